@@ -1,0 +1,72 @@
+/* The triangle k-d tree's owner and the table of its builders. */
+#ifndef KD_ACCEL_TRITREE_H
+#define KD_ACCEL_TRITREE_H
+#include "core/job.h"
+#include "core/status.h"
+#include "shaders/tritree.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tritree_input {
+    const vec3 *positions;
+    const uint32_t *triangles; /* 3 per triangle, in range of position_count */
+    uint32_t position_count;
+    uint32_t triangle_count;
+} tritree_input;
+
+typedef struct tritree_options {
+    float traversal_cost; /* C_t: one step through an inner node */
+    float intersect_cost; /* C_i: one triangle test */
+    float empty_factor;   /* cost factor of a split with an empty side, (0, 1] */
+    int32_t max_depth;    /* 0: 8 + 1.3 log2 n, at most TRITREE_MAX_DEPTH */
+} tritree_options;
+
+typedef struct tritree_statistics {
+    uint64_t nodes, leaves, empty_leaves, references;
+    uint64_t degenerate_triangles; /* zero area: in no leaf */
+    uint32_t depth;                /* edges from the root to the deepest leaf */
+    double references_per_triangle;
+    double sah_cost; /* C_t sum A(inner)/A(root) + C_i sum n A(leaf)/A(root) */
+    double build_seconds;
+} tritree_statistics;
+
+typedef struct tritree {
+    tritree_node *nodes;
+    uint32_t *references;
+    uint32_t node_count, reference_count;
+    box3 box;
+    tritree_input input; /* borrowed */
+    tritree_options options;
+    tritree_statistics statistics;
+} tritree;
+
+typedef struct tritree_builder {
+    const char *name;
+    const char *source;  /* paper */
+    const char *devices; /* "cpu", "cuda", "cpu,cuda" */
+    uint64_t (*scratch_bytes)(uint32_t triangle_count);
+    kd_status (*build)(tritree *out, const tritree_input *input, const tritree_options *options,
+                       job *watched);
+} tritree_builder;
+
+/* All builders, the default first; ends with a row whose name is NULL. */
+extern const tritree_builder tritree_builders[];
+const tritree_builder *tritree_builder_find(const char *name); /* NULL if there is none */
+
+tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1: best for rays */
+
+/* Builds by the builder named ("auto": the default one), fills statistics. NaN, infinity and
+   indices out of range are KD_ERROR_INPUT with the triangle named. The input must outlive the tree.
+ */
+kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
+                       const char *builder, job *watched);
+void tritree_close(tritree *owned); /* takes a zeroed one */
+tritree_view tritree_get_view(const tritree *from);
+uint64_t tritree_hash(const tritree *from); /* of nodes and references */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

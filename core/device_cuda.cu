@@ -1,0 +1,33 @@
+#include "core/device.h"
+#include <cuda_runtime.h>
+#include <stdio.h>
+#include <string.h>
+
+int device_cuda_count(void) {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+        cudaGetLastError(); /* no driver is an answer, not a failure */
+        return 0;
+    }
+    return count;
+}
+
+bool device_cuda_compiled(void) {
+    return true;
+}
+
+kd_status device_cuda_describe(device *out, int index) {
+    memset(out, 0, sizeof *out);
+    cudaDeviceProp properties;
+    const cudaError_t error = cudaGetDeviceProperties(&properties, index);
+    KD_REQUIRE(error == cudaSuccess, KD_ERROR_DEVICE, "CUDA device %d: %s", index,
+               cudaGetErrorString(error));
+    out->kind = DEVICE_CUDA;
+    out->index = index;
+    snprintf(out->name, sizeof out->name, "%.95s", properties.name);
+    out->memory_bytes = properties.totalGlobalMem;
+    out->processors = properties.multiProcessorCount;
+    out->major = properties.major;
+    out->minor = properties.minor;
+    return KD_OK;
+}

@@ -1,0 +1,44 @@
+/* Files: input is mapped read-only, output goes to a temporary file beside it and is renamed when
+   it is whole, so that a failure leaves what was there before. */
+#ifndef KD_CORE_FILE_H
+#define KD_CORE_FILE_H
+#include "core/status.h"
+#include <stddef.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct file_view {
+    const char *bytes; /* `count` of them, read-only, not terminated; "" for an empty file */
+    size_t count;
+    void *mapping; /* the owner's own */
+} file_view;
+
+/* KD_ERROR_INPUT if it cannot be opened or is no regular file. */
+kd_status file_open(file_view *view, const char *path);
+void file_close(file_view *view); /* takes one that was never opened (all zero) */
+
+typedef struct file_output {
+    FILE *stream;         /* write here */
+    char path[4096];      /* the name it will have */
+    char temporary[4096]; /* the name it has until then */
+} file_output;
+
+/* KD_ERROR_RUNTIME with the system's reason. */
+kd_status file_output_open(file_output *output, const char *path);
+/* Flushes, closes, renames. On failure the temporary file is removed. */
+kd_status file_output_commit(file_output *output);
+void file_output_discard(file_output *output); /* takes one already committed */
+
+/* Folder of `path` joined with `name` ('\\' in name becomes '/', absolute names stay). A new string
+   to memory_free, NULL if out of memory. */
+char *file_path_beside(const char *path, const char *name);
+/* The part of `path` from its last dot on, in place; "" if none. */
+const char *file_suffix(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

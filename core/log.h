@@ -1,0 +1,23 @@
+/* What the library has to say besides results: it never prints, it calls the sink (none at first).
+ */
+#ifndef KD_CORE_LOG_H
+#define KD_CORE_LOG_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum log_level { LOG_WARNING, LOG_INFO, LOG_DETAIL } log_level;
+
+typedef void (*log_sink)(void *context, log_level level, const char *message);
+
+/* Set once, before threads are started. */
+void log_set_sink(log_sink sink, void *context);
+
+/* printf form, one line, no newline at its end. */
+void log_message(log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,45 @@
+#include "core/memory.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { MEMORY_ALIGNMENT = 64 };
+
+kd_status memory_reserve(void **pointer, uint64_t count, size_t item_bytes) {
+    *pointer = NULL;
+    uint64_t bytes = 0;
+    KD_REQUIRE(!__builtin_mul_overflow(count, (uint64_t)item_bytes, &bytes) &&
+                   bytes <= (uint64_t)PTRDIFF_MAX - MEMORY_ALIGNMENT,
+               KD_ERROR_MEMORY, "%llu items of %zu bytes are more than memory can address",
+               (unsigned long long)count, item_bytes);
+    if (bytes == 0) bytes = 1;
+    bytes = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    *pointer = aligned_alloc(MEMORY_ALIGNMENT, (size_t)bytes);
+    KD_REQUIRE(*pointer, KD_ERROR_MEMORY, "out of memory: %llu bytes were needed",
+               (unsigned long long)bytes);
+    return KD_OK;
+}
+
+kd_status memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes) {
+    KD_TRY(memory_reserve(pointer, count, item_bytes));
+    memset(*pointer, 0, (size_t)count * item_bytes);
+    return KD_OK;
+}
+
+kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes) {
+    void *larger = NULL;
+    KD_TRY(memory_reserve(&larger, count, item_bytes));
+    if (*pointer && kept) memcpy(larger, *pointer, (size_t)kept * item_bytes);
+    memory_free(*pointer);
+    *pointer = larger;
+    return KD_OK;
+}
+
+void memory_free(void *pointer) {
+    free(pointer);
+}
+
+uint64_t memory_peak_bytes(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}

@@ -1,0 +1,57 @@
+#include "core/status.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char error_message[1024];
+static _Thread_local char error_trace[2048];
+
+static void trace_add(const char *file, int line, const char *what) {
+    const size_t used = strlen(error_trace);
+    const char *name = strrchr(file, '/');
+    snprintf(error_trace + used, sizeof error_trace - used, "  %s:%d %s\n", name ? name + 1 : file,
+             line, what);
+}
+
+kd_status status_fail(kd_status status, const char *file, int line, const char *format, ...) {
+    char message[sizeof error_message]; /* the arguments may point into the old message */
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    memcpy(error_message, message, sizeof message);
+    error_trace[0] = '\0';
+    trace_add(file, line, kd_status_name(status));
+    return status;
+}
+
+kd_status status_pass(kd_status status, const char *file, int line, const char *call) {
+    trace_add(file, line, call);
+    return status;
+}
+
+void status_clear(void) {
+    error_message[0] = error_trace[0] = '\0';
+}
+
+const char *kd_last_error(void) {
+    return error_message;
+}
+
+const char *kd_last_error_trace(void) {
+    return error_trace;
+}
+
+const char *kd_status_name(kd_status status) {
+    switch (status) {
+    case KD_OK: return "ok";
+    case KD_ERROR_RUNTIME: return "runtime failure";
+    case KD_ERROR_USAGE: return "usage error";
+    case KD_ERROR_INPUT: return "bad input";
+    case KD_ERROR_MEMORY: return "out of memory";
+    case KD_ERROR_DEVICE: return "device error";
+    case KD_ERROR_CHECK: return "check failed";
+    case KD_INTERRUPTED: return "interrupted";
+    }
+    return "unknown status";
+}

@@ -1,0 +1,44 @@
+/* Errors inside the house: a status goes up, the message and the call path stay with the thread.
+   Bad data is a status; a broken invariant is an assert. */
+#ifndef KD_CORE_STATUS_H
+#define KD_CORE_STATUS_H
+#include <kandela/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Records the message (printf form) with the place, and returns `status`. */
+kd_status status_fail(kd_status status, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Adds a line of call path to the failure that is going up, and returns `status`. */
+kd_status status_pass(kd_status status, const char *file, int line, const char *call);
+
+/* Forgets the failure: for a caller that goes on after it. */
+void status_clear(void);
+
+#define KD_FAIL(status, ...) return status_fail((status), __FILE__, __LINE__, __VA_ARGS__)
+#define KD_REQUIRE(condition, status, ...)                                                         \
+    do {                                                                                           \
+        if (!(condition)) KD_FAIL(status, __VA_ARGS__);                                            \
+    } while (0)
+#define KD_TRY(call)                                                                               \
+    do {                                                                                           \
+        const kd_status kd_try_status = (call);                                                    \
+        if (kd_try_status != KD_OK) return status_pass(kd_try_status, __FILE__, __LINE__, #call);  \
+    } while (0)
+/* The same in a function with a `done:` label that frees what it holds and returns `status`. */
+#define KD_TRY_GOTO(call)                                                                          \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != KD_OK) {                                                                     \
+            status_pass(status, __FILE__, __LINE__, #call);                                        \
+            goto done;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

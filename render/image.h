@@ -1,0 +1,43 @@
+/* An image in memory: named float channels of one size, and the files it is read from and written
+   to by suffix. Rows from the top; every channel is its own plane. */
+#ifndef KD_RENDER_IMAGE_H
+#define KD_RENDER_IMAGE_H
+#include "core/status.h"
+#include <kandela/render.h>
+#include <stdint.h>
+
+enum { IMAGE_CHANNELS = 32 };
+
+typedef struct image {
+    int32_t width, height, channel_count;
+    char names[IMAGE_CHANNELS][32]; /* "R", "G", "B", "A", "Z", "N.X", "Albedo.R", ... */
+    float *planes[IMAGE_CHANNELS];  /* width x height each; owned */
+    /* written as EXR attributes */
+    float world_to_camera[16]; /* row major */
+    int32_t samples_per_pixel;
+    double render_seconds;
+} image;
+
+kd_status image_open(image *out, int32_t width, int32_t height); /* no channels yet */
+kd_status image_add(image *to, const char *name,
+                    float **plane);                    /* zeroed; *plane stays the image's */
+float *image_plane(const image *of, const char *name); /* NULL if absent */
+void image_close(image *owned);                        /* takes a zeroed one */
+
+typedef struct image_encoding { /* for 8-bit files */
+    float exposure;             /* stops */
+    kd_tonemap tonemap;
+} image_encoding;
+
+/* By suffix: .png (8 bit, sRGB), .exr, .pfm. Written to a temporary file and renamed. */
+kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
+/* PNG comes back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
+kd_status image_read(image *out, const char *path);
+/* Whether image_write knows this path's suffix (and it is compiled in): KD_ERROR_USAGE with the
+ * list. */
+kd_status image_writable(const char *path);
+
+/* The hash of pixel values: channels R, G, B, bit for bit. */
+uint64_t image_hash(const image *of);
+
+#endif

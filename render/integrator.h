@@ -1,0 +1,51 @@
+/* An integrator turns a pixel sample into radiance. One file each, a row in the table; the frame
+   loop (render/frame.c) knows no integrator. */
+#ifndef KD_RENDER_INTEGRATOR_H
+#define KD_RENDER_INTEGRATOR_H
+#include "core/job.h"
+#include "core/status.h"
+#include "shaders/camera.h"
+#include "shaders/rng.h"
+#include "shaders/scene_view.h"
+#include <kandela/render.h>
+
+typedef struct frame_statistics { /* sums over threads: integers only, so order does not matter */
+    uint64_t rays;                /* cast by camera paths, shadow rays included */
+    uint64_t photon_rays;
+    uint64_t nan_samples; /* set to zero and counted */
+    uint64_t photons_emitted, photons_stored, caustics_stored;
+    uint64_t photon_hash;
+    double watts_emitted, watts_absorbed, watts_escaped, watts_ended; /* photon tracing's ledger */
+} frame_statistics;
+
+typedef struct frame {
+    const scene_view *scene;
+    const kd_render_options *options;
+    camera view;
+    void *state; /* the integrator's own: photon maps, ... */
+    frame_statistics statistics;
+    job *watched;
+} frame;
+
+typedef struct pixel_sample {
+    vec3 radiance; /* W/(sr m^2) */
+    float alpha;   /* 1: something was hit */
+    float depth;   /* distance along the view axis of the first hit, INFINITY: none */
+    vec3 normal;   /* shading normal of the first hit, world */
+    vec3 albedo;   /* of the first hit */
+    uint32_t rays; /* cast for this sample */
+} pixel_sample;
+
+typedef struct integrator {
+    const char *name;
+    const char *source;                    /* paper */
+    kd_status (*prepare)(frame *prepared); /* fills state; may be NULL */
+    /* Radiance of sample `sample` of pixel (x, y): a pure function of its arguments. */
+    pixel_sample (*sample)(const frame *of, int32_t x, int32_t y, uint32_t sample);
+    void (*close)(frame *closed); /* frees state; may be NULL */
+} integrator;
+
+extern const integrator integrators[]; /* ends with name NULL */
+const integrator *integrator_find(const char *name);
+
+#endif

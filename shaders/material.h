@@ -1,0 +1,49 @@
+/* What surfaces are made of: the record. What it does with light: shaders/bsdf.h. */
+#ifndef KD_SHADERS_MATERIAL_H
+#define KD_SHADERS_MATERIAL_H
+#include "shaders/vec3.h"
+
+typedef enum material_kind {
+    MATERIAL_DIFFUSE = 0, /* Lambert: albedo `diffuse` */
+    MATERIAL_MIRROR = 1,  /* ideal mirror: reflectance `specular` */
+    MATERIAL_GLASS =
+        2, /* dielectric, smooth (roughness 0) or GGX; `transmission` tints what passes */
+    MATERIAL_CONDUCTOR = 3, /* GGX, Schlick with normal reflectance `specular` */
+    MATERIAL_PLASTIC =
+        4, /* GGX dielectric coat over Lambert `diffuse`; metallic mixes in conductor */
+    MATERIAL_KINDS
+} material_kind;
+
+typedef struct material {
+    int32_t kind;       /* material_kind */
+    vec3 diffuse;       /* albedo, 0..1 */
+    vec3 specular;      /* normal reflectance, 0..1 */
+    vec3 transmission;  /* tint of refracted light at each crossing, 0..1 */
+    vec3 emission;      /* radiance, W/(sr m^2), on the side the winding's normal points to */
+    float roughness;    /* perceptual, 0..1; GGX alpha = roughness^2, below 1e-3 counts as smooth */
+    float metallic;     /* 0..1 */
+    float ior;          /* index of refraction inside / outside */
+    float opacity;      /* 1 opaque; below 1 the surface is skipped with probability 1 - opacity */
+    uint32_t two_sided; /* emits on both sides */
+    /* texture indices or KD_NONE; a texture multiplies its constant */
+    uint32_t diffuse_map, specular_map, emission_map, opacity_map, roughness_map, metallic_map;
+    uint32_t normal_map; /* tangent space */
+    uint32_t bump_map;   /* height */
+    float bump_scale;    /* height of white, in units of the texture's period */
+} material;
+
+KD_FN material material_default(void) {
+    material made;
+    memset(&made, 0, sizeof made);
+    made.kind = MATERIAL_DIFFUSE;
+    made.diffuse = vec3_all(0.7f);
+    made.transmission = vec3_all(1);
+    made.ior = 1.5f;
+    made.opacity = 1;
+    made.diffuse_map = made.specular_map = made.emission_map = made.opacity_map = KD_NONE;
+    made.roughness_map = made.metallic_map = made.normal_map = made.bump_map = KD_NONE;
+    made.bump_scale = 1;
+    return made;
+}
+
+#endif

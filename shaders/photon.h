@@ -1,0 +1,23 @@
+/* A photon: a packet of flux that landed on a surface. */
+#ifndef KD_SHADERS_PHOTON_H
+#define KD_SHADERS_PHOTON_H
+#include "shaders/vec3.h"
+
+typedef struct photon {
+    vec3 position;  /* world */
+    vec3 power;     /* W, linear Rec. 709 */
+    vec3 direction; /* unit, the way it was flying when it landed */
+    vec3 normal;    /* unit geometric normal of the side that it landed on */
+    uint32_t path;  /* index of its emission, with seed and pass the key of its random numbers */
+    uint16_t light; /* light it came from, low 16 bits */
+    uint8_t bounce; /* surfaces met before this one */
+    uint8_t kind;   /* photon_kind */
+} photon;
+
+typedef enum photon_kind {
+    PHOTON_DIRECT = 0,  /* no surface between light and here */
+    PHOTON_CAUSTIC = 1, /* only specular surfaces between */
+    PHOTON_INDIRECT = 2 /* at least one diffuse or glossy one */
+} photon_kind;
+
+#endif

@@ -1,0 +1,38 @@
+/* The whole scene as per-item functions see it: plain pointers and counts, borrowed from a scene
+   (scenes/scene.h) and a tree (accel/tritree.h). One mesh in world space; no instances. */
+#ifndef KD_SHADERS_SCENE_VIEW_H
+#define KD_SHADERS_SCENE_VIEW_H
+#include "shaders/camera.h"
+#include "shaders/light.h"
+#include "shaders/material.h"
+#include "shaders/texture.h"
+#include "shaders/tritree.h"
+
+typedef struct mesh_view {
+    const vec3 *positions;
+    const vec3 *normals;   /* unit; may be NULL if normal_count is 0 */
+    const vec2 *texcoords; /* may be NULL if texcoord_count is 0 */
+    /* 3 per triangle */
+    const uint32_t *triangles;          /* into positions, always in range */
+    const uint32_t *normal_indices;     /* KD_NONE: geometric normal; NULL: none has any */
+    const uint32_t *texcoord_indices;   /* KD_NONE: none; NULL: none has any */
+    const uint32_t *triangle_materials; /* 1 per triangle */
+    uint32_t position_count, normal_count, texcoord_count, triangle_count;
+} mesh_view;
+
+typedef struct scene_view {
+    mesh_view mesh;
+    tritree_view tree;
+    const material *materials;
+    const texture_view *textures;
+    const light *lights;
+    const float *light_cdf; /* light_count + 1, 0..1, by power */
+    const uint32_t
+        *triangle_lights; /* light of each triangle or KD_NONE; NULL if no triangle emits */
+    uint32_t material_count, texture_count, light_count;
+    environment_view environment;
+    box3 box;          /* of the mesh */
+    float total_power; /* W, sum of the lights' power */
+} scene_view;
+
+#endif

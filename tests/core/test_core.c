@@ -1,0 +1,145 @@
+/* core/: statuses, memory, loops, files, devices. */
+#include "core/device.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "core/job.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "core/status.h"
+#include "tests/test.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+static kd_status fails_below(int depth) {
+    KD_REQUIRE(depth < 3, KD_ERROR_INPUT, "depth %d, expected less than 3", depth);
+    KD_TRY(fails_below(depth + 1));
+    return KD_OK;
+}
+
+static void failure_carries_message_and_path(void **state) {
+    (void)state;
+    assert_int_equal(fails_below(0), KD_ERROR_INPUT);
+    assert_string_equal(kd_last_error(), "depth 3, expected less than 3");
+    int lines = 0;
+    for (const char *c = kd_last_error_trace(); *c; ++c) lines += *c == '\n';
+    assert_int_equal(lines, 4); /* where it happened, and three callers */
+    status_clear();
+    assert_string_equal(kd_last_error(), "");
+}
+
+static void memory_refuses_what_does_not_fit(void **state) {
+    (void)state;
+    double *numbers = NULL;
+    assert_int_equal(KD_RESERVE(numbers, UINT64_MAX / 4), KD_ERROR_MEMORY);
+    assert_null(numbers);
+    assert_int_equal(KD_RESERVE(numbers, 0), KD_OK);
+    assert_int_equal((uintptr_t)numbers % 64, 0);
+    memory_free(numbers);
+}
+
+static void count_visits(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    uint8_t *visits = (uint8_t *)context;
+    for (int64_t i = begin; i < end; ++i) ++visits[i];
+}
+
+static void loops_visit_each_item_once(void **state) {
+    (void)state;
+    uint8_t visits[1000];
+    for (int threads = 1; threads <= 8; threads *= 2)
+        for (int64_t grain = 1; grain <= 2000; grain *= 7) {
+            memset(visits, 0, sizeof visits);
+            parallel_set_threads(threads);
+            parallel_for(1000, grain, count_visits, visits);
+            for (int i = 0; i < 1000; ++i) assert_int_equal(visits[i], 1);
+        }
+    parallel_set_threads(0);
+}
+
+static void output_appears_whole_or_not_at_all(void **state) {
+    (void)state;
+    char folder[] = "/tmp/kandela-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    char path[64];
+    snprintf(path, sizeof path, "%s/out", folder);
+    file_output output;
+    assert_int_equal(file_output_open(&output, path), KD_OK);
+    fputs("half", output.stream);
+    file_output_discard(&output);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(file_output_open(&output, path), KD_OK);
+    fputs("whole", output.stream);
+    assert_int_equal(file_output_commit(&output), KD_OK);
+    file_view view;
+    assert_int_equal(file_open(&view, path), KD_OK);
+    assert_int_equal(view.count, 5);
+    assert_memory_equal(view.bytes, "whole", 5);
+    file_close(&view);
+    unlink(path);
+    assert_int_equal(file_open(&view, path), KD_ERROR_INPUT);
+    assert_int_equal(file_open(&view, folder), KD_ERROR_INPUT);
+    rmdir(folder);
+}
+
+static void paths_are_joined(void **state) {
+    (void)state;
+    char *joined = file_path_beside("models/a.obj", "tex\\b.png");
+    assert_string_equal(joined, "models/tex/b.png");
+    memory_free(joined);
+    joined = file_path_beside("a.obj", "/abs/c.png");
+    assert_string_equal(joined, "/abs/c.png");
+    memory_free(joined);
+    assert_string_equal(file_suffix("x.y/z"), "");
+    assert_string_equal(file_suffix("x.y/z.obj"), ".obj");
+}
+
+static void stages_add_up(void **state) {
+    (void)state;
+    job watched;
+    job_init(&watched);
+    job_stage_begin(&watched, "load", 10);
+    job_advance(&watched, 10);
+    job_stage_begin(&watched, "build", 1);
+    job_stage_end(&watched);
+    job_stage_begin(&watched, "load", 1);
+    job_stage_end(&watched);
+    assert_int_equal(watched.stage_count, 2);
+    assert_true(job_seconds(&watched, "load") >= 0);
+    assert_false(job_cancelled(&watched));
+    atomic_store(&watched.cancelled, true);
+    assert_true(job_cancelled(&watched));
+    assert_false(job_cancelled(NULL));
+}
+
+static void absent_devices_are_errors(void **state) {
+    (void)state;
+    device found;
+    assert_int_equal(device_find(&found, "cpu"), KD_OK);
+    assert_int_equal(found.kind, DEVICE_CPU);
+    assert_int_equal(device_find(&found, "auto"), KD_OK);
+    assert_int_equal(found.kind, device_cuda_count() ? DEVICE_CUDA : DEVICE_CPU);
+    assert_int_equal(device_find(&found, "cuda:99"), KD_ERROR_DEVICE);
+    assert_int_equal(device_find(&found, "cuda:x"), KD_ERROR_DEVICE);
+    assert_int_equal(device_find(&found, "abacus"), KD_ERROR_DEVICE);
+}
+
+static void hashes_tell_apart(void **state) {
+    (void)state;
+    assert_true(hash_bytes("ab", 2) != hash_bytes("ba", 2));
+    assert_true(hash_combine(hash_bytes("a", 1), "b", 1) !=
+                hash_combine(hash_bytes("b", 1), "a", 1));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failure_carries_message_and_path),
+        cmocka_unit_test(memory_refuses_what_does_not_fit),
+        cmocka_unit_test(loops_visit_each_item_once),
+        cmocka_unit_test(output_appears_whole_or_not_at_all),
+        cmocka_unit_test(paths_are_joined),
+        cmocka_unit_test(stages_add_up),
+        cmocka_unit_test(absent_devices_are_errors),
+        cmocka_unit_test(hashes_tell_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
