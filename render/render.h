@@ -1,0 +1,30 @@
+/* From a scene and options to a picture with its figures: builds the triangle tree, prepares the
+   integrator, runs the frame. What the program, the tests and the C API call. */
+#ifndef KD_RENDER_RENDER_H
+#define KD_RENDER_RENDER_H
+#include "accel/tritree.h"
+#include "core/device.h"
+#include "render/image.h"
+#include "render/integrator.h"
+#include "scenes/scene.h"
+
+typedef struct render_result {
+    image picture; /* R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B */
+    device where;
+    char tree_builder[32];
+    tritree_statistics tree;
+    uint64_t tree_hash;
+    frame_statistics frame;
+    int32_t samples_done; /* per pixel: fewer than asked after a time limit or an interruption */
+    uint32_t triangle_count, material_count, light_count;
+    uint64_t image_hash;
+    float mean_radiance[3];
+} render_result;
+
+/* KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and
+   closed just as after KD_OK. Any other failure leaves `out` closed. */
+kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
+                     job *watched);
+void render_close(render_result *owned); /* takes a zeroed one */
+
+#endif
