@@ -1,0 +1,51 @@
+#include "core/cuda.h"
+#include "core/device_memory.h"
+
+kd_status device_memory_free_bytes(uint64_t *bytes) {
+    size_t available = 0, total = 0;
+    KD_CUDA(cudaMemGetInfo(&available, &total));
+    *bytes = available;
+    return KD_OK;
+}
+
+kd_status device_memory_reserve(void **pointer, uint64_t bytes) {
+    *pointer = NULL;
+    const cudaError_t error = cudaMalloc(pointer, bytes ? bytes : 1);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        uint64_t available = 0;
+        KD_TRY(device_memory_free_bytes(&available));
+        KD_FAIL(KD_ERROR_MEMORY, "out of device memory: %llu bytes were needed, %llu are free",
+                (unsigned long long)bytes, (unsigned long long)available);
+    }
+    KD_CUDA(error);
+    return KD_OK;
+}
+
+void device_memory_free(void *pointer) {
+    if (pointer) cudaFree(pointer);
+}
+
+kd_status device_memory_upload(void *device_pointer, const void *host, uint64_t bytes) {
+    if (bytes) KD_CUDA(cudaMemcpy(device_pointer, host, bytes, cudaMemcpyHostToDevice));
+    return KD_OK;
+}
+
+kd_status device_memory_download(void *host, const void *device_pointer, uint64_t bytes) {
+    if (bytes) KD_CUDA(cudaMemcpy(host, device_pointer, bytes, cudaMemcpyDeviceToHost));
+    return KD_OK;
+}
+
+bool device_memory_owns(const void *pointer) {
+    cudaPointerAttributes attributes;
+    if (!pointer || cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+}
+
+kd_status device_wait(void) {
+    KD_CUDA(cudaDeviceSynchronize());
+    return KD_OK;
+}
