@@ -19,5 +19,7 @@ void scene_close(scene *owned); /* takes NULL */
 /* Borrowed, complete but for `tree`, which the caller fills after building. */
 scene_view scene_get_view(const scene *from);
 camera scene_camera(const scene *from);
+/* Another view of the same scene: what the command line says beats what the file says. */
+void scene_set_camera(scene *to, const camera *view);
 
 #endif
