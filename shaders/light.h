@@ -25,6 +25,16 @@ typedef struct light {
     float power; /* W emitted into the scene: mean of the three channels; drives the choice */
 } light;
 
+/* A spot's share of its intensity at the cosine between its axis and a direction: 1 inside, a
+   smooth step in the cosine down to 0. Its integral over directions is pi (2 - cos_inner -
+   cos_outer), so power = pi (2 - cos_inner - cos_outer) x mean intensity. */
+KD_FN float light_spot_falloff(const light *spot, float cosine) {
+    if (cosine >= spot->cos_inner) return 1;
+    if (!(cosine > spot->cos_outer)) return 0;
+    const float t = (cosine - spot->cos_outer) / (spot->cos_inner - spot->cos_outer);
+    return t * t * (3 - 2 * t);
+}
+
 /* Light from infinity in all directions: constant, or a latitude-longitude image (y is up, the
    image's centre is towards -z) with its sampling tables. */
 typedef struct environment_view {

@@ -1,6 +1,8 @@
-/* Images on surfaces: 8-bit sRGB or linear, or float; bilinear, repeated or clamped. v runs up. */
+/* Images on surfaces: 8-bit sRGB or linear, or float; bilinear, repeated or clamped. v runs up.
+   A map of single values (roughness, opacity, ...) has its value in all three channels. */
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
+#include "shaders/srgb.h"
 #include "shaders/vec3.h"
 
 typedef struct texture_view {
@@ -11,5 +13,80 @@ typedef struct texture_view {
     uint32_t clamp;     /* edge is held, else the image repeats */
     vec2 scale, offset; /* uv' = uv * scale + offset */
 } texture_view;
+
+/* The texel in column x, row y (from the top), linear. */
+KD_FN vec3 texture_texel(const texture_view *image, int32_t x, int32_t y) {
+    const int64_t texel = (int64_t)y * image->width + x;
+    if (image->floats) {
+        const float *rgb = image->floats + 3 * texel;
+        return vec3_make(rgb[0], rgb[1], rgb[2]);
+    }
+    const uint8_t *rgba = image->bytes + 4 * texel;
+    if (image->srgb)
+        return vec3_make(srgb_to_linear(rgba[0]), srgb_to_linear(rgba[1]), srgb_to_linear(rgba[2]));
+    return vec3_make((float)rgba[0] / 255, (float)rgba[1] / 255, (float)rgba[2] / 255);
+}
+
+/* Where a coordinate (1 is the image's size) falls between texel centres: the two columns or rows,
+   and the second one's weight. NaN and infinity count as 0. */
+typedef struct texture_span {
+    int32_t first, second;
+    float weight;
+} texture_span;
+
+KD_FN texture_span texture_locate(float coordinate, int32_t size, bool clamp) {
+    texture_span span;
+    if (!(fabsf(coordinate) <= FLT_MAX)) coordinate = 0;
+    coordinate = clamp ? float_clamp(coordinate, 0, 1) : coordinate - floorf(coordinate);
+    const float at = coordinate * (float)size - 0.5f;
+    const float below = floorf(at);
+    span.weight = at - below;
+    span.first = (int32_t)below; /* -1 .. size */
+    span.second = span.first + 1;
+    if (span.first < 0) span.first = clamp ? 0 : size - 1;
+    if (span.first >= size) span.first = clamp ? size - 1 : 0;
+    if (span.second >= size) span.second = clamp ? size - 1 : span.second - size;
+    return span;
+}
+
+KD_FN vec3 texture_blend(const texture_view *image, texture_span column, texture_span row) {
+    const vec3 a = texture_texel(image, column.first, row.first);
+    const vec3 b = texture_texel(image, column.second, row.first);
+    const vec3 c = texture_texel(image, column.first, row.second);
+    const vec3 d = texture_texel(image, column.second, row.second);
+    const float s = column.weight, t = row.weight;
+    const vec3 upper = vec3_along(vec3_scale(a, 1 - s), s, b);
+    const vec3 lower = vec3_along(vec3_scale(c, 1 - s), s, d);
+    return vec3_along(vec3_scale(upper, 1 - t), t, lower);
+}
+
+KD_FN vec3 texture_sample(const texture_view *image, vec2 uv) {
+    const float u = uv.x * image->scale.x + image->offset.x;
+    const float v = uv.y * image->scale.y + image->offset.y;
+    return texture_blend(image, texture_locate(u, image->width, image->clamp != 0),
+                         texture_locate(1 - v, image->height, image->clamp != 0));
+}
+
+/* Latitude-longitude images: the point of the image, x in 0..1 from the left and y in 0..1 from the
+   top, that lies in a unit direction. y is up, the centre is towards -z, +x is to its right;
+   `rotation` turns the sky by that many radians about +y, counter-clockwise seen from above. */
+KD_FN vec2 latlong_from_direction(vec3 direction, float rotation) {
+    const float turn = 0.5f + (atan2f(direction.x, -direction.z) + rotation) * (1 / (2 * KD_PI));
+    const float theta = acosf(float_clamp(direction.y, -1, 1));
+    return vec2_make(turn - floorf(turn), theta * (1 / KD_PI));
+}
+
+KD_FN vec3 latlong_to_direction(vec2 point, float rotation) {
+    const float phi = (point.x - 0.5f) * (2 * KD_PI) - rotation, theta = point.y * KD_PI;
+    const float s = sinf(theta);
+    return vec3_make(s * sinf(phi), cosf(theta), -s * cosf(phi));
+}
+
+/* The sky's radiance in a unit direction, as a factor of the environment light's `emitted`. */
+KD_FN vec3 texture_latlong(const texture_view *image, vec3 direction, float rotation) {
+    const vec2 point = latlong_from_direction(direction, rotation);
+    return texture_blend(image, texture_locate(point.x, image->width, false),
+                         texture_locate(point.y, image->height, true));
+}
 
 #endif

@@ -1,0 +1,20 @@
+#include <kandela/render.h>
+#include <string.h>
+
+void kd_render_options_default(kd_render_options *options) {
+    memset(options, 0, sizeof *options);
+    strcpy(options->integrator, "path");
+    strcpy(options->builder, "auto");
+    strcpy(options->device, "auto");
+    /* the cone filter keeps a caustic's edge sharp where the disc would smear it */
+    strcpy(options->kernel, "cone");
+    options->width = options->height = 512;
+    options->spp = 64;
+    options->max_depth = 32;
+    options->photons = 200000;
+    options->gather = 50;
+    options->tonemap = KD_TONEMAP_LINEAR;
+    options->sah_traversal_cost = 1.5f;
+    options->sah_intersect_cost = 1;
+    options->sah_empty_factor = 1;
+}
