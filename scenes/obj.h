@@ -17,6 +17,10 @@ typedef struct obj_options {
     /* Hears every problem; NULL: warnings go to log_message. A fatal one is also the error. */
     void (*problem)(void *context, const obj_problem *found);
     void *context;
+    bool keep_going; /* a fatal problem does not fail the load: `out` gets what is sound */
+    /* line of each triangle's face, or NULL if nobody asks: *triangle_lines gets triangle_count
+       lines (memory_free) */
+    uint32_t **triangle_lines;
 } obj_options;
 
 /* Reads `path` and the MTL files it names into `out` (closed by mesh_close, zeroed on failure).
