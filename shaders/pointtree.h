@@ -1,12 +1,16 @@
 /* THE layout of a left-balanced point k-d tree: a permutation of the points in level order; the
    children of node i are 2i+1 and 2i+2, a node exists if its index is below the count. Nothing but
    the order is stored, unless the split axis is chosen by the widest side: then one byte per node.
-   Order of points: by the coordinate on the node's axis, ties by the point's original id.
+   Order of points: by the coordinate on the node's axis (-0 equals +0), ties by the point's
+   original id. With that the tree is a function of its input: every builder makes the same one.
    Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of left-balanced
-   k-d trees", section 2. */
+   k-d trees", sections 2 and 4. */
 #ifndef KD_SHADERS_POINTTREE_H
 #define KD_SHADERS_POINTTREE_H
 #include "shaders/box.h"
+
+/* 2i+2 of the last node must fit 32 bits. */
+#define POINTTREE_COUNT_MAX 0x7fffffffu
 
 typedef enum pointtree_split {
     POINTTREE_ROUND_ROBIN = 0, /* axis = depth mod 3 */
@@ -21,10 +25,73 @@ typedef struct pointtree_view {
     box3 box;
 } pointtree_view;
 
+/* floor(log2(n)), n > 0 */
+KD_FN uint32_t pointtree_log2(uint32_t n) {
+#ifdef __CUDA_ARCH__
+    return 31u - (uint32_t)__clz((int)n);
+#else
+    return 31u - (uint32_t)__builtin_clz(n);
+#endif
+}
+
 KD_FN uint32_t pointtree_level_of(uint32_t node) {
-    uint32_t level = 0;
-    for (uint32_t n = node + 1; n > 1; n >>= 1) ++level;
-    return level;
+    return pointtree_log2(node + 1);
+}
+
+/* L: the number of levels of a tree of `count` > 0 nodes */
+KD_FN uint32_t pointtree_levels(uint32_t count) {
+    return pointtree_log2(count) + 1;
+}
+
+/* F(l): the number of nodes above level l */
+KD_FN uint32_t pointtree_level_begin(uint32_t level) {
+    return (1u << level) - 1;
+}
+
+KD_FN int pointtree_axis(const pointtree_view *tree, uint32_t node) {
+    return tree->axes ? (int)tree->axes[node] : (int)(pointtree_level_of(node) % 3);
+}
+
+/* ss(s): the number of nodes below and with `node`, in a tree of `count`; 0 if it does not exist.
+   All levels but the last are full, so only the last one needs counting (section 4.1). */
+KD_FN uint32_t pointtree_subtree_size(uint32_t node, uint32_t count) {
+    if (node >= count) return 0;
+    const uint32_t below = pointtree_levels(count) - 1 - pointtree_level_of(node);
+    const uint32_t width = 1u << below; /* of the last level, if it were full */
+    const uint64_t first = ((uint64_t)node + 1) * width - 1; /* fllc(s): "1" bits appended */
+    const uint32_t last = first >= count                    ? 0
+                          : count - (uint32_t)first < width ? count - (uint32_t)first
+                                                            : width;
+    return width - 1 + last;
+}
+
+/* sb(s, l): where the points of `node`, on level l, begin in an array that holds the nodes above
+   level l first and then the points of each sub-tree of level l in turn (section 4.2). */
+KD_FN uint32_t pointtree_segment_begin(uint32_t node, uint32_t count) {
+    const uint32_t level = pointtree_level_of(node), levels = pointtree_levels(count);
+    const uint32_t width = 1u << (levels - 1 - level);
+    const uint32_t left_siblings = node - pointtree_level_begin(level);
+    const uint64_t low = (uint64_t)left_siblings * width; /* on the last level, if it were full */
+    const uint32_t low_all = count - pointtree_level_begin(levels - 1);
+    return pointtree_level_begin(level) + left_siblings * (width - 1) +
+           (low < low_all ? (uint32_t)low : low_all);
+}
+
+/* A coordinate as an unsigned integer of the same order; -0 and +0 become the same. */
+KD_FN uint32_t pointtree_order_bits(float coordinate) {
+    const uint32_t bits = float_bits(coordinate + 0.0f);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+/* The total order of points along an axis, as one number: by (coordinate, id). */
+KD_FN uint64_t pointtree_key(float coordinate, uint32_t id) {
+    return (uint64_t)pointtree_order_bits(coordinate) << 32 | id;
+}
+
+/* The domain of a child: its parent's, clipped by the plane through the parent's point. */
+KD_FN box3 pointtree_child_domain(box3 domain, int axis, float plane, bool right) {
+    vec3_set_axis(right ? &domain.lo : &domain.hi, axis, plane + 0.0f);
+    return domain;
 }
 
 #endif

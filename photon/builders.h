@@ -1,0 +1,10 @@
+/* The builders behind the rows of the table in pointtree.c. */
+#ifndef KD_PHOTON_BUILDERS_H
+#define KD_PHOTON_BUILDERS_H
+#include "photon/pointtree.h"
+
+uint64_t build_recursive_scratch_bytes(uint64_t count);
+kd_status build_recursive(pointtree *out, const vec3 *points, uint32_t count,
+                          const pointtree_options *options, job *watched);
+
+#endif

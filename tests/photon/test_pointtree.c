@@ -1,0 +1,185 @@
+/* photon/: every builder's tree by the checker, the checker by sabotage, bad input refused. */
+#include "core/parallel.h"
+#include "photon/pointtree.h"
+#include "photon/pointtree_check.h"
+#include "tests/cases.h"
+#include "tests/test.h"
+
+enum { POINTS_MAX = 10000 };
+static vec3 points[POINTS_MAX];
+
+static void fill(case_points which, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) points[i] = case_point(which, i, count);
+}
+
+static void build_and_check(const char *builder, pointtree_split split, uint32_t count,
+                            uint64_t *hash) {
+    pointtree tree;
+    const pointtree_options options = {split};
+    assert_int_equal(pointtree_open(&tree, points, count, &options, builder, NULL), KD_OK);
+    const pointtree_view view = pointtree_get_view(&tree);
+    if (pointtree_check(&view, points, count) != KD_OK)
+        fail_msg("%s, %u points: %s", builder, count, kd_last_error());
+    *hash = pointtree_hash(&tree);
+    pointtree_close(&tree);
+}
+
+/* All builders hold P1..P3 on all nasty inputs, and make the oracle's tree bit for bit. */
+static void builders_make_the_same_tree(void **state) {
+    (void)state;
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (int c = 0; c < CASE_COUNTS; ++c)
+            for (int split = 0; split < 2; ++split) {
+                fill((case_points)which, case_counts[c]);
+                uint64_t expected, found;
+                const pointtree_split rule = split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN;
+                build_and_check("recursive", rule, case_counts[c], &expected);
+                for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+                    build_and_check(row->name, rule, case_counts[c], &found);
+                    if (found != expected)
+                        fail_msg("%s: %s, %u points, split %d: another tree", row->name,
+                                 case_points_name((case_points)which), case_counts[c], split);
+                }
+            }
+}
+
+static void trees_do_not_depend_on_threads(void **state) {
+    (void)state;
+    fill(CASE_CLUSTERED, POINTS_MAX);
+    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+        uint64_t hash[4];
+        for (int t = 0; t < 4; ++t) {
+            parallel_set_threads(t == 3 ? 8 : t + 1);
+            build_and_check(row->name, POINTTREE_WIDEST, POINTS_MAX, &hash[t]);
+            assert_true(hash[t] == hash[0]);
+        }
+        parallel_set_threads(0);
+    }
+}
+
+static void sizes_and_begins_add_up(void **state) {
+    (void)state;
+    static uint32_t size[2 * 1025 + 2];
+    for (uint32_t count = 1; count <= 1025; ++count) {
+        memset(size, 0, sizeof size);
+        for (uint32_t node = count; node-- > 0;) {
+            size[node] = 1 + size[2 * node + 1] + size[2 * node + 2];
+            assert_int_equal(pointtree_subtree_size(node, count), size[node]);
+        }
+        uint32_t begin = 0;
+        for (uint32_t node = 0; node < count; ++node) {
+            const uint32_t level_begin = pointtree_level_begin(pointtree_level_of(node));
+            if (node == level_begin) begin = level_begin;
+            assert_int_equal(pointtree_segment_begin(node, count), begin);
+            begin += size[node];
+        }
+        assert_int_equal(pointtree_subtree_size(count, count), 0);
+    }
+    assert_int_equal(pointtree_subtree_size(0, POINTTREE_COUNT_MAX), POINTTREE_COUNT_MAX);
+    assert_int_equal(pointtree_subtree_size(2, POINTTREE_COUNT_MAX), POINTTREE_COUNT_MAX / 2);
+}
+
+static kd_status check_now(const pointtree *tree, uint32_t count) {
+    const pointtree_view view = pointtree_get_view(tree);
+    return pointtree_check(&view, points, count);
+}
+
+/* A checker that cannot fail proves nothing. */
+static void sabotage_is_found(void **state) {
+    (void)state;
+    const uint32_t count = 1000;
+    fill(CASE_UNIFORM, count);
+    pointtree tree;
+    const pointtree_options options = {POINTTREE_WIDEST};
+    assert_int_equal(pointtree_open(&tree, points, count, &options, "recursive", NULL), KD_OK);
+    assert_int_equal(check_now(&tree, count), KD_OK);
+    assert_int_equal(check_now(&tree, count - 1), KD_ERROR_CHECK);
+    for (uint32_t node = 0; node < count; ++node) { /* P1, P3 at every node */
+        const uint32_t id = tree.ids[node];
+        tree.ids[node] = tree.ids[(node + 1) % count];
+        assert_int_equal(check_now(&tree, count), KD_ERROR_CHECK);
+        tree.ids[node] = node % 2 ? count : KD_NONE;
+        assert_int_equal(check_now(&tree, count), KD_ERROR_CHECK);
+        tree.ids[node] = id;
+        const float x = tree.points[node].x;
+        tree.points[node].x = nextafterf(x, 2);
+        assert_int_equal(check_now(&tree, count), KD_ERROR_CHECK);
+        tree.points[node].x = x;
+        const uint8_t axis = tree.axes[node];
+        tree.axes[node] = (uint8_t)((axis + 1 + node % 3) % 4);
+        if (tree.axes[node] != axis) {
+            assert_int_equal(check_now(&tree, count), KD_ERROR_CHECK);
+            tree.axes[node] = axis;
+        }
+    }
+    for (uint32_t node = 1; node < count; ++node) { /* P2: two points change places */
+        const uint32_t other = (node - 1) / 2, id = tree.ids[node];
+        const vec3 point = tree.points[node];
+        tree.ids[node] = tree.ids[other], tree.points[node] = tree.points[other];
+        tree.ids[other] = id, tree.points[other] = point;
+        assert_int_equal(check_now(&tree, count), KD_ERROR_CHECK);
+        tree.ids[other] = tree.ids[node], tree.points[other] = tree.points[node];
+        tree.ids[node] = id, tree.points[node] = point;
+    }
+    assert_int_equal(check_now(&tree, count), KD_OK);
+    pointtree_close(&tree);
+}
+
+/* Where coordinates tie, only the order of ids tells a right tree from a wrong one; and -0, which
+   equals +0, must not. */
+static void order_is_by_coordinate_then_id(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 100; ++i) points[i] = vec3_make(i % 2 ? -0.0f : 0.0f, 1, 1);
+    pointtree tree;
+    assert_int_equal(pointtree_open(&tree, points, 100, NULL, "recursive", NULL), KD_OK);
+    assert_int_equal(check_now(&tree, 100), KD_OK);
+    assert_int_equal(tree.ids[0], pointtree_subtree_size(1, 100));
+    for (uint32_t i = 0; i < 100; ++i) points[i] = vec3_make(0, 1, 1);
+    for (uint32_t i = 0; i < 100; ++i) tree.points[i] = points[i];
+    assert_int_equal(check_now(&tree, 100), KD_OK);
+    const uint32_t id = tree.ids[1];
+    tree.ids[1] = tree.ids[2];
+    tree.ids[2] = id;
+    assert_int_equal(check_now(&tree, 100), KD_ERROR_CHECK);
+    assert_non_null(strstr(kd_last_error(), "P2"));
+    pointtree_close(&tree);
+}
+
+static void bad_input_is_refused(void **state) {
+    (void)state;
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    pointtree tree;
+    for (int b = 0; b < 3; ++b)
+        for (int axis = 0; axis < 3; ++axis) {
+            fill(CASE_UNIFORM, 100);
+            vec3_set_axis(&points[42], axis, bad[b]);
+            vec3_set_axis(&points[77], axis, bad[b]);
+            assert_int_equal(pointtree_open(&tree, points, 100, NULL, NULL, NULL), KD_ERROR_INPUT);
+            assert_non_null(strstr(kd_last_error(), "point 42 "));
+            assert_null(tree.points);
+        }
+    fill(CASE_UNIFORM, 100);
+    assert_int_equal(pointtree_open(&tree, points, 100, NULL, "oak", NULL), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "recursive"));
+    assert_int_equal(pointtree_open(&tree, NULL, 100, NULL, NULL, NULL), KD_ERROR_USAGE);
+    assert_int_equal(pointtree_open(&tree, points, 1ull << 31, NULL, NULL, NULL), KD_ERROR_USAGE);
+    pointtree_options options;
+    memset(&options, 7, sizeof options);
+    assert_int_equal(pointtree_open(&tree, points, 100, &options, NULL, NULL), KD_ERROR_USAGE);
+    assert_int_equal(pointtree_open(&tree, NULL, 0, NULL, NULL, NULL), KD_OK);
+    assert_int_equal(tree.count, 0);
+    pointtree_close(&tree);
+    pointtree_close(&tree);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_and_begins_add_up),
+        cmocka_unit_test(builders_make_the_same_tree),
+        cmocka_unit_test(trees_do_not_depend_on_threads),
+        cmocka_unit_test(sabotage_is_found),
+        cmocka_unit_test(order_is_by_coordinate_then_id),
+        cmocka_unit_test(bad_input_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
