@@ -1,0 +1,104 @@
+/* What a surface does with light: evaluate, pdf and draw of one scattering function per material.
+   Directions are unit vectors away from the surface: `wo` to where the path comes from (the eye,
+   or the light for photons), `wi` to where it goes on. Values are 1/sr without the cosine, which
+   is |dot(wi, normal)|.
+   BSDF_RADIANCE carries radiance against the light's flight (camera paths): what crosses into
+   another medium is scaled by the square of the indices' ratio. BSDF_FLUX carries flux with it
+   (photons): not scaled, but corrected for the shading normal's asymmetry, so that both see the
+   same scene (Veach 1997, sections 5.2 and 5.3). */
+#ifndef KD_SHADERS_BSDF_H
+#define KD_SHADERS_BSDF_H
+#include "shaders/bsdf_lobes.h"
+
+typedef struct bsdf_sample {
+    vec3 direction; /* unit; meaningless if weight is zero */
+    vec3 weight;    /* f |cos| / pdf; zero: absorbed */
+    float pdf;      /* solid angle, 1/sr; 0 if specular */
+    bool specular;  /* one of finitely many directions: light sampling cannot find it */
+    bool transmitted;
+} bsdf_sample;
+
+/* Only ideal reflections and refractions: nothing for light sampling or photons to land on. */
+KD_FN bool surface_is_specular(const surface *at) {
+    switch (at->kind) {
+    case MATERIAL_MIRROR: return true;
+    case MATERIAL_GLASS:
+    case MATERIAL_CONDUCTOR: return at->alpha == 0;
+    case MATERIAL_PLASTIC:
+        return at->alpha == 0 && (at->metallic >= 1 || vec3_is_zero(at->diffuse));
+    default: return false;
+    }
+}
+
+/* Directions in the shading frame on wo's side: wo.z > 0, and wi.z > 0 for reflection. */
+typedef struct bsdf_frame {
+    frame3 axes;
+    vec3 wo;
+    float side; /* +1: wo is in front */
+    float eta;  /* glass: index on the other side / on wo's */
+} bsdf_frame;
+
+KD_FN bsdf_frame bsdf_frame_at(const surface *at, vec3 wo) {
+    bsdf_frame made;
+    made.side = vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f;
+    made.axes = frame3_around(vec3_scale(at->normal, made.side));
+    made.wo = frame3_to_local(&made.axes, wo);
+    made.eta = made.side > 0 ? at->ior : 1 / at->ior;
+    return made;
+}
+
+/* Veach 1997, eq. 5.19: what photons lose or gain where shading and true normal differ. */
+KD_FN float bsdf_flux_correction(const surface *at, vec3 wo, vec3 wi) {
+    const float above = fabsf(vec3_dot(wo, at->normal) * vec3_dot(wi, at->geometric));
+    const float below = fabsf(vec3_dot(wo, at->geometric) * vec3_dot(wi, at->normal));
+    return below > 0 ? above / below : 0;
+}
+
+/* f(wo, wi) of all lobes that are no delta, 1/sr. */
+KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
+    const bsdf_frame frame = bsdf_frame_at(at, wo);
+    const vec3 local = frame3_to_local(&frame.axes, wi);
+    const bool crosses = vec3_dot(wi, at->geometric) * frame.side < 0;
+    /* the true normal says which side light comes from, the shading normal how much */
+    if (crosses != (local.z < 0)) return vec3_all(0);
+    vec3 value = vec3_all(0);
+    if (at->kind == MATERIAL_GLASS) {
+        if (at->alpha > 0)
+            value = glass_evaluate(frame.wo, local, at->alpha, frame.eta, at->transmission, mode);
+    } else if (!crosses && local.z > 0) {
+        value = opaque_evaluate(at, frame.wo, local);
+    }
+    if (mode == BSDF_FLUX) value = vec3_scale(value, bsdf_flux_correction(at, wo, wi));
+    return value;
+}
+
+/* Density with which bsdf_draw yields wi among its directions that are no delta, 1/sr. */
+KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
+    const bsdf_frame frame = bsdf_frame_at(at, wo);
+    const vec3 local = frame3_to_local(&frame.axes, wi);
+    if (at->kind == MATERIAL_GLASS)
+        return at->alpha > 0 ? glass_pdf(frame.wo, local, at->alpha, frame.eta) : 0;
+    return local.z > 0 ? opaque_pdf(at, frame.wo, local) : 0;
+}
+
+/* Uses random.value[0..2]; [3] is the caller's (roulette, opacity). */
+KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
+    const bsdf_frame frame = bsdf_frame_at(at, wo);
+    const lobe_sample drawn =
+        at->kind == MATERIAL_GLASS
+            ? glass_draw(frame.wo, at->alpha, frame.eta, at->transmission, mode, random)
+            : opaque_draw(at, frame.wo, random);
+    bsdf_sample sample;
+    sample.direction = frame3_to_world(&frame.axes, drawn.wi);
+    sample.weight = drawn.weight;
+    sample.pdf = drawn.pdf;
+    sample.specular = drawn.specular;
+    sample.transmitted = drawn.wi.z < 0;
+    const bool crosses = vec3_dot(sample.direction, at->geometric) * frame.side < 0;
+    if (crosses != sample.transmitted) sample.weight = vec3_all(0);
+    if (mode == BSDF_FLUX && !vec3_is_zero(sample.weight))
+        sample.weight = vec3_scale(sample.weight, bsdf_flux_correction(at, wo, sample.direction));
+    return sample;
+}
+
+#endif

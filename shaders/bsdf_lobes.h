@@ -1,0 +1,220 @@
+/* The scattering functions themselves, in the shading frame (z is the normal on wo's side).
+   Opaque ones reflect: diffuse, mirror, conductor, plastic. Glass reflects and refracts.
+   Sources: Walter et al. 2007 (rough glass, eqs. 17, 20, 21); Heitz 2018 (draws); the coat over a
+   diffuse body keeps the energy that leaves it and comes back inside, as in Weidlich and Wilkie
+   2007, "Arbitrarily layered micro-facet surfaces", with the internal reflections summed up.
+   Work: a few dozen operations each; nothing is tabulated. */
+#ifndef KD_SHADERS_BSDF_LOBES_H
+#define KD_SHADERS_BSDF_LOBES_H
+#include "shaders/microfacet.h"
+#include "shaders/rng.h"
+#include "shaders/sampling.h"
+#include "shaders/surface.h"
+
+typedef enum bsdf_mode { BSDF_RADIANCE = 0, BSDF_FLUX = 1 } bsdf_mode;
+
+typedef struct lobe_sample {
+    vec3 wi, weight;
+    float pdf; /* solid angle; 0 if specular */
+    bool specular;
+} lobe_sample;
+
+KD_FN lobe_sample lobe_sample_none(void) {
+    lobe_sample none;
+    none.wi = vec3_make(0, 0, 1);
+    none.weight = vec3_all(0);
+    none.pdf = 0;
+    none.specular = false;
+    return none;
+}
+
+/* --- opaque ------------------------------------------------------------------------------- */
+
+/* Reflectances of an opaque surface seen from wo, and the odds of drawing its upper layer. */
+typedef struct opaque_layers {
+    vec3 normal_reflectance; /* of the metal part */
+    float metal, eta;        /* share of metal; coat's index, 1: there is none */
+    float coat_reflectance;  /* Fresnel of the coat towards wo */
+    float upper_odds;        /* of drawing the coat or the metal, not the diffuse body */
+} opaque_layers;
+
+KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
+    opaque_layers layers;
+    layers.normal_reflectance = at->specular;
+    layers.metal = 1;
+    layers.eta = 1;
+    layers.coat_reflectance = 0;
+    layers.upper_odds = 1;
+    if (at->kind == MATERIAL_DIFFUSE) {
+        layers.metal = 0;
+        layers.upper_odds = 0;
+    } else if (at->kind == MATERIAL_PLASTIC) {
+        layers.normal_reflectance = at->diffuse; /* the base colour is the metal's */
+        layers.metal = at->metallic;
+        layers.eta = float_max(at->ior, 1);
+        layers.coat_reflectance = fresnel_dielectric(float_clamp(wo.z, 0, 1), layers.eta);
+        const vec3 metal = fresnel_schlick(layers.normal_reflectance, wo.z);
+        const float upper =
+            (1 - layers.metal) * layers.coat_reflectance + layers.metal * vec3_luminance(metal);
+        const float body =
+            (1 - layers.metal) * (1 - layers.coat_reflectance) * vec3_luminance(at->diffuse);
+        const float sum = upper + body;
+        layers.upper_odds = body <= 0 ? 1 : upper <= 0 ? 0 : float_clamp(upper / sum, 0.1f, 0.9f);
+    }
+    return layers;
+}
+
+/* Light that enters the coat, is scattered by the body of albedo `diffuse` any number of times
+   between the coat's inner side and itself, and leaves. */
+KD_FN vec3 body_evaluate(const surface *at, const opaque_layers *layers, vec3 wi) {
+    if (at->kind == MATERIAL_DIFFUSE) return vec3_scale(at->diffuse, 1 / KD_PI);
+    const float eta = layers->eta;
+    const float outside = fresnel_dielectric_average(eta);
+    const float through = (1 - layers->coat_reflectance) * (1 - fresnel_dielectric(wi.z, eta));
+    /* what reaches the coat's inner side is reflected there by `inside`; by the equality of both
+       ways through, 1 - inside = (1 - outside) / eta^2 */
+    const float leaving = (1 - outside) / (eta * eta), inside = 1 - leaving;
+    const float scale = (1 - layers->metal) * through / (KD_PI * eta * eta);
+    return vec3_make(scale * at->diffuse.x / (1 - inside * at->diffuse.x),
+                     scale * at->diffuse.y / (1 - inside * at->diffuse.y),
+                     scale * at->diffuse.z / (1 - inside * at->diffuse.z));
+}
+
+/* Reflectance of the upper layer at a facet that both directions meet at `cosine`. */
+KD_FN vec3 upper_reflectance(const opaque_layers *layers, float cosine) {
+    const vec3 metal =
+        vec3_scale(fresnel_schlick(layers->normal_reflectance, cosine), layers->metal);
+    if (layers->metal >= 1) return metal;
+    const float coat = fresnel_dielectric(float_min(cosine, 1), layers->eta);
+    return vec3_add(metal, vec3_all((1 - layers->metal) * coat));
+}
+
+KD_FN bool upper_is_smooth(const surface *at) {
+    return at->kind == MATERIAL_MIRROR || at->alpha == 0;
+}
+
+/* Walter 2007, eq. 20. */
+KD_FN vec3 upper_evaluate(const surface *at, const opaque_layers *layers, vec3 wo, vec3 wi) {
+    const vec3 m = vec3_normalize(vec3_add(wo, wi));
+    const float scale =
+        ggx_density(at->alpha, m) * ggx_shadowing(at->alpha, wo.z, wi.z) / (4 * wo.z * wi.z);
+    return vec3_scale(upper_reflectance(layers, vec3_dot(wo, m)), scale);
+}
+
+KD_FN vec3 opaque_evaluate(const surface *at, vec3 wo, vec3 wi) {
+    const opaque_layers layers = opaque_layers_of(at, wo);
+    vec3 value = vec3_all(0);
+    if (layers.metal < 1) value = body_evaluate(at, &layers, wi);
+    if (at->kind != MATERIAL_DIFFUSE && !upper_is_smooth(at) && wo.z > 0)
+        value = vec3_add(value, upper_evaluate(at, &layers, wo, wi));
+    return value;
+}
+
+KD_FN float opaque_pdf(const surface *at, vec3 wo, vec3 wi) {
+    const opaque_layers layers = opaque_layers_of(at, wo);
+    float pdf = (1 - layers.upper_odds) * pdf_cosine_hemisphere(wi.z);
+    if (layers.upper_odds > 0 && !upper_is_smooth(at)) {
+        const vec3 m = vec3_normalize(vec3_add(wo, wi));
+        pdf += layers.upper_odds * ggx_visible_pdf(at->alpha, wo, m) / (4 * vec3_dot(wo, m));
+    }
+    return pdf;
+}
+
+KD_FN lobe_sample opaque_draw(const surface *at, vec3 wo, rng_block random) {
+    const opaque_layers layers = opaque_layers_of(at, wo);
+    lobe_sample drawn = lobe_sample_none();
+    if (random.value[2] < layers.upper_odds) {
+        if (!(wo.z > 0)) return drawn;
+        if (upper_is_smooth(at)) {
+            const vec3 share =
+                at->kind == MATERIAL_MIRROR ? at->specular : upper_reflectance(&layers, wo.z);
+            drawn.wi = vec3_make(-wo.x, -wo.y, wo.z);
+            drawn.weight = vec3_scale(share, 1 / layers.upper_odds);
+            drawn.specular = true;
+            return drawn;
+        }
+        const vec3 m = ggx_draw_visible(at->alpha, wo, random.value[0], random.value[1]);
+        drawn.wi = vec3_normalize(fresnel_reflect(wo, m));
+    } else {
+        drawn.wi = sample_cosine_hemisphere(random.value[0], random.value[1]);
+    }
+    if (!(drawn.wi.z > 0)) return drawn; /* a facet that mirrors into the surface */
+    if (at->kind == MATERIAL_DIFFUSE) {
+        drawn.pdf = pdf_cosine_hemisphere(drawn.wi.z);
+        drawn.weight = at->diffuse;
+        return drawn;
+    }
+    drawn.pdf = opaque_pdf(at, wo, drawn.wi);
+    if (drawn.pdf > 0)
+        drawn.weight = vec3_scale(opaque_evaluate(at, wo, drawn.wi), drawn.wi.z / drawn.pdf);
+    return drawn;
+}
+
+/* --- glass -------------------------------------------------------------------------------- */
+
+/* The facet normal (z > 0) that takes wo to wi; zero if there is none. `eta`: index beyond the
+   boundary / on wo's side. Walter 2007, eqs. 13 and 16. */
+KD_FN vec3 glass_facet(vec3 wo, vec3 wi, float eta) {
+    const vec3 m = vec3_normalize(wi.z > 0 ? vec3_add(wo, wi) : vec3_along(wo, eta, wi));
+    return m.z < 0 ? vec3_negate(m) : m;
+}
+
+/* |d m / d wi|: reflection eq. 14, refraction eq. 17 of Walter 2007, divided through by index. */
+KD_FN float glass_jacobian(vec3 wo, vec3 wi, vec3 m, float eta) {
+    if (wi.z > 0) return 1 / (4 * fabsf(vec3_dot(wo, m)));
+    const float denominator = vec3_dot(wo, m) + eta * vec3_dot(wi, m);
+    return eta * eta * fabsf(vec3_dot(wi, m)) / (denominator * denominator);
+}
+
+KD_FN bool glass_connects(vec3 wo, vec3 wi, vec3 m) {
+    if (!(wo.z > 0) || wi.z == 0 || vec3_is_zero(m)) return false;
+    /* both see the facet's outer side, or wi its inner one */
+    return vec3_dot(wo, m) > 0 && vec3_dot(wi, m) * wi.z > 0;
+}
+
+KD_FN vec3 glass_evaluate(vec3 wo, vec3 wi, float alpha, float eta, vec3 tint, bsdf_mode mode) {
+    const vec3 m = glass_facet(wo, wi, eta);
+    if (!glass_connects(wo, wi, m)) return vec3_all(0);
+    const float fresnel = fresnel_dielectric(float_min(vec3_dot(wo, m), 1), eta);
+    /* Smith's masking for both sides of the surface; wi below uses the same slope statistics */
+    const float common = ggx_density(alpha, m) * fabsf(vec3_dot(wo, m)) *
+                         glass_jacobian(wo, wi, m, eta) * ggx_masking(alpha, wo.z) *
+                         ggx_masking(alpha, wi.z) / (wo.z * fabsf(wi.z));
+    if (wi.z > 0) return vec3_all(fresnel * common);
+    const float scale = mode == BSDF_RADIANCE ? 1 / (eta * eta) : 1;
+    return vec3_scale(tint, (1 - fresnel) * common * scale);
+}
+
+KD_FN float glass_pdf(vec3 wo, vec3 wi, float alpha, float eta) {
+    const vec3 m = glass_facet(wo, wi, eta);
+    if (!glass_connects(wo, wi, m)) return 0;
+    const float fresnel = fresnel_dielectric(float_min(vec3_dot(wo, m), 1), eta);
+    return (wi.z > 0 ? fresnel : 1 - fresnel) * ggx_visible_pdf(alpha, wo, m) *
+           glass_jacobian(wo, wi, m, eta);
+}
+
+KD_FN lobe_sample glass_draw(vec3 wo, float alpha, float eta, vec3 tint, bsdf_mode mode,
+                             rng_block random) {
+    lobe_sample drawn = lobe_sample_none();
+    if (!(wo.z > 0)) return drawn;
+    vec3 m = vec3_make(0, 0, 1);
+    if (alpha > 0) m = ggx_draw_visible(alpha, wo, random.value[0], random.value[1]);
+    const float fresnel = fresnel_dielectric(float_clamp(vec3_dot(wo, m), 0, 1), eta);
+    const bool reflects = random.value[2] < fresnel;
+    if (reflects)
+        drawn.wi = fresnel_reflect(wo, m);
+    else if (!fresnel_refract(wo, m, eta, &drawn.wi))
+        return drawn;
+    if (reflects ? !(drawn.wi.z > 0) : !(drawn.wi.z < 0)) return drawn;
+    const float scale = mode == BSDF_RADIANCE ? 1 / (eta * eta) : 1;
+    drawn.weight = reflects ? vec3_all(1) : vec3_scale(tint, scale);
+    if (alpha == 0) {
+        drawn.specular = true;
+        return drawn;
+    }
+    drawn.weight = vec3_scale(drawn.weight, ggx_masking(alpha, drawn.wi.z));
+    drawn.pdf = glass_pdf(wo, drawn.wi, alpha, eta);
+    return drawn;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* The GGX distribution of microfacets, isotropic, in the frame whose +z is the shading normal.
+   Source: Walter, Marschner, Li, Torrance 2007, "Microfacet models for refraction through rough
+   surfaces", section 5; visible normals: Heitz 2018, "Sampling the GGX distribution of visible
+   normals" (JCGT 7(4)). */
+#ifndef KD_SHADERS_MICROFACET_H
+#define KD_SHADERS_MICROFACET_H
+#include "shaders/vec3.h"
+
+/* D(m), 1/sr: the facets' projected area adds up to 1. Walter 2007, eq. 33, in the form
+   sin^2 + alpha^2 cos^2, which keeps its digits for small alpha. */
+KD_FN float ggx_density(float alpha, vec3 m) {
+    if (!(m.z > 0)) return 0;
+    const float t = m.x * m.x + m.y * m.y + alpha * alpha * m.z * m.z;
+    return alpha * alpha / (KD_PI * t * t);
+}
+
+/* Smith's Lambda of a direction with |cos| = `cosine`. */
+KD_FN float ggx_lambda(float alpha, float cosine) {
+    const float c2 = cosine * cosine;
+    if (!(c2 > 0)) return INFINITY;
+    const float tangent2 = float_max(0, 1 - c2) / c2;
+    return 0.5f * (sqrtf(1 + alpha * alpha * tangent2) - 1);
+}
+/* Share of facets turned to a direction that it sees. */
+KD_FN float ggx_masking(float alpha, float cosine) {
+    return 1 / (1 + ggx_lambda(alpha, cosine));
+}
+/* Share seen from two directions on the same side (height-correlated, Heitz 2014, eq. 99). */
+KD_FN float ggx_shadowing(float alpha, float cosine_a, float cosine_b) {
+    return 1 / (1 + ggx_lambda(alpha, cosine_a) + ggx_lambda(alpha, cosine_b));
+}
+
+/* A facet's normal as `wo` (z > 0) sees them: density ggx_visible_pdf. */
+KD_FN vec3 ggx_draw_visible(float alpha, vec3 wo, float u, float v) {
+    /* Heitz 2018, section 3: stretch, sample the projected hemisphere, unstretch */
+    const vec3 stretched = vec3_normalize(vec3_make(alpha * wo.x, alpha * wo.y, wo.z));
+    /* a frame around it whose tangent is horizontal, so that facets seen from the side stay in
+       their half */
+    const float tilt2 = stretched.x * stretched.x + stretched.y * stretched.y;
+    vec3 tangent = vec3_make(1, 0, 0);
+    if (tilt2 > 0) tangent = vec3_scale(vec3_make(-stretched.y, stretched.x, 0), 1 / sqrtf(tilt2));
+    const vec3 bitangent = vec3_cross(stretched, tangent);
+    const float radius = sqrtf(u), angle = 2 * KD_PI * v;
+    const float share = 0.5f * (1 + stretched.z);
+    const float x = radius * cosf(angle);
+    const float straight = radius * sinf(angle);
+    const float y = (1 - share) * sqrtf(float_max(0, 1 - x * x)) + share * straight;
+    const float z = sqrtf(float_max(0, 1 - x * x - y * y));
+    const vec3 normal = vec3_along(vec3_along(vec3_scale(tangent, x), y, bitangent), z, stretched);
+    return vec3_normalize(
+        vec3_make(alpha * normal.x, alpha * normal.y, float_max(1e-6f, normal.z)));
+}
+/* 1/sr over facet normals m. */
+KD_FN float ggx_visible_pdf(float alpha, vec3 wo, vec3 m) {
+    const float facing = vec3_dot(wo, m);
+    if (!(facing > 0) || !(wo.z > 0)) return 0;
+    return ggx_masking(alpha, wo.z) * facing * ggx_density(alpha, m) / wo.z;
+}
+
+#endif

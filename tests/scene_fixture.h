@@ -1,0 +1,159 @@
+/* Tiny scenes made by hand, for tests of what stands above a scene_view. */
+#ifndef KD_TESTS_SCENE_FIXTURE_H
+#define KD_TESTS_SCENE_FIXTURE_H
+#include "shaders/scene_view.h"
+
+enum { FIXTURE_TRIANGLES = 8192, FIXTURE_VERTICES = 3 * FIXTURE_TRIANGLES, FIXTURE_MATERIALS = 16 };
+
+/* Room for one scene; fixture_view borrows from it. */
+typedef struct scene_fixture {
+    vec3 positions[FIXTURE_VERTICES], normals[FIXTURE_VERTICES];
+    uint32_t triangles[3 * FIXTURE_TRIANGLES], normal_indices[3 * FIXTURE_TRIANGLES];
+    uint32_t triangle_materials[FIXTURE_TRIANGLES], triangle_lights[FIXTURE_TRIANGLES];
+    material materials[FIXTURE_MATERIALS];
+    light lights[FIXTURE_TRIANGLES];
+    float light_cdf[FIXTURE_TRIANGLES + 1];
+    uint32_t vertex_count, triangle_count, material_count, light_count;
+    uint32_t sky; /* index of the environment's light, KD_NONE: none */
+} scene_fixture;
+
+static inline void fixture_clear(scene_fixture *made) {
+    made->vertex_count = made->triangle_count = made->material_count = made->light_count = 0;
+    made->sky = KD_NONE;
+}
+
+static inline uint32_t fixture_material(scene_fixture *to, material record) {
+    to->materials[to->material_count] = record;
+    return to->material_count++;
+}
+
+/* Normals may all be zero: then the triangle has none of its own. */
+static inline void fixture_triangle(scene_fixture *to, uint32_t made_of, const vec3 corner[3],
+                                    const vec3 normal[3]) {
+    const uint32_t first = to->vertex_count, triangle = to->triangle_count++;
+    for (uint32_t i = 0; i < 3; ++i) {
+        to->positions[first + i] = corner[i];
+        to->normals[first + i] = normal ? normal[i] : vec3_all(0);
+        to->triangles[3 * triangle + i] = first + i;
+        to->normal_indices[3 * triangle + i] = normal ? first + i : KD_NONE;
+    }
+    to->vertex_count += 3;
+    to->triangle_materials[triangle] = made_of;
+}
+
+/* Corners counter-clockwise as seen from the side that the normal points to. */
+static inline void fixture_quad(scene_fixture *to, uint32_t made_of, vec3 a, vec3 b, vec3 c,
+                                vec3 d) {
+    const vec3 first[3] = {a, b, c}, second[3] = {a, c, d};
+    fixture_triangle(to, made_of, first, NULL);
+    fixture_triangle(to, made_of, second, NULL);
+}
+
+/* A closed box; `inward`: its normals point inside. Six faces, materials given as -x +x -y +y -z
+ * +z.
+ */
+static inline void fixture_box(scene_fixture *to, const uint32_t made_of[6], vec3 lo, vec3 hi,
+                               bool inward) {
+    vec3 p[8];
+    for (int i = 0; i < 8; ++i)
+        p[i] = vec3_make(i & 1 ? hi.x : lo.x, i & 2 ? hi.y : lo.y, i & 4 ? hi.z : lo.z);
+    static const int face[6][4] = {{0, 4, 6, 2}, {1, 3, 7, 5}, {0, 1, 5, 4},
+                                   {2, 6, 7, 3}, {0, 2, 3, 1}, {4, 5, 7, 6}}; /* outward */
+    for (int f = 0; f < 6; ++f) {
+        const int *k = face[f];
+        if (inward)
+            fixture_quad(to, made_of[f], p[k[3]], p[k[2]], p[k[1]], p[k[0]]);
+        else
+            fixture_quad(to, made_of[f], p[k[0]], p[k[1]], p[k[2]], p[k[3]]);
+    }
+}
+
+static inline vec3 fixture_on_sphere(int i, int j, int rings) {
+    const float theta = KD_PI * (float)i / (float)rings;
+    const float phi = KD_PI * (float)(j % (2 * rings)) / (float)rings;
+    const float s = i == 0 || i == rings ? 0 : sinf(theta);
+    return vec3_make(s * cosf(phi), i == 0 ? 1 : i == rings ? -1 : cosf(theta), -s * sinf(phi));
+}
+
+/* A ball of `rings` x 2 `rings` patches with smooth normals. */
+static inline void fixture_ball(scene_fixture *to, uint32_t made_of, vec3 centre, float radius,
+                                int rings) {
+    for (int i = 0; i < rings; ++i)
+        for (int j = 0; j < 2 * rings; ++j) {
+            const vec3 n[4] = {fixture_on_sphere(i, j, rings), fixture_on_sphere(i + 1, j, rings),
+                               fixture_on_sphere(i + 1, j + 1, rings),
+                               fixture_on_sphere(i, j + 1, rings)};
+            static const int half[2][3] = {{0, 1, 2}, {0, 2, 3}};
+            for (int h = 0; h < 2; ++h) {
+                if ((h == 0 && i == rings - 1) || (h == 1 && i == 0)) continue; /* the poles */
+                vec3 corner[3], normal[3];
+                for (int k = 0; k < 3; ++k) {
+                    normal[k] = n[half[h][k]];
+                    corner[k] = vec3_along(centre, radius, normal[k]);
+                }
+                fixture_triangle(to, made_of, corner, normal);
+            }
+        }
+}
+
+static inline void fixture_light(scene_fixture *to, light record) {
+    to->lights[to->light_count++] = record;
+}
+
+/* Every triangle of an emitting material becomes a light; then the table of powers. */
+static inline void fixture_finish(scene_fixture *to) {
+    for (uint32_t t = 0; t < to->triangle_count; ++t) {
+        const material *made = to->materials + to->triangle_materials[t];
+        to->triangle_lights[t] = KD_NONE;
+        if (vec3_is_zero(made->emission)) continue;
+        const vec3 a = to->positions[3 * t];
+        light lamp;
+        memset(&lamp, 0, sizeof lamp);
+        lamp.kind = LIGHT_TRIANGLE;
+        lamp.triangle = t;
+        lamp.emitted = made->emission;
+        lamp.two_sided = made->two_sided;
+        lamp.area = 0.5f * vec3_length(vec3_cross(vec3_sub(to->positions[3 * t + 1], a),
+                                                  vec3_sub(to->positions[3 * t + 2], a)));
+        lamp.power = KD_PI * lamp.area * (made->two_sided ? 2 : 1) *
+                     (lamp.emitted.x + lamp.emitted.y + lamp.emitted.z) / 3;
+        to->triangle_lights[t] = to->light_count;
+        fixture_light(to, lamp);
+    }
+    double sum = 0, running = 0;
+    for (uint32_t i = 0; i < to->light_count; ++i) sum += (double)to->lights[i].power;
+    to->light_cdf[0] = 0;
+    for (uint32_t i = 0; i < to->light_count; ++i) {
+        running += (double)to->lights[i].power;
+        to->light_cdf[i + 1] = i + 1 == to->light_count ? 1 : (float)(running / sum);
+    }
+}
+
+/* All but the tree. */
+static inline scene_view fixture_view(const scene_fixture *from) {
+    scene_view view;
+    memset(&view, 0, sizeof view);
+    view.mesh.positions = from->positions;
+    view.mesh.normals = from->normals;
+    view.mesh.triangles = from->triangles;
+    view.mesh.normal_indices = from->normal_indices;
+    view.mesh.triangle_materials = from->triangle_materials;
+    view.mesh.position_count = view.mesh.normal_count = from->vertex_count;
+    view.mesh.triangle_count = from->triangle_count;
+    view.materials = from->materials;
+    view.material_count = from->material_count;
+    view.lights = from->lights;
+    view.light_cdf = from->light_cdf;
+    view.light_count = from->light_count;
+    view.triangle_lights = from->triangle_lights;
+    view.box = box3_empty();
+    for (uint32_t i = 0; i < from->vertex_count; ++i) box3_include(&view.box, from->positions[i]);
+    view.environment.light = from->sky;
+    view.environment.texture = KD_NONE;
+    view.environment.scene_centre = box3_centre(view.box);
+    view.environment.scene_radius = 0.5f * vec3_length(box3_size(view.box));
+    for (uint32_t i = 0; i < from->light_count; ++i) view.total_power += from->lights[i].power;
+    return view;
+}
+
+#endif
