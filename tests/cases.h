@@ -65,4 +65,63 @@ static inline vec3 case_point(case_points which, uint32_t i, uint32_t count) {
     }
 }
 
+typedef enum case_triangles {
+    CASE_SOUP,      /* small ones, anywhere in the unit cube */
+    CASE_LONG_SOUP, /* as long as the cube */
+    CASE_SAME,      /* all equal */
+    CASE_FLAT,      /* in the plane z = 0.25 */
+    CASE_SLANTED,   /* in one slanted plane */
+    CASE_LAYERS,    /* in five planes across each axis: many planar ones, many ties */
+    CASE_SLIVERS,
+    CASE_FAN,        /* all through one point */
+    CASE_DEGENERATE, /* two in three without area */
+    CASE_HUGE_SOUP,  /* 1e30 */
+    CASE_TINY_SOUP,  /* 1e-30 */
+    CASE_FAR_SOUP,   /* of size 1, at 1000 */
+    CASE_WILD_SOUP,  /* sizes from 2^-30 to 2^10 */
+    CASE_TRIANGLE_SETS
+} case_triangles;
+
+static inline const char *case_triangles_name(case_triangles which) {
+    static const char *const names[] = {
+        "soup", "long soup",  "same",      "flat",      "slanted",  "layers",   "slivers",
+        "fan",  "degenerate", "huge soup", "tiny soup", "far soup", "wild soup"};
+    return names[which];
+}
+
+/* Corners of triangle i of `count`. */
+static inline void case_triangle(case_triangles which, uint32_t i, uint32_t count, vec3 corner[3]) {
+    const rng_key key = rng_key_make(54321, (uint32_t)which, i);
+    const rng_block at = rng_draw(key, 0, 0);
+    const vec3 centre = vec3_make(at.value[0], at.value[1], at.value[2]);
+    (void)count;
+    for (uint32_t k = 0; k < 3; ++k) {
+        const rng_block r = rng_draw(key, 1, k);
+        const vec3 u = vec3_make(r.value[0], r.value[1], r.value[2]);
+        const vec3 offset = vec3_sub(u, vec3_all(0.5f)), near = vec3_along(centre, 0.2f, offset);
+        const int axis = (int)(3 * at.value[3]);
+        switch (which) {
+        case CASE_LONG_SOUP: corner[k] = u; break;
+        case CASE_SAME: corner[k] = vec3_make(k == 1, k == 2, 0.5f); break;
+        case CASE_FLAT: corner[k] = vec3_make(near.x, near.y, 0.25f); break;
+        case CASE_SLANTED: corner[k] = vec3_make(near.x, near.y, near.x + near.y); break;
+        case CASE_LAYERS:
+            corner[k] =
+                vec3_make(floorf(8 * near.x) / 8, floorf(8 * near.y) / 8, floorf(8 * near.z) / 8);
+            vec3_set_axis(&corner[k], axis, floorf(5 * centre.x) / 8);
+            break;
+        case CASE_SLIVERS: corner[k] = k == 2 ? vec3_along(corner[1], 1e-5f, offset) : near; break;
+        case CASE_FAN: corner[k] = k ? u : vec3_all(0.5f); break;
+        case CASE_DEGENERATE: corner[k] = k && i % 3 ? corner[0] : near; break;
+        case CASE_HUGE_SOUP: corner[k] = vec3_scale(near, 1e30f); break;
+        case CASE_TINY_SOUP: corner[k] = vec3_scale(near, 1e-30f); break;
+        case CASE_FAR_SOUP: corner[k] = vec3_add(near, vec3_make(1000, -1000, 1000)); break;
+        case CASE_WILD_SOUP:
+            corner[k] = vec3_along(centre, ldexpf(1, (int)(40 * at.value[3]) - 30), offset);
+            break;
+        default: corner[k] = near; break;
+        }
+    }
+}
+
 #endif

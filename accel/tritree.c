@@ -1,0 +1,164 @@
+/* The owner of a triangle tree: checks the input, runs the builder asked for, takes stock. */
+#include "accel/tritree.h"
+#include "accel/build.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "core/timing.h"
+#include "shaders/triangle.h"
+
+const tritree_builder tritree_builders[] = {
+    {"median", "spatial median; baseline", "cpu", build_median_scratch_bytes, build_median},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+const tritree_builder *tritree_builder_find(const char *name) {
+    if (!name || strcmp(name, "auto") == 0) return tritree_builders;
+    for (const tritree_builder *row = tritree_builders; row->name; ++row)
+        if (strcmp(row->name, name) == 0) return row;
+    return NULL;
+}
+
+tritree_options tritree_options_default(void) {
+    tritree_options options;
+    options.traversal_cost = 1.5f;
+    options.intersect_cost = 1;
+    options.empty_factor = 1;
+    options.max_depth = 0;
+    return options;
+}
+
+int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_count) {
+    int32_t limit = options->max_depth;
+    if (limit <= 0) limit = 8 + (int32_t)(1.3 * log2(triangle_count > 1 ? triangle_count : 1));
+    return limit < TRITREE_MAX_DEPTH ? limit : TRITREE_MAX_DEPTH;
+}
+
+static kd_status check_options(const tritree_options *options) {
+    KD_REQUIRE(options->traversal_cost >= 0 && options->traversal_cost <= FLT_MAX &&
+                   options->intersect_cost > 0 && options->intersect_cost <= FLT_MAX,
+               KD_ERROR_USAGE, "SAH costs %g, %g, expected C_t >= 0 and C_i > 0",
+               (double)options->traversal_cost, (double)options->intersect_cost);
+    KD_REQUIRE(options->empty_factor > 0 && options->empty_factor <= 1, KD_ERROR_USAGE,
+               "SAH empty factor %g, expected a value in (0, 1]", (double)options->empty_factor);
+    return KD_OK;
+}
+
+/* Refuses what no builder could work with; finds the box of all triangles that can be hit. */
+static kd_status check_triangles(tritree *out) {
+    const tritree_input *input = &out->input;
+    out->box = box3_empty();
+    for (uint32_t id = 0; id < input->triangle_count; ++id) {
+        const uint32_t *index = input->triangles + 3 * (uint64_t)id;
+        vec3 corner[3];
+        for (int k = 0; k < 3; ++k) {
+            KD_REQUIRE(index[k] < input->position_count, KD_ERROR_INPUT,
+                       "triangle %u: vertex index %u, expected less than %u", id, index[k],
+                       input->position_count);
+            corner[k] = input->positions[index[k]];
+            KD_REQUIRE(vec3_is_finite(corner[k]), KD_ERROR_INPUT,
+                       "triangle %u: corner (%g, %g, %g), expected finite numbers", id,
+                       (double)corner[k].x, (double)corner[k].y, (double)corner[k].z);
+        }
+        if (triangle_is_degenerate(corner[0], corner[1], corner[2])) {
+            ++out->statistics.degenerate_triangles;
+            continue;
+        }
+        for (int k = 0; k < 3; ++k) box3_include(&out->box, corner[k]);
+    }
+    return KD_OK;
+}
+
+static double box_area(box3 box) {
+    const double x = (double)box.hi.x - (double)box.lo.x, y = (double)box.hi.y - (double)box.lo.y,
+                 z = (double)box.hi.z - (double)box.lo.z;
+    return 2 * (x * y + y * z + z * x);
+}
+
+typedef struct pending {
+    uint32_t node, depth;
+    box3 box;
+} pending;
+
+static void take_stock(tritree *tree) {
+    tritree_statistics *s = &tree->statistics;
+    pending stack[TRITREE_MAX_DEPTH + 2];
+    int waiting = 0;
+    double inner_area = 0, leaf_area = 0;
+    pending at = {0, 0, tree->box};
+    s->nodes = tree->node_count;
+    s->references = tree->reference_count;
+    for (;;) {
+        const tritree_node node = tree->nodes[at.node];
+        if (at.depth > s->depth) s->depth = at.depth;
+        if (!tritree_is_leaf(node)) {
+            inner_area += box_area(at.box);
+            pending right = at;
+            const int axis = tritree_axis(node);
+            at.node = tritree_left(node);
+            right.node = at.node + 1;
+            right.depth = ++at.depth;
+            vec3_set_axis(&at.box.hi, axis, node.split);
+            vec3_set_axis(&right.box.lo, axis, node.split);
+            stack[waiting++] = right;
+            continue;
+        }
+        ++s->leaves;
+        if (tritree_count(node) == 0)
+            ++s->empty_leaves;
+        else
+            leaf_area += tritree_count(node) * box_area(at.box);
+        if (waiting == 0) break;
+        at = stack[--waiting];
+    }
+    const double root_area = box_area(tree->box);
+    if (tree->reference_count && root_area > 0)
+        s->sah_cost = ((double)tree->options.traversal_cost * inner_area +
+                       (double)tree->options.intersect_cost * leaf_area) /
+                      root_area;
+    if (tree->input.triangle_count)
+        s->references_per_triangle =
+            (double)tree->reference_count / (double)tree->input.triangle_count;
+}
+
+kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
+                       const char *builder, job *watched) {
+    memset(out, 0, sizeof *out);
+    const tritree_builder *row = tritree_builder_find(builder);
+    KD_REQUIRE(row, KD_ERROR_USAGE, "there is no triangle tree builder \"%s\"", builder);
+    KD_TRY(check_options(options));
+    out->input = *input;
+    out->options = *options;
+    kd_status status = KD_OK;
+    const double started = timing_now();
+    KD_TRY_GOTO(check_triangles(out));
+    KD_TRY_GOTO(row->build(out, input, options, watched));
+    out->statistics.build_seconds = timing_now() - started;
+    take_stock(out);
+done:
+    if (status != KD_OK) tritree_close(out);
+    return status;
+}
+
+void tritree_close(tritree *owned) {
+    memory_free(owned->nodes);
+    memory_free(owned->references);
+    memset(owned, 0, sizeof *owned);
+}
+
+tritree_view tritree_get_view(const tritree *from) {
+    tritree_view view;
+    view.nodes = from->nodes;
+    view.references = from->references;
+    view.positions = from->input.positions;
+    view.triangles = from->input.triangles;
+    view.box = from->box;
+    view.node_count = from->node_count;
+    view.reference_count = from->reference_count;
+    view.triangle_count = from->input.triangle_count;
+    return view;
+}
+
+uint64_t tritree_hash(const tritree *from) {
+    const uint64_t nodes = hash_bytes(from->nodes, from->node_count * sizeof *from->nodes);
+    return hash_combine(nodes, from->references, from->reference_count * sizeof *from->references);
+}

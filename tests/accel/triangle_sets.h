@@ -1,0 +1,75 @@
+/* Triangle sets of tests/cases.h as a tree's input, and rays worth casting at them. */
+#ifndef KD_TESTS_TRIANGLE_SETS_H
+#define KD_TESTS_TRIANGLE_SETS_H
+#include "accel/tritree.h"
+#include "core/memory.h"
+#include "shaders/ray.h"
+#include "shaders/triangle.h"
+#include "tests/cases.h"
+#include "tests/test.h"
+
+typedef struct triangle_set {
+    vec3 *positions;
+    uint32_t *triangles;
+    tritree_input input;
+    float size; /* of the set's box, largest side */
+    vec3 centre;
+} triangle_set;
+
+static inline triangle_set triangle_set_make(case_triangles which, uint32_t count) {
+    triangle_set set = {0};
+    assert_int_equal(KD_RESERVE(set.positions, 3 * (uint64_t)count), KD_OK);
+    assert_int_equal(KD_RESERVE(set.triangles, 3 * (uint64_t)count), KD_OK);
+    box3 box = box3_empty();
+    for (uint32_t i = 0; i < count; ++i) {
+        case_triangle(which, i, count, set.positions + 3 * i);
+        for (uint32_t k = 0; k < 3; ++k) {
+            set.triangles[3 * i + k] = 3 * i + k;
+            box3_include(&box, set.positions[3 * i + k]);
+        }
+    }
+    set.input = (tritree_input){set.positions, set.triangles, 3 * count, count};
+    set.size = count ? vec3_largest(box3_size(box)) : 1;
+    set.centre = count ? box3_centre(box) : vec3_all(0);
+    return set;
+}
+
+static inline void triangle_set_close(triangle_set *set) {
+    memory_free(set->positions);
+    memory_free(set->triangles);
+}
+
+/* Ray i at the set: anywhere to anywhere, at corners, at edges, along axes, in planes of corners.
+ */
+static inline ray triangle_set_ray(const triangle_set *set, uint32_t i) {
+    const rng_block r = rng_draw(rng_key_make(99, 1, i), 0, 0),
+                    s = rng_draw(rng_key_make(99, 2, i), 0, 0);
+    const vec3 spread = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
+    vec3 origin = vec3_along(set->centre, 2 * set->size, spread);
+    vec3 target = vec3_along(set->centre, set->size,
+                             vec3_make(s.value[0] - 0.5f, s.value[1] - 0.5f, s.value[2] - 0.5f));
+    const uint32_t n = set->input.position_count;
+    if (n) {
+        const uint32_t corner = (uint32_t)(r.value[3] * (float)n) % n;
+        const vec3 p = set->positions[corner],
+                   q = set->positions[corner / 3 * 3 + (corner + 1) % 3];
+        if (i % 6 == 1) target = p;
+        if (i % 6 == 2) target = vec3_along(p, s.value[3], vec3_sub(q, p));
+        if (i % 6 == 3) origin = p;
+        if (i % 6 == 4) { /* along an axis, through a corner's plane */
+            target = origin;
+            vec3_set_axis(&origin, (int)(i / 6 % 3), vec3_axis(p, (int)(i / 6 % 3)));
+            target = origin;
+            const int along = (int)(i / 18 % 3);
+            vec3_set_axis(&target, along,
+                          vec3_axis(origin, along) + (i / 54 % 2 ? -1.0f : 1.0f) * set->size);
+        }
+        if (i % 6 == 5) { /* in an axis plane through a corner */
+            vec3_set_axis(&origin, (int)(i / 6 % 3), vec3_axis(p, (int)(i / 6 % 3)));
+            vec3_set_axis(&target, (int)(i / 6 % 3), vec3_axis(p, (int)(i / 6 % 3)));
+        }
+    }
+    return ray_make(origin, vec3_sub(target, origin), 0, i % 7 ? INFINITY : 1);
+}
+
+#endif
