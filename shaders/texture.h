@@ -15,14 +15,14 @@ typedef struct texture_view {
 } texture_view;
 
 /* The texel in column x, row y (from the top), linear. */
-KD_FN vec3 texture_texel(const texture_view *image, int32_t x, int32_t y) {
-    const int64_t texel = (int64_t)y * image->width + x;
-    if (image->floats) {
-        const float *rgb = image->floats + 3 * texel;
+KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
+    const int64_t texel = (int64_t)y * from->width + x;
+    if (from->floats) {
+        const float *rgb = from->floats + 3 * texel;
         return vec3_make(rgb[0], rgb[1], rgb[2]);
     }
-    const uint8_t *rgba = image->bytes + 4 * texel;
-    if (image->srgb)
+    const uint8_t *rgba = from->bytes + 4 * texel;
+    if (from->srgb)
         return vec3_make(srgb_to_linear(rgba[0]), srgb_to_linear(rgba[1]), srgb_to_linear(rgba[2]));
     return vec3_make((float)rgba[0] / 255, (float)rgba[1] / 255, (float)rgba[2] / 255);
 }
@@ -49,22 +49,22 @@ KD_FN texture_span texture_locate(float coordinate, int32_t size, bool clamp) {
     return span;
 }
 
-KD_FN vec3 texture_blend(const texture_view *image, texture_span column, texture_span row) {
-    const vec3 a = texture_texel(image, column.first, row.first);
-    const vec3 b = texture_texel(image, column.second, row.first);
-    const vec3 c = texture_texel(image, column.first, row.second);
-    const vec3 d = texture_texel(image, column.second, row.second);
+KD_FN vec3 texture_blend(const texture_view *from, texture_span column, texture_span row) {
+    const vec3 a = texture_texel(from, column.first, row.first);
+    const vec3 b = texture_texel(from, column.second, row.first);
+    const vec3 c = texture_texel(from, column.first, row.second);
+    const vec3 d = texture_texel(from, column.second, row.second);
     const float s = column.weight, t = row.weight;
     const vec3 upper = vec3_along(vec3_scale(a, 1 - s), s, b);
     const vec3 lower = vec3_along(vec3_scale(c, 1 - s), s, d);
     return vec3_along(vec3_scale(upper, 1 - t), t, lower);
 }
 
-KD_FN vec3 texture_sample(const texture_view *image, vec2 uv) {
-    const float u = uv.x * image->scale.x + image->offset.x;
-    const float v = uv.y * image->scale.y + image->offset.y;
-    return texture_blend(image, texture_locate(u, image->width, image->clamp != 0),
-                         texture_locate(1 - v, image->height, image->clamp != 0));
+KD_FN vec3 texture_sample(const texture_view *from, vec2 uv) {
+    const float u = uv.x * from->scale.x + from->offset.x;
+    const float v = uv.y * from->scale.y + from->offset.y;
+    return texture_blend(from, texture_locate(u, from->width, from->clamp != 0),
+                         texture_locate(1 - v, from->height, from->clamp != 0));
 }
 
 /* Latitude-longitude images: the point of the image, x in 0..1 from the left and y in 0..1 from the
@@ -83,10 +83,10 @@ KD_FN vec3 latlong_to_direction(vec2 point, float rotation) {
 }
 
 /* The sky's radiance in a unit direction, as a factor of the environment light's `emitted`. */
-KD_FN vec3 texture_latlong(const texture_view *image, vec3 direction, float rotation) {
+KD_FN vec3 texture_latlong(const texture_view *from, vec3 direction, float rotation) {
     const vec2 point = latlong_from_direction(direction, rotation);
-    return texture_blend(image, texture_locate(point.x, image->width, false),
-                         texture_locate(point.y, image->height, true));
+    return texture_blend(from, texture_locate(point.x, from->width, false),
+                         texture_locate(point.y, from->height, true));
 }
 
 #endif
