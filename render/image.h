@@ -8,12 +8,14 @@
 
 enum { IMAGE_CHANNELS = 32 };
 
+/* Colours are multiplied by "A" where there is one (PNG files hold them divided; where A is 0 they
+   pass as they are). */
 typedef struct image {
     int32_t width, height, channel_count;
     char names[IMAGE_CHANNELS][32]; /* "R", "G", "B", "A", "Z", "N.X", "Albedo.R", ... */
     float *planes[IMAGE_CHANNELS];  /* width x height each; owned */
     /* written as EXR attributes */
-    float world_to_camera[16]; /* row major */
+    float world_to_camera[16]; /* row major; multiplies column vectors */
     int32_t samples_per_pixel;
     double render_seconds;
 } image;

@@ -6,6 +6,8 @@
 #include "tests/test.h"
 #include <dirent.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/kandela-image-XXXXXX";
@@ -346,6 +348,37 @@ static void failed_writes_leave_the_old_file(void **state) {
     assert_int_equal(folder_entries(), before);
 }
 
+/* The disk is full after 4 KiB: the status says so, the old file stays, nothing lies beside it. */
+static void full_disks_leave_the_old_file(void **state) {
+    (void)state;
+    static const char *const names[] = {"old.png", "old.pfm", "old.exr"};
+    image a = colour_image(128, 128);
+    fill_with_bits(&a, 3);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit usual, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    for (int i = 0; i < 3; ++i) {
+        if (image_writable(names[i]) != KD_OK) continue;
+        file_fill(in_folder(names[i]), "old", 3);
+        const int before = folder_entries();
+        small = usual;
+        small.rlim_cur = 4096;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        const kd_status status = image_write(&a, path, NULL);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+        assert_int_equal(status, KD_ERROR_RUNTIME);
+        assert_non_null(strstr(kd_last_error(), path));
+        assert_int_equal(folder_entries(), before);
+        file_view view;
+        assert_int_equal(file_open(&view, path), KD_OK);
+        assert_int_equal(view.count, 3);
+        assert_memory_equal(view.bytes, "old", 3);
+        file_close(&view);
+        unlink(path);
+    }
+    image_close(&a);
+}
+
 static int folder_make(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;
@@ -369,6 +402,7 @@ int main(void) {
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(hostile_sizes_are_refused),
         cmocka_unit_test(failed_writes_leave_the_old_file),
+        cmocka_unit_test(full_disks_leave_the_old_file),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
