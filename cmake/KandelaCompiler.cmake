@@ -3,7 +3,8 @@ set(KD_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-qual -Wstr
                 -Wmissing-prototypes -Wvla -Wundef -Wc++-compat -Wformat=2 -Wdouble-promotion)
 add_library(kd_common INTERFACE)
 target_include_directories(kd_common INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
-target_compile_definitions(kd_common INTERFACE _GNU_SOURCE KD_BUILDING=1)
+target_compile_definitions(kd_common INTERFACE _GNU_SOURCE KD_BUILDING=1
+                           KD_VERSION="${PROJECT_VERSION}")
 target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:${KD_WARNINGS}>)
 if(KD_WERROR)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)

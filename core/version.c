@@ -1,0 +1,5 @@
+#include <kandela/version.h>
+
+const char *kd_version(void) {
+    return KD_VERSION;
+}
