@@ -5,79 +5,71 @@
          point with m before it in the order (coordinate, id); recurse on both sides of it.
    Work: O(n log n) expected; selection falls back to sorting, so O(n log^2 n) at worst.
    Memory: 16 bytes a point.
-   Invariants: no two items are equal, so a node's point does not depend on how it is selected. */
+   Invariants: keys are unique, so the point of each node does not depend on how it is selected. */
 #include "core/memory.h"
 #include "photon/builders.h"
 
-typedef struct item {
-    double coordinate; /* on the axis of the sub-tree at hand */
-    uint32_t id;
-} item;
-
 typedef struct recursion {
-    const point_array *points;
+    const vec3 *points;
     pointtree *out;
-    item *items; /* the points of the sub-trees that are not built yet */
+    uint32_t *items; /* the points of the sub-trees that are not built yet, by id */
+    uint64_t *keys;  /* of items, on the axis of the sub-tree at hand */
     job *watched;
 } recursion;
 
 uint64_t build_recursive_scratch_bytes(uint64_t count) {
-    return count * sizeof(item);
+    return count * (sizeof(uint32_t) + sizeof(uint64_t));
 }
 
-static bool item_before(item a, item b) {
-    return a.coordinate < b.coordinate || (a.coordinate == b.coordinate && a.id < b.id);
-}
-
-static void items_swap(item *a, item *b) {
-    const item t = *a;
+static void keys_swap(uint64_t *a, uint64_t *b) {
+    const uint64_t t = *a;
     *a = *b;
     *b = t;
 }
 
-static void items_sift(item *items, uint32_t count, uint32_t hole) {
-    const item moved = items[hole];
+static void keys_sift(uint64_t *keys, uint32_t count, uint32_t hole) {
+    const uint64_t key = keys[hole];
     for (uint64_t child; (child = 2 * (uint64_t)hole + 1) < count; hole = (uint32_t)child) {
-        if (child + 1 < count && item_before(items[child], items[child + 1])) ++child;
-        if (!item_before(moved, items[child])) break;
-        items[hole] = items[child];
+        if (child + 1 < count && keys[child] < keys[child + 1]) ++child;
+        if (keys[child] <= key) break;
+        keys[hole] = keys[child];
     }
-    items[hole] = moved;
+    keys[hole] = key;
 }
 
-static void items_heapsort(item *items, uint32_t count) {
-    for (uint32_t i = count / 2; i-- > 0;) items_sift(items, count, i);
+static void keys_heapsort(uint64_t *keys, uint32_t count) {
+    for (uint32_t i = count / 2; i-- > 0;) keys_sift(keys, count, i);
     while (count > 1) {
-        items_swap(&items[0], &items[--count]);
-        items_sift(items, count, 0);
+        keys_swap(&keys[0], &keys[--count]);
+        keys_sift(keys, count, 0);
     }
 }
 
-static item items_median(item a, item b, item c) {
-    if (item_before(b, a)) items_swap(&a, &b);
-    return item_before(c, a) ? a : item_before(b, c) ? b : c;
+static uint64_t keys_median(uint64_t a, uint64_t b, uint64_t c) {
+    if (a > b) keys_swap(&a, &b);
+    return c < a ? a : c > b ? b : c;
 }
 
-/* Afterwards items[rank] is in its sorted place, smaller ones before and larger ones behind it.
+/* Afterwards keys[rank] is in its sorted place, smaller ones before and larger ones behind it.
    Hoare's selection; when the range does not shrink as it should, the rest is sorted. */
-static void items_select(item *items, uint32_t count, uint32_t rank) {
+static void keys_select(uint64_t *keys, uint32_t count, uint32_t rank) {
     uint32_t begin = 0, end = count;
     for (uint32_t patience = 2 * pointtree_levels(count); end - begin > 1; --patience) {
         if (patience == 0) {
-            items_heapsort(items + begin, end - begin);
+            keys_heapsort(keys + begin, end - begin);
             return;
         }
-        const item pivot =
-            items_median(items[begin], items[begin + (end - begin) / 2], items[end - 1]);
+        const uint64_t pivot =
+            keys_median(keys[begin], keys[begin + (end - begin) / 2], keys[end - 1]);
         uint32_t low = begin, high = end - 1;
         for (;; ++low, --high) {
-            while (item_before(items[low], pivot)) ++low;
-            while (item_before(pivot, items[high])) --high;
+            while (keys[low] < pivot) ++low;
+            while (keys[high] > pivot) --high;
             if (low >= high) break;
-            items_swap(&items[low], &items[high]);
+            keys_swap(&keys[low], &keys[high]);
         }
-        /* what is up to `high` is at most the pivot, what is from `low` on at least the pivot; they
-           meet at the pivot itself, or have passed each other */
+        /* what is up to `high` is at most the pivot, what is from `low` on at least the pivot;
+           they meet at the pivot itself if nothing was swapped last */
         if (low == high) {
             if (rank == low) return;
             --high;
@@ -90,37 +82,46 @@ static void items_select(item *items, uint32_t count, uint32_t rank) {
     }
 }
 
-static void build_node(recursion *work, uint32_t node, uint32_t begin, const point_box *domain) {
+static void build_node(recursion *work, uint32_t node, uint32_t begin, box3 domain) {
     pointtree *out = work->out;
     const uint32_t count = pointtree_subtree_size(node, out->count);
-    if (count == 0 || job_cancelled(work->watched)) return;
-    uint32_t axis = pointtree_level_of(node) % out->dims;
+    if (count == 0) return;
+    int axis = (int)(pointtree_level_of(node) % 3);
     if (out->axes) {
-        axis = point_box_widest(domain, out->dims, out->scalar);
+        axis = box3_longest_axis(domain);
         out->axes[node] = (uint8_t)axis;
     }
-    item *items = work->items + begin;
+    uint32_t *items = work->items + begin;
+    uint64_t *keys = work->keys + begin;
     for (uint32_t i = 0; i < count; ++i)
-        items[i].coordinate = point_array_coordinate(work->points, items[i].id, axis);
+        keys[i] = pointtree_key(vec3_axis(work->points[items[i]], axis), items[i]);
     const uint32_t left = pointtree_subtree_size(2 * node + 1, out->count);
-    items_select(items, count, left);
-    const item pivot = items[left];
-    out->ids[node] = pivot.id;
+    keys_select(keys, count, left);
+    for (uint32_t i = 0; i < count; ++i) items[i] = (uint32_t)keys[i];
+    out->ids[node] = items[left];
+    out->points[node] = work->points[items[left]];
+    const float plane = vec3_axis(out->points[node], axis);
     job_advance(work->watched, 1);
-    point_box child = *domain;
-    point_box_clip(&child, axis, pivot.coordinate, false);
-    build_node(work, 2 * node + 1, begin, &child);
-    child = *domain;
-    point_box_clip(&child, axis, pivot.coordinate, true);
-    build_node(work, 2 * node + 2, begin + left + 1, &child);
+    build_node(work, 2 * node + 1, begin, pointtree_child_domain(domain, axis, plane, false));
+    build_node(work, 2 * node + 2, begin + left + 1,
+               pointtree_child_domain(domain, axis, plane, true));
 }
 
-kd_status build_recursive(pointtree *out, const point_array *points, job *watched) {
-    recursion work = {points, out, NULL, watched};
-    KD_TRY(KD_RESERVE(work.items, points->count));
-    for (uint32_t i = 0; i < out->count; ++i) work.items[i].id = i;
-    build_node(&work, 0, 0, &out->box);
+kd_status build_recursive(pointtree *out, const vec3 *points, uint32_t count,
+                          const pointtree_options *options, job *watched) {
+    (void)options;
+    kd_status status = KD_OK;
+    recursion work;
+    memset(&work, 0, sizeof work);
+    work.points = points;
+    work.out = out;
+    work.watched = watched;
+    KD_TRY_GOTO(KD_RESERVE(work.items, count));
+    KD_TRY_GOTO(KD_RESERVE(work.keys, count));
+    for (uint32_t i = 0; i < count; ++i) work.items[i] = i;
+    build_node(&work, 0, 0, out->box);
+done:
     memory_free(work.items);
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "cancelled while building a point tree");
-    return KD_OK;
+    memory_free(work.keys);
+    return status;
 }

@@ -2,6 +2,8 @@
 #ifndef KD_SHADERS_CAMERA_H
 #define KD_SHADERS_CAMERA_H
 #include "shaders/ray.h"
+#include "shaders/rng.h"
+#include "shaders/sampling.h"
 
 typedef struct camera {
     vec3 eye, look_at, up;
@@ -9,5 +11,42 @@ typedef struct camera {
     float lens_radius;    /* 0: pinhole */
     float focus_distance; /* along the view axis; 0: distance to look_at */
 } camera;
+
+/* Axes: tangent to the right, bitangent up, normal forward; unit and orthogonal. An `up` along the
+   view takes some other direction. */
+KD_FN frame3 camera_frame(const camera *view) {
+    vec3 forward = vec3_normalize(vec3_sub(view->look_at, view->eye));
+    if (vec3_is_zero(forward)) forward = vec3_make(0, 0, -1);
+    vec3 right = vec3_normalize(vec3_cross(forward, vec3_normalize(view->up)));
+    if (vec3_is_zero(right)) right = frame3_around(forward).tangent;
+    frame3 axes;
+    axes.normal = forward;
+    axes.tangent = right;
+    axes.bitangent = vec3_cross(right, forward);
+    return axes;
+}
+
+/* A ray (unit direction) through pixel (x, y) of width x height. random.value[0], [1] place it in
+   the pixel (box filter: every point of the pixel counts the same), [2], [3] on the lens. */
+KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
+                     rng_block random) {
+    const frame3 axes = camera_frame(view);
+    const float half = tanf(view->fov_degrees * (KD_PI / 360)); /* of the image's height at 1 */
+    const float pixel = 2 * half / (float)height;
+    const float across = ((float)x + random.value[0] - 0.5f * (float)width) * pixel;
+    const float upward = (0.5f * (float)height - (float)y - random.value[1]) * pixel;
+    vec3 local = vec3_make(across, upward, 1);
+    vec3 origin = view->eye;
+    if (view->lens_radius > 0) {
+        const float focus = view->focus_distance > 0
+                                ? view->focus_distance
+                                : vec3_length(vec3_sub(view->look_at, view->eye));
+        const vec2 disc = sample_disc(random.value[2], random.value[3]);
+        const vec3 lens = vec3_make(disc.x * view->lens_radius, disc.y * view->lens_radius, 0);
+        local = vec3_sub(vec3_scale(local, focus), lens);
+        origin = vec3_add(origin, frame3_to_world(&axes, lens));
+    }
+    return ray_make(origin, vec3_normalize(frame3_to_world(&axes, local)), 0, INFINITY);
+}
 
 #endif

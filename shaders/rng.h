@@ -29,9 +29,13 @@ KD_FN float rng_unit_float(uint32_t bits) {
     return (float)(bits >> 8) * 0x1p-24f;
 }
 
-/* Four numbers for one decision (`dimension` < 65536) at one vertex of the path (`bounce` < 65536).
+typedef struct rng_words {
+    uint32_t word[4];
+} rng_words;
+
+/* Four words for one decision (`dimension` < 65536) at one vertex of the path (`bounce` < 65536).
  */
-KD_FN rng_block rng_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
+KD_FN rng_words rng_draw_words(rng_key key, uint32_t bounce, uint32_t dimension) {
     uint32_t c0 = (uint32_t)key.path, c1 = (uint32_t)(key.path >> 32);
     uint32_t c2 = bounce << 16 | (dimension & 0xffffu), c3 = key.pass;
     uint32_t k0 = (uint32_t)key.seed, k1 = (uint32_t)(key.seed >> 32);
@@ -44,11 +48,19 @@ KD_FN rng_block rng_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
+    rng_words drawn;
+    drawn.word[0] = c0;
+    drawn.word[1] = c1;
+    drawn.word[2] = c2;
+    drawn.word[3] = c3;
+    return drawn;
+}
+
+/* The same as numbers in [0, 1). */
+KD_FN rng_block rng_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
+    const rng_words drawn = rng_draw_words(key, bounce, dimension);
     rng_block block;
-    block.value[0] = rng_unit_float(c0);
-    block.value[1] = rng_unit_float(c1);
-    block.value[2] = rng_unit_float(c2);
-    block.value[3] = rng_unit_float(c3);
+    for (int i = 0; i < 4; ++i) block.value[i] = rng_unit_float(drawn.word[i]);
     return block;
 }
 

@@ -7,7 +7,8 @@
 #ifndef KD_SHADERS_SURFACE_H
 #define KD_SHADERS_SURFACE_H
 #include "shaders/fresnel.h"
-#include "shaders/scene_view.h"
+#include "shaders/surface_maps.h"
+#include "shaders/triangle.h"
 
 typedef struct surface {
     vec3 position;
@@ -35,15 +36,8 @@ KD_FN void surface_place(surface *at, const mesh_view *mesh, ray_hit hit) {
     const uint32_t *corner = mesh->triangles + 3 * (size_t)hit.triangle;
     const vec3 a = mesh->positions[corner[0]], b = mesh->positions[corner[1]],
                c = mesh->positions[corner[2]];
-    const float w = 1 - hit.u - hit.v;
-    at->position = vec3_along(vec3_along(vec3_scale(a, w), hit.u, b), hit.v, c);
-    /* three products and two sums, and the rounding of w: 5 half-ulps of the terms' sizes
-       (Higham 2002, section 3.1); 8 leaves room for the corners' own edges */
-    const float wa = fabsf(w), ua = fabsf(hit.u), va = fabsf(hit.v);
-    const vec3 size = vec3_make(wa * fabsf(a.x) + ua * fabsf(b.x) + va * fabsf(c.x),
-                                wa * fabsf(a.y) + ua * fabsf(b.y) + va * fabsf(c.y),
-                                wa * fabsf(a.z) + ua * fabsf(b.z) + va * fabsf(c.z));
-    at->error = 8 * 0x1p-24f * (size.x + size.y + size.z);
+    at->position = triangle_point(a, b, c, hit.u, hit.v);
+    at->error = triangle_point_error(a, b, c);
     at->geometric = triangle_unit_normal(a, b, c);
 }
 
@@ -58,17 +52,6 @@ KD_FN void surface_smooth(surface *at, const mesh_view *mesh, ray_hit hit) {
     const vec3 smooth = vec3_normalize(sum);
     if (vec3_is_zero(smooth)) return;
     at->normal = vec3_dot(smooth, at->geometric) < 0 ? vec3_negate(smooth) : smooth;
-}
-
-KD_FN vec2 surface_texcoord(const mesh_view *mesh, ray_hit hit) {
-    if (!mesh->texcoord_indices) return vec2_make(0, 0);
-    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)hit.triangle;
-    if (corner[0] == KD_NONE || corner[1] == KD_NONE || corner[2] == KD_NONE)
-        return vec2_make(0, 0);
-    const vec2 a = mesh->texcoords[corner[0]], b = mesh->texcoords[corner[1]],
-               c = mesh->texcoords[corner[2]];
-    const float w = 1 - hit.u - hit.v;
-    return vec2_make(w * a.x + hit.u * b.x + hit.v * c.x, w * a.y + hit.u * b.y + hit.v * c.y);
 }
 
 /* Bends the shading normal as little as needed for the mirror direction of `wo` to leave the
@@ -87,16 +70,30 @@ KD_FN void surface_bend_normal(surface *at, vec3 wo) {
 
 KD_FN void surface_dress(surface *at, const scene_view *scene) {
     const material *made = scene->materials + at->material;
+    const vec2 uv = at->texcoord;
     at->kind = made->kind;
-    at->diffuse = made->diffuse;
-    at->specular = made->specular;
+    at->diffuse = surface_texture(scene, made->diffuse_map, uv, made->diffuse);
+    at->specular = surface_texture(scene, made->specular_map, uv, made->specular);
     at->transmission = made->transmission;
-    at->emission = at->front || made->two_sided ? made->emission : vec3_all(0);
-    const float alpha = made->roughness * made->roughness;
-    at->alpha = alpha < 1e-3f ? 0 : alpha;
-    at->metallic = made->metallic;
+    at->emission = vec3_all(0);
+    if (at->front || made->two_sided)
+        at->emission = surface_texture(scene, made->emission_map, uv, made->emission);
+    const float roughness =
+        surface_texture(scene, made->roughness_map, uv, vec3_all(made->roughness)).x;
+    at->alpha = roughness * roughness;
     at->ior = made->ior;
-    at->opacity = made->opacity;
+    if (at->alpha < 1e-3f || (at->kind == MATERIAL_GLASS && at->ior == 1)) at->alpha = 0;
+    at->metallic = surface_texture(scene, made->metallic_map, uv, vec3_all(made->metallic)).x;
+    at->opacity = surface_texture(scene, made->opacity_map, uv, vec3_all(made->opacity)).x;
+}
+
+/* The share of light that passes a hit unchanged. */
+KD_FN float surface_passes(const scene_view *scene, ray_hit hit) {
+    const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];
+    if (made->opacity_map == KD_NONE) return 1 - made->opacity;
+    return 1 - surface_texture(scene, made->opacity_map, surface_texcoord(&scene->mesh, hit),
+                               vec3_all(made->opacity))
+                   .x;
 }
 
 /* The surface where `cast` hit; hit.triangle must not be KD_NONE. */
@@ -104,35 +101,30 @@ KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) 
     surface at;
     surface_place(&at, &scene->mesh, hit);
     at.triangle = hit.triangle;
-    at.material = scene->mesh.triangle_materials ? scene->mesh.triangle_materials[hit.triangle] : 0;
+    at.material = scene->mesh.triangle_materials[hit.triangle];
     at.front = vec3_dot(cast->direction, at.geometric) < 0;
     at.texcoord = surface_texcoord(&scene->mesh, hit);
     surface_smooth(&at, &scene->mesh, hit);
+    at.normal = surface_mapped_normal(scene, scene->materials + at.material, hit.triangle,
+                                      at.texcoord, at.normal);
+    if (vec3_dot(at.normal, at.geometric) < 0) at.normal = vec3_negate(at.normal);
     surface_dress(&at, scene);
     if (at.kind != MATERIAL_DIFFUSE)
         surface_bend_normal(&at, vec3_negate(vec3_normalize(cast->direction)));
     return at;
 }
 
-/* `position` moved off its triangle to the side that `direction` points to, by just more than its
-   error: no ray that starts there meets the triangle again. */
-KD_FN vec3 surface_offset(vec3 position, vec3 geometric, float error, vec3 direction) {
-    const float side = vec3_dot(direction, geometric) < 0 ? -1.0f : 1.0f;
-    vec3 moved = vec3_along(position, 2 * side * error, geometric);
-    return moved;
-}
-
 /* A ray from the surface; `tmax` in lengths of `direction`. */
 KD_FN ray surface_leave(const surface *from, vec3 direction, float tmax) {
-    return ray_make(surface_offset(from->position, from->geometric, from->error, direction),
-                    direction, 0, tmax);
+    return ray_make(ray_leave(from->position, from->error, from->geometric, direction), direction,
+                    0, tmax);
 }
 
-/* The ray that decides whether the surface sees `point`: t from 0 to 1. The point itself should
-   have been moved off its own surface (surface_offset). */
+/* The ray that decides whether the surface sees `point`: t from 0 to 1. A point of another surface
+   should have been moved off it (ray_leave). */
 KD_FN ray surface_connect(const surface *from, vec3 point) {
     const vec3 towards = vec3_sub(point, from->position);
-    const vec3 origin = surface_offset(from->position, from->geometric, from->error, towards);
+    const vec3 origin = ray_leave(from->position, from->error, from->geometric, towards);
     return ray_make(origin, vec3_sub(point, origin), 0, 1);
 }
 

@@ -1,0 +1,183 @@
+/* Light as seen from a point: drawing towards it, and the density of having drawn a direction.
+   Idea: one light is chosen in proportion to its power, then a point of it, or a direction of the
+   sky. Densities are per solid angle at the receiving point and contain the choice.
+   A sample's contribution to a surface is f |cos| radiance / pdf_solid_angle, for lights of zero
+   size too (their `radiance` is the irradiance across the direction). */
+#ifndef KD_SHADERS_LIGHT_SAMPLING_H
+#define KD_SHADERS_LIGHT_SAMPLING_H
+#include "shaders/rng.h"
+#include "shaders/sampling.h"
+#include "shaders/surface.h"
+
+typedef struct light_sample {
+    vec3 direction;        /* unit, towards the light */
+    float distance;        /* INFINITY: the light is at infinity */
+    vec3 point;            /* of the light, moved off its own surface; not at infinity */
+    vec3 radiance;         /* W/(sr m^2) that flies to here; delta: W/m^2 */
+    float pdf_solid_angle; /* 1/sr; delta: the choice's probability; 0: nothing comes from it */
+    bool delta;            /* cannot be met by a ray */
+    uint32_t light;
+} light_sample;
+
+KD_FN float light_choice(const scene_view *scene, uint32_t which) {
+    return scene->light_cdf[which + 1] - scene->light_cdf[which];
+}
+
+/* --- the sky -------------------------------------------------------------------------------- */
+
+/* Radiance that comes from a unit direction out of infinity. */
+KD_FN vec3 environment_radiance(const scene_view *scene, vec3 direction) {
+    const environment_view *sky = &scene->environment;
+    if (sky->light == KD_NONE) return vec3_all(0);
+    const vec3 emitted = scene->lights[sky->light].emitted;
+    if (sky->texture == KD_NONE) return emitted;
+    return vec3_mul(emitted,
+                    texture_latlong(scene->textures + sky->texture, direction, sky->rotation));
+}
+
+/* 1/sr: the density of light_draw at `normal` for a direction of the sky. An even sky is drawn by
+   the cosine about `normal`, or over the whole sphere if that is zero. */
+KD_FN float environment_pdf(const scene_view *scene, vec3 normal, vec3 direction) {
+    const environment_view *sky = &scene->environment;
+    if (sky->light == KD_NONE) return 0;
+    const float choice = light_choice(scene, sky->light);
+    if (!sky->row_cdf)
+        return choice * (vec3_is_zero(normal) ? 1 / (4 * KD_PI)
+                                              : pdf_cosine_hemisphere(vec3_dot(normal, direction)));
+    const vec2 at = latlong_from_direction(direction, sky->rotation);
+    const int32_t row = (int32_t)float_min(at.y * (float)sky->height, (float)(sky->height - 1));
+    const int32_t column = (int32_t)float_min(at.x * (float)sky->width, (float)(sky->width - 1));
+    const float *columns = sky->column_cdf + (size_t)row * (size_t)(sky->width + 1);
+    const float sine = sinf(at.y * KD_PI);
+    if (!(sine > 0)) return 0;
+    return choice * (sky->row_cdf[row + 1] - sky->row_cdf[row]) *
+           (columns[column + 1] - columns[column]) * (float)sky->width * (float)sky->height /
+           (2 * KD_PI * KD_PI * sine);
+}
+
+KD_FN vec3 environment_draw(const scene_view *scene, vec3 normal, float u, float v) {
+    const environment_view *sky = &scene->environment;
+    if (sky->row_cdf) {
+        const uint32_t row = cdf_search(sky->row_cdf, (uint32_t)sky->height, u);
+        const float *columns = sky->column_cdf + (size_t)row * (size_t)(sky->width + 1);
+        const uint32_t column = cdf_search(columns, (uint32_t)sky->width, v);
+        return latlong_to_direction(
+            vec2_make(((float)column + cdf_rest(columns, column, v)) / (float)sky->width,
+                      ((float)row + cdf_rest(sky->row_cdf, row, u)) / (float)sky->height),
+            sky->rotation);
+    }
+    if (vec3_is_zero(normal)) return sample_sphere(u, v);
+    const frame3 frame = frame3_around(normal);
+    return frame3_to_world(&frame, sample_cosine_hemisphere(u, v));
+}
+
+/* --- one light ------------------------------------------------------------------------------- */
+
+/* Radiance of an emitting triangle at one of its points. */
+KD_FN vec3 light_triangle_radiance(const scene_view *scene, const light *lamp, float u, float v) {
+    ray_hit at;
+    at.t = 0;
+    at.u = u;
+    at.v = v;
+    at.triangle = lamp->triangle;
+    const material *made = scene->materials + scene->mesh.triangle_materials[lamp->triangle];
+    return surface_texture(scene, made->emission_map, surface_texcoord(&scene->mesh, at),
+                           lamp->emitted);
+}
+
+KD_FN void light_draw_triangle(const scene_view *scene, const light *lamp, vec3 from, float u,
+                               float v, light_sample *drawn) {
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)lamp->triangle;
+    const vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
+               c = scene->mesh.positions[corner[2]];
+    const vec2 weights = sample_triangle(u, v);
+    const vec3 normal = triangle_unit_normal(a, b, c);
+    const vec3 point = triangle_point(a, b, c, weights.x, weights.y);
+    const vec3 towards = vec3_sub(point, from);
+    drawn->distance = vec3_length(towards);
+    drawn->direction = vec3_normalize(towards);
+    drawn->point = ray_leave(point, triangle_point_error(a, b, c), normal, vec3_negate(towards));
+    const float cosine = -vec3_dot(drawn->direction, normal);
+    if (!(lamp->two_sided ? fabsf(cosine) > 0 : cosine > 0) || !(lamp->area > 0)) return;
+    drawn->radiance = light_triangle_radiance(scene, lamp, weights.x, weights.y);
+    drawn->pdf_solid_angle = drawn->distance * drawn->distance / (lamp->area * fabsf(cosine));
+}
+
+KD_FN void light_draw_point(const light *lamp, vec3 from, light_sample *drawn) {
+    const vec3 towards = vec3_sub(lamp->position, from);
+    drawn->delta = true;
+    drawn->point = lamp->position;
+    drawn->distance = vec3_length(towards);
+    drawn->direction = vec3_normalize(towards);
+    if (!(drawn->distance > 0)) return;
+    const float share = lamp->kind == LIGHT_SPOT
+                            ? light_spot_falloff(lamp, -vec3_dot(lamp->direction, drawn->direction))
+                            : 1;
+    drawn->radiance = vec3_scale(lamp->emitted, share / drawn->distance / drawn->distance);
+    drawn->pdf_solid_angle = share > 0 ? 1 : 0;
+}
+
+KD_FN void light_draw_far(const scene_view *scene, const light *lamp, vec3 normal, float u, float v,
+                          light_sample *drawn) {
+    drawn->distance = INFINITY;
+    if (lamp->kind == LIGHT_DIRECTIONAL) {
+        drawn->delta = true;
+        drawn->direction = vec3_negate(lamp->direction);
+        drawn->radiance = lamp->emitted;
+        drawn->pdf_solid_angle = 1;
+        return;
+    }
+    drawn->direction = environment_draw(scene, normal, u, v);
+    drawn->radiance = environment_radiance(scene, drawn->direction);
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+/* A light as seen from `from`. `normal`: unit, on the lit side of a surface that only reflects;
+   zero for one that lets light through. Uses random.value[0..2]. */
+KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, rng_block random) {
+    light_sample drawn;
+    drawn.direction = vec3_make(0, 0, 1);
+    drawn.distance = 0;
+    drawn.point = from;
+    drawn.radiance = vec3_all(0);
+    drawn.pdf_solid_angle = 0;
+    drawn.delta = false;
+    drawn.light = KD_NONE;
+    if (scene->light_count == 0) return drawn;
+    drawn.light = cdf_search(scene->light_cdf, scene->light_count, random.value[2]);
+    const light *lamp = scene->lights + drawn.light;
+    const float u = random.value[0], v = random.value[1];
+    if (lamp->kind == LIGHT_TRIANGLE)
+        light_draw_triangle(scene, lamp, from, u, v, &drawn);
+    else if (lamp->kind == LIGHT_POINT || lamp->kind == LIGHT_SPOT)
+        light_draw_point(lamp, from, &drawn);
+    else
+        light_draw_far(scene, lamp, normal, u, v, &drawn);
+    if (lamp->kind == LIGHT_ENVIRONMENT) /* contains the choice */
+        drawn.pdf_solid_angle = environment_pdf(scene, normal, drawn.direction);
+    else
+        drawn.pdf_solid_angle *= light_choice(scene, drawn.light);
+    return drawn;
+}
+
+/* 1/sr: the density with which light_draw(scene, from, ...) yields the direction of an emitting
+   surface that a ray from there met; 0 if it is no light. */
+KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *met) {
+    if (!scene->triangle_lights) return 0;
+    const uint32_t which = scene->triangle_lights[met->triangle];
+    if (which == KD_NONE) return 0;
+    const light *lamp = scene->lights + which;
+    const vec3 towards = vec3_sub(met->position, from);
+    const float cosine = fabsf(vec3_dot(vec3_normalize(towards), met->geometric));
+    if (!(cosine > 0) || !(lamp->area > 0)) return 0;
+    return light_choice(scene, which) * vec3_length2(towards) / (lamp->area * cosine);
+}
+
+/* The ray whose freedom decides whether the sample arrives. */
+KD_FN ray light_shadow_ray(const surface *at, const light_sample *drawn) {
+    if (drawn->distance < INFINITY) return surface_connect(at, drawn->point);
+    return surface_leave(at, drawn->direction, INFINITY);
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* Images on a surface: colours multiplied by textures, shading normals turned by normal and bump
+   maps. Both kinds of map turn the normal by slopes in the texture's own directions, so neither
+   depends on the scene's size. */
+#ifndef KD_SHADERS_SURFACE_MAPS_H
+#define KD_SHADERS_SURFACE_MAPS_H
+#include "shaders/scene_view.h"
+
+/* `constant` times the texture `map` (KD_NONE: none) at a point. */
+KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, vec2 texcoord, vec3 constant) {
+    if (map == KD_NONE) return constant;
+    return vec3_mul(constant, texture_sample(scene->textures + map, texcoord));
+}
+
+KD_FN bool surface_has_texcoords(const mesh_view *mesh, uint32_t triangle) {
+    if (!mesh->texcoord_indices) return false;
+    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)triangle;
+    return corner[0] != KD_NONE && corner[1] != KD_NONE && corner[2] != KD_NONE;
+}
+
+/* (0, 0) if the triangle has none. */
+KD_FN vec2 surface_texcoord(const mesh_view *mesh, ray_hit hit) {
+    if (!surface_has_texcoords(mesh, hit.triangle)) return vec2_make(0, 0);
+    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)hit.triangle;
+    const vec2 a = mesh->texcoords[corner[0]], b = mesh->texcoords[corner[1]],
+               c = mesh->texcoords[corner[2]];
+    const float w = 1 - hit.u - hit.v;
+    return vec2_make(w * a.x + hit.u * b.x + hit.v * c.x, w * a.y + hit.u * b.y + hit.v * c.y);
+}
+
+/* Unit directions in which u and v grow over the triangle, made orthogonal to `normal`; the
+   frame's handedness is the texture's. False if the texture is squeezed to a line. */
+KD_FN bool surface_texture_frame(const mesh_view *mesh, uint32_t triangle, vec3 normal,
+                                 frame3 *frame) {
+    if (!surface_has_texcoords(mesh, triangle)) return false;
+    const uint32_t *at = mesh->triangles + 3 * (size_t)triangle;
+    const uint32_t *uv = mesh->texcoord_indices + 3 * (size_t)triangle;
+    const vec3 a = mesh->positions[at[0]];
+    const vec3 ab = vec3_sub(mesh->positions[at[1]], a), ac = vec3_sub(mesh->positions[at[2]], a);
+    const vec2 ta = mesh->texcoords[uv[0]], tb = mesh->texcoords[uv[1]],
+               tc = mesh->texcoords[uv[2]];
+    const float bu = tb.x - ta.x, bv = tb.y - ta.y, cu = tc.x - ta.x, cv = tc.y - ta.y;
+    const float area = bu * cv - bv * cu;
+    if (!(fabsf(area) > 0)) return false;
+    const float sign = area < 0 ? -1.0f : 1.0f;
+    /* dp/du up to a positive factor */
+    vec3 along = vec3_normalize(vec3_scale(vec3_sub(vec3_scale(ab, cv), vec3_scale(ac, bv)), sign));
+    along = vec3_normalize(vec3_along(along, -vec3_dot(along, normal), normal));
+    if (vec3_is_zero(along)) return false;
+    frame->tangent = along;
+    frame->bitangent = vec3_scale(vec3_cross(normal, along), sign);
+    frame->normal = normal;
+    return true;
+}
+
+/* Rise of the height map at `texcoord` along u and v, white's height over the image's size, by
+   central differences of one texel. */
+KD_FN vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
+    const float du = 1 / ((float)map->width * float_max(fabsf(map->scale.x), 1e-6f));
+    const float dv = 1 / ((float)map->height * float_max(fabsf(map->scale.y), 1e-6f));
+    const float right = texture_sample(map, vec2_make(texcoord.x + du, texcoord.y)).x;
+    const float left = texture_sample(map, vec2_make(texcoord.x - du, texcoord.y)).x;
+    const float above = texture_sample(map, vec2_make(texcoord.x, texcoord.y + dv)).x;
+    const float below = texture_sample(map, vec2_make(texcoord.x, texcoord.y - dv)).x;
+    return vec2_make((right - left) / (2 * du), (above - below) / (2 * dv));
+}
+
+/* The shading normal under the material's maps; `normal` if it has none. */
+KD_FN vec3 surface_mapped_normal(const scene_view *scene, const material *made, uint32_t triangle,
+                                 vec2 texcoord, vec3 normal) {
+    frame3 frame;
+    if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
+    if (!surface_texture_frame(&scene->mesh, triangle, normal, &frame)) return normal;
+    vec3 local = vec3_make(0, 0, 1);
+    if (made->normal_map != KD_NONE) {
+        const vec3 texel = texture_sample(scene->textures + made->normal_map, texcoord);
+        local = vec3_make(2 * texel.x - 1, 2 * texel.y - 1, float_max(2 * texel.z - 1, 0));
+    }
+    if (made->bump_map != KD_NONE) {
+        const vec2 slope = surface_bump_slope(scene->textures + made->bump_map, texcoord);
+        local.x -= made->bump_scale * slope.x;
+        local.y -= made->bump_scale * slope.y;
+    }
+    const vec3 turned = vec3_normalize(frame3_to_world(&frame, local));
+    return vec3_is_zero(turned) ? normal : turned;
+}
+
+#endif
