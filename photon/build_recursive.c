@@ -5,71 +5,79 @@
          point with m before it in the order (coordinate, id); recurse on both sides of it.
    Work: O(n log n) expected; selection falls back to sorting, so O(n log^2 n) at worst.
    Memory: 16 bytes a point.
-   Invariants: keys are unique, so the point of each node does not depend on how it is selected. */
+   Invariants: no two items are equal, so a node's point does not depend on how it is selected. */
 #include "core/memory.h"
 #include "photon/builders.h"
 
+typedef struct item {
+    double coordinate; /* on the axis of the sub-tree at hand */
+    uint32_t id;
+} item;
+
 typedef struct recursion {
-    const vec3 *points;
+    const point_array *points;
     pointtree *out;
-    uint32_t *items; /* the points of the sub-trees that are not built yet, by id */
-    uint64_t *keys;  /* of items, on the axis of the sub-tree at hand */
+    item *items; /* the points of the sub-trees that are not built yet */
     job *watched;
 } recursion;
 
 uint64_t build_recursive_scratch_bytes(uint64_t count) {
-    return count * (sizeof(uint32_t) + sizeof(uint64_t));
+    return count * sizeof(item);
 }
 
-static void keys_swap(uint64_t *a, uint64_t *b) {
-    const uint64_t t = *a;
+static bool item_before(item a, item b) {
+    return a.coordinate < b.coordinate || (a.coordinate == b.coordinate && a.id < b.id);
+}
+
+static void items_swap(item *a, item *b) {
+    const item t = *a;
     *a = *b;
     *b = t;
 }
 
-static void keys_sift(uint64_t *keys, uint32_t count, uint32_t hole) {
-    const uint64_t key = keys[hole];
+static void items_sift(item *items, uint32_t count, uint32_t hole) {
+    const item moved = items[hole];
     for (uint64_t child; (child = 2 * (uint64_t)hole + 1) < count; hole = (uint32_t)child) {
-        if (child + 1 < count && keys[child] < keys[child + 1]) ++child;
-        if (keys[child] <= key) break;
-        keys[hole] = keys[child];
+        if (child + 1 < count && item_before(items[child], items[child + 1])) ++child;
+        if (!item_before(moved, items[child])) break;
+        items[hole] = items[child];
     }
-    keys[hole] = key;
+    items[hole] = moved;
 }
 
-static void keys_heapsort(uint64_t *keys, uint32_t count) {
-    for (uint32_t i = count / 2; i-- > 0;) keys_sift(keys, count, i);
+static void items_heapsort(item *items, uint32_t count) {
+    for (uint32_t i = count / 2; i-- > 0;) items_sift(items, count, i);
     while (count > 1) {
-        keys_swap(&keys[0], &keys[--count]);
-        keys_sift(keys, count, 0);
+        items_swap(&items[0], &items[--count]);
+        items_sift(items, count, 0);
     }
 }
 
-static uint64_t keys_median(uint64_t a, uint64_t b, uint64_t c) {
-    if (a > b) keys_swap(&a, &b);
-    return c < a ? a : c > b ? b : c;
+static item items_median(item a, item b, item c) {
+    if (item_before(b, a)) items_swap(&a, &b);
+    return item_before(c, a) ? a : item_before(b, c) ? b : c;
 }
 
-/* Afterwards keys[rank] is in its sorted place, smaller ones before and larger ones behind it.
+/* Afterwards items[rank] is in its sorted place, smaller ones before and larger ones behind it.
    Hoare's selection; when the range does not shrink as it should, the rest is sorted. */
-static void keys_select(uint64_t *keys, uint32_t count, uint32_t rank) {
+static void items_select(item *items, uint32_t count, uint32_t rank) {
     uint32_t begin = 0, end = count;
     for (uint32_t patience = 2 * pointtree_levels(count); end - begin > 1; --patience) {
         if (patience == 0) {
-            keys_heapsort(keys + begin, end - begin);
+            items_heapsort(items + begin, end - begin);
             return;
         }
-        const uint64_t pivot =
-            keys_median(keys[begin], keys[begin + (end - begin) / 2], keys[end - 1]);
+        const item pivot =
+            items_median(items[begin], items[begin + (end - begin) / 2], items[end - 1]);
         uint32_t low = begin, high = end - 1;
         for (;; ++low, --high) {
-            while (keys[low] < pivot) ++low;
-            while (keys[high] > pivot) --high;
+            while (item_before(items[low], pivot)) ++low;
+            while (item_before(pivot, items[high])) --high;
             if (low >= high) break;
-            keys_swap(&keys[low], &keys[high]);
+            items_swap(&items[low], &items[high]);
         }
-        /* what is up to `high` is at most the pivot, what is from `low` on at least the pivot;
-           they meet at the pivot itself if nothing was swapped last */
+        /* what is up to `high` is at most the pivot, what is from `low` on at least the pivot; they
+           meet at the pivot itself, or have passed each other */
         if (low == high) {
             if (rank == low) return;
             --high;
@@ -82,46 +90,37 @@ static void keys_select(uint64_t *keys, uint32_t count, uint32_t rank) {
     }
 }
 
-static void build_node(recursion *work, uint32_t node, uint32_t begin, box3 domain) {
+static void build_node(recursion *work, uint32_t node, uint32_t begin, const point_box *domain) {
     pointtree *out = work->out;
     const uint32_t count = pointtree_subtree_size(node, out->count);
-    if (count == 0) return;
-    int axis = (int)(pointtree_level_of(node) % 3);
+    if (count == 0 || job_cancelled(work->watched)) return;
+    uint32_t axis = pointtree_level_of(node) % out->dims;
     if (out->axes) {
-        axis = box3_longest_axis(domain);
+        axis = point_box_widest(domain, out->dims, out->scalar);
         out->axes[node] = (uint8_t)axis;
     }
-    uint32_t *items = work->items + begin;
-    uint64_t *keys = work->keys + begin;
+    item *items = work->items + begin;
     for (uint32_t i = 0; i < count; ++i)
-        keys[i] = pointtree_key(vec3_axis(work->points[items[i]], axis), items[i]);
+        items[i].coordinate = point_array_coordinate(work->points, items[i].id, axis);
     const uint32_t left = pointtree_subtree_size(2 * node + 1, out->count);
-    keys_select(keys, count, left);
-    for (uint32_t i = 0; i < count; ++i) items[i] = (uint32_t)keys[i];
-    out->ids[node] = items[left];
-    out->points[node] = work->points[items[left]];
-    const float plane = vec3_axis(out->points[node], axis);
+    items_select(items, count, left);
+    const item pivot = items[left];
+    out->ids[node] = pivot.id;
     job_advance(work->watched, 1);
-    build_node(work, 2 * node + 1, begin, pointtree_child_domain(domain, axis, plane, false));
-    build_node(work, 2 * node + 2, begin + left + 1,
-               pointtree_child_domain(domain, axis, plane, true));
+    point_box child = *domain;
+    point_box_clip(&child, axis, pivot.coordinate, false);
+    build_node(work, 2 * node + 1, begin, &child);
+    child = *domain;
+    point_box_clip(&child, axis, pivot.coordinate, true);
+    build_node(work, 2 * node + 2, begin + left + 1, &child);
 }
 
-kd_status build_recursive(pointtree *out, const vec3 *points, uint32_t count,
-                          const pointtree_options *options, job *watched) {
-    (void)options;
-    kd_status status = KD_OK;
-    recursion work;
-    memset(&work, 0, sizeof work);
-    work.points = points;
-    work.out = out;
-    work.watched = watched;
-    KD_TRY_GOTO(KD_RESERVE(work.items, count));
-    KD_TRY_GOTO(KD_RESERVE(work.keys, count));
-    for (uint32_t i = 0; i < count; ++i) work.items[i] = i;
-    build_node(&work, 0, 0, out->box);
-done:
+kd_status build_recursive(pointtree *out, const point_array *points, job *watched) {
+    recursion work = {points, out, NULL, watched};
+    KD_TRY(KD_RESERVE(work.items, points->count));
+    for (uint32_t i = 0; i < out->count; ++i) work.items[i].id = i;
+    build_node(&work, 0, 0, &out->box);
     memory_free(work.items);
-    memory_free(work.keys);
-    return status;
+    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "cancelled while building a point tree");
+    return KD_OK;
 }

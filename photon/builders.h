@@ -4,7 +4,9 @@
 #include "photon/pointtree.h"
 
 uint64_t build_recursive_scratch_bytes(uint64_t count);
-kd_status build_recursive(pointtree *out, const vec3 *points, uint32_t count,
-                          const pointtree_options *options, job *watched);
+kd_status build_recursive(pointtree *out, const point_array *points, job *watched);
+
+uint64_t build_wald_scratch_bytes(uint64_t count);
+kd_status build_wald(pointtree *out, const point_array *points, job *watched);
 
 #endif

@@ -4,11 +4,13 @@
 #include "core/parallel.h"
 #include "core/timing.h"
 #include "photon/builders.h"
+#include "photon/point_scan.h"
 #include <stdio.h>
 
 const pointtree_builder pointtree_builders[] = {
-    {"recursive", "serial recursion by definition: the oracle", "cpu",
-     build_recursive_scratch_bytes, build_recursive},
+    {"wald", "Wald 2022, tag and sort", "cpu", build_wald_scratch_bytes, build_wald},
+    {"recursive", "the definition, serial: the oracle", "cpu", build_recursive_scratch_bytes,
+     build_recursive},
     {NULL, NULL, NULL, NULL, NULL}};
 
 const pointtree_builder *pointtree_builder_find(const char *name) {
@@ -28,96 +30,137 @@ static kd_status find_builder(const pointtree_builder **out, const char *name) {
     KD_FAIL(KD_ERROR_USAGE, "unknown point tree builder \"%s\", expected one of: %s", name, names);
 }
 
-typedef struct point_scan {
-    const vec3 *points;
-    box3 *boxes;   /* one per piece */
-    uint32_t *bad; /* first point of the piece that is not finite, or KD_NONE */
-} point_scan;
-
-enum { SCAN_GRAIN = 1 << 16 };
-
-static void scan_piece(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    point_scan *scan = (point_scan *)context;
-    box3 box = box3_empty();
-    uint32_t bad = KD_NONE;
-    for (int64_t i = begin; i < end; ++i) {
-        /* + 0: the box does not depend on which of -0 and +0 comes first */
-        const vec3 point = vec3_add(scan->points[i], vec3_all(0));
-        if (!vec3_is_finite(point) && bad == KD_NONE) bad = (uint32_t)i;
-        box3_include(&box, point);
-    }
-    scan->boxes[begin / SCAN_GRAIN] = box;
-    scan->bad[begin / SCAN_GRAIN] = bad;
+static kd_status check_request(const point_array *points, const pointtree_options *options) {
+    KD_REQUIRE(points->count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "%llu points, expected at most %u in one tree", (unsigned long long)points->count,
+               POINTTREE_COUNT_MAX);
+    KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
+               "no points given (NULL), count is %llu", (unsigned long long)points->count);
+    KD_REQUIRE(points->dims >= POINT_DIMS_MIN && points->dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
+               "%u dimensions, expected %u to %u", points->dims, POINT_DIMS_MIN, POINT_DIMS_MAX);
+    KD_REQUIRE(points->scalar == POINT_FLOAT || points->scalar == POINT_DOUBLE, KD_ERROR_USAGE,
+               "scalar type %d, expected 0 (float) or 1 (double)", (int)points->scalar);
+    const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
+    KD_REQUIRE(points->stride_bytes >= points->dims * scalar_bytes &&
+                   points->stride_bytes % scalar_bytes == 0,
+               KD_ERROR_USAGE, "stride of %llu bytes, expected a multiple of %llu of at least %llu",
+               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
+               (unsigned long long)(points->dims * scalar_bytes));
+    KD_REQUIRE((uintptr_t)points->coordinates % scalar_bytes == 0, KD_ERROR_USAGE,
+               "points at %p, expected them aligned to %llu bytes", points->coordinates,
+               (unsigned long long)scalar_bytes);
+    KD_REQUIRE(options->split == POINTTREE_ROUND_ROBIN || options->split == POINTTREE_WIDEST,
+               KD_ERROR_USAGE, "split rule %d, expected 0 (round robin) or 1 (widest side)",
+               (int)options->split);
+    return KD_OK;
 }
 
-/* The bounding box, and the refusal of what is not finite. */
-static kd_status scan_points(const vec3 *points, uint32_t count, box3 *box) {
+/* The tree's coordinates from its ids. */
+typedef struct gather_work {
+    const point_array *points;
+    const pointtree *out;
+} gather_work;
+
+static void gather_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const gather_work *work = (const gather_work *)context;
+    const pointtree *out = work->out;
+    const size_t bytes = out->dims * point_scalar_bytes(out->scalar);
+    char *to = (char *)out->coordinates + (size_t)begin * bytes;
+    if (bytes == sizeof(vec3))
+        for (int64_t i = begin; i < end; ++i, to += sizeof(vec3))
+            memcpy(to, point_array_at(work->points, out->ids[i]), sizeof(vec3));
+    else
+        for (int64_t i = begin; i < end; ++i, to += bytes)
+            memcpy(to, point_array_at(work->points, out->ids[i]), bytes);
+}
+
+static kd_status build(pointtree *out, const point_array *points, const pointtree_builder *row,
+                       job *watched) {
     kd_status status = KD_OK;
-    const uint32_t pieces = (count + SCAN_GRAIN - 1) / SCAN_GRAIN;
-    point_scan scan = {points, NULL, NULL};
-    uint32_t bad = KD_NONE;
-    KD_TRY_GOTO(KD_RESERVE(scan.boxes, pieces));
-    KD_TRY_GOTO(KD_RESERVE(scan.bad, pieces));
-    parallel_for(count, SCAN_GRAIN, scan_piece, &scan);
-    *box = box3_empty();
-    for (uint32_t i = 0; i < pieces; ++i) {
-        box3_join(box, scan.boxes[i]);
-        if (bad == KD_NONE) bad = scan.bad[i];
+    void *packed = NULL;
+    point_array input = point_array_make(NULL, points->count, points->dims, points->scalar);
+    if (points->stride_bytes == input.stride_bytes) {
+        input.coordinates = points->coordinates;
+    } else {
+        KD_TRY(memory_reserve(&packed, points->count, input.stride_bytes));
+        for (uint64_t i = 0; i < points->count; ++i)
+            memcpy((char *)packed + i * input.stride_bytes, point_array_at(points, i),
+                   input.stride_bytes);
+        input.coordinates = packed;
     }
-    if (bad != KD_NONE)
-        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
-                             "point %u is (%g, %g, %g), expected finite coordinates", bad,
-                             (double)points[bad].x, (double)points[bad].y, (double)points[bad].z);
+    KD_TRY_GOTO(row->build(out, &input, watched));
+    gather_work work = {&input, out};
+    parallel_for(out->count, 1 << 14, gather_piece, &work);
 done:
-    memory_free(scan.boxes);
-    memory_free(scan.bad);
+    memory_free(packed);
     return status;
 }
 
-kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
-                         const pointtree_options *options, const char *builder, job *watched) {
+kd_status pointtree_open_nd(pointtree *out, const point_array *points,
+                            const pointtree_options *options, const char *builder, job *watched) {
     memset(out, 0, sizeof *out);
     const pointtree_options defaults = {POINTTREE_ROUND_ROBIN};
     if (!options) options = &defaults;
     const pointtree_builder *row = NULL;
     KD_TRY(find_builder(&row, builder));
-    KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "%llu points, expected at most %u in one tree", (unsigned long long)count,
-               POINTTREE_COUNT_MAX);
-    KD_REQUIRE(points || count == 0, KD_ERROR_USAGE, "no points given (NULL), count is %llu",
-               (unsigned long long)count);
-    KD_REQUIRE(options->split == POINTTREE_ROUND_ROBIN || options->split == POINTTREE_WIDEST,
-               KD_ERROR_USAGE, "split rule %d, expected 0 (round robin) or 1 (widest side)",
-               (int)options->split);
+    KD_TRY(check_request(points, options));
     const double started = timing_now();
     kd_status status = KD_OK;
+    const uint64_t count = points->count;
     out->count = (uint32_t)count;
-    KD_TRY_GOTO(scan_points(points, out->count, &out->box));
-    KD_TRY_GOTO(KD_RESERVE(out->points, count));
+    out->dims = points->dims;
+    out->scalar = points->scalar;
+    KD_TRY_GOTO(point_scan(&out->box, points));
+    KD_TRY_GOTO(
+        memory_reserve(&out->coordinates, count, points->dims * point_scalar_bytes(out->scalar)));
     KD_TRY_GOTO(KD_RESERVE(out->ids, count));
     if (options->split == POINTTREE_WIDEST) KD_TRY_GOTO(KD_RESERVE(out->axes, count));
-    if (count) KD_TRY_GOTO(row->build(out, points, out->count, options, watched));
+    if (count) KD_TRY_GOTO(build(out, points, row, watched));
     out->build_seconds = timing_now() - started;
 done:
     if (status != KD_OK) pointtree_close(out);
     return status;
 }
 
+kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
+                         const pointtree_options *options, const char *builder, job *watched) {
+    const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
+    return pointtree_open_nd(out, &array, options, builder, watched);
+}
+
 void pointtree_close(pointtree *owned) {
-    memory_free(owned->points);
+    memory_free(owned->coordinates);
     memory_free(owned->ids);
     memory_free(owned->axes);
     memset(owned, 0, sizeof *owned);
 }
 
+pointtree_nd_view pointtree_get_nd_view(const pointtree *from) {
+    pointtree_nd_view view;
+    view.coordinates = from->coordinates;
+    view.ids = from->ids;
+    view.axes = from->axes;
+    view.count = from->count;
+    view.dims = from->dims;
+    view.scalar = from->scalar;
+    view.box = from->box;
+    return view;
+}
+
 pointtree_view pointtree_get_view(const pointtree *from) {
+    assert(from->count == 0 || (from->dims == 3 && from->scalar == POINT_FLOAT));
     pointtree_view view;
     view.points = from->points;
     view.ids = from->ids;
     view.axes = from->axes;
     view.count = from->count;
-    view.box = from->box;
+    view.box = box3_empty();
+    if (from->count == 0) return view;
+    for (int axis = 0; axis < 3; ++axis) {
+        vec3_set_axis(&view.box.lo, axis, (float)from->box.lo[axis]);
+        vec3_set_axis(&view.box.hi, axis, (float)from->box.hi[axis]);
+    }
     return view;
 }
 

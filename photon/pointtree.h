@@ -14,11 +14,16 @@ typedef struct pointtree_options {
 } pointtree_options;
 
 typedef struct pointtree {
-    vec3 *points;
-    uint32_t *ids;
+    union {
+        void *coordinates; /* in tree order, `dims` scalars each */
+        vec3 *points;      /* the same, of three floats */
+    };
+    uint32_t *ids; /* index of each in the input */
     uint8_t *axes; /* NULL for round robin */
     uint32_t count;
-    box3 box;
+    uint32_t dims;
+    point_scalar scalar;
+    point_box box;
     double build_seconds;
 } pointtree;
 
@@ -26,23 +31,28 @@ typedef struct pointtree_builder {
     const char *name;
     const char *source;
     const char *devices;
-    uint64_t (*scratch_bytes)(uint64_t count); /* beside the tree itself */
-    /* Fills the arrays of `out`, which are there, with count and box set; the points are finite. */
-    kd_status (*build)(pointtree *out, const vec3 *points, uint32_t count,
-                       const pointtree_options *options, job *watched);
+    uint64_t (*scratch_bytes)(uint64_t count); /* for three floats, beside the tree itself */
+    /* Fills ids (and axes, if there) of `out`; the rest of it is set. `points` are packed and
+       finite, at least one. */
+    kd_status (*build)(pointtree *out, const point_array *points, job *watched);
 } pointtree_builder;
 
 extern const pointtree_builder pointtree_builders[]; /* the default first; ends with name NULL */
 const pointtree_builder *pointtree_builder_find(const char *name); /* NULL if there is none */
 
-/* Builds from `count` points (copied; 0 is fine). `options` NULL is round robin, `builder` NULL or
-   "" the default one. NaN and infinity are KD_ERROR_INPUT with the point named, more than
-   POINTTREE_COUNT_MAX points KD_ERROR_USAGE. */
+/* Builds from `points` (copied; none is fine). `options` NULL is round robin, `builder` NULL or ""
+   the default one. NaN and infinity are KD_ERROR_INPUT with the point named; more than
+   POINTTREE_COUNT_MAX points, and dims and strides that make no sense, KD_ERROR_USAGE. */
+kd_status pointtree_open_nd(pointtree *out, const point_array *points,
+                            const pointtree_options *options, const char *builder, job *watched);
+/* The same from three floats each. */
 kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
                          const pointtree_options *options, const char *builder, job *watched);
 void pointtree_close(pointtree *owned); /* takes a zeroed one */
-pointtree_view pointtree_get_view(const pointtree *from);
-uint64_t pointtree_hash(const pointtree *from); /* of ids in tree order and axes */
+
+pointtree_nd_view pointtree_get_nd_view(const pointtree *from);
+pointtree_view pointtree_get_view(const pointtree *from); /* of a tree of three floats */
+uint64_t pointtree_hash(const pointtree *from);           /* of ids in tree order and axes */
 
 #ifdef __cplusplus
 }

@@ -2,10 +2,16 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 
-static kd_status check_permutation(const pointtree_view *tree, const vec3 *input) {
+static const void *node_point(const pointtree_nd_view *tree, uint32_t node) {
+    return (const char *)tree->coordinates +
+           node * (uint64_t)tree->dims * point_scalar_bytes(tree->scalar);
+}
+
+static kd_status check_permutation(const pointtree_nd_view *tree, const point_array *input) {
     kd_status status = KD_OK;
     uint8_t *seen = NULL;
     KD_TRY(KD_RESERVE_ZEROED(seen, tree->count));
+    const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
     for (uint32_t node = 0; node < tree->count && status == KD_OK; ++node) {
         const uint32_t id = tree->ids[node];
         if (id >= tree->count)
@@ -14,7 +20,7 @@ static kd_status check_permutation(const pointtree_view *tree, const vec3 *input
         else if (seen[id]++)
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                                  "P1: id %u is in the tree twice, again at node %u", id, node);
-        else if (memcmp(&tree->points[node], &input[id], sizeof(vec3)) != 0)
+        else if (memcmp(node_point(tree, node), point_array_at(input, id), bytes) != 0)
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                                  "P1: node %u is not point %u of the input", node, id);
     }
@@ -23,31 +29,26 @@ static kd_status check_permutation(const pointtree_view *tree, const vec3 *input
 }
 
 typedef struct order_check {
-    const pointtree_view *tree;
+    const pointtree_nd_view *tree;
     uint8_t *bad; /* per node: the invariant that does not hold, or 0 */
 } order_check;
 
-static uint64_t node_key(const pointtree_view *tree, uint32_t node, int axis) {
-    return pointtree_key(vec3_axis(tree->points[node], axis), tree->ids[node]);
-}
-
 /* Follows one node up to the root: each ancestor must lie on its right side in the order, and the
    planes on the way clip the domain that the node's own axis must be the widest of. */
-static uint8_t node_check(const pointtree_view *tree, uint32_t node) {
-    box3 domain = tree->box;
+static uint8_t node_check(const pointtree_nd_view *tree, uint32_t node) {
+    point_box domain = tree->box;
     for (uint32_t child = node; child > 0;) {
-        const uint32_t parent = (child - 1) / 2;
+        const uint32_t parent = (child - 1) / 2, axis = pointtree_nd_axis(tree, parent);
         const bool right = child == 2 * parent + 2;
-        const int axis = pointtree_axis(tree, parent);
-        const uint64_t here = node_key(tree, node, axis), above = node_key(tree, parent, axis);
-        if (right ? here < above : here > above) return 2;
-        const float plane = vec3_axis(tree->points[parent], axis);
-        const box3 clip = pointtree_child_domain(tree->box, axis, plane, right);
-        domain.lo = vec3_max(domain.lo, clip.lo);
-        domain.hi = vec3_min(domain.hi, clip.hi);
+        const double here = pointtree_nd_coordinate(tree, node, axis);
+        const double above = pointtree_nd_coordinate(tree, parent, axis);
+        const bool behind = here > above || (here == above && tree->ids[node] > tree->ids[parent]);
+        if (behind != right) return 2;
+        point_box_clip(&domain, axis, above, right);
         child = parent;
     }
-    return tree->axes && tree->axes[node] != box3_longest_axis(domain) ? 3 : 0;
+    const uint32_t widest = point_box_widest(&domain, tree->dims, tree->scalar);
+    return tree->axes && tree->axes[node] != widest ? 3 : 0;
 }
 
 static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -57,16 +58,21 @@ static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
         check->bad[node] = node_check(check->tree, (uint32_t)node);
 }
 
-kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_t count) {
-    KD_REQUIRE(tree->count == count, KD_ERROR_CHECK, "P1: the tree has %u nodes for %llu points",
-               tree->count, (unsigned long long)count);
+kd_status pointtree_check_nd(const pointtree_nd_view *tree, const point_array *input) {
+    KD_REQUIRE(tree->count == input->count, KD_ERROR_CHECK,
+               "P1: the tree has %u nodes for %llu points", tree->count,
+               (unsigned long long)input->count);
+    if (tree->count == 0) return KD_OK;
+    KD_REQUIRE(tree->dims == input->dims && tree->scalar == input->scalar, KD_ERROR_CHECK,
+               "P1: the tree's points have %u dimensions of type %d, the input's %u of type %d",
+               tree->dims, (int)tree->scalar, input->dims, (int)input->scalar);
     KD_TRY(check_permutation(tree, input));
     for (uint32_t node = 0; tree->axes && node < tree->count; ++node)
-        KD_REQUIRE(tree->axes[node] < 3, KD_ERROR_CHECK, "P3: node %u has axis %u", node,
+        KD_REQUIRE(tree->axes[node] < tree->dims, KD_ERROR_CHECK, "P3: node %u has axis %u", node,
                    tree->axes[node]);
     order_check check = {tree, NULL};
-    KD_TRY(KD_RESERVE_ZEROED(check.bad, count));
-    parallel_for((int64_t)count, 4096, check_piece, &check);
+    KD_TRY(KD_RESERVE_ZEROED(check.bad, tree->count));
+    parallel_for(tree->count, 4096, check_piece, &check);
     uint32_t first = 0;
     while (first < tree->count && !check.bad[first]) ++first;
     const int invariant = first < tree->count ? check.bad[first] : 0;
@@ -78,4 +84,21 @@ kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_
                "P3: node %u splits axis %u, which is not the widest side of its domain", first,
                tree->axes[first]);
     return KD_OK;
+}
+
+kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_t count) {
+    const point_array array = point_array_make(input, count, 3, POINT_FLOAT);
+    pointtree_nd_view view;
+    view.coordinates = tree->points;
+    view.ids = tree->ids;
+    view.axes = tree->axes;
+    view.count = tree->count;
+    view.dims = 3;
+    view.scalar = POINT_FLOAT;
+    view.box = point_box_empty();
+    for (uint32_t axis = 0; axis < 3; ++axis) {
+        view.box.lo[axis] = (double)vec3_axis(tree->box.lo, (int)axis);
+        view.box.hi[axis] = (double)vec3_axis(tree->box.hi, (int)axis);
+    }
+    return pointtree_check_nd(&view, &array);
 }

@@ -10,6 +10,8 @@
 
 /* KD_ERROR_CHECK with the invariant, the node and the values. `input` are the points it was built
    from. */
+kd_status pointtree_check_nd(const pointtree_nd_view *tree, const point_array *input);
+/* The same of a tree of three floats. */
 kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_t count);
 
 #endif

@@ -8,15 +8,28 @@
 #ifndef KD_SHADERS_POINTTREE_H
 #define KD_SHADERS_POINTTREE_H
 #include "shaders/box.h"
+#include "shaders/points.h"
 
 /* 2i+2 of the last node must fit 32 bits. */
 #define POINTTREE_COUNT_MAX 0x7fffffffu
 
 typedef enum pointtree_split {
-    POINTTREE_ROUND_ROBIN = 0, /* axis = depth mod 3 */
+    POINTTREE_ROUND_ROBIN = 0, /* axis = depth mod dims */
     POINTTREE_WIDEST = 1 /* axis = widest side of the bounding box clipped along the ancestors */
 } pointtree_split;
 
+/* Any tree: 2 to 8 dimensions, float or double. */
+typedef struct pointtree_nd_view {
+    const void *coordinates; /* in tree order, `dims` scalars each */
+    const uint32_t *ids;     /* original index of each, in tree order */
+    const uint8_t *axes;     /* split axis of each node, or NULL: round robin */
+    uint32_t count;
+    uint32_t dims;
+    point_scalar scalar;
+    point_box box;
+} pointtree_nd_view;
+
+/* A tree of three floats: photons. */
 typedef struct pointtree_view {
     const vec3 *points;  /* in tree order */
     const uint32_t *ids; /* original index of each, in tree order */
@@ -52,6 +65,16 @@ KD_FN int pointtree_axis(const pointtree_view *tree, uint32_t node) {
     return tree->axes ? (int)tree->axes[node] : (int)(pointtree_level_of(node) % 3);
 }
 
+KD_FN uint32_t pointtree_nd_axis(const pointtree_nd_view *tree, uint32_t node) {
+    return tree->axes ? tree->axes[node] : pointtree_level_of(node) % tree->dims;
+}
+
+KD_FN double pointtree_nd_coordinate(const pointtree_nd_view *tree, uint32_t node, uint32_t axis) {
+    return point_coordinate((const char *)tree->coordinates +
+                                node * (uint64_t)tree->dims * point_scalar_bytes(tree->scalar),
+                            tree->scalar, axis);
+}
+
 /* ss(s): the number of nodes below and with `node`, in a tree of `count`; 0 if it does not exist.
    All levels but the last are full, so only the last one needs counting (section 4.1). */
 KD_FN uint32_t pointtree_subtree_size(uint32_t node, uint32_t count) {
@@ -77,21 +100,25 @@ KD_FN uint32_t pointtree_segment_begin(uint32_t node, uint32_t count) {
            (low < low_all ? (uint32_t)low : low_all);
 }
 
+/* One step down: where the point at `position` of its sorted segment goes. A tag is the node of the
+   sub-tree that a point is in (Wald 2022, section 3.2). */
+KD_FN uint32_t pointtree_next_tag(uint32_t position, uint32_t tag, uint32_t count) {
+    const uint32_t pivot =
+        pointtree_segment_begin(tag, count) + pointtree_subtree_size(2 * tag + 1, count);
+    return position < pivot ? 2 * tag + 1 : position > pivot ? 2 * tag + 2 : tag;
+}
+
 /* A coordinate as an unsigned integer of the same order; -0 and +0 become the same. */
 KD_FN uint32_t pointtree_order_bits(float coordinate) {
     const uint32_t bits = float_bits(coordinate + 0.0f);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* The total order of points along an axis, as one number: by (coordinate, id). */
-KD_FN uint64_t pointtree_key(float coordinate, uint32_t id) {
-    return (uint64_t)pointtree_order_bits(coordinate) << 32 | id;
-}
-
-/* The domain of a child: its parent's, clipped by the plane through the parent's point. */
-KD_FN box3 pointtree_child_domain(box3 domain, int axis, float plane, bool right) {
-    vec3_set_axis(right ? &domain.lo : &domain.hi, axis, plane + 0.0f);
-    return domain;
+KD_FN uint64_t pointtree_order_bits_double(double coordinate) {
+    uint64_t bits;
+    const double canonical = coordinate + 0.0;
+    memcpy(&bits, &canonical, sizeof bits);
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
 }
 
 #endif

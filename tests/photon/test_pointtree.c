@@ -57,6 +57,53 @@ static void trees_do_not_depend_on_threads(void **state) {
     }
 }
 
+/* Coordinates beyond the third come from other points; `stride` scalars lie between points. */
+static void fill_nd(void *to, case_points which, uint32_t count, uint32_t dims, uint32_t stride,
+                    point_scalar scalar) {
+    for (uint32_t i = 0; i < count; ++i)
+        for (uint32_t axis = 0; axis < dims; ++axis) {
+            const vec3 p = case_point(which, i + axis / 3 * 977, count);
+            const float x = vec3_axis(p, (int)(axis % 3));
+            if (scalar == POINT_DOUBLE)
+                ((double *)to)[i * stride + axis] = (double)x * (1 + 0x1p-40 * (i % 3));
+            else
+                ((float *)to)[i * stride + axis] = x;
+        }
+}
+
+static void trees_have_two_to_eight_dimensions(void **state) {
+    (void)state;
+    static double room[600 * 10];
+    static const uint32_t counts[] = {1, 2, 31, 100, 600};
+    for (uint32_t dims = 2; dims <= 8; ++dims)
+        for (int which = 0; which < CASE_POINT_SETS; ++which)
+            for (int variant = 0; variant < 5 * 2 * 2; ++variant) {
+                const uint32_t count = counts[variant / 4], stride = dims + (uint32_t)variant % 2;
+                const point_scalar scalar = variant / 2 % 2 ? POINT_DOUBLE : POINT_FLOAT;
+                fill_nd(room, (case_points)which, count, dims, stride, scalar);
+                point_array array = point_array_make(room, count, dims, scalar);
+                array.stride_bytes = stride * point_scalar_bytes(scalar);
+                const pointtree_options options = {(which + variant) % 3 ? POINTTREE_WIDEST
+                                                                         : POINTTREE_ROUND_ROBIN};
+                uint64_t expected = 0;
+                for (int pass = 0; pass < 2; ++pass)
+                    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+                        if ((strcmp(row->name, "recursive") == 0) != (pass == 0)) continue;
+                        pointtree tree;
+                        assert_int_equal(
+                            pointtree_open_nd(&tree, &array, &options, row->name, NULL), KD_OK);
+                        const pointtree_nd_view view = pointtree_get_nd_view(&tree);
+                        if (pointtree_check_nd(&view, &array) != KD_OK)
+                            fail_msg("%s: %s", row->name, kd_last_error());
+                        if (pass == 0) expected = pointtree_hash(&tree);
+                        if (pointtree_hash(&tree) != expected)
+                            fail_msg("%s: %s, %u points of %u dimensions: another tree", row->name,
+                                     case_points_name((case_points)which), count, dims);
+                        pointtree_close(&tree);
+                    }
+            }
+}
+
 static void sizes_and_begins_add_up(void **state) {
     (void)state;
     static uint32_t size[2 * 1025 + 2];
@@ -145,6 +192,20 @@ static void order_is_by_coordinate_then_id(void **state) {
     pointtree_close(&tree);
 }
 
+static void cancelled_builds_leave_nothing(void **state) {
+    (void)state;
+    fill(CASE_UNIFORM, 1000);
+    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+        job watched;
+        job_init(&watched);
+        atomic_store(&watched.cancelled, true);
+        pointtree tree;
+        assert_int_equal(pointtree_open(&tree, points, 1000, NULL, row->name, &watched),
+                         KD_INTERRUPTED);
+        assert_null(tree.points);
+    }
+}
+
 static void bad_input_is_refused(void **state) {
     (void)state;
     const float bad[] = {NAN, INFINITY, -INFINITY};
@@ -155,7 +216,7 @@ static void bad_input_is_refused(void **state) {
             vec3_set_axis(&points[42], axis, bad[b]);
             vec3_set_axis(&points[77], axis, bad[b]);
             assert_int_equal(pointtree_open(&tree, points, 100, NULL, NULL, NULL), KD_ERROR_INPUT);
-            assert_non_null(strstr(kd_last_error(), "point 42 "));
+            assert_non_null(strstr(kd_last_error(), "point 42 is"));
             assert_null(tree.points);
         }
     fill(CASE_UNIFORM, 100);
@@ -166,6 +227,17 @@ static void bad_input_is_refused(void **state) {
     pointtree_options options;
     memset(&options, 7, sizeof options);
     assert_int_equal(pointtree_open(&tree, points, 100, &options, NULL, NULL), KD_ERROR_USAGE);
+    point_array array = point_array_make(points, 10, 9, POINT_FLOAT);
+    assert_int_equal(pointtree_open_nd(&tree, &array, NULL, NULL, NULL), KD_ERROR_USAGE);
+    array = point_array_make(points, 10, 1, POINT_FLOAT);
+    assert_int_equal(pointtree_open_nd(&tree, &array, NULL, NULL, NULL), KD_ERROR_USAGE);
+    array = point_array_make(points, 10, 3, POINT_FLOAT);
+    array.stride_bytes = 8;
+    assert_int_equal(pointtree_open_nd(&tree, &array, NULL, NULL, NULL), KD_ERROR_USAGE);
+    array.stride_bytes = 14;
+    assert_int_equal(pointtree_open_nd(&tree, &array, NULL, NULL, NULL), KD_ERROR_USAGE);
+    array = point_array_make((const char *)points + 1, 9, 3, POINT_FLOAT);
+    assert_int_equal(pointtree_open_nd(&tree, &array, NULL, NULL, NULL), KD_ERROR_USAGE);
     assert_int_equal(pointtree_open(&tree, NULL, 0, NULL, NULL, NULL), KD_OK);
     assert_int_equal(tree.count, 0);
     pointtree_close(&tree);
@@ -176,9 +248,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_and_begins_add_up),
         cmocka_unit_test(builders_make_the_same_tree),
+        cmocka_unit_test(trees_have_two_to_eight_dimensions),
         cmocka_unit_test(trees_do_not_depend_on_threads),
         cmocka_unit_test(sabotage_is_found),
         cmocka_unit_test(order_is_by_coordinate_then_id),
+        cmocka_unit_test(cancelled_builds_leave_nothing),
         cmocka_unit_test(bad_input_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

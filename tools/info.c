@@ -1,0 +1,46 @@
+#include "tools/info.h"
+#include "core/device.h"
+#include <cjson/cJSON.h>
+#ifdef KD_HAVE_ASSIMP
+#include <assimp/version.h>
+#endif
+#ifdef KD_HAVE_OPENEXR
+#include <openexr_base.h>
+#endif
+
+static void line(FILE *stream, const char *name, const char *text) {
+    fprintf(stream, "  %-12s %s\n", name, text);
+}
+
+void info_compiled(FILE *stream) {
+    char text[96];
+#if defined(__clang__)
+    snprintf(text, sizeof text, "clang %s", __clang_version__);
+#else
+    snprintf(text, sizeof text, "gcc %s", __VERSION__);
+#endif
+    line(stream, "compiler", text);
+#ifdef __AVX2__
+    line(stream, "processor", "x86-64 with AVX2 and FMA");
+#else
+    line(stream, "processor", "any of its family");
+#endif
+    line(stream, "CUDA", device_cuda_compiled() ? "yes" : "no");
+#ifdef KD_HAVE_OPENEXR
+    int major = 0, minor = 0, patch = 0;
+    const char *extra = NULL;
+    exr_get_library_version(&major, &minor, &patch, &extra);
+    snprintf(text, sizeof text, "%d.%d.%d (.exr)", major, minor, patch);
+    line(stream, "OpenEXR", text);
+#else
+    line(stream, "OpenEXR", "no");
+#endif
+#ifdef KD_HAVE_ASSIMP
+    snprintf(text, sizeof text, "%u.%u (.ply, .gltf, .stl, ...)", aiGetVersionMajor(),
+             aiGetVersionMinor());
+    line(stream, "assimp", text);
+#else
+    line(stream, "assimp", "no");
+#endif
+    line(stream, "cJSON", cJSON_Version());
+}

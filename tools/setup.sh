@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# Sourced by tools/quickstart, tools/check and .ci/run: the packages that a build needs, and the
+# build. All talk goes to stderr. Functions answer by their status, with or without set -e.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# purpose  package  what shows that it is here: a command, or a header under an include folder
+setup_table='
+build  cmake           command:cmake
+build  ninja-build     command:ninja
+build  gcc             command:gcc
+build  libc6-dev       header:stdio.h
+build  libcjson-dev    header:cjson/cJSON.h
+build  libstb-dev      header:stb/stb_image_write.h
+build  libopenexr-dev  header:OpenEXR/openexr.h
+build  libassimp-dev   header:assimp/cimport.h
+build  libxxhash-dev   header:xxhash.h
+tests  libcmocka-dev   header:cmocka.h
+tests  pkg-config      command:pkg-config
+tests  python3         command:python3
+ci     clang           command:clang
+ci     libomp-dev      library:libomp.so
+ci     clang-format-14 command:clang-format-14
+ci     xz-utils        command:xz
+'
+
+setup_say() { echo "$@" >&2; }
+
+setup_is_here() { # PROBE
+    local name=${1#*:} file
+    case $1 in
+    command:*) command -v "$name" >/dev/null ;;
+    header:*)
+        for file in {/usr,/usr/local}/include/"$name" /usr/include/*-linux-gnu*/"$name"; do
+            [[ -e $file ]] && return
+        done
+        return 1
+        ;;
+    library:*)
+        for file in /usr/lib/{llvm-*/lib,*-linux-gnu*}/"$name" /usr/lib/"$name"; do
+            [[ -e $file ]] && return
+        done
+        return 1
+        ;;
+    esac
+}
+
+setup_missing() { # PURPOSE...: packages, one a line
+    local purpose package probe
+    while read -r purpose package probe; do
+        [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
+        setup_is_here "$probe" || echo "$package"
+    done <<<"$setup_table"
+}
+
+setup_system() { # "debian-12", "ubuntu-24.04", ...
+    ( # shellcheck disable=SC1091
+        . /etc/os-release 2>/dev/null && echo "${ID:-unknown}-${VERSION_ID:-unknown}"
+    ) || echo unknown
+}
+
+# Installs what is missing for the purposes named, on the systems that these names are known for.
+setup_packages() { # PURPOSE...
+    local missing system as_root=()
+    mapfile -t missing < <(setup_missing "$@")
+    ((${#missing[@]})) || return 0
+    system=$(setup_system)
+    if [[ $system != debian-12* && $system != ubuntu-24.04 ]]; then
+        setup_say "This system ($system) is neither Debian 12 nor Ubuntu 24.04. Missing, by the" \
+            "names that Debian gives them: ${missing[*]}"
+        return 1
+    fi
+    if ((EUID != 0)); then
+        if ! command -v sudo >/dev/null; then
+            setup_say "Neither root nor sudo. Missing packages: ${missing[*]}"
+            return 1
+        fi
+        as_root=(sudo)
+    fi
+    setup_say "Installing ${missing[*]}"
+    as_root+=(env DEBIAN_FRONTEND=noninteractive)
+    "${as_root[@]}" apt-get update -q >&2 </dev/null &&
+        "${as_root[@]}" apt-get install -q -y --no-install-recommends "${missing[@]}" >&2 </dev/null ||
+        return
+    mapfile -t missing < <(setup_missing "$@")
+    if ((${#missing[@]})); then
+        setup_say "Installed, but not found after it: ${missing[*]}"
+        return 1
+    fi
+}
+
+# Configures and builds FOLDER (relative to the root) with further CMake arguments.
+setup_build() { # FOLDER [CMAKE_ARGUMENT...]
+    local folder=$root/$1
+    shift
+    cmake -S "$root" -B "$folder" -G Ninja "$@" >&2 </dev/null &&
+        cmake --build "$folder" >&2 </dev/null
+}
