@@ -47,7 +47,7 @@ static float lab_curve(float t) {
     return t > delta * delta * delta ? cbrtf(t) : t / (3 * delta * delta) + 4.0f / 29;
 }
 
-/* CIELAB with the Hunt effect: colours count for more where it is bright */
+/* CIELAB with the Hunt effect: colours count for more where it is bright. */
 static vec3 hunt_lab_of_rgb(vec3 rgb) {
     const vec3 c = xyz_of_rgb(rgb);
     const float fx = lab_curve(c.x / white_x), fy = lab_curve(c.y), fz = lab_curve(c.z / white_z);
