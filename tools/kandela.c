@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const verb *const verbs[] = {&verb_info, NULL};
+const verb *const verbs[] = {&verb_info, &verb_bench, NULL};
 
 kd_status verb_arguments(const option_line *line, const verb *of, int least, int most) {
     KD_REQUIRE(line->argument_count >= least, KD_ERROR_USAGE, "%s needs an argument: kandela %s %s",

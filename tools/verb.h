@@ -15,7 +15,7 @@ typedef struct verb {
     kd_status (*run)(const option_line *line);
 } verb;
 
-extern const verb verb_render, verb_info;
+extern const verb verb_render, verb_info, verb_bench;
 
 extern const verb *const verbs[]; /* ends with NULL */
 

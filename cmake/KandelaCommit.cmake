@@ -1,0 +1,7 @@
+# Run at build time: writes the commit into a header, touching it only when it changed.
+execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12
+                OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT commit)
+  set(commit unknown)
+endif()
+file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "#define KD_COMMIT \"${commit}\"\n")

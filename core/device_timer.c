@@ -1,0 +1,29 @@
+/* The build without CUDA: there is nothing to time. */
+#include "core/device_timer.h"
+#ifndef KD_HAVE_CUDA
+#include <string.h>
+
+static kd_status no_cuda(void) {
+    return status_fail(KD_ERROR_DEVICE, __FILE__, __LINE__, "this build has no CUDA");
+}
+
+kd_status device_timer_open(device_timer *out) {
+    memset(out, 0, sizeof *out);
+    return no_cuda();
+}
+
+void device_timer_close(device_timer *owned) {
+    memset(owned, 0, sizeof *owned);
+}
+
+kd_status device_timer_start(device_timer *timer, void *stream) {
+    (void)timer, (void)stream;
+    return no_cuda();
+}
+
+kd_status device_timer_stop(device_timer *timer, void *stream, double *seconds) {
+    (void)timer, (void)stream;
+    *seconds = 0;
+    return no_cuda();
+}
+#endif

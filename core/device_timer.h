@@ -1,0 +1,23 @@
+/* Seconds that a CUDA device spends on what is put on a stream between two marks. */
+#ifndef KD_CORE_DEVICE_TIMER_H
+#define KD_CORE_DEVICE_TIMER_H
+#include "core/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct device_timer {
+    void *begin, *end; /* cudaEvent_t */
+} device_timer;
+
+kd_status device_timer_open(device_timer *out);
+void device_timer_close(device_timer *owned); /* takes a zeroed one */
+kd_status device_timer_start(device_timer *timer, void *stream);
+/* Marks the end, waits for it, and gives the seconds since start. */
+kd_status device_timer_stop(device_timer *timer, void *stream, double *seconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

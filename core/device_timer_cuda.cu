@@ -1,0 +1,31 @@
+#include "core/cuda.h"
+#include "core/device_timer.h"
+#include <string.h>
+
+extern "C" kd_status device_timer_open(device_timer *out) {
+    memset(out, 0, sizeof *out);
+    KD_CUDA(cudaEventCreate((cudaEvent_t *)&out->begin));
+    KD_CUDA(cudaEventCreate((cudaEvent_t *)&out->end));
+    return KD_OK;
+}
+
+extern "C" void device_timer_close(device_timer *owned) {
+    if (owned->begin) cudaEventDestroy((cudaEvent_t)owned->begin);
+    if (owned->end) cudaEventDestroy((cudaEvent_t)owned->end);
+    memset(owned, 0, sizeof *owned);
+}
+
+extern "C" kd_status device_timer_start(device_timer *timer, void *stream) {
+    KD_CUDA(cudaEventRecord((cudaEvent_t)timer->begin, (cudaStream_t)stream));
+    return KD_OK;
+}
+
+extern "C" kd_status device_timer_stop(device_timer *timer, void *stream, double *seconds) {
+    KD_CUDA(cudaEventRecord((cudaEvent_t)timer->end, (cudaStream_t)stream));
+    KD_CUDA(cudaEventSynchronize((cudaEvent_t)timer->end));
+    float milliseconds = 0;
+    KD_CUDA(
+        cudaEventElapsedTime(&milliseconds, (cudaEvent_t)timer->begin, (cudaEvent_t)timer->end));
+    *seconds = 1e-3 * (double)milliseconds;
+    return KD_OK;
+}

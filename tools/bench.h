@@ -1,0 +1,57 @@
+/* What all benchmarks share: what was asked for, and a measurement as one JSON line. */
+#ifndef KD_TOOLS_BENCH_H
+#define KD_TOOLS_BENCH_H
+#include "core/device.h"
+#include "core/status.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { BENCH_RUNS_MAX = 99, BENCH_LIST_MAX = 32 };
+
+typedef struct bench_names {
+    char *items[BENCH_LIST_MAX]; /* into a copy of the text */
+    int count;                   /* 0: not given */
+    char text[2048];
+} bench_names;
+
+typedef struct bench_request {
+    bench_names sizes, builders, devices, models, sets, counts; /* counts: k */
+    int32_t runs;                                               /* timed, after one that is not */
+    bool quick;
+    FILE *json; /* NULL: none wanted */
+} bench_request;
+
+/* One measurement. Fields that do not apply are left 0 and are not written. */
+typedef struct bench_row {
+    const char *bench, *set, *builder, *device;
+    uint64_t n;
+    int32_t dims, k;
+    double seconds[BENCH_RUNS_MAX];
+    int32_t runs;
+    double items;          /* per run; rate = items / median seconds */
+    const char *rate_name; /* "rays_per_second"; NULL: "rate" alone */
+    uint64_t bytes;        /* scratch memory */
+    uint64_t hash;
+    bool checked; /* against an oracle or by the checker, before it was timed */
+    double sah_cost, references_per_triangle;
+    uint64_t triangles;
+} bench_row;
+
+typedef struct bench_summary {
+    double median, least, quarter, three_quarters; /* seconds */
+} bench_summary;
+
+bench_summary bench_summarise(const bench_row *row);
+
+/* A line of the table on stdout, and a JSON line if one is wanted. */
+kd_status bench_report(const bench_request *request, const bench_row *row);
+
+/* Whether `name` was asked for: the list is empty or holds it. */
+bool bench_wants(const bench_names *list, const char *name);
+/* Item `index` of the list as a count ("1000000", "1M", "2e6"), KD_ERROR_USAGE if it is none. */
+kd_status bench_count(uint64_t *out, const bench_names *list, int index);
+
+kd_status bench_points(const bench_request *request);
+
+#endif

@@ -1,0 +1,72 @@
+#include "tools/bench_sets.h"
+#include "core/parallel.h"
+#include "shaders/rng.h"
+#include <string.h>
+
+const char *const bench_sets[] = {"uniform", "photon", "clustered", "stretched",
+                                  "sorted",  "ties",   "equal",     NULL};
+
+static vec3 on_sphere(vec3 centre, float radius, float u, float v) {
+    const float z = 2 * u - 1, ring = sqrtf(float_max(0, 1 - z * z)), angle = 2 * KD_PI * v;
+    return vec3_add(
+        centre, vec3_make(radius * ring * cosf(angle), radius * z, radius * ring * sinf(angle)));
+}
+
+static vec3 photon_point(const rng_block *r, const rng_block *more) {
+    const float kind = more->value[0], x = r->value[0], y = r->value[1], z = r->value[2];
+    if (kind < 0.6f) { /* a wall: one coordinate is exactly 0 or 1 */
+        const int wall = (int)(kind * 10) % 6;
+        vec3 point = vec3_make(x, y, z);
+        vec3_set_axis(&point, wall / 2, (float)(wall % 2));
+        return point;
+    }
+    if (kind < 0.85f) {
+        const int which = (int)(more->value[1] * 3);
+        const float at = 0.25f + 0.25f * (float)which;
+        return on_sphere(vec3_make(at, 0.2f, 1 - at), 0.15f + 0.02f * (float)which, x, y);
+    }
+    return vec3_make(0.5f + 0.01f * (x + r->value[3] - 1), 0.01f * y * y,
+                     0.5f + 0.01f * (z + more->value[2] - 1));
+}
+
+typedef struct fill {
+    vec3 *points;
+    uint64_t count;
+    int set;
+} fill;
+
+static vec3 set_point(int set, uint64_t i, uint64_t count) {
+    const rng_key key = rng_key_make(1, (uint32_t)set, i);
+    const rng_block r = rng_draw(key, 0, 0);
+    const vec3 u = vec3_make(r.value[0], r.value[1], r.value[2]);
+    switch (set) {
+    case 1: {
+        const rng_block more = rng_draw(key, 0, 1);
+        return photon_point(&r, &more);
+    }
+    case 2: return i % 10 ? vec3_along(vec3_all(0.3f), 1e-4f, u) : u;
+    case 3: return vec3_make(100 * u.x, u.y, u.z);
+    case 4: return vec3_all((float)((double)i / (double)count));
+    case 5: return vec3_make(floorf(8 * u.x), floorf(3 * u.y), floorf(100 * u.z));
+    case 6: return vec3_all(0.25f);
+    default: return u;
+    }
+}
+
+static void fill_range(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const fill *work = (const fill *)context;
+    for (int64_t i = begin; i < end; ++i)
+        work->points[i] = set_point(work->set, (uint64_t)i, work->count);
+}
+
+kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set) {
+    fill work = {points, count, 0};
+    while (bench_sets[work.set] && strcmp(bench_sets[work.set], set) != 0) ++work.set;
+    KD_REQUIRE(bench_sets[work.set], KD_ERROR_USAGE,
+               "unknown point set \"%s\", expected uniform, photon, clustered, stretched, sorted, "
+               "ties or equal",
+               set);
+    parallel_for((int64_t)count, 65536, fill_range, &work);
+    return KD_OK;
+}

@@ -1,0 +1,15 @@
+/* Point sets for benchmarks, as pure functions of (set, index, count). */
+#ifndef KD_TOOLS_BENCH_SETS_H
+#define KD_TOOLS_BENCH_SETS_H
+#include "core/status.h"
+#include "shaders/vec3.h"
+
+/* "uniform" in the unit cube; "photon": 60 % on six axis-aligned walls, 25 % on three spheres, 15 %
+   in one tight spot; "clustered": nine in ten in a spot of 1e-4; "stretched": 100 : 1 : 1;
+   "sorted"; "ties": 8 x 3 x 100 values; "equal". */
+extern const char *const bench_sets[]; /* ends with NULL */
+
+/* KD_ERROR_USAGE if there is no such set. */
+kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set);
+
+#endif

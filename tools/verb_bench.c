@@ -1,0 +1,123 @@
+/* kandela bench: measures, and says it in a table and in JSON lines. */
+#include "core/file.h"
+#include "tools/bench.h"
+#include "tools/general.h"
+#include "tools/verb.h"
+#include <string.h>
+
+typedef struct bench_values {
+    general_options general;
+    const char *sizes, *builders, *devices, *models, *sets, *counts, *json;
+    int32_t runs;
+    bool quick;
+} bench_values;
+
+typedef struct bench_kind {
+    const char *name;
+    kd_status (*run)(const bench_request *request);
+} bench_kind;
+
+static const bench_kind kinds[] = {{"points", bench_points}, {NULL, NULL}};
+
+static kd_status split(bench_names *out, const char *text) {
+    memset(out, 0, sizeof *out);
+    if (!text) return KD_OK;
+    KD_REQUIRE(strlen(text) < sizeof out->text, KD_ERROR_USAGE,
+               "a list of %zu characters: too long", strlen(text));
+    memcpy(out->text, text, strlen(text) + 1);
+    char *rest = NULL;
+    for (char *item = strtok_r(out->text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        KD_REQUIRE(out->count < BENCH_LIST_MAX, KD_ERROR_USAGE, "more than %d items in \"%s\"",
+                   BENCH_LIST_MAX, text);
+        out->items[out->count++] = item;
+    }
+    return KD_OK;
+}
+
+static kd_status fill_request(bench_request *request, const bench_values *values) {
+    memset(request, 0, sizeof *request);
+    KD_TRY(split(&request->sizes, values->sizes));
+    KD_TRY(split(&request->builders, values->builders));
+    KD_TRY(split(&request->devices, values->devices));
+    KD_TRY(split(&request->models, values->models));
+    KD_TRY(split(&request->sets, values->sets));
+    KD_TRY(split(&request->counts, values->counts));
+    request->runs = values->runs;
+    request->quick = values->quick;
+    return KD_OK;
+}
+
+static kd_status find_kind(const bench_kind **out, const char *name) {
+    for (*out = kinds; (*out)->name; ++*out)
+        if (strcmp((*out)->name, name) == 0) return KD_OK;
+    char names[128] = "";
+    for (const bench_kind *row = kinds; row->name; ++row) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row->name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "unknown benchmark \"%s\", expected one of: %s", name, names);
+}
+
+static kd_status run(const option_line *line) {
+    bench_values values = {.runs = 5};
+    KD_TRY(option_line_apply(line, &values));
+    general_apply(&values.general);
+    KD_TRY(verb_arguments(line, &verb_bench, 1, 1));
+    const bench_kind *kind = NULL;
+    KD_TRY(find_kind(&kind, line->arguments[0]));
+    bench_request request;
+    KD_TRY(fill_request(&request, &values));
+    file_output output;
+    if (values.json) {
+        KD_TRY(file_output_open(&output, values.json));
+        request.json = output.stream;
+    }
+    kd_status status = kind->run(&request);
+    if (values.json) {
+        if (status == KD_OK)
+            status = file_output_commit(&output);
+        else
+            file_output_discard(&output);
+    }
+    return status;
+}
+
+#define LIST(option, argument_name, text, member)                                                  \
+    {                                                                                              \
+        .name = option, .argument = argument_name, .help = text, .kind = OPTION_TEXT,              \
+        OPTION_FIELD(bench_values, member)                                                         \
+    }
+static const option_row rows[] = {
+    LIST("sizes", "N,...", "how many points or triangles: 10000, 1M, 1e8", sizes),
+    LIST("builders", "NAME,...", "only these builders", builders),
+    LIST("devices", "NAME,...", "only these devices: cpu, cuda:0", devices),
+    LIST("models", "FILE,...", "meshes to measure with, gen:NAME:N too", models),
+    LIST("sets", "NAME,...",
+         "point sets: uniform, photon, clustered, stretched, sorted, ties, equal", sets),
+    LIST("k", "K,...", "neighbours per query", counts),
+    LIST("json", "FILE", "results as JSON lines", json),
+    {.name = "runs",
+     .argument = "N",
+     .help = "timed runs, after one that is not; their median counts",
+     .initial = "5",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = BENCH_RUNS_MAX,
+     OPTION_FIELD(bench_values, runs)},
+    {.name = "quick",
+     .help = "small sizes: a try in seconds",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, quick)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0}, GENERAL_GROUP(bench_values), {NULL, NULL, 0}};
+
+const verb verb_bench = {
+    .name = "bench",
+    .arguments = "points",
+    .summary = "measure builders and queries, each checked before it is timed",
+    .description = "points: left-balanced point k-d trees by every builder on every device.",
+    .groups = groups,
+    .run = run,
+};
