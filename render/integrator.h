@@ -29,7 +29,7 @@ typedef struct frame {
 
 typedef struct pixel_sample {
     vec3 radiance; /* W/(sr m^2) */
-    float alpha;   /* 1: something was hit */
+    float alpha;   /* 1: a surface or a sky is seen */
     float depth;   /* distance along the view axis of the first hit, INFINITY: none */
     vec3 normal;   /* shading normal of the first hit, world */
     vec3 albedo;   /* of the first hit */

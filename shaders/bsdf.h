@@ -30,6 +30,13 @@ KD_FN bool surface_is_specular(const surface *at) {
     }
 }
 
+/* Its colour, for pictures of the albedo. */
+KD_FN vec3 surface_albedo(const surface *at) {
+    if (at->kind == MATERIAL_GLASS) return vec3_all(1);
+    return at->kind == MATERIAL_MIRROR || at->kind == MATERIAL_CONDUCTOR ? at->specular
+                                                                         : at->diffuse;
+}
+
 /* Directions in the shading frame on wo's side: wo.z > 0, and wi.z > 0 for reflection. */
 typedef struct bsdf_frame {
     frame3 axes;
@@ -56,17 +63,17 @@ KD_FN float bsdf_flux_correction(const surface *at, vec3 wo, vec3 wi) {
 
 /* f(wo, wi) of all lobes that are no delta, 1/sr. */
 KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
-    const bsdf_frame frame = bsdf_frame_at(at, wo);
-    const vec3 local = frame3_to_local(&frame.axes, wi);
-    const bool crosses = vec3_dot(wi, at->geometric) * frame.side < 0;
+    const bsdf_frame base = bsdf_frame_at(at, wo);
+    const vec3 local = frame3_to_local(&base.axes, wi);
+    const bool crosses = vec3_dot(wi, at->geometric) * base.side < 0;
     /* the true normal says which side light comes from, the shading normal how much */
     if (crosses != (local.z < 0)) return vec3_all(0);
     vec3 value = vec3_all(0);
     if (at->kind == MATERIAL_GLASS) {
         if (at->alpha > 0)
-            value = glass_evaluate(frame.wo, local, at->alpha, frame.eta, at->transmission, mode);
+            value = glass_evaluate(base.wo, local, at->alpha, base.eta, at->transmission, mode);
     } else if (!crosses && local.z > 0) {
-        value = opaque_evaluate(at, frame.wo, local);
+        value = opaque_evaluate(at, base.wo, local);
     }
     if (mode == BSDF_FLUX) value = vec3_scale(value, bsdf_flux_correction(at, wo, wi));
     return value;
@@ -74,27 +81,27 @@ KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
 
 /* Density with which bsdf_draw yields wi among its directions that are no delta, 1/sr. */
 KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
-    const bsdf_frame frame = bsdf_frame_at(at, wo);
-    const vec3 local = frame3_to_local(&frame.axes, wi);
+    const bsdf_frame base = bsdf_frame_at(at, wo);
+    const vec3 local = frame3_to_local(&base.axes, wi);
     if (at->kind == MATERIAL_GLASS)
-        return at->alpha > 0 ? glass_pdf(frame.wo, local, at->alpha, frame.eta) : 0;
-    return local.z > 0 ? opaque_pdf(at, frame.wo, local) : 0;
+        return at->alpha > 0 ? glass_pdf(base.wo, local, at->alpha, base.eta) : 0;
+    return local.z > 0 ? opaque_pdf(at, base.wo, local) : 0;
 }
 
 /* Uses random.value[0..2]; [3] is the caller's (roulette, opacity). */
 KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
-    const bsdf_frame frame = bsdf_frame_at(at, wo);
+    const bsdf_frame base = bsdf_frame_at(at, wo);
     const lobe_sample drawn =
         at->kind == MATERIAL_GLASS
-            ? glass_draw(frame.wo, at->alpha, frame.eta, at->transmission, mode, random)
-            : opaque_draw(at, frame.wo, random);
+            ? glass_draw(base.wo, at->alpha, base.eta, at->transmission, mode, random)
+            : opaque_draw(at, base.wo, random);
     bsdf_sample sample;
-    sample.direction = frame3_to_world(&frame.axes, drawn.wi);
+    sample.direction = frame3_to_world(&base.axes, drawn.wi);
     sample.weight = drawn.weight;
     sample.pdf = drawn.pdf;
     sample.specular = drawn.specular;
     sample.transmitted = drawn.wi.z < 0;
-    const bool crosses = vec3_dot(sample.direction, at->geometric) * frame.side < 0;
+    const bool crosses = vec3_dot(sample.direction, at->geometric) * base.side < 0;
     if (crosses != sample.transmitted) sample.weight = vec3_all(0);
     if (mode == BSDF_FLUX && !vec3_is_zero(sample.weight))
         sample.weight = vec3_scale(sample.weight, bsdf_flux_correction(at, wo, sample.direction));

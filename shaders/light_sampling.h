@@ -67,8 +67,8 @@ KD_FN vec3 environment_draw(const scene_view *scene, vec3 normal, float u, float
             sky->rotation);
     }
     if (vec3_is_zero(normal)) return sample_sphere(u, v);
-    const frame3 frame = frame3_around(normal);
-    return frame3_to_world(&frame, sample_cosine_hemisphere(u, v));
+    const frame3 axes = frame3_around(normal);
+    return frame3_to_world(&axes, sample_cosine_hemisphere(u, v));
 }
 
 /* --- one light ------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ KD_FN vec2 surface_texcoord(const mesh_view *mesh, ray_hit hit) {
 /* Unit directions in which u and v grow over the triangle, made orthogonal to `normal`; the
    frame's handedness is the texture's. False if the texture is squeezed to a line. */
 KD_FN bool surface_texture_frame(const mesh_view *mesh, uint32_t triangle, vec3 normal,
-                                 frame3 *frame) {
+                                 frame3 *axes) {
     if (!surface_has_texcoords(mesh, triangle)) return false;
     const uint32_t *at = mesh->triangles + 3 * (size_t)triangle;
     const uint32_t *uv = mesh->texcoord_indices + 3 * (size_t)triangle;
@@ -46,9 +46,9 @@ KD_FN bool surface_texture_frame(const mesh_view *mesh, uint32_t triangle, vec3 
     vec3 along = vec3_normalize(vec3_scale(vec3_sub(vec3_scale(ab, cv), vec3_scale(ac, bv)), sign));
     along = vec3_normalize(vec3_along(along, -vec3_dot(along, normal), normal));
     if (vec3_is_zero(along)) return false;
-    frame->tangent = along;
-    frame->bitangent = vec3_scale(vec3_cross(normal, along), sign);
-    frame->normal = normal;
+    axes->tangent = along;
+    axes->bitangent = vec3_scale(vec3_cross(normal, along), sign);
+    axes->normal = normal;
     return true;
 }
 
@@ -67,9 +67,9 @@ KD_FN vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
 /* The shading normal under the material's maps; `normal` if it has none. */
 KD_FN vec3 surface_mapped_normal(const scene_view *scene, const material *made, uint32_t triangle,
                                  vec2 texcoord, vec3 normal) {
-    frame3 frame;
+    frame3 axes;
     if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
-    if (!surface_texture_frame(&scene->mesh, triangle, normal, &frame)) return normal;
+    if (!surface_texture_frame(&scene->mesh, triangle, normal, &axes)) return normal;
     vec3 local = vec3_make(0, 0, 1);
     if (made->normal_map != KD_NONE) {
         const vec3 texel = texture_sample(scene->textures + made->normal_map, texcoord);
@@ -80,7 +80,7 @@ KD_FN vec3 surface_mapped_normal(const scene_view *scene, const material *made, 
         local.x -= made->bump_scale * slope.x;
         local.y -= made->bump_scale * slope.y;
     }
-    const vec3 turned = vec3_normalize(frame3_to_world(&frame, local));
+    const vec3 turned = vec3_normalize(frame3_to_world(&axes, local));
     return vec3_is_zero(turned) ? normal : turned;
 }
 

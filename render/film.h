@@ -1,0 +1,34 @@
+/* Where samples add up: sums per pixel in double, in sample order, so that the picture does not
+   depend on threads, tiles or passes. */
+#ifndef KD_RENDER_FILM_H
+#define KD_RENDER_FILM_H
+#include "render/image.h"
+#include "render/integrator.h"
+
+typedef struct film_pixel {
+    double radiance[3];
+    float alpha;
+    float depth, normal[3], albedo[3]; /* over the samples that met a surface */
+    uint32_t samples, hits;
+} film_pixel;
+
+typedef struct film {
+    int32_t x0, y0, width, height; /* the part of the full image that is kept */
+    film_pixel *pixels;
+} film;
+
+kd_status film_open(film *out, const int32_t crop[4]); /* x0, y0, x1, y1, half open */
+void film_close(film *owned);                          /* takes a zeroed one */
+
+/* Adds a sample to pixel (x, y) of the full image; one that is not finite counts as black. False if
+   it was such a one. */
+bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample);
+
+/* Smallest number of samples that any pixel has. */
+uint32_t film_least_samples(const film *of);
+
+/* Means as channels R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B. Pixels without a sample
+   are black and empty. */
+kd_status film_resolve(const film *from, image *out);
+
+#endif

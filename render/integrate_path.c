@@ -1,0 +1,36 @@
+/* Path tracing: shaders/path.h for every pixel sample. */
+#include "core/memory.h"
+#include "render/integrators.h"
+
+static kd_status prepare(frame *prepared, int32_t scatterings) {
+    path_options *options;
+    KD_TRY(KD_RESERVE_ZEROED(options, 1));
+    options->max_depth = prepared->options->max_depth;
+    options->scatterings = scatterings;
+    options->cutouts = integrator_has_cutouts(prepared->scene);
+    prepared->state = options;
+    return KD_OK;
+}
+
+kd_status path_prepare(frame *prepared) {
+    return prepare(prepared, INT32_MAX);
+}
+
+/* Direct light shows what surfaces emit, and the light that reaches them from lights without a
+   bounce between; through mirrors and smooth glass before the eye too. */
+kd_status direct_prepare(frame *prepared) {
+    return prepare(prepared, 1);
+}
+
+pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const rng_key key = integrator_key(of, x, y, sample);
+    const ray cast = integrator_camera_ray(of, x, y, key);
+    const path_options *options = (const path_options *)of->state;
+    const path_result found = path_radiance(of->scene, options, cast, key);
+    return integrator_pixel(of, &cast, &found.first, found.radiance, found.rays);
+}
+
+void path_close(frame *closed) {
+    memory_free(closed->state);
+    closed->state = NULL;
+}

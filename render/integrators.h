@@ -1,0 +1,25 @@
+/* What integrators share, and the functions of each that the table in integrators.c names. */
+#ifndef KD_RENDER_INTEGRATORS_H
+#define KD_RENDER_INTEGRATORS_H
+#include "render/integrator.h"
+#include "shaders/path.h"
+
+enum { INTEGRATOR_PASS = 0x70697865 }; /* rng_key.pass of pixel samples: none of a photon's */
+
+/* Random numbers of a pixel's sample. */
+rng_key integrator_key(const frame *of, int32_t x, int32_t y, uint32_t sample);
+/* Its ray from the camera. */
+ray integrator_camera_ray(const frame *of, int32_t x, int32_t y, rng_key key);
+/* What the film takes: radiance, and the first surface that was met (triangle KD_NONE: none). */
+pixel_sample integrator_pixel(const frame *of, const ray *cast, const surface *first, vec3 radiance,
+                              uint32_t rays);
+/* Whether some material lets a part of the light pass by its opacity. */
+bool integrator_has_cutouts(const scene_view *scene);
+
+kd_status path_prepare(frame *prepared);
+pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
+void path_close(frame *closed);
+
+kd_status direct_prepare(frame *prepared);
+
+#endif

@@ -1,0 +1,154 @@
+#include "render/render.h"
+#include "core/log.h"
+#include "core/parallel.h"
+#include "core/timing.h"
+#include "render/frame.h"
+
+enum { LARGEST_SIDE = 65536 };
+
+static kd_status check_options(const kd_render_options *options, int32_t crop[4]) {
+    KD_REQUIRE(options->width >= 1 && options->width <= LARGEST_SIDE && options->height >= 1 &&
+                   options->height <= LARGEST_SIDE,
+               KD_ERROR_USAGE, "a picture of %d x %d pixels, expected 1 to %d each way",
+               options->width, options->height, LARGEST_SIDE);
+    KD_REQUIRE(options->spp >= 1, KD_ERROR_USAGE, "%d samples per pixel, expected at least 1",
+               options->spp);
+    KD_REQUIRE(options->max_depth >= 1, KD_ERROR_USAGE,
+               "a path of at most %d surfaces, expected at least 1", options->max_depth);
+    const bool whole = options->crop[2] == 0;
+    crop[0] = whole ? 0 : options->crop[0];
+    crop[1] = whole ? 0 : options->crop[1];
+    crop[2] = whole ? options->width : options->crop[2];
+    crop[3] = whole ? options->height : options->crop[3];
+    KD_REQUIRE(crop[0] >= 0 && crop[1] >= 0 && crop[0] < crop[2] && crop[1] < crop[3] &&
+                   crop[2] <= options->width && crop[3] <= options->height,
+               KD_ERROR_USAGE, "crop %d,%d,%d,%d does not lie in a picture of %d x %d", crop[0],
+               crop[1], crop[2], crop[3], options->width, options->height);
+    return KD_OK;
+}
+
+/* Every integrator runs on the CPU; "auto" takes it. */
+static kd_status choose_device(device *out, const char *name) {
+    device found;
+    if (strcmp(name, "auto") == 0) {
+        device_cpu_describe(out);
+        return KD_OK;
+    }
+    KD_TRY(device_find(&found, name));
+    KD_REQUIRE(found.kind == DEVICE_CPU, KD_ERROR_DEVICE,
+               "rendering runs on the CPU only, not on %s: give --device cpu or auto", found.name);
+    *out = found;
+    return KD_OK;
+}
+
+static kd_status build_tree(render_result *out, tritree *tree, scene_view *view,
+                            const kd_render_options *options, job *watched) {
+    tritree_input input;
+    input.positions = view->mesh.positions;
+    input.triangles = view->mesh.triangles;
+    input.position_count = view->mesh.position_count;
+    input.triangle_count = view->mesh.triangle_count;
+    tritree_options how = tritree_options_default();
+    how.traversal_cost = options->sah_traversal_cost;
+    how.intersect_cost = options->sah_intersect_cost;
+    how.empty_factor = options->sah_empty_factor;
+    const tritree_builder *builder = strcmp(options->builder, "auto") == 0
+                                         ? tritree_builders
+                                         : tritree_builder_find(options->builder);
+    KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
+    job_stage_begin(watched, "build", view->mesh.triangle_count);
+    const kd_status status = tritree_open(tree, &input, &how, builder->name, watched);
+    job_stage_end(watched);
+    if (status != KD_OK) return status_pass(status, __FILE__, __LINE__, "tritree_open");
+    view->tree = tritree_get_view(tree);
+    strncpy(out->tree_builder, builder->name, sizeof out->tree_builder - 1);
+    out->tree = tree->statistics;
+    out->tree_hash = tritree_hash(tree);
+    return KD_OK;
+}
+
+/* Axes as rows (right, up, back), so that the camera looks along its -z. */
+static void write_camera_matrix(float matrix[16], const camera *view) {
+    const frame3 axes = camera_frame(view);
+    const vec3 row[3] = {axes.tangent, axes.bitangent, vec3_negate(axes.normal)};
+    for (int r = 0; r < 3; ++r) {
+        matrix[4 * r] = row[r].x;
+        matrix[4 * r + 1] = row[r].y;
+        matrix[4 * r + 2] = row[r].z;
+        matrix[4 * r + 3] = -vec3_dot(row[r], view->eye);
+    }
+    matrix[12] = matrix[13] = matrix[14] = 0;
+    matrix[15] = 1;
+}
+
+static void average(float mean[3], const film *from) {
+    const int64_t count = (int64_t)from->width * from->height;
+    double sum[3] = {0};
+    for (int64_t i = 0; i < count; ++i)
+        for (int c = 0; c < 3; ++c)
+            if (from->pixels[i].samples)
+                sum[c] += from->pixels[i].radiance[c] / from->pixels[i].samples;
+    for (int c = 0; c < 3; ++c) mean[c] = (float)(sum[c] / (double)count);
+}
+
+static kd_status develop(render_result *out, const film *from, const frame *of, double started) {
+    KD_TRY(film_resolve(from, &out->picture));
+    write_camera_matrix(out->picture.world_to_camera, &of->view);
+    out->samples_done = (int32_t)film_least_samples(from);
+    out->picture.samples_per_pixel = out->samples_done;
+    out->picture.render_seconds = timing_now() - started;
+    out->frame = of->statistics;
+    out->image_hash = image_hash(&out->picture);
+    average(out->mean_radiance, from);
+    if (of->statistics.nan_samples)
+        log_message(LOG_WARNING, "%llu samples were no numbers and count as black",
+                    (unsigned long long)of->statistics.nan_samples);
+    return KD_OK;
+}
+
+/* Tree, integrator, samples; an interruption is a status like any other here. */
+static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to) {
+    KD_TRY(build_tree(out, tree, view, of->options, of->watched));
+    const integrator *how = integrator_find(of->options->integrator);
+    if (how->prepare) KD_TRY(how->prepare(of));
+    const kd_status status = frame_run(of, how, to);
+    if (how->close) how->close(of);
+    return status;
+}
+
+kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
+                     job *watched) {
+    memset(out, 0, sizeof *out);
+    int32_t crop[4];
+    KD_TRY(check_options(options, crop));
+    KD_REQUIRE(integrator_find(options->integrator), KD_ERROR_USAGE,
+               "no integrator is called \"%s\"", options->integrator);
+    KD_TRY(choose_device(&out->where, options->device));
+    parallel_set_threads(options->threads);
+    scene_view view = scene_get_view(from);
+    out->triangle_count = view.mesh.triangle_count;
+    out->material_count = view.material_count;
+    out->light_count = view.light_count;
+    const double started = timing_now();
+    frame of = {.scene = &view, .options = options, .view = scene_camera(from), .watched = watched};
+    tritree tree;
+    memset(&tree, 0, sizeof tree);
+    film negative;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(film_open(&negative, crop));
+    status = shoot(out, &tree, &view, &of, &negative);
+    if (status == KD_OK || status == KD_INTERRUPTED) {
+        const kd_status developed = develop(out, &negative, &of, started);
+        if (developed != KD_OK) status = developed;
+    }
+done:
+    film_close(&negative);
+    tritree_close(&tree);
+    if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
+    return status;
+}
+
+void render_close(render_result *owned) {
+    image_close(&owned->picture);
+    memset(owned, 0, sizeof *owned);
+}

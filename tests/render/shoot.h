@@ -1,0 +1,60 @@
+/* Renders a scene made by hand: what render_run does for one from a file. */
+#ifndef KD_TESTS_SHOOT_H
+#define KD_TESTS_SHOOT_H
+#include "accel/tritree.h"
+#include "core/parallel.h"
+#include "render/film.h"
+#include "render/frame.h"
+#include "render/image.h"
+#include "scene_fixture.h"
+
+typedef struct shot {
+    image picture;
+    frame_statistics statistics;
+    kd_status status;
+} shot;
+
+/* Everything is KD_OK but a rendering that was interrupted; anything else has a zero picture. */
+static inline shot shoot(const scene_fixture *stage, const camera *view,
+                         const kd_render_options *options, job *watched) {
+    shot taken;
+    memset(&taken, 0, sizeof taken);
+    scene_view scene = fixture_view(stage);
+    const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
+                                 scene.mesh.position_count, scene.mesh.triangle_count};
+    const tritree_options how = tritree_options_default();
+    const int32_t whole[4] = {0, 0, options->width, options->height};
+    tritree tree;
+    film negative;
+    memset(&tree, 0, sizeof tree);
+    memset(&negative, 0, sizeof negative);
+    parallel_set_threads(options->threads);
+    frame of = {.scene = &scene, .options = options, .view = *view, .watched = watched};
+    const integrator *with = integrator_find(options->integrator);
+    taken.status = tritree_open(&tree, &input, &how, "auto", NULL);
+    if (taken.status == KD_OK) {
+        scene.tree = tritree_get_view(&tree);
+        taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);
+    }
+    if (taken.status == KD_OK) taken.status = with->prepare(&of);
+    if (taken.status == KD_OK) {
+        taken.status = frame_run(&of, with, &negative);
+        with->close(&of);
+        taken.statistics = of.statistics;
+        const kd_status developed = film_resolve(&negative, &taken.picture);
+        if (developed != KD_OK) taken.status = developed;
+    }
+    film_close(&negative);
+    tritree_close(&tree);
+    return taken;
+}
+
+static inline double shot_mean(const shot *of, const char *channel) {
+    const float *plane = image_plane(&of->picture, channel);
+    const int64_t count = (int64_t)of->picture.width * of->picture.height;
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += (double)plane[i];
+    return sum / (double)count;
+}
+
+#endif
