@@ -165,9 +165,10 @@ static void foreign_write(const foreign *how) {
 static void foreign_files_are_understood(void **state) {
     (void)state;
     static const exr_compression_t codes[] = {EXR_COMPRESSION_NONE, EXR_COMPRESSION_RLE,
-                                              EXR_COMPRESSION_ZIPS, EXR_COMPRESSION_ZIP};
+                                              EXR_COMPRESSION_ZIPS, EXR_COMPRESSION_ZIP,
+                                              EXR_COMPRESSION_PIZ,  EXR_COMPRESSION_PXR24};
     static const exr_pixel_type_t types[] = {EXR_PIXEL_HALF, EXR_PIXEL_FLOAT, EXR_PIXEL_UINT};
-    for (int code = 0; code < 4; ++code)
+    for (int code = 0; code < 6; ++code)
         for (int type = 0; type < 3; ++type)
             for (int32_t tile = 0; tile <= 16; tile += 8)
                 for (int32_t origin = -5; origin <= 3; origin += 4) {
