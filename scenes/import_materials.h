@@ -1,0 +1,13 @@
+/* The part of the assimp import that is about materials. */
+#ifndef KD_SCENES_IMPORT_MATERIALS_H
+#define KD_SCENES_IMPORT_MATERIALS_H
+#ifdef KD_HAVE_ASSIMP
+#include "scenes/mesh.h"
+#include <assimp/scene.h>
+
+/* All materials of the scene, in its order, into `out`, which has none yet. Pictures inside the
+   file and those that are not there are told to the log and left out. */
+kd_status import_materials(mesh *out, const struct aiScene *from, const char *path);
+
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* What the tests of readers share: a folder of their own, files in it, a listener, areas. */
+#ifndef KD_TESTS_SCENES_FILES_H
+#define KD_TESTS_SCENES_FILES_H
+#include "scenes/obj.h"
+#include "tests/test.h"
+#include <dirent.h>
+#include <unistd.h>
+
+static char test_folder[] = "/tmp/kandela-test-XXXXXX";
+
+static inline int folder_make(void **state) {
+    (void)state;
+    return mkdtemp(test_folder) ? 0 : 1;
+}
+
+/* A path in the folder; one of the last eight. */
+static inline char *file_in(const char *name) {
+    static char path[8][512];
+    static int next;
+    next = (next + 1) % 8;
+    snprintf(path[next], sizeof path[0], "%s/%s", test_folder, name);
+    return path[next];
+}
+
+static inline int folder_remove(void **state) {
+    (void)state;
+    DIR *open = opendir(test_folder);
+    for (struct dirent *entry; open && (entry = readdir(open));)
+        if (entry->d_name[0] != '.') unlink(file_in(entry->d_name));
+    if (open) closedir(open);
+    return rmdir(test_folder);
+}
+
+static inline void file_put(const char *name, const char *bytes, size_t count) {
+    FILE *file = fopen(file_in(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+}
+
+static inline void file_put_text(const char *name, const char *text) {
+    file_put(name, text, strlen(text));
+}
+
+enum { HEARD = 64 };
+
+typedef struct heard {
+    char files[HEARD][128], kinds[HEARD][32], what[HEARD][256];
+    uint32_t lines[HEARD];
+    int count, fatal;
+} heard;
+
+static inline void hear(void *context, const obj_problem *found) {
+    heard *to = (heard *)context;
+    if (to->count < HEARD) {
+        snprintf(to->files[to->count], sizeof to->files[0], "%s", found->file);
+        snprintf(to->kinds[to->count], sizeof to->kinds[0], "%s", found->kind);
+        snprintf(to->what[to->count], sizeof to->what[0], "%s", found->what);
+        to->lines[to->count] = found->line;
+    }
+    ++to->count;
+    to->fatal += found->fatal;
+}
+
+/* Twice the area along the winding's normal. */
+static inline vec3 mesh_cross(const mesh *from, uint32_t triangle) {
+    const uint32_t *t = &from->triangles[3 * (size_t)triangle];
+    const vec3 a = from->positions[t[0]], b = from->positions[t[1]], c = from->positions[t[2]];
+    return vec3_cross(vec3_sub(b, a), vec3_sub(c, a));
+}
+
+static inline double mesh_area(const mesh *from, uint32_t triangle) {
+    return 0.5 * (double)vec3_length(mesh_cross(from, triangle));
+}
+
+#endif
