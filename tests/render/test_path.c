@@ -1,0 +1,341 @@
+/* Rendered scenes whose answer is known, and promises of the frame loop. */
+#include "shaders/path.h"
+#include "shoot.h"
+#include "test.h"
+
+static scene_fixture stage;
+
+static void expect_near(double found, double expected, double tolerance) {
+    if (!(fabs(found - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+}
+
+static uint32_t add_material(int32_t kind, float albedo, float emission) {
+    material made = material_default();
+    made.kind = kind;
+    made.diffuse = made.specular = vec3_all(albedo);
+    made.emission = vec3_all(emission);
+    return fixture_material(&stage, made);
+}
+
+static void add_room(uint32_t made_of) {
+    const uint32_t walls[6] = {made_of, made_of, made_of, made_of, made_of, made_of};
+    fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
+}
+
+static kd_render_options small_options(const char *name, int32_t size, int32_t spp) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, name);
+    options.width = options.height = size;
+    options.spp = spp;
+    options.max_depth = 64;
+    return options;
+}
+
+static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 70, 0, 0};
+
+/* Albedo 1/2, every wall emits 1: 1 + 1/2 + 1/4 + ... = 2 in every direction; direct light is the
+   first two terms. */
+static void test_furnace(void **state) {
+    (void)state;
+    fixture_clear(&stage);
+    add_room(add_material(MATERIAL_DIFFUSE, 0.5f, 1));
+    fixture_finish(&stage);
+    static const char *const names[2] = {"path", "direct"};
+    static const double expected[2] = {2, 1.5};
+    for (int i = 0; i < 2; ++i) {
+        const kd_render_options options = small_options(names[i], 32, 64);
+        shot s = shoot(&stage, &inside, &options, NULL);
+        assert_int_equal(s.status, KD_OK);
+        expect_near(shot_mean(&s, "R"), expected[i], 0.01 * expected[i]);
+        expect_near(shot_mean(&s, "Albedo.G"), 0.5, 1e-6);
+        expect_near(shot_mean(&s, "A"), 1, 0);
+        assert_int_equal(s.statistics.nan_samples, 0);
+        image_close(&s.picture);
+    }
+}
+
+/* In a furnace whatever absorbs nothing cannot be seen. */
+static void test_lossless_balls_vanish(void **state) {
+    (void)state;
+    static const int32_t kinds[3] = {MATERIAL_GLASS, MATERIAL_MIRROR, MATERIAL_PLASTIC};
+    for (int i = 0; i < 3; ++i) {
+        fixture_clear(&stage);
+        add_room(add_material(MATERIAL_DIFFUSE, 0.5f, 1));
+        fixture_ball(&stage, add_material(kinds[i], 1, 0), vec3_make(0, 0, 0), 0.5f, 16);
+        fixture_finish(&stage);
+        const kd_render_options options = small_options("path", 32, 64);
+        shot s = shoot(&stage, &inside, &options, NULL);
+        assert_int_equal(s.status, KD_OK);
+        expect_near(shot_mean(&s, "R"), 2, 0.015);
+        image_close(&s.picture);
+    }
+}
+
+/* A second opinion: a path that only follows the surfaces' own draws, with plain numbers. */
+static vec3 naive_radiance(const scene_view *scene, ray cast, rng_key key) {
+    vec3 radiance = vec3_all(0), throughput = vec3_all(1);
+    for (uint32_t depth = 1; depth <= 12; ++depth) {
+        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        if (hit.triangle == KD_NONE)
+            return vec3_add(radiance,
+                            vec3_mul(throughput, environment_radiance(scene, cast.direction)));
+        const surface at = surface_at(scene, &cast, hit);
+        radiance = vec3_add(radiance, vec3_mul(throughput, at.emission));
+        const bsdf_sample next =
+            bsdf_draw(&at, vec3_negate(cast.direction), rng_draw(key, depth, 1), BSDF_RADIANCE);
+        if (vec3_is_zero(next.weight)) break;
+        throughput = vec3_mul(throughput, next.weight);
+        cast = surface_leave(&at, next.direction, INFINITY);
+    }
+    return radiance;
+}
+
+/* All materials under a lamp and a sky: lights drawn and lights met give the same picture. */
+static void test_agrees_with_naive_paths(void **state) {
+    (void)state;
+    fixture_clear(&stage);
+    const uint32_t floor_material = add_material(MATERIAL_DIFFUSE, 0.6f, 0);
+    fixture_quad(&stage, floor_material, vec3_make(-3, -1, 3), vec3_make(3, -1, 3),
+                 vec3_make(3, -1, -3), vec3_make(-3, -1, -3));
+    const uint32_t lamp = add_material(MATERIAL_DIFFUSE, 0, 4);
+    fixture_quad(&stage, lamp, vec3_make(-1, 2, -1), vec3_make(1, 2, -1), vec3_make(1, 2, 1),
+                 vec3_make(-1, 2, 1));
+    material rough = material_default();
+    for (int i = 0; i < 4; ++i) {
+        rough.kind = MATERIAL_GLASS + i % 3;
+        rough.specular = vec3_make(0.9f, 0.6f, 0.3f);
+        rough.roughness = i == 3 ? 0 : 0.5f;
+        rough.metallic = 0.3f;
+        fixture_ball(&stage, fixture_material(&stage, rough),
+                     vec3_make(-1.2f + 0.8f * (float)i, -0.6f, 0), 0.38f, 12);
+    }
+    light sky;
+    memset(&sky, 0, sizeof sky);
+    sky.kind = LIGHT_ENVIRONMENT;
+    sky.emitted = vec3_make(0.3f, 0.5f, 0.8f);
+    sky.power = 5;
+    stage.sky = stage.light_count;
+    fixture_light(&stage, sky);
+    fixture_finish(&stage);
+    const camera view = {{0, 0.4f, 4}, {0, -0.3f, 0}, {0, 1, 0}, 40, 0, 0};
+    kd_render_options options = small_options("path", 24, 256);
+    options.max_depth = 12;
+    shot s = shoot(&stage, &view, &options, NULL);
+    assert_int_equal(s.status, KD_OK);
+    assert_int_equal(s.statistics.nan_samples, 0);
+
+    scene_view scene = fixture_view(&stage);
+    const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
+                                 scene.mesh.position_count, scene.mesh.triangle_count};
+    const tritree_options how = tritree_options_default();
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    scene.tree = tritree_get_view(&tree);
+    double error = 0;
+    const int block = 6, count = 256 * block * block;
+    for (int b = 0; b < 16; ++b) { /* means of blocks of pixels */
+        double naive = 0, path = 0;
+        for (int i = 0; i < count; ++i) {
+            const int x = b % 4 * block + i % block, y = b / 4 * block + i / block % block;
+            const rng_key key = rng_key_make(77, 0, (uint64_t)(b * count + i));
+            const ray cast = camera_ray(&view, 24, 24, x, y, rng_draw(key, 0, 0));
+            naive += (double)naive_radiance(&scene, cast, key).x / count;
+        }
+        for (int i = 0; i < block * block; ++i)
+            path +=
+                (double)image_plane(
+                    &s.picture, "R")[(b / 4 * block + i / block) * 24 + b % 4 * block + i % block] /
+                (block * block);
+        error += fabs(naive - path) / naive / 16;
+        if (fabs(naive - path) > 0.12 * naive)
+            fail_msg("block %d: naive %.4f, path %.4f", b, naive, path);
+    }
+    if (error > 0.03) fail_msg("mean difference %.4f", error);
+    tritree_close(&tree);
+    image_close(&s.picture);
+}
+
+/* Light of a point: albedo / pi I cos / d^2; half of it behind a surface of opacity 1/2. */
+static void test_point_light_and_opacity(void **state) {
+    (void)state;
+    for (int screen = 0; screen < 2; ++screen) {
+        fixture_clear(&stage);
+        const uint32_t ground = add_material(MATERIAL_DIFFUSE, 0.8f, 0);
+        fixture_quad(&stage, ground, vec3_make(-1, 0, 1), vec3_make(1, 0, 1), vec3_make(1, 0, -1),
+                     vec3_make(-1, 0, -1));
+        material half = material_default();
+        half.opacity = 0.5f;
+        const uint32_t veil = fixture_material(&stage, half);
+        if (screen)
+            fixture_quad(&stage, veil, vec3_make(-1, 2, 1), vec3_make(1, 2, 1), vec3_make(1, 2, -1),
+                         vec3_make(-1, 2, -1));
+        light lamp;
+        memset(&lamp, 0, sizeof lamp);
+        lamp.kind = LIGHT_POINT;
+        lamp.position = vec3_make(0, 3, 0);
+        lamp.emitted = vec3_all(18);
+        lamp.power = 1;
+        fixture_light(&stage, lamp);
+        fixture_finish(&stage);
+        const camera view = {{0.5f, 1, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0};
+        kd_render_options options = small_options("path", 4, 16);
+        options.max_depth = 2;
+        shot s = shoot(&stage, &view, &options, NULL);
+        expect_near(shot_mean(&s, "G"), 0.8 / 3.14159265 * 18 / 9 * (screen ? 0.5 : 1), 1e-3);
+        expect_near(shot_mean(&s, "Z"), sqrt(1.25), 1e-3);
+        expect_near(shot_mean(&s, "N.Y"), 1, 1e-6);
+        image_close(&s.picture);
+        /* the veil itself: half of what is behind it */
+        const camera above = {{0.5f, 2.9f, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0};
+        options.spp = 1024;
+        options.max_depth = 1;
+        fixture_clear(&stage);
+        const uint32_t glow = add_material(MATERIAL_DIFFUSE, 0, 3);
+        fixture_quad(&stage, glow, vec3_make(-1, 0, 1), vec3_make(1, 0, 1), vec3_make(1, 0, -1),
+                     vec3_make(-1, 0, -1));
+        fixture_quad(&stage, fixture_material(&stage, half), vec3_make(-1, 2, 1),
+                     vec3_make(1, 2, 1), vec3_make(1, 2, -1), vec3_make(-1, 2, -1));
+        fixture_finish(&stage);
+        s = shoot(&stage, &above, &options, NULL);
+        expect_near(shot_mean(&s, "R"), 1.5, 0.03);
+        image_close(&s.picture);
+    }
+}
+
+/* A convex thing under an even sky shows its albedo; beside it there is sky. */
+static void test_sky(void **state) {
+    (void)state;
+    fixture_clear(&stage);
+    fixture_ball(&stage, add_material(MATERIAL_DIFFUSE, 0.8f, 0), vec3_all(0), 1, 24);
+    light sky;
+    memset(&sky, 0, sizeof sky);
+    sky.kind = LIGHT_ENVIRONMENT;
+    sky.emitted = vec3_all(1);
+    sky.power = 1;
+    stage.sky = 0;
+    fixture_light(&stage, sky);
+    fixture_finish(&stage);
+    const camera close_up = {{0, 0, 4}, {0, 0, 0}, {0, 1, 0}, 12, 0, 0};
+    const kd_render_options options = small_options("direct", 16, 16);
+    shot s = shoot(&stage, &close_up, &options, NULL);
+    expect_near(shot_mean(&s, "R"), 0.8, 0.002);
+    image_close(&s.picture);
+    const camera away = {{0, 0, 4}, {0, 0, 9}, {0, 1, 0}, 12, 0, 0};
+    s = shoot(&stage, &away, &options, NULL);
+    expect_near(shot_mean(&s, "R"), 1, 0);
+    assert_true(isinf(image_plane(&s.picture, "Z")[0]));
+    image_close(&s.picture);
+}
+
+static void make_lit_room(void) {
+    fixture_clear(&stage);
+    add_room(add_material(MATERIAL_DIFFUSE, 0.7f, 0));
+    const uint32_t lamp = add_material(MATERIAL_DIFFUSE, 0.2f, 5);
+    fixture_quad(&stage, lamp, vec3_make(-0.3f, 0.9f, -0.3f), vec3_make(0.3f, 0.9f, -0.3f),
+                 vec3_make(0.3f, 0.9f, 0.3f), vec3_make(-0.3f, 0.9f, 0.3f));
+    fixture_ball(&stage, add_material(MATERIAL_GLASS, 1, 0), vec3_make(0.2f, -0.5f, 0), 0.4f, 12);
+    fixture_finish(&stage);
+}
+
+/* Threads, a crop, and direct light as a path of two surfaces: the same bits. */
+static void test_same_bits(void **state) {
+    (void)state;
+    make_lit_room();
+    kd_render_options options = small_options("path", 40, 9);
+    options.threads = 1;
+    shot one = shoot(&stage, &inside, &options, NULL);
+    options.threads = 8;
+    shot eight = shoot(&stage, &inside, &options, NULL);
+    assert_int_equal(image_hash(&one.picture), image_hash(&eight.picture));
+    assert_int_equal(one.statistics.rays, eight.statistics.rays);
+    const int32_t crop[4] = {7, 3, 31, 22};
+    memcpy(options.crop, crop, sizeof crop);
+    shot part = shoot(&stage, &inside, &options, NULL);
+    assert_int_equal(part.picture.width, 24);
+    assert_int_equal(part.picture.height, 19);
+    for (int y = 0; y < 19; ++y)
+        assert_memory_equal(image_plane(&part.picture, "G") + y * 24,
+                            image_plane(&one.picture, "G") + (y + 3) * 40 + 7, 24 * sizeof(float));
+    options.seed = 1;
+    shot other = shoot(&stage, &inside, &options, NULL);
+    assert_int_not_equal(image_hash(&part.picture), image_hash(&other.picture));
+    image_close(&one.picture);
+    image_close(&eight.picture);
+    image_close(&part.picture);
+    image_close(&other.picture);
+    parallel_set_threads(0);
+}
+
+/* Cancelled at once: no sample, a black picture. Cancelled on the way: a part of it. Out of time:
+   one sample each, and no failure. */
+static void cancel_at_once(void *context, const char *name, int64_t done, int64_t total) {
+    (void)name, (void)total;
+    if (done > 0) atomic_store(&((job *)context)->cancelled, true);
+}
+
+static void test_interruption(void **state) {
+    (void)state;
+    make_lit_room();
+    kd_render_options options = small_options("path", 32, 64);
+    job watched;
+    job_init(&watched);
+    atomic_store(&watched.cancelled, true);
+    shot s = shoot(&stage, &inside, &options, &watched);
+    assert_int_equal(s.status, KD_INTERRUPTED);
+    expect_near(shot_mean(&s, "R"), 0, 0);
+    image_close(&s.picture);
+
+    job_init(&watched);
+    watched.report = cancel_at_once;
+    watched.context = &watched;
+    options.spp = 100000;
+    s = shoot(&stage, &inside, &options, &watched);
+    assert_int_equal(s.status, KD_INTERRUPTED);
+    assert_true(shot_mean(&s, "R") > 0);
+    image_close(&s.picture);
+
+    options.time_seconds = 1e-9;
+    s = shoot(&stage, &inside, &options, NULL);
+    assert_int_equal(s.status, KD_OK);
+    assert_true(s.statistics.rays >= 32 * 32);
+    image_close(&s.picture);
+}
+
+/* The same room at any size, to rounding: nothing knows a length. */
+static void test_any_scale(void **state) {
+    (void)state;
+    double mean[3];
+    for (int i = 0; i < 3; ++i) {
+        make_lit_room();
+        const float scale = i == 0 ? 1 : i == 1 ? 0x1p-20f : 0x1p20f;
+        for (uint32_t v = 0; v < stage.vertex_count; ++v)
+            stage.positions[v] = vec3_scale(stage.positions[v], scale);
+        stage.light_count = 0;
+        fixture_finish(&stage);
+        camera view = inside;
+        view.eye = vec3_scale(view.eye, scale);
+        const kd_render_options options = small_options("path", 24, 16);
+        shot s = shoot(&stage, &view, &options, NULL);
+        mean[i] = shot_mean(&s, "R");
+        assert_int_equal(s.statistics.nan_samples, 0);
+        image_close(&s.picture);
+    }
+    expect_near(mean[1], mean[0], 1e-6 * mean[0]);
+    expect_near(mean[2], mean[0], 1e-6 * mean[0]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_furnace),
+        cmocka_unit_test(test_lossless_balls_vanish),
+        cmocka_unit_test(test_agrees_with_naive_paths),
+        cmocka_unit_test(test_point_light_and_opacity),
+        cmocka_unit_test(test_sky),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_interruption),
+        cmocka_unit_test(test_any_scale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
