@@ -10,6 +10,9 @@ extern "C" {
 /* The deepest leaf that the options allow, for so many triangles. */
 int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_count);
 
+uint64_t build_sweep_scratch_bytes(uint32_t triangle_count);
+kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_options *options,
+                      job *watched);
 uint64_t build_median_scratch_bytes(uint32_t triangle_count);
 kd_status build_median(tritree *out, const tritree_input *input, const tritree_options *options,
                        job *watched);

@@ -7,6 +7,8 @@
 #include "shaders/triangle.h"
 
 const tritree_builder tritree_builders[] = {
+    {"sweep", "Wald and Havran 2006: exact SAH, sorted events", "cpu", build_sweep_scratch_bytes,
+     build_sweep},
     {"median", "spatial median; baseline", "cpu", build_median_scratch_bytes, build_median},
     {NULL, NULL, NULL, NULL, NULL},
 };

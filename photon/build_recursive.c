@@ -122,5 +122,6 @@ kd_status build_recursive(pointtree *out, const point_array *points, job *watche
     build_node(&work, 0, 0, &out->box);
     memory_free(work.items);
     KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "cancelled while building a point tree");
+    pointtree_gather(out, points);
     return KD_OK;
 }

@@ -128,7 +128,10 @@ kd_status build_wald(pointtree *out, const point_array *points, job *watched) {
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                                  "cancelled at level %u of a point tree", steps.level);
     }
-    if (status == KD_OK) parallel_for(out->count, WALD_GRAIN, place_piece, &steps);
+    if (status == KD_OK) {
+        parallel_for(out->count, WALD_GRAIN, place_piece, &steps);
+        pointtree_gather(out, points);
+    }
     wald_close(&steps);
     return status;
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 const pointtree_builder pointtree_builders[] = {
+    {"kandela", "ours: selection by sampled brackets (Floyd and Rivest 1975)", "cpu",
+     build_kandela_scratch_bytes, build_kandela},
     {"wald", "Wald 2022, tag and sort", "cpu", build_wald_scratch_bytes, build_wald},
     {"recursive", "the definition, serial: the oracle", "cpu", build_recursive_scratch_bytes,
      build_recursive},
@@ -55,7 +57,6 @@ static kd_status check_request(const point_array *points, const pointtree_option
     return KD_OK;
 }
 
-/* The tree's coordinates from its ids. */
 typedef struct gather_work {
     const point_array *points;
     const pointtree *out;
@@ -75,6 +76,11 @@ static void gather_piece(void *context, int64_t begin, int64_t end, int thread) 
             memcpy(to, point_array_at(work->points, out->ids[i]), bytes);
 }
 
+void pointtree_gather(pointtree *out, const point_array *points) {
+    gather_work work = {points, out};
+    parallel_for(out->count, 1 << 14, gather_piece, &work);
+}
+
 static kd_status build(pointtree *out, const point_array *points, const pointtree_builder *row,
                        job *watched) {
     kd_status status = KD_OK;
@@ -90,8 +96,6 @@ static kd_status build(pointtree *out, const point_array *points, const pointtre
         input.coordinates = packed;
     }
     KD_TRY_GOTO(row->build(out, &input, watched));
-    gather_work work = {&input, out};
-    parallel_for(out->count, 1 << 14, gather_piece, &work);
 done:
     memory_free(packed);
     return status;

@@ -32,8 +32,8 @@ typedef struct pointtree_builder {
     const char *source;
     const char *devices;
     uint64_t (*scratch_bytes)(uint64_t count); /* for three floats, beside the tree itself */
-    /* Fills ids (and axes, if there) of `out`; the rest of it is set. `points` are packed and
-       finite, at least one. */
+    /* Fills coordinates, ids and axes (if there) of `out`; the rest of it is set. `points` are
+       packed and finite, at least one. */
     kd_status (*build)(pointtree *out, const point_array *points, job *watched);
 } pointtree_builder;
 

@@ -114,6 +114,11 @@ KD_FN uint32_t pointtree_order_bits(float coordinate) {
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
+/* Back again; a zero is +0. */
+KD_FN float pointtree_float_of_order_bits(uint32_t bits) {
+    return float_from_bits(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
+}
+
 KD_FN uint64_t pointtree_order_bits_double(double coordinate) {
     uint64_t bits;
     const double canonical = coordinate + 0.0;
