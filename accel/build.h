@@ -1,4 +1,4 @@
-/* The builders behind the table, and what they share. */
+/* The builders behind the table. */
 #ifndef KD_ACCEL_BUILD_H
 #define KD_ACCEL_BUILD_H
 #include "accel/tritree.h"
@@ -6,9 +6,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* The deepest leaf that the options allow, for so many triangles. */
-int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_count);
 
 uint64_t build_sweep_scratch_bytes(uint32_t triangle_count);
 kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_options *options,
