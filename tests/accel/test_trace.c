@@ -1,5 +1,6 @@
 /* shaders/tritree_trace.h on the trees of every builder, against testing all triangles. */
-#include "shaders/tritree_trace.h"
+#include "accel/trace.h"
+#include "core/parallel.h"
 #include "triangle_sets.h"
 
 enum { RAYS = 540 };
@@ -50,7 +51,81 @@ static void every_tree_answers_as_all_triangles_do(void **state) {
                 compare(row, (case_triangles)which, counts[i]);
 }
 
+/* Batches answer as single rays do, on any number of threads, with counts and without. */
+static void batches_answer_as_single_rays_do(void **state) {
+    (void)state;
+    enum { BATCH = 5000 };
+    triangle_set set = triangle_set_make(CASE_SOUP, 1000);
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
+    const tritree_view view = tritree_get_view(&tree);
+    ray *rays = NULL;
+    ray_hit *hits = NULL;
+    uint8_t *blocked = NULL;
+    tritree_counts *counts = NULL;
+    assert_int_equal(KD_RESERVE(rays, BATCH), KD_OK);
+    assert_int_equal(KD_RESERVE(hits, BATCH), KD_OK);
+    assert_int_equal(KD_RESERVE(blocked, BATCH), KD_OK);
+    assert_int_equal(KD_RESERVE(counts, BATCH), KD_OK);
+    for (uint32_t i = 0; i < BATCH; ++i) rays[i] = triangle_set_ray(&set, i);
+    for (int threads = 1; threads <= 4; ++threads) {
+        parallel_set_threads(threads);
+        memset(hits, 0, BATCH * sizeof *hits);
+        memset(blocked, 7, BATCH);
+        tritree_counts *wanted = threads % 2 ? counts : NULL;
+        assert_int_equal(trace_closest(&view, rays, hits, BATCH, wanted, NULL), KD_OK);
+        assert_int_equal(trace_occluded(&view, rays, blocked, BATCH, NULL, NULL), KD_OK);
+        for (uint32_t i = 0; i < BATCH; ++i) {
+            tritree_counts one = {0, 0, 0};
+            const ray_hit want = tritree_closest_counted(&view, rays[i], &one);
+            assert_memory_equal(&hits[i], &want, sizeof want);
+            assert_int_equal(blocked[i], want.triangle != KD_NONE);
+            if (wanted) assert_memory_equal(&counts[i], &one, sizeof one);
+        }
+    }
+    parallel_set_threads(0);
+    job watched;
+    job_init(&watched);
+    watched.cancelled = true;
+    assert_int_equal(trace_closest(&view, rays, hits, BATCH, NULL, &watched), KD_INTERRUPTED);
+    memory_free(rays);
+    memory_free(hits);
+    memory_free(blocked);
+    memory_free(counts);
+    tritree_close(&tree);
+    triangle_set_close(&set);
+}
+
+/* Rays that make no sense hit nothing and end. */
+static void senseless_rays_hit_nothing(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 500);
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
+    const tritree_view view = tritree_get_view(&tree);
+    const vec3 at = vec3_all(0.5f), along = vec3_make(0.3f, 0.5f, 0.7f);
+    const ray senseless[] = {ray_make(at, vec3_all(0), 0, INFINITY),
+                             ray_make(at, vec3_all(NAN), 0, INFINITY),
+                             ray_make(at, vec3_make(INFINITY, 0, 0), 0, INFINITY),
+                             ray_make(vec3_make(NAN, 0, 0), along, 0, INFINITY),
+                             ray_make(vec3_all(INFINITY), along, 0, INFINITY),
+                             ray_make(at, along, 1, 0),
+                             ray_make(at, along, 0, 0),
+                             ray_make(at, along, NAN, NAN),
+                             ray_make(at, along, 0, NAN)};
+    for (size_t i = 0; i < sizeof senseless / sizeof *senseless; ++i) {
+        assert_int_equal(tritree_closest(&view, senseless[i]).triangle, KD_NONE);
+        assert_false(tritree_occluded(&view, senseless[i]));
+    }
+    tritree_close(&tree);
+    triangle_set_close(&set);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_tree_answers_as_all_triangles_do)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_tree_answers_as_all_triangles_do),
+                                       cmocka_unit_test(batches_answer_as_single_rays_do),
+                                       cmocka_unit_test(senseless_rays_hit_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
