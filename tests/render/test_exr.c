@@ -129,6 +129,7 @@ static void foreign_write(const foreign *how) {
     int part;
     assert_int_equal(exr_start_write(&context, path, EXR_WRITE_FILE_DIRECTLY, &initializer),
                      EXR_ERR_SUCCESS);
+    assert_int_equal(exr_set_longname_support(context, 1), EXR_ERR_SUCCESS);
     assert_int_equal(
         exr_add_part(context, "p", how->tile ? EXR_STORAGE_TILED : EXR_STORAGE_SCANLINE, &part),
         EXR_ERR_SUCCESS);
