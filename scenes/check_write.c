@@ -1,0 +1,94 @@
+#include "scenes/check.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 character at `at`, 0 if it is none. */
+static int character_bytes(const unsigned char *at) {
+    const int more = at[0] < 0x80                    ? 0
+                     : at[0] >= 0xc2 && at[0] < 0xe0 ? 1
+                     : (at[0] & 0xf0) == 0xe0        ? 2
+                     : at[0] >= 0xf0 && at[0] < 0xf5 ? 3
+                                                     : -1;
+    for (int i = 1; i <= more; ++i)
+        if ((at[i] & 0xc0) != 0x80) return 0;
+    return more + 1;
+}
+
+/* Names in files may be in any encoding; JSON has one. */
+static bool string_add(cJSON *to, const char *key, const char *text) {
+    const size_t bytes = strlen(text) + 1;
+    char *clean = (char *)malloc(bytes);
+    if (!clean) return false;
+    memcpy(clean, text, bytes);
+    for (char *c = clean; *c;) {
+        const int length = character_bytes((const unsigned char *)c);
+        if (length == 0) *c = '?';
+        c += length ? length : 1;
+    }
+    const bool added = cJSON_AddStringToObject(to, key, clean) != NULL;
+    free(clean);
+    return added;
+}
+
+static bool problems_add(cJSON *root, const check_report *report) {
+    cJSON *list = cJSON_AddArrayToObject(root, "problems");
+    for (uint64_t i = 0; list && i < report->problem_count; ++i) {
+        const check_problem *problem = &report->problems[i];
+        cJSON *item = cJSON_CreateObject();
+        if (!item || !cJSON_AddItemToArray(list, item)) return false;
+        if (!string_add(item, "file", problem->file) ||
+            !cJSON_AddNumberToObject(item, "line", (double)problem->line) ||
+            !string_add(item, "kind", problem->kind) || !string_add(item, "what", problem->what) ||
+            !cJSON_AddBoolToObject(item, "fatal", problem->fatal))
+            return false;
+    }
+    return list != NULL;
+}
+
+static bool report_add(cJSON *root, const check_report *report) {
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"vertices", report->vertices},   {"faces", report->faces},
+                  {"triangles", report->triangles}, {"materials", report->materials},
+                  {"lights", report->lights},       {"problems_found", report->problems_found}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
+        if (!cJSON_AddNumberToObject(root, counts[i].name, (double)counts[i].value)) return false;
+    return cJSON_AddBoolToObject(root, "renderable", report->renderable) &&
+           problems_add(root, report);
+}
+
+kd_status check_write_json(const check_report *report, FILE *stream) {
+    cJSON *root = cJSON_CreateObject();
+    char *text = root && report_add(root, report) ? cJSON_Print(root) : NULL;
+    cJSON_Delete(root);
+    KD_REQUIRE(text, KD_ERROR_MEMORY, "no memory left to write the report");
+    const bool written = fprintf(stream, "%s\n", text) >= 0;
+    cJSON_free(text);
+    KD_REQUIRE(written, KD_ERROR_RUNTIME, "cannot write the report: %s", strerror(errno));
+    return KD_OK;
+}
+
+kd_status check_write_text(const check_report *report, FILE *stream) {
+    fprintf(stream,
+            "vertices %" PRIu64 "\nfaces %" PRIu64 "\ntriangles %" PRIu64 "\nmaterials %" PRIu64
+            "\nlights %" PRIu64 "\n",
+            report->vertices, report->faces, report->triangles, report->materials, report->lights);
+    for (uint64_t i = 0; i < report->problem_count; ++i) {
+        const check_problem *problem = &report->problems[i];
+        if (problem->line)
+            fprintf(stream, "%s:%u: ", problem->file, problem->line);
+        else
+            fprintf(stream, "%s: ", problem->file);
+        fprintf(stream, "%s: %s (%s)\n", problem->fatal ? "error" : "warning", problem->what,
+                problem->kind);
+    }
+    if (report->problems_found > report->problem_count)
+        fprintf(stream, "and %" PRIu64 " more of these kinds\n",
+                report->problems_found - report->problem_count);
+    KD_REQUIRE(!ferror(stream), KD_ERROR_RUNTIME, "cannot write the report: %s", strerror(errno));
+    return KD_OK;
+}

@@ -1,0 +1,189 @@
+/* scenes/check: each trouble is found, where it is, and a sound mesh has none. */
+#include "scenes/check.h"
+#include "tests/scenes/files.h"
+#include <cjson/cJSON.h>
+
+static const char lit_mtl[] = "newmtl lamp\nKe 1 1 1\nKd 0 0 0\nnewmtl glass\nillum 7\nNi 1.5\n"
+                              "newmtl grey\nKd 0.5 0.5 0.5\n";
+
+/* A tetrahedron with outward winding; its faces are lines 7 to 10 behind the header of 2 lines. */
+#define TETRAHEDRON(material)                                                                      \
+    "mtllib lit.mtl\nusemtl " material "\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"                    \
+    "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+#define LAMP "usemtl lamp\nv 0 0 9\nv 1 0 9\nv 0 1 9\nf -3 -2 -1\n"
+
+static const check_problem *problem_of(const check_report *report, const char *kind) {
+    for (uint64_t i = 0; i < report->problem_count; ++i)
+        if (strcmp(report->problems[i].kind, kind) == 0) return &report->problems[i];
+    return NULL;
+}
+
+static void check_text(check_report *report, const char *text) {
+    file_put_text("lit.mtl", lit_mtl);
+    file_put_text("c.obj", text);
+    assert_int_equal(check_file(report, file_in("c.obj"), NULL), KD_OK);
+}
+
+static void a_sound_mesh_has_no_problems(void **state) {
+    (void)state;
+    check_report report;
+    check_text(&report, TETRAHEDRON("glass") LAMP);
+    for (uint64_t i = 0; i < report.problem_count; ++i)
+        print_error("%s\n", report.problems[i].what);
+    assert_int_equal(report.problems_found, 0);
+    assert_int_equal(report.vertices, 7);
+    assert_int_equal(report.faces, 5);
+    assert_int_equal(report.triangles, 5);
+    assert_int_equal(report.materials, 3);
+    assert_int_equal(report.lights, 1);
+    assert_true(report.renderable);
+    check_close(&report);
+}
+
+static void each_trouble_is_found_where_it_is(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *kind;
+        uint32_t line;
+        bool fatal;
+    } cases[] = {
+        {TETRAHEDRON("grey"), "no-light", 0, false},
+        {TETRAHEDRON("glass") "f 1 3 2\n" LAMP, "duplicate-triangle", 11, false},
+        {TETRAHEDRON("grey") "v 0 0 0\nf 5 2 3\n" LAMP, "duplicate-triangle", 12, false},
+        {TETRAHEDRON("grey") "f 1 2 2\n" LAMP, "zero-area", 11, false},
+        {TETRAHEDRON("grey") "v 0.5 0 0\nf 1 2 5\n" LAMP, "zero-area", 12, false},
+        {"mtllib lit.mtl\nusemtl glass\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n" LAMP, "open-glass", 6,
+         false},
+        {"mtllib lit.mtl\nusemtl glass\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+         "f 1 2 3\nf 1 4 2\nf 1 3 4\nf 2 4 3\n" LAMP,
+         "inside-out-glass", 7, false},
+        {TETRAHEDRON("glass") "f 2 4 3\n" LAMP, "open-glass", 7, false},
+        {"vn 0 0 -1\n" LAMP "f -3//1 -2//1 -1//1\n", "flipped-normal", 7, false},
+        {TETRAHEDRON("grey") "f 1 2 9\n" LAMP, "index-range", 11, true},
+        {TETRAHEDRON("grey") "v nan 0 0\n" LAMP, "nan", 11, false},
+        {TETRAHEDRON("grey") "v 1 1\n" LAMP, "malformed", 11, true},
+        {TETRAHEDRON("brass") LAMP, "unknown-material", 2, false},
+        {"mtllib absent.mtl\n" TETRAHEDRON("grey") LAMP, "missing-mtl", 1, false},
+        {"v 0 0 0\np 1\n", "no-faces", 0, false},
+        {"what is this\nno mesh\n", "not-obj", 1, true},
+        {"\xff\xfev\0", "unreadable", 1, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        check_report report;
+        check_text(&report, cases[i].text);
+        const check_problem *problem = problem_of(&report, cases[i].kind);
+        if (!problem) print_error("case %zu: no %s\n", i, cases[i].kind);
+        assert_non_null(problem);
+        assert_int_equal(problem->line, cases[i].line);
+        assert_int_equal(problem->fatal, cases[i].fatal);
+        assert_int_equal(report.renderable, !cases[i].fatal);
+        assert_string_equal(problem->file, file_in("c.obj"));
+        check_close(&report);
+    }
+}
+
+static void it_goes_on_after_a_fatal_one(void **state) {
+    (void)state;
+    check_report report;
+    check_text(&report, "v 0 0 0\nv x\nv 1 0 0\nf 1 2 7\nv 0 1 0\nf 1 3 4\nf 9 9 9\n");
+    uint32_t lines[8], count = 0;
+    for (uint64_t i = 0; i < report.problem_count; ++i)
+        if (report.problems[i].fatal) lines[count++] = report.problems[i].line;
+    assert_int_equal(count, 3);
+    assert_true(lines[0] == 2 && lines[1] == 4 && lines[2] == 7);
+    assert_int_equal(report.triangles, 1);
+    assert_false(report.renderable);
+    check_close(&report);
+}
+
+static void faults_of_mtl_files_carry_their_name(void **state) {
+    (void)state;
+    check_report report;
+    file_put_text("lit.mtl", "newmtl a\nd 0.5\nTr 0.9\nmap_Kd absent.png\n");
+    file_put_text("c.obj", "mtllib lit.mtl\n");
+    assert_int_equal(check_file(&report, file_in("c.obj"), NULL), KD_OK);
+    const check_problem *d = problem_of(&report, "d-against-tr");
+    const check_problem *texture = problem_of(&report, "missing-texture");
+    assert_true(d && texture);
+    assert_int_equal(d->line, 3);
+    assert_int_equal(texture->line, 4);
+    assert_string_equal(texture->file, file_in("lit.mtl"));
+    check_close(&report);
+}
+
+static void many_of_a_kind_are_counted_and_cut(void **state) {
+    (void)state;
+    static char text[64 * 1024];
+    size_t used = (size_t)snprintf(text, sizeof text, "v 0 0 0\nv 1 0 0\nv 0 1 0\n");
+    for (int i = 0; i < 1000; ++i)
+        used += (size_t)snprintf(text + used, sizeof text - used, "f 1 2 3\n");
+    check_report report;
+    check_text(&report, text);
+    assert_int_equal(report.problems_found, 1000); /* 999 duplicates, no light */
+    assert_int_equal(report.problem_count, CHECK_PROBLEMS + 1);
+    check_close(&report);
+}
+
+static void json_holds_the_report(void **state) {
+    (void)state;
+    check_report report;
+    check_text(&report, TETRAHEDRON("gr\xfc\"n") "f 1 2 9\n");
+    char *text = NULL;
+    size_t count = 0;
+    FILE *stream = open_memstream(&text, &count);
+    assert_int_equal(check_write_json(&report, stream), KD_OK);
+    fclose(stream);
+    cJSON *root = cJSON_Parse(text);
+    assert_non_null(root);
+    assert_int_equal(cJSON_GetObjectItem(root, "vertices")->valueint, 4);
+    assert_int_equal(cJSON_GetObjectItem(root, "faces")->valueint, 5);
+    assert_int_equal(cJSON_GetObjectItem(root, "triangles")->valueint, 4);
+    assert_true(cJSON_IsFalse(cJSON_GetObjectItem(root, "renderable")));
+    const cJSON *problems = cJSON_GetObjectItem(root, "problems");
+    assert_int_equal(cJSON_GetArraySize(problems), (int)report.problem_count);
+    const cJSON *first = cJSON_GetArrayItem(problems, 0);
+    assert_int_equal(cJSON_GetObjectItem(first, "line")->valueint, 11);
+    assert_string_equal(cJSON_GetObjectItem(first, "kind")->valuestring, "index-range");
+    for (const unsigned char *c = (unsigned char *)text; *c; ++c) assert_true(*c < 0x80);
+    cJSON_Delete(root);
+    free(text);
+    stream = open_memstream(&text, &count);
+    assert_int_equal(check_write_text(&report, stream), KD_OK);
+    fclose(stream);
+    assert_non_null(strstr(text, "c.obj:11: error: found the vertex index 9"));
+    free(text);
+    check_close(&report);
+}
+
+static void absent_files_and_other_formats(void **state) {
+    (void)state;
+    check_report report;
+    assert_int_equal(check_file(&report, file_in("absent.obj"), NULL), KD_OK);
+    assert_false(report.renderable);
+    assert_int_equal(report.problem_count, 1);
+    check_close(&report);
+    file_put_text("one.stl", "solid one\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\n"
+                             "vertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid one\n");
+    assert_int_equal(check_file(&report, file_in("one.stl"), NULL), KD_OK);
+#ifdef KD_HAVE_ASSIMP
+    assert_true(report.renderable);
+    assert_int_equal(report.triangles, 1);
+    assert_non_null(problem_of(&report, "no-light"));
+#else
+    assert_false(report.renderable);
+#endif
+    check_close(&report);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sound_mesh_has_no_problems),
+        cmocka_unit_test(each_trouble_is_found_where_it_is),
+        cmocka_unit_test(it_goes_on_after_a_fatal_one),
+        cmocka_unit_test(faults_of_mtl_files_carry_their_name),
+        cmocka_unit_test(many_of_a_kind_are_counted_and_cut),
+        cmocka_unit_test(json_holds_the_report),
+        cmocka_unit_test(absent_files_and_other_formats),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
