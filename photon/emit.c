@@ -1,0 +1,212 @@
+/* Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5.
+   Idea: a batch of paths is traced by all cores in pieces, each piece keeps its photons in the
+   order (path, bounce); a scan over the paths' counts finds their places and the path at which
+         enough have landed. Nothing depends on how paths were dealt out.
+   Memory: the photons, and one batch: about 10 MB of photons and 64 bytes a path. */
+#include "photon/emit.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "photon/pointtree.h"
+
+enum {
+    PIECE_PATHS = 256,
+    BATCH_PATHS = 1 << 16,
+    PIECE_FIRST_CAPACITY = 256,
+    SCALE_GRAIN = 1 << 16
+};
+
+typedef struct emit_piece {
+    photon *photons;
+    uint64_t count, capacity;
+    uint64_t place; /* where its photons go in the list */
+    uint64_t taken; /* how many of them */
+    kd_status status;
+} emit_piece;
+
+typedef struct emit_batch {
+    const scene_view *scene;
+    const photon_order *order;
+    uint64_t first_path;
+    uint32_t paths;       /* in this batch */
+    uint32_t piece_count; /* room for this many */
+    emit_piece *pieces;
+    uint32_t *counts; /* photons of each path */
+    photon_ledger *ledgers;
+    photon *destination;
+} emit_batch;
+
+static kd_status piece_trace_path(emit_batch *batch, emit_piece *piece, uint32_t index) {
+    const uint64_t path = batch->first_path + index;
+    for (;;) {
+        const uint64_t room = piece->capacity - piece->count;
+        const uint32_t landed =
+            photon_trace(batch->scene, &batch->order->emission, path, &batch->order->wish,
+                         piece->photons + piece->count, (uint32_t)room, &batch->ledgers[index]);
+        if (landed <= room) {
+            batch->counts[index] = landed;
+            piece->count += landed;
+            return KD_OK;
+        }
+        const uint64_t larger = 2 * (piece->capacity + landed);
+        KD_TRY(KD_GROW(piece->photons, piece->count, larger));
+        piece->capacity = larger;
+    }
+}
+
+static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    emit_batch *batch = (emit_batch *)context;
+    for (int64_t p = begin; p < end; ++p) {
+        emit_piece *piece = &batch->pieces[p];
+        piece->count = 0;
+        piece->status = KD_OK;
+        const uint32_t first = (uint32_t)p * PIECE_PATHS;
+        for (uint32_t i = first; i < first + PIECE_PATHS && i < batch->paths; ++i) {
+            piece->status = piece_trace_path(batch, piece, i);
+            if (piece->status != KD_OK) break;
+        }
+    }
+}
+
+static void ledger_add(photon_ledger *sum, const photon_ledger *path) {
+    sum->emitted += path->emitted;
+    sum->absorbed += path->absorbed;
+    sum->escaped += path->escaped;
+    sum->ended += path->ended;
+    sum->cut += path->cut;
+}
+
+/* The scan in the order of paths: places, sums, and whether the list is done. */
+static bool scan_batch(photon_list *list, emit_batch *batch, uint64_t wanted) {
+    const uint64_t longest = EMIT_PATHS_IN_VAIN + EMIT_PATHS_PER_PHOTON * wanted;
+    for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
+    for (uint32_t i = 0; i < batch->paths; ++i) {
+        emit_piece *piece = &batch->pieces[i / PIECE_PATHS];
+        if (i % PIECE_PATHS == 0) piece->place = list->count;
+        piece->taken += batch->counts[i];
+        list->count += batch->counts[i];
+        ledger_add(&list->ledger, &batch->ledgers[i]);
+        list->rays += batch->ledgers[i].rays;
+        ++list->emitted;
+        if (list->count >= wanted) {
+            list->complete = true;
+            return true;
+        }
+        if (list->emitted >= longest) return true;
+        if (list->emitted >= EMIT_PATHS_IN_VAIN && list->count == 0) return true;
+    }
+    return false;
+}
+
+static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const emit_batch *batch = (const emit_batch *)context;
+    for (int64_t p = begin; p < end; ++p) {
+        const emit_piece *piece = &batch->pieces[p];
+        if (piece->taken == 0) continue;
+        memcpy(batch->destination + piece->place, piece->photons,
+               piece->taken * sizeof *piece->photons);
+    }
+}
+
+static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
+    batch->piece_count = (paths + PIECE_PATHS - 1) / PIECE_PATHS;
+    KD_TRY(KD_RESERVE_ZEROED(batch->pieces, batch->piece_count));
+    KD_TRY(KD_RESERVE(batch->counts, paths));
+    KD_TRY(KD_RESERVE(batch->ledgers, paths));
+    for (uint32_t p = 0; p < batch->piece_count; ++p) {
+        KD_TRY(KD_RESERVE(batch->pieces[p].photons, PIECE_FIRST_CAPACITY));
+        batch->pieces[p].capacity = PIECE_FIRST_CAPACITY;
+    }
+    return KD_OK;
+}
+
+static void batch_release(emit_batch *batch) {
+    for (uint32_t p = 0; batch->pieces && p < batch->piece_count; ++p)
+        memory_free(batch->pieces[p].photons);
+    memory_free(batch->pieces);
+    memory_free(batch->counts);
+    memory_free(batch->ledgers);
+}
+
+typedef struct power_scaling {
+    photon *photons;
+    float factor;
+} power_scaling;
+
+static void scale_powers(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const power_scaling *scaling = (const power_scaling *)context;
+    for (int64_t i = begin; i < end; ++i)
+        scaling->photons[i].power = vec3_scale(scaling->photons[i].power, scaling->factor);
+}
+
+static void list_finish(photon_list *list) {
+    if (list->emitted == 0) return;
+    const double factor = 1 / (double)list->emitted;
+    power_scaling scaling = {list->photons, (float)factor};
+    parallel_for((int64_t)list->count, SCALE_GRAIN, scale_powers, &scaling);
+    list->ledger.emitted *= factor;
+    list->ledger.absorbed *= factor;
+    list->ledger.escaped *= factor;
+    list->ledger.ended *= factor;
+    list->ledger.cut *= factor;
+}
+
+/* Traces one batch and appends what landed. */
+static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
+                           job *watched) {
+    batch->first_path = list->emitted;
+    const uint32_t pieces = (batch->paths + PIECE_PATHS - 1) / PIECE_PATHS;
+    parallel_for(pieces, 1, trace_pieces, batch);
+    for (uint32_t p = 0; p < pieces; ++p) KD_TRY(batch->pieces[p].status);
+    const uint64_t before = list->count;
+    *done = scan_batch(list, batch, batch->order->wanted);
+    if (list->count > *capacity) {
+        const uint64_t larger = list->count + list->count / 4;
+        KD_TRY(KD_GROW(list->photons, before, larger));
+        *capacity = larger;
+    }
+    batch->destination = list->photons;
+    parallel_for(pieces, 16, copy_pieces, batch);
+    job_advance(watched, (int64_t)(list->count - before));
+    return KD_OK;
+}
+
+kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
+                           job *watched) {
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(order->wanted <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+               "%llu photons wanted, expected at most %u in one map",
+               (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
+    if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
+    kd_status status = KD_OK;
+    emit_batch batch;
+    memset(&batch, 0, sizeof batch);
+    batch.scene = scene;
+    batch.order = order;
+    batch.paths = order->batch_paths ? order->batch_paths : BATCH_PATHS;
+    uint64_t capacity = order->wanted + 256;
+    bool done = false;
+    KD_TRY_GOTO(batch_reserve(&batch, batch.paths));
+    KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
+    while (!done) {
+        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, watched));
+        if (!done && job_cancelled(watched)) {
+            status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
+                                 "interrupted after %llu of %llu photons",
+                                 (unsigned long long)out->count, (unsigned long long)order->wanted);
+            goto done;
+        }
+    }
+    list_finish(out);
+done:
+    batch_release(&batch);
+    if (status != KD_OK) photon_list_close(out);
+    return status;
+}
+
+void photon_list_close(photon_list *owned) {
+    memory_free(owned->photons);
+    memset(owned, 0, sizeof *owned);
+}

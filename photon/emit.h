@@ -1,0 +1,34 @@
+/* Emission in batches until as many photons as wanted have landed: same photons for any number of
+   threads and any batch size. */
+#ifndef KD_PHOTON_EMIT_H
+#define KD_PHOTON_EMIT_H
+#include "core/job.h"
+#include "core/status.h"
+#include "shaders/photon_trace.h"
+
+typedef struct photon_list {
+    photon *photons; /* in the order (path, bounce); power in W: they add up to the flux landed */
+    uint64_t count;
+    uint64_t emitted;     /* paths */
+    uint64_t rays;        /* cast by them */
+    photon_ledger ledger; /* mean over paths = totals of the scene's light, W */
+    bool complete;        /* as many as wanted have landed */
+} photon_list;
+
+typedef struct photon_order {
+    photon_emission emission;
+    photon_wish wish;
+    uint64_t wanted;      /* photons to store, at most POINTTREE_COUNT_MAX / 2 */
+    uint32_t batch_paths; /* traced at a time; 0: chosen. No influence on the result */
+} photon_order;
+
+/* The list ends with the first path at which `wanted` photons have landed. It ends short of that,
+   with complete == false, if none of the first EMIT_PATHS_IN_VAIN paths left a photon, or if the
+   yield is below one in EMIT_PATHS_PER_PHOTON. */
+enum { EMIT_PATHS_IN_VAIN = 1 << 20, EMIT_PATHS_PER_PHOTON = 256 };
+
+kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
+                           job *watched);
+void photon_list_close(photon_list *owned); /* takes a zeroed one */
+
+#endif

@@ -1,0 +1,268 @@
+#include "photon/photon_map.h"
+#include "core/hash.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include <stdlib.h>
+
+enum { RADIUS_PROBES = 1024, ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
+
+photon_options photon_options_default(void) {
+    photon_options options;
+    memset(&options, 0, sizeof options);
+    options.photons = 200000;
+    options.caustics = 200000;
+    options.max_depth = 32;
+    options.gather = 50;
+    options.kernel = PHOTON_KERNEL_CONE;
+    return options;
+}
+
+kd_status photon_kernel_find(photon_kernel *out, const char *name) {
+    static const char *const names[] = {"disc", "cone", "epanechnikov"};
+    for (int i = 0; i < 3; ++i)
+        if (strcmp(names[i], name) == 0) {
+            *out = (photon_kernel)i;
+            return KD_OK;
+        }
+    KD_FAIL(KD_ERROR_USAGE, "kernel \"%s\", expected disc, cone or epanechnikov", name);
+}
+
+/* --- what can make a caustic --------------------------------------------------------------------
+ */
+
+/* Whether a material passes some light on like a lens (photon_trace.h). */
+static bool material_is_lens(const material *made) {
+    if (made->kind == MATERIAL_DIFFUSE) return false;
+    if (made->kind != MATERIAL_PLASTIC) return true;
+    return made->roughness == 0 || made->metallic > 0 || made->metallic_map != KD_NONE ||
+           made->roughness_map != KD_NONE || vec3_is_zero(made->diffuse);
+}
+
+static box3 lens_box(const scene_view *scene) {
+    box3 box = box3_empty();
+    const mesh_view *mesh = &scene->mesh;
+    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
+        const uint32_t which = mesh->triangle_materials ? mesh->triangle_materials[t] : 0;
+        if (!material_is_lens(&scene->materials[which])) continue;
+        for (int k = 0; k < 3; ++k)
+            box3_include(&box, mesh->positions[mesh->triangles[3 * (size_t)t + (size_t)k]]);
+    }
+    return box;
+}
+
+/* Radius of the sphere about the box's centre that holds all lenses: tighter than the box's own. */
+static float lens_radius(const scene_view *scene, vec3 centre) {
+    float radius2 = 0;
+    const mesh_view *mesh = &scene->mesh;
+    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
+        const uint32_t which = mesh->triangle_materials ? mesh->triangle_materials[t] : 0;
+        if (!material_is_lens(&scene->materials[which])) continue;
+        for (int k = 0; k < 3; ++k) {
+            const vec3 p = mesh->positions[mesh->triangles[3 * (size_t)t + (size_t)k]];
+            radius2 = float_max(radius2, vec3_length2(vec3_sub(p, centre)));
+        }
+    }
+    return sqrtf(radius2) * 1.0001f;
+}
+
+/* --- one map ------------------------------------------------------------------------------------
+ */
+
+typedef struct photon_ordering {
+    const photon *from;
+    photon *to;
+    const uint32_t *ids;
+    vec3 *positions;
+} photon_ordering;
+
+static void take_positions(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const photon_ordering *work = (const photon_ordering *)context;
+    for (int64_t i = begin; i < end; ++i) work->positions[i] = work->from[i].position;
+}
+
+static void order_photons(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const photon_ordering *work = (const photon_ordering *)context;
+    for (int64_t i = begin; i < end; ++i) work->to[i] = work->from[work->ids[i]];
+}
+
+/* Plants the tree and brings the photons into its order: neighbours in space are neighbours in
+   memory. */
+static kd_status map_plant(photon_map *out, const photon_list *list, job *watched) {
+    kd_status status = KD_OK;
+    photon_ordering work = {list->photons, NULL, NULL, NULL};
+    KD_TRY_GOTO(KD_RESERVE(work.positions, list->count));
+    parallel_for((int64_t)list->count, ORDER_GRAIN, take_positions, &work);
+    KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
+    KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
+    work.to = out->photons;
+    work.ids = out->tree.ids;
+    parallel_for((int64_t)list->count, ORDER_GRAIN, order_photons, &work);
+done:
+    memory_free(work.positions);
+    return status;
+}
+
+static int compare_floats(const void *a, const void *b) {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Twice the median distance to the k-th photon where photons are: the disc stays of one size where
+   light is dense, and thin light far from all photons is not smeared over the scene. */
+static kd_status map_choose_radius(photon_map *map, uint32_t gather) {
+    if (map->count == 0) return KD_OK;
+    neighbour *found = NULL;
+    KD_TRY(KD_RESERVE(found, gather));
+    const pointtree_view tree = pointtree_get_view(&map->tree);
+    float distances[RADIUS_PROBES];
+    const uint64_t probes = map->count < RADIUS_PROBES ? map->count : RADIUS_PROBES;
+    for (uint64_t i = 0; i < probes; ++i) {
+        const vec3 at = tree.points[i * map->count / probes];
+        const uint32_t count = pointtree_nearest_k(&tree, at, gather, INFINITY, found);
+        distances[i] = sqrtf(found[count - 1].dist2);
+    }
+    memory_free(found);
+    qsort(distances, probes, sizeof *distances, compare_floats);
+    map->radius = 2 * distances[probes / 2];
+    return KD_OK;
+}
+
+/* Field by field: padding and layout are not part of the map. */
+static uint64_t list_hash(const photon_list *list) {
+    return hash_bytes(list->photons, list->count * sizeof *list->photons);
+}
+
+static void say_what_is_missing(const photon_list *list, const char *name, uint64_t wanted) {
+    if (list->complete || wanted == 0) return;
+    if (list->emitted == 0)
+        log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
+    else if (list->count == 0)
+        log_message(LOG_WARNING, "%s photon map: none of %llu photons emitted landed, it is empty",
+                    name, (unsigned long long)list->emitted);
+    else
+        log_message(LOG_WARNING,
+                    "%s photon map: %llu of %llu photons landed after %llu were emitted, going on "
+                    "with these",
+                    name, (unsigned long long)list->count, (unsigned long long)wanted,
+                    (unsigned long long)list->emitted);
+}
+
+static kd_status map_open(photon_map *out, const scene_view *scene, const photon_order *order,
+                          const photon_options *options, const char *name, job *watched) {
+    kd_status status = KD_OK;
+    photon_list list;
+    memset(&list, 0, sizeof list);
+    job_stage_begin(watched, "emit", (int64_t)order->wanted);
+    KD_TRY_GOTO(photon_list_open(&list, scene, order, watched));
+    say_what_is_missing(&list, name, order->wanted);
+    out->count = list.count;
+    out->emitted = list.emitted;
+    out->rays = list.rays;
+    out->ledger = list.ledger;
+    out->complete = list.complete;
+    out->hash = list_hash(&list);
+    job_stage_begin(watched, "photon_tree", (int64_t)list.count);
+    KD_TRY_GOTO(map_plant(out, &list, watched));
+    out->radius = options->radius;
+    if (!(out->radius > 0)) KD_TRY_GOTO(map_choose_radius(out, options->gather));
+done:
+    job_stage_end(watched);
+    photon_list_close(&list);
+    return status;
+}
+
+static void map_close(photon_map *owned) {
+    memory_free(owned->photons);
+    pointtree_close(&owned->tree);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* --- both ---------------------------------------------------------------------------------------
+ */
+
+static photon_order order_make(const photon_options *options, uint32_t kinds, uint64_t wanted) {
+    photon_order order;
+    memset(&order, 0, sizeof order);
+    order.wish.kinds = kinds;
+    order.wish.max_depth =
+        options->max_depth < PHOTON_DEPTH_MAX ? options->max_depth : PHOTON_DEPTH_MAX;
+    order.wanted = wanted;
+    order.batch_paths = options->batch_paths;
+    return order;
+}
+
+static kd_status open_global(photon_maps *out, const scene_view *scene,
+                             const photon_options *options, job *watched) {
+    photon_order order = order_make(options, 1u << PHOTON_INDIRECT, options->photons);
+    order.emission = photon_emission_make(options->seed, 2 * options->pass, box3_centre(scene->box),
+                                          0.5f * vec3_length(box3_size(scene->box)), false);
+    return map_open(&out->global, scene, &order, options, "global", watched);
+}
+
+static kd_status open_caustic(photon_maps *out, const scene_view *scene,
+                              const photon_options *options, job *watched) {
+    const box3 box = lens_box(scene);
+    photon_order order =
+        order_make(options, 1u << PHOTON_CAUSTIC, box3_is_empty(box) ? 0 : options->caustics);
+    const vec3 centre = box3_is_empty(box) ? vec3_all(0) : box3_centre(box);
+    order.wish.only_specular = true;
+    order.emission = photon_emission_make(options->seed, 2 * options->pass + 1, centre,
+                                          lens_radius(scene, centre), true);
+    return map_open(&out->caustic, scene, &order, options, "caustic", watched);
+}
+
+kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
+                           job *watched) {
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(options->gather >= 2 && options->gather <= ESTIMATE_GATHER_MAX, KD_ERROR_USAGE,
+               "gather of %u photons, expected 2 to %u", options->gather, ESTIMATE_GATHER_MAX);
+    KD_REQUIRE(options->radius >= 0 && options->radius <= FLT_MAX, KD_ERROR_USAGE,
+               "gather radius %g, expected a length, or 0 for one from the photons' density",
+               (double)options->radius);
+    kd_status status = KD_OK;
+    out->gather = options->gather;
+    out->kernel = options->kernel;
+    KD_TRY_GOTO(open_global(out, scene, options, watched));
+    KD_TRY_GOTO(open_caustic(out, scene, options, watched));
+    const float radius = float_max(out->global.radius, out->caustic.radius);
+    if (radius > 0) {
+        job_stage_begin(watched, "photon_tree", 0);
+        KD_TRY_GOTO(crease_set_open(&out->creases, &scene->mesh, 2 * radius, watched));
+    }
+done:
+    job_stage_end(watched);
+    if (status != KD_OK) photon_maps_close(out);
+    return status;
+}
+
+void photon_maps_close(photon_maps *owned) {
+    map_close(&owned->global);
+    map_close(&owned->caustic);
+    crease_set_close(&owned->creases);
+    memset(owned, 0, sizeof *owned);
+}
+
+static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
+    photon_map_view view;
+    view.photons = map->photons;
+    view.tree = pointtree_get_view(&map->tree);
+    view.radius = map->radius;
+    view.gather = maps->gather;
+    view.kernel = (int32_t)maps->kernel;
+    return view;
+}
+
+photon_map_view photon_maps_global(const photon_maps *from) {
+    return view_of(from, &from->global);
+}
+
+photon_map_view photon_maps_caustic(const photon_maps *from) {
+    return view_of(from, &from->caustic);
+}
+
+uint64_t photon_maps_hash(const photon_maps *from) {
+    return hash_combine(from->global.hash, &from->caustic.hash, sizeof from->caustic.hash);
+}

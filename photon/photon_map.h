@@ -1,0 +1,55 @@
+/* The photon maps of a scene: a global one of light that a diffuse or glossy surface scattered
+   before, a caustic one of light that only mirrors, glass and metal passed on, and the outlines
+   that their density estimates need. Light straight from its source is in neither: shadow rays find
+   it better. Owner. */
+#ifndef KD_PHOTON_PHOTON_MAP_H
+#define KD_PHOTON_PHOTON_MAP_H
+#include "photon/crease.h"
+#include "photon/emit.h"
+#include "shaders/estimate.h"
+
+typedef struct photon_options {
+    uint64_t seed;
+    uint32_t pass;      /* of a progressive method; each has photons of its own */
+    uint64_t photons;   /* to store in the global map */
+    uint64_t caustics;  /* to store in the caustic map */
+    uint32_t max_depth; /* surfaces a photon may meet; at most 255 are followed */
+    uint32_t gather;    /* k, 2 .. ESTIMATE_GATHER_MAX */
+    float radius;       /* the largest gather radius; 0: from the photons' density */
+    photon_kernel kernel;
+    uint32_t batch_paths; /* 0: chosen. No influence on the result */
+} photon_options;
+
+typedef struct photon_map {
+    photon *photons; /* in the tree's order */
+    pointtree tree;
+    uint64_t count, emitted, rays;
+    photon_ledger ledger; /* W */
+    uint64_t hash;        /* of the photons in the order (path, bounce) */
+    float radius;         /* largest gather radius */
+    bool complete;        /* as many as wanted have landed */
+} photon_map;
+
+typedef struct photon_maps {
+    photon_map global, caustic;
+    crease_set creases;
+    uint32_t gather;
+    photon_kernel kernel;
+} photon_maps;
+
+photon_options photon_options_default(void);
+
+/* Stages of the job: emit, photon_tree. A map may come out empty or smaller than wanted: then
+   `complete` is false and log_message has said why. */
+kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
+                           job *watched);
+void photon_maps_close(photon_maps *owned); /* takes a zeroed one */
+
+photon_map_view photon_maps_global(const photon_maps *from);
+photon_map_view photon_maps_caustic(const photon_maps *from);
+uint64_t photon_maps_hash(const photon_maps *from); /* of both */
+
+/* "disc", "cone", "epanechnikov"; KD_ERROR_USAGE with the list for anything else. */
+kd_status photon_kernel_find(photon_kernel *out, const char *name);
+
+#endif

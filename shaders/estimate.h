@@ -1,0 +1,185 @@
+/* How much flux falls on a square metre: density estimates over the photons of a map.
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (the k nearest,
+           cone filter); Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2.
+   Idea: the photons within the radius of the k-th nearest, weighted by a kernel, over the kernel's
+         integral on the surface that is really there. Near an edge a part of the disc hangs in the
+         air or in a wall; the integral over the rest is exact for plane surfaces (Green's theorem:
+         only the pieces of edges inside the disc change it), so no flux is lost at corners.
+   Work: a query of the k nearest, a walk over the edge pieces within the radius, one BSDF each.
+   Invariants: the expected value on a plane patch with constant irradiance is that irradiance,
+         whatever the patch's outline: the k-th photon only sets the radius, the k - 1 inside are
+         counted.
+   Differs from the source in: the area; a photon counts if its side's normal is within 60 degrees
+         of the query's and its height over the tangent plane within half the radius, which keeps
+         out the far sides of walls and of thin boards. */
+#ifndef KD_SHADERS_ESTIMATE_H
+#define KD_SHADERS_ESTIMATE_H
+#include "shaders/photon.h"
+#include "shaders/pointtree_query.h"
+
+typedef enum photon_kernel {
+    PHOTON_KERNEL_DISC = 0,        /* 1 */
+    PHOTON_KERNEL_CONE = 1,        /* 1 - s, s the distance over the radius */
+    PHOTON_KERNEL_EPANECHNIKOV = 2 /* 1 - s^2 */
+} photon_kernel;
+
+/* Two sides of a mesh whose normals differ by more than this cosine belong to different surfaces:
+   the edge between them is a crease, and their photons are not mixed. */
+#define CREASE_COSINE 0.5f
+/* Largest height of a photon over the tangent plane, of the radius. On a sphere no smaller than the
+   disc no photon is lost by it. */
+#define ESTIMATE_HEIGHT 0.5f
+/* Least share of the kernel's integral that is believed: below it the outline is too ragged for
+   the tangent plane, and dividing by it would make fireflies. */
+#define ESTIMATE_LEAST_SHARE 0.015625f
+/* More photons than this are not gathered at once: the list lies on the stack. */
+#define ESTIMATE_GATHER_MAX 1024u
+
+/* A piece of the outline of a smooth patch. Seen against the normal, the patch lies to its left. */
+typedef struct crease {
+    vec3 from, to;
+    vec3 normal; /* unit, of the patch at this edge */
+} crease;
+
+typedef struct crease_view {
+    const crease *pieces;   /* in the tree's order */
+    pointtree_view middles; /* of their middle points */
+    const uint8_t *flips;   /* per triangle: 1 if its winding is against its patch's */
+    float reach;            /* half of the longest piece */
+} crease_view;
+
+typedef struct photon_map_view {
+    const photon *photons; /* in the tree's order; power in W (already over the number emitted) */
+    pointtree_view tree;   /* of their positions */
+    float radius;          /* the largest one, scene units */
+    uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX */
+    int32_t kernel;        /* photon_kernel */
+} photon_map_view;
+
+/* The kernel at the squared distance over the squared radius. */
+KD_FN float photon_kernel_at(int32_t kernel, float s2) {
+    if (s2 >= 1) return 0;
+    return kernel == PHOTON_KERNEL_DISC   ? 1.0f
+           : kernel == PHOTON_KERNEL_CONE ? 1 - sqrtf(s2)
+                                          : 1 - s2;
+}
+
+/* Its integral over a sector of the unit disc, per radian. */
+KD_FN float photon_kernel_sector(int32_t kernel) {
+    return kernel == PHOTON_KERNEL_DISC ? 0.5f : kernel == PHOTON_KERNEL_CONE ? 1.0f / 6 : 0.25f;
+}
+
+/* An integral of the kernel along a line at distance h >= 0 from the centre of the unit disc, from
+   its foot to t: of the kernel's integral out to the line, over the angle. */
+KD_FN float photon_kernel_to_line(int32_t kernel, float h, float t) {
+    const float flat = 0.5f * h * t;
+    if (kernel == PHOTON_KERNEL_DISC) return flat;
+    if (kernel == PHOTON_KERNEL_CONE) {
+        const float distance = sqrtf(h * h + t * t);
+        const float logarithm = h > 1e-15f ? h * h * asinhf(t / h) : 0;
+        return flat - h * (t * distance + logarithm) / 6;
+    }
+    return flat - h * (h * h * t + t * t * t / 3) / 4;
+}
+
+/* What an edge of the patch from `a` to `b` (about the centre of the unit disc, counter-clockwise
+   around the patch) takes away from the kernel's integral: its part over the angle that the edge
+   covers inside the disc, beyond the edge. Negative for an edge that turns the other way. */
+KD_FN float photon_kernel_beyond(int32_t kernel, vec2 a, vec2 b) {
+    const float ex = b.x - a.x, ey = b.y - a.y;
+    const float length = sqrtf(ex * ex + ey * ey);
+    if (!(length > 0)) return 0;
+    const float signed_h = (a.x * b.y - a.y * b.x) / length, h = fabsf(signed_h);
+    if (!(h < 1)) return 0;
+    const float half_chord = sqrtf(1 - h * h);
+    const float along = (a.x * ex + a.y * ey) / length;
+    const float t0 = float_max(along, -half_chord);
+    const float t1 = float_min(along + length, half_chord);
+    if (!(t0 < t1)) return 0;
+    const float angle = atan2f(t1, h) - atan2f(t0, h);
+    const float inside =
+        photon_kernel_to_line(kernel, h, t1) - photon_kernel_to_line(kernel, h, t0);
+    const float beyond = photon_kernel_sector(kernel) * angle - inside;
+    return signed_h < 0 ? -beyond : beyond;
+}
+
+/* Where an estimate is made. */
+typedef struct estimate_point {
+    vec3 position;
+    vec3 normal; /* unit geometric normal of the side that is looked at */
+    bool back;   /* that side is the back of the triangle (its winding) */
+    uint32_t triangle;
+} estimate_point;
+
+/* The kernel's integral over the part of the disc that the surface fills, of the unit disc's. */
+KD_FN float crease_kernel_integral(const crease_view *creases, const estimate_point *at,
+                                   float radius, int32_t kernel) {
+    float integral = 2 * KD_PI * photon_kernel_sector(kernel);
+    const float least = ESTIMATE_LEAST_SHARE * integral;
+    if (creases->middles.count == 0 || !(radius > 0)) return integral;
+    const bool flipped = creases->flips && creases->flips[at->triangle];
+    const float side = at->back != flipped ? -1.0f : 1.0f;
+    const frame3 axes = frame3_around(at->normal);
+    const float bound2 = pointtree_bound2(radius + creases->reach);
+    const float height = ESTIMATE_HEIGHT * radius;
+    pointtree_walk walk = pointtree_walk_begin();
+    while (pointtree_walk_next(&creases->middles, at->position, bound2, &walk)) {
+        const crease *piece = &creases->pieces[walk.node];
+        if (!(side * vec3_dot(piece->normal, at->normal) >= CREASE_COSINE)) continue;
+        const vec3 a = frame3_to_local(&axes, vec3_sub(piece->from, at->position));
+        const vec3 b = frame3_to_local(&axes, vec3_sub(piece->to, at->position));
+        if (fabsf(a.z) > height && fabsf(b.z) > height) continue;
+        const vec2 from = vec2_make(a.x / radius, a.y / radius);
+        const vec2 to = vec2_make(b.x / radius, b.y / radius);
+        integral -= side * photon_kernel_beyond(kernel, from, to);
+    }
+    return float_max(integral, least);
+}
+
+/* Whether a photon belongs to the surface around a point. */
+KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at, float radius) {
+    if (!(vec3_dot(landed->normal, at->normal) >= CREASE_COSINE)) return false;
+    const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
+    return fabsf(height) <= ESTIMATE_HEIGHT * radius;
+}
+
+/* The photons of one estimate. */
+typedef struct photon_gathering {
+    neighbour found[ESTIMATE_GATHER_MAX];
+    uint32_t count; /* of those that count */
+    float radius;
+} photon_gathering;
+
+KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
+    out->count = pointtree_nearest_k(&map->tree, position, map->gather, map->radius, out->found);
+    out->radius = map->radius;
+    if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
+}
+
+/* Weight of each photon's power (W) in the flux density (W/m^2), but for the kernel's value. */
+KD_FN float photon_gathering_scale(const photon_map_view *map, const crease_view *creases,
+                                   const estimate_point *at, const photon_gathering *gathered) {
+    if (gathered->count == 0 || !(gathered->radius > 0)) return 0;
+    const float integral = crease_kernel_integral(creases, at, gathered->radius, map->kernel);
+    return 1 / (integral * gathered->radius * gathered->radius);
+}
+
+/* Irradiance, W/m^2. */
+KD_FN vec3 photon_irradiance(const photon_map_view *map, const crease_view *creases,
+                             const estimate_point *at) {
+    photon_gathering gathered;
+    photon_gather(map, at->position, &gathered);
+    const float scale = photon_gathering_scale(map, creases, at, &gathered);
+    vec3 sum = vec3_all(0);
+    if (!(scale > 0)) return sum;
+    const float per_radius2 = 1 / (gathered.radius * gathered.radius);
+    for (uint32_t i = 0; i < gathered.count; ++i) {
+        const photon *landed = &map->photons[gathered.found[i].node];
+        if (!estimate_accepts(landed, at, gathered.radius)) continue;
+        const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
+        sum = vec3_along(sum, kernel * scale, landed->power);
+    }
+    return sum;
+}
+
+#endif

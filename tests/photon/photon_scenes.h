@@ -1,0 +1,80 @@
+/* Small scenes with their trees, for the tests of photon mapping. */
+#ifndef KD_TESTS_PHOTON_SCENES_H
+#define KD_TESTS_PHOTON_SCENES_H
+#include "accel/tritree.h"
+#include "tests/scene_fixture.h"
+#include "tests/test.h"
+
+typedef struct photon_scene {
+    scene_fixture fixture;
+    tritree tree;
+    scene_view view;
+} photon_scene;
+
+static inline photon_scene *photon_scene_new(void) {
+    photon_scene *made = (photon_scene *)calloc(1, sizeof *made);
+    assert_non_null(made);
+    fixture_clear(&made->fixture);
+    return made;
+}
+
+static inline material photon_scene_diffuse(float albedo, float emission) {
+    material made = material_default();
+    made.diffuse = vec3_all(albedo);
+    made.emission = vec3_all(emission);
+    return made;
+}
+
+static inline void photon_scene_finish(photon_scene *scene) {
+    fixture_finish(&scene->fixture);
+    scene->view = fixture_view(&scene->fixture);
+    const tritree_input input = {scene->fixture.positions, scene->fixture.triangles,
+                                 scene->fixture.vertex_count, scene->fixture.triangle_count};
+    const tritree_options options = tritree_options_default();
+    assert_int_equal(tritree_open(&scene->tree, &input, &options, "auto", NULL), KD_OK);
+    scene->view.tree = tritree_get_view(&scene->tree);
+}
+
+static inline void photon_scene_free(photon_scene *scene) {
+    tritree_close(&scene->tree);
+    free(scene);
+}
+
+/* A closed box from lo to hi, all faces diffuse of one albedo and radiance, seen from inside. */
+static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo, float emission) {
+    photon_scene *scene = photon_scene_new();
+    const uint32_t wall = fixture_material(&scene->fixture, photon_scene_diffuse(albedo, emission));
+    const uint32_t walls[6] = {wall, wall, wall, wall, wall, wall};
+    fixture_box(&scene->fixture, walls, lo, hi, true);
+    photon_scene_finish(scene);
+    return scene;
+}
+
+/* The unit box with a lamp under its ceiling, a ball of glass, one of mirror, and one open side. */
+static inline photon_scene *photon_scene_balls(void) {
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    material glass = material_default(), mirror = material_default();
+    glass.kind = MATERIAL_GLASS;
+    mirror.kind = MATERIAL_MIRROR;
+    mirror.specular = vec3_all(0.9f);
+    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.7f, 0));
+    const uint32_t lamp = fixture_material(to, photon_scene_diffuse(0, 10));
+    const uint32_t ball = fixture_material(to, glass), shiny = fixture_material(to, mirror);
+    const vec3 p[8] = {{0, 0, 0}, {1, 0, 0}, {1, 0, 1}, {0, 0, 1},
+                       {0, 1, 0}, {1, 1, 0}, {1, 1, 1}, {0, 1, 1}};
+    fixture_quad(to, white, p[3], p[2], p[1], p[0]); /* floor, up */
+    fixture_quad(to, white, p[4], p[5], p[6], p[7]); /* ceiling, down */
+    fixture_quad(to, white, p[0], p[1], p[5], p[4]); /* back */
+    fixture_quad(to, white, p[3], p[0], p[4], p[7]); /* left */
+    fixture_quad(to, white, p[1], p[2], p[6], p[5]); /* right */
+    const vec3 q[4] = {
+        {0.4f, 0.99f, 0.4f}, {0.6f, 0.99f, 0.4f}, {0.6f, 0.99f, 0.6f}, {0.4f, 0.99f, 0.6f}};
+    fixture_quad(to, lamp, q[0], q[1], q[2], q[3]);
+    fixture_ball(to, ball, vec3_make(0.65f, 0.25f, 0.6f), 0.2f, 16);
+    fixture_ball(to, shiny, vec3_make(0.25f, 0.2f, 0.3f), 0.15f, 12);
+    photon_scene_finish(scene);
+    return scene;
+}
+
+#endif

@@ -1,0 +1,267 @@
+/* photon/emit, photon_map: the ledger closes, the same photons come from any split of the work, and
+   they carry the flux that algebra says. */
+#include "core/log.h"
+#include "core/parallel.h"
+#include "photon/photon_map.h"
+#include "photon_scenes.h"
+
+static photon_options options_for(uint64_t photons) {
+    photon_options options = photon_options_default();
+    options.seed = 7;
+    options.photons = options.caustics = photons;
+    return options;
+}
+
+static double watts_stored(const photon_map *map) {
+    double sum = 0;
+    for (uint64_t i = 0; i < map->count; ++i) sum += photon_watts(map->photons[i].power);
+    return sum;
+}
+
+static void assert_near(double value, double expected, double relative) {
+    if (!(fabs(value - expected) <= relative * fabs(expected)))
+        fail_msg("%.9g, expected %.9g within %g of it", value, expected, relative);
+}
+
+static void assert_ledger_closes(const photon_ledger *ledger) {
+    const double end = ledger->absorbed + ledger->escaped + ledger->ended + ledger->cut;
+    assert_near(end, ledger->emitted, 1e-9);
+}
+
+/* --- where watts go -----------------------------------------------------------------------------
+ */
+
+static void ledger_closes_with_lenses_and_an_open_side(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_balls();
+    photon_options options = options_for(20000);
+    for (uint32_t depth = 1; depth <= 32; depth *= 4) {
+        photon_maps maps;
+        options.max_depth = depth;
+        options.photons = depth == 1 ? 0 : 20000;
+        assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+        if (depth > 1) {
+            const photon_ledger *ledger = &maps.global.ledger;
+            assert_ledger_closes(ledger);
+            assert_near(ledger->emitted, (double)scene->view.total_power, 1e-5);
+            assert_true(ledger->escaped > 0 && ledger->absorbed > 0 && ledger->cut > 0);
+            assert_true(fabs(ledger->ended) < 0.05 * ledger->emitted);
+        }
+        photon_maps_close(&maps);
+    }
+    photon_scene_free(scene);
+}
+
+static void ledger_closes_for_every_kind_of_light(void **state) {
+    (void)state;
+    for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
+        photon_scene *scene = photon_scene_new();
+        scene_fixture *to = &scene->fixture;
+        const uint32_t grey = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+        const uint32_t greys[6] = {grey, grey, grey, grey, grey, grey};
+        fixture_box(to, greys, vec3_all(-1), vec3_all(1), false);
+        fixture_box(to, greys, vec3_make(-4, -3, -4), vec3_make(4, -2, 4), false);
+        light lamp;
+        memset(&lamp, 0, sizeof lamp);
+        lamp.kind = kind;
+        lamp.position = vec3_make(0, 5, 0);
+        lamp.direction = vec3_normalize(vec3_make(0.1f, -1, 0.2f));
+        lamp.emitted = vec3_make(1, 2, 3);
+        lamp.cos_inner = 0.9f;
+        lamp.cos_outer = 0.7f;
+        lamp.power = 2;
+        if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
+        fixture_light(to, lamp);
+        photon_scene_finish(scene);
+        photon_maps maps;
+        const photon_options options = options_for(2000);
+        assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+        const photon_ledger *ledger = &maps.global.ledger;
+        const double radius = (double)vec3_length(box3_size(scene->view.box)) / 2;
+        const double flux = kind == LIGHT_POINT         ? 4 * M_PI * 2
+                            : kind == LIGHT_SPOT        ? M_PI * (2 - 0.9 - 0.7) * 2
+                            : kind == LIGHT_DIRECTIONAL ? M_PI * radius * radius * 2
+                                                        : 4 * M_PI * M_PI * radius * radius * 2;
+        assert_ledger_closes(ledger);
+        assert_near(ledger->emitted, flux, 0.01);
+        assert_true(maps.global.complete && maps.caustic.count == 0);
+        photon_maps_close(&maps);
+        photon_scene_free(scene);
+    }
+}
+
+/* In a closed box of albedo a, flux P lands, a P lands again, ...: all but the first landing add up
+   to P a / (1 - a). */
+static void stored_power_is_the_geometric_series(void **state) {
+    (void)state;
+    static const float albedos[] = {0.2f, 0.5f, 0.8f};
+    for (int i = 0; i < 3; ++i) {
+        photon_scene *scene =
+            photon_scene_furnace(vec3_make(-1, -2, -3), vec3_make(2, 1, 3), albedos[i], 1);
+        photon_options options = options_for(60000);
+        options.max_depth = 255;
+        photon_maps maps;
+        assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+        const double power = (double)scene->view.total_power, a = (double)albedos[i];
+        assert_near(watts_stored(&maps.global), power * a / (1 - a), 0.01);
+        assert_near(maps.global.ledger.emitted, power, 1e-5);
+        assert_true(maps.global.ledger.escaped == 0);
+        photon_maps_close(&maps);
+        photon_scene_free(scene);
+    }
+}
+
+/* --- same photons -------------------------------------------------------------------------------
+ */
+
+static void threads_and_batches_make_no_difference(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_balls();
+    static const uint32_t batches[] = {0, 100, 256, 777, 4096, 30000};
+    uint64_t hash = 0, emitted = 0;
+    photon_ledger ledger;
+    memset(&ledger, 0, sizeof ledger);
+    for (int run = 0; run < 9; ++run) {
+        parallel_set_threads(1 << run / 3);
+        photon_options options = options_for(9000);
+        options.batch_paths = batches[2 * (run % 3) + run / 3 % 2];
+        photon_maps maps;
+        assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+        if (run == 0) {
+            hash = photon_maps_hash(&maps);
+            emitted = maps.global.emitted;
+            ledger = maps.global.ledger;
+            assert_true(maps.global.count >= 9000 && maps.caustic.count >= 9000);
+        }
+        assert_true(photon_maps_hash(&maps) == hash);
+        assert_true(maps.global.emitted == emitted);
+        assert_memory_equal(&maps.global.ledger, &ledger, sizeof ledger);
+        photon_maps_close(&maps);
+    }
+    parallel_set_threads(0);
+    photon_options other = options_for(9000);
+    other.pass = 1;
+    photon_maps maps;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &other, NULL), KD_OK);
+    assert_true(photon_maps_hash(&maps) != hash);
+    photon_maps_close(&maps);
+    photon_scene_free(scene);
+}
+
+static void photons_are_what_they_say(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_balls();
+    const photon_options options = options_for(20000);
+    photon_maps maps;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+    for (int which = 0; which < 2; ++which) {
+        const photon_map *map = which ? &maps.caustic : &maps.global;
+        for (uint64_t i = 0; i < map->count; ++i) {
+            const photon *p = &map->photons[i];
+            assert_int_equal(p->kind, which ? PHOTON_CAUSTIC : PHOTON_INDIRECT);
+            assert_true(p->bounce > 0 && vec3_dot(p->direction, p->normal) < 0);
+            assert_true(vec3_is_finite(p->power) && photon_watts(p->power) > 0);
+            assert_memory_equal(&p->position, &map->tree.points[i], sizeof p->position);
+        }
+    }
+    photon_maps_close(&maps);
+    photon_scene_free(scene);
+}
+
+/* Caustics by photons aimed at the lenses carry the flux of those that find them by chance. */
+static void aimed_photons_carry_the_same_flux(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_balls();
+    photon_order order;
+    memset(&order, 0, sizeof order);
+    order.wish.kinds = 1u << PHOTON_CAUSTIC;
+    order.wish.max_depth = 32;
+    order.wish.only_specular = true;
+    order.wanted = 20000;
+    order.emission = photon_emission_make(3, 0, vec3_all(0.5f), 1, false);
+    photon_list chance;
+    assert_int_equal(photon_list_open(&chance, &scene->view, &order, NULL), KD_OK);
+    double by_chance = 0, aimed = 0;
+    for (uint64_t i = 0; i < chance.count; ++i) by_chance += photon_watts(chance.photons[i].power);
+    photon_maps maps;
+    photon_options options = options_for(20000);
+    options.photons = 0;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+    aimed = watts_stored(&maps.caustic);
+    assert_near(aimed, by_chance, 0.02);
+    assert_true(maps.caustic.emitted * 2 < chance.emitted);
+    photon_maps_close(&maps);
+    photon_list_close(&chance);
+    photon_scene_free(scene);
+}
+
+/* --- scenes without photons ---------------------------------------------------------------------
+ */
+
+static int warnings;
+static void count_warnings(void *context, log_level level, const char *message) {
+    (void)context;
+    assert_true(strstr(message, "photon map") != NULL);
+    warnings += level == LOG_WARNING;
+}
+
+static void nothing_lands_and_it_says_so(void **state) {
+    (void)state;
+    log_set_sink(count_warnings, NULL);
+    for (int which = 0; which < 3; ++which) {
+        /* a black box; a lamp that sends all its light into the open; no light at all */
+        photon_scene *scene =
+            which == 0 ? photon_scene_furnace(vec3_all(0), vec3_all(1), 0, 1) : photon_scene_new();
+        if (which > 0) {
+            const uint32_t lamp = fixture_material(
+                &scene->fixture, photon_scene_diffuse(0.5f, which == 1 ? 1.0f : 0.0f));
+            fixture_quad(&scene->fixture, lamp, vec3_make(0, 0, 0), vec3_make(1, 0, 0),
+                         vec3_make(1, 1, 0), vec3_make(0, 1, 0));
+            photon_scene_finish(scene);
+        }
+        photon_options options = options_for(1000000);
+        photon_maps maps;
+        warnings = 0;
+        assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+        assert_int_equal(maps.global.count, 0);
+        assert_int_equal(warnings, 1); /* the caustic map is not missed: there are no lenses */
+        assert_true(maps.global.emitted <= EMIT_PATHS_IN_VAIN);
+        photon_maps_close(&maps);
+        photon_scene_free(scene);
+    }
+    log_set_sink(NULL, NULL);
+}
+
+static void bad_options_are_refused(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_furnace(vec3_all(0), vec3_all(1), 0.5f, 1);
+    photon_maps maps;
+    photon_options options = options_for(100);
+    options.gather = 1;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_ERROR_USAGE);
+    options.gather = ESTIMATE_GATHER_MAX + 1;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_ERROR_USAGE);
+    options = options_for(UINT64_MAX);
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_ERROR_USAGE);
+    options = options_for(100);
+    options.radius = NAN;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_ERROR_USAGE);
+    photon_kernel kernel;
+    assert_int_equal(photon_kernel_find(&kernel, "gauss"), KD_ERROR_USAGE);
+    assert_int_equal(photon_kernel_find(&kernel, "disc"), KD_OK);
+    photon_scene_free(scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ledger_closes_with_lenses_and_an_open_side),
+        cmocka_unit_test(ledger_closes_for_every_kind_of_light),
+        cmocka_unit_test(stored_power_is_the_geometric_series),
+        cmocka_unit_test(threads_and_batches_make_no_difference),
+        cmocka_unit_test(photons_are_what_they_say),
+        cmocka_unit_test(aimed_photons_carry_the_same_flux),
+        cmocka_unit_test(nothing_lands_and_it_says_so),
+        cmocka_unit_test(bad_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
