@@ -4,6 +4,7 @@
 const integrator integrators[] = {
     {"path", "Kajiya 1986; Veach 1997", path_prepare, path_sample, path_close},
     {"direct", "Veach 1997, chapter 9", direct_prepare, path_sample, path_close},
+    {"photon", "Jensen 2001", photon_prepare, photon_sample, photon_close},
     {NULL, NULL, NULL, NULL, NULL}};
 
 const integrator *integrator_find(const char *name) {

@@ -22,4 +22,8 @@ void path_close(frame *closed);
 
 kd_status direct_prepare(frame *prepared);
 
+kd_status photon_prepare(frame *prepared);
+pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
+void photon_close(frame *closed);
+
 #endif

@@ -28,6 +28,5 @@ typedef struct mesh {
 } mesh;
 
 void mesh_close(mesh *owned); /* takes a zeroed one */
-void mesh_material_close(mesh_material *owned);
 
 #endif

@@ -1,0 +1,223 @@
+/* What the eye sees by photon maps.
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapters 8 and 9; direct
+           light by two techniques after Veach 1997, section 9.2.
+   Idea: light that leaves a diffuse or glossy surface is the sum of four parts that no path has two
+         of: emitted, direct (shadow rays), caustic (the caustic map: only lenses between lamp and
+         here), indirect (the global map, or final gather rays that stop at the next such surface
+         and take its four parts, but not what it emits through lenses). Lenses (mirror, glass,
+         metal) are followed by drawn rays.
+   Near corners a gather ray's end is as blurred as a direct look: there it goes on as a path. */
+#ifndef KD_SHADERS_PHOTON_EYE_H
+#define KD_SHADERS_PHOTON_EYE_H
+#include "shaders/estimate.h"
+#include "shaders/path.h"
+#include "shaders/photon_trace.h"
+
+/* dimension of sobol_draw for gather rays; the others are path.h's */
+enum { EYE_DRAW_GATHER = 4 };
+
+typedef struct photon_view {
+    photon_map_view global, caustic;
+    crease_view creases;
+    path_options path;     /* its scatterings are not looked at */
+    uint32_t final_gather; /* rays; 0: the global map is seen directly */
+    float near;            /* gather rays shorter than this go on, scene units */
+} photon_view;
+
+/* A path from the eye while it runs. */
+typedef struct eye_path {
+    rng_key key;
+    path_state state;
+    path_result found;
+    int32_t depth; /* surfaces met */
+    bool emission; /* what the next surface, or the sky, emits counts */
+} eye_path;
+
+KD_FN void eye_add(eye_path *path, vec3 radiance) {
+    path->found.radiance =
+        vec3_add(path->found.radiance, vec3_mul(path->state.throughput, radiance));
+}
+
+KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
+    return sobol_draw(path->key, path->state.step, dimension);
+}
+
+/* Direct light by one light drawn and, with `both`, a half left to the ray drawn next. */
+KD_FN void eye_add_direct(const scene_view *scene, const photon_view *photons, eye_path *path,
+                          const surface *at, vec3 wo, bool both) {
+    const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
+    if (both) {
+        eye_add(path, path_light(scene, &photons->path, at, wo, random, &path->found.rays));
+        return;
+    }
+    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
+    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return;
+    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
+    if (vec3_is_zero(f)) return;
+    const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
+    const float visible = path_visibility(scene, light_shadow_ray(at, &drawn),
+                                          photons->path.cutouts, &path->found.rays);
+    eye_add(path,
+            vec3_scale(vec3_mul(f, drawn.radiance), cosine * visible / drawn.pdf_solid_angle));
+}
+
+/* Radiance towards `wo` by the photons of a map. */
+KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
+                               const surface *at, vec3 wo) {
+    vec3 sum = vec3_all(0);
+    photon_gathering gathered;
+    photon_gather(map, at->position, &gathered);
+    if (gathered.count == 0 || !(gathered.radius > 0)) return sum;
+    estimate_point here;
+    here.position = at->position;
+    here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    here.back = !at->front;
+    here.triangle = at->triangle;
+    const float per_radius2 = 1 / (gathered.radius * gathered.radius);
+    for (uint32_t i = 0; i < gathered.count; ++i) {
+        const photon *landed = &map->photons[gathered.found[i].node];
+        if (!estimate_accepts(landed, &here, gathered.radius)) continue;
+        const vec3 wi = vec3_negate(landed->direction);
+        /* photons carry flux across the true surface, shading wants it across the smooth one */
+        const float true_cosine = fabsf(vec3_dot(wi, at->geometric));
+        const float cosine = fabsf(vec3_dot(wi, at->normal));
+        const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
+        const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
+        const vec3 value = bsdf_evaluate(at, wo, wi, BSDF_RADIANCE);
+        sum = vec3_along(sum, kernel * ratio, vec3_mul(value, landed->power));
+    }
+    if (vec3_is_zero(sum)) return sum;
+    return vec3_scale(sum, photon_gathering_scale(map, creases, &here, &gathered));
+}
+
+/* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
+   and what the surface emits are added if they count. */
+KD_FN bool eye_next(const scene_view *scene, const photon_view *photons, eye_path *path,
+                    surface *at, float *travelled) {
+    if (path->depth >= photons->path.max_depth) return false;
+    ++path->depth;
+    const ray_hit hit = path_advance(scene, &photons->path, &path->state, path->key, &path->found);
+    if (hit.triangle == KD_NONE) {
+        if (path->emission)
+            path->found.radiance = vec3_add(path->found.radiance, path_sky(scene, &path->state));
+        return false;
+    }
+    *at = surface_at(scene, &path->state.cast, hit);
+    *travelled += hit.t; /* directions are unit vectors */
+    if (path->emission)
+        path->found.radiance =
+            vec3_add(path->found.radiance, path_emission(scene, &path->state, at));
+    return true;
+}
+
+/* Sends the path on as the surface scatters it; false if it ends here. */
+KD_FN bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_block random) {
+    return path_scatter(&path->state, at, wo, path->depth, random);
+}
+
+/* A smooth coat over a diffuse ground both holds photons and mirrors: whether the path goes on by
+   the mirror. */
+KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
+    if (at->kind != MATERIAL_PLASTIC || at->alpha > 0) return false;
+    return eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER)) && path->state.specular;
+}
+
+/* On through lenses to the next surface that holds photons. What lenses show of the lamps is a
+   caustic where the path began: it does not count. */
+KD_FN bool eye_through_lenses(const scene_view *scene, const photon_view *photons, eye_path *path,
+                              surface *at, float *travelled) {
+    while (eye_next(scene, photons, path, at, travelled)) {
+        if (photon_lands_on(at)) return true;
+        const vec3 wo = vec3_negate(path->state.cast.direction);
+        if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
+        path->emission = false;
+    }
+    return false;
+}
+
+/* One gather ray, which has left its surface: what comes back by it, without the light that the
+   surface's caustic map holds. */
+KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, eye_path *path) {
+    surface at;
+    float travelled = 0;
+    path->emission = true;
+    while (eye_through_lenses(scene, photons, path, &at, &travelled)) {
+        const vec3 wo = vec3_negate(path->state.cast.direction);
+        const bool near = travelled < photons->near && path->depth < photons->path.max_depth;
+        eye_add_direct(scene, photons, path, &at, wo, near);
+        eye_add(path, photon_map_radiance(&photons->caustic, &photons->creases, &at, wo));
+        if (!near) {
+            eye_add(path, photon_map_radiance(&photons->global, &photons->creases, &at, wo));
+            if (!eye_mirrored(path, &at, wo)) return;
+            path->emission = false;
+            continue;
+        }
+        if (!eye_scatter(path, &at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return;
+        path->emission = !path->state.specular;
+        if (path->emission) travelled = 0;
+    }
+}
+
+/* The drawn half of direct light, and with final gather the light that other surfaces send: one
+   ray does both. */
+KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_path *path,
+                      const surface *at, vec3 wo) {
+    const uint32_t rays = photons->final_gather ? photons->final_gather : 1;
+    vec3 sum = vec3_all(0);
+    for (uint32_t i = 0; i < rays; ++i) {
+        eye_path part = *path;
+        part.found.radiance = vec3_all(0);
+        /* the rays of a pixel's samples are points of one evenly spread sequence */
+        part.key.path =
+            path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
+        const bool goes_on = eye_scatter(&part, at, wo, eye_draw(&part, EYE_DRAW_GATHER));
+        if (goes_on && !part.state.specular) {
+            surface met;
+            float travelled = 0;
+            if (photons->final_gather)
+                eye_gather_ray(scene, photons, &part);
+            else
+                eye_next(scene, photons, &part, &met, &travelled);
+        }
+        sum = vec3_add(sum, part.found.radiance);
+        path->found.rays = part.found.rays;
+    }
+    path->found.radiance = vec3_along(path->found.radiance, 1 / (float)rays, sum);
+}
+
+/* All light that a surface with photons sends towards wo, but for what a smooth coat mirrors. */
+KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_path *path,
+                       const surface *at, vec3 wo) {
+    eye_add_direct(scene, photons, path, at, wo, path->depth < photons->path.max_depth);
+    eye_add(path, photon_map_radiance(&photons->caustic, &photons->creases, at, wo));
+    if (!photons->final_gather)
+        eye_add(path, photon_map_radiance(&photons->global, &photons->creases, at, wo));
+    eye_gather(scene, photons, path, at, wo);
+}
+
+/* Radiance along a camera ray of unit direction. */
+KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view *photons, ray cast,
+                                      rng_key key) {
+    eye_path path;
+    memset(&path, 0, sizeof path);
+    path.key = key;
+    path.state = path_begin(cast);
+    path.found.first.triangle = KD_NONE;
+    path.emission = true;
+    surface at;
+    float travelled = 0;
+    while (eye_next(scene, photons, &path, &at, &travelled)) {
+        if (path.depth == 1) path.found.first = at;
+        const vec3 wo = vec3_negate(path.state.cast.direction);
+        if (photon_lands_on(&at)) {
+            eye_look_up(scene, photons, &path, &at, wo);
+            if (!eye_mirrored(&path, &at, wo)) break;
+            continue;
+        }
+        if (!surface_is_specular(&at)) eye_add_direct(scene, photons, &path, &at, wo, true);
+        if (!eye_scatter(&path, &at, wo, eye_draw(&path, PATH_DRAW_SCATTER))) break;
+    }
+    return path.found;
+}
+
+#endif
