@@ -37,6 +37,47 @@ typedef struct kd_render_options {
 
 KD_API void kd_render_options_default(kd_render_options *options);
 
+/* A scene in memory. Any number of renderings, one at a time, may use it. */
+typedef struct kd_scene kd_scene;
+
+/* Loads a JSON scene, a mesh file, or a generator's scene ("gen:blob:1000000"). `options`, filled
+   by kd_render_options_default before, takes what the file says; NULL: not wanted.
+   *scene is the caller's, closed by kd_scene_close; NULL on failure. */
+KD_API kd_status kd_scene_load(kd_scene **scene, const char *path, kd_render_options *options);
+KD_API void kd_scene_close(kd_scene *scene); /* takes NULL */
+
+typedef struct kd_scene_counts {
+    uint64_t triangles, materials, lights;
+} kd_scene_counts;
+KD_API kd_scene_counts kd_scene_count(const kd_scene *scene);
+
+/* A rendered picture: planes of floats, rows from the top, `width` x `height` each. */
+typedef struct kd_image kd_image;
+
+/* Called about ten times a second from any thread: `stage` ("build", "emit", "photon_tree",
+   "render") has done `done` of `total`. An answer other than 0 cancels the rendering. */
+typedef int (*kd_progress)(void *context, const char *stage, int64_t done, int64_t total);
+
+/* Renders. KD_INTERRUPTED if `progress` (may be NULL) asked for it: *image then holds what was
+   finished. After any other failure *image is NULL; otherwise it is the caller's, closed by
+   kd_image_close. */
+KD_API kd_status kd_render(kd_image **image, const kd_scene *scene,
+                           const kd_render_options *options, kd_progress progress, void *context);
+KD_API void kd_image_close(kd_image *image); /* takes NULL */
+
+KD_API int32_t kd_image_width(const kd_image *image);
+KD_API int32_t kd_image_height(const kd_image *image);
+KD_API int32_t kd_image_samples(const kd_image *image); /* per pixel, at least */
+/* "R" "G" "B" radiance in W/(sr m^2), linear Rec. 709, "A", "Z" distance along the view axis
+   (infinite where nothing was met), "N.X" "N.Y" "N.Z", "Albedo.R" "Albedo.G" "Albedo.B". Lives as
+   long as the image; NULL if there is no such channel. */
+KD_API const float *kd_image_channel(const kd_image *image, const char *name);
+/* XXH3 of the channels R, G, B: equal pictures have equal hashes. */
+KD_API uint64_t kd_image_hash(const kd_image *image);
+/* By suffix: .png (8 bit sRGB, `exposure` stops brighter, tone mapped), .exr, .pfm. */
+KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
+                                kd_tonemap tonemap);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,159 @@
+/* The public C API from a C99 program's side: only <kandela/...> is used of the house. */
+#include <kandela/render.h>
+#include <kandela/status.h>
+#include <kandela/version.h>
+
+#include "test.h"
+#include <unistd.h>
+
+static char folder[] = "/tmp/kandela-api-XXXXXX";
+static char scene_path[64], picture_path[64];
+
+static const char box[] = "mtllib box.mtl\n"
+                          "v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\n"
+                          "v -1 2 -1\nv 1 2 -1\nv 1 2 1\nv -1 2 1\n"
+                          "usemtl wall\nf 4 3 2 1\nf 1 2 6 5\nusemtl lamp\nf 5 6 7 8\n";
+static const char paint[] = "newmtl wall\nKd 0.5 0.6 0.7\nnewmtl lamp\nKd 0 0 0\nKe 3 2 1\n";
+
+static void put_file(const char *name, const char *text) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return 1;
+    put_file("box.obj", box);
+    put_file("box.mtl", paint);
+    snprintf(scene_path, sizeof scene_path, "%s/box.obj", folder);
+    snprintf(picture_path, sizeof picture_path, "%s/box.pfm", folder);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    static const char *const names[] = {"box.obj", "box.mtl", "box.pfm"};
+    char path[64];
+    for (int i = 0; i < 3; ++i) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+typedef struct watcher {
+    int calls, stop_at;
+} watcher;
+
+static int watch(void *context, const char *stage, int64_t done, int64_t total) {
+    watcher *by = (watcher *)context;
+    if (!stage || done < 0 || done > total) return 1;
+    return ++by->calls == by->stop_at;
+}
+
+static void test_render(void **state) {
+    (void)state;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    options.width = 24;
+    options.height = 16;
+    options.spp = 4;
+    kd_scene *scene = NULL;
+    assert_int_equal(kd_scene_load(&scene, scene_path, &options), KD_OK);
+    const kd_scene_counts counts = kd_scene_count(scene);
+    assert_int_equal(counts.triangles, 6);
+    assert_true(counts.lights >= 2);
+    kd_image *image = NULL, *again = NULL;
+    watcher by = {0, -1};
+    assert_int_equal(kd_render(&image, scene, &options, watch, &by), KD_OK);
+    assert_true(by.calls > 0);
+    assert_int_equal(kd_image_width(image), 24);
+    assert_int_equal(kd_image_height(image), 16);
+    assert_int_equal(kd_image_samples(image), 4);
+    const float *green = kd_image_channel(image, "G");
+    assert_non_null(green);
+    assert_null(kd_image_channel(image, "Green"));
+    float brightest = 0;
+    for (int i = 0; i < 24 * 16; ++i) brightest = green[i] > brightest ? green[i] : brightest;
+    assert_true(brightest > 0);
+    assert_int_equal(kd_render(&again, scene, &options, NULL, NULL), KD_OK);
+    assert_int_equal(kd_image_hash(image), kd_image_hash(again));
+    assert_int_equal(kd_image_write(image, picture_path, 0, KD_TONEMAP_LINEAR), KD_OK);
+    kd_image_close(image);
+    kd_image_close(again);
+    kd_scene_close(scene);
+}
+
+static void test_cancel(void **state) {
+    (void)state;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    options.spp = 100000;
+    kd_scene *scene = NULL;
+    assert_int_equal(kd_scene_load(&scene, scene_path, NULL), KD_OK);
+    kd_image *image = NULL;
+    watcher by = {0, 4};
+    assert_int_equal(kd_render(&image, scene, &options, watch, &by), KD_INTERRUPTED);
+    assert_non_null(image);
+    assert_non_null(kd_image_channel(image, "R"));
+    kd_image_close(image);
+    kd_scene_close(scene);
+}
+
+static void expect_usage(const kd_scene *scene, const kd_render_options *options,
+                         kd_status expected) {
+    kd_image *image = NULL;
+    assert_int_equal(kd_render(&image, scene, options, NULL, NULL), expected);
+    assert_null(image);
+    assert_true(kd_last_error()[0] != 0);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    kd_scene *scene = NULL;
+    assert_int_not_equal(kd_scene_load(&scene, "/nowhere/at/all.obj", NULL), KD_OK);
+    assert_null(scene);
+    kd_scene_close(scene);
+    kd_image_close(NULL);
+    assert_int_equal(kd_scene_load(&scene, scene_path, NULL), KD_OK);
+    kd_render_options good, bad;
+    kd_render_options_default(&good);
+    good.width = good.height = 8;
+    bad = good;
+    bad.width = 0;
+    expect_usage(scene, &bad, KD_ERROR_USAGE);
+    bad = good;
+    bad.spp = 0;
+    expect_usage(scene, &bad, KD_ERROR_USAGE);
+    bad = good;
+    bad.max_depth = 0;
+    expect_usage(scene, &bad, KD_ERROR_USAGE);
+    bad = good;
+    bad.crop[0] = 4;
+    bad.crop[2] = 9;
+    bad.crop[3] = 8;
+    expect_usage(scene, &bad, KD_ERROR_USAGE);
+    bad = good;
+    strcpy(bad.integrator, "magic");
+    expect_usage(scene, &bad, KD_ERROR_USAGE);
+    bad = good;
+    strcpy(bad.builder, "magic");
+    expect_usage(scene, &bad, KD_ERROR_USAGE);
+    bad = good;
+    strcpy(bad.device, "cuda:99");
+    expect_usage(scene, &bad, KD_ERROR_DEVICE);
+    kd_scene_close(scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_render),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
