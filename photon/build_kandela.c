@@ -15,14 +15,15 @@
 #include <stdlib.h>
 
 enum {
-    KANDELA_SMALL = 256,       /* fewer points are selected without a sample */
+    KANDELA_TINY = 32,         /* records that are sorted by counting */
     KANDELA_SAMPLE_SHARE = 32, /* one point in so many is drawn ... */
+    KANDELA_SAMPLE_LEAST = 16,
     KANDELA_SAMPLE_MAX = 2048, /* ... and no more than these */
     KANDELA_PIECES = 256,      /* of a split on all cores */
     KANDELA_SUBTREES_MAX = 1024,
     KANDELA_SUBTREE_LEAST = 1 << 14 /* points: smaller ones are not worth a split on all cores */
 };
-#define KANDELA_DEVIATIONS 3.0
+#define KANDELA_DEVIATIONS 2.0
 
 /* A sub-tree whose points lie in one of the two buffers, from `begin` on. */
 typedef struct kandela_range {

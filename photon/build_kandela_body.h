@@ -7,6 +7,7 @@
 #define record_key KANDELA_NAME(record_key)
 #define record_put KANDELA_NAME(record_put)
 #define records_select KANDELA_NAME(records_select)
+#define records_sort_tiny KANDELA_NAME(records_sort_tiny)
 #define records_bracket KANDELA_NAME(records_bracket)
 #define records_split KANDELA_NAME(records_split)
 #define records_split_parallel KANDELA_NAME(records_split_parallel)
@@ -56,36 +57,58 @@ static inline void record_put(const kandela_work *work, const record *r, uint32_
     }
 }
 
-/* Afterwards records[rank] is in its sorted place, smaller ones before and larger ones behind it.
-   Hoare's selection; pivots are medians of three drawn at random, so no order of the input is bad.
- */
-static void records_select(record *records, uint32_t count, uint32_t rank, uint32_t axis) {
-    uint32_t begin = 0, end = count, random = count;
-    while (end - begin > 1) {
-        uint64_t a = record_key(&records[begin + kandela_random(&random, end - begin)], axis);
-        uint64_t b = record_key(&records[begin + kandela_random(&random, end - begin)], axis);
-        const uint64_t c = record_key(&records[begin + kandela_random(&random, end - begin)], axis);
-        const uint64_t least = a < b ? a : b, most = a < b ? b : a;
-        const uint64_t pivot = c < least ? least : c > most ? most : c;
-        uint32_t low = begin, high = end - 1;
-        for (;; ++low, --high) {
-            while (record_key(&records[low], axis) < pivot) ++low;
-            while (record_key(&records[high], axis) > pivot) --high;
-            if (low >= high) break;
-            const record t = records[low];
-            records[low] = records[high];
-            records[high] = t;
-        }
-        if (low == high) { /* at the pivot itself */
-            if (rank == low) return;
-            --high;
-            ++low;
-        }
-        if (rank < low)
-            end = high + 1;
-        else
-            begin = low;
+/* Sorts up to KANDELA_TINY records: each counts the ones before it. No branch to mispredict. */
+static void records_sort_tiny(const record *from, record *to, uint32_t count, uint32_t axis) {
+    int64_t keys[KANDELA_TINY];
+    for (uint32_t i = 0; i < count; ++i)
+        keys[i] = (int64_t)(record_key(&from[i], axis) ^ 1ull << 63);
+    for (uint32_t i = count; i % 4 != 0; ++i) keys[i] = INT64_MAX;
+    for (uint32_t i = 0; i < count; ++i) {
+        int64_t before = 0;
+        for (uint32_t j = 0; j < count; j += 4)
+            for (uint32_t lane = 0; lane < 4; ++lane) before += keys[j + lane] < keys[i];
+        to[before] = from[i];
     }
+}
+
+/* Afterwards records[rank] is in its sorted place, smaller ones before and larger ones behind it.
+   Quickselect by Lomuto's partition without branches; pivots are medians of five drawn at random,
+   so no order of the input is bad. */
+static void records_select(record *records, uint32_t count, uint32_t rank, uint32_t axis) {
+    uint32_t random = count;
+    while (count > KANDELA_TINY) {
+        uint64_t sample[5];
+        for (int i = 0; i < 5; ++i)
+            sample[i] = record_key(&records[kandela_random(&random, count)], axis);
+        const uint64_t pivot = keys_select(sample, 0, 5, 2);
+        uint32_t left = 0;
+        for (uint32_t i = 0; i < count; ++i) {
+            const record r = records[i];
+            records[i] = records[left];
+            records[left] = r;
+            left += record_key(&r, axis) < pivot;
+        }
+        if (rank < left) {
+            count = left;
+        } else {
+            records += left;
+            count -= left;
+            rank -= left;
+            /* the pivot is the least here: put it first, lest nothing shrinks */
+            uint32_t least = 0;
+            while (record_key(&records[least], axis) != pivot) ++least;
+            const record r = records[least];
+            records[least] = records[0];
+            records[0] = r;
+            if (rank == 0) return;
+            ++records;
+            --count;
+            --rank;
+        }
+    }
+    record sorted[KANDELA_TINY];
+    records_sort_tiny(records, sorted, count, axis);
+    memcpy(records, sorted, count * sizeof *sorted);
 }
 
 /* Two keys that hold the one of `rank` between them, most probably, and little else: from a
@@ -95,6 +118,7 @@ static void records_bracket(const record *records, uint32_t count, uint32_t rank
     uint64_t sample[KANDELA_SAMPLE_MAX];
     uint32_t size = count / KANDELA_SAMPLE_SHARE, random = count;
     if (size > KANDELA_SAMPLE_MAX) size = KANDELA_SAMPLE_MAX;
+    if (size < KANDELA_SAMPLE_LEAST) size = KANDELA_SAMPLE_LEAST;
     for (uint32_t i = 0; i < size; ++i)
         sample[i] = record_key(&records[kandela_random(&random, count)], axis);
     const double share = (double)rank / count;
@@ -143,14 +167,13 @@ static void subtree_build(kandela_work *work, kandela_range range, double *lo, d
         return;
     }
     const uint32_t left = pointtree_subtree_size(2 * node + 1, out->count);
-    if (count <= KANDELA_SMALL) {
-        records_select(here, count, left, axis);
-    } else {
-        record *there = (record *)(range.flipped ? work->records : work->spare) + range.begin;
+    record *there = (record *)(range.flipped ? work->records : work->spare) + range.begin;
+    if (count <= KANDELA_TINY)
+        records_sort_tiny(here, there, count, axis);
+    else
         records_split(here, there, count, left, axis);
-        here = there;
-        range.flipped = !range.flipped;
-    }
+    here = there;
+    range.flipped = !range.flipped;
     record_put(work, &here[left], node);
     const double plane =
         out->axes ? kandela_plane(work, here[left].id, here[left].key[axis], axis) : 0;
@@ -274,6 +297,7 @@ static kd_status kandela_run(kandela_work *work) {
 #undef record_put
 #undef records_select
 #undef records_bracket
+#undef records_sort_tiny
 #undef records_split
 #undef records_split_parallel
 #undef count_piece
