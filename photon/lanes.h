@@ -1,0 +1,107 @@
+/* Eight boxes or sixteen points against one query at a time: AVX2, and the plain version of each,
+   which is its oracle. Distances are rounded in the order of pointtree_dist2. */
+#ifndef KD_PHOTON_LANES_H
+#define KD_PHOTON_LANES_H
+#include "shaders/vec3.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+enum { LEAF_POINTS = 16, LEAF_GROUP = 8 };
+#define LANE_NEVER INT32_MAX /* above every distance */
+
+/* A bucket; what is not there is NaN, which is within no distance. */
+typedef struct leaf_points {
+    float x[LEAF_POINTS], y[LEAF_POINTS], z[LEAF_POINTS];
+    uint32_t id[LEAF_POINTS];
+} leaf_points;
+
+/* The boxes of eight children. */
+typedef struct leaf_group {
+    float lo[3][LEAF_GROUP], hi[3][LEAF_GROUP];
+} leaf_group;
+
+static inline float lane_outside(float lo, float hi, float x) {
+    return float_max(float_max(lo - x, x - hi), 0);
+}
+
+/* The least dist2 that a point in each box can have, as bits of which the lowest three are the
+   lane: an integer of almost the same order, never above it. */
+static inline void lanes_boxes_plain(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
+    for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+        const float x = lane_outside(group->lo[0][lane], group->hi[0][lane], query.x);
+        const float y = lane_outside(group->lo[1][lane], group->hi[1][lane], query.y);
+        const float z = lane_outside(group->lo[2][lane], group->hi[2][lane], query.z);
+        out[lane] = (int32_t)((float_bits(x * x + y * y + z * z) & ~7u) | (uint32_t)lane);
+    }
+}
+
+static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
+    int32_t least = lanes[0];
+    for (int lane = 1; lane < LEAF_GROUP; ++lane) least = lanes[lane] < least ? lanes[lane] : least;
+    return least;
+}
+
+/* dist2 of all points of a leaf; a bit is set where it is <= bound2. */
+static inline uint32_t lanes_points_plain(const leaf_points *leaf, vec3 query, float bound2,
+                                          float dist2[LEAF_POINTS]) {
+    uint32_t within = 0;
+    for (int i = 0; i < LEAF_POINTS; ++i) {
+        const float x = query.x - leaf->x[i], y = query.y - leaf->y[i], z = query.z - leaf->z[i];
+        dist2[i] = x * x + y * y + z * z;
+        within |= (uint32_t)(dist2[i] <= bound2) << i;
+    }
+    return within;
+}
+
+#ifdef __AVX2__
+static inline __m256 lanes_outside(const float *lo, const float *hi, __m256 x) {
+    const __m256 below = _mm256_sub_ps(_mm256_load_ps(lo), x);
+    const __m256 above = _mm256_sub_ps(x, _mm256_load_ps(hi));
+    return _mm256_max_ps(_mm256_max_ps(below, above), _mm256_setzero_ps());
+}
+
+static inline __m256 lanes_dist2(__m256 x, __m256 y, __m256 z) {
+    return _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(x, x), _mm256_mul_ps(y, y)),
+                         _mm256_mul_ps(z, z));
+}
+
+static inline void lanes_boxes(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
+    const __m256 x = lanes_outside(group->lo[0], group->hi[0], _mm256_set1_ps(query.x));
+    const __m256 y = lanes_outside(group->lo[1], group->hi[1], _mm256_set1_ps(query.y));
+    const __m256 z = lanes_outside(group->lo[2], group->hi[2], _mm256_set1_ps(query.z));
+    const __m256i bits = _mm256_castps_si256(lanes_dist2(x, y, z));
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    _mm256_store_si256((__m256i *)(void *)out,
+                       _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), bits), lanes));
+}
+
+static inline int32_t lanes_least(const int32_t lanes[LEAF_GROUP]) {
+    const __m256i all = _mm256_load_si256((const __m256i *)(const void *)lanes);
+    __m128i least = _mm_min_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(1, 0, 3, 2)));
+    least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm_cvtsi128_si32(least);
+}
+
+static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float bound2,
+                                    float dist2[LEAF_POINTS]) {
+    const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
+    const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
+    uint32_t within = 0;
+    for (int half = 0; half < LEAF_POINTS; half += 8) {
+        const __m256 d = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + half)),
+                                     _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + half)),
+                                     _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + half)));
+        _mm256_store_ps(dist2 + half, d);
+        within |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d, bound, _CMP_LE_OQ)) << half;
+    }
+    return within;
+}
+#else
+#define lanes_boxes lanes_boxes_plain
+#define lanes_least lanes_least_plain
+#define lanes_points lanes_points_plain
+#endif
+
+#endif

@@ -1,0 +1,54 @@
+/* The fast way to ask a tree of three floats on a CPU: its points in buckets of 16, and boxes over
+   them in groups of eight. The answers are those of shaders/pointtree_query.h, bit for bit. */
+#ifndef KD_PHOTON_LEAFINDEX_H
+#define KD_PHOTON_LEAFINDEX_H
+#include "core/status.h"
+#include "photon/lanes.h"
+#include "shaders/pointtree_query.h"
+
+enum { LEAF_LEVELS_MAX = 10 };
+
+typedef struct leafindex {
+    leaf_points *leaves;
+    leaf_group *groups; /* level by level from the root; the children of group g are 8g ... 8g+7 */
+    uint32_t *nodes;    /* of each id: its place in the tree */
+    uint32_t level_begin[LEAF_LEVELS_MAX]; /* first group of each level */
+    uint32_t levels;                       /* of groups; 0: one leaf alone */
+    uint32_t leaf_count;
+    uint32_t root_children;
+    uint32_t count; /* points */
+} leafindex;
+
+/* From any tree of three floats. Work: one pass over the points. Memory: about 30 bytes a point. */
+kd_status leafindex_open(leafindex *out, const pointtree_view *tree);
+void leafindex_close(leafindex *owned); /* takes a zeroed one */
+
+/* An answer as one number whose order is (dist2, id): for dist2 >= 0 the order of a float is that
+   of its bits. */
+static inline uint64_t leaf_key(float dist2, uint32_t id) {
+    return (uint64_t)float_bits(dist2) << 32 | id;
+}
+static inline float leaf_key_dist2(uint64_t key) {
+    return float_from_bits((uint32_t)(key >> 32));
+}
+static inline uint32_t leaf_key_id(uint64_t key) {
+    return (uint32_t)key;
+}
+
+/* The `k` nearest with dist2 <= bound2, as ordered keys in keys[0 ...]; there is room for
+   leafindex_room(k) of them, the rest is working room. Returns how many there are. */
+uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
+                                uint64_t *keys);
+uint64_t leafindex_room(uint32_t k);
+
+/* How many points have dist2 <= bound2; keys of the first `capacity` that are met go to `keys`. */
+uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
+                               uint64_t *keys);
+
+/* As pointtree_nearest_k; `keys` has room for leafindex_room(k). */
+uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
+                             uint64_t *keys, neighbour *out);
+
+void leaf_keys_sort(uint64_t *keys, uint32_t count);
+
+#endif

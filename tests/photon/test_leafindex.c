@@ -1,0 +1,128 @@
+/* photon/leafindex.h against the stack-free queries, and AVX2 against the plain lanes. */
+#include "core/memory.h"
+#include "photon/leafindex.h"
+#include "photon/pointtree.h"
+#include "tests/cases.h"
+#include "tests/test.h"
+
+enum { POINTS_MAX = 10000, QUERIES = 10, K_MAX = 1024 };
+static vec3 points[POINTS_MAX];
+static neighbour expected[POINTS_MAX], found[POINTS_MAX];
+static uint64_t keys[POINTS_MAX + 4 * K_MAX];
+
+static void expect_same(uint32_t expected_count, uint32_t count) {
+    assert_int_equal(count, expected_count);
+    for (uint32_t i = 0; i < count; ++i) {
+        assert_int_equal(found[i].id, expected[i].id);
+        assert_int_equal(found[i].node, expected[i].node);
+        assert_int_equal(float_bits(found[i].dist2), float_bits(expected[i].dist2));
+    }
+}
+
+static void compare_query(const pointtree_view *view, const leafindex *index, vec3 query) {
+    static const uint32_t ks[] = {1, 8, 20, 21, 50, 300, K_MAX};
+    float radii[] = {INFINITY, 0, -1, NAN, 0};
+    if (view->count > 40) {
+        pointtree_nearest_k(view, query, 40, INFINITY, expected);
+        radii[4] = sqrtf(expected[39].dist2);
+    }
+    for (int r = 0; r < 5; ++r) {
+        for (int i = 0; i < 7; ++i)
+            expect_same(pointtree_nearest_k(view, query, ks[i], radii[r], expected),
+                        leafindex_nearest_k(index, query, ks[i], radii[r], keys, found));
+        const float bound2 = pointtree_bound2(radii[r]);
+        const uint32_t within = pointtree_within(view, query, radii[r], POINTS_MAX, expected);
+        assert_int_equal(leafindex_within_keys(index, query, bound2, 0, NULL), within);
+        assert_int_equal(leafindex_within_keys(index, query, bound2, within, keys), within);
+        neighbour_sort(expected, within);
+        leaf_keys_sort(keys, within);
+        for (uint32_t i = 0; i < within; ++i)
+            assert_true(keys[i] == leaf_key(expected[i].dist2, expected[i].id));
+    }
+    assert_int_equal(leafindex_nearest_k(index, query, 0, 1, keys, found), 0);
+}
+
+static void answers_equal_stack_free_ones(void **state) {
+    (void)state;
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (int c = 0; c < CASE_COUNTS; ++c) {
+            const uint32_t count = case_counts[c];
+            for (uint32_t i = 0; i < count; ++i)
+                points[i] = case_point((case_points)which, i, count);
+            pointtree tree;
+            const pointtree_options options = {c % 2 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN};
+            assert_int_equal(pointtree_open(&tree, points, count, &options, NULL, NULL), KD_OK);
+            const pointtree_view view = pointtree_get_view(&tree);
+            leafindex index;
+            assert_int_equal(leafindex_open(&index, &view), KD_OK);
+            for (uint32_t q = 0; q < (count < 3000 ? QUERIES : 3); ++q) {
+                vec3 query = case_point((case_points)which, q * 7, count);
+                if (q % 3 == 1) query = vec3_scale(query, 1.0001f);
+                if (q % 3 == 2) query = case_point(CASE_UNIFORM, 1000 + q, 0);
+                compare_query(&view, &index, query);
+            }
+            compare_query(&view, &index, vec3_make(NAN, 0, 0));
+            compare_query(&view, &index, vec3_make(0, -NAN, 0));
+            compare_query(&view, &index, vec3_all(INFINITY));
+            leafindex_close(&index);
+            pointtree_close(&tree);
+        }
+}
+
+static void lanes_equal_plain_ones(void **state) {
+    (void)state;
+    static _Alignas(64) leaf_group group;
+    static _Alignas(64) leaf_points leaf;
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (uint32_t round = 0; round < 100; ++round) {
+            for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+                const vec3 a = case_point((case_points)which, round * 32 + i, 0);
+                const vec3 b = case_point((case_points)which, round * 32 + 16 + i, 0);
+                leaf.x[i] = i == 7 ? NAN : a.x;
+                leaf.y[i] = a.y;
+                leaf.z[i] = a.z;
+                for (int axis = 0; axis < 3 && i < LEAF_GROUP; ++axis) {
+                    const float p = vec3_axis(a, axis), q = vec3_axis(b, axis);
+                    group.lo[axis][i] = p < q ? p : q;
+                    group.hi[axis][i] = p < q ? q : p;
+                }
+            }
+            const vec3 query = case_point((case_points)which, round, 0);
+            _Alignas(32) int32_t lanes[LEAF_GROUP], plain_lanes[LEAF_GROUP];
+            _Alignas(32) float dist2[LEAF_POINTS], plain_dist2[LEAF_POINTS];
+            lanes_boxes(&group, query, lanes);
+            lanes_boxes_plain(&group, query, plain_lanes);
+            assert_memory_equal(lanes, plain_lanes, sizeof lanes);
+            assert_int_equal(lanes_least(lanes), lanes_least_plain(lanes));
+            const float bound2 =
+                pointtree_dist2(query, case_point((case_points)which, round + 9, 0));
+            assert_int_equal(lanes_points(&leaf, query, bound2, dist2),
+                             lanes_points_plain(&leaf, query, bound2, plain_dist2));
+            for (int i = 0; i < LEAF_POINTS; ++i)
+                assert_true(i == 7 || float_bits(dist2[i]) == float_bits(plain_dist2[i]));
+        }
+}
+
+static void keys_are_sorted(void **state) {
+    (void)state;
+    for (uint32_t count = 0; count < 2000; count = count * 3 / 2 + 1)
+        for (int pattern = 0; pattern < 3; ++pattern) {
+            for (uint32_t i = 0; i < count; ++i)
+                keys[i] = pattern == 0 ? i : pattern == 1 ? count - i : i * 2654435761u % 65536;
+            uint64_t before = 0, after = 0;
+            for (uint32_t i = 0; i < count; ++i) before += keys[i] * keys[i];
+            leaf_keys_sort(keys, count);
+            for (uint32_t i = 0; i < count; ++i) after += keys[i] * keys[i];
+            assert_true(before == after);
+            for (uint32_t i = 1; i < count; ++i) assert_true(keys[i - 1] <= keys[i]);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_equal_plain_ones),
+        cmocka_unit_test(keys_are_sorted),
+        cmocka_unit_test(answers_equal_stack_free_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
