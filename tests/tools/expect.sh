@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034
+# Sourced by the scripts that drive the program: PROGRAM SOURCE_FOLDER are their arguments. Each
+# expectation that does not hold is named on stderr; the script ends by `expect_done`.
+set -u
+program=$(realpath "$1")
+source_folder=$(realpath "$2")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+unset KANDELA_DEVICE KANDELA_NUM_THREADS
+expect_failures=0
+
+expect_fail() {
+    echo "not so: $*" >&2
+    expect_failures=$((expect_failures + 1))
+}
+
+# Runs the rest; its output is left in the files out and err.
+expect_exit() { # CODE COMMAND...
+    local code=$1 got
+    shift
+    "$@" >out 2>err </dev/null
+    got=$?
+    if ((got != code)); then
+        expect_fail "exit $code of: $* (it was $got)"
+        head -5 err >&2
+    fi
+}
+
+expect_says() { # FILE TEXT: the file has the text in it
+    grep -qF -e "$2" "$1" || expect_fail "$1 says \"$2\": $(head -c 300 "$1")"
+}
+
+expect_empty() { # FILE
+    [[ ! -s $1 ]] || expect_fail "$1 is empty: $(head -c 300 "$1")"
+}
+
+expect_true() { # WHAT COMMAND...
+    local what=$1
+    shift
+    "$@" || expect_fail "$what"
+}
+
+expect_done() {
+    ((expect_failures == 0)) && exit 0
+    echo "$expect_failures expectations did not hold" >&2
+    exit 1
+}
