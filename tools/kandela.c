@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-const verb *const verbs[] = {&verb_info, &verb_bench, NULL};
+const verb *const verbs[] = {
+#define VERB(name) &verb_##name,
+#include "tools/verbs.inc"
+#undef VERB
+    NULL};
 
 kd_status verb_arguments(const option_line *line, const verb *of, int least, int most) {
     KD_REQUIRE(line->argument_count >= least, KD_ERROR_USAGE, "%s needs an argument: kandela %s %s",

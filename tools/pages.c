@@ -72,7 +72,8 @@ static void print_row(FILE *stream, const option_row *row) {
 void pages_verb_help(FILE *stream, const verb *of) {
     fprintf(stream, "Usage: kandela %s [OPTION]...%s%s\n\n", of->name, of->arguments[0] ? " " : "",
             of->arguments);
-    const char *text = of->description ? of->description : of->summary;
+    if (!of->description) fprintf(stream, "Purpose: %s.\n\n", of->summary);
+    const char *text = of->description ? of->description : "";
     while (*text) { /* paragraphs are parted by an empty line */
         const char *end = strstr(text, "\n\n");
         const int length = end ? (int)(end - text) : (int)strlen(text);

@@ -1,4 +1,4 @@
-/* A verb of the program: one file, and a row in the table of kandela.c. The options' table gives
+/* A verb of the program: one file, and a row in verbs.inc. The options' table gives
    its --help, its section of the man page and its completion. */
 #ifndef KD_TOOLS_VERB_H
 #define KD_TOOLS_VERB_H
@@ -15,7 +15,9 @@ typedef struct verb {
     kd_status (*run)(const option_line *line);
 } verb;
 
-extern const verb verb_render, verb_info, verb_bench;
+#define VERB(name) extern const verb verb_##name;
+#include "tools/verbs.inc"
+#undef VERB
 
 extern const verb *const verbs[]; /* ends with NULL */
 

@@ -3,6 +3,7 @@
 #include "core/device.h"
 #include "core/parallel.h"
 #include "photon/pointtree.h"
+#include "render/integrator.h"
 #include "tools/general.h"
 #include "tools/info.h"
 #include "tools/verb.h"
@@ -55,6 +56,9 @@ static kd_status run(const option_line *line) {
     for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
         print_builder(stdout, row->name, row->devices, row->scratch_bytes(values.points),
                       row->source);
+    printf("\nIntegrators:\n");
+    for (const integrator *row = integrators; row->name; ++row)
+        printf("  %-12s %s\n", row->name, row->source);
     printf("\nCompiled in:\n");
     info_compiled(stdout);
     return KD_OK;

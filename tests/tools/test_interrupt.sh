@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Ctrl-C and SIGTERM keep what is done and exit 130; the second one ends at once.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+cp "$source_folder"/tests/tools/box.{obj,mtl} .
+
+# Renders without end; a signal once samples are being taken.
+interrupted() { # SIGNAL
+    "$program" render box.obj --spp 16000000 --resolution 64x64 --progress json --threads 1 \
+        -o kept.png --stats kept.json >out 2>err &
+    local child=$! tries
+    for ((tries = 0; tries < 600; ++tries)); do
+        grep -q '"stage":"render","done":[1-9]' err && break
+        sleep 0.05
+    done
+    kill -s "$1" $child
+    wait $child
+    [[ $? == 130 ]] || expect_fail "exit 130 after $1"
+    expect_says out kept.png
+    expect_true "the picture is whole after $1" test "$(tail -c 8 kept.png | head -c 4)" = IEND
+    expect_says kept.json '"interrupted"'
+    expect_true "nothing is left over" test "$(find . -name '*.tmp' | wc -l)" = 0
+    rm -f kept.png kept.json
+}
+set -m # children of a script without it ignore SIGINT
+interrupted INT
+interrupted TERM
+expect_done

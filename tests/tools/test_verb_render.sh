@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# kandela render: pictures, figures, precedence of options, what is refused and when.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+cp "$source_folder"/tests/tools/box.{obj,mtl} .
+render=("$program" render box.obj --resolution 32x24 --spp 2)
+
+figure() { # FILE PATH: "tree.nodes" of a JSON file, on stdout
+    python3 - "$@" <<'P'
+import json, sys
+value = json.load(open(sys.argv[1]))
+for name in sys.argv[2].split('.'):
+    value = value[name]
+print(json.dumps(value))
+P
+}
+is() { # EXPECTED FILE PATH
+    local got
+    got=$(figure "$2" "$3") || expect_fail "$2 has $3"
+    [[ $got == "$1" ]] || expect_fail "$3 is $1 (it is $got)"
+}
+
+# results on stdout, talk on stderr, nothing else in the folder
+expect_exit 0 "${render[@]}"
+expect_true "the picture's name is printed" test "$(cat out)" = box.png
+expect_true "it is a PNG" test "$(head -c 4 box.png | tail -c 3)" = PNG
+expect_says err "path on CPU"
+expect_exit 0 "${render[@]}" -q -o a.png -o a.pfm --stats s.json
+expect_empty err
+expect_true "both are printed" test "$(cat out)" = $'a.png\na.pfm'
+expect_true "nothing is left over" test "$(find . -name '*.tmp' | wc -l)" = 0
+if "$program" --version | grep -q 'OpenEXR *[0-9]'; then
+    expect_exit 0 "${render[@]}" -q -o a.exr
+    expect_exit 0 "$program" compare a.exr a.pfm --metric max --max 0
+fi
+
+# every name that others read is in the figures
+for name in schema device hash_kind outcome peak_bytes rays seconds.{load,build,emit,photon_tree} \
+    seconds.{render,write,total} scene.{triangles,materials,lights} tree.{builder,nodes,leaves} \
+    tree.{references_per_triangle,depth,sah_cost,hash} photons.{emitted,stored,hash} \
+    energy_watts.{emitted,absorbed,escaped,ended} image.{hash,mean_radiance}; do
+    figure s.json "$name" >/dev/null || expect_fail "figures have $name"
+done
+is 1 s.json schema
+is '"xxh3-64"' s.json hash_kind
+is 20 s.json scene.triangles
+is 4 s.json scene.materials
+is 2 s.json image.samples
+python3 -c "import json; s = json.load(open('s.json')); t = s['seconds']
+assert 0 < t['render'] <= t['total'] and t['total'] >= sum(v for k, v in t.items() if k != 'total')
+assert all(len(h) == 16 and int(h, 16) for h in (s['tree']['hash'], s['image']['hash']))
+assert len(s['image']['mean_radiance']) == 3 and min(s['image']['mean_radiance']) > 0
+assert s['rays'] >= 32 * 24 * 2 and s['peak_bytes'] > 1e6" || expect_fail "figures make sense"
+
+# the same seed gives the same bits for any number of threads, another one does not
+for threads in 1 3; do
+    "${render[@]}" -q --threads $threads --stats "t$threads.json" >/dev/null
+    is "$(figure s.json image.hash)" "t$threads.json" image.hash
+    is $threads "t$threads.json" threads
+done
+"${render[@]}" -q --seed 5 --stats other.json >/dev/null
+expect_true "the seed matters" test "$(figure s.json image.hash)" != "$(figure other.json image.hash)"
+
+# the line beats the environment, the environment the default
+KANDELA_NUM_THREADS=2 "${render[@]}" -q --stats t.json >/dev/null
+is 2 t.json threads
+KANDELA_NUM_THREADS=2 "${render[@]}" -q --threads 1 --stats t.json >/dev/null
+is 1 t.json threads
+KANDELA_DEVICE=abacus expect_exit 5 "${render[@]}"
+KANDELA_DEVICE=abacus expect_exit 0 "${render[@]}" --device cpu
+
+# the camera of the line is used, crops are cut from the whole picture
+"${render[@]}" -q --eye 0,0,9 --look-at 0,0,0 --up 0,1,0 --fov 20 -o far.pfm >/dev/null
+"${render[@]}" -q --eye 0,0,90 --look-at 0,0,0 --fov 2 -o farther.pfm >/dev/null
+expect_exit 6 "$program" compare far.pfm a.pfm --max 0.001
+expect_exit 6 "$program" compare far.pfm farther.pfm --max 0.001
+expect_exit 0 "${render[@]}" --crop 8,4,24,20 -o crop.pfm
+expect_true "a crop is as large as it says" test "$(sed -n 2p crop.pfm | head -1)" = "16 16"
+expect_exit 0 "${render[@]}" --exposure 2 --tonemap aces -o bright.png
+expect_exit 6 "$program" compare bright.png a.png --max 0.01
+
+# builders and costs go through to the tree
+"${render[@]}" -q --builder median --stats m.json >/dev/null
+is '"median"' m.json tree.builder
+is "$(figure s.json image.hash)" m.json image.hash
+"${render[@]}" -q --sah-costs 20,1 --stats c.json >/dev/null
+expect_true "dear steps make a shallow tree" test "$(figure c.json tree.nodes)" -lt \
+    "$(figure s.json tree.nodes)"
+
+# a preview is smaller, says so, and what the line says holds in it
+expect_exit 0 "$program" render box.obj --quick -o q.pfm --spp 1 --stats q.json
+expect_says err "quick: 320x320 pixels instead of 512x512"
+is 320 q.json image.width
+is 1 q.json image.samples
+
+# a time limit ends early and is no failure
+expect_exit 0 "${render[@]}" --spp 1000000 --time 0.2 --stats time.json
+is '"time limit"' time.json outcome
+
+# progress as JSON lines, each of them JSON
+expect_exit 0 "${render[@]}" -q --progress json
+python3 -c "import json; lines = [json.loads(l) for l in open('err')]
+assert {'load', 'build', 'render', 'write'} <= {l['stage'] for l in lines}
+assert all(0 <= l['share'] <= 1 for l in lines)" || expect_fail "progress lines are JSON"
+expect_exit 0 "${render[@]}" -q --progress bar
+expect_says err "render"
+
+# refused before anything is rendered, with nothing written
+mkdir folder.png
+rm -f box.png
+refused() { # CODE TEXT ARGUMENT...
+    local code=$1 text=$2
+    shift 2
+    expect_exit "$code" "$program" render "$@"
+    expect_says err "$text"
+    expect_empty out
+    expect_true "nothing is written for: $*" test ! -e box.png
+}
+refused 2 "needs an argument"
+refused 2 "unexpected argument" box.obj box.obj
+refused 2 "did you mean --integrator" box.obj --integrater path
+refused 2 "did you mean path" box.obj --integrator pat
+refused 2 "WxH" box.obj --resolution 640
+refused 2 "from 1 to 65536" box.obj --resolution 0x5
+refused 2 "expected" box.obj --spp 0
+refused 2 "X,Y,Z" box.obj --eye 1,2
+refused 2 "X,Y,Z" box.obj --eye 1,2,nan
+refused 2 "expected" box.obj --fov 180
+refused 2 "did you mean median" box.obj --builder medain
+refused 2 "expected" box.obj --empty-factor 0
+refused 2 "expected" box.obj --empty-factor 1.5
+refused 2 ".png" box.obj -o picture.jpg
+refused 2 "does not lie" box.obj --crop 0,0,5000,5
+refused 1 "nowhere/x.png" box.obj -o nowhere/x.png
+refused 1 "folder" box.obj -o folder.png
+refused 1 "nowhere" box.obj --stats nowhere/s.json
+refused 5 "cuda:99" box.obj --device cuda:99
+refused 3 "absent.obj" absent.obj
+expect_exit 3 "$program" render -v absent.obj
+expect_true "-v says the call path" test "$(wc -l <err)" -gt 1
+printf 'v 0 0 0\nv 1 0 0\nv 0 x 0\nf 1 2 3\n' >bad.obj
+refused 3 "bad.obj:3" bad.obj
+
+# a disk that is full (here: a limit on the size of files) leaves what was there
+echo old >keep.pfm
+limited() { (
+    trap '' XFSZ
+    ulimit -f 1
+    "$@"
+); }
+expect_exit 1 limited "${render[@]}" -o keep.pfm
+expect_says err keep.pfm
+expect_empty out
+expect_true "the old file is untouched" test "$(cat keep.pfm)" = old
+expect_true "nothing is left over" test "$(find . -name '*.tmp' | wc -l)" = 0
+expect_done

@@ -1,0 +1,234 @@
+#include "tools/render_values.h"
+#include "render/integrator.h"
+#include "tools/shared_options.h"
+#include <assert.h>
+
+/* rows that set several fields, which have to lie side by side */
+static_assert(offsetof(kd_render_options, height) == offsetof(kd_render_options, width) + 4, "");
+static_assert(sizeof(vec3) == 3 * sizeof(float), "");
+static_assert(sizeof(kd_tonemap) == sizeof(int32_t), "");
+
+static const char *integrator_choice(int index) {
+    return integrators[index].name;
+}
+
+static const char *kernel_choice(int index) {
+    static const char *const names[] = {"disc", "cone", "epanechnikov"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const char *tonemap_choice(int index) { /* in the order of kd_tonemap */
+    static const char *const names[] = {"linear", "reinhard", "aces"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const option_row output_rows[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .argument = "FILE",
+     .help = "picture to write, by its suffix .png, .exr or .pfm; may be given several times",
+     .initial = "the scene's name with .png, in this folder",
+     .kind = OPTION_LIST,
+     OPTION_FIELD(render_values, outputs)},
+    {.name = "stats",
+     .argument = "FILE.json",
+     .help = "figures to write: seconds of each stage, peak memory, counts, hashes, energy",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(render_values, stats)},
+    {.name = "progress",
+     .argument = "MODE",
+     .help = "progress on stderr (auto is a bar on a terminal, else nothing)",
+     .initial = "auto",
+     .kind = OPTION_CHOICE,
+     .choice = progress_choice,
+     OPTION_FIELD(render_values, progress)},
+    {.name = "quick",
+     .help = "a fast preview: at most 320 pixels a side, 4 samples, 50000 photons, 4 rays of the "
+             "final gather; options of the command line still hold, and what was reduced is said",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(render_values, quick)},
+    {.name = NULL}};
+
+static const option_row method_rows[] = {
+    {.name = "integrator",
+     .argument = "NAME",
+     .help = "method",
+     .initial = "path",
+     .kind = OPTION_NAME,
+     .choice = integrator_choice,
+     OPTION_FIELD(kd_render_options, integrator)},
+    {.name = "spp",
+     .argument = "N",
+     .help = "samples per pixel",
+     .initial = "64",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = 1 << 24,
+     OPTION_FIELD(kd_render_options, spp)},
+    {.name = "time",
+     .argument = "SECONDS",
+     .help = "stop sampling after this; 0 is no limit",
+     .initial = "0",
+     .kind = OPTION_DOUBLE,
+     .least = 0,
+     .most = 1e9,
+     OPTION_FIELD(kd_render_options, time_seconds)},
+    {.name = "max-depth",
+     .argument = "N",
+     .help = "surfaces that a path may meet",
+     .initial = "32",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = 65536,
+     OPTION_FIELD(kd_render_options, max_depth)},
+    {.name = "seed",
+     .argument = "N",
+     .help = "of the random numbers: the same seed gives the same picture, bit for bit",
+     .initial = "0",
+     .kind = OPTION_UINT64,
+     OPTION_FIELD(kd_render_options, seed)},
+    {.name = NULL}};
+
+static const option_row photon_rows[] = {
+    {.name = "photons",
+     .argument = "N",
+     .help = "photons to store in the global map, about: 200000, 2M, 2e6",
+     .initial = "200000",
+     .kind = OPTION_UINT64,
+     .least = 0,
+     .most = 4e9,
+     OPTION_FIELD(kd_render_options, photons)},
+    {.name = "caustic-photons",
+     .argument = "N",
+     .help = "the same for the caustic map; 0 is as many as --photons",
+     .initial = "0",
+     .kind = OPTION_UINT64,
+     .least = 0,
+     .most = 4e9,
+     OPTION_FIELD(kd_render_options, caustic_photons)},
+    {.name = "gather",
+     .argument = "K",
+     .help = "photons of one density estimate",
+     .initial = "50",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = 4096,
+     OPTION_FIELD(kd_render_options, gather)},
+    {.name = "radius",
+     .argument = "R",
+     .help = "largest gather radius in scene units; 0 is one from the photons' density",
+     .initial = "0",
+     .kind = OPTION_FLOAT,
+     .least = 0,
+     .most = 3e38,
+     OPTION_FIELD(kd_render_options, radius)},
+    {.name = "kernel",
+     .argument = "NAME",
+     .help = "weight of a photon by its distance",
+     .initial = "cone",
+     .kind = OPTION_NAME,
+     .choice = kernel_choice,
+     OPTION_FIELD(kd_render_options, kernel)},
+    {.name = "final-gather",
+     .argument = "N",
+     .help = "rays of the final gather; 0 shows the photon map itself",
+     .initial = "0",
+     .kind = OPTION_INT32,
+     .least = 0,
+     .most = 1 << 20,
+     OPTION_FIELD(kd_render_options, final_gather)},
+    {.name = NULL}};
+
+static const option_row picture_rows[] = {
+    {.name = "resolution",
+     .argument = "WxH",
+     .help = "pixels",
+     .initial = "512x512",
+     .kind = OPTION_INT32,
+     .count = 2,
+     .separator = 'x',
+     .least = 1,
+     .most = 65536,
+     OPTION_FIELD(kd_render_options, width)},
+    {.name = "crop",
+     .argument = "X0,Y0,X1,Y1",
+     .help = "only these pixels of it, X1 and Y1 excluded, from the top left",
+     .kind = OPTION_INT32,
+     .count = 4,
+     .least = 0,
+     .most = 65536,
+     OPTION_FIELD(kd_render_options, crop)},
+    {.name = "exposure",
+     .argument = "STOPS",
+     .help = "colours times 2^STOPS, in .png only",
+     .initial = "0",
+     .kind = OPTION_FLOAT,
+     .least = -64,
+     .most = 64,
+     OPTION_FIELD(kd_render_options, exposure)},
+    {.name = "tonemap",
+     .argument = "NAME",
+     .help = "from radiance to the screen, in .png only",
+     .initial = "linear",
+     .kind = OPTION_CHOICE,
+     .choice = tonemap_choice,
+     OPTION_FIELD(kd_render_options, tonemap)},
+    {.name = NULL}};
+
+static const option_row camera_rows[] = {{.name = "eye",
+                                          .argument = "X,Y,Z",
+                                          .help = "where the camera is",
+                                          .kind = OPTION_FLOAT,
+                                          .count = 3,
+                                          OPTION_FIELD(camera, eye)},
+                                         {.name = "look-at",
+                                          .argument = "X,Y,Z",
+                                          .help = "the point in the picture's middle",
+                                          .kind = OPTION_FLOAT,
+                                          .count = 3,
+                                          OPTION_FIELD(camera, look_at)},
+                                         {.name = "up",
+                                          .argument = "X,Y,Z",
+                                          .help = "a direction that is up in the picture",
+                                          .kind = OPTION_FLOAT,
+                                          .count = 3,
+                                          OPTION_FIELD(camera, up)},
+                                         {.name = "fov",
+                                          .argument = "DEGREES",
+                                          .help = "vertical angle of view",
+                                          .kind = OPTION_FLOAT,
+                                          .least = 0.01,
+                                          .most = 179,
+                                          OPTION_FIELD(camera, fov_degrees)},
+                                         {.name = NULL}};
+
+const option_group render_groups[] = {
+    {"Output", output_rows, 0},
+    {"Method", method_rows, offsetof(render_values, render)},
+    {"Photons", photon_rows, offsetof(render_values, render)},
+    {"Picture", picture_rows, offsetof(render_values, render)},
+    {"Camera (instead of the scene's)", camera_rows, offsetof(render_values, view)},
+    {"Triangle tree", tritree_rows, offsetof(render_values, render)},
+    {"Device", device_rows, offsetof(render_values, render)},
+    GENERAL_GROUP(render_values),
+    {NULL, NULL, 0}};
+
+enum { QUICK_SIDE = 320, QUICK_SPP = 4, QUICK_PHOTONS = 50000, QUICK_GATHER_RAYS = 4 };
+
+void render_values_quicken(kd_render_options *options) {
+    const int32_t side = options->width > options->height ? options->width : options->height;
+    if (side > QUICK_SIDE) {
+        int32_t *const pixels[] = {&options->width,   &options->height,  &options->crop[0],
+                                   &options->crop[1], &options->crop[2], &options->crop[3]};
+        for (int i = 0; i < 6; ++i) {
+            const bool shrinks = *pixels[i] > 0;
+            *pixels[i] = (int32_t)((int64_t)*pixels[i] * QUICK_SIDE / side);
+            /* a size stays a size, a crop that was there stays there */
+            if (shrinks && *pixels[i] == 0 && i != 2 && i != 3) *pixels[i] = 1;
+        }
+    }
+    if (options->spp > QUICK_SPP) options->spp = QUICK_SPP;
+    if (options->photons > QUICK_PHOTONS) options->photons = QUICK_PHOTONS;
+    if (options->caustic_photons > QUICK_PHOTONS) options->caustic_photons = QUICK_PHOTONS;
+    if (options->final_gather > QUICK_GATHER_RAYS) options->final_gather = QUICK_GATHER_RAYS;
+}

@@ -1,0 +1,25 @@
+/* What kandela render is told: its tables of options and the struct that they fill. */
+#ifndef KD_TOOLS_RENDER_VALUES_H
+#define KD_TOOLS_RENDER_VALUES_H
+#include "core/options.h"
+#include "shaders/camera.h"
+#include "tools/general.h"
+#include "tools/progress.h"
+#include <kandela/render.h>
+
+typedef struct render_values {
+    general_options general;
+    kd_render_options render;
+    camera view;
+    option_list outputs;
+    const char *stats; /* NULL: none */
+    int32_t progress;  /* progress_mode */
+    bool quick;
+} render_values;
+
+extern const option_group render_groups[];
+
+/* Bounds what costs time, for a preview. */
+void render_values_quicken(kd_render_options *options);
+
+#endif

@@ -1,0 +1,177 @@
+/* kandela render: a scene, options from four places, the pictures and the figures. */
+#include "core/log.h"
+#include "core/parallel.h"
+#include "core/timing.h"
+#include "render/render.h"
+#include "render/stats.h"
+#include "tools/general.h"
+#include "tools/interrupt.h"
+#include "tools/output.h"
+#include "tools/progress.h"
+#include "tools/render_values.h"
+#include "tools/verb.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct rendering {
+    const char *path; /* of the scene */
+    render_values values;
+    char default_output[256];
+    scene *loaded;
+    render_result result;
+    job watched;
+    double started; /* timing_now() */
+} rendering;
+
+/* All that can be refused before the scene is read. */
+static kd_status check_line(rendering *work, const option_line *line) {
+    kd_render_options_default(&work->values.render);
+    KD_TRY(option_line_apply(line, &work->values));
+    general_apply(&work->values.general);
+    KD_TRY(verb_arguments(line, &verb_render, 1, 1));
+    work->path = line->arguments[0];
+    device where;
+    KD_TRY(device_find(&where, work->values.render.device));
+    option_list *outputs = &work->values.outputs;
+    if (outputs->count == 0) {
+        output_name(work->default_output, sizeof work->default_output, work->path, ".png");
+        outputs->items[outputs->count++] = work->default_output;
+    }
+    for (int i = 0; i < outputs->count; ++i) {
+        KD_TRY(image_writable(outputs->items[i]));
+        KD_TRY(output_check(outputs->items[i]));
+    }
+    if (work->values.stats) KD_TRY(output_check(work->values.stats));
+    return KD_OK;
+}
+
+static void say_reduced(const kd_render_options *full, const kd_render_options *quick) {
+    char text[256];
+    int used =
+        snprintf(text, sizeof text,
+                 "quick: %dx%d pixels instead of %dx%d, %d spp instead of "
+                 "%d",
+                 quick->width, quick->height, full->width, full->height, quick->spp, full->spp);
+    if (strcmp(full->integrator, "photon") == 0)
+        snprintf(text + used, sizeof text - (size_t)used,
+                 ", %" PRIu64 " photons instead of %" PRIu64
+                 ", %d rays of the final gather instead "
+                 "of %d",
+                 quick->photons, full->photons, quick->final_gather, full->final_gather);
+    general_note("%s", text);
+}
+
+/* The line again, over what the scene file says: defaults < file < environment < line. */
+static kd_status settle_options(rendering *work, const option_line *line,
+                                const kd_render_options *from_file) {
+    render_values *values = &work->values;
+    const bool quick = values->quick;
+    render_values settled = {.render = *from_file, .view = scene_camera(work->loaded)};
+    if (option_line_has(line, "resolution")) memset(settled.render.crop, 0, sizeof(int32_t[4]));
+    render_values reduced = settled;
+    KD_TRY(option_line_apply(line, &settled));
+    if (quick) {
+        render_values_quicken(&reduced.render);
+        KD_TRY(option_line_apply(line, &reduced));
+        say_reduced(&settled.render, &reduced.render);
+        settled = reduced;
+    }
+    values->render = settled.render;
+    values->view = settled.view;
+    if (option_line_has(line, "threads")) values->render.threads = values->general.threads;
+    parallel_set_threads(values->render.threads);
+    scene_set_camera(work->loaded, &values->view);
+    return KD_OK;
+}
+
+static kd_status write_pictures(rendering *work) {
+    const image_encoding encoding = {.exposure = work->values.render.exposure,
+                                     .tonemap = work->values.render.tonemap};
+    const option_list *outputs = &work->values.outputs;
+    kd_status status = KD_OK;
+    job_stage_begin(&work->watched, "write", outputs->count);
+    for (int i = 0; i < outputs->count && status == KD_OK; ++i) {
+        status = image_write(&work->result.picture, outputs->items[i], &encoding);
+        job_advance(&work->watched, 1);
+    }
+    job_stage_end(&work->watched);
+    progress_close();
+    for (int i = 0; i < outputs->count && status == KD_OK; ++i) puts(outputs->items[i]);
+    return status;
+}
+
+static void say_result(const rendering *work) {
+    const render_result *result = &work->result;
+    const double seconds = job_seconds(&work->watched, "render");
+    general_note("%s on %s: %u triangles, tree %s of depth %u, %d samples per pixel, %.3g M rays "
+                 "in %.2f s",
+                 work->values.render.integrator, result->where.name, result->triangle_count,
+                 result->tree_builder, result->tree.depth, result->samples_done,
+                 (double)result->frame.rays * 1e-6, seconds);
+}
+
+static kd_status keep_result(rendering *work, bool interrupted) {
+    const kd_render_options *options = &work->values.render;
+    if (interrupted) general_note("interrupted: what is done is saved");
+    KD_TRY(write_pictures(work));
+    say_result(work);
+    if (!work->values.stats) return KD_OK;
+    const bool complete = work->result.samples_done >= options->spp;
+    const stats_input input = {.scene = work->path,
+                               .options = options,
+                               .result = &work->result,
+                               .watched = &work->watched,
+                               .total_seconds = timing_now() - work->started,
+                               .outcome = interrupted ? "interrupted"
+                                          : complete  ? "complete"
+                                                      : "time limit"};
+    return stats_write(work->values.stats, &input);
+}
+
+static kd_status render(rendering *work, const option_line *line) {
+    KD_TRY(check_line(work, line));
+    interrupt_watch(&work->watched);
+    const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
+    progress_open(silent ? PROGRESS_OFF : (progress_mode)work->values.progress, &work->watched);
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
+    KD_TRY(settle_options(work, line, &from_file));
+    const kd_status status =
+        render_run(&work->result, work->loaded, &work->values.render, &work->watched);
+    if (status != KD_OK && status != KD_INTERRUPTED)
+        return status_pass(status, __FILE__, __LINE__, "render_run");
+    if (status == KD_OK || work->result.frame.rays > 0)
+        KD_TRY(keep_result(work, status == KD_INTERRUPTED));
+    else
+        general_note("interrupted before the first sample: nothing to save");
+    if (status == KD_INTERRUPTED) status_clear();
+    return status;
+}
+
+static kd_status run(const option_line *line) {
+    static rendering work; /* static: a late signal still finds its job */
+    work.started = timing_now();
+    job_init(&work.watched);
+    const kd_status status = render(&work, line);
+    progress_close();
+    render_close(&work.result);
+    scene_close(work.loaded);
+    return status;
+}
+
+const verb verb_render = {
+    .name = "render",
+    .arguments = "SCENE",
+    .summary = "render a scene or a mesh file to pictures",
+    .description =
+        "Renders SCENE and prints the names of the pictures written.\n\n"
+        "SCENE is a scene in JSON, a mesh file (OBJ; PLY, glTF, STL and others through assimp), or "
+        "a generator, gen:NAME:N. A mesh alone is seen from the front, all of it, and lit softly "
+        "if "
+        "nothing in it shines.\n\n"
+        "Ctrl-C saves what there is; a second Ctrl-C quits at once.",
+    .groups = render_groups,
+    .run = run,
+};
