@@ -125,6 +125,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     if (status != KD_OK && reader.geometry.status == KD_OK) reader.geometry.status = status;
     status = mesh_builder_finish(&reader.geometry, &out->geometry);
     KD_TRY(status);
+    KD_TRY(mesh_drop_unused_materials(&out->geometry));
     return KD_OK;
 }
 

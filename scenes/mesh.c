@@ -1,7 +1,7 @@
 #include "scenes/mesh.h"
 #include "core/memory.h"
 
-static void material_close(mesh_material *owned) {
+void mesh_material_close(mesh_material *owned) {
     memory_free(owned->name);
     memory_free(owned->diffuse_map);
     memory_free(owned->specular_map);
@@ -21,7 +21,7 @@ void mesh_close(mesh *owned) {
     memory_free(owned->normal_indices);
     memory_free(owned->texcoord_indices);
     memory_free(owned->triangle_materials);
-    for (uint32_t i = 0; i < owned->material_count; ++i) material_close(&owned->materials[i]);
+    for (uint32_t i = 0; i < owned->material_count; ++i) mesh_material_close(&owned->materials[i]);
     memory_free(owned->materials);
     memset(owned, 0, sizeof *owned);
 }

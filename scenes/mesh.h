@@ -28,5 +28,6 @@ typedef struct mesh {
 } mesh;
 
 void mesh_close(mesh *owned); /* takes a zeroed one */
+void mesh_material_close(mesh_material *owned);
 
 #endif

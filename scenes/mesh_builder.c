@@ -273,6 +273,27 @@ void mesh_turn(mesh *of) {
     swap_corners(of->texcoord_indices, of->triangle_count);
 }
 
+kd_status mesh_drop_unused_materials(mesh *of) {
+    uint32_t *moved = NULL; /* new index of each material, KD_NONE: unused */
+    uint32_t kept = 0;
+    KD_TRY(KD_RESERVE(moved, of->material_count));
+    memset(moved, 0xff, of->material_count * sizeof *moved);
+    for (uint32_t i = 0; i < of->triangle_count; ++i) moved[of->triangle_materials[i]] = 0;
+    for (uint32_t i = 0; i < of->material_count; ++i) {
+        if (moved[i] == KD_NONE) {
+            mesh_material_close(&of->materials[i]);
+        } else {
+            of->materials[kept] = of->materials[i];
+            moved[i] = kept++;
+        }
+    }
+    of->material_count = kept;
+    for (uint32_t i = 0; i < of->triangle_count; ++i)
+        of->triangle_materials[i] = moved[of->triangle_materials[i]];
+    memory_free(moved);
+    return KD_OK;
+}
+
 kd_status mesh_builder_finish(mesh_builder *from, mesh *out) {
     const kd_status status = from->status;
     mesh *made = &from->made;

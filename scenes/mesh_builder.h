@@ -46,6 +46,9 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
 /* Turns all fronts round, normals too. */
 void mesh_turn(mesh *of);
 
+/* Frees the materials that no triangle has; the others keep their order. */
+kd_status mesh_drop_unused_materials(mesh *of);
+
 /* Hands the mesh over (index arrays that nothing uses are dropped), or reports the failure and
    leaves `out` zeroed. The builder is empty afterwards. */
 kd_status mesh_builder_finish(mesh_builder *from, mesh *out);

@@ -15,6 +15,8 @@ const procedural_generator procedural_generators[] = {
     {"wedge", "a triangular glass prism", 8, true, false, procedural_wedge},
     {"cornell", "a box with coloured walls, two blocks, a lamp", 36, false, false,
      procedural_cornell},
+    {"hall", "a vaulted hall with columns, arches and banners", 200000, false, true,
+     procedural_hall},
     {NULL, NULL, 0, false, false, NULL}};
 
 bool procedural_is_path(const char *path) {

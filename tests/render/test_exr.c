@@ -203,6 +203,19 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
         assert_true(image_plane(&read, "B")[i] ==
                     foreign_value(0, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
     image_close(&read);
+    const foreign wordy = {EXR_COMPRESSION_ZIP,
+                           EXR_PIXEL_FLOAT,
+                           16,
+                           0,
+                           {"A", "B", "G", "R", "a channel name of more than 31 letters"},
+                           0};
+    foreign_write(&wordy);
+    assert_int_equal(image_read(&read, path), KD_OK);
+    assert_int_equal(read.channel_count, 4); /* the fifth is passed over */
+    for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i)
+        assert_true(image_plane(&read, "R")[i] ==
+                    foreign_value(3, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
+    image_close(&read);
     const foreign blueless = {EXR_COMPRESSION_ZIP, EXR_PIXEL_HALF, 0, 0, {"G", "R"}, 0};
     foreign_write(&blueless);
     assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);

@@ -229,6 +229,44 @@ static void png_keeps_coverage(void **state) {
     image_close(&b);
 }
 
+/* Two pixels of 16 bits (8000 ffff 0000, 0101 1234 bcdf) and three of a palette of 2 bits (red,
+   188 green at coverage 51, 64 blue), made by another program. */
+static const uint8_t wide_png[] = {
+    137, 80,  78,  71,  13,  10, 26,  10,  0,   0,   0,   13,  73,  72,  68,  82,  0,   0,  0,  2,
+    0,   0,   0,   1,   16,  2,  0,   0,   0,   43,  208, 52,  158, 0,   0,   0,   21,  73, 68, 65,
+    84,  120, 218, 99,  104, 96, 248, 255, 159, 129, 129, 145, 81,  200, 100, 207, 125, 0,  28, 64,
+    4,   98,  122, 212, 67,  70, 0,   0,   0,   0,   73,  69,  78,  68,  174, 66,  96,  130};
+static const uint8_t palette_png[] = {
+    137, 80, 78,  71,  13,  10,  26, 10, 0,   0,   0,   13, 73, 72,  68,  82, 0,   0,  0,  3,  0,
+    0,   0,  1,   2,   3,   0,   0,  0,  102, 142, 252, 39, 0,  0,   0,   9,  80,  76, 84, 69, 255,
+    0,   0,  0,   188, 0,   0,   0,  64, 105, 199, 65,  14, 0,  0,   0,   2,  116, 82, 78, 83, 255,
+    51,  90, 103, 81,  92,  0,   0,  0,  10,  73,  68,  65, 84, 120, 218, 99, 144, 0,  0,  0,  26,
+    0,   25, 128, 0,   142, 187, 0,  0,  0,   0,   73,  69, 78, 68,  174, 66, 96,  130};
+
+static void foreign_png_is_understood(void **state) {
+    (void)state;
+    static const float wide[3][2] = {
+        {0.21404820f, 0.00030352698f}, {1, 0.0061089773f}, {0, 0.50370044f}};
+    static const float palette[4][3] = {
+        {1, 0, 0}, {0, 0.100577292f, 0}, {0, 0, 0.0512694584f}, {1, 0.2f, 1}};
+    image read;
+    file_fill(in_folder("wide.png"), wide_png, sizeof wide_png);
+    assert_int_equal(image_read(&read, path), KD_OK);
+    assert_int_equal(read.channel_count, 3);
+    for (int c = 0; c < 3; ++c)
+        for (int i = 0; i < 2; ++i)
+            assert_true(fabsf(read.planes[c][i] - wide[c][i]) <= 2e-6f * wide[c][i]);
+    image_close(&read);
+    file_fill(path, palette_png, sizeof palette_png);
+    assert_int_equal(image_read(&read, path), KD_OK);
+    assert_int_equal(read.channel_count, 4);
+    for (int c = 0; c < 4; ++c)
+        for (int i = 0; i < 3; ++i)
+            assert_true(fabsf(read.planes[c][i] - palette[c][i]) <= 2e-6f * palette[c][i]);
+    image_close(&read);
+    unlink(path);
+}
+
 static int shown_byte(float radiance, float exposure, kd_tonemap curve) {
     const image_encoding encoding = {exposure, curve};
     image a = colour_image(1, 1), b;
@@ -398,6 +436,7 @@ int main(void) {
         cmocka_unit_test(pfm_knows_byte_order_and_grey),
         cmocka_unit_test(png_keeps_every_byte),
         cmocka_unit_test(png_keeps_coverage),
+        cmocka_unit_test(foreign_png_is_understood),
         cmocka_unit_test(png_is_exposed_and_mapped),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(hostile_sizes_are_refused),
