@@ -214,9 +214,8 @@ static void features_find(flip_filter *f, float *out, int order) {
         filter_apply(f);
     }
     const size_t count = (size_t)f->width * (size_t)f->height;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i)
         out[i] = sqrtf(along[0][i] * along[0][i] + along[1][i] * along[1][i]);
-    }
     f->out = along[0];
 }
 
