@@ -47,7 +47,7 @@ static kd_status read_number(uint64_t *out, const char **at, const char *path) {
     KD_REQUIRE(end && errno == 0 && (*end == '\0' || *end == ':'), KD_ERROR_INPUT,
                "%s: found \"%s\", expected a whole number as in gen:NAME:N:SEED", path, *at);
     *out = value;
-    *at = *end ? end + 1 : end;
+    *at = end;
     return KD_OK;
 }
 
@@ -60,9 +60,12 @@ kd_status procedural_load(mesh *out, const char *path) {
     if (*at == ':') {
         ++at;
         KD_TRY(read_number(&triangles, &at, path));
-        if (*at) KD_TRY(read_number(&seed, &at, path));
-        KD_REQUIRE(*at == '\0', KD_ERROR_INPUT, "%s: found \"%s\" after gen:NAME:N:SEED", path, at);
     }
+    if (*at == ':') {
+        ++at;
+        KD_TRY(read_number(&seed, &at, path));
+    }
+    KD_REQUIRE(*at == '\0', KD_ERROR_INPUT, "%s: found \"%s\" after gen:NAME:N:SEED", path, at);
     KD_REQUIRE(triangles >= 1 && triangles <= 1000000000, KD_ERROR_INPUT,
                "%s: found %llu triangles, expected 1 to 1000000000", path,
                (unsigned long long)triangles);

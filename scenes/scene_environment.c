@@ -1,9 +1,10 @@
 /* Sampling tables of a latitude-longitude sky.
    Source: Pharr, Jakob, Humphreys, Physically Based Rendering, "Sampling light sources: infinite
    area lights": a marginal distribution over rows, a conditional one in each row.
-   Idea: one cell a texel; its weight is the exact mean of the bilinear image over the texel (one
-   eighth, three quarters, one eighth in each direction; x wraps, y holds the edge), so that it is
-   zero only where the image is; rows count by their solid angle, the integral of sin(theta).
+   Idea: one cell a texel; its weight is the integral of the bilinear image over the texel's solid
+   angle, so that it is zero only where the image is. Along x that is one eighth, three quarters and
+   one eighth of the neighbours (x wraps); along y the same, each part times sin(theta) (y holds the
+   edge).
    Memory: 4 bytes a texel. */
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -16,11 +17,32 @@ typedef struct sky_tables {
     double (*colours)[3]; /* of each row: sums of its colours */
 } sky_tables;
 
-static vec3 row_texel(const sky_tables *of, int32_t x, int32_t y) {
+/* Shares of the rows above, here and below in the mean of row y, weighted by sin(theta). */
+typedef struct row_mix {
+    float above, here, below;
+} row_mix;
+
+static row_mix row_mix_at(int32_t y, int32_t height) {
+    enum { STEPS = 64 };
+    double above = 0, here = 0, below = 0;
+    for (int i = 0; i < STEPS; ++i) {
+        const double t = (i + 0.5) / STEPS;
+        const double sine = sin(3.14159265358979323846 * (y + t) / height);
+        above += sine * fmax(0.5 - t, 0);
+        here += sine * (1 - fabs(t - 0.5));
+        below += sine * fmax(t - 0.5, 0);
+    }
+    const double sum = above + here + below;
+    const row_mix mix = {(float)(above / sum), (float)(here / sum), (float)(below / sum)};
+    return mix;
+}
+
+static vec3 row_texel(const sky_tables *of, row_mix mix, int32_t x, int32_t y) {
     const texture_view *image = of->image;
     const int32_t above = y > 0 ? y - 1 : 0, below = y + 1 < image->height ? y + 1 : y;
-    const vec3 sum = vec3_add(texture_texel(image, x, above), texture_texel(image, x, below));
-    return vec3_along(vec3_scale(sum, 0.125f), 0.75f, texture_texel(image, x, y));
+    const vec3 upper = vec3_scale(texture_texel(image, x, above), mix.above);
+    const vec3 lower = vec3_scale(texture_texel(image, x, below), mix.below);
+    return vec3_along(vec3_add(upper, lower), mix.here, texture_texel(image, x, y));
 }
 
 static double texel_weight(vec3 colour) {
@@ -29,12 +51,13 @@ static double texel_weight(vec3 colour) {
 
 static void weigh_row(const sky_tables *of, int32_t y) {
     const int32_t width = of->image->width;
+    const row_mix mix = row_mix_at(y, of->image->height);
     float *cdf = of->column_cdf + (int64_t)y * (width + 1);
     double *colours = of->colours[y], sum = 0;
-    vec3 before = row_texel(of, width - 1, y), here = row_texel(of, 0, y);
+    vec3 before = row_texel(of, mix, width - 1, y), here = row_texel(of, mix, 0, y);
     colours[0] = colours[1] = colours[2] = 0;
     for (int32_t x = 0; x < width; ++x) { /* cdf[x + 1] holds the weight of x for now */
-        const vec3 after = row_texel(of, x + 1 < width ? x + 1 : 0, y);
+        const vec3 after = row_texel(of, mix, x + 1 < width ? x + 1 : 0, y);
         const vec3 mean = vec3_along(vec3_scale(vec3_add(before, after), 0.125f), 0.75f, here);
         cdf[x + 1] = (float)texel_weight(mean);
         sum += (double)cdf[x + 1];

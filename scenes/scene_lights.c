@@ -29,7 +29,7 @@ static double triangle_area(const mesh *of, uint64_t triangle) {
     return 0.5 * sqrt(cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]);
 }
 
-/* Mean of a map over a triangle: the centroids of n x n equal parts, n by the texels it spans. */
+/* Mean of a map over a triangle: the centroids of n x n equal parts, two parts a texel. */
 static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
     float span = 0;
     for (int i = 0; i < 3; ++i) {
@@ -37,7 +37,7 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
         span = float_max(span, fabsf(p.x - q.x) * fabsf(map->scale.x) * (float)map->width);
         span = float_max(span, fabsf(p.y - q.y) * fabsf(map->scale.y) * (float)map->height);
     }
-    const int n = span < 255 ? 1 + (int)span : 256;
+    const int n = span < 127 ? 1 + 2 * (int)ceilf(span) : 256;
     double sum[3] = {0, 0, 0};
     for (int i = 0; i < n; ++i)
         for (int j = 0; j < 2 * (n - i) - 1; ++j) { /* strip i: triangles up and down in turn */

@@ -1,0 +1,243 @@
+/* scenes/procedural: counts, closedness, fronts, the same bits for any thread count. */
+#include "core/hash.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "scenes/lathe.h"
+#include "scenes/procedural.h"
+#include "tests/test.h"
+
+static mesh load(const char *path) {
+    mesh made;
+    const kd_status status = procedural_load(&made, path);
+    if (status != KD_OK) print_error("%s\n", kd_last_error());
+    assert_int_equal(status, KD_OK);
+    return made;
+}
+
+static void counts_are_those_of_the_formulas(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        uint32_t triangles;
+    } expected[] = {
+        {"gen:blob:300000", 299568},  {"gen:blob:1000000", 1002252}, {"gen:room:1000000", 969084},
+        {"gen:blob:1", 12},           {"gen:blob:48", 48},           {"gen:soup:12345", 12345},
+        {"gen:terrain:20000", 20000}, {"gen:cornell", 36},           {"gen:wedge:999", 8}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; ++i) {
+        mesh made = load(expected[i].path);
+        assert_int_equal(made.triangle_count, expected[i].triangles);
+        mesh_close(&made);
+    }
+    /* blob10M by its formula alone: 12 k k */
+    const double k = nearbyint(sqrt(10e6 / 12));
+    assert_true(12 * k * k == 10002828);
+}
+
+/* --- closed surfaces: each edge is met by as many triangles one way as the other ---------------
+ */
+
+typedef struct edge {
+    vec3 from, to;
+    int way;
+} edge;
+
+static int compare_edges(const void *a, const void *b) {
+    return memcmp(a, b, 2 * sizeof(vec3));
+}
+
+/* -0 is 0. */
+static vec3 plain(vec3 v) {
+    return vec3_make(v.x + 0.0f, v.y + 0.0f, v.z + 0.0f);
+}
+
+static uint64_t open_edges(const mesh *of) {
+    const uint64_t count = 3 * (uint64_t)of->triangle_count;
+    edge *edges = NULL;
+    assert_int_equal(KD_RESERVE_ZEROED(edges, count), KD_OK);
+    for (uint64_t i = 0; i < count; ++i) {
+        const uint64_t next = i % 3 == 2 ? i - 2 : i + 1;
+        const vec3 a = plain(of->positions[of->triangles[i]]);
+        const vec3 b = plain(of->positions[of->triangles[next]]);
+        const bool forward = memcmp(&a, &b, sizeof a) < 0;
+        edges[i].from = forward ? a : b;
+        edges[i].to = forward ? b : a;
+        edges[i].way = forward ? 1 : -1;
+    }
+    qsort(edges, count, sizeof *edges, compare_edges);
+    uint64_t open = 0;
+    for (uint64_t i = 0, end; i < count; i = end) {
+        int sum = 0;
+        for (end = i; end < count && compare_edges(&edges[i], &edges[end]) == 0; ++end)
+            sum += edges[end].way;
+        open += sum != 0;
+    }
+    memory_free(edges);
+    return open;
+}
+
+static double signed_volume(const mesh *of) {
+    double sum = 0;
+    for (uint64_t i = 0; i < of->triangle_count; ++i) {
+        const vec3 a = of->positions[of->triangles[3 * i]];
+        const vec3 b = of->positions[of->triangles[3 * i + 1]];
+        const vec3 c = of->positions[of->triangles[3 * i + 2]];
+        sum += (double)vec3_dot(a, vec3_cross(b, c)) / 6;
+    }
+    return sum;
+}
+
+static void closed_ones_are_watertight_and_face_outwards(void **state) {
+    (void)state;
+    for (const procedural_generator *row = procedural_generators; row->name; ++row)
+        for (uint64_t triangles = 1; triangles < 20000; triangles = triangles * 7 + 5) {
+            char path[64];
+            snprintf(path, sizeof path, "gen:%s:%llu", row->name, (unsigned long long)triangles);
+            mesh made = load(path);
+            if (row->closed) {
+                assert_int_equal(open_edges(&made), 0);
+                assert_true(signed_volume(&made) > 0);
+            }
+            mesh_close(&made);
+        }
+    mesh made = load("gen:sphere:50000");
+    assert_true(fabs(signed_volume(&made) - 4.18879) < 0.002);
+    mesh_close(&made);
+    made = load("gen:soup:1000"); /* the test can fail */
+    assert_int_equal(open_edges(&made), 3000);
+    mesh_close(&made);
+}
+
+/* Glass of water: the glass alone with its bands to the water is open at the axis nowhere, and the
+   water's surface ends on a circle that the glass has too. */
+static void interfaces_of_the_glass_meet(void **state) {
+    (void)state;
+    mesh made = load("gen:glass:5000");
+    const uint64_t open = open_edges(&made);
+    uint64_t rim = 0;
+    for (uint64_t i = 0; i < made.triangle_count; ++i)
+        if (made.triangle_materials[i] == 2) ++rim;
+    assert_true(rim > 0);
+    assert_int_equal(open, rim); /* the waterline: one edge for each spoke of the fan */
+    for (uint64_t i = 0; i < made.triangle_count; ++i) {
+        const material *record = &made.materials[made.triangle_materials[i]].record;
+        assert_int_equal(record->kind, MATERIAL_GLASS);
+        const double expected[3] = {1.5, 1.5 / 1.333, 1.333};
+        assert_true(fabs((double)record->ior - expected[made.triangle_materials[i]]) < 1e-6);
+    }
+    mesh_close(&made);
+}
+
+static void check_sound(const mesh *of) {
+    for (uint64_t i = 0; i < of->position_count; ++i) assert_true(vec3_is_finite(of->positions[i]));
+    for (uint64_t i = 0; i < of->normal_count; ++i)
+        assert_true(fabsf(vec3_length2(of->normals[i]) - 1) < 1e-4f);
+    for (uint64_t i = 0; i < 3 * (uint64_t)of->triangle_count; ++i) {
+        assert_true(of->triangles[i] < of->position_count);
+        if (of->normal_indices && of->normal_indices[i] != KD_NONE)
+            assert_true(of->normal_indices[i] < of->normal_count);
+        if (of->texcoord_indices && of->texcoord_indices[i] != KD_NONE)
+            assert_true(of->texcoord_indices[i] < of->texcoord_count);
+    }
+    for (uint64_t i = 0; i < of->triangle_count; ++i)
+        assert_true(of->triangle_materials[i] < of->material_count);
+}
+
+/* Share of corners whose normal points to the back of their triangle. */
+static double turned_normals(const mesh *of) {
+    uint64_t turned = 0, all = 0;
+    for (uint64_t i = 0; i < of->triangle_count && of->normal_indices; ++i) {
+        const uint32_t *t = of->triangles + 3 * i;
+        const vec3 a = of->positions[t[0]];
+        const vec3 face =
+            vec3_cross(vec3_sub(of->positions[t[1]], a), vec3_sub(of->positions[t[2]], a));
+        for (uint64_t corner = 0; corner < 3; ++corner) {
+            const uint32_t index = of->normal_indices[3 * i + corner];
+            if (index == KD_NONE || vec3_is_zero(face)) continue;
+            ++all;
+            turned += vec3_dot(of->normals[index], face) < 0;
+        }
+    }
+    return all ? (double)turned / (double)all : 0;
+}
+
+static void all_are_sound(void **state) {
+    (void)state;
+    for (const procedural_generator *row = procedural_generators; row->name; ++row)
+        for (uint64_t triangles = 1; triangles < 100000; triangles = triangles * 9 + 7) {
+            char path[64];
+            snprintf(path, sizeof path, "gen:%s:%llu", row->name, (unsigned long long)triangles);
+            mesh made = load(path);
+            assert_true(made.triangle_count > 0);
+            check_sound(&made);
+            assert_true(turned_normals(&made) < 0.002);
+            mesh_close(&made);
+        }
+}
+
+static uint64_t mesh_hash(const mesh *of) {
+    const uint64_t hash = hash_bytes(of->positions, of->position_count * sizeof(vec3));
+    return hash_combine(hash, of->triangles, 3 * sizeof(uint32_t) * of->triangle_count);
+}
+
+static void threads_do_not_change_them(void **state) {
+    (void)state;
+    static const char *const paths[] = {"gen:blob:30000", "gen:room:30000", "gen:soup:30000",
+                                        "gen:terrain:30000", "gen:blob:30000:2"};
+    uint64_t hashes[5];
+    for (int i = 0; i < 5; ++i) {
+        for (int threads = 1; threads <= 8; threads *= 2) {
+            parallel_set_threads(threads);
+            mesh made = load(paths[i]);
+            if (threads == 1) hashes[i] = mesh_hash(&made);
+            assert_true(mesh_hash(&made) == hashes[i]);
+            mesh_close(&made);
+        }
+        for (int j = 0; j < i; ++j) assert_true(hashes[i] != hashes[j]);
+    }
+    parallel_set_threads(0);
+}
+
+static void odd_paths_are_refused(void **state) {
+    (void)state;
+    static const char *const paths[] = {
+        "gen:",          "gen:blub",      "gen:blo",        "gen:blob:",
+        "gen:blob:x",    "gen:blob:0",    "gen:blob:1e6",   "gen:blob:-5",
+        "gen:blob:100:", "gen:blob:9:9:", "gen:blob:9:9:9", "gen:blob:99999999999999999999",
+        "gen:blob: 5"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
+        mesh made;
+        assert_int_equal(procedural_load(&made, paths[i]), KD_ERROR_INPUT);
+        assert_non_null(strstr(kd_last_error(), paths[i]));
+        assert_null(made.positions);
+    }
+}
+
+/* A profile from axis to axis has twice as many triangles as the formula's rows say. */
+static void lathes_count_their_triangles(void **state) {
+    (void)state;
+    const lathe_point cone[] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}};
+    const lathe shape = {cone, 3, false, 64, vec3_all(0)};
+    mesh_builder builder;
+    mesh made;
+    memset(&builder, 0, sizeof builder);
+    lathe_turn(&builder, &shape);
+    assert_int_equal(mesh_builder_finish(&builder, &made), KD_OK);
+    assert_int_equal(made.triangle_count, lathe_triangles(&shape));
+    assert_int_equal(made.triangle_count, 128);
+    assert_int_equal(open_edges(&made), 0);
+    assert_true(fabs(signed_volume(&made) - 2.0944) < 0.01); /* pi r^2 h / 3 */
+    mesh_close(&made);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_those_of_the_formulas),
+        cmocka_unit_test(closed_ones_are_watertight_and_face_outwards),
+        cmocka_unit_test(interfaces_of_the_glass_meet),
+        cmocka_unit_test(all_are_sound),
+        cmocka_unit_test(threads_do_not_change_them),
+        cmocka_unit_test(odd_paths_are_refused),
+        cmocka_unit_test(lathes_count_their_triangles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
