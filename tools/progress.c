@@ -92,8 +92,11 @@ static void draw_bar(void *context, const char *stage, int64_t done, int64_t tot
     memset(bar, '=', (size_t)(now.share * width));
     bar[width] = '\0';
     const bool colours = general_colours();
-    fprintf(stderr, "\r%-12s[%s%s%s] %s\033[K", stage, colours ? "\033[32m" : "", bar,
-            colours ? "\033[0m" : "", tail);
+    if (total <= 0)
+        fprintf(stderr, "\r%-12s\033[K", stage);
+    else
+        fprintf(stderr, "\r%-12s[%s%s%s] %s\033[K", stage, colours ? "\033[32m" : "", bar,
+                colours ? "\033[0m" : "", tail);
     fflush(stderr);
     bar_drawn = true;
     pthread_mutex_unlock(&drawing);

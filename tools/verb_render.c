@@ -46,20 +46,28 @@ static kd_status check_line(rendering *work, const option_line *line) {
     return KD_OK;
 }
 
+/* Adds ", 4 spp instead of 64" where the numbers differ. */
+static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick, const char *what) {
+    const size_t used = strlen(text);
+    if (full != quick)
+        snprintf(text + used, bytes - used, "%s %" PRIu64 " %s instead of %" PRIu64,
+                 used ? "," : "", quick, what, full);
+}
+
 static void say_reduced(const kd_render_options *full, const kd_render_options *quick) {
-    char text[256];
-    int used =
-        snprintf(text, sizeof text,
-                 "quick: %dx%d pixels instead of %dx%d, %d spp instead of "
-                 "%d",
-                 quick->width, quick->height, full->width, full->height, quick->spp, full->spp);
-    if (strcmp(full->integrator, "photon") == 0)
-        snprintf(text + used, sizeof text - (size_t)used,
-                 ", %" PRIu64 " photons instead of %" PRIu64
-                 ", %d rays of the final gather instead "
-                 "of %d",
-                 quick->photons, full->photons, quick->final_gather, full->final_gather);
-    general_note("%s", text);
+    char text[256] = "";
+    if (full->width != quick->width || full->height != quick->height)
+        snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
+                 full->width, full->height);
+    add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
+    if (strcmp(full->integrator, "photon") == 0) {
+        add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
+        add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
+                    "caustic photons");
+        add_reduced(text, sizeof text, (uint64_t)full->final_gather, (uint64_t)quick->final_gather,
+                    "rays of the final gather");
+    }
+    general_note("quick:%s", text[0] ? text : " nothing to reduce");
 }
 
 /* The line again, over what the scene file says: defaults < file < environment < line. */

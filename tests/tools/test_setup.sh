@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# tools/setup.sh: what is missing is named, installed on the systems known, refused elsewhere.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+# shellcheck source=tools/setup.sh
+. "$source_folder/tools/setup.sh"
+
+here=" command:cmake "
+setup_is_here() { [[ $here == *" $1 "* ]]; }
+setup_system() { echo "$pretended"; }
+# apt-get that "installs" by making the probe true
+mkdir bin
+printf '#!/bin/sh\necho "$@" >>%s/calls\n' "$scratch" >bin/apt-get
+printf '#!/bin/sh\nexec "$@"\n' >bin/sudo
+chmod +x bin/*
+PATH=$scratch/bin:$PATH
+
+absent=$(setup_missing build | tr '\n' ' ')
+expect_true "libraries are missing: $absent" grep -q 'libcjson-dev.*libassimp-dev' <<<"$absent"
+expect_true "what is here is not missing" test "${absent/cmake/}" = "$absent"
+expect_true "tests need more" test "$(setup_missing build tests | wc -l)" -gt \
+    "$(setup_missing build | wc -l)"
+
+for pretended in fedora-40 debian-11 ubuntu-22.04 unknown; do
+    expect_exit 1 setup_packages build
+    expect_says err "libassimp-dev"
+    expect_says err "$pretended"
+    expect_true "nothing is installed on $pretended" test ! -e calls
+done
+
+pretended=debian-12
+expect_exit 1 setup_packages build # our apt-get installs nothing
+expect_says err "not found after it"
+expect_says calls "update"
+expect_says calls "ninja-build gcc"
+expect_true "what is here is left alone" test "$(grep -cw cmake calls)" = 0
+expect_empty out
+
+rm -f calls
+setup_is_here() { true; }
+expect_exit 0 setup_packages build tests ci
+expect_true "nothing to do, nothing done" test ! -e calls
+expect_done
