@@ -45,18 +45,15 @@ KD_FN uint32_t sobol_shuffle(uint32_t sample, uint32_t seed) {
     return bits_reverse(owen_scramble_reversed(reversed, seed)) >> (32 - SOBOL_BITS);
 }
 
-/* Four numbers in [0, 1); key.path is sobol_path(pixel, sample). */
-KD_FN rng_block sobol_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
-    const uint32_t sample = (uint32_t)key.path;
-    key.path = (key.path >> 32) << 32 | sample >> SOBOL_BITS;
-    const rng_words seeds = rng_draw_words(key, bounce, dimension);
-    uint32_t index = sobol_shuffle(sample, seeds.word[0] ^ 0x5bd1e995u);
-    /* digits from bit 0 up; direction numbers of Joe and Kuo's polynomials 1, x + 1,
-       x^2 + x + 1, x^3 + x + 1, each made from the ones before it */
-    uint32_t x[4] = {index, 0, 0, 0};
+/* The first four dimensions of the sequence at `index`, digits from bit 0 up. Direction numbers are
+   those of Joe and Kuo's polynomials 1, x + 1, x^2 + x + 1 and x^3 + x + 1, each made from the ones
+   before it: the loop has a fixed length, so compilers turn it into a list of constants. */
+KD_FN void sobol_point(uint32_t index, uint32_t x[4]) {
     uint32_t one = 1, two = 1, two_next = 3, three = 1, three_next = 3, three_last = 4;
-    for (; index; index >>= 1) {
-        const uint32_t taken = 0u - (index & 1u);
+    x[0] = index;
+    x[1] = x[2] = x[3] = 0;
+    for (int i = 0; i < SOBOL_BITS; ++i) {
+        const uint32_t taken = 0u - (index >> i & 1u);
         x[1] ^= one & taken;
         x[2] ^= two & taken;
         x[3] ^= three & taken;
@@ -69,6 +66,15 @@ KD_FN rng_block sobol_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
         three_next = three_last;
         three_last = three_new;
     }
+}
+
+/* Four numbers in [0, 1); key.path is sobol_path(pixel, sample). */
+KD_FN rng_block sobol_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
+    const uint32_t sample = (uint32_t)key.path;
+    key.path = (key.path >> 32) << 32 | sample >> SOBOL_BITS;
+    const rng_words seeds = rng_draw_words(key, bounce, dimension);
+    uint32_t x[4];
+    sobol_point(sobol_shuffle(sample, seeds.word[0] ^ 0x5bd1e995u), x);
     rng_block block;
     for (int i = 0; i < 4; ++i)
         block.value[i] = rng_unit_float(bits_reverse(owen_scramble_reversed(x[i], seeds.word[i])));

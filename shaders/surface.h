@@ -26,10 +26,14 @@ typedef struct surface {
     float metallic, ior, opacity;
 } surface;
 
-/* Unit normal of a triangle; zero if it has no area. Edges are scaled first: any size works. */
+/* Unit normal of a triangle; zero if it has no area. Where the plain product would leave the range
+   of float the edges are scaled first: any size works. */
 KD_FN vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
-    return vec3_normalize(
-        vec3_cross(vec3_normalize(vec3_sub(b, a)), vec3_normalize(vec3_sub(c, a))));
+    const vec3 ab = vec3_sub(b, a), ac = vec3_sub(c, a);
+    const vec3 product = vec3_cross(ab, ac);
+    const float square = vec3_length2(product);
+    if (square > 0x1p-80f && square < 0x1p80f) return vec3_scale(product, 1 / sqrtf(square));
+    return vec3_normalize(vec3_cross(vec3_normalize(ab), vec3_normalize(ac)));
 }
 
 KD_FN void surface_place(surface *at, const mesh_view *mesh, ray_hit hit) {

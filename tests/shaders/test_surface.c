@@ -1,0 +1,161 @@
+/* Surfaces: normals on the right side, mirror directions that stay outside, maps that turn normals
+   the right way, rays that leave without meeting where they came from. */
+#include "scene_fixture.h"
+#include "shaders/sampling.h"
+#include "shaders/surface.h"
+#include "test.h"
+
+static scene_fixture stage;
+
+static void expect_near(double found, double expected, double tolerance) {
+    if (!(fabs(found - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+}
+
+static rng_block numbers(uint32_t pass, uint64_t i) {
+    return rng_draw(rng_key_make(21, pass, i), 0, 0);
+}
+
+static vec3 unit(uint32_t pass, uint64_t i) {
+    const rng_block r = numbers(pass, i);
+    return sample_sphere(r.value[0], r.value[1]);
+}
+
+/* One triangle with wild vertex normals, met from a random direction. */
+static void make_triangle(int32_t kind, uint64_t i) {
+    const vec3 corner[3] = {unit(1, 3 * i), unit(1, 3 * i + 1), unit(1, 3 * i + 2)};
+    const vec3 normal[3] = {unit(2, 3 * i), unit(2, 3 * i + 1), unit(2, 3 * i + 2)};
+    material made = material_default();
+    made.kind = kind;
+    fixture_clear(&stage);
+    fixture_triangle(&stage, fixture_material(&stage, made), corner, normal);
+    fixture_finish(&stage);
+}
+
+static ray_hit middle_hit(uint64_t i) {
+    const rng_block r = numbers(3, i);
+    const vec2 at = sample_triangle(r.value[0], r.value[1]);
+    ray_hit hit = {1, at.x, at.y, 0};
+    return hit;
+}
+
+static void test_normals_and_mirrors(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 20000; ++i) {
+        make_triangle(i & 1 ? MATERIAL_MIRROR : MATERIAL_DIFFUSE, i);
+        const scene_view scene = fixture_view(&stage);
+        const ray_hit hit = middle_hit(i);
+        const vec3 way = unit(4, i);
+        const ray cast = ray_make(vec3_all(0), way, 0, INFINITY);
+        const surface at = surface_at(&scene, &cast, hit);
+        const float facing = -vec3_dot(way, at.geometric);
+        assert_true(at.front == (facing > 0));
+        expect_near((double)vec3_length(at.normal), 1, 1e-5);
+        expect_near((double)vec3_length(at.geometric), 1, 1e-5);
+        if (at.kind == MATERIAL_DIFFUSE) {
+            assert_true(vec3_dot(at.normal, at.geometric) >= 0);
+        } else if (fabsf(facing) > 1e-4f) { /* the mirror direction leaves on the viewer's side */
+            const vec3 mirrored = fresnel_reflect(vec3_negate(way), at.normal);
+            assert_true(vec3_dot(mirrored, at.geometric) * facing > 0);
+            assert_true(-vec3_dot(way, at.normal) * facing > 0);
+        }
+    }
+}
+
+/* Sizes from 1e-30 to 1e30 have the same normal. */
+static void test_normal_of_any_size(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 1000; ++i) {
+        const vec3 a = unit(5, 3 * i), b = unit(5, 3 * i + 1), c = unit(5, 3 * i + 2);
+        const vec3 expected = triangle_unit_normal(a, b, c);
+        for (int e = -100; e <= 100; e += 25) {
+            const float s = ldexpf(1, e);
+            const vec3 found =
+                triangle_unit_normal(vec3_scale(a, s), vec3_scale(b, s), vec3_scale(c, s));
+            expect_near((double)vec3_length(vec3_sub(found, expected)), 0, 2e-5);
+        }
+    }
+    assert_true(vec3_is_zero(triangle_unit_normal(vec3_all(1), vec3_all(1), vec3_all(2))));
+}
+
+/* From any point in any direction, at any place: the triangle itself is not met again, and the
+   other end of a connection does not hide itself. */
+static void test_rays_leave(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 20000; ++i) {
+        make_triangle(MATERIAL_DIFFUSE, i);
+        const vec3 far = vec3_scale(unit(6, i), ldexpf(1, (int)(i % 16)));
+        for (int k = 0; k < 3; ++k) stage.positions[k] = vec3_add(stage.positions[k], far);
+        const scene_view scene = fixture_view(&stage);
+        const vec3 way = unit(7, i);
+        const ray cast = ray_make(vec3_all(0), way, 0, INFINITY);
+        const surface at = surface_at(&scene, &cast, middle_hit(i));
+        if (vec3_is_zero(at.geometric)) continue;
+        const vec3 next = unit(8, i);
+        const ray left = surface_leave(&at, next, INFINITY);
+        const ray connected = surface_connect(&at, vec3_add(at.position, next));
+        const ray both[2] = {left, connected};
+        /* a point that is itself on the triangle but for rounding may be hidden by it */
+        const bool apart = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
+        for (int k = 0; k < 1 + apart; ++k) {
+            const triangle_caster caster = triangle_caster_make(both[k]);
+            float t = 0, u = 0, v = 0;
+            if (triangle_meet(&caster, stage.positions[0], stage.positions[1], stage.positions[2],
+                              &t, &u, &v) &&
+                t > both[k].tmin && t < both[k].tmax)
+                fail_msg("ray %u meets its own triangle at %g", (unsigned)i, (double)t);
+        }
+    }
+}
+
+/* A square in the xy plane, u along x, v along y: a map whose red is high leans to +x; a height
+   that rises along u leans to -x by its slope. */
+static void test_maps_turn_normals(void **state) {
+    (void)state;
+    static const float leaning[3] = {0.8f, 0.5f, 0.9f};
+    static const float rising[4 * 3] = {0,    0,    0,    0.25f, 0.25f, 0.25f,
+                                        0.5f, 0.5f, 0.5f, 0.75f, 0.75f, 0.75f};
+    texture_view maps[2];
+    memset(maps, 0, sizeof maps);
+    maps[0].floats = leaning;
+    maps[0].width = maps[0].height = 1;
+    maps[1].floats = rising;
+    maps[1].width = 4;
+    maps[1].height = 1;
+    maps[0].scale = maps[1].scale = vec2_make(1, 1);
+    const vec2 texcoords[3] = {{0, 0}, {1, 0}, {0, 1}};
+    const uint32_t indices[3] = {0, 1, 2};
+    const vec3 corner[3] = {{0, 0, 0}, {2, 0, 0}, {0, 2, 0}};
+    for (int bump = 0; bump < 2; ++bump) {
+        material made = material_default();
+        if (bump)
+            made.bump_map = 1;
+        else
+            made.normal_map = 0;
+        made.bump_scale = 0.5f;
+        fixture_clear(&stage);
+        fixture_triangle(&stage, fixture_material(&stage, made), corner, NULL);
+        fixture_finish(&stage);
+        scene_view scene = fixture_view(&stage);
+        scene.textures = maps;
+        scene.mesh.texcoords = texcoords;
+        scene.mesh.texcoord_indices = indices;
+        const ray cast = ray_make(vec3_make(0.5f, 0.5f, 1), vec3_make(0, 0, -1), 0, INFINITY);
+        const ray_hit hit = {1, 0.5f, 0.25f, 0}; /* u = 1/2: between texels, away from the edge */
+        const surface at = surface_at(&scene, &cast, hit);
+        const vec3 expected =
+            vec3_normalize(bump ? vec3_make(-0.5f, 0, 1) : vec3_make(0.6f, 0, 0.8f));
+        expect_near((double)vec3_length(vec3_sub(at.normal, expected)), 0, 1e-4);
+        expect_near((double)at.texcoord.x, 0.5, 1e-6);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_normals_and_mirrors),
+        cmocka_unit_test(test_normal_of_any_size),
+        cmocka_unit_test(test_rays_leave),
+        cmocka_unit_test(test_maps_turn_normals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
