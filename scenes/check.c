@@ -77,7 +77,7 @@ static void reader_gave_up(examination *of) {
 static kd_status body_read(examination *of, job *watched) {
     kd_status status;
     if (strcasecmp(file_suffix(of->path), ".obj") == 0) {
-        const obj_options options = {hear, of, true, &of->lines};
+        const obj_options options = {hear, of, true, &of->lines, 0};
         status = obj_load(&of->body, of->path, &options, watched);
     } else {
         status = assimp_load(&of->body, of->path, watched);

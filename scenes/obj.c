@@ -55,9 +55,11 @@ static const char *line_begin_find(const char *begin, const char *at, const char
 /* Chunks of whole lines; what has no line end at last is copied, with line ends behind it. */
 static kd_status text_split(obj_reader *from) {
     const char *begin = from->file.bytes, *end = begin + from->file.count;
+    const int64_t bytes =
+        from->options && from->options->chunk_bytes ? from->options->chunk_bytes : CHUNK_BYTES;
     begin += text_bom_bytes(begin, from->file.count);
     while (begin < end) {
-        const char *nominal = end - begin > CHUNK_BYTES ? begin + CHUNK_BYTES : end - 1;
+        const char *nominal = end - begin > bytes ? begin + bytes : end - 1;
         const char *next = line_begin_find(begin, nominal, end);
         if (!next) { /* the last chunk: up to its last whole line */
             next = end;

@@ -21,6 +21,7 @@ typedef struct obj_options {
     /* line of each triangle's face, or NULL if nobody asks: *triangle_lines gets triangle_count
        lines (memory_free) */
     uint32_t **triangle_lines;
+    uint32_t chunk_bytes; /* of text that a thread takes at a time; 0: 1 MiB. Changes no result. */
 } obj_options;
 
 /* Reads `path` and the MTL files it names into `out` (closed by mesh_close, zeroed on failure).

@@ -6,7 +6,7 @@
 static kd_status read_bytes(mesh *into, heard *to, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
     memset(to, 0, sizeof *to);
-    const obj_options options = {hear, to, false, NULL};
+    const obj_options options = {hear, to, false, NULL, 0};
     return obj_load(into, file_in("a.obj"), &options, NULL);
 }
 
