@@ -14,47 +14,46 @@ typedef struct corner {
     uint32_t position, texcoord, normal; /* KD_NONE: none */
 } corner;
 
-static void fail_here(parser *from, const char *kind, uint64_t line, const char *expected) {
+static void fail_here(parser *from, const char *expected) {
     text_cursor ahead = from->cursor;
     const text_span word = text_word(&ahead);
     if (word.count == 0 || *word.begin == '#')
-        problem_add(&from->chunk->problems, true, kind, line, "found the line's end, expected %s",
-                    expected);
+        problem_add(&from->chunk->problems, true, "malformed", ahead.line,
+                    "found the line's end, expected %s", expected);
     else
-        problem_add(&from->chunk->problems, true, kind, line, "found \"%.*s\", expected %s",
-                    text_shown(word), word.begin, expected);
+        problem_add(&from->chunk->problems, true, "malformed", ahead.line,
+                    "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
 }
 
-/* Up to `most` numbers; the rest of the line has to be empty. Returns how many, -1 after a failure
-   that has been told. */
-static int numbers_read(parser *from, float *values, int least, int most, const char *expected) {
-    const uint64_t line = from->cursor.line;
+/* Up to `most` numbers; the rest of the line has to be empty. After a failure, which has been told,
+   the values are zeros. */
+static void numbers_read(parser *from, float *values, int least, int most, const char *expected) {
     int count = 0;
     for (;; ++count) {
         text_skip_blanks(&from->cursor);
         if (text_at_end(&from->cursor)) break;
         const char *next = count < most ? number_float(from->cursor.at, &values[count]) : NULL;
         if (!next || !(text_ends_word(next) || *next == '#')) {
-            fail_here(from, "malformed", line, count < most ? expected : "the line's end");
+            fail_here(from, count < most ? expected : "the line's end");
+            memset(values, 0, (size_t)most * sizeof *values);
             obj_statement_skip(&from->cursor);
-            return -1;
+            return;
         }
         from->cursor.at = next;
     }
     if (count < least) {
-        fail_here(from, "malformed", line, expected);
-        count = -1;
+        fail_here(from, expected);
+        memset(values, 0, (size_t)most * sizeof *values);
     }
     text_skip_comment(&from->cursor);
-    return count;
 }
 
 static void position_read(parser *from) {
     float values[8] = {0}; /* x y z, then w, or a colour of 3 or 4 numbers, or both: not used */
     const uint64_t line = from->cursor.line;
-    const int count = numbers_read(from, values, 3, 8, "a number (v x y z)");
+    numbers_read(from, values, 3, 8, "a number (v x y z)");
     const vec3 position = vec3_make(values[0], values[1], values[2]);
-    if (count >= 0 && !vec3_is_finite(position)) {
+    if (!vec3_is_finite(position)) {
         from->chunk->bad_position = true;
         problem_add(&from->chunk->problems, false, "nan", line,
                     "found the vertex %g %g %g, expected finite numbers; its faces are left out",
@@ -66,9 +65,9 @@ static void position_read(parser *from) {
 static void texcoord_read(parser *from) {
     float values[3] = {0};
     const uint64_t line = from->cursor.line;
-    const int count = numbers_read(from, values, 1, 3, "a number (vt u v)");
+    numbers_read(from, values, 1, 3, "a number (vt u v)");
     const vec2 texcoord = vec2_make(values[0], values[1]);
-    if (count >= 0 && !(isfinite(texcoord.x) && isfinite(texcoord.y))) {
+    if (!(isfinite(texcoord.x) && isfinite(texcoord.y))) {
         from->chunk->bad_texcoord = true;
         problem_add(&from->chunk->problems, false, "nan", line,
                     "found the texture coordinates %g %g, expected finite numbers; not used",
@@ -80,12 +79,12 @@ static void texcoord_read(parser *from) {
 static void normal_read(parser *from) {
     float values[3] = {0};
     const uint64_t line = from->cursor.line;
-    const int count = numbers_read(from, values, 3, 3, "a number (vn x y z)");
+    numbers_read(from, values, 3, 3, "a number (vn x y z)");
     const vec3 normal = vec3_make(values[0], values[1], values[2]);
     const vec3 unit = vec3_is_finite(normal) ? vec3_normalize(normal) : vec3_all(0);
     if (vec3_is_zero(unit)) {
         from->chunk->bad_normal = true;
-        if (count >= 0 && !vec3_is_finite(normal))
+        if (!vec3_is_finite(normal))
             problem_add(&from->chunk->problems, false, "nan", line,
                         "found the normal %g %g %g, expected finite numbers; not used",
                         (double)normal.x, (double)normal.y, (double)normal.z);
@@ -130,7 +129,7 @@ static bool corner_read(parser *from, uint64_t line, corner *read) {
         }
     }
     if (!at || !(text_ends_word(at) || *at == '#')) {
-        fail_here(from, "malformed", line, expected);
+        fail_here(from, expected);
         return false;
     }
     from->cursor.at = at;
