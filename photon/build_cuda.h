@@ -23,7 +23,8 @@ typedef struct point_build_cuda {
 
 typedef struct point_builder_cuda {
     const char *name;
-    /* Bytes of scratch for these arguments (the points' count, dims and scalar, and the split matter). */
+    /* Bytes of scratch for these arguments (the points' count, dims and scalar, and the split
+     * matter). */
     kd_status (*scratch_bytes)(size_t *bytes, const point_build_cuda *arguments);
     kd_status (*build)(const point_build_cuda *arguments);
 } point_builder_cuda;

@@ -14,7 +14,7 @@
 enum { BUCKET_LEVELS = 4 }; /* of the tree below a bucket's root: 15 points at most */
 
 typedef struct index_work {
-    const pointtree_view *tree;
+    const pointtree_nd_view *tree;
     leafindex *out;
     uint32_t bucket_level; /* of the buckets' roots */
     uint32_t level;        /* of groups, whose boxes go up */
@@ -22,11 +22,13 @@ typedef struct index_work {
 
 static void bucket_add(index_work *work, leaf_points *leaf, uint32_t *filled, box3 *box,
                        uint32_t node) {
-    const vec3 point = work->tree->points[node];
+    const pointtree_nd_view *tree = work->tree;
+    const float *c = (const float *)tree->coordinates + (uint64_t)node * tree->dims;
+    const vec3 point = vec3_make(c[0], c[1], tree->dims == 3 ? c[2] : 0);
     leaf->x[*filled] = point.x;
     leaf->y[*filled] = point.y;
     leaf->z[*filled] = point.z;
-    leaf->id[*filled] = work->tree->ids[node];
+    leaf->id[*filled] = tree->ids[node];
     work->out->nodes[leaf->id[*filled]] = node;
     ++*filled;
     box3_include(box, point);
@@ -84,11 +86,12 @@ static uint32_t group_count(const leafindex *index, uint32_t level) {
     return level == 0 ? 1 : index->leaf_count >> 3 * (index->levels - level);
 }
 
-kd_status leafindex_open(leafindex *out, const pointtree_view *tree) {
+kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
     out->count = tree->count;
     if (tree->count == 0) return KD_OK;
+    assert(tree->scalar == POINT_FLOAT && tree->dims <= 3);
     const uint32_t tree_levels = pointtree_levels(tree->count);
     const uint32_t bucket_level = tree_levels > BUCKET_LEVELS ? tree_levels - BUCKET_LEVELS : 0;
     index_work work = {tree, out, bucket_level, 0};
@@ -116,4 +119,11 @@ void leafindex_close(leafindex *owned) {
     memory_free(owned->groups);
     memory_free(owned->nodes);
     memset(owned, 0, sizeof *owned);
+}
+
+uint64_t leafindex_bytes(const leafindex *index) {
+    uint64_t groups = 0;
+    for (uint32_t level = 0; level < index->levels; ++level) groups += group_count(index, level);
+    return index->leaf_count * sizeof(leaf_points) + groups * sizeof(leaf_group) +
+           index->count * sizeof(uint32_t);
 }

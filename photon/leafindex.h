@@ -1,5 +1,6 @@
-/* The fast way to ask a tree of three floats on a CPU: its points in buckets of 16, and boxes over
-   them in groups of eight. The answers are those of shaders/pointtree_query.h, bit for bit. */
+/* The fast way to ask a tree of two or three floats on a CPU: its points in buckets of 16, and
+   boxes over them in groups of eight. The answers are those of shaders/pointtree_query.h, bit for
+   bit. */
 #ifndef KD_PHOTON_LEAFINDEX_H
 #define KD_PHOTON_LEAFINDEX_H
 #include "core/status.h"
@@ -19,9 +20,11 @@ typedef struct leafindex {
     uint32_t count; /* points */
 } leafindex;
 
-/* From any tree of three floats. Work: one pass over the points. Memory: about 30 bytes a point. */
-kd_status leafindex_open(leafindex *out, const pointtree_view *tree);
+/* From any tree of two or three floats, the third being 0 then. Work: one pass over the points.
+ * Memory: about 30 bytes a point. */
+kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree);
 void leafindex_close(leafindex *owned); /* takes a zeroed one */
+uint64_t leafindex_bytes(const leafindex *index);
 
 /* An answer as one number whose order is (dist2, id): for dist2 >= 0 the order of a float is that
    of its bits. */

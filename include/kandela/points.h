@@ -1,0 +1,133 @@
+/* Nearest neighbours among points of 2 to 8 dimensions, float or double: a left-balanced k-d tree,
+   built and asked on all cores. C99-clean.
+
+       kd_points *tree = NULL;
+       kd_point_array cloud = kd_point_array_make(xyz, count, 3, KD_FLOAT);
+       kd_status status = kd_points_open(&tree, &cloud, NULL);
+       ...
+       kd_points_query query;
+       kd_points_query_default(&query);
+       query.points = kd_point_array_make(asked, asked_count, 3, KD_FLOAT);
+       status = kd_points_nearest(tree, &query, 8, ids, dist2, NULL);
+       ...
+       kd_points_close(tree);
+
+   Answers are ids (a point's place in the input, or the caller's own numbers) and squared distances
+   in the points' scalar, ordered by (dist2, place in the input): the same on every machine and for
+   any number of threads. A squared distance is summed axis by axis in that scalar; what overflows
+   there is infinitely far, what underflows is at distance 0.
+   After a failure the message is in kd_last_error() and nothing has changed. A tree may be asked by
+   many threads at once, but not while kd_points_update or kd_points_close runs. */
+#ifndef KANDELA_POINTS_H
+#define KANDELA_POINTS_H
+#include <kandela/status.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KD_NO_POINT 0xffffffffu /* the id of an answer that is not there */
+
+typedef struct kd_points kd_points;
+
+typedef enum kd_scalar { KD_FLOAT = 0, KD_DOUBLE = 1 } kd_scalar;
+
+typedef enum kd_points_split {
+    KD_POINTS_SPLIT_WIDEST = 0,     /* the widest side: best for clustered and stretched points */
+    KD_POINTS_SPLIT_ROUND_ROBIN = 1 /* x, y, z, x, ...: no byte a point for the axis */
+} kd_points_split;
+
+/* Points as they lie in memory; the caller keeps them. */
+typedef struct kd_point_array {
+    const void *coordinates; /* aligned to the scalar; NULL if count is 0 */
+    uint64_t count;          /* at most 2^31 - 1 to build from */
+    uint64_t stride_bytes;   /* from a point to the next, a multiple of the scalar's; 0: packed */
+    uint32_t dims;           /* 2 to 8 */
+    kd_scalar scalar;
+    const uint32_t *ids; /* `count` numbers to answer with instead of 0, 1, 2, ...; or NULL */
+} kd_point_array;
+
+/* Filled by kd_points_options_default; fields are only ever added at the end. */
+typedef struct kd_points_options {
+    char device[32];  /* "auto", "cpu", "cuda:N" */
+    char builder[32]; /* "" takes the fastest; kandela info lists them */
+    kd_points_split split;
+} kd_points_options;
+
+/* Filled by kd_points_query_default; fields are only ever added at the end. */
+typedef struct kd_points_query {
+    kd_point_array points; /* dims and scalar of the tree's; ids are not looked at */
+    const void *radii;     /* one of the tree's scalars each, >= 0; or NULL */
+    double max_radius;     /* of all, >= 0; INFINITY, the default, is no limit */
+    int32_t coherent;      /* not 0: neighbours in the array are near each other, do not sort */
+    char method[16];       /* "auto"; "leaves": buckets and boxes; "walk": stack-free */
+    void *scratch;         /* kd_points_scratch_bytes of memory, 64-byte aligned; NULL: allocated */
+    uint64_t scratch_bytes;
+} kd_points_query;
+
+typedef struct kd_points_info {
+    uint64_t count;
+    uint32_t dims;
+    kd_scalar scalar;
+    kd_points_split split;
+    char builder[32], device[96];
+    double lo[8], hi[8];  /* bounding box; lo > hi without points */
+    double build_seconds; /* tree and boxes */
+    uint64_t bytes;       /* that the tree holds */
+    uint64_t hash;        /* XXH3 of the order of the points, and of the axes */
+} kd_points_info;
+
+KD_API kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
+                                          kd_scalar scalar); /* packed, without ids */
+KD_API void kd_points_options_default(kd_points_options *options);
+KD_API void kd_points_query_default(kd_points_query *query);
+
+/* Builds a tree of copies of the points; no points are fine. `options` NULL takes the defaults.
+   KD_ERROR_INPUT names the first coordinate that is NaN or infinite; KD_ERROR_USAGE an option or a
+   size that makes no sense; KD_ERROR_DEVICE a device that is absent. *out is NULL then. */
+KD_API kd_status kd_points_open(kd_points **out, const kd_point_array *points,
+                                const kd_points_options *options);
+/* Builds again, from other points of any count, dims and scalar, with the same options. */
+KD_API kd_status kd_points_update(kd_points *tree, const kd_point_array *points);
+KD_API void kd_points_close(kd_points *tree); /* takes NULL */
+
+KD_API void kd_points_describe(const kd_points *tree, kd_points_info *info);
+
+/* The tree itself: node i has children 2i+1 and 2i+2. Any of the three may be NULL.
+   `coordinates`: count * dims scalars; `ids`: count; `axes`: count (round robin: depth mod dims).
+ */
+KD_API kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
+                                    uint8_t *axes);
+
+/* The `k` >= 1 nearest within the radius: row i of `k` ids and dist2 (either may be NULL). Where
+   there are fewer, the row ends with KD_NO_POINT and INFINITY; `counts` (or NULL) says how many. */
+KD_API kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                                   uint32_t *ids, void *dist2, uint32_t *counts);
+/* The same for k = 1. */
+KD_API kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query,
+                                   uint32_t *ids, void *dist2);
+
+/* All points within the radius, as compressed rows: first `offsets` of query.points.count + 1
+   entries, then ids and dist2 (either may be NULL) of offsets[count] entries; the answers to query
+   i stand from offsets[i] to offsets[i + 1]. Without a radius that is every point for every query.
+ */
+KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
+                                        uint64_t *offsets);
+KD_API kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
+                                  const uint64_t *offsets, uint32_t *ids, void *dist2);
+
+/* What the query needs as scratch, if the caller wants to give it; the points need not be set but
+   for their count. */
+KD_API uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query);
+
+/* A file of this machine's byte order, with a checksum. A file that is cut, changed or no tree is
+   KD_ERROR_INPUT. Of `options` only the device is looked at. */
+KD_API kd_status kd_points_save(const kd_points *tree, const char *path);
+KD_API kd_status kd_points_load(kd_points **out, const char *path,
+                                const kd_points_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

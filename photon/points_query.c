@@ -1,0 +1,158 @@
+/* The queries of <kandela/points.h>: what a caller asks, checked, becomes a point_query. */
+#include "core/memory.h"
+#include "photon/point_query.h"
+#include "photon/point_scan.h"
+#include "photon/points.h"
+#include <stdio.h>
+
+/* Sorting pays when the queries are many and the tree exceeds the caches next to a core. */
+enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096 };
+
+void kd_points_query_default(kd_points_query *query) {
+    memset(query, 0, sizeof *query);
+    query->max_radius = (double)INFINITY;
+    snprintf(query->method, sizeof query->method, "auto");
+}
+
+static bool sorts(const kd_points *tree, const kd_points_query *query) {
+    return !query->coherent && query->points.count >= SORT_QUERIES_LEAST &&
+           query->points.count <= UINT32_MAX && tree->tree.count >= SORT_POINTS_LEAST;
+}
+
+static point_queries queries_of(const kd_points *tree, const kd_points_query *query) {
+    point_queries queries;
+    queries.points = point_array_make(query->points.coordinates, query->points.count,
+                                      tree->tree.dims, tree->tree.scalar);
+    if (query->points.stride_bytes) queries.points.stride_bytes = query->points.stride_bytes;
+    queries.radii = query->radii;
+    queries.max_radius = query->max_radius;
+    queries.sort = sorts(tree, query);
+    return queries;
+}
+
+uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
+    const point_queries queries = queries_of(tree, query);
+    return point_query_scratch_bytes(&queries);
+}
+
+static kd_status check_radii(const kd_points *tree, const kd_points_query *query) {
+    KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
+               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
+    for (uint64_t i = 0; query->radii && i < query->points.count; ++i) {
+        const double radius = tree->tree.scalar == POINT_DOUBLE
+                                  ? ((const double *)query->radii)[i]
+                                  : (double)((const float *)query->radii)[i];
+        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+                   (unsigned long long)i, radius);
+    }
+    return KD_OK;
+}
+
+static kd_status check_points(const kd_points *tree, const kd_points_query *query) {
+    const kd_point_array *points = &query->points;
+    const uint32_t dims = tree->tree.dims;
+    const uint64_t scalar_bytes = point_scalar_bytes(tree->tree.scalar);
+    KD_REQUIRE(points->dims == dims, KD_ERROR_USAGE,
+               "queries of %u dimensions, expected %u like the tree's points", points->dims, dims);
+    KD_REQUIRE((int)points->scalar == (int)tree->tree.scalar, KD_ERROR_USAGE,
+               "queries of scalar type %d, expected %d like the tree's points", (int)points->scalar,
+               (int)tree->tree.scalar);
+    KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
+               "no queries given (NULL), their count is %llu", (unsigned long long)points->count);
+    KD_REQUIRE(points->stride_bytes == 0 || (points->stride_bytes >= dims * scalar_bytes &&
+                                             points->stride_bytes % scalar_bytes == 0),
+               KD_ERROR_USAGE,
+               "stride of %llu bytes between queries, expected a multiple of %llu of at least %llu",
+               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
+               (unsigned long long)(dims * scalar_bytes));
+    KD_REQUIRE((uintptr_t)points->coordinates % scalar_bytes == 0, KD_ERROR_USAGE,
+               "queries at %p, expected them aligned to %llu bytes", points->coordinates,
+               (unsigned long long)scalar_bytes);
+    return KD_OK;
+}
+
+typedef struct prepared_query {
+    point_target target;
+    point_queries queries;
+    void *scratch, *own; /* own: to be freed */
+} prepared_query;
+
+static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(tree && query, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "query" : "tree");
+    KD_TRY(check_points(tree, query));
+    KD_TRY(check_radii(tree, query));
+    KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
+               "the method of the query has no end: fill queries by kd_points_query_default");
+    const bool walk = strcmp(query->method, "walk") == 0;
+    const bool leaves = strcmp(query->method, "leaves") == 0;
+    KD_REQUIRE(walk || leaves || strcmp(query->method, "auto") == 0, KD_ERROR_USAGE,
+               "unknown query method \"%s\", expected auto, leaves or walk", query->method);
+    KD_REQUIRE(!leaves || tree->index.count || tree->tree.count == 0, KD_ERROR_USAGE,
+               "method \"leaves\" is for 2 or 3 floats, the points have %u %s", tree->tree.dims,
+               tree->tree.scalar == POINT_DOUBLE ? "doubles" : "floats");
+    out->target.tree = pointtree_get_nd_view(&tree->tree);
+    out->target.index = tree->index.count && !walk ? &tree->index : NULL;
+    out->target.renamed = tree->renamed;
+    out->queries = queries_of(tree, query);
+    point_box box;
+    KD_TRY(point_scan(&box, &out->queries.points));
+    const uint64_t needed = point_query_scratch_bytes(&out->queries);
+    out->scratch = query->scratch;
+    KD_REQUIRE(!query->scratch || query->scratch_bytes >= needed, KD_ERROR_USAGE,
+               "scratch of %llu bytes, expected at least %llu",
+               (unsigned long long)query->scratch_bytes, (unsigned long long)needed);
+    KD_REQUIRE((uintptr_t)query->scratch % 64 == 0, KD_ERROR_USAGE,
+               "scratch at %p, expected it aligned to 64 bytes", query->scratch);
+    if (query->scratch || needed == 0) return KD_OK;
+    KD_TRY(memory_reserve(&out->own, needed, 1));
+    out->scratch = out->own;
+    return KD_OK;
+}
+
+kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                            uint32_t *ids, void *dist2, uint32_t *counts) {
+    kd_status status = KD_OK;
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, query));
+    uint64_t answers = 0;
+    if (k == 0)
+        status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__, "k is 0, expected 1 or more");
+    else if (__builtin_mul_overflow(query->points.count, (uint64_t)k, &answers))
+        status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
+                             "%llu queries for %u points each are more than memory can address",
+                             (unsigned long long)query->points.count, k);
+    if (status == KD_OK) {
+        const point_rows rows = {ids, dist2, counts};
+        status = point_query_nearest(&ready.target, &ready.queries, k, &rows, ready.scratch);
+    }
+    memory_free(ready.own);
+    return status;
+}
+
+kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,
+                            void *dist2) {
+    return kd_points_nearest(tree, query, 1, ids, dist2, NULL);
+}
+
+kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
+                                 uint64_t *offsets) {
+    KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, query));
+    const kd_status status =
+        point_query_count_within(&ready.target, &ready.queries, offsets, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}
+
+kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
+                           const uint64_t *offsets, uint32_t *ids, void *dist2) {
+    KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, query));
+    const kd_status status =
+        point_query_within(&ready.target, &ready.queries, offsets, ids, dist2, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}
