@@ -10,8 +10,8 @@
    Differs from the paper in: planes only strictly inside the node; triangles are clipped from the
    original to both children at once. */
 #include "accel/build.h"
+#include "accel/small_nodes.h"
 #include "accel/sweep_events.h"
-#include "accel/tree_writer.h"
 #include "core/memory.h"
 #include "shaders/sah.h"
 #include "shaders/triangle_clip.h"
@@ -48,7 +48,7 @@ typedef struct sweep_build {
     int32_t max_depth;
     tree_writer writer;
     event_stack stack[3];
-    uint8_t *sides;       /* of each triangle, for the node at hand */
+    uint8_t *sides;       /* of each triangle (or its slot), for the node at hand */
     uint32_t *straddlers; /* of the node at hand */
     fresh_list fresh[2][3];
     sweep_event *scratch;
@@ -93,6 +93,9 @@ static void sweep_axis(const sweep_build *build, const sweep_node *node, int axi
                 best->cost = cost;
                 best->axis = axis;
                 best->position = plane;
+                /* false: not known yet */
+                best->planar_left =
+                    type != EVENT_PLANAR && (event + 1 == end || event[1].position > plane);
             }
         }
         left += type != EVENT_END;
@@ -100,7 +103,8 @@ static void sweep_axis(const sweep_build *build, const sweep_node *node, int axi
 }
 
 /* The side of triangles in the plane: the cheaper one, the left one of equals. */
-static void choose_planar_side(const sweep_build *build, const sweep_node *node, sah_split *split) {
+static bool planar_goes_left(const sweep_build *build, const sweep_node *node,
+                             const sah_split *split) {
     const sweep_event *event = build->stack[split->axis].events + node->list[split->axis].first;
     uint32_t left = 0, right = 0, planar = 0;
     for (uint32_t i = 0; i < node->list[split->axis].count; ++i) {
@@ -109,17 +113,15 @@ static void choose_planar_side(const sweep_build *build, const sweep_node *node,
         right += type != EVENT_START && event[i].position > split->position;
         planar += type == EVENT_PLANAR && event[i].position == split->position;
     }
-    if (planar == 0) return;
     const sah_axis of = sah_axis_of(node->box, split->axis);
-    split->planar_left =
-        sah_split_cost(&build->costs, &of, split->position, left + planar, right) <=
-        sah_split_cost(&build->costs, &of, split->position, left, right + planar);
+    return sah_split_cost(&build->costs, &of, split->position, left + planar, right) <=
+           sah_split_cost(&build->costs, &of, split->position, left, right + planar);
 }
 
 static sah_split find_split(const sweep_build *build, const sweep_node *node) {
     sah_split best = sah_split_none();
     for (int axis = 0; axis < 3; ++axis) sweep_axis(build, node, axis, &best);
-    if (best.axis < 3) choose_planar_side(build, node, &best);
+    if (!best.planar_left) best.planar_left = planar_goes_left(build, node, &best);
     return best;
 }
 
@@ -229,22 +231,50 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static kd_status make_leaf(sweep_build *build, const sweep_node *node) {
-    uint32_t *ids = NULL;
-    KD_TRY(tree_writer_leaf(&build->writer, node->at, node->count, &ids));
+/* The node's triangles, ids ascending. */
+static void list_ids(const sweep_build *build, const sweep_node *node, uint32_t *ids) {
     const sweep_event *event = build->stack[0].events + node->list[0].first;
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->list[0].count; ++i)
         if (sweep_event_type(event[i]) != EVENT_END) ids[count++] = sweep_event_id(event[i]);
     assert(count == node->count);
     qsort(ids, count, sizeof *ids, ascending);
+}
+
+static kd_status make_leaf(sweep_build *build, const sweep_node *node) {
+    uint32_t *ids = NULL;
+    KD_TRY(tree_writer_leaf(&build->writer, node->at, node->count, &ids));
+    list_ids(build, node, ids);
     return KD_OK;
+}
+
+/* From events back to boxes: the rest of the way goes without sorted lists. */
+static kd_status finish_small(sweep_build *build, const sweep_node *node) {
+    small_node small;
+    small.box = node->box;
+    small.at = node->at;
+    small.depth = node->depth;
+    small.count = node->count;
+    list_ids(build, node, small.id);
+    for (uint32_t i = 0; i < small.count; ++i) build->sides[small.id[i]] = (uint8_t)i;
+    for (int axis = 0; axis < 3; ++axis) {
+        const sweep_event *event = build->stack[axis].events + node->list[axis].first;
+        for (uint32_t i = 0; i < node->list[axis].count; ++i) {
+            const uint32_t type = sweep_event_type(event[i]);
+            const uint8_t slot = build->sides[sweep_event_id(event[i])];
+            if (type != EVENT_END) small.lo[axis][slot] = event[i].position;
+            if (type != EVENT_START) small.hi[axis][slot] = event[i].position;
+        }
+    }
+    const small_build rest = {build->input, build->costs, build->max_depth, &build->writer};
+    return small_nodes_build(&rest, &small);
 }
 
 static kd_status subdivide(sweep_build *build, const sweep_node *node) {
     KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED, "the tree's build was cancelled");
+    if (node->count <= SMALL_NODE_MOST) return finish_small(build, node);
     sah_split split = sah_split_none();
-    if (node->count && node->depth < build->max_depth) split = find_split(build, node);
+    if (node->depth < build->max_depth) split = find_split(build, node);
     if (!(split.cost < build->costs.intersect * (float)node->count)) return make_leaf(build, node);
     sweep_node left = *node, right = *node;
     const uint32_t straddlers = classify(build, node, &split, &left.count, &right.count);

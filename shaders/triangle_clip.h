@@ -29,27 +29,34 @@ KD_FN triangle_polygon triangle_polygon_make(vec3 a, vec3 b, vec3 c) {
 
 /* Keeps what lies at or above the plane (`sign` 1), or at or below it (-1). */
 KD_FN void triangle_polygon_clip(triangle_polygon *polygon, int axis, double plane, double sign) {
-    triangle_polygon kept;
-    kept.count = 0;
-    for (int i = 0; i < polygon->count; ++i) {
-        const double *p = polygon->corner[i];
-        const double *q = polygon->corner[i + 1 < polygon->count ? i + 1 : 0];
-        const double dp = (p[axis] - plane) * sign, dq = (q[axis] - plane) * sign;
+    double height[TRIANGLE_CLIP_CORNERS + 1];
+    const int count = polygon->count;
+    bool whole = true;
+    for (int i = 0; i < count; ++i) {
+        height[i] = (polygon->corner[i][axis] - plane) * sign;
+        whole = whole && height[i] >= 0;
+    }
+    if (whole) return;
+    height[count] = height[0];
+    const triangle_polygon from = *polygon;
+    int kept = 0;
+    for (int i = 0; i < count && kept < TRIANGLE_CLIP_CORNERS; ++i) {
+        const double *p = from.corner[i], *q = from.corner[i + 1 < count ? i + 1 : 0];
+        const double dp = height[i], dq = height[i + 1];
         if (dp >= 0) {
-            for (int k = 0; k < 3; ++k) kept.corner[kept.count][k] = p[k];
-            ++kept.count;
+            for (int k = 0; k < 3; ++k) polygon->corner[kept][k] = p[k];
+            ++kept;
         }
-        if ((dp < 0 && dq > 0) || (dp > 0 && dq < 0)) {
+        if (((dp < 0 && dq > 0) || (dp > 0 && dq < 0)) && kept < TRIANGLE_CLIP_CORNERS) {
             /* from the lower end always, so that neighbours cut a shared edge at the same point */
             const double *low = dp < 0 ? p : q, *high = dp < 0 ? q : p;
             const double s = dp < 0 ? dp / (dp - dq) : dq / (dq - dp);
-            for (int k = 0; k < 3; ++k)
-                kept.corner[kept.count][k] = k == axis ? plane : low[k] + s * (high[k] - low[k]);
-            ++kept.count;
+            for (int k = 0; k < 3; ++k) polygon->corner[kept][k] = low[k] + s * (high[k] - low[k]);
+            polygon->corner[kept][axis] = plane;
+            ++kept;
         }
-        if (kept.count == TRIANGLE_CLIP_CORNERS) break;
     }
-    *polygon = kept;
+    polygon->count = kept;
 }
 
 KD_FN float float_not_above(double x) {

@@ -1,0 +1,31 @@
+/* The exact SAH builders' last levels: nodes of a few triangles, without sorted events.
+   Idea: a node of n triangles has at most 2 n planes an axis; counting for each what lies left and
+   right of it takes n comparisons, eight planes at a time, which beats keeping lists sorted while n
+   is small. The planes, their counts and costs, and so the tree, are those of the sweep. */
+#ifndef KD_ACCEL_SMALL_NODES_H
+#define KD_ACCEL_SMALL_NODES_H
+#include "accel/tree_writer.h"
+#include "shaders/sah.h"
+
+enum { SMALL_NODE_MOST = 48 }; /* triangles */
+
+typedef struct small_node {
+    box3 box;
+    uint32_t at; /* index in the tree */
+    int32_t depth;
+    uint32_t count;
+    uint32_t id[SMALL_NODE_MOST];                         /* ascending */
+    float lo[3][SMALL_NODE_MOST], hi[3][SMALL_NODE_MOST]; /* of the triangles' parts in the node */
+} small_node;
+
+typedef struct small_build {
+    const tritree_input *input;
+    sah_costs costs;
+    int32_t max_depth;
+    tree_writer *writer;
+} small_build;
+
+/* Writes the whole subtree below `node`. */
+kd_status small_nodes_build(const small_build *build, const small_node *node);
+
+#endif
