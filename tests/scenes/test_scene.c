@@ -188,7 +188,7 @@ static void skies_are_sampled_as_they_shine(void **state) {
     assert_int_equal(sky->height, H);
     check_cdf(sky->row_cdf, H);
     for (int y = 0; y < H; ++y) check_cdf(sky->column_cdf + y * (W + 1), W);
-    double pdf = 0, power = 0, ratio_low = 1e30, ratio_high = 0;
+    double pdf = 0, power = 0, ratio_low = 1e30;
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double theta = (i + 0.5) / STEPS * pi;
@@ -203,11 +203,11 @@ static void skies_are_sampled_as_they_shine(void **state) {
             if (mean > 0 && density == 0) ratio_low = 0;
             if (sin(theta) < 0.3) continue; /* cells are even in theta: not so at the poles */
             ratio_low = fmin(ratio_low, density / mean);
-            ratio_high = fmax(ratio_high, density / mean);
         }
     assert_true(fabs(pdf - 1) < 2e-3);
     assert_true(fabs(power - (double)view.total_power) < 2e-3 * power);
-    assert_true(ratio_low > 0 && ratio_high < 100 * ratio_low);
+    /* nowhere far less likely than it shines: at worst a texel away from the sun, diagonally */
+    assert_true(ratio_low * power / (2 * pi) > 1.0 / 20);
     scene_close(made);
 }
 
