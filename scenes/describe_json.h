@@ -1,4 +1,4 @@
-/* Scene descriptions in JSON; the keys are listed in scenes/README.md. */
+/* Scene descriptions in JSON; the keys are listed in scenes/DESCRIPTION.md. */
 #ifndef KD_SCENES_DESCRIBE_JSON_H
 #define KD_SCENES_DESCRIBE_JSON_H
 #include "scenes/scene_build.h"
@@ -20,7 +20,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
                               const describe_source *source, kd_render_options *options,
                               job *watched);
 
-/* The table of keys as Markdown, line by line without newlines: what scenes/README.md shows. */
+/* The table of keys as Markdown, line by line without newlines: what scenes/DESCRIPTION.md shows. */
 void describe_json_list(void (*line)(void *context, const char *text), void *context);
 
 #endif

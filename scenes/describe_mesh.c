@@ -5,6 +5,7 @@
 #include "core/nearest.h"
 #include "scenes/describe_reader.h"
 #include "scenes/procedural.h"
+#include <stdio.h>
 #include <strings.h>
 
 /* --- transform -------------------------------------------------------------------------------- */
@@ -45,7 +46,7 @@ static kd_status read_transform(const json_place *at, const cJSON *list, transfo
     }
     const double volume = transform_determinant(placed);
     if (!(fabs(volume) > 0) || !isfinite(volume))
-        return json_fail(at, "flattens everything: its determinant is %g", volume);
+        return json_fail(at, "its determinant is %g, expected a finite one that is not 0", volume);
     return KD_OK;
 }
 
@@ -75,14 +76,14 @@ static kd_status read_box(const json_place *at, const cJSON *object, mesh_builde
     return KD_OK;
 }
 
-static kd_status read_sphere(const json_place *at, const cJSON *object, mesh_builder *part) {
+static kd_status read_sphere(describe_reader *in, const json_place *at, const cJSON *object,
+                             mesh_builder *part) {
     described_sphere words = {vec3_all(0), 1, 20000};
+    char generator[64];
     mesh unit;
-    mesh_builder ball;
-    memset(&ball, 0, sizeof ball);
     KD_TRY(json_read(at, object, describe_sphere_keys, &words));
-    procedural_sphere(&ball, words.triangles, 0);
-    KD_TRY(mesh_builder_finish(&ball, &unit));
+    snprintf(generator, sizeof generator, "gen:sphere:%llu", (unsigned long long)words.triangles);
+    KD_TRY(in->load(&unit, generator, in->watched));
     const transform larger = transform_scale(vec3_all(words.radius));
     const transform moved = transform_translate(words.centre);
     const transform placed = transform_compose(&moved, &larger);
@@ -127,7 +128,7 @@ static kd_status read_part(describe_reader *in, const json_place *at, const desc
     }
     if (words->quad) status = read_quad(&quad, words, &part);
     if (words->box) status = read_box(&box, words->box, &part);
-    if (words->sphere) status = read_sphere(&sphere, words->sphere, &part);
+    if (words->sphere) status = read_sphere(in, &sphere, words->sphere, &part);
     if (status != KD_OK && part.status == KD_OK) part.status = status;
     KD_TRY(mesh_builder_finish(&part, out));
     return KD_OK;

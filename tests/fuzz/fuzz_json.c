@@ -1,0 +1,29 @@
+/* Scene descriptions: any bytes are read or refused. No file is opened, no large mesh is made. */
+#include "scenes/describe_json.h"
+#include "scenes/mesh_builder.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static kd_status load_triangle(mesh *out, const char *path, job *watched) {
+    mesh_builder part;
+    (void)path, (void)watched;
+    memset(&part, 0, sizeof part);
+    mesh_builder_flat_triangle(&part, vec3_all(0), vec3_make(1, 0, 0), vec3_make(0, 1, 0));
+    return mesh_builder_finish(&part, out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const describe_source source = {"fuzz.json", load_triangle};
+    kd_render_options options;
+    scene_draft draft;
+    memset(&draft, 0, sizeof draft);
+    kd_render_options_default(&options);
+    const kd_status status =
+        describe_json_parse(&draft, (const char *)data, size, &source, &options, NULL);
+    if (status == KD_OK)
+        for (uint32_t i = 0; i < draft.geometry.triangle_count; ++i)
+            if (draft.geometry.triangle_materials[i] >= draft.geometry.material_count)
+                __builtin_trap();
+    scene_draft_close(&draft);
+    return 0;
+}

@@ -1,0 +1,302 @@
+/* scenes/describe_json: what is read, and what is said of what is wrong. */
+#include "core/file.h"
+#include "core/memory.h"
+#include "scenes/describe_json.h"
+#include "scenes/mesh_builder.h"
+#include "tests/scenes/files.h"
+#include <dirent.h>
+
+/* One triangle, whatever is asked for: no test and no fuzzer reads files or makes huge meshes. */
+static kd_status load_nothing(mesh *out, const char *path, job *watched) {
+    mesh_builder part;
+    (void)path, (void)watched;
+    memset(&part, 0, sizeof part);
+    mesh_builder_flat_triangle(&part, vec3_all(0), vec3_make(1, 0, 0), vec3_make(0, 1, 0));
+    return mesh_builder_finish(&part, out);
+}
+
+static kd_render_options options;
+static scene_draft draft;
+
+static kd_status parse_bytes(const char *text, size_t bytes) {
+    const describe_source source = {"dir/s.json", load_nothing};
+    scene_draft_close(&draft);
+    kd_render_options_default(&options);
+    return describe_json_parse(&draft, text, bytes, &source, &options, NULL);
+}
+
+static kd_status parse(const char *text) {
+    return parse_bytes(text, strlen(text));
+}
+
+/* --- errors ------------------------------------------------------------------------------------
+ */
+
+#define START "{\"kandela\": 1, "
+#define BOX "\"meshes\": [{\"box\": {}}]"
+
+static const struct {
+    const char *text, *message;
+} wrong[] = {
+    {"", "dir/s.json:1: not JSON at or just before the end of the file"},
+    {"{", "dir/s.json:1: not JSON at or just before the end of the file"},
+    {"{\n\n\"a\": 1,\n}", "dir/s.json:4: not JSON at or just before the end of the file"},
+    {"{\n\"a\": nul, \"b\": 3}", "dir/s.json:2: not JSON at or just before \"nul, \"b\": 3}\""},
+    {"[1]", "dir/s.json: found a list of 1, expected an object"},
+    {"{}", "dir/s.json: kandela: missing, expected 1, the version of the format"},
+    {"{\"kandela\": 2}", "dir/s.json: kandela: found 2, expected an integer >= 1 and <= 1"},
+    {"{\"kandela\": 1}", "dir/s.json: meshes: missing, expected a list of objects"},
+    {START "\"mesh\": []}", "dir/s.json: mesh: unknown key, did you mean \"meshes\"?"},
+    {START "\"kandela\": 1}", "dir/s.json: kandela: given twice"},
+    {START "\"meshes\": {}}", "dir/s.json: meshes: found an object, expected a list of objects"},
+    {START "\"meshes\": [7]}", "dir/s.json: meshes[0]: found 7, expected an object"},
+    {START "\"meshes\": [{}]}",
+     "dir/s.json: meshes[0]: found 0 sources, expected one of file, quad, box, sphere"},
+    {START "\"meshes\": [{\"file\": \"a.json\"}]}",
+     "dir/s.json: meshes[0].file: found \"a.json\", expected a mesh, not a description"},
+    {START "\"meshes\": [{\"box\": {\"lo\": [0,0,0], \"hi\": [1,0,1]}}]}",
+     "dir/s.json: meshes[0].box: lo is not below hi in all three"},
+    {START "\"meshes\": [{\"quad\": [[0,0,0],[1,0,0],[1,\"x\",0],[0,1,0]]}]}",
+     "dir/s.json: meshes[0].quad[2][1]: found \"x\", expected a number"},
+    {START "\"meshes\": [{\"sphere\": {\"radius\": 0}}]}",
+     "dir/s.json: meshes[0].sphere.radius: found 0, expected a number > 0"},
+    {START "\"meshes\": [{\"box\": {}, \"transform\": [{\"scale\": [1,0,1]}]}]}",
+     "dir/s.json: meshes[0].transform: its determinant is 0, expected a finite one that is not 0"},
+    {START "\"meshes\": [{\"box\": {}, \"transform\": [{\"rotate\": [0,1,0]}]}]}",
+     "dir/s.json: meshes[0].transform[0]: rotate and degrees go together"},
+    {START "\"meshes\": [{\"box\": {}, \"material\": \"wite\"}], \"materials\": {\"white\": {}}}",
+     "dir/s.json: meshes[0].material: no material \"wite\", did you mean \"white\"?"},
+    {START "\"meshes\": [{\"box\": {}, \"materials\": {\"defualt\": {}}}]}",
+     "dir/s.json: meshes[0].materials.defualt: no such material in the mesh, did you mean "
+     "\"default\"?"},
+    {START BOX ", \"materials\": {\"a\": {\"kind\": \"glas\"}}}",
+     "dir/s.json: materials.a.kind: found \"glas\", expected \"diffuse\", \"mirror\", \"glass\", "
+     "\"conductor\" or \"plastic\""},
+    {START BOX ", \"materials\": {\"a\": {\"diffuse\": [0.5, 1.5, 0]}}}",
+     "dir/s.json: materials.a.diffuse[1]: found 1.5, expected a number >= 0 and <= 1"},
+    {START BOX ", \"materials\": {\"a\": {\"rougness\": 1}}}",
+     "dir/s.json: materials.a.rougness: unknown key, did you mean \"roughness\"?"},
+    {START BOX ", \"materials\": {\"a\": {}, \"a\": {}}}", "dir/s.json: materials.a: given twice"},
+    {START BOX ", \"lights\": [{\"kind\": \"point\"}, {\"power\": 1}]}",
+     "dir/s.json: lights[0]: expected either intensity or power"},
+    {START BOX ", \"lights\": [{\"power\": 1}]}",
+     "dir/s.json: lights[0].kind: missing, expected point, spot, directional or area"},
+    {START BOX ", \"lights\": [{\"kind\": \"point\", \"power\": \"abc\"}]}",
+     "dir/s.json: lights[0].power: found \"abc\", expected a number or [r, g, b] >= 0"},
+    {START BOX ", \"lights\": [{\"kind\": \"point\", \"power\": -1}]}",
+     "dir/s.json: lights[0].power: found -1, expected a number or [r, g, b] >= 0"},
+    {START BOX ", \"lights\": [{\"kind\": \"point\", \"direction\": [0,1,0]}]}",
+     "dir/s.json: lights[0].direction: unknown key, expected one of about, kind, position, "
+     "intensity, power"},
+    {START BOX ", \"lights\": [{\"kind\": \"spot\", \"power\": 1, \"inner_degrees\": 40}]}",
+     "dir/s.json: lights[0]: inner_degrees is 40, expected less than outer_degrees, 30"},
+    {START BOX ", \"camera\": {\"fov\": 180}}",
+     "dir/s.json: camera.fov: found 180, expected a number > 0 and < 180"},
+    {START BOX ", \"camera\": {\"eye\": [1,2,3], \"look_at\": [1,2,3]}}",
+     "dir/s.json: camera: look_at is the same point as eye"},
+    {START BOX ", \"camera\": {\"eye\": [0,9,0], \"look_at\": [0,0,0]}}",
+     "dir/s.json: camera: up is parallel to the view"},
+    {START BOX ", \"camera\": {\"eye\": [0,1e999,0]}}",
+     "dir/s.json: camera.eye[1]: found inf, expected a number"},
+    {START BOX ", \"camera\": {\"eye\": [0,1e39,0]}}",
+     "dir/s.json: camera.eye[1]: found 1e+39, expected a number"},
+    {START BOX ", \"camera\": {\"eye\": [0,0]}}",
+     "dir/s.json: camera.eye: found a list of 2, expected [x, y, z]"},
+    {START BOX ", \"render\": {\"spp\": 1.5}}",
+     "dir/s.json: render.spp: found 1.5, expected an integer >= 1 and <= 1e+09"},
+    {START BOX ", \"render\": {\"photons\": -1}}",
+     "dir/s.json: render.photons: found -1, expected an integer >= 0 and <= 4e+09"},
+    {START BOX ", \"render\": {\"resolution\": [0, 10]}}",
+     "dir/s.json: render.resolution[0]: found 0, expected an integer >= 1 and <= 65536"},
+    {START BOX ", \"render\": {\"crop\": [5, 0, 5, 9]}}",
+     "dir/s.json: render: crop is [5, 0, 5, 9], expected x0 < x1 and y0 < y1"},
+    {START BOX ", \"render\": {\"tonemap\": true}}",
+     "dir/s.json: render.tonemap: found true, expected \"linear\", \"reinhard\" or \"aces\""},
+    {START BOX ", \"render\": {\"integrator\": \"a name that is much too long for it\"}}",
+     "dir/s.json: render.integrator: found \"a name that is much too long for it\", expected a "
+     "name of at most 31 letters"},
+    {START BOX ", \"environment\": {\"radiance\": null}}",
+     "dir/s.json: environment.radiance: found null, expected a number or [r, g, b] >= 0"},
+};
+
+static void errors_say_where_what_and_what_instead(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        assert_int_equal(parse(wrong[i].text), KD_ERROR_INPUT);
+        assert_string_equal(kd_last_error(), wrong[i].message);
+        assert_null(draft.geometry.positions);
+    }
+}
+
+/* --- what is read ------------------------------------------------------------------------------
+ */
+
+static void render_settings_arrive(void **state) {
+    (void)state;
+    assert_int_equal(
+        parse(START BOX
+              ", \"render\": {\"integrator\": \"photon\", \"builder\": \"median\","
+              "\"device\": \"cpu\", \"resolution\": [640, 480], \"crop\": [1, 2, 30, 40],"
+              "\"spp\": 7, \"max_depth\": 9, \"photons\": 5000000000000, \"gather\": 11}}"),
+        KD_ERROR_INPUT);
+    assert_int_equal(
+        parse(START BOX
+              ", \"render\": {\"integrator\": \"photon\", \"builder\": \"median\","
+              "\"device\": \"cpu\", \"resolution\": [640, 480], \"crop\": [1, 2, 30, 40],"
+              "\"spp\": 7, \"max_depth\": 9, \"photons\": 3000000000, \"caustic_photons\": 12,"
+              "\"gather\": 11, \"radius\": 0.5, \"kernel\": \"disc\", \"final_gather\": 13,"
+              "\"seed\": 14, \"threads\": 3, \"time_seconds\": 1.5, \"exposure\": -2,"
+              "\"tonemap\": \"aces\", \"sah_costs\": [2, 3], \"sah_empty_factor\": 0.8}}"),
+        KD_OK);
+    kd_render_options expected;
+    kd_render_options_default(&expected);
+    strcpy(expected.integrator, "photon");
+    memset(expected.builder, 0, sizeof expected.builder);
+    strcpy(expected.builder, "median");
+    memset(expected.device, 0, sizeof expected.device);
+    strcpy(expected.device, "cpu");
+    memset(expected.kernel, 0, sizeof expected.kernel);
+    strcpy(expected.kernel, "disc");
+    const int32_t crop[4] = {1, 2, 30, 40};
+    memcpy(expected.crop, crop, sizeof crop);
+    expected.width = 640, expected.height = 480;
+    expected.spp = 7, expected.max_depth = 9, expected.gather = 11, expected.final_gather = 13;
+    expected.photons = 3000000000u, expected.caustic_photons = 12, expected.seed = 14;
+    expected.radius = 0.5f, expected.threads = 3, expected.time_seconds = 1.5;
+    expected.exposure = -2, expected.tonemap = KD_TONEMAP_ACES;
+    expected.sah_traversal_cost = 2, expected.sah_intersect_cost = 3;
+    expected.sah_empty_factor = 0.8f;
+    assert_memory_equal(&options, &expected, sizeof expected);
+}
+
+static void what_is_not_said_stays_as_it_was(void **state) {
+    (void)state;
+    kd_render_options expected;
+    kd_render_options_default(&expected);
+    assert_int_equal(parse(START BOX ", \"render\": {}, \"camera\": {}, \"lights\": []}"), KD_OK);
+    assert_memory_equal(&options, &expected, sizeof expected);
+    assert_false(draft.eye_given || draft.look_at_given || draft.fov_given || draft.sky);
+    assert_int_equal(draft.geometry.triangle_count, 12);
+    const material plain = material_default();
+    assert_memory_equal(&draft.geometry.materials[0].record, &plain, sizeof plain);
+}
+
+static void paths_start_beside_the_file(void **state) {
+    (void)state;
+    assert_int_equal(parse(START "\"meshes\": [{\"file\": \"m.obj\", \"material\": {"
+                                 "\"diffuse_map\": \"a/b.png\", \"normal_map\": \"/n.png\","
+                                 "\"map_scale\": [2, 3], \"bump_scale\": 0.5}}],"
+                                 "\"environment\": {\"image\": \"sky.hdr\"}}"),
+                     KD_OK);
+    const mesh_material *made = &draft.geometry.materials[0];
+    assert_string_equal(made->diffuse_map, "dir/a/b.png");
+    assert_string_equal(made->normal_map, "/n.png");
+    assert_true(made->map_scale[1] == 3 && made->record.bump_scale == 0.5f);
+    assert_string_equal(draft.sky_image, "dir/sky.hdr");
+}
+
+static void a_byte_order_mark_and_remarks_are_fine(void **state) {
+    (void)state;
+    assert_int_equal(parse("\xef\xbb\xbf" START "\"about\": \"x\", " BOX "}"), KD_OK);
+    assert_int_equal(parse(START "\"about\": 5, " BOX "}"), KD_ERROR_INPUT);
+}
+
+/* --- documentation -----------------------------------------------------------------------------
+ */
+
+typedef struct listing {
+    file_view file;
+    char *text; /* terminated */
+    int lines, missing;
+} listing;
+
+static void look_for(void *context, const char *text) {
+    listing *in = (listing *)context;
+    ++in->lines;
+    if (strstr(in->text, text)) return;
+    ++in->missing;
+    print_error("scenes/DESCRIPTION.md lacks: %s\n", text);
+}
+
+static void the_description_lists_every_key(void **state) {
+    (void)state;
+    listing in;
+    memset(&in, 0, sizeof in);
+    assert_int_equal(file_open(&in.file, KD_TEST_SOURCE_DIR "/scenes/DESCRIPTION.md"), KD_OK);
+    assert_int_equal(KD_RESERVE(in.text, in.file.count + 1), KD_OK);
+    memcpy(in.text, in.file.bytes, in.file.count);
+    in.text[in.file.count] = '\0';
+    describe_json_list(look_for, &in);
+    assert_true(in.lines > 100);
+    assert_int_equal(in.missing, 0);
+    memory_free(in.text);
+    file_close(&in.file);
+}
+
+/* --- hostile input -----------------------------------------------------------------------------
+ */
+
+/* Every cut and many damaged bytes of a description that has everything. */
+static void damaged_files_are_refused_or_read(void **state) {
+    (void)state;
+    file_view file;
+    const char *path = KD_TEST_SOURCE_DIR "/tests/fuzz/corpus/json/everything.json";
+    assert_int_equal(file_open(&file, path), KD_OK);
+    assert_int_equal(parse_bytes(file.bytes, file.count), KD_OK);
+    char *copy = NULL;
+    assert_int_equal(KD_RESERVE(copy, file.count), KD_OK);
+    for (size_t i = 0; i < file.count; ++i) {
+        if (file.bytes[i] != '\n') assert_int_equal(parse_bytes(file.bytes, i), KD_ERROR_INPUT);
+        for (int damage = 0; damage < 3; ++damage) {
+            memcpy(copy, file.bytes, file.count);
+            copy[i] = "-9\0"[damage];
+            parse_bytes(copy, file.count);
+        }
+    }
+    memory_free(copy);
+    file_close(&file);
+}
+
+static void the_corpus_is_replayed(void **state) {
+    (void)state;
+    const char *folder = KD_TEST_SOURCE_DIR "/tests/fuzz/corpus/json";
+    DIR *open = opendir(folder);
+    int files = 0;
+    assert_non_null(open);
+    for (struct dirent *entry; (entry = readdir(open));) {
+        char path[1024];
+        file_view file;
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        assert_int_equal(file_open(&file, path), KD_OK);
+        const kd_status status = parse_bytes(file.bytes, file.count);
+        assert_true(status == KD_OK || status == KD_ERROR_INPUT);
+        const bool bad = strncmp(entry->d_name, "bad", 3) == 0;
+        if (bad == (status == KD_OK)) print_error("%s: %s\n", entry->d_name, kd_last_error());
+        assert_int_equal(status == KD_OK, !bad);
+        file_close(&file);
+        ++files;
+    }
+    closedir(open);
+    assert_true(files >= 8);
+}
+
+static int close_draft(void **state) {
+    (void)state;
+    scene_draft_close(&draft);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_say_where_what_and_what_instead),
+        cmocka_unit_test(render_settings_arrive),
+        cmocka_unit_test(what_is_not_said_stays_as_it_was),
+        cmocka_unit_test(paths_start_beside_the_file),
+        cmocka_unit_test(a_byte_order_mark_and_remarks_are_fine),
+        cmocka_unit_test(the_description_lists_every_key),
+        cmocka_unit_test(damaged_files_are_refused_or_read),
+        cmocka_unit_test(the_corpus_is_replayed),
+    };
+    return cmocka_run_group_tests(tests, NULL, close_draft);
+}
