@@ -9,8 +9,8 @@ typedef enum material_kind {
     MATERIAL_GLASS =
         2, /* dielectric, smooth (roughness 0) or GGX; `transmission` tints what passes */
     MATERIAL_CONDUCTOR = 3, /* GGX, Schlick with normal reflectance `specular` */
-    MATERIAL_PLASTIC =
-        4, /* GGX dielectric coat over Lambert `diffuse`; metallic mixes in conductor */
+    MATERIAL_PLASTIC = 4,   /* GGX dielectric coat over Lambert `diffuse`; the share `metallic` is a
+                               GGX conductor with `diffuse` as its normal reflectance */
     MATERIAL_KINDS
 } material_kind;
 

@@ -92,13 +92,12 @@ static vec3 naive_radiance(const scene_view *scene, ray cast, rng_key key) {
     return radiance;
 }
 
-/* All materials under a lamp and a sky: lights drawn and lights met give the same picture. */
-static void test_agrees_with_naive_paths(void **state) {
-    (void)state;
+/* All rough materials on a floor, under a lamp and a sky. */
+static void make_mixed_scene(void) {
     fixture_clear(&stage);
-    const uint32_t floor_material = add_material(MATERIAL_DIFFUSE, 0.6f, 0);
-    fixture_quad(&stage, floor_material, vec3_make(-3, -1, 3), vec3_make(3, -1, 3),
-                 vec3_make(3, -1, -3), vec3_make(-3, -1, -3));
+    const uint32_t ground = add_material(MATERIAL_DIFFUSE, 0.6f, 0);
+    fixture_quad(&stage, ground, vec3_make(-3, -1, 3), vec3_make(3, -1, 3), vec3_make(3, -1, -3),
+                 vec3_make(-3, -1, -3));
     const uint32_t lamp = add_material(MATERIAL_DIFFUSE, 0, 4);
     fixture_quad(&stage, lamp, vec3_make(-1, 2, -1), vec3_make(1, 2, -1), vec3_make(1, 2, 1),
                  vec3_make(-1, 2, 1));
@@ -119,13 +118,18 @@ static void test_agrees_with_naive_paths(void **state) {
     stage.sky = stage.light_count;
     fixture_light(&stage, sky);
     fixture_finish(&stage);
-    const camera view = {{0, 0.4f, 4}, {0, -0.3f, 0}, {0, 1, 0}, 40, 0, 0};
-    kd_render_options options = small_options("path", 24, 256);
-    options.max_depth = 12;
-    shot s = shoot(&stage, &view, &options, NULL);
-    assert_int_equal(s.status, KD_OK);
-    assert_int_equal(s.statistics.nan_samples, 0);
+}
 
+enum { MIXED_SIZE = 24, MIXED_BLOCK = 6, MIXED_BLOCKS = 16, MIXED_SPP = 256 };
+
+/* Pixel `i` of block `b`. */
+static void block_pixel(int b, int i, int *x, int *y) {
+    const int blocks_across = MIXED_SIZE / MIXED_BLOCK;
+    *x = b % blocks_across * MIXED_BLOCK + i % MIXED_BLOCK;
+    *y = b / blocks_across * MIXED_BLOCK + i / MIXED_BLOCK;
+}
+
+static void naive_blocks(const camera *view, double mean[MIXED_BLOCKS]) {
     scene_view scene = fixture_view(&stage);
     const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
                                  scene.mesh.position_count, scene.mesh.triangle_count};
@@ -133,27 +137,45 @@ static void test_agrees_with_naive_paths(void **state) {
     tritree tree;
     assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
     scene.tree = tritree_get_view(&tree);
-    double error = 0;
-    const int block = 6, count = 256 * block * block;
-    for (int b = 0; b < 16; ++b) { /* means of blocks of pixels */
-        double naive = 0, path = 0;
+    const int pixels = MIXED_BLOCK * MIXED_BLOCK, count = MIXED_SPP * pixels;
+    for (int b = 0; b < MIXED_BLOCKS; ++b) {
+        mean[b] = 0;
         for (int i = 0; i < count; ++i) {
-            const int x = b % 4 * block + i % block, y = b / 4 * block + i / block % block;
+            int x, y;
+            block_pixel(b, i % pixels, &x, &y);
             const rng_key key = rng_key_make(77, 0, (uint64_t)(b * count + i));
-            const ray cast = camera_ray(&view, 24, 24, x, y, rng_draw(key, 0, 0));
-            naive += (double)naive_radiance(&scene, cast, key).x / count;
+            const ray cast = camera_ray(view, MIXED_SIZE, MIXED_SIZE, x, y, rng_draw(key, 0, 0));
+            mean[b] += (double)naive_radiance(&scene, cast, key).x / count;
         }
-        for (int i = 0; i < block * block; ++i)
-            path +=
-                (double)image_plane(
-                    &s.picture, "R")[(b / 4 * block + i / block) * 24 + b % 4 * block + i % block] /
-                (block * block);
-        error += fabs(naive - path) / naive / 16;
-        if (fabs(naive - path) > 0.12 * naive)
-            fail_msg("block %d: naive %.4f, path %.4f", b, naive, path);
+    }
+    tritree_close(&tree);
+}
+
+/* Lights drawn and lights met give the same picture. */
+static void test_agrees_with_naive_paths(void **state) {
+    (void)state;
+    make_mixed_scene();
+    const camera view = {{0, 0.4f, 4}, {0, -0.3f, 0}, {0, 1, 0}, 40, 0, 0};
+    kd_render_options options = small_options("path", MIXED_SIZE, MIXED_SPP);
+    options.max_depth = 12;
+    shot s = shoot(&stage, &view, &options, NULL);
+    assert_int_equal(s.status, KD_OK);
+    assert_int_equal(s.statistics.nan_samples, 0);
+    double naive[MIXED_BLOCKS], error = 0;
+    naive_blocks(&view, naive);
+    const int pixels = MIXED_BLOCK * MIXED_BLOCK;
+    for (int b = 0; b < MIXED_BLOCKS; ++b) {
+        double path = 0;
+        for (int i = 0; i < pixels; ++i) {
+            int x, y;
+            block_pixel(b, i, &x, &y);
+            path += (double)image_plane(&s.picture, "R")[y * MIXED_SIZE + x] / pixels;
+        }
+        error += fabs(naive[b] - path) / naive[b] / MIXED_BLOCKS;
+        if (fabs(naive[b] - path) > 0.12 * naive[b])
+            fail_msg("block %d: naive %.4f, path %.4f", b, naive[b], path);
     }
     if (error > 0.03) fail_msg("mean difference %.4f", error);
-    tritree_close(&tree);
     image_close(&s.picture);
 }
 
