@@ -1,5 +1,5 @@
-/* shaders/estimate.h, photon/crease: kernels over what is really there of a disc, and densities that
-   keep their mean up to the corners. */
+/* shaders/estimate.h, photon/crease: kernels over what is really there of a disc, and densities
+   that keep their mean up to the corners. */
 #include "photon/photon_map.h"
 #include "photon_scenes.h"
 
@@ -31,7 +31,14 @@ static const patch patches[] = {
      {{0, 1, 2}, {0, 2, 3}, {3, 6, 4}, {6, 5, 4}, {6, 2, 5}},
      7,
      5},
-    {{{-1, -1}, {1, -1}, {1, 1}, {-1, 1}, {-0.5f, -0.5f}, {0.5f, -0.5f}, {0.5f, 0.5f}, {-0.5f, 0.5f}},
+    {{{-1, -1},
+      {1, -1},
+      {1, 1},
+      {-1, 1},
+      {-0.5f, -0.5f},
+      {0.5f, -0.5f},
+      {0.5f, 0.5f},
+      {-0.5f, 0.5f}},
      {{0, 1, 5}, {0, 5, 4}, {1, 2, 6}, {1, 6, 5}, {2, 3, 7}, {2, 7, 6}, {3, 0, 4}, {3, 4, 7}},
      8,
      8},
@@ -109,8 +116,7 @@ static void compare_patch(const patch *of, bool mixed_winding) {
         at.triangle = (uint32_t)triangle;
         at.back = mixed_winding && triangle % 2;
         const int32_t kernel = kernels[i % 3];
-        const double expected =
-            patch_integral(of, (double)x, (double)y, (double)radius, kernel);
+        const double expected = patch_integral(of, (double)x, (double)y, (double)radius, kernel);
         const double integral = (double)crease_kernel_integral(&view, &at, radius, kernel);
         assert_near(integral, expected, 0.004);
     }
@@ -169,8 +175,7 @@ static void creases_are_found(void **state) {
 /* In a furnace the irradiance by all but direct light is pi L a / (1 - a) everywhere: `share` of it
    is found, over the whole surface and within a tenth of the edges. */
 static void furnace_estimates(int32_t kernel, double *everywhere, double *at_edges) {
-    photon_scene *scene =
-        photon_scene_furnace(vec3_make(-1, -1, -1), vec3_make(1, 1, 1), 0.5f, 1);
+    photon_scene *scene = photon_scene_furnace(vec3_make(-1, -1, -1), vec3_make(1, 1, 1), 0.5f, 1);
     photon_options options = photon_options_default();
     options.photons = 60000;
     options.kernel = (photon_kernel)kernel;
