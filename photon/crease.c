@@ -182,20 +182,24 @@ static void cut_side(const crease_search *search, const uint8_t *flips, uint32_t
     }
 }
 
+static bool side_is_crease(const crease_search *search, uint32_t side) {
+    return ((uint32_t)search->creases[side / 3] >> side % 3 & 1u) != 0;
+}
+
 /* Cuts the creases into out->pieces, in the order of sides; *count of them. */
 static kd_status cut_creases(crease_set *out, const crease_search *search, float piece_length,
                              uint64_t *count) {
     const uint32_t sides = 3 * search->mesh->triangle_count;
     uint64_t total = 0;
     for (uint32_t side = 0; side < sides; ++side)
-        if (search->creases[side / 3] >> side % 3 & 1u) {
+        if (side_is_crease(search, side)) {
             total += side_pieces(search, side, piece_length);
             ++out->edge_count;
         }
     KD_TRY(KD_RESERVE(out->pieces, total));
     total = 0;
     for (uint32_t side = 0; side < sides; ++side)
-        if (search->creases[side / 3] >> side % 3 & 1u) {
+        if (side_is_crease(search, side)) {
             const uint32_t pieces = side_pieces(search, side, piece_length);
             cut_side(search, out->flips, side, pieces, out->pieces + total);
             total += pieces;
