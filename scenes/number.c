@@ -75,22 +75,27 @@ static const char *exponent_read(const char *at, int64_t *exponent) {
     return c;
 }
 
-/* nan, inf, infinity; 1.#IND, 1.#INF, 1.#QNAN as Microsoft's library prints them. */
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* nan, inf, infinity, nan(ind); 1.#IND, 1.#INF, 1.#QNAN00 as Microsoft's library prints them. */
 static const char *special_read(const char *at, bool negative, float *value) {
-    text_cursor cursor = {at, 0};
-    const text_span word = text_word(&cursor);
-    if (text_is_like(word, "inf") || text_is_like(word, "infinity") ||
-        (word.count >= 6 && memcmp(at, "1.#INF", 6) == 0)) {
-        *value = negative ? -INFINITY : INFINITY;
-        return cursor.at;
+    const bool microsoft = at[0] == '1' && at[1] == '.' && at[2] == '#';
+    const char *begin = microsoft ? at + 3 : at, *end = begin;
+    while (is_letter(*end)) ++end;
+    const text_span word = {begin, (uint64_t)(end - begin)};
+    const bool infinite = text_is_like(word, "inf") || text_is_like(word, "infinity");
+    if (!infinite && !microsoft && !text_is_like(word, "nan")) return NULL;
+    if (microsoft && word.count == 0) return NULL;
+    while (microsoft && text_is_digit(*end)) ++end;
+    if (!microsoft && !infinite && *end == '(') {
+        const char *inner = end + 1;
+        while (is_letter(*inner) || text_is_digit(*inner)) ++inner;
+        if (*inner == ')') end = inner + 1;
     }
-    const text_span stem = {at, word.count < 3 ? word.count : 3};
-    if (text_is_like(word, "nan") || (text_is_like(stem, "nan") && at[3] == '(') ||
-        (word.count >= 6 && memcmp(at, "1.#", 3) == 0)) {
-        *value = NAN;
-        return cursor.at;
-    }
-    return NULL;
+    *value = infinite ? (negative ? -INFINITY : INFINITY) : NAN;
+    return end;
 }
 
 static const char *slow_read(const decimal *start, const char *at, float *value) {

@@ -80,10 +80,18 @@ static inline obj_statement obj_statement_read(text_cursor *cursor) {
     return text_at_end(cursor) ? STATEMENT_EMPTY : STATEMENT_OTHER;
 }
 
-/* To the first byte after a statement of numbers, where # begins a comment. */
+/* Over the word at the cursor, in a statement of numbers: # begins a comment there, but not in
+   1.#IND and its kin. */
+static inline void obj_word_skip(text_cursor *cursor) {
+    const char *at = cursor->at;
+    while (!text_ends_word(at) && !(*at == '#' && at[-1] != '.')) ++at;
+    cursor->at = at;
+}
+
+/* To the first byte after a statement of numbers. */
 static inline void obj_statement_skip(text_cursor *cursor) {
     for (;;) {
-        while (!text_ends_word(cursor->at) && *cursor->at != '#') ++cursor->at;
+        obj_word_skip(cursor);
         text_skip_blanks(cursor);
         if (text_at_end(cursor)) break;
     }

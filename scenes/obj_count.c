@@ -7,7 +7,7 @@ static uint64_t corners_count(text_cursor *cursor) {
         text_skip_blanks(cursor);
         if (text_at_end(cursor)) break;
         ++corners;
-        while (!text_ends_word(cursor->at) && *cursor->at != '#') ++cursor->at;
+        obj_word_skip(cursor);
     }
     text_skip_comment(cursor);
     return corners;

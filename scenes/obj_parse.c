@@ -92,12 +92,21 @@ static void normal_read(parser *from) {
     from->target->into->normals[from->normals++] = unit;
 }
 
-/* 1-based from the front, or negative from the last one read so far. */
+/* 1-based from the front, or negative from the last one read so far. Texture coordinates and
+   normals of a file that has none at all (a tool that dropped them) are left out of the corner,
+   told and not fatal; any other index out of range is. */
 static bool index_resolve(parser *from, int64_t found, uint64_t so_far, uint64_t total,
-                          const char *what, uint64_t line, uint32_t *index) {
+                          const char *what, bool is_optional, uint64_t line, uint32_t *index) {
     const int64_t absolute = found > 0 ? found - 1 : (int64_t)so_far + found;
     if (found != 0 && absolute >= 0 && (uint64_t)absolute < total) {
         *index = (uint32_t)absolute;
+        return true;
+    }
+    *index = KD_NONE;
+    if (found > 0 && total == 0 && is_optional) {
+        problem_add(&from->chunk->problems, false, "index-range", line,
+                    "found the %s index %lld in a file without any, expected none; left out", what,
+                    (long long)found);
         return true;
     }
     if (found < 0)
@@ -134,12 +143,12 @@ static bool corner_read(parser *from, uint64_t line, corner *read) {
     }
     from->cursor.at = at;
     read->texcoord = read->normal = KD_NONE;
-    return index_resolve(from, position, from->positions, totals->positions, "vertex", line,
+    return index_resolve(from, position, from->positions, totals->positions, "vertex", false, line,
                          &read->position) &&
            (!has_texcoord || index_resolve(from, texcoord, from->texcoords, totals->texcoords,
-                                           "texture coordinate", line, &read->texcoord)) &&
+                                           "texture coordinate", true, line, &read->texcoord)) &&
            (!has_normal || index_resolve(from, normal, from->normals, totals->normals, "normal",
-                                         line, &read->normal));
+                                         true, line, &read->normal));
 }
 
 static void triangle_write(parser *from, const corner *a, const corner *b, const corner *c,

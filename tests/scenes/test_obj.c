@@ -75,8 +75,10 @@ static void malformed_lines_are_named(void **state) {
         {"f 1 2 5", "a.obj:5: found the vertex index 5, expected 1 to 4"},
         {"f 0 1 2", "a.obj:5: found the vertex index 0, expected 1 to 4"},
         {"f 1 2 -5", "a.obj:5: found the relative vertex index -5, expected -1 to -4"},
-        {"f 1/1 2/1 3/1", "a.obj:5: found the texture coordinate index 1, expected 1 to 0"},
-        {"f 1//1 2//1 3//1", "a.obj:5: found the normal index 1, expected 1 to 0"},
+        {"f 1/2 2/1 3/1\nvt 0 0", "a.obj:5: found the texture coordinate index 2, expected 1 to 1"},
+        {"f 1/-1 2/1 3/1\nvt 0 0",
+         "a.obj:5: found the relative texture coordinate index -1, expected -1 to -0"},
+        {"f 1//0 2//1 3//1\nvn 0 0 1", "a.obj:5: found the normal index 0, expected 1 to 1"},
         {"f 1 2 99999999999999999999",
          "a.obj:5: found the vertex index 1099511627776, expected 1 to 4"},
         {"f 1 2 4294967297", "a.obj:5: found the vertex index 4294967297, expected 1 to 4"},
@@ -95,10 +97,151 @@ static void malformed_lines_are_named(void **state) {
     }
 }
 
+/* What a file says wrongly without being useless. */
+static void warnings_do_not_stop(void **state) {
+    (void)state;
+    static const struct {
+        const char *lines, *kind;
+        uint32_t line, faces, triangles;
+    } odd[] = {{"f 1\nf 1 2 3\n", "short-face", 5, 2, 1},
+               {"f 1//1 2//1 3//1\n", "index-range", 5, 1, 1},
+               {"v nan 0 -1.#IND\nv 1 1 1\nf 1 2 5\nf 1 2 3 5\nf 1 2 6\n", "nan", 5, 3, 1},
+               {"v 1e39 0 0\nf 1 2 3\n", "nan", 5, 1, 1},
+               {"vn nan 0 0\nf 1//1 2//1 3//1\n", "nan", 5, 1, 1},
+               {"vt inf 0\nf 1/1 2/1 3/1\n", "nan", 5, 1, 1},
+               {"curv2 1 2\nf 1 2 3\n", "unsupported", 5, 1, 1},
+               {"hello world\nf 1 2 3\n", "unknown-keyword", 5, 1, 1},
+               {"usemtl gold\nf 1 2 3\n", "unknown-material", 5, 1, 1},
+               {"mtllib absent one.mtl\nf 1 2 3\n", "missing-mtl", 5, 1, 1}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; ++i) {
+        char text[512];
+        mesh read;
+        heard to;
+        snprintf(text, sizeof text, "%s%s", square, odd[i].lines);
+        assert_int_equal(read_text(&read, &to, text), KD_OK);
+        assert_true(to.count > 0 && to.fatal == 0);
+        assert_string_equal(to.kinds[0], odd[i].kind);
+        assert_int_equal(to.lines[0], odd[i].line);
+        assert_int_equal(read.face_count, odd[i].faces);
+        assert_int_equal(read.triangle_count, odd[i].triangles);
+        for (uint32_t k = 0; k < read.position_count; ++k)
+            assert_true(vec3_is_finite(read.positions[k]));
+        for (uint64_t k = 0; k < 3 * (uint64_t)read.triangle_count; ++k) {
+            if (read.normal_indices) assert_int_equal(read.normal_indices[k], KD_NONE);
+            if (read.texcoord_indices) assert_int_equal(read.texcoord_indices[k], KD_NONE);
+        }
+        mesh_close(&read);
+    }
+}
+
+static void other_encodings_are_refused_by_name(void **state) {
+    (void)state;
+    static const char little[] = "\xff\xfev\0 \0001\0", big[] = "\xfe\xff\0v\0 \0001";
+    static const char bare[] = "v\0 \0001\0", wide[] = "\xff\xfe\0\0v\0\0\0";
+    const struct {
+        const char *bytes, *name;
+        size_t count;
+    } files[] = {
+        {little, "UTF-16", 8}, {big, "UTF-16", 8}, {bare, "UTF-16", 6}, {wide, "UTF-32", 8}};
+    for (size_t i = 0; i < 4; ++i) {
+        mesh read;
+        heard to;
+        assert_int_equal(read_bytes(&read, &to, files[i].bytes, files[i].count), KD_ERROR_INPUT);
+        assert_non_null(strstr(kd_last_error(), files[i].name));
+    }
+}
+
+static const char *material_name(const mesh *from, uint32_t triangle) {
+    return from->materials[from->triangle_materials[triangle]].name;
+}
+
+static void materials_follow_usemtl(void **state) {
+    (void)state;
+    file_put_text("one.mtl", "newmtl red\nKd 1 0 0\nnewmtl a b\nKd 0 1 0\n");
+    file_put_text("my two.mtl", "newmtl blue\nKd 0 0 1\nnewmtl red\nKd 0 0 0\n");
+    char text[1024];
+    mesh read;
+    heard to;
+    static const char *const libraries[] = {
+        "mtllib one.mtl\nmtllib my two.mtl\n", "mtllib one.mtl my two.mtl\n",
+        "mtllib my two.mtl \\\n one.mtl\n", "mtllib one.mtl my\\ two.mtl\nmtllib one.mtl\n",
+        "mtllib C:\\work\\one.mtl\nmtllib ./my two.mtl # twice\n"};
+    for (size_t i = 0; i < 4; ++i) {
+        snprintf(text, sizeof text,
+                 "%s%sf 1 2 3\nusemtl red\nf 1 2 3 4\nusemtl a b  \ng x\nusemtl blue\nf 1 2 3\n"
+                 "usemtl a b # comment\nf 1 2 3\nusemtl\nf 1 2 3\n",
+                 square, libraries[i]);
+        assert_int_equal(read_text(&read, &to, text), KD_OK);
+        static const char *const names[] = {"default", "red", "red", "blue", "a b", "default"};
+        assert_int_equal(read.triangle_count, 6);
+        for (uint32_t t = 0; t < 6; ++t) assert_string_equal(material_name(&read, t), names[t]);
+        assert_int_equal(to.count, 2); /* two reds, one usemtl without a name */
+        mesh_close(&read);
+    }
+}
+
+/* A mesh of every kind of line, read in chunks of every size by any number of threads. */
+static void chunks_and_threads_change_nothing(void **state) {
+    (void)state;
+    static char text[16384];
+    size_t used = 0;
+    for (int i = 0; i < 200; ++i)
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "v %d %d 0%s# c\\\nvt 0.%d .5\nusemtl m%d\nvn 0 0 %d\\\n\r"
+                                 "f -1/-1/-1 1 1 \\\r\n 1//1 %s\n",
+                                 i, i * i % 7, i % 3 ? "\n" : "\r\n", i, i % 5, i + 1,
+                                 i % 11 ? "" : "x");
+    file_put("c.obj", text, used);
+    mesh first = {0};
+    heard expected = {0};
+    for (uint32_t bytes = 0; bytes < 300; bytes = bytes * 3 / 2 + 1)
+        for (int threads = 1; threads <= 4; threads += 3) {
+            mesh read;
+            heard to = {0};
+            uint32_t *lines = NULL;
+            const obj_options options = {hear, &to, true, &lines, bytes};
+            parallel_set_threads(threads);
+            assert_int_equal(obj_load(&read, file_in("c.obj"), &options, NULL), KD_OK);
+            if (!first.positions) {
+                first = read;
+                expected = to;
+                assert_true(read.triangle_count > 300 && to.fatal == 19);
+            } else {
+                assert_int_equal(read.triangle_count, first.triangle_count);
+                assert_memory_equal(read.positions, first.positions, 12 * read.position_count);
+                assert_memory_equal(read.triangles, first.triangles, 12 * read.triangle_count);
+                assert_memory_equal(read.normal_indices, first.normal_indices,
+                                    12 * read.triangle_count);
+                assert_memory_equal(&to, &expected, sizeof to);
+                mesh_close(&read);
+            }
+            memory_free(lines);
+        }
+    parallel_set_threads(0);
+    mesh_close(&first);
+}
+
+static void cancelled_is_interrupted(void **state) {
+    (void)state;
+    file_put_text("a.obj", square);
+    job watched;
+    mesh read;
+    job_init(&watched);
+    atomic_store(&watched.cancelled, true);
+    assert_int_equal(obj_load(&read, file_in("a.obj"), NULL, &watched), KD_INTERRUPTED);
+    assert_int_equal(obj_load(&read, file_in("none.obj"), NULL, NULL), KD_ERROR_INPUT);
+    assert_int_equal(obj_load(&read, test_folder, NULL, NULL), KD_ERROR_INPUT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spellings_mean_the_same),
         cmocka_unit_test(malformed_lines_are_named),
+        cmocka_unit_test(warnings_do_not_stop),
+        cmocka_unit_test(other_encodings_are_refused_by_name),
+        cmocka_unit_test(materials_follow_usemtl),
+        cmocka_unit_test(chunks_and_threads_change_nothing),
+        cmocka_unit_test(cancelled_is_interrupted),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

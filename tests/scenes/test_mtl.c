@@ -1,0 +1,211 @@
+/* scenes/mtl: what each key becomes, what is refused, what is told. */
+#include "scenes/mtl.h"
+#include "tests/scenes/files.h"
+
+static mtl_library made_library;
+
+static kd_status read_text(heard *to, const char *text) {
+    mtl_library_close(&made_library);
+    memset(to, 0, sizeof *to);
+    file_put_text("a.mtl", text);
+    const obj_options options = {hear, to, false, NULL, 0};
+    return mtl_load(&made_library, file_in("a.mtl"), &options);
+}
+
+/* The material that these lines make, without any trouble. */
+static const mesh_material *material_of(const char *lines) {
+    char text[1024];
+    heard to;
+    snprintf(text, sizeof text, "newmtl m\n%s", lines);
+    assert_int_equal(read_text(&to, text), KD_OK);
+    if (to.count) print_error("%s: %s\n", lines, to.what[0]);
+    assert_int_equal(to.count, 0);
+    assert_int_equal(made_library.count, 1);
+    return &made_library.materials[0];
+}
+
+static int kind_of(const char *lines) {
+    return material_of(lines)->record.kind;
+}
+
+static void kinds_follow_illum_and_colours(void **state) {
+    (void)state;
+    assert_int_equal(kind_of(""), MATERIAL_DIFFUSE);
+    assert_int_equal(kind_of("Kd 1 1 1\nKs 0 0 0\nillum 2\nNs 10\n"), MATERIAL_DIFFUSE);
+    assert_int_equal(kind_of("Kd 1 1 1\nKs 1 1 1\nillum 1\nNs 10\n"), MATERIAL_DIFFUSE);
+    assert_int_equal(kind_of("Kd 1 1 1\nKs 0.5 0.5 0.5\nillum 2\nNs 10\n"), MATERIAL_PLASTIC);
+    assert_int_equal(kind_of("Kd 0 0 0\nKs 1 1 1\nNs 100\n"), MATERIAL_CONDUCTOR);
+    assert_int_equal(kind_of("Ks 1 1 1\nNs 1000\n"), MATERIAL_CONDUCTOR);
+    assert_int_equal(kind_of("Kd 0.01 0.01 0.01\nKs .95 .95 .95\nNs 1000\nillum 5\n"),
+                     MATERIAL_MIRROR);
+    assert_int_equal(kind_of("Kd 0 0 0\nKs .9 .9 .9\nillum 3\n"), MATERIAL_MIRROR);
+    assert_int_equal(kind_of("Kd .5 .5 .5\nKs .9 .9 .9\nillum 3\n"), MATERIAL_PLASTIC);
+    assert_int_equal(kind_of("Pr 0.5\nKd 1 1 1\n"), MATERIAL_PLASTIC);
+    for (int illum = 0; illum <= 10; ++illum) {
+        char text[64];
+        snprintf(text, sizeof text, "Kd 1 1 1\nNi 1.5\nillum %d\n", illum);
+        const bool glass = illum == 4 || illum == 6 || illum == 7 || illum == 9;
+        assert_int_equal(kind_of(text) == MATERIAL_GLASS, glass);
+    }
+    assert_int_equal(kind_of("Ks .04 .04 .04\nNi 1.6\nTf .9 .9 .9\n"), MATERIAL_GLASS);
+    assert_int_equal(kind_of("Kd .5 .5 .5\nNi 1.6\nTf 1 1 1\n"), MATERIAL_DIFFUSE);
+}
+
+static void glass_is_smooth_and_filters_by_tf(void **state) {
+    (void)state;
+    const material *glass = &material_of("illum 7\nNi 1.33\nTf .81 .25 1\nNs 10\nd 0.1\n")->record;
+    assert_true(glass->ior == 1.33f && glass->roughness == 0 && glass->opacity == 1);
+    /* in and out: twice the tint is Tf */
+    assert_float_equal(glass->transmission.x * glass->transmission.x, 0.81f, 1e-6f);
+    assert_float_equal(glass->transmission.y * glass->transmission.y, 0.25f, 1e-6f);
+    assert_true(material_of("illum 7\nPr 0.3\n")->record.roughness == 0.3f);
+}
+
+static void rougher_exponents_are_rougher(void **state) {
+    (void)state;
+    float before = 1;
+    for (float ns = 1; ns < 1e6f; ns *= 3) {
+        const float roughness = mtl_roughness_of_exponent(ns);
+        assert_true(roughness > 0 && roughness < before);
+        before = roughness;
+    }
+    assert_true(mtl_roughness_of_exponent(0) == 1 && mtl_roughness_of_exponent(NAN) == 1);
+}
+
+static void coats_reflect_as_ks_says(void **state) {
+    (void)state;
+    for (float ks = 0.01f; ks < 0.9f; ks += 0.07f) {
+        char text[128];
+        snprintf(text, sizeof text, "Kd 1 1 1\nKs %g %g %g\nNs 50\n", (double)ks, (double)ks,
+                 (double)ks);
+        const float ior = material_of(text)->record.ior;
+        assert_float_equal(float_square((ior - 1) / (ior + 1)), ks, 1e-4f);
+    }
+    const float ior = material_of("Kd 1 1 1\nKs 0.5 0.5 0.5\nNi 1.45\nillum 2\n")->record.ior;
+    assert_float_equal(ior, 1.45f, 1e-5f); /* a coat is not stronger than Ni allows */
+}
+
+static void opacity_is_d_before_tr(void **state) {
+    (void)state;
+    assert_true(material_of("d 0.25\n")->record.opacity == 0.25f);
+    assert_true(material_of("Tr 0.25\n")->record.opacity == 0.75f);
+    assert_true(material_of("d 0.25\nTr 0.75\n")->record.opacity == 0.25f);
+    assert_true(material_of("d -halo 0.5\n")->record.opacity == 0.5f);
+    assert_true(material_of("Ke 2 3 4\n")->record.emission.z == 4);
+    assert_true(material_of("Kd 0.5\n")->record.diffuse.z == 0.5f); /* one number is grey */
+    heard to;
+    assert_int_equal(read_text(&to, "newmtl m\nTr 0.75\nd 0.5\n"), KD_OK);
+    assert_string_equal(to.kinds[0], "d-against-tr");
+    assert_int_equal(to.lines[0], 3);
+    assert_true(made_library.materials[0].record.opacity == 0.5f);
+}
+
+static void pbr_keys_make_principled_plastic(void **state) {
+    (void)state;
+    const material *made =
+        &material_of("Kd .8 .1 .1\nPr .4\nPm .3\nPs .1\nPc .2\nPcr .1\naniso 0\nanisor 0\n")
+             ->record;
+    assert_int_equal(made->kind, MATERIAL_PLASTIC);
+    assert_true(made->roughness == 0.4f && made->metallic == 0.3f && made->diffuse.x == 0.8f);
+    assert_float_equal(made->ior, 1.5f, 1e-6f);
+}
+
+static const char *base(const char *path) {
+    return path ? strrchr(path, '/') + 1 : NULL;
+}
+
+static void maps_have_names_with_blanks_and_options(void **state) {
+    (void)state;
+    static const char *const names[] = {"my wood.png", "b.png", "n.png", "-x y.png"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) file_put_text(names[i], "x");
+    const mesh_material *m = material_of("map_Kd -s 2 3 1 -o 0.5 0.25 -clamp on my wood.png  \n"
+                                         "map_bump b.png -bm 4\nnorm -bm 1 n.png\n"
+                                         "map_Ks C:\\old disk\\my wood.png\nmap_d -x y.png\n"
+                                         "map_Ke -blendu on -blendv off -cc on -mm 0 1 -t 0 0 0 "
+                                         "-texres 512 -boost 1 -imfchan r -type sphere "
+                                         "-colorspace sRGB .\\b.png\n"
+                                         "map_Pr n.png\nmap_Pm \\\n n.png\n");
+    assert_string_equal(base(m->diffuse_map), "my wood.png");
+    assert_true(m->map_scale[0] == 2 && m->map_scale[1] == 3);
+    assert_true(m->map_offset[0] == 0.5f && m->map_offset[1] == 0.25f && m->map_clamp);
+    assert_string_equal(base(m->bump_map), "b.png");
+    assert_float_equal(m->record.bump_scale, 0.04f, 1e-6f);
+    assert_string_equal(base(m->normal_map), "n.png");
+    assert_string_equal(base(m->specular_map), "my wood.png");
+    assert_string_equal(base(m->opacity_map), "-x y.png");
+    assert_string_equal(base(m->emission_map), "b.png");
+    assert_string_equal(base(m->roughness_map), "n.png");
+    assert_string_equal(base(m->metallic_map), "n.png");
+    assert_true(m->record.diffuse.x == 1 && m->record.emission.x == 1);
+    assert_int_equal(m->record.diffuse_map, KD_NONE);
+}
+
+static void troubles_are_told_with_their_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *kind;
+        bool fatal;
+    } bad[] = {{"map_Kd absent.png", "missing-texture", false},
+               {"map_Kd", "missing-texture", false},
+               {"map_Kd -s 1 1", "missing-texture", false},
+               {"Kd red", "malformed", true},
+               {"Kd", "malformed", true},
+               {"Kd 1 2", "malformed", true},
+               {"Ns", "malformed", true},
+               {"Ns 1x", "malformed", true},
+               {"illum 2 3", "malformed", false},
+               {"Ns nan", "nan", false},
+               {"Kd 1 1 2", "range", false},
+               {"Ke -1 0 0", "range", false},
+               {"d 2", "range", false},
+               {"Tf spectral x.rfl", "unsupported", false},
+               {"colour 1", "unknown-keyword", false},
+               {"newmtl m", "duplicate-material", false}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        char text[256];
+        heard to;
+        snprintf(text, sizeof text, "# c\r\nnewmtl m\r\n%s\r\n", bad[i].line);
+        const kd_status status = read_text(&to, text);
+        assert_int_equal(to.count, 1);
+        assert_string_equal(to.kinds[0], bad[i].kind);
+        assert_int_equal(to.lines[0], 3);
+        assert_int_equal(status, bad[i].fatal ? KD_ERROR_INPUT : KD_OK);
+        if (bad[i].fatal) assert_non_null(strstr(kd_last_error(), "a.mtl:3: found "));
+    }
+    heard to;
+    assert_int_equal(read_text(&to, "Kd 1 1 1\n"), KD_OK);
+    assert_string_equal(to.kinds[0], "unknown-keyword");
+    assert_int_equal(read_text(&to, "\xff\xfen\0"), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "UTF-16"));
+}
+
+static void names_are_unique_and_may_be_anything(void **state) {
+    (void)state;
+    heard to;
+    assert_int_equal(read_text(&to, "\xef\xbb\xbfnewmtl  a b #1 \nKd 1 0 0\n\tnewmtl\tc\r"
+                                    "Kd 0 1 0\rnewmtl \nKd 0 0 1\nnewmtl c\nKd 1 1 1"),
+                     KD_OK);
+    assert_int_equal(made_library.count, 3);
+    assert_string_equal(made_library.materials[0].name, "a b #1");
+    assert_string_equal(made_library.materials[1].name, "c");
+    assert_true(made_library.materials[1].record.diffuse.x == 0); /* the first of a name wins */
+    assert_string_equal(made_library.materials[2].name, "");
+    assert_true(made_library.materials[2].record.diffuse.z == 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_follow_illum_and_colours),
+        cmocka_unit_test(glass_is_smooth_and_filters_by_tf),
+        cmocka_unit_test(rougher_exponents_are_rougher),
+        cmocka_unit_test(coats_reflect_as_ks_says),
+        cmocka_unit_test(opacity_is_d_before_tr),
+        cmocka_unit_test(pbr_keys_make_principled_plastic),
+        cmocka_unit_test(maps_have_names_with_blanks_and_options),
+        cmocka_unit_test(troubles_are_told_with_their_line),
+        cmocka_unit_test(names_are_unique_and_may_be_anything),
+    };
+    const int failed = cmocka_run_group_tests(tests, folder_make, folder_remove);
+    mtl_library_close(&made_library);
+    return failed;
+}
