@@ -1,6 +1,7 @@
 /* The owner of a triangle tree: checks the input, runs the builder asked for, takes stock. */
 #include "accel/tritree.h"
 #include "accel/build.h"
+#include "accel/tree_pack.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/timing.h"
@@ -134,6 +135,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     const double started = timing_now();
     KD_TRY_GOTO(check_triangles(out));
     KD_TRY_GOTO(row->build(out, input, options, watched));
+    KD_TRY_GOTO(tree_pack(out));
     out->statistics.build_seconds = timing_now() - started;
     take_stock(out);
 done:
@@ -144,6 +146,8 @@ done:
 void tritree_close(tritree *owned) {
     memory_free(owned->nodes);
     memory_free(owned->references);
+    memory_free(owned->packed_nodes);
+    memory_free(owned->blocks);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -157,6 +161,8 @@ tritree_view tritree_get_view(const tritree *from) {
     view.node_count = from->node_count;
     view.reference_count = from->reference_count;
     view.triangle_count = from->input.triangle_count;
+    view.packed_nodes = from->packed_nodes;
+    view.blocks = from->blocks;
     return view;
 }
 

@@ -36,6 +36,8 @@ typedef struct tritree {
     tritree_node *nodes;
     uint32_t *references;
     uint32_t node_count, reference_count;
+    tritree_node *packed_nodes; /* tritree_view has their meaning */
+    triangle_block *blocks;
     box3 box;
     tritree_input input; /* borrowed */
     tritree_options options;

@@ -6,7 +6,7 @@
    equal trees are equal bytes. */
 #ifndef KD_SHADERS_TRITREE_H
 #define KD_SHADERS_TRITREE_H
-#include "shaders/box.h"
+#include "shaders/triangle_block.h"
 
 enum { TRITREE_LEAF = 3, TRITREE_MAX_DEPTH = 62 };
 
@@ -53,6 +53,10 @@ typedef struct tritree_view {
     uint32_t node_count;
     uint32_t reference_count;
     uint32_t triangle_count;
+    /* For a CPU, or both NULL: the same nodes whose leaves say the first of their `blocks`, which
+       hold the corners of the leaf's triangles in the order of its references. */
+    const tritree_node *packed_nodes;
+    const triangle_block *blocks;
 } tritree_view;
 
 #endif

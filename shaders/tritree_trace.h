@@ -60,6 +60,22 @@ KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray 
     return near <= far;
 }
 
+/* Takes a triangle's hit into account if the ray's range holds it and it beats `best`: nearest
+   first, then smallest id; a ray's end itself is outside its range. */
+KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
+                                 float tmin, ray_hit *best) {
+    float t = 0, u = 0, v = 0;
+    if (!triangle_meet(caster, a, b, c, &t, &u, &v)) return false;
+    if (!(t > tmin &&
+          (t < best->t || (t == best->t && best->triangle != KD_NONE && id < best->triangle))))
+        return false;
+    best->t = t;
+    best->u = u;
+    best->v = v;
+    best->triangle = id;
+    return true;
+}
+
 /* Tests a leaf's triangles; true if something was hit that improves `best`. */
 KD_FN bool tritree_leaf_meet(const tritree_view *tree, tritree_node leaf,
                              const triangle_caster *caster, float tmin, ray_hit *best) {
@@ -68,19 +84,28 @@ KD_FN bool tritree_leaf_meet(const tritree_view *tree, tritree_node leaf,
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t id = tree->references[first + i];
         const uint32_t *corner = tree->triangles + 3 * (uint64_t)id;
-        float t = 0, u = 0, v = 0;
-        if (!triangle_meet(caster, tree->positions[corner[0]], tree->positions[corner[1]],
-                           tree->positions[corner[2]], &t, &u, &v))
-            continue;
-        /* nearest first, then smallest id; a ray's end itself is outside its range */
-        if (!(t > tmin &&
-              (t < best->t || (t == best->t && best->triangle != KD_NONE && id < best->triangle))))
-            continue;
-        best->t = t;
-        best->u = u;
-        best->v = v;
-        best->triangle = id;
-        found = true;
+        found |=
+            tritree_triangle_meet(caster, tree->positions[corner[0]], tree->positions[corner[1]],
+                                  tree->positions[corner[2]], id, tmin, best);
+    }
+    return found;
+}
+
+/* The same for a leaf of packed_nodes. */
+KD_FN bool tritree_blocks_meet(const tritree_view *tree, tritree_node leaf,
+                               const triangle_caster *caster, float tmin, ray_hit *best) {
+    const triangle_block *block = tree->blocks + tritree_first(leaf);
+    const uint32_t count = tritree_count(leaf);
+    bool found = false;
+    for (uint32_t i = 0; i < count; i += TRIANGLE_BLOCK, ++block) {
+        const uint32_t candidates = triangle_block_candidates(block, caster);
+        if (candidates == 0) continue;
+        for (int lane = 0; lane < TRIANGLE_BLOCK; ++lane)
+            if ((candidates >> lane & 1) && block->id[lane] != KD_NONE)
+                found |= tritree_triangle_meet(caster, triangle_block_corner(block, 0, lane),
+                                               triangle_block_corner(block, 1, lane),
+                                               triangle_block_corner(block, 2, lane),
+                                               block->id[lane], tmin, best);
     }
     return found;
 }
@@ -95,10 +120,11 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     const triangle_caster caster = triangle_caster_make(cast);
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
+    const tritree_node *nodes = tree->blocks ? tree->packed_nodes : tree->nodes;
     uint32_t at = 0;
     float near = walk.near, far = walk.far;
     for (;;) {
-        tritree_node node = tree->nodes[at];
+        tritree_node node = nodes[at];
         if (counts) ++counts->nodes;
         while (!tritree_is_leaf(node)) {
             const int axis = tritree_axis(node);
@@ -114,14 +140,16 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
                 stack[waiting++].far = far;
                 far = float_min(high, far);
             }
-            node = tree->nodes[at];
+            node = nodes[at];
             if (counts) ++counts->nodes;
         }
         if (counts) {
             ++counts->leaves;
             counts->triangles += tritree_count(node);
         }
-        if (tritree_leaf_meet(tree, node, &caster, cast.tmin, &best) && any) return best;
+        const bool found = tree->blocks ? tritree_blocks_meet(tree, node, &caster, cast.tmin, &best)
+                                        : tritree_leaf_meet(tree, node, &caster, cast.tmin, &best);
+        if (found && any) return best;
         do {
             if (waiting == 0) return best;
             --waiting;

@@ -26,6 +26,9 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
     tritree tree;
     assert_int_equal(tritree_open(&tree, &set.input, &options, builder->name, NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
+    tritree_view bare = view; /* without what is packed for a CPU */
+    bare.packed_nodes = NULL;
+    bare.blocks = NULL;
     uint32_t hits = 0;
     for (uint32_t i = 0; i < RAYS; ++i) {
         const ray cast = triangle_set_ray(&set, i);
@@ -35,6 +38,8 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
                      case_triangles_name(which), count, i, got.triangle, (double)got.t,
                      want.triangle, (double)want.t);
         assert_true(tritree_occluded(&view, cast) == (want.triangle != KD_NONE));
+        const ray_hit also = tritree_closest(&bare, cast);
+        assert_memory_equal(&also, &got, sizeof got);
         hits += got.triangle != KD_NONE;
     }
     if (count >= 100) assert_in_range(hits, RAYS / 50, RAYS);
