@@ -1,6 +1,8 @@
 /* Light as seen from a point: drawing towards it, and the density of having drawn a direction.
-   Idea: one light is chosen in proportion to its power, then a point of it, or a direction of the
-   sky. Densities are per solid angle at the receiving point and contain the choice.
+   Idea: one light is chosen, then a point of it, or a direction of the sky. Lights at infinity are
+   chosen in proportion to their power; the others share what is left, a part of it by power and,
+   where they are few, the rest by how much they would light the place if nothing stood between.
+   Densities are per solid angle at the receiving point and contain the choice.
    A sample's contribution to a surface is f |cos| radiance / pdf_solid_angle, for lights of zero
    size too (their `radiance` is the irradiance across the direction). */
 #ifndef KD_SHADERS_LIGHT_SAMPLING_H
@@ -19,8 +21,85 @@ typedef struct light_sample {
     uint32_t light;
 } light_sample;
 
+/* Share of the light in the choice by power. */
 KD_FN float light_choice(const scene_view *scene, uint32_t which) {
     return scene->light_cdf[which + 1] - scene->light_cdf[which];
+}
+
+/* --- which one ------------------------------------------------------------------------------- */
+
+enum { LIGHT_WEIGHED_MOST = 64 }; /* more lights than this are chosen by power alone */
+#define LIGHT_BY_POWER 0.25f      /* part of the choice that never looks at the place */
+
+KD_FN bool light_is_far(const light *lamp) {
+    return lamp->kind == LIGHT_DIRECTIONAL || lamp->kind == LIGHT_ENVIRONMENT;
+}
+
+/* About the irradiance that a light not at infinity would send to `from`, any unit. */
+KD_FN float light_reach(const scene_view *scene, const light *lamp, vec3 from) {
+    const float mean = (lamp->emitted.x + lamp->emitted.y + lamp->emitted.z) / 3;
+    if (lamp->kind != LIGHT_TRIANGLE) {
+        const float square = vec3_length2(vec3_sub(lamp->position, from));
+        return square > 0 ? mean / square : 0;
+    }
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)lamp->triangle;
+    const vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
+               c = scene->mesh.positions[corner[2]];
+    const vec3 towards = vec3_sub(from, triangle_point(a, b, c, 1.0f / 3, 1.0f / 3));
+    const float square = vec3_length2(towards);
+    const float height = vec3_dot(triangle_unit_normal(a, b, c), towards);
+    if (!(lamp->two_sided || height > 0) || !(square > 0)) return 0;
+    return mean * lamp->area * fabsf(height) / (sqrtf(square) * (square + lamp->area));
+}
+
+/* What the choice at one place needs to know of all lights. */
+typedef struct light_odds {
+    float share; /* by power, of all lights not at infinity */
+    float sum;   /* of their reaches; 0: the choice is by power alone */
+} light_odds;
+
+KD_FN light_odds light_odds_at(const scene_view *scene, vec3 from) {
+    light_odds odds;
+    odds.share = odds.sum = 0;
+    if (scene->light_count < 2 || scene->light_count > LIGHT_WEIGHED_MOST) return odds;
+    for (uint32_t i = 0; i < scene->light_count; ++i) {
+        if (light_is_far(scene->lights + i)) continue;
+        odds.share += light_choice(scene, i);
+        odds.sum += light_reach(scene, scene->lights + i, from);
+    }
+    if (!(odds.sum <= FLT_MAX)) odds.sum = 0;
+    return odds;
+}
+
+/* Probability of choosing a light at `from`. */
+KD_FN float light_odds_of(const scene_view *scene, light_odds odds, uint32_t which, vec3 from) {
+    const light *lamp = scene->lights + which;
+    const float choice = light_choice(scene, which);
+    if (!(odds.sum > 0) || light_is_far(lamp)) return choice;
+    return LIGHT_BY_POWER * choice +
+           (1 - LIGHT_BY_POWER) * odds.share * (light_reach(scene, lamp, from) / odds.sum);
+}
+
+/* Chooses by u; *probability is 0 if there is nothing to choose. */
+KD_FN uint32_t light_choose(const scene_view *scene, vec3 from, float u, float *probability) {
+    const light_odds odds = light_odds_at(scene, from);
+    if (!(odds.sum > 0)) {
+        const uint32_t found = cdf_search(scene->light_cdf, scene->light_count, u);
+        *probability = light_choice(scene, found);
+        return found;
+    }
+    uint32_t found = 0;
+    float below = 0;
+    *probability = 0;
+    for (uint32_t i = 0; i < scene->light_count; ++i) {
+        const float chance = light_odds_of(scene, odds, i, from);
+        if (!(chance > 0)) continue;
+        found = i; /* the last one stays if rounding leaves u above the sum */
+        *probability = chance;
+        below += chance;
+        if (u < below) break;
+    }
+    return found;
 }
 
 /* --- the sky -------------------------------------------------------------------------------- */
@@ -145,7 +224,8 @@ KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, r
     drawn.delta = false;
     drawn.light = KD_NONE;
     if (scene->light_count == 0) return drawn;
-    drawn.light = cdf_search(scene->light_cdf, scene->light_count, random.value[2]);
+    float chance;
+    drawn.light = light_choose(scene, from, random.value[2], &chance);
     const light *lamp = scene->lights + drawn.light;
     const float u = random.value[0], v = random.value[1];
     if (lamp->kind == LIGHT_TRIANGLE)
@@ -157,7 +237,7 @@ KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, r
     if (lamp->kind == LIGHT_ENVIRONMENT) /* contains the choice */
         drawn.pdf_solid_angle = environment_pdf(scene, normal, drawn.direction);
     else
-        drawn.pdf_solid_angle *= light_choice(scene, drawn.light);
+        drawn.pdf_solid_angle *= chance;
     return drawn;
 }
 
@@ -171,7 +251,8 @@ KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *
     const vec3 towards = vec3_sub(met->position, from);
     const float cosine = fabsf(vec3_dot(vec3_normalize(towards), met->geometric));
     if (!(cosine > 0) || !(lamp->area > 0)) return 0;
-    return light_choice(scene, which) * vec3_length2(towards) / (lamp->area * cosine);
+    return light_odds_of(scene, light_odds_at(scene, from), which, from) * vec3_length2(towards) /
+           (lamp->area * cosine);
 }
 
 /* The ray whose freedom decides whether the sample arrives. */

@@ -175,11 +175,62 @@ static void test_sky(void **state) {
     }
 }
 
+/* Lights of all kinds, few and many: probabilities add up to one, none that can light the place is
+   left out, and drawing keeps to them; the near one is chosen more often than by power. */
+static void test_choice(void **state) {
+    (void)state;
+    for (int many = 0; many < 2; ++many) {
+        fixture_clear(&stage);
+        const uint32_t lamp = lamp_material(vec3_all(1), true);
+        const uint32_t count = many ? 70 : 9;
+        for (uint32_t i = 0; i < count; ++i) {
+            const vec3 at = vec3_make(3 * (float)i, 2, 0);
+            const vec3 corner[3] = {at, vec3_add(at, vec3_make(1, 0, 0)),
+                                    vec3_add(at, vec3_make(0, 0, 1))};
+            fixture_triangle(&stage, lamp, corner, NULL);
+        }
+        light other;
+        memset(&other, 0, sizeof other);
+        other.kind = LIGHT_DIRECTIONAL;
+        other.emitted = vec3_all(1);
+        other.power = 5;
+        fixture_light(&stage, other);
+        other.kind = LIGHT_POINT;
+        other.position = vec3_make(0, -4, 0);
+        fixture_light(&stage, other);
+        fixture_finish(&stage);
+        const scene_view scene = fixture_view(&stage);
+        const vec3 from = vec3_make(0.3f, 0, 0.2f);
+        const light_odds odds = light_odds_at(&scene, from);
+        double sum = 0;
+        uint32_t drawn[80] = {0};
+        const int draws = 100000;
+        for (int i = 0; i < draws; ++i) {
+            float chance;
+            ++drawn[light_choose(&scene, from, ((float)i + 0.5f) / (float)draws, &chance)];
+            assert_true(chance > 0);
+        }
+        for (uint32_t i = 0; i < scene.light_count; ++i) {
+            const double chance = (double)light_odds_of(&scene, odds, i, from);
+            assert_true(chance > 0);
+            sum += chance;
+            expect_near((double)drawn[i] / draws, chance, 1e-4);
+        }
+        expect_near(sum, 1, 1e-5);
+        const double nearest = (double)light_odds_of(&scene, odds, 2, from);
+        const double by_power = (double)light_choice(&scene, 2);
+        assert_true(many ? nearest == by_power : nearest > 2 * by_power);
+        expect_near((double)light_odds_of(&scene, odds, 0, from), (double)light_choice(&scene, 0),
+                    0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_triangle),
         cmocka_unit_test(test_delta),
         cmocka_unit_test(test_sky),
+        cmocka_unit_test(test_choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
