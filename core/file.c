@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -30,6 +31,13 @@ kd_status file_open(file_view *view, const char *path) {
         close(descriptor);
     }
     return KD_OK;
+}
+
+void file_release(const char *begin, size_t count) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t first = ((uintptr_t)begin + page - 1) / page * page;
+    const uintptr_t last = ((uintptr_t)begin + count) / page * page;
+    if (last > first) madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
 void file_close(file_view *view) {

@@ -18,6 +18,9 @@ typedef struct file_view {
 
 /* KD_ERROR_INPUT if it cannot be opened or is no regular file. */
 kd_status file_open(file_view *view, const char *path);
+/* Whole pages of [begin, begin + count) may be dropped from memory; reading them again is allowed.
+ */
+void file_release(const char *begin, size_t count);
 void file_close(file_view *view); /* takes one that was never opened (all zero) */
 
 typedef struct file_output {

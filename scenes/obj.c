@@ -4,7 +4,7 @@
            the mesh's arrays, pass 3 cuts the polygons; then materials, and the few triangles that
            cannot be used are squeezed out.
    Work:   O(bytes), on all cores but for the sums and the materials.
-   Memory: the arrays; the file's pages are the system's to take back.
+   Memory: the arrays; the file's pages are given back chunk by chunk.
    Invariants: the result does not depend on the number of threads; every index is in range. */
 #include "scenes/obj.h"
 #include "core/file.h"
@@ -87,12 +87,18 @@ static kd_status text_split(obj_reader *from) {
 
 /* --- the passes over the chunks ------------------------------------------------------------ */
 
+/* The tail is no part of the mapping. */
+static void chunk_done(obj_reader *from, const obj_chunk *chunk) {
+    if (chunk->text.begin != from->tail) file_release(chunk->text.begin, chunk->text.count);
+    job_advance(from->watched, (int64_t)chunk->text.count);
+}
+
 static void count_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     obj_reader *from = (obj_reader *)context;
     for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
         obj_chunk_count(&from->chunks[i]);
-        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+        chunk_done(from, &from->chunks[i]);
     }
 }
 
@@ -101,7 +107,7 @@ static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
     obj_reader *from = (obj_reader *)context;
     for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
         obj_chunk_parse(&from->chunks[i], &from->target);
-        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+        chunk_done(from, &from->chunks[i]);
     }
 }
 
