@@ -1,5 +1,6 @@
 #include "tools/render_values.h"
 #include "render/integrator.h"
+#include "shaders/estimate.h"
 #include "tools/shared_options.h"
 #include <assert.h>
 
@@ -111,8 +112,8 @@ static const option_row photon_rows[] = {
      .help = "photons of one density estimate",
      .initial = "50",
      .kind = OPTION_INT32,
-     .least = 1,
-     .most = 4096,
+     .least = 2,
+     .most = ESTIMATE_GATHER_MAX,
      OPTION_FIELD(kd_render_options, gather)},
     {.name = "radius",
      .argument = "R",

@@ -10,6 +10,7 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 unset KANDELA_DEVICE KANDELA_NUM_THREADS
 expect_failures=0
+[[ -x $program ]] || { echo "no program $program" >&2 && exit 1; }
 
 expect_fail() {
     echo "not so: $*" >&2
