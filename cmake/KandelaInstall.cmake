@@ -2,8 +2,10 @@
 # completion, and the files by which CMake (find_package(kandela)) and pkg-config find them.
 include(CMakePackageConfigHelpers)
 
-# Nothing of the libraries linked into it shows: the shared library offers kd_ and nothing else.
-target_link_options(kandela PRIVATE -Wl,--exclude-libs,ALL)
+# The shared library offers kd_ and nothing else, whatever kernels and static libraries bring.
+set(symbols ${CMAKE_SOURCE_DIR}/cmake/kandela.map)
+target_link_options(kandela PRIVATE LINKER:--version-script=${symbols})
+set_target_properties(kandela PROPERTIES LINK_DEPENDS ${symbols})
 
 install(TARGETS kandela EXPORT kandela_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
