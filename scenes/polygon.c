@@ -4,8 +4,8 @@
            largest. An ear is a convex corner whose triangle holds none of the corners that are not
            convex; only those are looked at, through a grid. Where rounding, holes that are bridged
            or crossing edges leave no clean ear, rules are given up one by one.
-   Work:   O(n) for a fan; O(n + ears x what the grid finds near them), O(n^2) at worst.
-   Memory: 40 bytes a corner.
+   Work:   O(n) for a fan; O(n + ears x what the grid finds near them), O(n^2) at worst, and never
+   more than 4096 n + 2^24: a tangle larger than that is cut anyhow. Memory: 40 bytes a corner.
    Invariants: each step takes one corner away and yields one triangle, so there are n - 2. */
 #include "scenes/polygon.h"
 #include "core/memory.h"
@@ -23,7 +23,12 @@ typedef struct ring {
     uint32_t *cell_first, *cell_next;
     uint32_t side;
     point2 origin, cells_per_unit;
+    uint64_t patience; /* looks that are left; without, any corner is an ear */
 } ring;
+
+static void look(ring *r) {
+    if (r->patience) --r->patience;
+}
 
 /* Twice the signed area. Differences of floats are exact in double unless their exponents are far
    apart, and so are products of two of them. */
@@ -139,6 +144,7 @@ static bool is_free(ring *r, uint32_t ear) {
     const uint32_t y1 = cell_y(r, fmax(a.y, fmax(b.y, c.y)));
     for (uint32_t y = y0; y <= y1; ++y)
         for (uint32_t x = x0; x <= x1; ++x) {
+            look(r);
             uint32_t *link = &r->cell_first[y * r->side + x];
             while (*link != KD_NONE) {
                 const uint32_t i = *link;
@@ -146,6 +152,7 @@ static bool is_free(ring *r, uint32_t ear) {
                     *link = r->cell_next[i];
                     continue;
                 }
+                look(r);
                 if (stands_in(r, i, a, b, c)) return false;
                 link = &r->cell_next[i];
             }
@@ -187,6 +194,8 @@ static void ears_cut(ring *r, uint32_t *triangles) {
     int rule = EAR_CLEAN;
     while (r->left > 2) {
         const uint32_t before = r->previous[i], after = r->next[i];
+        look(r);
+        if (r->patience == 0) rule = EAR_ANY;
         if (r->left > 3 && !is_ear(r, i, (ear_rule)rule)) {
             i = after;
             if (++tried >= r->left) {
@@ -221,6 +230,7 @@ static kd_status ears_triangulate(const point2 *points, uint32_t count, uint32_t
     KD_TRY_GOTO(KD_RESERVE(reflex, count));
     r.points = points;
     r.left = count;
+    r.patience = (1u << 24) + 4096 * (uint64_t)count;
     r.next = links;
     r.previous = links + count;
     r.cell_next = links + 2 * (size_t)count;
