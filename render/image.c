@@ -2,6 +2,7 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "render/image_format.h"
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -75,9 +76,11 @@ kd_status image_write(const image *from, const char *path, const image_encoding 
     KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
     KD_REQUIRE(image_plane(from, "R") && image_plane(from, "G") && image_plane(from, "B"),
                KD_ERROR_USAGE, "%s: the image to write lacks R, G or B", path);
+    image_encoding settled = encoding ? *encoding : plain;
+    if (isnan(settled.exposure)) KD_TRY(image_exposure(&settled.exposure, from));
     file_output file;
     KD_TRY(file_output_open(&file, path));
-    const kd_status status = format->write(from, encoding ? encoding : &plain, &file);
+    const kd_status status = format->write(from, &settled, &file);
     if (status != KD_OK) {
         file_output_discard(&file);
         return status_pass(status, __FILE__, __LINE__, "format->write");

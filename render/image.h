@@ -27,7 +27,7 @@ float *image_plane(const image *of, const char *name); /* NULL if absent */
 void image_close(image *owned);                        /* takes a zeroed one */
 
 typedef struct image_encoding { /* for 8-bit files */
-    float exposure;             /* stops */
+    float exposure;             /* stops; NAN: image_exposure() */
     kd_tonemap tonemap;
 } image_encoding;
 
@@ -35,6 +35,9 @@ typedef struct image_encoding { /* for 8-bit files */
 kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
 /* PNG comes back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
 kd_status image_read(image *out, const char *path);
+/* The exposure of a picture that nobody has chosen one for: 0, or, if the median luminance of what
+   the picture covers (A > 0) is above 0 and below 0.05, the stops that bring it to 0.18. */
+kd_status image_exposure(float *stops, const image *of);
 /* Whether image_write knows this path's suffix (and it is compiled in): KD_ERROR_USAGE with the
  * list. */
 kd_status image_writable(const char *path);

@@ -3,6 +3,7 @@
 #include "core/parallel.h"
 #include "core/timing.h"
 #include "render/frame.h"
+#include "render/room_camera.h"
 
 enum { LARGEST_SIDE = 65536 };
 
@@ -107,8 +108,13 @@ static kd_status develop(render_result *out, const film *from, const frame *of, 
 }
 
 /* Tree, integrator, samples; an interruption is a status like any other here. */
-static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to) {
+static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to,
+                       bool camera_is_default) {
     KD_TRY(build_tree(out, tree, view, of->options, of->watched));
+    if (camera_is_default && room_camera_is_room(view)) {
+        of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
+        log_message(LOG_INFO, "the scene is a room: the camera stands inside");
+    }
     const integrator *how = integrator_find(of->options->integrator);
     if (how->prepare) KD_TRY(how->prepare(of));
     const kd_status status = frame_run(of, how, to);
@@ -136,7 +142,7 @@ kd_status render_run(render_result *out, const scene *from, const kd_render_opti
     film negative;
     kd_status status = KD_OK;
     KD_TRY_GOTO(film_open(&negative, crop));
-    status = shoot(out, &tree, &view, &of, &negative);
+    status = shoot(out, &tree, &view, &of, &negative, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         const kd_status developed = develop(out, &negative, &of, started);
         if (developed != KD_OK) status = developed;

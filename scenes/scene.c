@@ -69,6 +69,7 @@ static kd_status assemble(scene *to, scene_draft *from, const kd_render_options 
     KD_TRY(scene_build_lights(to, from));
     const float aspect = (float)options->width / (float)options->height;
     to->view = scene_frame_camera(from, to->box, aspect);
+    to->view_is_default = !from->eye_given && !from->look_at_given && !from->inside;
     return KD_OK;
 }
 
@@ -102,8 +103,10 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
     job_stage_begin(watched, "load", 0);
     if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path))
         KD_TRY_GOTO(describe_json_read(&draft, path, options, watched));
-    else
+    else {
         KD_TRY_GOTO(draft_mesh(&draft, path, watched));
+        options->exposure = NAN;
+    }
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());
@@ -162,5 +165,10 @@ camera scene_camera(const scene *from) {
 }
 
 void scene_set_camera(scene *to, const camera *view) {
+    if (memcmp(&to->view, view, sizeof *view) != 0) to->view_is_default = false;
     to->view = *view;
+}
+
+bool scene_camera_is_default(const scene *from) {
+    return from->view_is_default;
 }

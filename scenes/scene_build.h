@@ -18,6 +18,7 @@ struct scene {
     box3 box;
     float total_power; /* W */
     camera view;
+    bool view_is_default;
 };
 
 typedef struct scene_draft {

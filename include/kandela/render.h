@@ -28,7 +28,8 @@ typedef struct kd_render_options {
     uint64_t seed;
     int32_t threads;          /* 0: all cores */
     double time_seconds;      /* stop sampling after this; 0: no limit */
-    float exposure;           /* stops: colours are scaled by 2^exposure in PNG */
+    float exposure;           /* stops: colours are scaled by 2^exposure in PNG; NAN: a dark picture
+                                 is raised until its median luminance is 0.18 */
     kd_tonemap tonemap;       /* PNG only */
     float sah_traversal_cost; /* C_t */
     float sah_intersect_cost; /* C_i */
@@ -74,7 +75,8 @@ KD_API int32_t kd_image_samples(const kd_image *image); /* per pixel, at least *
 KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 /* XXH3 of the channels R, G, B: equal pictures have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);
-/* By suffix: .png (8 bit sRGB, `exposure` stops brighter, tone mapped), .exr, .pfm. */
+/* By suffix: .png (8 bit sRGB, `exposure` stops brighter (NAN: as in the options), tone mapped),
+   .exr, .pfm. */
 KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                                 kd_tonemap tonemap);
 
