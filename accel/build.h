@@ -10,6 +10,9 @@ extern "C" {
 uint64_t build_sweep_scratch_bytes(uint32_t triangle_count);
 kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_options *options,
                       job *watched);
+uint64_t build_parallel_scratch_bytes(uint32_t triangle_count);
+kd_status build_parallel(tritree *out, const tritree_input *input, const tritree_options *options,
+                         job *watched);
 uint64_t build_median_scratch_bytes(uint32_t triangle_count);
 kd_status build_median(tritree *out, const tritree_input *input, const tritree_options *options,
                        job *watched);

@@ -20,15 +20,27 @@ void tree_writer_close(tree_writer *writer) {
     memset(writer, 0, sizeof *writer);
 }
 
+static kd_status need_nodes(tree_writer *writer, uint64_t needed) {
+    if (needed <= writer->node_room) return KD_OK;
+    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY, "the tree needs more than %d nodes",
+               LAYOUT_LIMIT);
+    KD_TRY(KD_GROW(writer->nodes, writer->node_count, needed + needed / 2));
+    writer->node_room = needed + needed / 2;
+    return KD_OK;
+}
+
+static kd_status need_references(tree_writer *writer, uint64_t needed) {
+    if (needed <= writer->reference_room) return KD_OK;
+    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY, "the tree needs more than %d references",
+               LAYOUT_LIMIT);
+    KD_TRY(KD_GROW(writer->references, writer->reference_count, needed + needed / 2));
+    writer->reference_room = needed + needed / 2;
+    return KD_OK;
+}
+
 kd_status tree_writer_inner(tree_writer *writer, uint32_t at, int axis, float split,
                             uint32_t *left) {
-    if (writer->node_count + 2 > writer->node_room) {
-        KD_REQUIRE(writer->node_count + 2 <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
-                   "the tree needs more than %d nodes", LAYOUT_LIMIT);
-        const uint64_t room = writer->node_room + writer->node_room / 2 + 2;
-        KD_TRY(KD_GROW(writer->nodes, writer->node_count, room));
-        writer->node_room = room;
-    }
+    KD_TRY(need_nodes(writer, writer->node_count + 2));
     *left = (uint32_t)writer->node_count;
     writer->nodes[at] = tritree_inner(axis, split, *left);
     writer->node_count += 2;
@@ -36,17 +48,31 @@ kd_status tree_writer_inner(tree_writer *writer, uint32_t at, int axis, float sp
 }
 
 kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uint32_t **ids) {
-    const uint64_t needed = writer->reference_count + count;
-    if (needed > writer->reference_room) {
-        KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
-                   "the tree needs more than %d references", LAYOUT_LIMIT);
-        const uint64_t room = needed + needed / 2;
-        KD_TRY(KD_GROW(writer->references, writer->reference_count, room));
-        writer->reference_room = room;
-    }
+    KD_TRY(need_references(writer, writer->reference_count + count));
     writer->nodes[at] = tritree_leaf((uint32_t)writer->reference_count, count);
     *ids = writer->references + writer->reference_count;
-    writer->reference_count = needed;
+    writer->reference_count += count;
+    return KD_OK;
+}
+
+kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part) {
+    KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
+    KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
+    const uint32_t nodes_before =
+        (uint32_t)writer->node_count - 1; /* the part's root goes to `at` */
+    const uint32_t references_before = (uint32_t)writer->reference_count;
+    for (uint32_t i = 0; i < part->node_count; ++i) {
+        const tritree_node node = part->nodes[i];
+        writer->nodes[i ? nodes_before + i : at] =
+            tritree_is_leaf(node)
+                ? tritree_leaf(tritree_first(node) + references_before, tritree_count(node))
+                : tritree_inner(tritree_axis(node), node.split, tritree_left(node) + nodes_before);
+    }
+    if (part->reference_count)
+        memcpy(writer->references + references_before, part->references,
+               part->reference_count * sizeof *part->references);
+    writer->node_count += part->node_count - 1;
+    writer->reference_count += part->reference_count;
     return KD_OK;
 }
 

@@ -27,6 +27,9 @@ kd_status tree_writer_inner(tree_writer *writer, uint32_t at, int axis, float sp
 /* Writes leaf `at` with room for `count` references, to be filled at *ids. */
 kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uint32_t **ids);
 
+/* Puts a whole tree written apart at node `at`, the rest of its nodes behind those there are. */
+kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part);
+
 /* Hands the arrays over to the tree. */
 void tree_writer_finish(tree_writer *writer, tritree *out);
 

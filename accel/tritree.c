@@ -10,6 +10,8 @@
 const tritree_builder tritree_builders[] = {
     {"sweep", "Wald and Havran 2006: exact SAH, sorted events", "cpu", build_sweep_scratch_bytes,
      build_sweep},
+    {"parallel", "Wald and Havran 2006: the same, OpenMP tasks", "cpu",
+     build_parallel_scratch_bytes, build_parallel},
     {"median", "spatial median; baseline", "cpu", build_median_scratch_bytes, build_median},
     {NULL, NULL, NULL, NULL, NULL},
 };
