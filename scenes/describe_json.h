@@ -20,7 +20,8 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
                               const describe_source *source, kd_render_options *options,
                               job *watched);
 
-/* The table of keys as Markdown, line by line without newlines: what scenes/DESCRIPTION.md shows. */
+/* The table of keys as Markdown, line by line without newlines: what scenes/DESCRIPTION.md shows.
+ */
 void describe_json_list(void (*line)(void *context, const char *text), void *context);
 
 #endif
