@@ -112,10 +112,14 @@ static kd_status write_pictures(rendering *work) {
 static void say_result(const rendering *work) {
     const render_result *result = &work->result;
     const double seconds = job_seconds(&work->watched, "render");
-    general_note("%s on %s: %u triangles, tree %s of depth %u, %d samples per pixel, %.3g M rays "
+    char photons[80] = "";
+    if (result->frame.photons_emitted)
+        snprintf(photons, sizeof photons, "%" PRIu64 " photons and %" PRIu64 " of caustics, ",
+                 result->frame.photons_stored, result->frame.caustics_stored);
+    general_note("%s on %s: %u triangles, tree %s of depth %u, %s%d samples per pixel, %.3g M rays "
                  "in %.2f s",
                  work->values.render.integrator, result->where.name, result->triangle_count,
-                 result->tree_builder, result->tree.depth, result->samples_done,
+                 result->tree_builder, result->tree.depth, photons, result->samples_done,
                  (double)result->frame.rays * 1e-6, seconds);
 }
 

@@ -69,6 +69,36 @@ is 1 t.json threads
 KANDELA_DEVICE=abacus expect_exit 5 "${render[@]}"
 KANDELA_DEVICE=abacus expect_exit 0 "${render[@]}" --device cpu
 
+# both beat the scene file, which beats the default
+cat >scene.json <<'J'
+{"kandela": 1,
+ "meshes": [{"box": {"lo": [-1, -1, -1], "hi": [1, 1, 1]}, "inward": true,
+             "material": {"diffuse": 0.5, "emission": 1}}],
+ "camera": {"eye": [0.3, 0.1, 0.4], "look_at": [-1, -0.2, -1], "fov": 70},
+ "render": {"integrator": "direct", "resolution": [16, 12], "spp": 3, "threads": 1,
+            "device": "cuda:99", "seed": 7}}
+J
+described=("$program" render scene.json -q --stats t.json)
+expect_exit 5 "${described[@]}"
+KANDELA_DEVICE=cpu expect_exit 0 "${described[@]}"
+expect_true "the name comes from the scene's" test "$(cat out)" = scene.png
+is '"direct"' t.json options.integrator
+is 3 t.json image.samples
+is 16 t.json image.width
+is 1 t.json threads
+is 7 t.json options.seed
+KANDELA_DEVICE=cuda:98 KANDELA_NUM_THREADS=2 expect_exit 0 "${described[@]}" --device cpu \
+    --spp 5 --integrator path --resolution 8x9
+is '"path"' t.json options.integrator
+is 5 t.json image.samples
+is 9 t.json image.height
+is 2 t.json threads
+KANDELA_NUM_THREADS=2 expect_exit 0 "${described[@]}" --device cpu --threads 3
+is 3 t.json threads
+expect_exit 0 "${described[@]}" --device cpu --spp 64 --integrator path
+python3 -c "import json; mean = json.load(open('t.json'))['image']['mean_radiance']
+assert all(abs(m - 2) < 0.1 for m in mean), mean" || expect_fail "a furnace of albedo 0.5 shows 2 Le"
+
 # the camera of the line is used, crops are cut from the whole picture
 "${render[@]}" -q --eye 0,0,9 --look-at 0,0,0 --up 0,1,0 --fov 20 -o far.pfm >/dev/null
 "${render[@]}" -q --eye 0,0,90 --look-at 0,0,0 --fov 2 -o farther.pfm >/dev/null
@@ -104,6 +134,14 @@ assert {'load', 'build', 'render', 'write'} <= {l['stage'] for l in lines}
 assert all(0 <= l['share'] <= 1 for l in lines)" || expect_fail "progress lines are JSON"
 expect_exit 0 "${render[@]}" -q --progress bar
 expect_says err "render"
+
+# what people look for is there
+"$program" render --help >help
+for flag in -o --integrator --spp --photons --gather --radius --final-gather --max-depth \
+    --resolution --crop --eye --look-at --up --fov --exposure --tonemap --seed --threads --device \
+    --builder --time --quick --stats --progress -q -v --sah-costs --empty-factor --kernel; do
+    grep -qE "^ .*(^| )$flag(,| |\$)" help || expect_fail "help has $flag"
+done
 
 # refused before anything is rendered, with nothing written
 mkdir folder.png
