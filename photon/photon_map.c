@@ -130,8 +130,9 @@ static kd_status map_choose_radius(photon_map *map, uint32_t gather) {
     return KD_OK;
 }
 
-/* Field by field: padding and layout are not part of the map. */
+/* A photon has no padding: its bytes are its fields. */
 static uint64_t list_hash(const photon_list *list) {
+    static_assert(sizeof(photon) == 4 * sizeof(vec3) + 8, "padding would be hashed");
     return hash_bytes(list->photons, list->count * sizeof *list->photons);
 }
 

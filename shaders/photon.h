@@ -16,8 +16,8 @@ typedef struct photon {
 
 typedef enum photon_kind {
     PHOTON_DIRECT = 0,  /* no surface between light and here */
-    PHOTON_CAUSTIC = 1, /* only specular surfaces between */
-    PHOTON_INDIRECT = 2 /* at least one diffuse or glossy one */
+    PHOTON_CAUSTIC = 1, /* only lenses between: mirror, glass, metal, a smooth coat */
+    PHOTON_INDIRECT = 2 /* at least one surface that keeps photons scattered it on */
 } photon_kind;
 
 #endif
