@@ -88,6 +88,13 @@ static void order_photons(void *context, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; ++i) work->to[i] = work->from[work->ids[i]];
 }
 
+static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max_radius,
+                            neighbour *out) {
+    uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_room */
+    assert(leafindex_room(k) <= sizeof keys / sizeof *keys);
+    return leafindex_nearest_k((const leafindex *)index, query, k, max_radius, keys, out);
+}
+
 /* Plants the tree and brings the photons into its order: neighbours in space are neighbours in
    memory. */
 static kd_status map_plant(photon_map *out, const photon_list *list, job *watched) {
@@ -97,6 +104,8 @@ static kd_status map_plant(photon_map *out, const photon_list *list, job *watche
     parallel_for((int64_t)list->count, ORDER_GRAIN, take_positions, &work);
     KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
     KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
+    const pointtree_nd_view tree = pointtree_get_nd_view(&out->tree);
+    KD_TRY_GOTO(leafindex_open(&out->index, &tree));
     work.to = out->photons;
     work.ids = out->tree.ids;
     parallel_for((int64_t)list->count, ORDER_GRAIN, order_photons, &work);
@@ -178,6 +187,7 @@ done:
 static void map_close(photon_map *owned) {
     memory_free(owned->photons);
     pointtree_close(&owned->tree);
+    leafindex_close(&owned->index);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -253,6 +263,8 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.radius = map->radius;
     view.gather = maps->gather;
     view.kernel = (int32_t)maps->kernel;
+    view.finder = map->count ? map_nearest : NULL;
+    view.index = &map->index;
     return view;
 }
 

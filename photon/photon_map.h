@@ -6,6 +6,7 @@
 #define KD_PHOTON_PHOTON_MAP_H
 #include "photon/crease.h"
 #include "photon/emit.h"
+#include "photon/leafindex.h"
 #include "shaders/estimate.h"
 
 typedef struct photon_options {
@@ -23,6 +24,7 @@ typedef struct photon_options {
 typedef struct photon_map {
     photon *photons; /* in the tree's order */
     pointtree tree;
+    leafindex index; /* answers as the tree does, faster on a CPU */
     uint64_t count, emitted, rays;
     photon_ledger ledger; /* W */
     uint64_t hash;        /* of the photons in the order (path, bounce) */

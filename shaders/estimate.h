@@ -48,12 +48,18 @@ typedef struct crease_view {
     float reach;            /* half of the longest piece */
 } crease_view;
 
+/* The same k nearest by other means, where a device has faster ones. */
+typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, float max_radius,
+                                  neighbour *out);
+
 typedef struct photon_map_view {
     const photon *photons; /* in the tree's order; power in W (already over the number emitted) */
     pointtree_view tree;   /* of their positions */
     float radius;          /* the largest one, scene units */
     uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX */
     int32_t kernel;        /* photon_kernel */
+    photon_finder finder;  /* host code only; NULL: the tree is walked */
+    const void *index;     /* the finder's */
 } photon_map_view;
 
 /* The kernel at the squared distance over the squared radius. */
@@ -150,8 +156,15 @@ typedef struct photon_gathering {
     float radius;
 } photon_gathering;
 
+KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, neighbour *found) {
+#ifndef __CUDA_ARCH__
+    if (map->finder) return map->finder(map->index, position, map->gather, map->radius, found);
+#endif
+    return pointtree_nearest_k(&map->tree, position, map->gather, map->radius, found);
+}
+
 KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
-    out->count = pointtree_nearest_k(&map->tree, position, map->gather, map->radius, out->found);
+    out->count = photon_nearest(map, position, out->found);
     out->radius = map->radius;
     if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
 }
