@@ -88,10 +88,15 @@ setup_packages() { # PURPOSE...
     fi
 }
 
-# Configures and builds FOLDER (relative to the root) with further CMake arguments.
-setup_build() { # FOLDER [CMAKE_ARGUMENT...]
+# Configures FOLDER (relative to the root) with further CMake arguments.
+setup_configure() { # FOLDER [CMAKE_ARGUMENT...]
     local folder=$root/$1
     shift
-    cmake -S "$root" -B "$folder" -G Ninja "$@" >&2 </dev/null &&
-        cmake --build "$folder" >&2 </dev/null
+    cmake -S "$root" -B "$folder" -G Ninja "$@" >&2 </dev/null
+}
+
+setup_build() { # FOLDER [TARGET...]: everything without a target
+    local folder=$root/$1
+    shift
+    cmake --build "$folder" ${1:+--target "$@"} >&2 </dev/null
 }
