@@ -31,6 +31,8 @@ typedef struct point_builder_cuda {
 
 extern const point_builder_cuda point_builders_cuda[]; /* the default first; ends with name NULL */
 
+kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
+kd_status build_kandela_cuda(const point_build_cuda *arguments);
 kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
 kd_status build_wald_cuda(const point_build_cuda *arguments);
 

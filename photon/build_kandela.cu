@@ -1,0 +1,207 @@
+/* Left-balanced point k-d tree on a CUDA device, for three floats: ours, the fastest.
+   Source: ours; selection by sampled brackets after Floyd and Rivest 1975, "Expected time bounds
+     for selection"; presorted lists after Brown 2014.
+   Idea: sizes of sub-trees are known before any point is read, so a level needs no more than each
+     node's pivot and one pass. A sample says between which two keys a pivot must lie
+     (kandela_cuda_select.cuh); the pass that moves the points to their sub-trees collects those
+     between them for the level to come (kandela_cuda_move.cuh); among these few the pivot is
+     selected exactly. Large inputs are moved every second level only. Sub-trees that fit a block
+     are finished in shared memory (kandela_cuda_bottom.cuh).
+   Work: O(n log n); about 40 bytes a point and level above the bottom, 24 where levels go in pairs.
+   Memory: 40 bytes a point: records of 16 in two buffers, candidates of 8.
+   Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
+     no sample decides anything but time.
+   Other points than three floats are left to `wald`. */
+#include "photon/build_cuda.h"
+#include "photon/kandela_cuda_bottom.cuh"
+#include "photon/kandela_cuda_move.cuh"
+#include "photon/kandela_cuda_select.cuh"
+
+namespace {
+using namespace kandela;
+
+/* A block of the bottom takes 2^13 points; 2^12 where there would be too few blocks, or where each
+   thread has a region to remember. */
+constexpr uint32_t HEIGHT_HIGH = 13, HEIGHT_LOW = 12, HIGH_COUNT = 300000;
+constexpr uint32_t PAIRED_COUNT = 1u << 21; /* from here on levels are moved in pairs */
+
+constexpr size_t COUNTER_BYTES = 3 * sizeof(uint32_t) + 1;
+
+bool is_ours(const point_build_cuda *a) {
+    return a->points.dims == 3 && a->points.scalar == POINT_FLOAT;
+}
+
+struct plan {
+    stage s;
+    uint32_t bottom; /* level of the bottom's roots */
+    uint32_t node_count;
+    float4 *buffer[2];
+    uint32_t *counters; /* less, found, filled and axis of node_count nodes: 0 to begin with */
+    bool paired;
+};
+
+void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
+    const uint32_t n = (uint32_t)a->points.count;
+    const bool widest = a->split == POINTTREE_WIDEST;
+    const uint32_t height = widest || n < HIGH_COUNT ? HEIGHT_LOW : HEIGHT_HIGH;
+    *p = {};
+    stage *s = &p->s;
+    s->tree = layout_of(n);
+    s->points = (const float *)a->points.coordinates;
+    s->stride = (int)(a->points.stride_bytes / sizeof(float));
+    s->tree_ids = a->ids;
+    s->tree_axes = widest ? a->axes : NULL;
+    p->bottom = s->tree.levels > height ? s->tree.levels - height : 0;
+    p->node_count = 2u << p->bottom;
+    p->paired = n >= PAIRED_COUNT;
+    const uint32_t nodes = p->node_count;
+    s->nodes.pivot = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
+    s->nodes.lo = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
+    s->nodes.hi = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
+    p->counters = (uint32_t *)cuda_arena_take(arena, nodes, COUNTER_BYTES);
+    s->nodes.less = p->counters;
+    s->nodes.found = p->counters + nodes;
+    s->nodes.filled = p->counters + 2ull * nodes;
+    s->nodes.axis = (uint8_t *)(p->counters + 3ull * nodes);
+    s->nodes.region = widest ? (domain *)cuda_arena_take(arena, nodes, sizeof(domain)) : NULL;
+    s->bounds = (uint32_t *)cuda_arena_take(arena, 6, sizeof(uint32_t));
+    p->buffer[0] = (float4 *)cuda_arena_take(arena, n, sizeof(float4));
+    if (!p->bottom) return;
+    p->buffer[1] = (float4 *)cuda_arena_take(arena, n, sizeof(float4));
+    s->candidates = (point_key *)cuda_arena_take(arena, n, sizeof(point_key));
+}
+
+/* Blocks that share a node: its candidates are some percent of its points. */
+int cluster_size(uint32_t count) {
+    return count >= 400000 ? 8 : count >= 200000 ? 4 : count >= 100000 ? 2 : 1;
+}
+
+template <class... PARAMETERS, class... ARGUMENTS>
+kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, int cluster,
+                 cudaStream_t stream, ARGUMENTS... arguments) {
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {(unsigned)cluster, 1, 1};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3((unsigned)threads);
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = cluster > 1 ? 1 : 0;
+    KD_CUDA(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...));
+    return KD_OK;
+}
+
+template <bool INPUT> kd_status select_level(const plan *p, uint32_t level, cudaStream_t stream) {
+    const stage &s = p->s;
+    const int cluster = cluster_size(node_segment(s.tree, level, 0).count);
+    const uint64_t blocks = ((uint64_t)1 << level) * cluster;
+    void (*kernel)(stage, uint32_t, bool) = cluster == 8   ? select_pivots<8, 4, INPUT>
+                                            : cluster == 4 ? select_pivots<4, 4, INPUT>
+                                            : cluster == 2 ? select_pivots<2, 4, INPUT>
+                                                           : select_pivots<1, 4, INPUT>;
+    return launch(kernel, blocks, SELECT_THREADS, cluster, stream, s, level,
+                  level + 1 == p->bottom);
+}
+
+/* One pass over all records, `depth` levels down from the physical one. */
+template <bool INPUT>
+kd_status pass(const plan *p, uint32_t depth, bool move, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t tiles = move_tiles(s.tree, s.physical);
+    const bool classify = s.physical + depth < p->bottom;
+    void (*kernel)(stage, uint32_t) =
+        depth == 0 ? move_records<0, false, true, INPUT>
+        : !move    ? move_records<1, false, true, INPUT>
+        : depth == 1
+            ? (classify ? move_records<1, true, true, INPUT> : move_records<1, true, false, INPUT>)
+            : (classify ? move_records<2, true, true, INPUT> : move_records<2, true, false, INPUT>);
+    return launch(kernel, (uint64_t)tiles << s.physical, MOVE_THREADS, 1, stream, s, tiles);
+}
+
+/* The next one or two levels: their pivots, then the records to their children. */
+template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
+    stage *s = &p->s;
+    const uint32_t level = s->physical;
+    const uint32_t depth = p->paired && level + 2 <= p->bottom ? 2 : 1;
+    KD_TRY(select_level<INPUT>(p, level, stream));
+    if (depth == 2) {
+        KD_TRY(pass<INPUT>(p, 1, false, stream));
+        KD_TRY(select_level<INPUT>(p, level + 1, stream));
+    }
+    s->moved = s->records == p->buffer[0] ? p->buffer[1] : p->buffer[0];
+    KD_TRY(pass<INPUT>(p, depth, true, stream));
+    s->records = s->moved;
+    s->physical = level + depth;
+    return KD_OK;
+}
+
+/* Zeroes the counters; finds the region of the root if it matters. */
+kd_status open_nodes(const plan *p, cudaStream_t stream) {
+    const stage &s = p->s;
+    KD_CUDA(cudaMemsetAsync(p->counters, 0, COUNTER_BYTES * p->node_count, stream));
+    if (!s.nodes.region) return KD_OK;
+    KD_CUDA(cudaMemsetAsync(s.bounds, 0xff, 3 * sizeof(uint32_t), stream));
+    KD_CUDA(cudaMemsetAsync(s.bounds + 3, 0, 3 * sizeof(uint32_t), stream));
+    const uint64_t tiles = move_tiles(s.tree, 0);
+    KD_TRY(launch(find_bounds, tiles < 1024 ? tiles : 1024, MOVE_THREADS, 1, stream, s));
+    return launch(open_region, 1, 1, 1, stream, s);
+}
+
+template <int LEVELS, bool WIDEST, int BLOCKS>
+kd_status finish(const plan *p, cudaStream_t stream) {
+    const auto kernel = build_bottom<LEVELS, WIDEST, BLOCKS>;
+    typedef bottom_shared<LEVELS> shared;
+    KD_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 (int)sizeof(shared)));
+    kernel<<<1u << p->bottom, shared::THREADS, sizeof(shared), stream>>>(p->s, p->bottom);
+    KD_CUDA_LAUNCHED("build_bottom");
+    return KD_OK;
+}
+
+kd_status build(plan *p, cudaStream_t stream) {
+    stage *s = &p->s;
+    KD_TRY(open_nodes(p, stream));
+    if (p->bottom == 0) {
+        s->moved = p->buffer[0];
+        KD_TRY(launch(pack_records, (s->tree.count + MOVE_THREADS - 1) / MOVE_THREADS, MOVE_THREADS,
+                      1, stream, *s));
+        s->records = s->moved;
+    } else {
+        const int cluster = cluster_size(s->tree.count);
+        KD_TRY(launch(cluster == 8   ? open_root<8, 8>
+                      : cluster == 4 ? open_root<4, 8>
+                      : cluster == 2 ? open_root<2, 8>
+                                     : open_root<1, 8>,
+                      cluster, SELECT_THREADS, cluster, stream, *s));
+        KD_TRY(pass<true>(p, 0, false, stream));
+        KD_TRY(descend_levels<true>(p, stream));
+        while (s->physical < p->bottom) KD_TRY(descend_levels<false>(p, stream));
+    }
+    if (s->nodes.region) return finish<HEIGHT_LOW, true, 3>(p, stream);
+    if (s->tree.count < HIGH_COUNT) return finish<HEIGHT_LOW, false, 3>(p, stream);
+    return finish<HEIGHT_HIGH, false, 2>(p, stream);
+}
+} // namespace
+
+extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
+    if (!is_ours(a)) return build_wald_cuda_scratch_bytes(bytes, a);
+    *bytes = 0;
+    if (a->points.count == 0) return KD_OK;
+    cuda_arena counted = {NULL, 0};
+    plan p;
+    lay_out(&p, &counted, a);
+    *bytes = counted.used;
+    return KD_OK;
+}
+
+extern "C" kd_status build_kandela_cuda(const point_build_cuda *a) {
+    if (a->points.count == 0) return KD_OK;
+    if (!is_ours(a)) return build_wald_cuda(a);
+    cuda_arena arena = {(char *)a->scratch, 0};
+    plan p;
+    lay_out(&p, &arena, a);
+    KD_REQUIRE(arena.used <= a->scratch_bytes, KD_ERROR_MEMORY,
+               "scratch of %zu bytes given, %zu needed", a->scratch_bytes, arena.used);
+    return build(&p, (cudaStream_t)a->stream);
+}

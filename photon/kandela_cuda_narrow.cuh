@@ -1,0 +1,132 @@
+/* Selection by rank among the keys that the threads of a cluster of blocks hold, for several
+   targets at once.
+   Idea: a round counts the keys of each target's interval in bins, linear in the key, and goes on
+   with the bin that holds the rank. 2048 bins take 11 bits of a key a round, so equal coordinates
+   cost rounds, never correctness. Blocks of a cluster add up each other's counts through
+   distributed shared memory and come to the same result each for itself. */
+#ifndef KD_PHOTON_KANDELA_CUDA_NARROW_CUH
+#define KD_PHOTON_KANDELA_CUDA_NARROW_CUH
+#include "photon/kandela_cuda_nodes.cuh"
+#include <cooperative_groups.h>
+
+namespace kandela {
+
+constexpr int SELECT_THREADS = 512, SELECT_BINS = 2048, SELECT_COLLECT = 256;
+
+/* The keys in base ... base + range, `count` of them, hold the sought one at `rank`. */
+struct narrowing {
+    point_key base, range;
+    uint32_t rank, count;
+};
+
+struct select_shared {
+    uint4 bins[SELECT_BINS / 4];
+    narrowing target[4];
+    uint32_t warp_sum[SELECT_THREADS / 32];
+    point_key collected[SELECT_COLLECT];
+    uint32_t collected_count;
+    point_key pivot;
+    /* of the sampled points left and right of the pivot */
+    uint32_t side_count[2], side_least[2], side_most[2];
+};
+
+template <int CLUSTER> __device__ inline void sync_cluster() {
+    if (CLUSTER > 1)
+        cooperative_groups::this_cluster().sync();
+    else
+        __syncthreads();
+}
+
+/* The same variable in the shared memory of another block of the cluster. */
+template <int CLUSTER, class T> __device__ inline T *in_block(T *shared, int rank) {
+    return CLUSTER > 1 ? cooperative_groups::this_cluster().map_shared_rank(shared, rank) : shared;
+}
+
+template <int CLUSTER> __device__ inline int block_rank() {
+    return CLUSTER > 1 ? (int)(blockIdx.x % CLUSTER) : 0;
+}
+
+template <int BINS> __device__ inline int bin_shift(point_key range) {
+    const int bits = 64 - __clzll((long long)range), kept = 31 - __clz(BINS);
+    return bits > kept ? bits - kept : 0;
+}
+
+/* One round for all targets. `each` calls its argument with (target, key) for every key of this
+   thread. The threads have to be in step before. */
+template <int CLUSTER, int TARGETS, class EACH>
+__device__ void narrow(select_shared &sh, const EACH &each) {
+    constexpr int BINS = SELECT_BINS / TARGETS, GROUP = SELECT_THREADS / TARGETS;
+    const int t = threadIdx.x, lane = t & 31, warp = t >> 5, group = t / GROUP;
+    uint32_t *bins = (uint32_t *)sh.bins;
+    sh.bins[t] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    each([&](int target, point_key key) {
+        const point_key range = sh.target[target].range, offset = key - sh.target[target].base;
+        if (offset <= range)
+            atomicAdd(&bins[target * BINS + (int)(offset >> bin_shift<BINS>(range))], 1u);
+    });
+    sync_cluster<CLUSTER>();
+    const narrowing old = sh.target[group];
+    uint32_t own[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int rank = 0; rank < CLUSTER; ++rank) {
+        const uint4 part = in_block<CLUSTER>(sh.bins, rank)[t];
+        own[0] += part.x, own[1] += part.y, own[2] += part.z, own[3] += part.w;
+    }
+    const uint32_t sum = own[0] + own[1] + own[2] + own[3];
+    uint32_t before = sum;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
+        if (lane >= step) before += other;
+    }
+    if (lane == 31) sh.warp_sum[warp] = before;
+    __syncthreads();
+    before -= sum;
+    for (int w = group * (GROUP / 32); w < warp; ++w) before += sh.warp_sum[w];
+    if (before <= old.rank && old.rank - before < sum) {
+        const int shift = bin_shift<BINS>(old.range);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (before <= old.rank && old.rank - before < own[i]) {
+                const point_key skipped = (point_key)(t % GROUP * 4 + i) << shift;
+                const point_key width = (1ull << shift) - 1, rest = old.range - skipped;
+                sh.target[group] = {old.base + skipped, width < rest ? width : rest,
+                                    old.rank - before, own[i]};
+            }
+            before += own[i];
+        }
+    }
+    sync_cluster<CLUSTER>();
+}
+
+/* The key at target[0]'s rank: narrow until few are left, then count each one's rank. */
+template <int CLUSTER, class EACH>
+__device__ point_key select_key(select_shared &sh, const EACH &each) {
+    while (sh.target[0].count > SELECT_COLLECT && sh.target[0].range) narrow<CLUSTER, 1>(sh, each);
+    const narrowing last = sh.target[0];
+    if (last.range == 0) return last.base;
+    if (threadIdx.x == 0) sh.collected_count = 0;
+    sync_cluster<CLUSTER>();
+    point_key *collected = in_block<CLUSTER>(sh.collected, 0);
+    uint32_t *count = in_block<CLUSTER>(&sh.collected_count, 0);
+    each([&](int, point_key key) {
+        if (key - last.base > last.range) return;
+        const uint32_t at = atomicAdd(count, 1);
+        if (at < SELECT_COLLECT) collected[at] = key;
+    });
+    sync_cluster<CLUSTER>();
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x < sh.collected_count &&
+        threadIdx.x < SELECT_COLLECT) {
+        const point_key key = sh.collected[threadIdx.x];
+        const uint32_t all = min(sh.collected_count, (uint32_t)SELECT_COLLECT);
+        uint32_t rank = 0;
+        for (uint32_t i = 0; i < all; ++i) rank += sh.collected[i] < key;
+        if (rank == last.rank) sh.pivot = key;
+    }
+    sync_cluster<CLUSTER>();
+    return *in_block<CLUSTER>(&sh.pivot, 0);
+}
+
+} // namespace kandela
+#endif
