@@ -29,9 +29,14 @@ typedef enum photon_kernel {
 /* Largest height of a photon over the tangent plane, of the radius. On a sphere no smaller than the
    disc no photon is lost by it. */
 #define ESTIMATE_HEIGHT 0.5f
-/* Least share of the kernel's integral that is believed: below it the outline is too ragged for
-   the tangent plane, and dividing by it would make fireflies. */
-#define ESTIMATE_LEAST_SHARE 0.015625f
+/* A crease is taken for a line in the tangent plane if its patch's normal and its height (of the
+   radius) are within these; if another one of the same surface is inside the disc, the surface is
+   too ragged for the tangent plane, and the whole disc is taken: that may be dark, never a spark.
+ */
+#define ESTIMATE_PLANE_COSINE 0.9f
+#define ESTIMATE_PLANE_HEIGHT 0.25f
+/* Least share of the kernel's integral that is believed: the corner of a thin sliver. */
+#define ESTIMATE_LEAST_SHARE 0.0625f
 /* More photons than this are not gathered at once: the list lies on the stack. */
 #define ESTIMATE_GATHER_MAX 1024u
 
@@ -120,26 +125,31 @@ typedef struct estimate_point {
 /* The kernel's integral over the part of the disc that the surface fills, of the unit disc's. */
 KD_FN float crease_kernel_integral(const crease_view *creases, const estimate_point *at,
                                    float radius, int32_t kernel) {
-    float integral = 2 * KD_PI * photon_kernel_sector(kernel);
-    const float least = ESTIMATE_LEAST_SHARE * integral;
-    if (creases->middles.count == 0 || !(radius > 0)) return integral;
+    const float whole = 2 * KD_PI * photon_kernel_sector(kernel);
+    if (creases->middles.count == 0 || !(radius > 0)) return whole;
+    float integral = whole;
     const bool flipped = creases->flips && creases->flips[at->triangle];
     const float side = at->back != flipped ? -1.0f : 1.0f;
     const frame3 axes = frame3_around(at->normal);
     const float bound2 = pointtree_bound2(radius + creases->reach);
-    const float height = ESTIMATE_HEIGHT * radius;
     pointtree_walk walk = pointtree_walk_begin();
     while (pointtree_walk_next(&creases->middles, at->position, bound2, &walk)) {
         const crease *piece = &creases->pieces[walk.node];
-        if (!(side * vec3_dot(piece->normal, at->normal) >= CREASE_COSINE)) continue;
+        const float cosine = side * vec3_dot(piece->normal, at->normal);
+        if (!(cosine >= CREASE_COSINE)) continue;
         const vec3 a = frame3_to_local(&axes, vec3_sub(piece->from, at->position));
         const vec3 b = frame3_to_local(&axes, vec3_sub(piece->to, at->position));
-        if (fabsf(a.z) > height && fabsf(b.z) > height) continue;
+        const float lower = float_min(fabsf(a.z), fabsf(b.z)) / radius;
+        const float upper = float_max(fabsf(a.z), fabsf(b.z)) / radius;
+        if (lower > ESTIMATE_HEIGHT) continue;
         const vec2 from = vec2_make(a.x / radius, a.y / radius);
         const vec2 to = vec2_make(b.x / radius, b.y / radius);
-        integral -= side * photon_kernel_beyond(kernel, from, to);
+        const float beyond = photon_kernel_beyond(kernel, from, to);
+        if (beyond != 0 && !(cosine >= ESTIMATE_PLANE_COSINE && upper <= ESTIMATE_PLANE_HEIGHT))
+            return whole;
+        integral -= side * beyond;
     }
-    return float_max(integral, least);
+    return float_max(integral, ESTIMATE_LEAST_SHARE * whole);
 }
 
 /* Whether a photon belongs to the surface around a point. */

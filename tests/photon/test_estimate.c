@@ -172,6 +172,45 @@ static void creases_are_found(void **state) {
     crease_set_close(&creases);
 }
 
+/* A fluted wall: eight grooves of half a turn each, narrower than the disc, in strips that bend by
+   22 degrees. No tangent plane fits; the estimate may be dark there, but must not make sparks. */
+static void ragged_surfaces_make_no_sparks(void **state) {
+    (void)state;
+    enum { FLUTES = 8, STRIPS = 8 };
+    photon_scene *scene = photon_scene_new();
+    const uint32_t grey = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 1));
+    const float radius = 0.05f;
+    for (int i = 0; i < FLUTES * STRIPS; ++i) {
+        vec3 edge[2];
+        for (int k = 0; k < 2; ++k) {
+            const float turn = KD_PI * (float)(i % STRIPS + k) / STRIPS;
+            edge[k] = vec3_make(0.1f * (float)(i / STRIPS) + radius * (1 - cosf(turn)), 0,
+                                -radius * sinf(turn));
+        }
+        const vec3 up = vec3_make(0, 2, 0);
+        fixture_quad(&scene->fixture, grey, edge[0], edge[1], vec3_add(edge[1], up),
+                     vec3_add(edge[0], up));
+    }
+    photon_scene_finish(scene);
+    crease_set creases;
+    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 0.5f, NULL), KD_OK);
+    const crease_view view = crease_set_get_view(&creases);
+    for (uint32_t i = 0; i < 3000; ++i) {
+        const rng_block r = rng_draw(rng_key_make(3, 0, i), 0, 0);
+        const vec3 from = vec3_make(0.8f * r.value[0], 0.5f + r.value[1], 1);
+        const ray cast = ray_make(from, vec3_make(0, 0, -1), 0, INFINITY);
+        const ray_hit hit = tritree_closest(&scene->view.tree, cast);
+        if (hit.triangle == KD_NONE) continue;
+        const surface met = surface_at(&scene->view, &cast, hit);
+        const estimate_point at = {met.position, met.geometric, false, hit.triangle};
+        assert_true(met.front);
+        const float integral = crease_kernel_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
+        assert_true(integral >= 0.25f * KD_PI / 3);
+    }
+    crease_set_close(&creases);
+    photon_scene_free(scene);
+}
+
 /* In a furnace the irradiance by all but direct light is pi L a / (1 - a) everywhere: `share` of it
    is found, over the whole surface and within a tenth of the edges. */
 static void furnace_estimates(int32_t kernel, double *everywhere, double *at_edges) {
@@ -248,6 +287,7 @@ int main(void) {
         cmocka_unit_test(a_whole_disc_has_the_kernels_integral),
         cmocka_unit_test(integrals_are_those_of_the_surface_there),
         cmocka_unit_test(creases_are_found),
+        cmocka_unit_test(ragged_surfaces_make_no_sparks),
         cmocka_unit_test(estimates_lose_nothing_at_corners),
         cmocka_unit_test(far_sides_are_rejected),
     };
