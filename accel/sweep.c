@@ -83,7 +83,7 @@ static kd_status each_axis(axis_step *step, kd_status (*run)(axis_step *step, in
     kd_status status[3] = {KD_OK, KD_OK, KD_OK};
 #pragma omp taskgroup
     for (int axis = 0; axis < 3; ++axis) {
-#pragma omp task firstprivate(axis) shared(status)
+#pragma omp task firstprivate(axis, step, run) shared(status)
         status[axis] = run(step, axis);
     }
     /* what went wrong was said on another thread */
