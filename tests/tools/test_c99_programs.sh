@@ -1,0 +1,44 @@
+# C99 programs against the public headers and the shared library: a test, and the examples.
+# Usage: test_c99_programs.sh PROGRAM SOURCE_DIR
+set -eu
+build=$(cd "$(dirname "$1")/.." && pwd)
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+if nm -D "$build/lib/libkandela.so" | grep -q __asan_init; then
+    echo "skipped: the library is built with sanitizers"
+    exit 77
+fi
+
+compile() { # SOURCE OUTPUT
+    ${CC:-gcc} -std=c99 -Wall -Wextra -pedantic -Werror -O1 -I "$source/include" "$1" -o "$2" \
+        -L "$build/lib" -lkandela -lm
+}
+for header in "$source"/include/kandela/*.h; do
+    name=$(basename "$header")
+    printf '#include <kandela/%s>\nint main(void) { return 0; }\n' "$name" > "$work/header.c"
+    compile "$work/header.c" "$work/header"
+done
+compile "$source/tests/c99/points.c" "$work/points"
+"$work/points"
+
+# only kd_ names are visible
+if nm -D --defined-only "$build/lib/libkandela.so" | awk '{print $3}' | grep -v '^kd_' |
+    grep -v '^_init$\|^_fini$\|^$'; then
+    echo "the library shows names that do not begin with kd_" >&2
+    exit 1
+fi
+
+# nearest neighbours of a cloud: a grid of distance 1, and one point apart
+compile "$source/examples/cloud_neighbours.c" "$work/cloud_neighbours"
+awk 'BEGIN { for (i = 0; i < 1000; ++i) print i % 10, int(i / 10) % 10, int(i / 100); print "99 99 99" }' \
+    > "$work/cloud.xyz"
+"$work/cloud_neighbours" "$work/cloud.xyz" | tee "$work/answer"
+grep -q '^1001 points, .* 1 points stand apart$' "$work/answer"
+
+# registration: the error never grows by much, and ends far below where it began
+compile "$source/examples/icp.c" "$work/icp"
+"$work/icp" > "$work/errors"
+tail -n 1 "$work/errors"
+awk '{ error = $7 } NR == 1 { first = error } END { exit !(NR > 3 && error < first / 10) }' "$work/errors"
