@@ -11,8 +11,8 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "photon/builders.h"
+#include "photon/keys.h"
 #include "photon/point_keys.h"
-#include <stdlib.h>
 
 enum {
     KANDELA_TINY = 32,         /* records that are sorted by counting */
@@ -52,42 +52,6 @@ typedef struct kandela_split {
 
 uint64_t build_kandela_scratch_bytes(uint64_t count) {
     return 2 * count * 4 * sizeof(uint32_t);
-}
-
-/* Below `bound`, from a linear congruential generator: which points are sampled has no influence on
-   the tree. */
-static inline uint32_t kandela_random(uint32_t *state, uint32_t bound) {
-    *state = *state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)*state * bound >> 32);
-}
-
-/* The key of `rank`, which lies in [begin, end): what is before `begin` is smaller, and afterwards
-   what is before `rank` too. */
-static uint64_t keys_select(uint64_t *keys, uint32_t begin, uint32_t end, uint32_t rank) {
-    while (end - begin > 1) {
-        const uint64_t a = keys[begin], b = keys[begin + (end - begin) / 2], c = keys[end - 1];
-        const uint64_t least = a < b ? a : b, most = a < b ? b : a;
-        const uint64_t pivot = c < least ? least : c > most ? most : c;
-        uint32_t low = begin, high = end - 1;
-        for (;; ++low, --high) {
-            while (keys[low] < pivot) ++low;
-            while (keys[high] > pivot) --high;
-            if (low >= high) break;
-            const uint64_t t = keys[low];
-            keys[low] = keys[high];
-            keys[high] = t;
-        }
-        if (low == high) {
-            if (rank == low) break;
-            --high;
-            ++low;
-        }
-        if (rank < low)
-            end = high + 1;
-        else
-            begin = low;
-    }
-    return keys[rank];
 }
 
 /* The axis of a node by the rule of the tree; kept if the rule needs it. */

@@ -78,9 +78,10 @@ static void records_select(record *records, uint32_t count, uint32_t rank, uint3
     uint32_t random = count;
     while (count > KANDELA_TINY) {
         uint64_t sample[5];
-        for (int i = 0; i < 5; ++i)
-            sample[i] = record_key(&records[kandela_random(&random, count)], axis);
-        const uint64_t pivot = keys_select(sample, 0, 5, 2);
+        for (uint32_t i = 0; i < 5; ++i) /* one from each fifth, so that all differ */
+            sample[i] =
+                record_key(&records[i * (count / 5) + keys_random(&random, count / 5)], axis);
+        const uint64_t pivot = keys_select(sample, 5, 2);
         uint32_t left = 0;
         for (uint32_t i = 0; i < count; ++i) {
             const record r = records[i];
@@ -119,16 +120,18 @@ static void records_bracket(const record *records, uint32_t count, uint32_t rank
     uint32_t size = count / KANDELA_SAMPLE_SHARE, random = count;
     if (size > KANDELA_SAMPLE_MAX) size = KANDELA_SAMPLE_MAX;
     if (size < KANDELA_SAMPLE_LEAST) size = KANDELA_SAMPLE_LEAST;
+    const uint32_t stratum = count / size; /* one from each, so that all differ */
     for (uint32_t i = 0; i < size; ++i)
-        sample[i] = record_key(&records[kandela_random(&random, count)], axis);
+        sample[i] = record_key(&records[i * stratum + keys_random(&random, stratum)], axis);
     const double share = (double)rank / count;
     const double spread = KANDELA_DEVIATIONS * sqrt(size * share * (1 - share)) + 1;
     const double low = size * share - spread, high = size * share + spread;
     bracket[0] = 0;
     bracket[1] = UINT64_MAX;
-    if (low >= 0) bracket[0] = keys_select(sample, 0, size, (uint32_t)low);
+    const uint32_t skipped = low >= 0 ? (uint32_t)low : 0;
+    if (low >= 0) bracket[0] = keys_select(sample, size, skipped);
     if (high < size)
-        bracket[1] = keys_select(sample, low >= 0 ? (uint32_t)low : 0, size, (uint32_t)high);
+        bracket[1] = keys_select(sample + skipped, size - skipped, (uint32_t)high - skipped);
 }
 
 /* Orders `from` around the record of `rank` into `to`; `from` is spent. */

@@ -1,9 +1,10 @@
 /* Queries of buckets under groups of eight boxes: shaders/pointtree_query.h is their oracle. */
+#include "photon/keys.h"
 #include "photon/leafindex.h"
 
-enum {
-    LIST_MAX = 20
-}; /* up to so many answers are kept sorted; more are collected, then selected */
+/* Up to so many answers are kept sorted, without branches for the fewest; more are collected, and
+   now and then the farthest are thrown away. */
+enum { SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
 /* What has been found so far. */
 typedef struct leaf_answers {
@@ -13,6 +14,24 @@ typedef struct leaf_answers {
 } leaf_answers;
 
 typedef void (*leaf_visit)(leaf_answers *answers, const leaf_points *leaf, vec3 query);
+
+/* The whole list of k <= SHORT_LIST_MAX is there from the start, filled with what is never an
+   answer; a key goes through all of it, and the larger of each pair goes on. */
+static inline void leaf_short_list(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+    _Alignas(32) float dist2[LEAF_POINTS];
+    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
+    for (; within; within &= within - 1, ++answers->count) {
+        const int i = __builtin_ctz(within);
+        uint64_t key = leaf_key(dist2[i], leaf->id[i]);
+        for (uint32_t j = 0; j < answers->k; ++j) {
+            const uint64_t here = answers->keys[j];
+            answers->keys[j] = here < key ? here : key;
+            key = here < key ? key : here;
+        }
+    }
+    if (answers->count >= answers->k)
+        answers->bound2 = leaf_key_dist2(answers->keys[answers->k - 1]);
+}
 
 static inline void leaf_list(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
     _Alignas(32) float dist2[LEAF_POINTS];
@@ -35,31 +54,22 @@ static inline void leaf_list(leaf_answers *answers, const leaf_points *leaf, vec
     }
 }
 
-/* The key of `rank` in its sorted place, smaller ones before it. */
-static void keys_select(uint64_t *keys, uint32_t count, uint32_t rank) {
-    uint32_t begin = 0, end = count;
-    while (end - begin > 1) {
-        const uint64_t a = keys[begin], b = keys[begin + (end - begin) / 2], c = keys[end - 1];
-        const uint64_t least = a < b ? a : b, most = a < b ? b : a;
-        const uint64_t pivot = c < least ? least : c > most ? most : c;
-        uint32_t low = begin, high = end - 1;
-        for (;; ++low, --high) {
-            while (keys[low] < pivot) ++low;
-            while (keys[high] > pivot) --high;
-            if (low >= high) break;
-            const uint64_t t = keys[low];
-            keys[low] = keys[high];
-            keys[high] = t;
+/* Keeps at least `k` of the keys, the least ones, and not many more: any key that k are not behind
+   is a bound. */
+static void leaf_trim(leaf_answers *answers) {
+    const uint32_t enough = answers->k + (answers->capacity - answers->k) / 3;
+    uint32_t random = answers->count;
+    while (answers->count > enough) {
+        const uint64_t pivot = keys_pivot(answers->keys, answers->count, &random);
+        const uint32_t left = keys_partition(answers->keys, answers->count, pivot);
+        if (left < answers->k) {
+            keys_select(answers->keys + left, answers->count - left, answers->k - 1 - left);
+            answers->count = answers->k;
+            answers->bound2 = leaf_key_dist2(answers->keys[answers->k - 1]);
+            return;
         }
-        if (low == high) {
-            if (rank == low) return;
-            --high;
-            ++low;
-        }
-        if (rank < low)
-            end = high + 1;
-        else
-            begin = low;
+        answers->count = left;
+        answers->bound2 = leaf_key_dist2(pivot);
     }
 }
 
@@ -71,9 +81,7 @@ static inline void leaf_collect(leaf_answers *answers, const leaf_points *leaf, 
         answers->keys[answers->count++] = leaf_key(dist2[i], leaf->id[i]);
     }
     if (answers->count <= answers->capacity - LEAF_POINTS) return;
-    keys_select(answers->keys, answers->count, answers->k - 1);
-    answers->count = answers->k;
-    answers->bound2 = leaf_key_dist2(answers->keys[answers->k - 1]);
+    leaf_trim(answers);
 }
 
 static inline void leaf_within(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
@@ -125,19 +133,7 @@ uint64_t leafindex_room(uint32_t k) {
 }
 
 void leaf_keys_sort(uint64_t *keys, uint32_t count) {
-    while (count > 24) { /* quicksort: the smaller part by recursion */
-        const uint32_t half = count / 2;
-        keys_select(keys, count, half);
-        leaf_keys_sort(keys, half);
-        keys += half + 1;
-        count -= half + 1;
-    }
-    for (uint32_t i = 1; i < count; ++i) {
-        const uint64_t key = keys[i];
-        uint32_t hole = i;
-        for (; hole > 0 && keys[hole - 1] > key; --hole) keys[hole] = keys[hole - 1];
-        keys[hole] = key;
-    }
+    keys_sort(keys, count);
 }
 
 uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
@@ -145,6 +141,11 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
     if (k == 0) return 0;
     if (k > index->count) k = index->count;
     leaf_answers answers = {keys, 0, k, (uint32_t)leafindex_room(k), bound2};
+    if (k <= SHORT_LIST_MAX) {
+        for (uint32_t i = 0; i < k; ++i) keys[i] = UINT64_MAX;
+        leaf_walk(index, query, &answers, leaf_short_list);
+        return answers.count < k ? answers.count : k;
+    }
     if (k <= LIST_MAX) {
         leaf_walk(index, query, &answers, leaf_list);
         return answers.count;
@@ -154,7 +155,7 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
         keys_select(keys, answers.count, k - 1);
         answers.count = k;
     }
-    leaf_keys_sort(keys, answers.count);
+    keys_sort(keys, answers.count);
     return answers.count;
 }
 

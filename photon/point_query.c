@@ -148,8 +148,12 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
     } else {
         count = leafindex_nearest_keys(index, query, work->k, bound2, room);
     }
-    for (uint32_t j = 0; j < count; ++j)
-        put_answer(work, at + j, leaf_key_id(room[j]), (double)leaf_key_dist2(room[j]));
+    const uint32_t *renamed = work->target->renamed;
+    uint32_t *ids = work->rows.ids;
+    float *dist2 = (float *)work->rows.dist2;
+    for (uint32_t j = 0; ids && j < count; ++j) ids[at + j] = leaf_key_id(room[j]);
+    for (uint32_t j = 0; ids && renamed && j < count; ++j) ids[at + j] = renamed[ids[at + j]];
+    for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = leaf_key_dist2(room[j]);
     return count;
 }
 
