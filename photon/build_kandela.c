@@ -9,6 +9,7 @@
    Invariants: the order (coordinate, id) has no equals, so the tree is the oracle's. A bracket that
          misses costs time, never correctness. */
 #include "core/memory.h"
+#include "core/pages.h"
 #include "core/parallel.h"
 #include "photon/builders.h"
 #include "photon/keys.h"

@@ -9,6 +9,7 @@
            the answers are exact. */
 #include "photon/leafindex.h"
 #include "core/memory.h"
+#include "core/pages.h"
 #include "core/parallel.h"
 
 enum { BUCKET_LEVELS = 4 }; /* of the tree below a bucket's root: 15 points at most */
@@ -104,8 +105,12 @@ kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree) {
     }
     if (out->levels) out->root_children = out->leaf_count >> 3 * (out->levels - 1);
     KD_TRY_GOTO(KD_RESERVE(out->leaves, out->leaf_count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->groups, groups));
+    KD_TRY_GOTO(KD_RESERVE(out->groups, groups));
+    if (groups) memset(out->groups, 0, sizeof *out->groups); /* the root may have less than eight */
     KD_TRY_GOTO(KD_RESERVE(out->nodes, out->count));
+    pages_prefer_large(out->leaves, out->leaf_count * sizeof *out->leaves);
+    pages_prefer_large(out->groups, groups * sizeof *out->groups);
+    pages_prefer_large(out->nodes, out->count * sizeof *out->nodes);
     parallel_for(out->leaf_count, 512, bucket_piece, &work);
     for (work.level = out->levels; work.level-- > 1;)
         parallel_for(group_count(out, work.level), 512, group_piece, &work);
