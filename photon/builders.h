@@ -6,6 +6,9 @@
 /* For builders that order ids alone: the tree's coordinates from them, on all cores. */
 void pointtree_gather(pointtree *out, const point_array *points);
 
+uint64_t build_brown_scratch_bytes(uint64_t count);
+kd_status build_brown(pointtree *out, const point_array *points, job *watched);
+
 uint64_t build_kandela_scratch_bytes(uint64_t count);
 kd_status build_kandela(pointtree *out, const point_array *points, job *watched);
 

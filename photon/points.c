@@ -67,7 +67,8 @@ static kd_status build(kd_points *out, const kd_point_array *points,
                                          points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
     if (points->stride_bytes) input.stride_bytes = points->stride_bytes;
     const pointtree_options tree_options = {
-        options->split == KD_POINTS_SPLIT_WIDEST ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN};
+        options->split == KD_POINTS_SPLIT_WIDEST ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN, false,
+        0};
     const pointtree_builder *row =
         options->builder[0] ? pointtree_builder_find(options->builder) : &pointtree_builders[0];
     if (row) memcpy(out->builder, row->name, strlen(row->name) + 1);

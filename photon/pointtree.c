@@ -10,11 +10,14 @@
 
 const pointtree_builder pointtree_builders[] = {
     {"kandela", "ours: selection by sampled brackets (Floyd and Rivest 1975)", "cpu",
-     build_kandela_scratch_bytes, build_kandela},
-    {"wald", "Wald 2022, tag and sort", "cpu", build_wald_scratch_bytes, build_wald},
+     build_kandela_scratch_bytes, POINTTREE_BY_COORDINATE, false, build_kandela},
+    {"wald", "Wald 2022, tag and sort", "cpu", build_wald_scratch_bytes, POINTTREE_BY_COORDINATE,
+     false, build_wald},
+    {"brown", "Brown 2015, presort and partition", "cpu", build_brown_scratch_bytes,
+     POINTTREE_BY_SUPER_KEY, true, build_brown},
     {"recursive", "the definition, serial: the oracle", "cpu", build_recursive_scratch_bytes,
-     build_recursive},
-    {NULL, NULL, NULL, NULL, NULL}};
+     POINTTREE_BY_COORDINATE, false, build_recursive},
+    {NULL, NULL, NULL, NULL, POINTTREE_BY_COORDINATE, false, NULL}};
 
 const pointtree_builder *pointtree_builder_find(const char *name) {
     for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
@@ -33,7 +36,14 @@ static kd_status find_builder(const pointtree_builder **out, const char *name) {
     KD_FAIL(KD_ERROR_USAGE, "unknown point tree builder \"%s\", expected one of: %s", name, names);
 }
 
-static kd_status check_request(const point_array *points, const pointtree_options *options) {
+static kd_status check_request(const point_array *points, const pointtree_options *options,
+                               const pointtree_builder *row) {
+    KD_REQUIRE(!options->unique || row->removes, KD_ERROR_USAGE,
+               "builder \"%s\" keeps equal points; brown removes them", row->name);
+    KD_REQUIRE(options->cells == 0 || row->order == POINTTREE_BY_CELL, KD_ERROR_USAGE,
+               "builder \"%s\" does not round coordinates to cells; wehr does", row->name);
+    KD_REQUIRE(options->cells >= 0 && options->cells <= DBL_MAX, KD_ERROR_USAGE,
+               "%g cells a unit, expected a finite number, 0 or more", options->cells);
     KD_REQUIRE(points->count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "%llu points, expected at most %u in one tree", (unsigned long long)points->count,
                POINTTREE_COUNT_MAX);
@@ -105,17 +115,20 @@ done:
 kd_status pointtree_open_nd(pointtree *out, const point_array *points,
                             const pointtree_options *options, const char *builder, job *watched) {
     memset(out, 0, sizeof *out);
-    const pointtree_options defaults = {POINTTREE_ROUND_ROBIN};
+    const pointtree_options defaults = {POINTTREE_ROUND_ROBIN, false, 0};
     if (!options) options = &defaults;
     const pointtree_builder *row = NULL;
     KD_TRY(find_builder(&row, builder));
-    KD_TRY(check_request(points, options));
+    KD_TRY(check_request(points, options, row));
     const double started = timing_now();
     kd_status status = KD_OK;
     const uint64_t count = points->count;
     out->count = (uint32_t)count;
     out->dims = points->dims;
     out->scalar = points->scalar;
+    out->options = *options;
+    out->order = options->cells == 0 && row->order == POINTTREE_BY_CELL ? POINTTREE_BY_COORDINATE
+                                                                        : row->order;
     KD_TRY_GOTO(point_scan(&out->box, points));
     KD_TRY_GOTO(
         memory_reserve(&out->coordinates, count, points->dims * point_scalar_bytes(out->scalar)));
@@ -152,11 +165,22 @@ pointtree_nd_view pointtree_get_nd_view(const pointtree *from) {
     view.dims = from->dims;
     view.scalar = from->scalar;
     view.box = from->box;
+    view.order = from->order;
+    view.cells = from->options.cells;
     return view;
+}
+
+void pointtree_link_nodes(const pointtree *from, pointtree_link *out) {
+    for (uint32_t i = 0; i < from->count; ++i) {
+        out[i].id = from->ids[i];
+        out[i].less = 2 * i + 1 < from->count ? 2 * i + 1 : KD_NONE;
+        out[i].greater = 2 * i + 2 < from->count ? 2 * i + 2 : KD_NONE;
+    }
 }
 
 pointtree_view pointtree_get_view(const pointtree *from) {
     assert(from->count == 0 || (from->dims == 3 && from->scalar == POINT_FLOAT));
+    assert(from->order != POINTTREE_BY_CELL); /* the walk of three floats knows no slack */
     pointtree_view view;
     view.points = from->points;
     view.ids = from->ids;

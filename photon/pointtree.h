@@ -11,7 +11,14 @@ extern "C" {
 
 typedef struct pointtree_options {
     pointtree_split split;
+    bool unique;  /* keep one of points that are equal in all coordinates: that of the least id */
+    double cells; /* a unit, that wehr rounds coordinates to; 0: not at all */
 } pointtree_options;
+
+/* A node with references to its children, KD_NONE for none: Robinson's node list. */
+typedef struct pointtree_link {
+    uint32_t id, less, greater;
+} pointtree_link;
 
 typedef struct pointtree {
     union {
@@ -25,6 +32,8 @@ typedef struct pointtree {
     point_scalar scalar;
     point_box box;
     double build_seconds;
+    pointtree_options options; /* it was built with */
+    pointtree_order order;
 } pointtree;
 
 typedef struct pointtree_builder {
@@ -32,6 +41,8 @@ typedef struct pointtree_builder {
     const char *source;
     const char *devices;
     uint64_t (*scratch_bytes)(uint64_t count); /* for three floats, beside the tree itself */
+    pointtree_order order;                     /* that the tree keeps to */
+    bool removes; /* options.unique is for it; it may lower the count */
     /* Fills coordinates, ids and axes (if there) of `out`; the rest of it is set. `points` are
        packed and finite, at least one. */
     kd_status (*build)(pointtree *out, const point_array *points, job *watched);
@@ -52,7 +63,8 @@ void pointtree_close(pointtree *owned); /* takes a zeroed one */
 
 pointtree_nd_view pointtree_get_nd_view(const pointtree *from);
 pointtree_view pointtree_get_view(const pointtree *from); /* of a tree of three floats */
-uint64_t pointtree_hash(const pointtree *from);           /* of ids in tree order and axes */
+void pointtree_link_nodes(const pointtree *from, pointtree_link *out); /* count of them */
+uint64_t pointtree_hash(const pointtree *from); /* of ids in tree order and axes */
 
 #ifdef __cplusplus
 }

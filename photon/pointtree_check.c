@@ -33,6 +33,21 @@ typedef struct order_check {
     uint8_t *bad; /* per node: the invariant that does not hold, or 0 */
 } order_check;
 
+/* Whether `node` comes after `other` in the tree's order along the axis. */
+static bool is_behind(const pointtree_nd_view *tree, uint32_t node, uint32_t other, uint32_t axis) {
+    const uint32_t compared = tree->order == POINTTREE_BY_SUPER_KEY ? tree->dims : 1;
+    for (uint32_t i = 0; i < compared; ++i) {
+        double a = pointtree_nd_coordinate(tree, node, (axis + i) % tree->dims);
+        double b = pointtree_nd_coordinate(tree, other, (axis + i) % tree->dims);
+        if (tree->order == POINTTREE_BY_CELL) {
+            a = pointtree_cell(a, tree->cells);
+            b = pointtree_cell(b, tree->cells);
+        }
+        if (a != b) return a > b;
+    }
+    return tree->ids[node] > tree->ids[other];
+}
+
 /* Follows one node up to the root: each ancestor must lie on its right side in the order, and the
    planes on the way clip the domain that the node's own axis must be the widest of. */
 static uint8_t node_check(const pointtree_nd_view *tree, uint32_t node) {
@@ -40,10 +55,8 @@ static uint8_t node_check(const pointtree_nd_view *tree, uint32_t node) {
     for (uint32_t child = node; child > 0;) {
         const uint32_t parent = (child - 1) / 2, axis = pointtree_nd_axis(tree, parent);
         const bool right = child == 2 * parent + 2;
-        const double here = pointtree_nd_coordinate(tree, node, axis);
         const double above = pointtree_nd_coordinate(tree, parent, axis);
-        const bool behind = here > above || (here == above && tree->ids[node] > tree->ids[parent]);
-        if (behind != right) return 2;
+        if (is_behind(tree, node, parent, axis) != right) return 2;
         point_box_clip(&domain, axis, above, right);
         child = parent;
     }
@@ -95,6 +108,8 @@ kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_
     view.count = tree->count;
     view.dims = 3;
     view.scalar = POINT_FLOAT;
+    view.order = POINTTREE_BY_COORDINATE;
+    view.cells = 0;
     view.box = point_box_empty();
     for (uint32_t axis = 0; axis < 3; ++axis) {
         view.box.lo[axis] = (double)vec3_axis(tree->box.lo, (int)axis);

@@ -1,7 +1,8 @@
 /* Proof that a point tree is what it should be. Knows no builder.
-   P1 the tree is a permutation of the input: each id once, each point bit for bit that of its id;
-   P2 left <= node <= right on the node's axis in the order (coordinate, id), -0 equal to +0, for
-      every node against all of its ancestors;
+   P1 the tree is a permutation of the input: each id once, each point bit for bit that of its id
+      (if equal points were removed: each id at most once);
+   P2 left <= node <= right on the node's axis in the order that the tree states, -0 equal to +0,
+      for every node against all of its ancestors;
    P3 a stored axis is the widest side of the box clipped along the ancestors (first of equals). */
 #ifndef KD_PHOTON_POINTTREE_CHECK_H
 #define KD_PHOTON_POINTTREE_CHECK_H

@@ -18,6 +18,13 @@ typedef enum pointtree_split {
     POINTTREE_WIDEST = 1 /* axis = widest side of the bounding box clipped along the ancestors */
 } pointtree_split;
 
+/* The total order of points along an axis that a builder keeps to. */
+typedef enum pointtree_order {
+    POINTTREE_BY_COORDINATE = 0, /* (coordinate, id): the one of all builders but these two */
+    POINTTREE_BY_SUPER_KEY = 1,  /* (coordinate, the next axes' in a cycle, id): Brown 2015 */
+    POINTTREE_BY_CELL = 2        /* (floor(coordinate * cells), id): Wehr and Radkowski 2018 */
+} pointtree_order;
+
 /* Any tree: 2 to 8 dimensions, float or double. */
 typedef struct pointtree_nd_view {
     const void *coordinates; /* in tree order, `dims` scalars each */
@@ -27,6 +34,8 @@ typedef struct pointtree_nd_view {
     uint32_t dims;
     point_scalar scalar;
     point_box box;
+    pointtree_order order;
+    double cells; /* a unit, of POINTTREE_BY_CELL */
 } pointtree_nd_view;
 
 /* A tree of three floats: photons. */
@@ -75,6 +84,17 @@ KD_FN double pointtree_nd_coordinate(const pointtree_nd_view *tree, uint32_t nod
                             tree->scalar, axis);
 }
 
+/* The integer that POINTTREE_BY_CELL compares. */
+KD_FN double pointtree_cell(double coordinate, double cells) {
+    return floor(coordinate * cells);
+}
+
+/* How far a point may lie on the wrong side of a node's plane. Two cells: the product is rounded.
+ */
+KD_FN double pointtree_nd_slack(const pointtree_nd_view *tree) {
+    return tree->order == POINTTREE_BY_CELL ? 2 / tree->cells : 0;
+}
+
 /* ss(s): the number of nodes below and with `node`, in a tree of `count`; 0 if it does not exist.
    All levels but the last are full, so only the last one needs counting (section 4.1). */
 KD_FN uint32_t pointtree_subtree_size(uint32_t node, uint32_t count) {
@@ -98,6 +118,15 @@ KD_FN uint32_t pointtree_segment_begin(uint32_t node, uint32_t count) {
     const uint32_t low_all = count - pointtree_level_begin(levels - 1);
     return pointtree_level_begin(level) + left_siblings * (width - 1) +
            (low < low_all ? (uint32_t)low : low_all);
+}
+
+/* Where the points of `node` begin in an array that has the tree's points from left to right. */
+KD_FN uint32_t pointtree_inorder_begin(uint32_t node, uint32_t count) {
+    const uint32_t level = pointtree_level_of(node), levels = pointtree_levels(count);
+    const uint64_t width = (uint64_t)(node - pointtree_level_begin(level))
+                           << (levels - 1 - level); /* of the last level, left of the node */
+    const uint32_t low_all = count - pointtree_level_begin(levels - 1);
+    return (uint32_t)(width + (width < low_all ? width : low_all));
 }
 
 /* One step down: where the point at `position` of its sorted segment goes. A tag is the node of the

@@ -71,6 +71,7 @@ KD_FN bool pointtree_nd_walk_next(const pointtree_nd_view *tree, const void *que
         walk->node = 0;
         return tree->count > 0;
     }
+    const double slack = pointtree_nd_slack(tree);
     for (;;) {
         const uint32_t axis = pointtree_nd_axis(tree, node);
         const double distance =
@@ -85,8 +86,8 @@ KD_FN bool pointtree_nd_walk_next(const pointtree_nd_view *tree, const void *que
             walk->from = node;
             return true;
         }
-        if (from_near && far < tree->count &&
-            pointtree_nd_square(tree->scalar, distance) <= bound2) {
+        const double apart = fabs(distance) > slack ? fabs(distance) - slack : 0;
+        if (from_near && far < tree->count && pointtree_nd_square(tree->scalar, apart) <= bound2) {
             walk->node = far;
             walk->from = node;
             return true;

@@ -50,7 +50,8 @@ static void answers_equal_stack_free_ones(void **state) {
             for (uint32_t i = 0; i < count; ++i)
                 points[i] = case_point((case_points)which, i, count);
             pointtree tree;
-            const pointtree_options options = {c % 2 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN};
+            const pointtree_options options = {c % 2 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
+                                               false, 0};
             assert_int_equal(pointtree_open(&tree, points, count, &options, NULL, NULL), KD_OK);
             const pointtree_view view = pointtree_get_view(&tree);
             leafindex index;

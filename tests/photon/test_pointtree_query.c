@@ -80,8 +80,8 @@ static void queries_equal_brute_force(void **state) {
                 for (uint32_t i = 0; i < count; ++i)
                     points[i] = case_point((case_points)which, i, count);
                 pointtree tree;
-                const pointtree_options options = {split ? POINTTREE_WIDEST
-                                                         : POINTTREE_ROUND_ROBIN};
+                const pointtree_options options = {split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
+                                                   false, 0};
                 assert_int_equal(pointtree_open(&tree, points, count, &options, NULL, NULL), KD_OK);
                 for (uint32_t q = 0; q < QUERIES; ++q) {
                     /* points themselves, near ones, and some far from all */
