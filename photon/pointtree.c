@@ -167,6 +167,7 @@ pointtree_nd_view pointtree_get_nd_view(const pointtree *from) {
     view.box = from->box;
     view.order = from->order;
     view.cells = from->options.cells;
+    view.unique = from->options.unique;
     return view;
 }
 

@@ -10,13 +10,14 @@ static const void *node_point(const pointtree_nd_view *tree, uint32_t node) {
 static kd_status check_permutation(const pointtree_nd_view *tree, const point_array *input) {
     kd_status status = KD_OK;
     uint8_t *seen = NULL;
-    KD_TRY(KD_RESERVE_ZEROED(seen, tree->count));
+    KD_TRY(KD_RESERVE_ZEROED(seen, input->count));
     const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
     for (uint32_t node = 0; node < tree->count && status == KD_OK; ++node) {
         const uint32_t id = tree->ids[node];
-        if (id >= tree->count)
+        if (id >= input->count)
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                 "P1: node %u has id %u of %u points", node, id, tree->count);
+                                 "P1: node %u has id %u of %llu points", node, id,
+                                 (unsigned long long)input->count);
         else if (seen[id]++)
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                                  "P1: id %u is in the tree twice, again at node %u", id, node);
@@ -72,8 +73,8 @@ static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 kd_status pointtree_check_nd(const pointtree_nd_view *tree, const point_array *input) {
-    KD_REQUIRE(tree->count == input->count, KD_ERROR_CHECK,
-               "P1: the tree has %u nodes for %llu points", tree->count,
+    KD_REQUIRE(tree->count == input->count || (tree->unique && tree->count < input->count),
+               KD_ERROR_CHECK, "P1: the tree has %u nodes for %llu points", tree->count,
                (unsigned long long)input->count);
     if (tree->count == 0) return KD_OK;
     KD_REQUIRE(tree->dims == input->dims && tree->scalar == input->scalar, KD_ERROR_CHECK,
@@ -110,6 +111,7 @@ kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_
     view.scalar = POINT_FLOAT;
     view.order = POINTTREE_BY_COORDINATE;
     view.cells = 0;
+    view.unique = false;
     view.box = point_box_empty();
     for (uint32_t axis = 0; axis < 3; ++axis) {
         view.box.lo[axis] = (double)vec3_axis(tree->box.lo, (int)axis);

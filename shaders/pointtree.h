@@ -36,6 +36,7 @@ typedef struct pointtree_nd_view {
     point_box box;
     pointtree_order order;
     double cells; /* a unit, of POINTTREE_BY_CELL */
+    bool unique;  /* equal points were removed */
 } pointtree_nd_view;
 
 /* A tree of three floats: photons. */

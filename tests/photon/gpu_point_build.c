@@ -40,7 +40,7 @@ static void compare(const point_builder_cuda *builder, case_points set, uint32_t
     uint8_t *axes = (uint8_t *)malloc(count + 1);
     assert_true(points && ids && axes);
     for (uint32_t i = 0; i < count; ++i) points[i] = case_point(set, i, count);
-    const pointtree_options options = {split};
+    const pointtree_options options = {.split = split};
     pointtree oracle;
     assert_int_equal(pointtree_open(&oracle, points, count, &options, "recursive", NULL), KD_OK);
     device_tree tree;

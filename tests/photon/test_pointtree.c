@@ -106,6 +106,65 @@ static void trees_have_two_to_eight_dimensions(void **state) {
             }
 }
 
+/* Brown: of equal points the one of the least id stays, and the rest is the tree of what stays. */
+static void duplicates_go_when_asked(void **state) {
+    (void)state;
+    static const case_points sets[] = {CASE_DUPLICATES, CASE_ALL_EQUAL, CASE_UNIFORM,
+                                       CASE_SIGNED_ZERO};
+    static uint8_t stays[2000];
+    for (int set = 0; set < 4; ++set)
+        for (int split = 0; split < 2; ++split) {
+            const uint32_t count = 2000;
+            fill(sets[set], count);
+            uint32_t distinct = 0;
+            for (uint32_t i = 0; i < count; ++i) {
+                stays[i] = 1;
+                for (uint32_t j = 0; j < i && stays[i]; ++j)
+                    stays[i] = points[i].x != points[j].x || points[i].y != points[j].y ||
+                               points[i].z != points[j].z;
+                distinct += stays[i];
+            }
+            const pointtree_options options = {split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
+                                               true, 0};
+            pointtree tree;
+            assert_int_equal(pointtree_open(&tree, points, count, &options, "brown", NULL), KD_OK);
+            assert_int_equal(tree.count, distinct);
+            for (uint32_t i = 0; i < distinct; ++i) assert_true(stays[tree.ids[i]]);
+            const pointtree_nd_view view = pointtree_get_nd_view(&tree);
+            const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
+            if (pointtree_check_nd(&view, &array) != KD_OK) fail_msg("%s", kd_last_error());
+            pointtree_link links[2000];
+            pointtree_link_nodes(&tree, links);
+            uint32_t reached = 1; /* the root, and what each node refers to */
+            for (uint32_t i = 0; i < distinct; ++i) {
+                assert_int_equal(links[i].id, tree.ids[i]);
+                reached +=
+                    (links[i].less != KD_NONE ? 1u : 0) + (links[i].greater != KD_NONE ? 1u : 0);
+                assert_true(links[i].less == KD_NONE || links[i].less == 2 * i + 1);
+                assert_true(links[i].greater == KD_NONE || links[i].greater == 2 * i + 2);
+            }
+            assert_int_equal(reached, distinct);
+            pointtree_close(&tree);
+            assert_int_equal(pointtree_open(&tree, points, count, &options, "wald", NULL),
+                             KD_ERROR_USAGE);
+        }
+}
+
+/* The super key: points that tie on an axis are ordered by the next ones, not by their ids. */
+static void browns_order_is_the_super_key(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 64; ++i) points[i] = vec3_make(1, (float)(63 - i), 2);
+    pointtree tree;
+    assert_int_equal(pointtree_open(&tree, points, 64, NULL, "brown", NULL), KD_OK);
+    assert_int_equal(tree.ids[0], 63 - pointtree_subtree_size(1, 64));
+    pointtree_nd_view view = pointtree_get_nd_view(&tree);
+    const point_array array = point_array_make(points, 64, 3, POINT_FLOAT);
+    assert_int_equal(pointtree_check_nd(&view, &array), KD_OK);
+    view.order = POINTTREE_BY_COORDINATE;
+    assert_int_equal(pointtree_check_nd(&view, &array), KD_ERROR_CHECK);
+    pointtree_close(&tree);
+}
+
 static void sizes_and_begins_add_up(void **state) {
     (void)state;
     static uint32_t size[2 * 1025 + 2];
@@ -257,6 +316,8 @@ int main(void) {
         cmocka_unit_test(sizes_and_begins_add_up),
         cmocka_unit_test(builders_make_the_same_tree),
         cmocka_unit_test(trees_have_two_to_eight_dimensions),
+        cmocka_unit_test(duplicates_go_when_asked),
+        cmocka_unit_test(browns_order_is_the_super_key),
         cmocka_unit_test(trees_do_not_depend_on_threads),
         cmocka_unit_test(sabotage_is_found),
         cmocka_unit_test(order_is_by_coordinate_then_id),
