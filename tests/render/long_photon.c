@@ -11,7 +11,7 @@ static void expect_near(double found, double expected, double tolerance) {
 }
 
 static double block_relmse(const image *a, const image *b, int32_t block) {
-    double value = INFINITY;
+    double value = (double)INFINITY;
     assert_int_equal(compare_images(&value, a, b, COMPARE_RELMSE, block, NULL), KD_OK);
     return value;
 }
