@@ -1,9 +1,8 @@
 #include "accel/small_nodes.h"
+#include "accel/vector8.h"
 #include "shaders/triangle_clip.h"
 
-enum { LANES = 8, PLANES = 2 * SMALL_NODE_MOST };
-typedef float float8 __attribute__((vector_size(4 * LANES)));
-typedef int32_t int8 __attribute__((vector_size(4 * LANES)));
+enum { LANES = VECTOR8_LANES, PLANES = 2 * SMALL_NODE_MOST };
 
 /* The planes of one axis strictly inside the node, as often as triangles begin or end there; filled
    up to a multiple of LANES with the last one. Returns how many vectors. */
@@ -23,30 +22,25 @@ static int collect_planes(const small_node *node, int axis, float plane[PLANES +
     return vectors;
 }
 
-static float8 select8(int8 mask, float8 yes, float8 no) {
-    return (float8)((mask & (int8)yes) | (~mask & (int8)no));
-}
-
 /* sah_split_cost of eight planes. */
-static inline float8 cost8(const sah_costs *costs, const sah_axis *of, float8 plane, int8 left,
-                           int8 right) {
+VECTOR8_FN float8 cost8(const sah_costs *costs, const sah_axis *of, float8 plane, int8 left,
+                        int8 right) {
     const float8 left_part = of->base + of->slope * (plane - of->lo);
     const float8 right_part = of->base + of->slope * (of->hi - plane);
     const float8 meets = left_part * __builtin_convertvector(left, float8) +
                          right_part * __builtin_convertvector(right, float8);
-    const float full = costs->intersect, less = costs->intersect * costs->empty_factor;
-    const float8 all = {full, full, full, full, full, full, full, full};
-    const float8 reduced = {less, less, less, less, less, less, less, less};
-    return costs->traversal + select8((left == 0) | (right == 0), reduced, all) * meets;
+    const float8 all = float8_all(costs->intersect);
+    const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
+    return costs->traversal + float8_select((left == 0) | (right == 0), reduced, all) * meets;
 }
 
 /* Counts what lies on the sides of eight planes: triangles that begin before a plane, that end
    after it, and that lie in it. */
-static inline void count8(const small_node *node, int axis, float8 plane, int8 *left, int8 *right,
-                          int8 *planar) {
+VECTOR8_FN void count8(const small_node *node, int axis, const float8 *plane, int8 *left,
+                       int8 *right, int8 *planar) {
     int8 begun = {0}, gone = {0}, either = {0};
     for (uint32_t i = 0; i < node->count; ++i) {
-        const int8 begins = node->lo[axis][i] < plane, ends = node->hi[axis][i] <= plane;
+        const int8 begins = node->lo[axis][i] < *plane, ends = node->hi[axis][i] <= *plane;
         begun -= begins;
         gone -= ends;
         either -= begins | ends;
@@ -57,26 +51,25 @@ static inline void count8(const small_node *node, int axis, float8 plane, int8 *
 }
 
 /* The axis' best plane, if it beats `best`. */
-static void search_axis(const small_build *build, const small_node *node, int axis,
-                        sah_split *best) {
+VECTOR8_FN void search_axis(const small_build *build, const small_node *node, int axis,
+                            sah_split *best) {
     float planes[PLANES + LANES];
     const int vectors = collect_planes(node, axis, planes);
     const sah_axis of = sah_axis_of(node->box, axis);
     float8 least = {0}, where = {0};
     int8 to_the_left = {0};
     for (int k = 0; k < vectors; ++k) {
-        float8 plane;
+        const float8 plane = float8_load(planes + k * LANES);
         int8 left, right, planar;
-        memcpy(&plane, planes + k * LANES, sizeof plane);
-        count8(node, axis, plane, &left, &right, &planar);
+        count8(node, axis, &plane, &left, &right, &planar);
         const float8 to_left = cost8(&build->costs, &of, plane, left + planar, right);
         const float8 to_right = cost8(&build->costs, &of, plane, left, right + planar);
-        const float8 cost = select8(to_left <= to_right, to_left, to_right);
+        const float8 cost = float8_select(to_left <= to_right, to_left, to_right);
         int8 better = (cost < least) | ((cost == least) & (plane < where));
         if (k == 0) better = ~(int8){0};
-        least = select8(better, cost, least);
-        where = select8(better, plane, where);
-        to_the_left = (better & (to_left <= to_right)) | (~better & to_the_left);
+        least = float8_select(better, cost, least);
+        where = float8_select(better, plane, where);
+        to_the_left = int8_select(better, to_left <= to_right, to_the_left);
     }
     for (int lane = 0; vectors && lane < LANES; ++lane) {
         if (!(least[lane] < best->cost ||
@@ -88,6 +81,22 @@ static void search_axis(const small_build *build, const small_node *node, int ax
         best->planar_left = to_the_left[lane] != 0;
     }
 }
+
+static void search_here(const small_build *build, const small_node *node, sah_split *best) {
+    for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, best);
+}
+
+#ifdef VECTOR8_DISPATCH
+VECTOR8_AVX2 static void search_avx2(const small_build *build, const small_node *node,
+                                     sah_split *best) {
+    for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, best);
+}
+static void search(const small_build *build, const small_node *node, sah_split *best) {
+    (__builtin_cpu_supports("avx2") ? search_avx2 : search_here)(build, node, best);
+}
+#else
+#define search search_here
+#endif
 
 static void give(small_node *child, uint32_t id, box3 part) {
     const uint32_t i = child->count++;
@@ -131,7 +140,7 @@ kd_status small_nodes_build(const small_build *build, const small_node *node) {
     const float leaf_cost = build->costs.intersect * (float)node->count;
     sah_split split = sah_split_none();
     if (leaf_cost > build->costs.traversal && node->depth < build->max_depth)
-        for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, &split);
+        search(build, node, &split);
     if (!(split.cost < leaf_cost)) {
         uint32_t *ids = NULL;
         KD_TRY(tree_writer_leaf(build->writer, node->at, node->count, &ids));

@@ -1,4 +1,4 @@
-/* Rays by the batch, on all cores. */
+/* Rays by the batch, on all cores; eight neighbours that run alike go together (trace_packet.h). */
 #ifndef KD_ACCEL_TRACE_H
 #define KD_ACCEL_TRACE_H
 #include "accel/tritree.h"

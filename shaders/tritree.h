@@ -27,6 +27,17 @@ KD_FN tritree_node tritree_leaf(uint32_t first, uint32_t count) {
     node.word = count << 2 | (uint32_t)TRITREE_LEAF;
     return node;
 }
+/* A node as one number, and back. */
+KD_FN uint64_t tritree_bits(tritree_node node) {
+    uint64_t bits;
+    memcpy(&bits, &node, sizeof bits);
+    return bits;
+}
+KD_FN tritree_node tritree_from_bits(uint64_t bits) {
+    tritree_node node;
+    memcpy(&node, &bits, sizeof node);
+    return node;
+}
 KD_FN bool tritree_is_leaf(tritree_node node) {
     return (node.word & 3u) == (uint32_t)TRITREE_LEAF;
 }

@@ -23,12 +23,13 @@ typedef struct tritree_counts {
 /* A ray prepared for planes. */
 typedef struct tritree_walk {
     float origin[3], inverse[3], slack[3];
-    float slack_t;   /* what a hit's t may be off */
-    float near, far; /* where the ray is in the tree's box, widened by the slack */
+    uint64_t negative[3]; /* all bits set where the direction is negative */
+    float slack_t;        /* what a hit's t may be off */
+    float near, far;      /* where the ray is in the tree's box, widened by the slack */
 } tritree_walk;
 
 typedef struct tritree_stack_entry {
-    uint32_t node;
+    uint64_t node; /* the node itself, tritree_bits */
     float near, far;
 } tritree_stack_entry;
 
@@ -53,6 +54,7 @@ KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray 
         walk->origin[axis] = vec3_axis(o, axis);
         walk->inverse[axis] = inverse;
         walk->slack[axis] = slack;
+        walk->negative[axis] = inverse < 0 ? ~(uint64_t)0 : 0;
     }
     walk->slack_t = reach / largest * 0x1p-17f; /* a triangle seen nearly edge-on */
     walk->near = near;
@@ -121,26 +123,27 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
     const tritree_node *nodes = tree->blocks ? tree->packed_nodes : tree->nodes;
-    uint32_t at = 0;
+    tritree_node node = nodes[0];
     float near = walk.near, far = walk.far;
     for (;;) {
-        tritree_node node = nodes[at];
         if (counts) ++counts->nodes;
         while (!tritree_is_leaf(node)) {
+            /* the children lie in one place: both are read while the plane's distance is computed;
+               whether the far one must wait is hard to predict, so that costs no branch */
             const int axis = tritree_axis(node);
-            const uint32_t left = tritree_left(node), negative = walk.inverse[axis] < 0;
+            const tritree_node *child = nodes + tritree_left(node);
+            const uint64_t lower = tritree_bits(child[0]), upper = tritree_bits(child[1]);
+            const uint64_t swap = (lower ^ upper) & walk.negative[axis];
             const float t = (node.split - walk.origin[axis]) * walk.inverse[axis];
             const float low = t - walk.slack[axis], high = t + walk.slack[axis];
-            at = left + negative;
-            if (high < near) {
-                at = left + 1 - negative;
-            } else if (!(low > far)) {
-                stack[waiting].node = left + 1 - negative;
-                stack[waiting].near = float_max(low, near);
-                stack[waiting++].far = far;
-                far = float_min(high, far);
-            }
-            node = nodes[at];
+            const bool only_first = low > far;
+            const bool only_second = near > high;
+            stack[waiting].node = upper ^ swap;
+            stack[waiting].near = float_max(low, near);
+            stack[waiting].far = far;
+            waiting += !(only_second | only_first);
+            node = tritree_from_bits(only_second ? upper ^ swap : lower ^ swap);
+            far = only_second ? far : float_min(high, far);
             if (counts) ++counts->nodes;
         }
         if (counts) {
@@ -154,7 +157,7 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
             if (waiting == 0) return best;
             --waiting;
         } while (stack[waiting].near > best.t + walk.slack_t);
-        at = stack[waiting].node;
+        node = tritree_from_bits(stack[waiting].node);
         near = stack[waiting].near;
         far = stack[waiting].far;
     }

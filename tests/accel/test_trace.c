@@ -1,5 +1,6 @@
 /* shaders/tritree_trace.h on the trees of every builder, against testing all triangles. */
 #include "accel/trace.h"
+#include "accel/trace_packet.h"
 #include "core/parallel.h"
 #include "triangle_sets.h"
 
@@ -102,6 +103,56 @@ static void batches_answer_as_single_rays_do(void **state) {
     triangle_set_close(&set);
 }
 
+/* Eight rays fanned out a little; the first of them is the set's ray `i`. */
+static void fan_out(const triangle_set *set, uint32_t i, ray fan[TRACE_PACKET]) {
+    const ray middle = triangle_set_ray(set, i);
+    for (uint32_t k = 0; k < TRACE_PACKET; ++k) {
+        const rng_block r = rng_draw(rng_key_make(77, k, i), 0, 0);
+        const vec3 turn = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
+        const float apart = k ? 0.1f * set->size : 0;
+        fan[k] = middle;
+        if (i % 2)
+            fan[k].direction = vec3_along(middle.direction, apart, turn);
+        else
+            fan[k].origin = vec3_along(middle.origin, apart, turn);
+        if (i % 5 == 0 && k > 4) fan[k].tmax = k == 5 ? 0 : NAN; /* nothing to be found */
+    }
+}
+
+/* Packets answer each of their rays as if it were alone, to the bit. */
+static void packets_answer_as_single_rays_do(void **state) {
+    (void)state;
+    uint32_t together = 0, hit = 0;
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
+        triangle_set set = triangle_set_make((case_triangles)which, 1000);
+        const tritree_options options = tritree_options_default();
+        tritree tree;
+        assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
+        const tritree_view view = tritree_get_view(&tree);
+        for (uint32_t i = 0; i < 1000; ++i) {
+            ray fan[TRACE_PACKET];
+            ray_hit closest[TRACE_PACKET], any[TRACE_PACKET];
+            fan_out(&set, i, fan);
+            if (!trace_packet(&view, fan, false, closest)) continue;
+            assert_true(trace_packet(&view, fan, true, any));
+            ++together;
+            for (int k = 0; k < TRACE_PACKET; ++k) {
+                const ray_hit want = tritree_closest(&view, fan[k]);
+                if (want.triangle == KD_NONE) closest[k].t = want.t; /* may be NaN */
+                if (memcmp(&want, &closest[k], sizeof want) != 0)
+                    fail_msg("%s, packet %u, ray %d: triangle %u at %.9g, expected %u at %.9g",
+                             case_triangles_name((case_triangles)which), i, k, closest[k].triangle,
+                             (double)closest[k].t, want.triangle, (double)want.t);
+                assert_true((any[k].triangle == KD_NONE) == (want.triangle == KD_NONE));
+                hit += want.triangle != KD_NONE;
+            }
+        }
+        tritree_close(&tree);
+        triangle_set_close(&set);
+    }
+    assert_true(together > 2000 && hit > 2000);
+}
+
 /* Rays that make no sense hit nothing and end. */
 static void senseless_rays_hit_nothing(void **state) {
     (void)state;
@@ -131,6 +182,7 @@ static void senseless_rays_hit_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_tree_answers_as_all_triangles_do),
                                        cmocka_unit_test(batches_answer_as_single_rays_do),
+                                       cmocka_unit_test(packets_answer_as_single_rays_do),
                                        cmocka_unit_test(senseless_rays_hit_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

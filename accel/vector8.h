@@ -1,0 +1,54 @@
+/* Eight floats at once, by the compilers' vector extension: one AVX register where there is one,
+   two SSE registers elsewhere. Every function is inlined into its caller, so what the calling
+   convention for wide vectors would be (-Wpsabi) never matters; a caller may be compiled for AVX2
+   by VECTOR8_AVX2 and be chosen at run time. */
+#ifndef KD_ACCEL_VECTOR8_H
+#define KD_ACCEL_VECTOR8_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+enum { VECTOR8_LANES = 8 };
+typedef float float8 __attribute__((vector_size(4 * VECTOR8_LANES)));
+typedef int32_t int8 __attribute__((vector_size(4 * VECTOR8_LANES)));
+typedef int64_t int8_halves __attribute__((vector_size(4 * VECTOR8_LANES)));
+
+#define VECTOR8_FN static inline __attribute__((always_inline))
+#if defined(__x86_64__) && !defined(__AVX2__)
+#define VECTOR8_DISPATCH 1
+#define VECTOR8_AVX2 __attribute__((target("avx2")))
+#endif
+
+VECTOR8_FN float8 float8_all(float x) {
+    const float8 v = {x, x, x, x, x, x, x, x};
+    return v;
+}
+VECTOR8_FN float8 float8_load(const float *from) {
+    float8 v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+VECTOR8_FN float8 float8_select(int8 mask, float8 yes, float8 no) {
+    return (float8)((mask & (int8)yes) | (~mask & (int8)no));
+}
+VECTOR8_FN int8 int8_select(int8 mask, int8 yes, int8 no) {
+    return (mask & yes) | (~mask & no);
+}
+/* a < b ? a : b, as float_min. */
+VECTOR8_FN float8 float8_min(float8 a, float8 b) {
+    return float8_select(a < b, a, b);
+}
+VECTOR8_FN float8 float8_max(float8 a, float8 b) {
+    return float8_select(a > b, a, b);
+}
+VECTOR8_FN float8 float8_abs(float8 v) {
+    return (float8)((int8)v & 0x7fffffff);
+}
+VECTOR8_FN bool int8_any(int8 mask) {
+    const int8_halves h = (int8_halves)mask;
+    return ((h[0] | h[1]) | (h[2] | h[3])) != 0;
+}
+
+#endif
