@@ -208,17 +208,10 @@ static void split_on_all_cores(brown_split *split, uint32_t count) {
     parallel_for(count, split->piece, split_piece, split);
 }
 
-/* The domain of a node whose ancestors are in their places. */
 static uint32_t choose_axis(const brown_work *work, uint32_t node) {
     pointtree *out = work->out;
     if (!out->axes) return pointtree_level_of(node) % work->dims;
-    point_box domain = out->box;
-    for (uint32_t child = node; child > 0;) {
-        const uint32_t parent = (child - 1) / 2, axis = out->axes[parent];
-        const double plane = point_array_coordinate(work->points, out->ids[parent], axis);
-        point_box_clip(&domain, axis, plane, child == 2 * parent + 2);
-        child = parent;
-    }
+    const point_box domain = pointtree_domain(out, work->points, node);
     out->axes[node] = (uint8_t)point_box_widest(&domain, work->dims, out->scalar);
     return out->axes[node];
 }

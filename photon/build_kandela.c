@@ -86,17 +86,8 @@ static inline kandela_range kandela_child(kandela_range parent, uint32_t left, b
     return child;
 }
 
-/* The box of all points, clipped by the ancestors of `node`, which are in their places. */
 static point_box kandela_domain(const kandela_work *work, uint32_t node) {
-    const pointtree *out = work->out;
-    point_box domain = out->box;
-    for (uint32_t child = node; out->axes && child > 0;) {
-        const uint32_t parent = (child - 1) / 2, axis = out->axes[parent];
-        const double plane = point_array_coordinate(work->points, out->ids[parent], axis);
-        point_box_clip(&domain, axis, plane, child == 2 * parent + 2);
-        child = parent;
-    }
-    return domain;
+    return work->out->axes ? pointtree_domain(work->out, work->points, node) : work->out->box;
 }
 
 /* How many sub-trees keep all cores busy to the end, though the left ones may be twice as large. */

@@ -88,13 +88,7 @@ static void axis_piece(void *context, int64_t begin, int64_t end, int thread) {
     const uint32_t first = pointtree_level_begin(steps->level);
     for (int64_t i = begin; i < end; ++i) {
         const uint32_t node = first + (uint32_t)i;
-        point_box domain = out->box;
-        for (uint32_t child = node; child > 0;) {
-            const uint32_t parent = (child - 1) / 2, axis = out->axes[parent];
-            const double plane = point_array_coordinate(steps->points, out->ids[parent], axis);
-            point_box_clip(&domain, axis, plane, child == 2 * parent + 2);
-            child = parent;
-        }
+        const point_box domain = pointtree_domain(out, steps->points, node);
         out->axes[node] = (uint8_t)point_box_widest(&domain, out->dims, out->scalar);
     }
 }

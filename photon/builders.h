@@ -6,6 +6,13 @@
 /* For builders that order ids alone: the tree's coordinates from them, on all cores. */
 void pointtree_gather(pointtree *out, const point_array *points);
 
+/* The box of all points, clipped by the ancestors of `node`, which are in their places and have
+   their axes (Wald 2022, section 6). */
+point_box pointtree_domain(const pointtree *out, const point_array *points, uint32_t node);
+
+uint64_t build_wehr_scratch_bytes(uint64_t count);
+kd_status build_wehr(pointtree *out, const point_array *points, job *watched);
+
 uint64_t build_brown_scratch_bytes(uint64_t count);
 kd_status build_brown(pointtree *out, const point_array *points, job *watched);
 

@@ -114,6 +114,10 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     tree->count = header->count;
     tree->dims = header->dims;
     tree->scalar = header->scalar ? POINT_DOUBLE : POINT_FLOAT;
+    const pointtree_builder *row = pointtree_builder_find(header->builder);
+    KD_REQUIRE(row, KD_ERROR_INPUT, "%s: built by \"%s\", which is not known here", path,
+               header->builder);
+    tree->order = row->order;
     out->options.split = header->split ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
     memcpy(out->builder, header->builder, sizeof header->builder);
     const uint64_t count = header->count;

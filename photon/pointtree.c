@@ -15,6 +15,8 @@ const pointtree_builder pointtree_builders[] = {
      false, build_wald},
     {"brown", "Brown 2015, presort and partition", "cpu", build_brown_scratch_bytes,
      POINTTREE_BY_SUPER_KEY, true, build_brown},
+    {"wehr", "Wehr and Radkowski 2018, sort chunks of cells", "cpu", build_wehr_scratch_bytes,
+     POINTTREE_BY_CELL, false, build_wehr},
     {"recursive", "the definition, serial: the oracle", "cpu", build_recursive_scratch_bytes,
      POINTTREE_BY_COORDINATE, false, build_recursive},
     {NULL, NULL, NULL, NULL, POINTTREE_BY_COORDINATE, false, NULL}};
@@ -92,6 +94,17 @@ void pointtree_gather(pointtree *out, const point_array *points) {
     parallel_for(out->count, 1 << 14, gather_piece, &work);
 }
 
+point_box pointtree_domain(const pointtree *out, const point_array *points, uint32_t node) {
+    point_box domain = out->box;
+    for (uint32_t child = node; child > 0;) {
+        const uint32_t parent = (child - 1) / 2, axis = out->axes[parent];
+        const double plane = point_array_coordinate(points, out->ids[parent], axis);
+        point_box_clip(&domain, axis, plane, child == 2 * parent + 2);
+        child = parent;
+    }
+    return domain;
+}
+
 static kd_status build(pointtree *out, const point_array *points, const pointtree_builder *row,
                        job *watched) {
     kd_status status = KD_OK;
@@ -127,8 +140,7 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
     out->dims = points->dims;
     out->scalar = points->scalar;
     out->options = *options;
-    out->order = options->cells == 0 && row->order == POINTTREE_BY_CELL ? POINTTREE_BY_COORDINATE
-                                                                        : row->order;
+    out->order = row->order;
     KD_TRY_GOTO(point_scan(&out->box, points));
     KD_TRY_GOTO(
         memory_reserve(&out->coordinates, count, points->dims * point_scalar_bytes(out->scalar)));
@@ -181,7 +193,7 @@ void pointtree_link_nodes(const pointtree *from, pointtree_link *out) {
 
 pointtree_view pointtree_get_view(const pointtree *from) {
     assert(from->count == 0 || (from->dims == 3 && from->scalar == POINT_FLOAT));
-    assert(from->order != POINTTREE_BY_CELL); /* the walk of three floats knows no slack */
+    assert(from->options.cells == 0); /* the walk of three floats knows no slack */
     pointtree_view view;
     view.points = from->points;
     view.ids = from->ids;

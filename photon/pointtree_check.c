@@ -34,19 +34,29 @@ typedef struct order_check {
     uint8_t *bad; /* per node: the invariant that does not hold, or 0 */
 } order_check;
 
-/* Whether `node` comes after `other` in the tree's order along the axis. */
-static bool is_behind(const pointtree_nd_view *tree, uint32_t node, uint32_t other, uint32_t axis) {
-    const uint32_t compared = tree->order == POINTTREE_BY_SUPER_KEY ? tree->dims : 1;
-    for (uint32_t i = 0; i < compared; ++i) {
-        double a = pointtree_nd_coordinate(tree, node, (axis + i) % tree->dims);
-        double b = pointtree_nd_coordinate(tree, other, (axis + i) % tree->dims);
-        if (tree->order == POINTTREE_BY_CELL) {
-            a = pointtree_cell(a, tree->cells);
-            b = pointtree_cell(b, tree->cells);
-        }
-        if (a != b) return a > b;
+/* -1, 0, 1: `node` before, with, behind `other` by coordinate (or cell) alone. */
+static int compare_on(const pointtree_nd_view *tree, uint32_t node, uint32_t other, uint32_t axis) {
+    double a = pointtree_nd_coordinate(tree, node, axis);
+    double b = pointtree_nd_coordinate(tree, other, axis);
+    if (tree->order == POINTTREE_BY_CELL) {
+        a = pointtree_cell(a, tree->cells);
+        b = pointtree_cell(b, tree->cells);
     }
-    return tree->ids[node] > tree->ids[other];
+    return (a > b) - (a < b);
+}
+
+/* Whether `node` comes after its ancestor in the tree's total order on the ancestor's axis. */
+static bool is_behind(const pointtree_nd_view *tree, uint32_t node, uint32_t ancestor) {
+    const uint32_t axis = pointtree_nd_axis(tree, ancestor);
+    int side = compare_on(tree, node, ancestor, axis);
+    for (uint32_t i = 1; tree->order == POINTTREE_BY_SUPER_KEY && !side && i < tree->dims; ++i)
+        side = compare_on(tree, node, ancestor, (axis + i) % tree->dims);
+    uint32_t above = ancestor;
+    while (tree->order == POINTTREE_BY_CELL && !side && above > 0) {
+        above = (above - 1) / 2;
+        side = compare_on(tree, node, ancestor, pointtree_nd_axis(tree, above));
+    }
+    return side ? side > 0 : tree->ids[node] > tree->ids[ancestor];
 }
 
 /* Follows one node up to the root: each ancestor must lie on its right side in the order, and the
@@ -57,7 +67,7 @@ static uint8_t node_check(const pointtree_nd_view *tree, uint32_t node) {
         const uint32_t parent = (child - 1) / 2, axis = pointtree_nd_axis(tree, parent);
         const bool right = child == 2 * parent + 2;
         const double above = pointtree_nd_coordinate(tree, parent, axis);
-        if (is_behind(tree, node, parent, axis) != right) return 2;
+        if (is_behind(tree, node, parent) != right) return 2;
         point_box_clip(&domain, axis, above, right);
         child = parent;
     }

@@ -22,7 +22,8 @@ typedef enum pointtree_split {
 typedef enum pointtree_order {
     POINTTREE_BY_COORDINATE = 0, /* (coordinate, id): the one of all builders but these two */
     POINTTREE_BY_SUPER_KEY = 1,  /* (coordinate, the next axes' in a cycle, id): Brown 2015 */
-    POINTTREE_BY_CELL = 2        /* (floor(coordinate * cells), id): Wehr and Radkowski 2018 */
+    POINTTREE_BY_CELL = 2 /* (cell on the node's axis, then on its ancestors' axes upwards, id):
+                             Wehr and Radkowski 2018 */
 } pointtree_order;
 
 /* Any tree: 2 to 8 dimensions, float or double. */
@@ -35,7 +36,7 @@ typedef struct pointtree_nd_view {
     point_scalar scalar;
     point_box box;
     pointtree_order order;
-    double cells; /* a unit, of POINTTREE_BY_CELL */
+    double cells; /* a unit, of POINTTREE_BY_CELL; 0: a coordinate is its own cell */
     bool unique;  /* equal points were removed */
 } pointtree_nd_view;
 
@@ -87,13 +88,13 @@ KD_FN double pointtree_nd_coordinate(const pointtree_nd_view *tree, uint32_t nod
 
 /* The integer that POINTTREE_BY_CELL compares. */
 KD_FN double pointtree_cell(double coordinate, double cells) {
-    return floor(coordinate * cells);
+    return cells > 0 ? floor(coordinate * cells) : coordinate;
 }
 
 /* How far a point may lie on the wrong side of a node's plane. Two cells: the product is rounded.
  */
 KD_FN double pointtree_nd_slack(const pointtree_nd_view *tree) {
-    return tree->order == POINTTREE_BY_CELL ? 2 / tree->cells : 0;
+    return tree->order == POINTTREE_BY_CELL && tree->cells > 0 ? 2 / tree->cells : 0;
 }
 
 /* ss(s): the number of nodes below and with `node`, in a tree of `count`; 0 if it does not exist.

@@ -369,6 +369,32 @@ static void files_come_back_or_are_refused(void **state) {
     assert_int_equal(kd_points_load(&loaded, path, NULL), KD_ERROR_INPUT);
 }
 
+/* Every builder's tree, in the order that it keeps to, also among ties. */
+static void every_builders_tree_can_be_saved(void **state) {
+    (void)state;
+    char path[] = "/tmp/kandela-points-XXXXXX";
+    close(mkstemp(path));
+    fill(cloud, CASE_DUPLICATES, 0, 800, 3, 3, KD_FLOAT);
+    fill(asked, CASE_DUPLICATES, 9, 20, 3, 3, KD_FLOAT);
+    const kd_point_array points = kd_point_array_make(cloud, 800, 3, KD_FLOAT);
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(asked, 20, 3, KD_FLOAT);
+    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+        kd_points_options options;
+        kd_points_options_default(&options);
+        snprintf(options.builder, sizeof options.builder, "%s", row->name);
+        kd_points *tree = NULL, *loaded = NULL;
+        assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
+        assert_int_equal(kd_points_save(tree, path), KD_OK);
+        assert_int_equal(kd_points_load(&loaded, path, NULL), KD_OK);
+        compare_with_brute_force(loaded, &points, &query, 3, 3, 30);
+        kd_points_close(tree);
+        kd_points_close(loaded);
+    }
+    unlink(path);
+}
+
 /* A file whose checksum holds, but whose tree is none. */
 static void forged_files_are_refused(void **state) {
     (void)state;
@@ -416,6 +442,7 @@ int main(void) {
         cmocka_unit_test(the_tree_can_be_had_changed_and_described),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(files_come_back_or_are_refused),
+        cmocka_unit_test(every_builders_tree_can_be_saved),
         cmocka_unit_test(forged_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,22 @@
+/* What can be tuned of the chunk-sorting builder: the tree is the same for all of it. */
+#ifndef KD_PHOTON_BUILD_WEHR_H
+#define KD_PHOTON_BUILD_WEHR_H
+#include "photon/builders.h"
+
+typedef struct wehr_parameters {
+    uint32_t block;      /* points that one histogram counts (the paper's TPB); at least 16 */
+    uint32_t digit_bits; /* log2 of the radix (the paper's base is 32: 5 bits); 1 to 11 */
+    uint32_t cutoff;     /* chunks of fewer points are sorted by one core each */
+} wehr_parameters;
+
+wehr_parameters wehr_parameters_default(void);
+
+kd_status build_wehr_with(pointtree *out, const point_array *points,
+                          const wehr_parameters *parameters, job *watched);
+
+/* The fastest parameters for such points, by trying: a search like the paper's for its block size.
+ */
+kd_status wehr_tune(wehr_parameters *best, const point_array *points,
+                    const pointtree_options *options);
+
+#endif
