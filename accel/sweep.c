@@ -11,6 +11,14 @@ uint64_t sweep_scratch_bytes(uint32_t triangle_count) {
     return 250 * (uint64_t)triangle_count;
 }
 
+/* Whether some triangle may lie in the plane of `event`. */
+static bool planar_follows(const sweep_event *event, const sweep_event *end) {
+    const float plane = event->position;
+    while (event < end && event->position == plane && sweep_event_type(*event) == EVENT_END)
+        ++event;
+    return event < end && event->position == plane && sweep_event_type(*event) == EVENT_PLANAR;
+}
+
 /* Walks one axis' events once; every event is tried as a plane. Where several events share a
    position the counts in between are too high, never too low, so only true costs can win. */
 static void sweep_axis(const sweep *work, const sweep_node *node, int axis, sah_split *best) {
@@ -43,9 +51,7 @@ static void sweep_axis(const sweep *work, const sweep_node *node, int axis, sah_
                 best->cost = cost;
                 best->axis = axis;
                 best->position = plane;
-                /* false: not known yet */
-                best->planar_left =
-                    type != EVENT_PLANAR && (event + 1 == end || event[1].position > plane);
+                best->planar_left = !planar_follows(event, end); /* false: not known yet */
             }
         }
         left += type != EVENT_END;

@@ -29,7 +29,8 @@ static void cast_one(const batch *b, int64_t i) {
 
 /* Eight rays at once, if they run alike and nobody counts what each of them does. */
 static bool cast_together(const batch *b, int64_t begin) {
-    if (b->counts || !b->tree->blocks || b->tree->reference_count == 0) return false;
+    if (b->counts || !b->tree->blocks || b->tree->fast || b->tree->reference_count == 0)
+        return false;
     if (b->hits) return trace_packet(b->tree, b->rays + begin, false, b->hits + begin);
     ray_hit any[TRACE_PACKET];
     if (!trace_packet(b->tree, b->rays + begin, true, any)) return false;

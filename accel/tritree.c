@@ -150,6 +150,7 @@ void tritree_close(tritree *owned) {
     memory_free(owned->references);
     memory_free(owned->packed_nodes);
     memory_free(owned->blocks);
+    memory_free(owned->fast);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -165,6 +166,13 @@ tritree_view tritree_get_view(const tritree *from) {
     view.triangle_count = from->input.triangle_count;
     view.packed_nodes = from->packed_nodes;
     view.blocks = from->blocks;
+    view.fast = NULL;
+    return view;
+}
+
+tritree_view tritree_get_fast_view(const tritree *from) {
+    tritree_view view = tritree_get_view(from);
+    view.fast = from->fast;
     return view;
 }
 

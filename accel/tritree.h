@@ -38,6 +38,7 @@ typedef struct tritree {
     uint32_t node_count, reference_count;
     tritree_node *packed_nodes; /* tritree_view has their meaning */
     triangle_block *blocks;
+    triangle_fast *fast; /* NULL until tritree_prepare_fast */
     box3 box;
     tritree_input input; /* borrowed */
     tritree_options options;
@@ -69,6 +70,11 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
                        const char *builder, job *watched);
 void tritree_close(tritree *owned); /* takes a zeroed one */
 tritree_view tritree_get_view(const tritree *from);
+
+/* Prepares the fast triangle test, 48 bytes a reference; once. */
+kd_status tritree_prepare_fast(tritree *tree);
+/* The view whose rays are tested by it. */
+tritree_view tritree_get_fast_view(const tritree *from);
 uint64_t tritree_hash(const tritree *from); /* of nodes and references */
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #ifndef KD_SHADERS_TRITREE_H
 #define KD_SHADERS_TRITREE_H
 #include "shaders/triangle_block.h"
+#include "shaders/triangle_fast.h"
 
 enum { TRITREE_LEAF = 3, TRITREE_MAX_DEPTH = 62 };
 
@@ -68,6 +69,8 @@ typedef struct tritree_view {
        hold the corners of the leaf's triangles in the order of its references. */
     const tritree_node *packed_nodes;
     const triangle_block *blocks;
+    /* If not NULL, rays are tested by triangle_fast instead of triangle_meet: one a reference. */
+    const triangle_fast *fast;
 } tritree_view;
 
 #endif

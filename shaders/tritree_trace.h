@@ -112,6 +112,23 @@ KD_FN bool tritree_blocks_meet(const tritree_view *tree, tritree_node leaf,
     return found;
 }
 
+/* The same by the fast test. */
+KD_FN bool tritree_fast_meet(const tritree_view *tree, tritree_node leaf, const ray *cast,
+                             ray_hit *best) {
+    const uint32_t first = tritree_first(leaf), count = tritree_count(leaf);
+    bool found = false;
+    for (uint32_t i = first; i < first + count; ++i) {
+        float t = 0, u = 0, v = 0;
+        if (!triangle_fast_meet(tree->fast + i, cast, best->t, &t, &u, &v)) continue;
+        best->t = t;
+        best->u = u;
+        best->v = v;
+        best->triangle = tree->references[i];
+        found = true;
+    }
+    return found;
+}
+
 KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
     ray_hit best;
     best.t = cast.tmax;
@@ -122,7 +139,7 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     const triangle_caster caster = triangle_caster_make(cast);
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
-    const tritree_node *nodes = tree->blocks ? tree->packed_nodes : tree->nodes;
+    const tritree_node *nodes = tree->blocks && !tree->fast ? tree->packed_nodes : tree->nodes;
     tritree_node node = nodes[0];
     float near = walk.near, far = walk.far;
     for (;;) {
@@ -150,8 +167,13 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
             ++counts->leaves;
             counts->triangles += tritree_count(node);
         }
-        const bool found = tree->blocks ? tritree_blocks_meet(tree, node, &caster, cast.tmin, &best)
-                                        : tritree_leaf_meet(tree, node, &caster, cast.tmin, &best);
+        bool found = false;
+        if (tree->fast)
+            found = tritree_fast_meet(tree, node, &cast, &best);
+        else if (tree->blocks)
+            found = tritree_blocks_meet(tree, node, &caster, cast.tmin, &best);
+        else
+            found = tritree_leaf_meet(tree, node, &caster, cast.tmin, &best);
         if (found && any) return best;
         do {
             if (waiting == 0) return best;
