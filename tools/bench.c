@@ -76,6 +76,7 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     cJSON_AddStringToObject(line, "case", row->set);
     cJSON_AddStringToObject(line, "builder", row->builder);
     cJSON_AddStringToObject(line, "device", row->device);
+    if (row->variant) cJSON_AddStringToObject(line, "variant", row->variant);
     add_number(line, "n", (double)row->n);
     add_number(line, "dims", row->dims);
     add_number(line, "k", row->k);
@@ -89,6 +90,7 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "rate", rounded(rate));
     if (row->rate_name) add_number(line, row->rate_name, rounded(rate));
     add_number(line, "bytes", (double)row->bytes);
+    add_number(line, "different", (double)row->different);
     add_number(line, "sah_cost", rounded(row->sah_cost));
     add_number(line, "references_per_triangle", rounded(row->references_per_triangle));
     if (row->hash) {
@@ -104,12 +106,14 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
 kd_status bench_report(const bench_request *request, const bench_row *row) {
     const bench_summary summary = bench_summarise(row);
     const double rate = summary.median > 0 ? row->items / summary.median : 0;
-    printf("%-7s %-16s %-10s %-7s n %-10" PRIu64, row->bench, row->set, row->builder, row->device,
+    printf("%-7s %-24s %-10s %-7s n %-10" PRIu64, row->bench, row->set, row->builder, row->device,
            row->n);
+    if (row->variant) printf(" %-21s", row->variant);
     if (row->k) printf(" k %-4d", row->k);
     printf(" %10.3f ms  %8.2f M/s", summary.median * 1e3, rate * 1e-6);
     if (row->sah_cost > 0)
         printf("  SAH %.2f, %.2f refs/triangle", row->sah_cost, row->references_per_triangle);
+    if (row->different) printf("  %" PRIu64 " differ", row->different);
     printf("%s\n", row->checked ? "" : "  NOT CHECKED");
     fflush(stdout);
     if (!request->json) return KD_OK;

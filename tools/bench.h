@@ -25,6 +25,7 @@ typedef struct bench_request {
 /* One measurement. Fields that do not apply are left 0 and are not written. */
 typedef struct bench_row {
     const char *bench, *set, *builder, *device;
+    const char *variant; /* of what is measured, such as a kernel; NULL: there is one only */
     uint64_t n;
     int32_t dims, k;
     double seconds[BENCH_RUNS_MAX];
@@ -36,6 +37,7 @@ typedef struct bench_row {
     bool checked; /* against an oracle or by the checker, before it was timed */
     double sah_cost, references_per_triangle;
     uint64_t triangles;
+    uint64_t different; /* answers that differ from the oracle's, as few as are allowed */
 } bench_row;
 
 typedef struct bench_summary {
@@ -53,5 +55,6 @@ bool bench_wants(const bench_names *list, const char *name);
 kd_status bench_count(uint64_t *out, const bench_names *list, int index);
 
 kd_status bench_points(const bench_request *request);
+kd_status bench_trace(const bench_request *request);
 
 #endif

@@ -1,0 +1,30 @@
+/* The build without CUDA: there is no tree on a device. */
+#include "accel/trace_cuda.h"
+#ifndef KD_HAVE_CUDA
+
+static kd_status no_cuda(void) {
+    return status_fail(KD_ERROR_DEVICE, __FILE__, __LINE__, "this build has no CUDA");
+}
+
+kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {
+    (void)tree;
+    memset(out, 0, sizeof *out);
+    return no_cuda();
+}
+
+kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
+                                 uint32_t position_count, void *stream) {
+    (void)view, (void)position_count, (void)stream;
+    memset(out, 0, sizeof *out);
+    return no_cuda();
+}
+
+void tritree_cuda_close(tritree_cuda *owned) {
+    (void)owned;
+}
+
+kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
+    (void)tree, (void)batch;
+    return no_cuda();
+}
+#endif

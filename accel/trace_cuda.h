@@ -1,0 +1,42 @@
+/* Rays by the batch, on a CUDA device. Without CUDA in the build every call is KD_ERROR_DEVICE. */
+#ifndef KD_ACCEL_TRACE_CUDA_H
+#define KD_ACCEL_TRACE_CUDA_H
+#include "accel/tritree_cuda.h"
+#include "shaders/ray.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What decides whether a triangle is met. */
+typedef enum trace_test {
+    TRACE_WATERTIGHT, /* triangle_meet: answers are the CPU's, bit for bit */
+    TRACE_PLANES,     /* three rows prepared for each triangle: fewer operations; rays may slip
+                         through shared edges, t is right to about 1e-6 */
+} trace_test;
+
+/* Which loop runs the rays. */
+typedef enum trace_loop {
+    TRACE_AUTO,       /* by `coherent` */
+    TRACE_PLAIN,      /* shaders/tritree_trace.h as it stands: the others' oracle, watertight */
+    TRACE_ONCE,       /* one thread a ray: best if neighbours in the batch take similar ways */
+    TRACE_PERSISTENT, /* threads fetch new rays as too few of their warp are left at work */
+} trace_loop;
+
+typedef struct trace_batch {
+    const ray *rays;  /* host memory, or of the tree's device and 16 bytes aligned */
+    ray_hit *hits;    /* closest hits wanted: where the rays are; else NULL */
+    uint8_t *blocked; /* any hits wanted: 1 or 0 for each ray; else NULL */
+    uint64_t count;
+    trace_test test;
+    trace_loop loop;
+    bool coherent; /* neighbouring rays start and point alike, as a camera's do */
+    void *stream;  /* cudaStream_t; nothing is waited for if the rays are in device memory */
+} trace_batch;
+
+kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,100 @@
+/* The loops that run rays, for any walk (trace_planes.cuh, trace_watertight.cuh).
+   Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs":
+   while-while, and persistent threads that fetch new rays. Idea: a ray goes down to its next leaf,
+   tests that leaf, takes the next subtree from its stack. cast_once gives each thread one ray; a
+   warp is as slow as its slowest ray, and coherent rays, whose neighbours take the same way, fare
+   best. cast_persistent fills the card once; as soon as fewer than REFILL lanes of a warp have
+   work, the idle ones fetch the next rays of the batch, which pays when rays of one warp differ in
+   length. A walk holds one ray on its way through the tree: bool begin(caster)  false: the ray
+   misses the tree's box void descend(caster, stack)  to the next leaf bool test(caster, any)  that
+   leaf; true: the answer is known bool pop(stack)  the next subtree; false: there is none void
+   store(caster, ray, any) The stack is an array apart from the walk, which thus stays in registers.
+ */
+#ifndef KD_ACCEL_TRACE_LOOPS_CUH
+#define KD_ACCEL_TRACE_LOOPS_CUH
+#include "shaders/tritree_trace.h"
+#include <stdint.h>
+
+enum {
+    CAST_BLOCK = 128,
+    CAST_REFILL = 20, /* of 32 lanes; 8 is 2 % better for any hits, 20 for the rest */
+    CAST_STACK = TRITREE_MAX_DEPTH + 2
+};
+
+/* What a kernel is given. */
+struct caster {
+    const uint2 *nodes; /* tritree_cuda: walk_nodes */
+    const float4 *planes, *corners;
+    const uint32_t *references;
+    box3 box;
+    float margin;       /* a length: 1e-4 of the box's three sides */
+    bool empty;         /* no triangle can be hit */
+    const float4 *rays; /* two a ray: origin and tmin, direction and tmax */
+    float4 *hits;       /* t, u, v, triangle */
+    uint8_t *blocked;
+    uint32_t count;
+    uint32_t *cursor; /* the next ray that nobody has fetched */
+};
+
+/* The ray's result without a walk: nothing was met. */
+template <bool any> __device__ __forceinline__ void store_miss(const caster &c, uint32_t i) {
+    if (any)
+        c.blocked[i] = 0;
+    else
+        c.hits[i] = make_float4(c.rays[2 * (uint64_t)i + 1].w, 0, 0, __uint_as_float(KD_NONE));
+}
+
+template <class walk, bool any>
+__global__ __launch_bounds__(CAST_BLOCK, walk::blocks) void cast_once(const caster c) {
+    const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
+    if (i >= c.count) return;
+    walk on;
+    typename walk::entry stack[CAST_STACK];
+    if (!on.begin(c, i)) {
+        store_miss<any>(c, i);
+        return;
+    }
+    do {
+        on.descend(c, stack);
+    } while (!on.template test<any>(c) && on.pop(stack));
+    on.template store<any>(c, i);
+}
+
+/* The next ray for each lane that comes here; one atomic a warp. */
+__device__ __forceinline__ uint32_t fetch_ray(uint32_t *cursor) {
+    const unsigned lanes = __activemask();
+    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
+    uint32_t first = 0;
+    if (lane == leader) first = atomicAdd(cursor, (uint32_t)__popc(lanes));
+    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
+}
+
+template <class walk, bool any>
+__global__ __launch_bounds__(CAST_BLOCK,
+                             walk::persistent_blocks) void cast_persistent(const caster c) {
+    walk on;
+    typename walk::entry stack[CAST_STACK];
+    uint32_t i = 0;
+    bool idle = true;
+    for (;;) {
+        if (idle) {
+            i = fetch_ray(c.cursor);
+            if (i >= c.count) return;
+            if (!on.begin(c, i)) {
+                store_miss<any>(c, i);
+                continue;
+            }
+            idle = false;
+        }
+        do {
+            on.descend(c, stack);
+            if (on.template test<any>(c) || !on.pop(stack)) {
+                on.template store<any>(c, i);
+                idle = true;
+                break;
+            }
+        } while (__popc(__activemask()) >= CAST_REFILL);
+    }
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* A triangle tree in a CUDA device's memory, in the forms that rays want there. Without CUDA in the
+   build every call is KD_ERROR_DEVICE. */
+#ifndef KD_ACCEL_TRITREE_CUDA_H
+#define KD_ACCEL_TRITREE_CUDA_H
+#include "accel/tritree.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every pointer is memory of the device that was current when the tree was opened.
+   The fast kernels read three arrays instead of the view:
+     walk_nodes   the view's nodes one place up, the root at 1, so that a pair of children starts at
+                  an even index, is 16 bytes aligned and told apart by the lowest bit; a leaf's word
+                  is its count << 2 | 3, its other half the first of its triangles
+     planes       for each reference, in the order of the leaves, three rows of four floats that
+                  map a point to: its height over the triangle's plane, u, v
+     corners      for each reference the three corners; the first one's fourth word is the id
+   A leaf's triangles are copied (48 bytes a reference each form), so that a leaf is read in one go.
+ */
+typedef struct tritree_cuda {
+    tritree_view view; /* the layout itself: what the plain kernel walks */
+    tritree_node *walk_nodes;
+    float *planes;
+    float *corners;
+    void *memory; /* all of the above is in it, and a counter for each batch of rays at work */
+    uint32_t *cursors;
+    uint64_t bytes;
+} tritree_cuda;
+
+enum { TRITREE_CUDA_CURSORS = 64 };
+
+/* Copies the tree to the current device and prepares it there; the tree may go afterwards.
+   KD_ERROR_MEMORY says the bytes needed and the bytes free. */
+kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree);
+/* The same from a view whose arrays are device memory already. They are copied. */
+kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
+                                 uint32_t position_count, void *stream);
+void tritree_cuda_close(tritree_cuda *owned); /* takes a zeroed one */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
