@@ -258,7 +258,7 @@ kd_status build_wehr(pointtree *out, const point_array *points, job *watched) {
 
 kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                     const pointtree_options *options) {
-    double least = INFINITY;
+    double least = (double)INFINITY;
     *best = wehr_parameters_default();
     pointtree tree;
     KD_TRY(pointtree_open_nd(&tree, points, options, "wehr", NULL));

@@ -291,8 +291,9 @@ static void bad_input_is_refused(void **state) {
     assert_non_null(strstr(kd_last_error(), "recursive"));
     assert_int_equal(pointtree_open(&tree, NULL, 100, NULL, NULL, NULL), KD_ERROR_USAGE);
     assert_int_equal(pointtree_open(&tree, points, 1ull << 31, NULL, NULL, NULL), KD_ERROR_USAGE);
-    pointtree_options options;
-    memset(&options, 7, sizeof options);
+    const int unknown = 7;
+    pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
+    memcpy(&options.split, &unknown, sizeof options.split);
     assert_int_equal(pointtree_open(&tree, points, 100, &options, NULL, NULL), KD_ERROR_USAGE);
     point_array array = point_array_make(points, 10, 9, POINT_FLOAT);
     assert_int_equal(pointtree_open_nd(&tree, &array, NULL, NULL, NULL), KD_ERROR_USAGE);
