@@ -14,29 +14,47 @@
 
 enum { BUCKET_LEVELS = 4 }; /* of the tree below a bucket's root: 15 points at most */
 
+leaf_shape leaf_shape_of(uint32_t count) {
+    leaf_shape shape;
+    memset(&shape, 0, sizeof shape);
+    shape.count = count;
+    if (count == 0) return shape;
+    const uint32_t tree_levels = pointtree_levels(count);
+    shape.bucket_level = tree_levels > BUCKET_LEVELS ? tree_levels - BUCKET_LEVELS : 0;
+    shape.leaf_count = 1u << shape.bucket_level;
+    shape.levels = (shape.bucket_level + 2) / 3;
+    for (uint32_t level = 0; level < shape.levels; ++level) {
+        shape.level_begin[level] = shape.groups;
+        shape.groups += leaf_groups(&shape, level);
+    }
+    if (shape.levels) shape.root_children = shape.leaf_count >> 3 * (shape.levels - 1);
+    return shape;
+}
+
+uint32_t leaf_groups(const leaf_shape *shape, uint32_t level) {
+    return level == 0 ? 1 : shape->leaf_count >> 3 * (shape->levels - level);
+}
+
+uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_POINTS]) {
+    uint32_t filled = 0, row = pointtree_level_begin(shape->bucket_level) + s;
+    for (uint32_t width = 1; width < 1u << BUCKET_LEVELS; width *= 2, row = 2 * row + 1)
+        for (uint32_t node = row; node < row + width && node < shape->count; ++node)
+            nodes[filled++] = node;
+    if (s + 1 < shape->leaf_count) { /* the node that follows in order */
+        const uint32_t up = (uint32_t)__builtin_ctz(s + 1) + 1;
+        nodes[filled++] = pointtree_level_begin(shape->bucket_level - up) + (s >> up);
+    }
+    return filled;
+}
+
 typedef struct index_work {
     const pointtree_nd_view *tree;
     leafindex *out;
-    uint32_t bucket_level; /* of the buckets' roots */
-    uint32_t level;        /* of groups, whose boxes go up */
+    uint32_t level; /* of groups, whose boxes go up */
 } index_work;
 
-static void bucket_add(index_work *work, leaf_points *leaf, uint32_t *filled, box3 *box,
-                       uint32_t node) {
-    const pointtree_nd_view *tree = work->tree;
-    const float *c = (const float *)tree->coordinates + (uint64_t)node * tree->dims;
-    const vec3 point = vec3_make(c[0], c[1], tree->dims == 3 ? c[2] : 0);
-    leaf->x[*filled] = point.x;
-    leaf->y[*filled] = point.y;
-    leaf->z[*filled] = point.z;
-    leaf->id[*filled] = tree->ids[node];
-    work->out->nodes[leaf->id[*filled]] = node;
-    ++*filled;
-    box3_include(box, point);
-}
-
 static void group_set(leafindex *index, uint32_t level, uint32_t child, const box3 *box) {
-    leaf_group *group = &index->groups[index->level_begin[level] + child / LEAF_GROUP];
+    leaf_group *group = &index->groups[index->shape.level_begin[level] + child / LEAF_GROUP];
     for (int axis = 0; axis < 3; ++axis) {
         group->lo[axis][child % LEAF_GROUP] = vec3_axis(box->lo, axis);
         group->hi[axis][child % LEAF_GROUP] = vec3_axis(box->hi, axis);
@@ -46,24 +64,28 @@ static void group_set(leafindex *index, uint32_t level, uint32_t child, const bo
 static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     index_work *work = (index_work *)context;
+    const pointtree_nd_view *tree = work->tree;
     leafindex *index = work->out;
     for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s) {
         leaf_points *leaf = &index->leaves[s];
+        uint32_t nodes[LEAF_POINTS];
+        const uint32_t filled = leaf_members(&index->shape, s, nodes);
         box3 box = box3_empty();
-        uint32_t filled = 0, row = pointtree_level_begin(work->bucket_level) + s;
-        for (uint32_t width = 1; width < 1u << BUCKET_LEVELS; width *= 2, row = 2 * row + 1)
-            for (uint32_t node = row; node < row + width && node < index->count; ++node)
-                bucket_add(work, leaf, &filled, &box, node);
-        if (s + 1 < index->leaf_count) { /* the node that follows in order */
-            const uint32_t up = (uint32_t)__builtin_ctz(s + 1) + 1;
-            bucket_add(work, leaf, &filled, &box,
-                       pointtree_level_begin(work->bucket_level - up) + (s >> up));
+        for (uint32_t i = 0; i < filled; ++i) {
+            const float *c = (const float *)tree->coordinates + (uint64_t)nodes[i] * tree->dims;
+            const vec3 point = vec3_make(c[0], c[1], tree->dims == 3 ? c[2] : 0);
+            leaf->x[i] = point.x;
+            leaf->y[i] = point.y;
+            leaf->z[i] = point.z;
+            leaf->id[i] = tree->ids[nodes[i]];
+            index->nodes[leaf->id[i]] = nodes[i];
+            box3_include(&box, point);
         }
-        for (; filled < LEAF_POINTS; ++filled) {
-            leaf->x[filled] = leaf->y[filled] = leaf->z[filled] = NAN;
-            leaf->id[filled] = KD_NONE;
+        for (uint32_t i = filled; i < LEAF_POINTS; ++i) {
+            leaf->x[i] = leaf->y[i] = leaf->z[i] = NAN;
+            leaf->id[i] = KD_NONE;
         }
-        if (index->levels) group_set(index, index->levels - 1, s, &box);
+        if (index->shape.levels) group_set(index, index->shape.levels - 1, s, &box);
     }
 }
 
@@ -71,49 +93,34 @@ static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     index_work *work = (index_work *)context;
     for (int64_t g = begin; g < end; ++g) {
-        const leaf_group *group = &work->out->groups[work->out->level_begin[work->level] + g];
+        const leaf_group *group = &work->out->groups[work->out->shape.level_begin[work->level] + g];
         box3 box = box3_empty();
-        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
-            box3_include(&box,
-                         vec3_make(group->lo[0][lane], group->lo[1][lane], group->lo[2][lane]));
-            box3_include(&box,
-                         vec3_make(group->hi[0][lane], group->hi[1][lane], group->hi[2][lane]));
+        for (int i = 0; i < LEAF_GROUP; ++i) {
+            box3_include(&box, vec3_make(group->lo[0][i], group->lo[1][i], group->lo[2][i]));
+            box3_include(&box, vec3_make(group->hi[0][i], group->hi[1][i], group->hi[2][i]));
         }
         group_set(work->out, work->level - 1, (uint32_t)g, &box);
     }
 }
 
-static uint32_t group_count(const leafindex *index, uint32_t level) {
-    return level == 0 ? 1 : index->leaf_count >> 3 * (index->levels - level);
-}
-
 kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
-    out->count = tree->count;
+    out->shape = leaf_shape_of(tree->count);
     if (tree->count == 0) return KD_OK;
     assert(tree->scalar == POINT_FLOAT && tree->dims <= 3);
-    const uint32_t tree_levels = pointtree_levels(tree->count);
-    const uint32_t bucket_level = tree_levels > BUCKET_LEVELS ? tree_levels - BUCKET_LEVELS : 0;
-    index_work work = {tree, out, bucket_level, 0};
-    out->leaf_count = 1u << bucket_level;
-    out->levels = (bucket_level + 2) / 3;
-    uint32_t groups = 0;
-    for (uint32_t level = 0; level < out->levels; ++level) {
-        out->level_begin[level] = groups;
-        groups += group_count(out, level);
-    }
-    if (out->levels) out->root_children = out->leaf_count >> 3 * (out->levels - 1);
-    KD_TRY_GOTO(KD_RESERVE(out->leaves, out->leaf_count));
-    KD_TRY_GOTO(KD_RESERVE(out->groups, groups));
-    if (groups) memset(out->groups, 0, sizeof *out->groups); /* the root may have less than eight */
-    KD_TRY_GOTO(KD_RESERVE(out->nodes, out->count));
-    pages_prefer_large(out->leaves, out->leaf_count * sizeof *out->leaves);
-    pages_prefer_large(out->groups, groups * sizeof *out->groups);
-    pages_prefer_large(out->nodes, out->count * sizeof *out->nodes);
-    parallel_for(out->leaf_count, 512, bucket_piece, &work);
-    for (work.level = out->levels; work.level-- > 1;)
-        parallel_for(group_count(out, work.level), 512, group_piece, &work);
+    index_work work = {tree, out, 0};
+    const uint64_t group_bytes = out->shape.groups * sizeof *out->groups;
+    KD_TRY_GOTO(KD_RESERVE(out->leaves, out->shape.leaf_count));
+    KD_TRY_GOTO(KD_RESERVE(out->groups, out->shape.groups));
+    KD_TRY_GOTO(KD_RESERVE(out->nodes, tree->count));
+    pages_prefer_large(out->leaves, out->shape.leaf_count * sizeof *out->leaves);
+    pages_prefer_large(out->groups, group_bytes);
+    pages_prefer_large(out->nodes, tree->count * sizeof *out->nodes);
+    memset(out->groups, 0, group_bytes); /* the root may have less than eight */
+    parallel_for(out->shape.leaf_count, 512, bucket_piece, &work);
+    for (work.level = out->shape.levels; work.level-- > 1;)
+        parallel_for(leaf_groups(&out->shape, work.level), 512, group_piece, &work);
 done:
     if (status != KD_OK) leafindex_close(out);
     return status;
@@ -127,8 +134,6 @@ void leafindex_close(leafindex *owned) {
 }
 
 uint64_t leafindex_bytes(const leafindex *index) {
-    uint64_t groups = 0;
-    for (uint32_t level = 0; level < index->levels; ++level) groups += group_count(index, level);
-    return index->leaf_count * sizeof(leaf_points) + groups * sizeof(leaf_group) +
-           index->count * sizeof(uint32_t);
+    return index->shape.leaf_count * sizeof(leaf_points) +
+           index->shape.groups * sizeof(leaf_group) + index->shape.count * sizeof(uint32_t);
 }

@@ -9,15 +9,27 @@
 
 enum { LEAF_LEVELS_MAX = 10 };
 
+/* How buckets and groups lie over a tree of `count` points. */
+typedef struct leaf_shape {
+    uint32_t level_begin[LEAF_LEVELS_MAX]; /* first group of each level */
+    uint32_t levels;                       /* of groups; 0: one leaf alone */
+    uint32_t groups;
+    uint32_t leaf_count;
+    uint32_t root_children;
+    uint32_t bucket_level; /* of the tree: where the buckets' roots are */
+    uint32_t count;        /* points */
+} leaf_shape;
+
+leaf_shape leaf_shape_of(uint32_t count);
+uint32_t leaf_groups(const leaf_shape *shape, uint32_t level);
+/* The nodes of bucket s; returns how many, at most LEAF_POINTS. */
+uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_POINTS]);
+
 typedef struct leafindex {
     leaf_points *leaves;
     leaf_group *groups; /* level by level from the root; the children of group g are 8g ... 8g+7 */
     uint32_t *nodes;    /* of each id: its place in the tree */
-    uint32_t level_begin[LEAF_LEVELS_MAX]; /* first group of each level */
-    uint32_t levels;                       /* of groups; 0: one leaf alone */
-    uint32_t leaf_count;
-    uint32_t root_children;
-    uint32_t count; /* points */
+    leaf_shape shape;
 } leafindex;
 
 /* From any tree of two or three floats, the third being 0 then. Work: one pass over the points.

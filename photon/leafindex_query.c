@@ -98,15 +98,15 @@ static inline void leaf_within(leaf_answers *answers, const leaf_points *leaf, v
    distances of eight boxes are kept, and those visited are struck out. */
 static inline __attribute__((always_inline)) void
 leaf_walk(const leafindex *index, vec3 query, leaf_answers *answers, leaf_visit visit) {
-    if (index->count == 0) return;
-    if (index->levels == 0) {
+    if (index->shape.count == 0) return;
+    if (index->shape.levels == 0) {
         visit(answers, &index->leaves[0], query);
         return;
     }
     _Alignas(32) int32_t lanes[LEAF_LEVELS_MAX][LEAF_GROUP];
     uint32_t level = 0, group = 0;
     lanes_boxes(&index->groups[0], query, lanes[0]);
-    for (uint32_t lane = index->root_children; lane < LEAF_GROUP; ++lane)
+    for (uint32_t lane = index->shape.root_children; lane < LEAF_GROUP; ++lane)
         lanes[0][lane] = LANE_NEVER;
     for (;;) {
         const int32_t least = lanes_least(lanes[level]);
@@ -118,13 +118,13 @@ leaf_walk(const leafindex *index, vec3 query, leaf_answers *answers, leaf_visit 
         }
         const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
         lanes[level][lane] = LANE_NEVER;
-        if (level + 1 == index->levels) {
+        if (level + 1 == index->shape.levels) {
             visit(answers, &index->leaves[child], query);
             continue;
         }
         group = child;
         ++level;
-        lanes_boxes(&index->groups[index->level_begin[level] + group], query, lanes[level]);
+        lanes_boxes(&index->groups[index->shape.level_begin[level] + group], query, lanes[level]);
     }
 }
 
@@ -139,7 +139,7 @@ void leaf_keys_sort(uint64_t *keys, uint32_t count) {
 uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
                                 uint64_t *keys) {
     if (k == 0) return 0;
-    if (k > index->count) k = index->count;
+    if (k > index->shape.count) k = index->shape.count;
     leaf_answers answers = {keys, 0, k, (uint32_t)leafindex_room(k), bound2};
     if (k <= SHORT_LIST_MAX) {
         for (uint32_t i = 0; i < k; ++i) keys[i] = UINT64_MAX;

@@ -141,7 +141,7 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
     uint32_t count;
     if (work->offsets) {
         at = work->offsets[i];
-        if (work->offsets[i + 1] - at > index->count) return KD_NONE;
+        if (work->offsets[i + 1] - at > index->shape.count) return KD_NONE;
         count = (uint32_t)(work->offsets[i + 1] - at);
         if (leafindex_within_keys(index, query, bound2, count, room) != count) return KD_NONE;
         leaf_keys_sort(room, count);
@@ -157,51 +157,29 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
     return count;
 }
 
-/* One query by a stack-free walk of a tree whose dims and scalar the compiler knows. */
-static inline __attribute__((always_inline, flatten)) uint32_t
-walk_as(const query_work *work, uint64_t i, neighbour_nd *room, uint32_t dims,
-        point_scalar scalar) {
-    pointtree_nd_view tree = work->target->tree;
-    tree.dims = dims;
-    tree.scalar = scalar;
+/* One query by a stack-free walk, or by buckets of any dimensions. */
+static uint32_t answer_by_neighbours(const query_work *work, uint64_t i, neighbour_nd *room) {
+    const pointtree_nd_view *tree = &work->target->tree;
+    const leafindex_nd *index = work->target->index_nd;
     const void *query = point_array_at(&work->queries->points, i);
     const double bound2 = query_bound2(work, i);
-    if (work->counts) return pointtree_nd_within(&tree, query, bound2, 0, NULL);
-    if (!work->offsets) return pointtree_nd_nearest_k(&tree, query, work->k, bound2, room);
-    const uint64_t row = work->offsets[i + 1] - work->offsets[i];
-    if (row > tree.count) return KD_NONE;
-    const uint32_t count = (uint32_t)row;
-    if (pointtree_nd_within(&tree, query, bound2, count, room) != count) return KD_NONE;
-    neighbour_nd_sort(room, count);
-    return count;
-}
-
-#define WALK_OF(dims, name, scalar)                                                                \
-    static __attribute__((flatten))                                                                \
-    uint32_t walk_##dims##_##name(const query_work *work, uint64_t i, neighbour_nd *room) {        \
-        return walk_as(work, i, room, dims, scalar);                                               \
+    uint64_t at = i * work->k;
+    uint32_t count, wanted = 0;
+    if (work->counts || work->offsets) {
+        if (work->offsets) {
+            at = work->offsets[i];
+            if (work->offsets[i + 1] - at > tree->count) return KD_NONE;
+            wanted = (uint32_t)(work->offsets[i + 1] - at);
+        }
+        count = index ? leafindex_nd_within(index, query, bound2, wanted, room)
+                      : pointtree_nd_within(tree, query, bound2, wanted, room);
+        if (work->counts) return count;
+        if (count != wanted) return KD_NONE;
+        neighbour_nd_sort(room, count);
+    } else {
+        count = index ? leafindex_nd_nearest_k(index, query, work->k, bound2, room)
+                      : pointtree_nd_nearest_k(tree, query, work->k, bound2, room);
     }
-WALK_OF(2, float, POINT_FLOAT)
-WALK_OF(3, float, POINT_FLOAT)
-WALK_OF(4, float, POINT_FLOAT)
-WALK_OF(2, double, POINT_DOUBLE)
-WALK_OF(3, double, POINT_DOUBLE)
-WALK_OF(4, double, POINT_DOUBLE)
-
-static uint32_t walk_any(const query_work *work, uint64_t i, neighbour_nd *room) {
-    return walk_as(work, i, room, work->target->tree.dims, work->target->tree.scalar);
-}
-
-static uint32_t answer_by_walk(const query_work *work, uint64_t i, neighbour_nd *room) {
-    static uint32_t (*const walks[2][5])(const query_work *, uint64_t, neighbour_nd *) = {
-        {NULL, NULL, walk_2_float, walk_3_float, walk_4_float},
-        {NULL, NULL, walk_2_double, walk_3_double, walk_4_double}};
-    const pointtree_nd_view *tree = &work->target->tree;
-    const uint32_t count = tree->dims <= 4
-                               ? walks[tree->scalar == POINT_DOUBLE][tree->dims](work, i, room)
-                               : walk_any(work, i, room);
-    if (work->counts || count == KD_NONE) return count;
-    const uint64_t at = work->offsets ? work->offsets[i] : i * work->k;
     for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, room[j].id, room[j].dist2);
     return count;
 }
@@ -234,8 +212,9 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
             room = own;
             bytes = needed;
         }
-        const uint32_t count = work->target->index ? answer_by_index(work, i, (uint64_t *)room)
-                                                   : answer_by_walk(work, i, (neighbour_nd *)room);
+        const uint32_t count = work->target->index
+                                   ? answer_by_index(work, i, (uint64_t *)room)
+                                   : answer_by_neighbours(work, i, (neighbour_nd *)room);
         if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
         if (work->counts) work->counts[i] = count;
         if (work->counts || work->offsets) continue;

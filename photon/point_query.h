@@ -2,12 +2,13 @@
    (dist2, id), whatever way they are found. */
 #ifndef KD_PHOTON_POINT_QUERY_H
 #define KD_PHOTON_POINT_QUERY_H
-#include "photon/leafindex.h"
+#include "photon/leafindex_nd.h"
 
 typedef struct point_target {
     pointtree_nd_view tree;
-    const leafindex *index;  /* of the same tree, or NULL: stack-free walks */
-    const uint32_t *renamed; /* what to answer instead of each id, or NULL */
+    const leafindex *index;       /* of the same tree, or NULL */
+    const leafindex_nd *index_nd; /* of the same tree, or NULL; without both: stack-free walks */
+    const uint32_t *renamed;      /* what to answer instead of each id, or NULL */
 } point_target;
 
 typedef struct point_queries {

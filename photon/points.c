@@ -41,14 +41,17 @@ static kd_status check_options(const kd_points_options *options) {
 
 kd_status points_finish(kd_points *points) {
     const pointtree *tree = &points->tree;
-    if (tree->count == 0 || tree->scalar != POINT_FLOAT || tree->dims > 3) return KD_OK;
+    if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
+    if (tree->scalar != POINT_FLOAT || tree->dims > 3)
+        return leafindex_nd_open(&points->index_nd, &view);
     return leafindex_open(&points->index, &view);
 }
 
 static void release(kd_points *points) {
     pointtree_close(&points->tree);
     leafindex_close(&points->index);
+    leafindex_nd_close(&points->index_nd);
     memory_free(points->renamed);
     points->renamed = NULL;
 }
@@ -123,7 +126,7 @@ static uint64_t bytes_held(const kd_points *tree) {
     const uint64_t a_point = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids +
                              (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
     bytes += t->count * a_point;
-    return bytes + leafindex_bytes(&tree->index);
+    return bytes + leafindex_bytes(&tree->index) + leafindex_nd_bytes(&tree->index_nd);
 }
 
 void kd_points_describe(const kd_points *tree, kd_points_info *info) {

@@ -85,14 +85,12 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
     KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
                "the method of the query has no end: fill queries by kd_points_query_default");
     const bool walk = strcmp(query->method, "walk") == 0;
-    const bool leaves = strcmp(query->method, "leaves") == 0;
-    KD_REQUIRE(walk || leaves || strcmp(query->method, "auto") == 0, KD_ERROR_USAGE,
-               "unknown query method \"%s\", expected auto, leaves or walk", query->method);
-    KD_REQUIRE(!leaves || tree->index.count || tree->tree.count == 0, KD_ERROR_USAGE,
-               "method \"leaves\" is for 2 or 3 floats, the points have %u %s", tree->tree.dims,
-               tree->tree.scalar == POINT_DOUBLE ? "doubles" : "floats");
+    KD_REQUIRE(walk || strcmp(query->method, "leaves") == 0 || strcmp(query->method, "auto") == 0,
+               KD_ERROR_USAGE, "unknown query method \"%s\", expected auto, leaves or walk",
+               query->method);
     out->target.tree = pointtree_get_nd_view(&tree->tree);
-    out->target.index = tree->index.count && !walk ? &tree->index : NULL;
+    out->target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
+    out->target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
     out->target.renamed = tree->renamed;
     out->queries = queries_of(tree, query);
     point_box box;

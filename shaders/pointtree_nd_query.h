@@ -121,6 +121,40 @@ KD_FN void neighbour_nd_sort(neighbour_nd *list, uint32_t count) {
     }
 }
 
+/* Sorted insertion beats the heap while the list is short. */
+#define NEIGHBOUR_ND_LIST_MAX 16u
+
+/* Offers `item`, which is within the bound, to the best `k` >= 1 so far; returns the new bound. */
+KD_FN double neighbour_nd_offer(neighbour_nd *best, uint32_t *count, uint32_t k, neighbour_nd item,
+                                double bound2) {
+    if (k <= NEIGHBOUR_ND_LIST_MAX) {
+        uint32_t hole = *count;
+        if (hole == k) {
+            if (!neighbour_nd_before(item, best[k - 1])) return bound2;
+            --hole;
+        } else {
+            ++*count;
+        }
+        for (; hole > 0 && neighbour_nd_before(item, best[hole - 1]); --hole)
+            best[hole] = best[hole - 1];
+        best[hole] = item;
+        return *count == k ? best[k - 1].dist2 : bound2;
+    }
+    if (*count < k) {
+        best[(*count)++] = item;
+        if (*count < k) return bound2;
+        for (uint32_t i = k / 2; i-- > 0;) neighbour_nd_sift(best, k, i, best[i]);
+    } else if (neighbour_nd_before(item, best[0])) {
+        neighbour_nd_sift(best, k, 0, item);
+    }
+    return best[0].dist2;
+}
+
+/* Orders what was kept of all offers. */
+KD_FN void neighbour_nd_finish(neighbour_nd *best, uint32_t count, uint32_t k) {
+    if (k > NEIGHBOUR_ND_LIST_MAX) neighbour_nd_sort(best, count);
+}
+
 /* The `k` nearest points with dist2 <= bound2, ordered by (dist2, id), to `out`, which has room for
    k. Returns how many there are. */
 KD_FN uint32_t pointtree_nd_nearest_k(const pointtree_nd_view *tree, const void *query, uint32_t k,
@@ -134,17 +168,9 @@ KD_FN uint32_t pointtree_nd_nearest_k(const pointtree_nd_view *tree, const void 
         if (!(item.dist2 <= bound2)) continue;
         item.id = tree->ids[walk.node];
         item.node = walk.node;
-        if (count < k) {
-            out[count++] = item;
-            if (count < k) continue;
-            for (uint32_t i = k / 2; i-- > 0;) neighbour_nd_sift(out, k, i, out[i]);
-        } else {
-            if (!neighbour_nd_before(item, out[0])) continue;
-            neighbour_nd_sift(out, k, 0, item);
-        }
-        bound2 = out[0].dist2;
+        bound2 = neighbour_nd_offer(out, &count, k, item, bound2);
     }
-    neighbour_nd_sort(out, count);
+    neighbour_nd_finish(out, count, k);
     return count;
 }
 
