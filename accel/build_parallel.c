@@ -12,7 +12,7 @@
 #include "core/parallel.h"
 #include <stdio.h>
 
-enum { BRANCH_TRIANGLES = 1024 };
+enum { BRANCH_TRIANGLES = 4096 };
 
 typedef struct branch {
     sweep work;

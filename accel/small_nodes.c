@@ -1,5 +1,5 @@
 #include "accel/small_nodes.h"
-#include "accel/vector8.h"
+#include "accel/sah8.h"
 #include "shaders/triangle_clip.h"
 
 enum { LANES = VECTOR8_LANES, PLANES = 2 * SMALL_NODE_MOST };
@@ -20,18 +20,6 @@ static int collect_planes(const small_node *node, int axis, float plane[PLANES +
     const int vectors = (count + LANES - 1) / LANES;
     for (int i = count; i < vectors * LANES; ++i) plane[i] = plane[count - 1];
     return vectors;
-}
-
-/* sah_split_cost of eight planes. */
-VECTOR8_FN float8 cost8(const sah_costs *costs, const sah_axis *of, float8 plane, int8 left,
-                        int8 right) {
-    const float8 left_part = of->base + of->slope * (plane - of->lo);
-    const float8 right_part = of->base + of->slope * (of->hi - plane);
-    const float8 meets = left_part * __builtin_convertvector(left, float8) +
-                         right_part * __builtin_convertvector(right, float8);
-    const float8 all = float8_all(costs->intersect);
-    const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
-    return costs->traversal + float8_select((left == 0) | (right == 0), reduced, all) * meets;
 }
 
 /* Counts what lies on the sides of eight planes: triangles that begin before a plane, that end
@@ -62,8 +50,8 @@ VECTOR8_FN void search_axis(const small_build *build, const small_node *node, in
         const float8 plane = float8_load(planes + k * LANES);
         int8 left, right, planar;
         count8(node, axis, &plane, &left, &right, &planar);
-        const float8 to_left = cost8(&build->costs, &of, plane, left + planar, right);
-        const float8 to_right = cost8(&build->costs, &of, plane, left, right + planar);
+        const float8 to_left = sah_split_cost8(&build->costs, &of, plane, left + planar, right);
+        const float8 to_right = sah_split_cost8(&build->costs, &of, plane, left, right + planar);
         const float8 cost = float8_select(to_left <= to_right, to_left, to_right);
         int8 better = (cost < least) | ((cost == least) & (plane < where));
         if (k == 0) better = ~(int8){0};
@@ -92,7 +80,7 @@ VECTOR8_AVX2 static void search_avx2(const small_build *build, const small_node 
     for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, best);
 }
 static void search(const small_build *build, const small_node *node, sah_split *best) {
-    (__builtin_cpu_supports("avx2") ? search_avx2 : search_here)(build, node, best);
+    (vector8_has_avx2() ? search_avx2 : search_here)(build, node, best);
 }
 #else
 #define search search_here

@@ -1,4 +1,5 @@
 #include "accel/sweep.h"
+#include "accel/sah8.h"
 #include "accel/small_nodes.h"
 #include "core/memory.h"
 #include "shaders/triangle_clip.h"
@@ -11,51 +12,120 @@ uint64_t sweep_scratch_bytes(uint32_t triangle_count) {
     return 250 * (uint64_t)triangle_count;
 }
 
-/* Whether some triangle may lie in the plane of `event`. */
-static bool planar_follows(const sweep_event *event, const sweep_event *end) {
-    const float plane = event->position;
-    while (event < end && event->position == plane && sweep_event_type(*event) == EVENT_END)
-        ++event;
-    return event < end && event->position == plane && sweep_event_type(*event) == EVENT_PLANAR;
+/* Where a walk over one axis' events stands. */
+typedef struct axis_walk {
+    const sah_costs *costs;
+    sah_axis of;
+    const sweep_event *event, *end;
+    uint32_t left, right; /* triangles that began, that have not ended */
+} axis_walk;
+
+/* Tries the event's plane, or that of a whole group of planar events, and goes past it. */
+static inline void try_event(axis_walk *walk, float *least, float *where) {
+    const float plane = walk->event->position;
+    const uint32_t type = sweep_event_type(*walk->event);
+    walk->right -= type != EVENT_START;
+    float cost = sah_split_cost(walk->costs, &walk->of, plane, walk->left, walk->right);
+    if (type == EVENT_PLANAR) {
+        uint32_t planar = 1;
+        while (walk->event + 1 < walk->end && walk->event[1].position == plane &&
+               sweep_event_type(walk->event[1]) == EVENT_PLANAR) {
+            ++walk->event;
+            ++planar;
+            --walk->right;
+        }
+        cost = float_min(
+            sah_split_cost(walk->costs, &walk->of, plane, walk->left + planar, walk->right),
+            sah_split_cost(walk->costs, &walk->of, plane, walk->left, walk->right + planar));
+        walk->left += planar - 1;
+    }
+    walk->left += type != EVENT_END;
+    ++walk->event;
+    if (plane > walk->of.lo && plane < walk->of.hi && cost < *least) {
+        *least = cost;
+        *where = plane;
+    }
 }
 
-/* Walks one axis' events once; every event is tried as a plane. Where several events share a
-   position the counts in between are too high, never too low, so only true costs can win. */
-static void sweep_axis(const sweep *work, const sweep_node *node, int axis, sah_split *best) {
-    const sah_axis of = sah_axis_of(node->box, axis);
-    const sweep_event *event = work->stack[axis].events + node->list[axis].first;
-    const sweep_event *end = event + node->list[axis].count;
-    uint32_t left = 0, right = node->count;
-    for (; event < end; ++event) {
-        const uint32_t type = sweep_event_type(*event);
-        const float plane = event->position;
-        right -= type != EVENT_START;
-        if (plane > of.lo && plane < of.hi) {
-            float cost = sah_split_cost(&work->costs, &of, plane, left, right);
-            if (type == EVENT_PLANAR) {
-                uint32_t planar = 1;
-                while (event + 1 < end && event[1].position == plane &&
-                       sweep_event_type(event[1]) == EVENT_PLANAR) {
-                    ++event;
-                    ++planar;
-                    --right;
-                }
-                const float to_left =
-                    sah_split_cost(&work->costs, &of, plane, left + planar, right);
-                const float to_right =
-                    sah_split_cost(&work->costs, &of, plane, left, right + planar);
-                cost = float_min(to_left, to_right);
-                left += planar - 1;
-            }
-            if (cost < best->cost) {
-                best->cost = cost;
-                best->axis = axis;
-                best->position = plane;
-                best->planar_left = !planar_follows(event, end); /* false: not known yet */
-            }
+/* Walks one axis' events once; every event is tried as a plane, eight at a time where none is
+   planar. Where several events share a position the counts in between are too high, never too low,
+   so only true costs can win. */
+VECTOR8_FN void sweep_axis(const sweep *work, const sweep_node *node, int axis, sah_split *best) {
+    axis_walk walk = {.costs = &work->costs, .of = sah_axis_of(node->box, axis)};
+    walk.event = work->stack[axis].events + node->list[axis].first;
+    walk.end = walk.event + node->list[axis].count;
+    walk.right = node->count;
+    float least = INFINITY, where = 0;
+    float8 least8 = float8_all(INFINITY), where8 = float8_all(0);
+    while (walk.event < walk.end) {
+        float position[VECTOR8_LANES];
+        int32_t left[VECTOR8_LANES], right[VECTOR8_LANES];
+        uint32_t l = walk.left, r = walk.right, planar = 0;
+        const bool whole = walk.end - walk.event >= VECTOR8_LANES;
+        for (int k = 0; whole && k < VECTOR8_LANES; ++k) {
+            const uint32_t type = sweep_event_type(walk.event[k]);
+            position[k] = walk.event[k].position;
+            planar |= type & EVENT_PLANAR;
+            r -= type != EVENT_START;
+            left[k] = (int32_t)l;
+            right[k] = (int32_t)r;
+            l += type != EVENT_END;
         }
-        left += type != EVENT_END;
+        if (!whole || planar) {
+            const sweep_event *until = whole ? walk.event + VECTOR8_LANES : walk.end;
+            while (walk.event < until) try_event(&walk, &least, &where);
+            continue;
+        }
+        const float8 plane = float8_load(position);
+        int8 left8, right8;
+        memcpy(&left8, left, sizeof left8);
+        memcpy(&right8, right, sizeof right8);
+        const float8 cost = sah_split_cost8(walk.costs, &walk.of, plane, left8, right8);
+        const int8 better = (cost < least8) & (plane > walk.of.lo) & (plane < walk.of.hi);
+        least8 = float8_select(better, cost, least8);
+        where8 = float8_select(better, plane, where8);
+        walk.event += VECTOR8_LANES;
+        walk.left = l;
+        walk.right = r;
     }
+    for (int k = 0; k < VECTOR8_LANES; ++k)
+        if (least8[k] < least || (least8[k] == least && where8[k] < where)) {
+            least = least8[k];
+            where = where8[k];
+        }
+    best->cost = least;
+    best->position = where;
+    best->axis = axis;
+}
+
+static void sweep_axis_here(const sweep *work, const sweep_node *node, int axis, sah_split *best) {
+    sweep_axis(work, node, axis, best);
+}
+
+#ifdef VECTOR8_DISPATCH
+VECTOR8_AVX2 static void sweep_axis_avx2(const sweep *work, const sweep_node *node, int axis,
+                                         sah_split *best) {
+    sweep_axis(work, node, axis, best);
+}
+#else
+#define sweep_axis_avx2 sweep_axis_here
+#endif
+
+/* Whether some triangle lies in the split's plane. */
+static bool has_planar(const sweep *work, const sweep_node *node, const sah_split *split) {
+    const sweep_event *event = work->stack[split->axis].events + node->list[split->axis].first;
+    const uint32_t count = node->list[split->axis].count;
+    uint32_t first = 0, beyond = count; /* the first event at the plane or above it */
+    while (first < beyond) {
+        const uint32_t middle = first + (beyond - first) / 2;
+        if (event[middle].position < split->position)
+            first = middle + 1;
+        else
+            beyond = middle;
+    }
+    for (; first < count && event[first].position == split->position; ++first)
+        if (sweep_event_type(event[first]) == EVENT_PLANAR) return true;
+    return false;
 }
 
 /* The side of triangles in the plane: the cheaper one, the left one of equals. */
@@ -101,7 +171,8 @@ static kd_status each_axis(axis_step *step, kd_status (*run)(axis_step *step, in
 
 static kd_status search_one(axis_step *step, int axis) {
     step->best[axis] = sah_split_none();
-    sweep_axis(step->work, step->node, axis, &step->best[axis]);
+    (vector8_has_avx2() ? sweep_axis_avx2 : sweep_axis_here)(step->work, step->node, axis,
+                                                             &step->best[axis]);
     return KD_OK;
 }
 
@@ -111,7 +182,8 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     *split = step.best[0];
     for (int axis = 1; axis < 3; ++axis)
         if (step.best[axis].cost < split->cost) *split = step.best[axis];
-    if (!split->planar_left) split->planar_left = planar_goes_left(work, node, split);
+    if (split->cost < INFINITY && has_planar(work, node, split))
+        split->planar_left = planar_goes_left(work, node, split);
     return KD_OK;
 }
 

@@ -226,7 +226,7 @@ VECTOR8_AVX2 static bool cast_avx2(const tritree_view *tree, const ray rays[TRAC
 
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
                   ray_hit hits[TRACE_PACKET]) {
-    return (__builtin_cpu_supports("avx2") ? cast_avx2 : cast_here)(tree, rays, any, hits);
+    return (vector8_has_avx2() ? cast_avx2 : cast_here)(tree, rays, any, hits);
 }
 #else
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,

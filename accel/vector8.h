@@ -21,6 +21,14 @@ typedef int64_t int8_halves __attribute__((vector_size(4 * VECTOR8_LANES)));
 #define VECTOR8_AVX2 __attribute__((target("avx2")))
 #endif
 
+static inline bool vector8_has_avx2(void) {
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx2") != 0;
+#else
+    return false;
+#endif
+}
+
 VECTOR8_FN float8 float8_all(float x) {
     const float8 v = {x, x, x, x, x, x, x, x};
     return v;
