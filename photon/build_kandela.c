@@ -8,8 +8,8 @@
    Memory: two records a point (32 bytes of three floats).
    Invariants: the order (coordinate, id) has no equals, so the tree is the oracle's. A bracket that
          misses costs time, never correctness. */
+#include "core/large_pages.h"
 #include "core/memory.h"
-#include "core/pages.h"
 #include "core/parallel.h"
 #include "photon/builders.h"
 #include "photon/keys.h"

@@ -289,8 +289,8 @@ static void top_build(kandela_work *work) {
 static kd_status kandela_run(kandela_work *work) {
     KD_TRY(memory_reserve(&work->records, work->out->count, sizeof(record)));
     KD_TRY(memory_reserve(&work->spare, work->out->count, sizeof(record)));
-    pages_prefer_large(work->records, work->out->count * sizeof(record));
-    pages_prefer_large(work->spare, work->out->count * sizeof(record));
+    large_pages_prefer(work->records, work->out->count * sizeof(record));
+    large_pages_prefer(work->spare, work->out->count * sizeof(record));
     parallel_for(work->out->count, 1 << 14, fill_piece, work);
     top_build(work);
     parallel_for(work->range_count, 1, subtree_piece, work);

@@ -8,8 +8,8 @@
    Invariants: a box's distance is rounded like a point's, hence never above that of a point in it:
            the answers are exact. */
 #include "photon/leafindex.h"
+#include "core/large_pages.h"
 #include "core/memory.h"
-#include "core/pages.h"
 #include "core/parallel.h"
 
 enum { BUCKET_LEVELS = 4 }; /* of the tree below a bucket's root: 15 points at most */
@@ -114,9 +114,9 @@ kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree) {
     KD_TRY_GOTO(KD_RESERVE(out->leaves, out->shape.leaf_count));
     KD_TRY_GOTO(KD_RESERVE(out->groups, out->shape.groups));
     KD_TRY_GOTO(KD_RESERVE(out->nodes, tree->count));
-    pages_prefer_large(out->leaves, out->shape.leaf_count * sizeof *out->leaves);
-    pages_prefer_large(out->groups, group_bytes);
-    pages_prefer_large(out->nodes, tree->count * sizeof *out->nodes);
+    large_pages_prefer(out->leaves, out->shape.leaf_count * sizeof *out->leaves);
+    large_pages_prefer(out->groups, group_bytes);
+    large_pages_prefer(out->nodes, tree->count * sizeof *out->nodes);
     memset(out->groups, 0, group_bytes); /* the root may have less than eight */
     parallel_for(out->shape.leaf_count, 512, bucket_piece, &work);
     for (work.level = out->shape.levels; work.level-- > 1;)

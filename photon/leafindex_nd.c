@@ -4,8 +4,8 @@
    most eight squares, is lowered by more than its rounding can have raised it. Differs from
    leafindex.c in: answers are pairs of a double and an id. */
 #include "photon/leafindex_nd.h"
+#include "core/large_pages.h"
 #include "core/memory.h"
-#include "core/pages.h"
 #include "core/parallel.h"
 
 /* 1 - 2^-19: some 30 roundings of floats at most are behind a sum of eight squares. */
@@ -102,9 +102,9 @@ kd_status leafindex_nd_open(leafindex_nd *out, const pointtree_nd_view *tree) {
     KD_TRY_GOTO(memory_reserve(&out->coordinates, slots * tree->dims, scalar_bytes));
     KD_TRY_GOTO(KD_RESERVE(out->ids, slots));
     KD_TRY_GOTO(KD_RESERVE(out->boxes, box_floats));
-    pages_prefer_large(out->coordinates, slots * tree->dims * scalar_bytes);
-    pages_prefer_large(out->ids, slots * sizeof *out->ids);
-    pages_prefer_large(out->boxes, box_floats * sizeof *out->boxes);
+    large_pages_prefer(out->coordinates, slots * tree->dims * scalar_bytes);
+    large_pages_prefer(out->ids, slots * sizeof *out->ids);
+    large_pages_prefer(out->boxes, box_floats * sizeof *out->boxes);
     memset(out->boxes, 0, box_floats * sizeof *out->boxes); /* the root may have less than eight */
     parallel_for(out->shape.leaf_count, 512, nd_bucket_piece, &work);
     for (work.level = out->shape.levels; work.level-- > 1;)

@@ -1,7 +1,7 @@
 #include "photon/pointtree.h"
 #include "core/hash.h"
+#include "core/large_pages.h"
 #include "core/memory.h"
-#include "core/pages.h"
 #include "core/parallel.h"
 #include "core/timing.h"
 #include "photon/builders.h"
@@ -146,8 +146,8 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
         memory_reserve(&out->coordinates, count, points->dims * point_scalar_bytes(out->scalar)));
     KD_TRY_GOTO(KD_RESERVE(out->ids, count));
     if (options->split == POINTTREE_WIDEST) KD_TRY_GOTO(KD_RESERVE(out->axes, count));
-    pages_prefer_large(out->coordinates, count * points->dims * point_scalar_bytes(out->scalar));
-    pages_prefer_large(out->ids, count * sizeof *out->ids);
+    large_pages_prefer(out->coordinates, count * points->dims * point_scalar_bytes(out->scalar));
+    large_pages_prefer(out->ids, count * sizeof *out->ids);
     if (count) KD_TRY_GOTO(build(out, points, row, watched));
     out->build_seconds = timing_now() - started;
 done:

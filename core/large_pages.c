@@ -1,10 +1,10 @@
-#include "core/pages.h"
+#include "core/large_pages.h"
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum { LARGE_PAGE = 1 << 21, LARGE_ENOUGH = 2 * LARGE_PAGE };
 
-void pages_prefer_large(void *memory, uint64_t bytes) {
+void large_pages_prefer(void *memory, uint64_t bytes) {
     const long page = sysconf(_SC_PAGESIZE);
     if (!memory || bytes < LARGE_ENOUGH || page <= 0) return;
 #ifdef MADV_HUGEPAGE
