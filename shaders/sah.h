@@ -3,7 +3,7 @@
      cost(plane) = C_t + C_i (A(left)/A n_left + A(right)/A n_right)
    against C_i n of a leaf. A plane that cuts off empty space has its C_i part multiplied by
    `empty_factor`.
-   Differs from the paper in: the factor leaves C_t alone, which gave trees of 0.5 to 1.6 % lower
+   Differs from the paper in: the factor leaves C_t alone, which gave trees of 0.8 to 1.4 % lower
    cost (accel/README.md).
    Areas enter as ratios that are computed in double once a node, so any scale of coordinates works.
  */
