@@ -17,4 +17,5 @@ void kd_render_options_default(kd_render_options *options) {
     options->sah_traversal_cost = 1.5f;
     options->sah_intersect_cost = 1;
     options->sah_empty_factor = 1;
+    options->precompute = 1;
 }

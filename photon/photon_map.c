@@ -141,7 +141,7 @@ static kd_status map_choose_radius(photon_map *map, uint32_t gather) {
 
 /* A photon has no padding: its bytes are its fields. */
 static uint64_t list_hash(const photon_list *list) {
-    static_assert(sizeof(photon) == 4 * sizeof(vec3) + 8, "padding would be hashed");
+    static_assert(sizeof(photon) == 4 * sizeof(vec3) + 12, "padding would be hashed");
     return hash_bytes(list->photons, list->count * sizeof *list->photons);
 }
 
@@ -186,6 +186,7 @@ done:
 
 static void map_close(photon_map *owned) {
     memory_free(owned->photons);
+    memory_free(owned->irradiance);
     pointtree_close(&owned->tree);
     leafindex_close(&owned->index);
     memset(owned, 0, sizeof *owned);
@@ -265,6 +266,7 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.kernel = (int32_t)maps->kernel;
     view.finder = map->count ? map_nearest : NULL;
     view.index = &map->index;
+    view.irradiance = map->irradiance;
     return view;
 }
 

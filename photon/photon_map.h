@@ -23,6 +23,8 @@ typedef struct photon_options {
 
 typedef struct photon_map {
     photon *photons; /* in the tree's order */
+    vec3 *
+        irradiance; /* W/m^2 at each photon by both maps, in the tree's order; NULL: not computed */
     pointtree tree;
     leafindex index; /* answers as the tree does, faster on a CPU */
     uint64_t count, emitted, rays;
@@ -45,6 +47,10 @@ photon_options photon_options_default(void);
    `complete` is false and log_message has said why. */
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
                            job *watched);
+/* The irradiance by both maps at every photon of the global one, for a final gather that will ask
+   more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
+   photon_tree. */
+kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched);
 void photon_maps_close(photon_maps *owned); /* takes a zeroed one */
 
 photon_map_view photon_maps_global(const photon_maps *from);

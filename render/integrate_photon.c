@@ -39,6 +39,14 @@ static void note_statistics(frame_statistics *to, const photon_maps *maps) {
     to->watts_ended = ledger->ended + ledger->cut;
 }
 
+/* Whether gather rays will ask more often than there are photons. A crop does not change that: its
+   pixels are those of the whole picture. */
+static bool precomputation_pays(const kd_render_options *options, const photon_maps *maps) {
+    const double asked = (double)options->width * (double)options->height * (double)options->spp *
+                         (double)options->final_gather;
+    return options->precompute && asked > (double)maps->global.count;
+}
+
 kd_status photon_prepare(frame *prepared) {
     kd_status status = KD_OK;
     photon_options options;
@@ -46,6 +54,9 @@ kd_status photon_prepare(frame *prepared) {
     KD_TRY_GOTO(read_options(&options, prepared->options));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(state, 1));
     KD_TRY_GOTO(photon_maps_open(&state->maps, prepared->scene, &options, prepared->watched));
+    if (precomputation_pays(prepared->options, &state->maps))
+        KD_TRY_GOTO(
+            photon_maps_precompute(&state->maps, &prepared->scene->mesh, prepared->watched));
     state->view.global = photon_maps_global(&state->maps);
     state->view.caustic = photon_maps_caustic(&state->maps);
     state->view.creases = crease_set_get_view(&state->maps.creases);
@@ -58,6 +69,7 @@ kd_status photon_prepare(frame *prepared) {
     prepared->state = state;
     return KD_OK;
 done:
+    if (state) photon_maps_close(&state->maps);
     memory_free(state);
     return status;
 }

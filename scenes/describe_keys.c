@@ -220,6 +220,8 @@ const json_key describe_render_keys[] = {
      .initial = "0", .help = "largest one of an estimate; 0: from the photons' density"},
     {KEY("kernel", JSON_NAME, described_render, options.kernel),
      .choices = "disc|cone|epanechnikov", .initial = "\"cone\""},
+    {KEY("precompute", JSON_CHOICE, described_render, options.precompute), .choices = "off|on",
+     .initial = "\"on\"", .help = "for the final gather: irradiance once per photon"},
     {KEY("final_gather", JSON_INT, described_render, options.final_gather), .most = 1e6,
      .initial = "0", .help = "rays; 0: the map is seen directly"},
     {KEY("seed", JSON_COUNT, described_render, options.seed), .initial = "0"},

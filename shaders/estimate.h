@@ -65,6 +65,8 @@ typedef struct photon_map_view {
     int32_t kernel;        /* photon_kernel */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */
+    const vec3
+        *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
 } photon_map_view;
 
 /* The kernel at the squared distance over the squared radius. */
@@ -166,17 +168,31 @@ typedef struct photon_gathering {
     float radius;
 } photon_gathering;
 
-KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, neighbour *found) {
+KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_t k,
+                              neighbour *found) {
 #ifndef __CUDA_ARCH__
-    if (map->finder) return map->finder(map->index, position, map->gather, map->radius, found);
+    if (map->finder) return map->finder(map->index, position, k, map->radius, found);
 #endif
-    return pointtree_nearest_k(&map->tree, position, map->gather, map->radius, found);
+    return pointtree_nearest_k(&map->tree, position, k, map->radius, found);
 }
 
 KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
-    out->count = photon_nearest(map, position, out->found);
+    out->count = photon_nearest(map, position, map->gather, out->found);
     out->radius = map->radius;
     if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
+}
+
+/* The photons of an estimate at a photon of the map: the others. With itself, which is there for
+   certain, the estimate would be too high. */
+KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
+    const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
+    const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->found);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (out->found[i].node != node) out->found[kept++] = out->found[i];
+    out->count = kept;
+    out->radius = map->radius;
+    if (count == wanted && kept) out->radius = sqrtf(out->found[--out->count].dist2);
 }
 
 /* Weight of each photon's power (W) in the flux density (W/m^2), but for the kernel's value. */
@@ -187,22 +203,46 @@ KD_FN float photon_gathering_scale(const photon_map_view *map, const crease_view
     return 1 / (integral * gathered->radius * gathered->radius);
 }
 
-/* Irradiance, W/m^2. */
+/* Irradiance by the photons of a gathering, W/m^2. */
+KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_view *creases,
+                                       const estimate_point *at, const photon_gathering *gathered) {
+    const float scale = photon_gathering_scale(map, creases, at, gathered);
+    vec3 sum = vec3_all(0);
+    if (!(scale > 0)) return sum;
+    const float per_radius2 = 1 / (gathered->radius * gathered->radius);
+    for (uint32_t i = 0; i < gathered->count; ++i) {
+        const photon *landed = &map->photons[gathered->found[i].node];
+        if (!estimate_accepts(landed, at, gathered->radius)) continue;
+        const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
+        sum = vec3_along(sum, kernel * scale, landed->power);
+    }
+    return sum;
+}
+
 KD_FN vec3 photon_irradiance(const photon_map_view *map, const crease_view *creases,
                              const estimate_point *at) {
     photon_gathering gathered;
     photon_gather(map, at->position, &gathered);
-    const float scale = photon_gathering_scale(map, creases, at, &gathered);
-    vec3 sum = vec3_all(0);
-    if (!(scale > 0)) return sum;
-    const float per_radius2 = 1 / (gathered.radius * gathered.radius);
-    for (uint32_t i = 0; i < gathered.count; ++i) {
-        const photon *landed = &map->photons[gathered.found[i].node];
-        if (!estimate_accepts(landed, at, gathered.radius)) continue;
-        const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
-        sum = vec3_along(sum, kernel * scale, landed->power);
+    return photon_gathering_irradiance(map, creases, at, &gathered);
+}
+
+/* How many of the nearest photons are asked for an irradiance that they know. */
+#define ESTIMATE_KNOWN_ASKED 8u
+
+/* The irradiance of the nearest photon of this surface, computed before; false if none near knows
+   it. Source: Christensen 1999, "Faster photon map global illumination". */
+KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_point *at,
+                                   vec3 *irradiance) {
+    neighbour found[ESTIMATE_KNOWN_ASKED];
+    if (!map->irradiance) return false;
+    const uint32_t count = photon_nearest(map, at->position, ESTIMATE_KNOWN_ASKED, found);
+    for (uint32_t i = 0; i < count; ++i) {
+        const photon *landed = &map->photons[found[i].node];
+        if (!estimate_accepts(landed, at, sqrtf(found[i].dist2))) continue;
+        *irradiance = map->irradiance[found[i].node];
+        return true;
     }
-    return sum;
+    return false;
 }
 
 #endif

@@ -4,14 +4,15 @@
 #include "shaders/vec3.h"
 
 typedef struct photon {
-    vec3 position;  /* world */
-    vec3 power;     /* W, linear Rec. 709 */
-    vec3 direction; /* unit, the way it was flying when it landed */
-    vec3 normal;    /* unit geometric normal of the side that it landed on */
-    uint32_t path;  /* index of its emission, with seed and pass the key of its random numbers */
-    uint16_t light; /* light it came from, low 16 bits */
-    uint8_t bounce; /* surfaces met before this one */
-    uint8_t kind;   /* photon_kind */
+    vec3 position;     /* world */
+    vec3 power;        /* W, linear Rec. 709 */
+    vec3 direction;    /* unit, the way it was flying when it landed */
+    vec3 normal;       /* unit geometric normal of the side that it landed on */
+    uint32_t triangle; /* that it landed on */
+    uint32_t path;     /* index of its emission, with seed and pass the key of its random numbers */
+    uint16_t light;    /* light it came from, low 16 bits */
+    uint8_t bounce;    /* surfaces met before this one */
+    uint8_t kind;      /* photon_kind */
 } photon;
 
 typedef enum photon_kind {

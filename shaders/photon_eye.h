@@ -61,6 +61,15 @@ KD_FN void eye_add_direct(const scene_view *scene, const photon_view *photons, e
             vec3_scale(vec3_mul(f, drawn.radiance), cosine * visible / drawn.pdf_solid_angle));
 }
 
+KD_FN estimate_point eye_estimate_point(const surface *at) {
+    estimate_point here;
+    here.position = at->position;
+    here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    here.back = !at->front;
+    here.triangle = at->triangle;
+    return here;
+}
+
 /* Radiance towards `wo` by the photons of a map. */
 KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
                                const surface *at, vec3 wo) {
@@ -68,11 +77,7 @@ KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *cr
     photon_gathering gathered;
     photon_gather(map, at->position, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return sum;
-    estimate_point here;
-    here.position = at->position;
-    here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
-    here.back = !at->front;
-    here.triangle = at->triangle;
+    const estimate_point here = eye_estimate_point(at);
     const float per_radius2 = 1 / (gathered.radius * gathered.radius);
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const photon *landed = &map->photons[gathered.found[i].node];
@@ -88,6 +93,18 @@ KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *cr
     }
     if (vec3_is_zero(sum)) return sum;
     return vec3_scale(sum, photon_gathering_scale(map, creases, &here, &gathered));
+}
+
+/* The light of both maps at the end of a gather ray, where it is seen from afar: a diffuse surface
+   takes what the nearest photon knows. */
+KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, vec3 wo) {
+    const estimate_point here = eye_estimate_point(at);
+    vec3 irradiance;
+    if (at->kind == MATERIAL_DIFFUSE &&
+        photon_known_irradiance(&photons->global, &here, &irradiance))
+        return vec3_scale(vec3_mul(at->diffuse, irradiance), 1 / KD_PI);
+    return vec3_add(photon_map_radiance(&photons->caustic, &photons->creases, at, wo),
+                    photon_map_radiance(&photons->global, &photons->creases, at, wo));
 }
 
 /* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
@@ -145,13 +162,13 @@ KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, e
         const vec3 wo = vec3_negate(path->state.cast.direction);
         const bool near = travelled < photons->near && path->depth < photons->path.max_depth;
         eye_add_direct(scene, photons, path, &at, wo, near);
-        eye_add(path, photon_map_radiance(&photons->caustic, &photons->creases, &at, wo));
         if (!near) {
-            eye_add(path, photon_map_radiance(&photons->global, &photons->creases, &at, wo));
+            eye_add(path, photon_far_radiance(photons, &at, wo));
             if (!eye_mirrored(path, &at, wo)) return;
             path->emission = false;
             continue;
         }
+        eye_add(path, photon_map_radiance(&photons->caustic, &photons->creases, &at, wo));
         if (!eye_scatter(path, &at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return;
         path->emission = !path->state.specular;
         if (path->emission) travelled = 0;

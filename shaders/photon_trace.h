@@ -43,6 +43,7 @@ KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint
     made.position = at->position;
     made.power = flying->power;
     made.direction = flying->cast.direction;
+    made.triangle = at->triangle;
     made.normal = at->front ? at->geometric : vec3_negate(at->geometric);
     made.path = (uint32_t)path;
     made.light = (uint16_t)flying->light;

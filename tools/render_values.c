@@ -18,6 +18,11 @@ static const char *kernel_choice(int index) {
     return index < 3 ? names[index] : NULL;
 }
 
+static const char *switch_choice(int index) {
+    static const char *const names[] = {"off", "on", NULL};
+    return names[index];
+}
+
 static const char *tonemap_choice(int index) { /* in the order of kd_tonemap */
     static const char *const names[] = {"linear", "reinhard", "aces"};
     return index < 3 ? names[index] : NULL;
@@ -138,6 +143,13 @@ static const option_row photon_rows[] = {
      .least = 0,
      .most = 1 << 20,
      OPTION_FIELD(kd_render_options, final_gather)},
+    {.name = "precompute",
+     .argument = "on|off",
+     .help = "for the final gather: irradiance once per photon, where that is less work",
+     .initial = "on",
+     .kind = OPTION_CHOICE,
+     .choice = switch_choice,
+     OPTION_FIELD(kd_render_options, precompute)},
     {.name = NULL}};
 
 static const option_row picture_rows[] = {

@@ -34,6 +34,8 @@ typedef struct kd_render_options {
     float sah_traversal_cost; /* C_t */
     float sah_intersect_cost; /* C_i */
     float sah_empty_factor;   /* (0, 1]: cost factor of a split that cuts off empty space */
+    int32_t precompute; /* final gather: 1: irradiance is computed once per photon where that is
+                           less work; 0: at the end of every gather ray */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

@@ -1,0 +1,65 @@
+/* Irradiance at every photon, once, so that a final gather asks for the nearest photon only.
+   Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
+   4(3). Differs from the source in: every photon is asked, and its own power does not count there,
+   so that the mean is that of an estimate anywhere else. */
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "photon/photon_map.h"
+
+enum { PRECOMPUTE_GRAIN = 256 };
+
+typedef struct precomputation {
+    const photon_map_view *map, *caustic;
+    const crease_view *creases;
+    const mesh_view *mesh;
+    vec3 *irradiance;
+    job *watched;
+} precomputation;
+
+static estimate_point photon_place(const photon *landed, const mesh_view *mesh) {
+    const uint32_t *corner = mesh->triangles + 3 * (size_t)landed->triangle;
+    const vec3 a = mesh->positions[corner[0]];
+    const vec3 winding = vec3_cross(vec3_sub(mesh->positions[corner[1]], a),
+                                    vec3_sub(mesh->positions[corner[2]], a));
+    estimate_point at;
+    at.position = landed->position;
+    at.normal = landed->normal;
+    at.back = vec3_dot(winding, landed->normal) < 0;
+    at.triangle = landed->triangle;
+    return at;
+}
+
+static void precompute(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const precomputation *work = (const precomputation *)context;
+    if (job_cancelled(work->watched)) return;
+    for (int64_t i = begin; i < end; ++i) {
+        photon_gathering gathered;
+        const estimate_point at = photon_place(&work->map->photons[i], work->mesh);
+        photon_gather_others(work->map, (uint32_t)i, &gathered);
+        const vec3 indirect = photon_gathering_irradiance(work->map, work->creases, &at, &gathered);
+        work->irradiance[i] =
+            vec3_add(indirect, photon_irradiance(work->caustic, work->creases, &at));
+    }
+    job_advance(work->watched, end - begin);
+}
+
+kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched) {
+    photon_map *map = &maps->global;
+    if (map->count == 0 || map->irradiance) return KD_OK;
+    vec3 *irradiance = NULL;
+    KD_TRY(KD_RESERVE(irradiance, map->count));
+    const photon_map_view view = photon_maps_global(maps);
+    const crease_view creases = crease_set_get_view(&maps->creases);
+    const photon_map_view caustic = photon_maps_caustic(maps);
+    precomputation work = {&view, &caustic, &creases, mesh, irradiance, watched};
+    job_stage_begin(watched, "photon_tree", (int64_t)map->count);
+    parallel_for((int64_t)map->count, PRECOMPUTE_GRAIN, precompute, &work);
+    job_stage_end(watched);
+    if (job_cancelled(watched)) {
+        memory_free(irradiance);
+        KD_FAIL(KD_INTERRUPTED, "interrupted");
+    }
+    map->irradiance = irradiance;
+    return KD_OK;
+}

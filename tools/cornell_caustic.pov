@@ -1,0 +1,33 @@
+// The demo (scenes/cornell_caustic.json) for POV-Ray 3.7, for side by side times. Not the same light
+// transport: POV-Ray's photons are caustics only, its indirect light comes from radiosity, off here.
+#version 3.7;
+global_settings {
+  assumed_gamma 1.0
+  max_trace_level 32
+  photons { count PhotonCount gather 20, 100 }
+}
+#declare White = texture { pigment { rgb <0.74, 0.72, 0.68> } finish { ambient 0 diffuse 1 } }
+#declare Red = texture { pigment { rgb <0.63, 0.065, 0.05> } finish { ambient 0 diffuse 1 } }
+#declare Green = texture { pigment { rgb <0.12, 0.42, 0.12> } finish { ambient 0 diffuse 1 } }
+camera { location <0, 1, -4.2> look_at <0, 1, 0> right x up y angle 35 }
+light_source {
+  <-0.425, 1.99, 0.225> rgb <1.1, 1, 0.85>
+  area_light <0.45, 0, 0>, <0, 0, 0.45>, 4, 4 adaptive 1 jitter
+  photons { reflection on refraction on }
+}
+polygon { 5, <-1, 0, -1>, <1, 0, -1>, <1, 0, 1>, <-1, 0, 1>, <-1, 0, -1> texture { White } }
+polygon { 5, <-1, 2, -1>, <1, 2, -1>, <1, 2, 1>, <-1, 2, 1>, <-1, 2, -1> texture { White } }
+polygon { 5, <-1, 0, 1>, <1, 0, 1>, <1, 2, 1>, <-1, 2, 1>, <-1, 0, 1> texture { White } }
+polygon { 5, <-1, 0, -1>, <-1, 0, 1>, <-1, 2, 1>, <-1, 2, -1>, <-1, 0, -1> texture { Red } }
+polygon { 5, <1, 0, -1>, <1, 0, 1>, <1, 2, 1>, <1, 2, -1>, <1, 0, -1> texture { Green } }
+sphere {
+  <-0.42, 0.4, 0.38>, 0.4
+  pigment { rgb 0 } finish { ambient 0 diffuse 0 reflection { rgb <0.92, 0.93, 0.94> } }
+  photons { target reflection on refraction off }
+}
+sphere {
+  <0.4, 0.4, -0.28>, 0.4
+  pigment { rgbt 1 } finish { ambient 0 diffuse 0 reflection { 0, 1 fresnel } conserve_energy }
+  interior { ior 1.5 }
+  photons { target reflection on refraction on }
+}
