@@ -226,7 +226,8 @@ KD_FN vec3 photon_irradiance(const photon_map_view *map, const crease_view *crea
     return photon_gathering_irradiance(map, creases, at, &gathered);
 }
 
-/* How many of the nearest photons are asked for an irradiance that they know. */
+/* How many of the nearest photons are asked for an irradiance that they know, if the very nearest
+   belongs to another surface. */
 #define ESTIMATE_KNOWN_ASKED 8u
 
 /* The irradiance of the nearest photon of this surface, computed before; false if none near knows
@@ -235,12 +236,14 @@ KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_po
                                    vec3 *irradiance) {
     neighbour found[ESTIMATE_KNOWN_ASKED];
     if (!map->irradiance) return false;
-    const uint32_t count = photon_nearest(map, at->position, ESTIMATE_KNOWN_ASKED, found);
-    for (uint32_t i = 0; i < count; ++i) {
-        const photon *landed = &map->photons[found[i].node];
-        if (!estimate_accepts(landed, at, sqrtf(found[i].dist2))) continue;
-        *irradiance = map->irradiance[found[i].node];
-        return true;
+    for (uint32_t asked = 1; asked <= ESTIMATE_KNOWN_ASKED; asked *= ESTIMATE_KNOWN_ASKED) {
+        const uint32_t count = photon_nearest(map, at->position, asked, found);
+        for (uint32_t i = 0; i < count; ++i) {
+            const photon *landed = &map->photons[found[i].node];
+            if (!estimate_accepts(landed, at, sqrtf(found[i].dist2))) continue;
+            *irradiance = map->irradiance[found[i].node];
+            return true;
+        }
     }
     return false;
 }

@@ -21,6 +21,7 @@ import tempfile
 
 FLOORS = {
     "include": 0,
+    "examples": 1,  # programs of a library's user: they see the public headers only
     "shaders": 1,
     "core": 2,
     "accel": 3,
@@ -224,6 +225,7 @@ BAD = [
     ("shaders/source.c", "", 1, "place"),
     ("core/near.c", '#include "near.h"\n', 1, "place"),
     ("attic/old.c", "", 1, "place"),
+    ("examples/nosy.c", '#include "core/memory.h"\n', 1, "floor"),
     ("lonely.c", "", 1, "place"),
     ("include/kandela/bad.h", "#include <stdio.h>\n#include <unistd.h>\n", 2, "public"),
     ("include/kandela/worse.h", '#include "core/status.h"\n', 1, "public"),

@@ -1,5 +1,5 @@
 /* The man page: troff with the man macros. */
-#include "tools/pages.h"
+#include "tools/help_pages.h"
 #include <kandela/version.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What the table of verbs and their options says, in three forms. */
-#ifndef KD_TOOLS_PAGES_H
-#define KD_TOOLS_PAGES_H
+#ifndef KD_TOOLS_HELP_PAGES_H
+#define KD_TOOLS_HELP_PAGES_H
 #include "tools/verb.h"
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* --help of the program and of each verb. */
-#include "tools/pages.h"
+#include "tools/help_pages.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
