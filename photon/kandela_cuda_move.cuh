@@ -107,7 +107,8 @@ template <int DEPTH> __device__ inline uint32_t rank_among(int leaf, uint32_t &f
 /* Five blocks a multiprocessor with four records a thread: more loads in flight than three with
    eight (measured 27 % faster). */
 template <int DEPTH, bool MOVE, bool CLASSIFY, bool INPUT>
-__global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(stage s, uint32_t tiles) {
+__global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(const __grid_constant__ stage s,
+                                                                uint32_t tiles) {
     constexpr int LEAVES = 1 << DEPTH;
     __shared__ move_shared<DEPTH> sh;
     const uint32_t index = blockIdx.x / tiles;
@@ -158,13 +159,13 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(stage s, uint32_
 }
 
 /* A tree that is all bottom: records as they come. */
-__global__ void pack_records(stage s) {
+__global__ void pack_records(const __grid_constant__ stage s) {
     const uint32_t i = blockIdx.x * MOVE_THREADS + threadIdx.x;
     if (i < s.tree.count) s.moved[i] = load_record<true>(s, i);
 }
 
 /* The bounding box of the input as order bits. */
-__global__ __launch_bounds__(MOVE_THREADS) void find_bounds(stage s) {
+__global__ __launch_bounds__(MOVE_THREADS) void find_bounds(const __grid_constant__ stage s) {
     uint32_t lo[3] = {FULL, FULL, FULL}, hi[3] = {0, 0, 0};
     for (uint32_t i = blockIdx.x * MOVE_THREADS + threadIdx.x; i < s.tree.count;
          i += gridDim.x * MOVE_THREADS) {

@@ -164,7 +164,7 @@ __device__ void find_brackets(select_shared &sh, const stage &s, uint32_t level,
 
 /* The root has no pivot above it: region, axis and bracket from a sample of all. */
 template <int CLUSTER, int DRAWS>
-__global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(stage s) {
+__global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(const __grid_constant__ stage s) {
     __shared__ select_shared sh;
     sample<CLUSTER, DRAWS> drawn;
     draw_sample<CLUSTER, DRAWS, true>(drawn, s, 0, 0);
@@ -173,7 +173,7 @@ __global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(stage s) {
 }
 
 /* The root's region and axis. */
-__global__ void open_region(stage s) {
+__global__ void open_region(const __grid_constant__ stage s) {
     domain all = {};
     if (s.nodes.region)
         for (int a = 0; a < 3; ++a) {
@@ -219,8 +219,8 @@ __device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t leve
 
 /* A cluster a node of `level`. `last`: the children are the bottom's and need no brackets. */
 template <int CLUSTER, int DRAWS, bool INPUT>
-__global__ __launch_bounds__(SELECT_THREADS, 2) void select_pivots(stage s, uint32_t level,
-                                                                   bool last) {
+__global__ __launch_bounds__(SELECT_THREADS, 2) void select_pivots(const __grid_constant__ stage s,
+                                                                   uint32_t level, bool last) {
     __shared__ select_shared sh;
     const uint32_t index = blockIdx.x / CLUSTER, node = node_at(level, index);
     sample<CLUSTER, DRAWS> drawn;

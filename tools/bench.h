@@ -56,5 +56,6 @@ kd_status bench_count(uint64_t *out, const bench_names *list, int index);
 
 kd_status bench_points(const bench_request *request);
 kd_status bench_trace(const bench_request *request);
+kd_status bench_knn(const bench_request *request);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct bench_kind {
     kd_status (*run)(const bench_request *request);
 } bench_kind;
 
-static const bench_kind kinds[] = {{"points", bench_points}, {"trace", bench_trace}, {NULL, NULL}};
+static const bench_kind kinds[] = {
+    {"points", bench_points}, {"knn", bench_knn}, {"trace", bench_trace}, {NULL, NULL}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
@@ -115,11 +116,13 @@ static const option_group groups[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .arguments = "points|trace",
+    .arguments = "points|knn|trace",
     .summary = "measure builders and queries, each checked before it is timed",
     .description =
-        "points: left-balanced point k-d trees by every builder on every device. trace: rays per "
-        "second by every caster on the trees of the builders asked for.",
+        "points: left-balanced point k-d trees by every builder on every device. knn: the k "
+        "nearest "
+        "on a CUDA device by every method (named by --builders). trace: rays per second by every "
+        "caster on the trees of the builders asked for.",
     .groups = groups,
     .run = run,
 };

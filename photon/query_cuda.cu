@@ -1,0 +1,276 @@
+/* Queries of a point tree on a CUDA device: one call that chooses among three ways.
+   Source: ours; the walk is Wald 2022, "A stack-free traversal algorithm for left-balanced k-d
+     trees"; Morton 1966 for the curve.
+   Idea: many neighbours keep a warp busy (query_cuda_leaves.cuh); few do not, there a thread a
+   query does more, if its neighbours in the warp go the same way, so queries are sorted along a
+   curve first (query_cuda_threads.cuh); everything else walks (query_cuda_walk.cuh). Work: the sort
+   is a radix sort of 4-byte keys with 4-byte indices, 30 bits. Memory: 16 bytes a query to sort; k
+   answers a thread to walk. Invariants: whatever the way, the answers are the first of all points
+   by (dist2, id). */
+#include "photon/query_cuda_leaves.cuh"
+#include "photon/query_cuda_threads.cuh"
+#include "photon/query_cuda_walk.cuh"
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+
+namespace {
+using namespace point_index;
+
+constexpr uint64_t SORTED_COUNT = 100000;     /* fewer queries: a warp each, as they come */
+constexpr uint64_t SORTED_LEAVES = 1u << 20;  /* sorting helps warps on trees beyond the cache */
+constexpr uint64_t WALK_BYTES = 256ull << 20; /* of lists at most */
+constexpr int ORDER_BLOCK = 256, CURVE_BITS = 30;
+
+struct plan {
+    point_query_method method;
+    bool sorted;
+    uint32_t *codes, *codes_sorted, *queries, *queries_sorted;
+    void *cub;
+    size_t cub_bytes;
+    neighbour_nd *lists;
+    uint64_t walkers; /* threads */
+};
+
+uint64_t blocks_for(uint64_t items, uint64_t block) {
+    return (items + block - 1) / block;
+}
+
+/* Ten bits, two zeros behind each. */
+__device__ uint32_t spread_by_three(uint32_t x) {
+    x = (x | x << 16) & 0x030000ffu;
+    x = (x | x << 8) & 0x0300f00fu;
+    x = (x | x << 4) & 0x030c30c3u;
+    return (x | x << 2) & 0x09249249u;
+}
+
+__device__ uint32_t curve_cell(float x, float lo, float scale) {
+    const float at = (x - lo) * scale;
+    return at > 0 ? at < 1023 ? (uint32_t)at : 1023 : 0;
+}
+
+/* Where each query lies on a curve through the tree's box. */
+__global__ void find_codes(const __grid_constant__ view index, asked queries, uint32_t *codes,
+                           uint32_t *which) {
+    __shared__ float lo[3], hi[3];
+    const uint32_t i = blockIdx.x * ORDER_BLOCK + threadIdx.x;
+    if (threadIdx.x == 0) {
+        vec3 least = vec3_all(INFINITY), most = vec3_all(-INFINITY);
+        for (uint32_t box = 0; box < index.box_count[index.box_levels - 1]; ++box) {
+            const float4 *at = index.boxes + 2 * (index.box_begin[index.box_levels - 1] + box);
+            least = vec3_min(least, xyz(at[0]));
+            most = vec3_max(most, vec3_make(at[0].w, at[1].x, at[1].y));
+        }
+        lo[0] = least.x, lo[1] = least.y, lo[2] = least.z;
+        hi[0] = most.x, hi[1] = most.y, hi[2] = most.z;
+    }
+    __syncthreads();
+    if (i >= queries.count) return;
+    const vec3 q = asked_point(queries, i);
+    const float side = fmaxf(hi[0] - lo[0], fmaxf(hi[1] - lo[1], hi[2] - lo[2]));
+    const float scale = side > 0 ? 1024.0f / side : 0.0f;
+    codes[i] = spread_by_three(curve_cell(q.x, lo[0], scale)) << 2 |
+               spread_by_three(curve_cell(q.y, lo[1], scale)) << 1 |
+               spread_by_three(curve_cell(q.z, lo[2], scale));
+    which[i] = i;
+}
+
+kd_status sort_pairs(void *scratch, size_t *bytes, const plan *p, uint64_t count,
+                     cudaStream_t stream) {
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, *bytes, p->codes, p->codes_sorted, p->queries,
+                                            p->queries_sorted, (uint32_t)count, 0, CURVE_BITS,
+                                            stream));
+    return KD_OK;
+}
+
+kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t count,
+                      cudaStream_t stream) {
+    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, *bytes, offsets, offsets, count + 1, stream));
+    return KD_OK;
+}
+
+point_query_method choose(const point_query_cuda *q) {
+    if (q->index->tree.count == 0) return POINT_QUERY_WALK;
+    if (q->method != POINT_QUERY_AUTO) return q->method;
+    if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return POINT_QUERY_WALK;
+    const bool many = q->points.count >= SORTED_COUNT;
+    return q->k && q->k <= POINT_THREADS_K_MAX && many ? POINT_QUERY_THREADS : POINT_QUERY_LEAVES;
+}
+
+kd_status check(const point_query_cuda *q) {
+    const pointtree_nd_view *tree = &q->index->tree;
+    KD_REQUIRE(q->points.dims == tree->dims && q->points.scalar == tree->scalar, KD_ERROR_USAGE,
+               "queries of %u dimensions and scalar %d, the tree has %u and %d", q->points.dims,
+               (int)q->points.scalar, tree->dims, (int)tree->scalar);
+    KD_REQUIRE(q->points.count <= UINT32_MAX / 2, KD_ERROR_USAGE,
+               "%llu queries, expected at most %u at once", (unsigned long long)q->points.count,
+               UINT32_MAX / 2);
+    const point_query_method method = choose(q);
+    KD_REQUIRE(method == POINT_QUERY_WALK || q->index->points, KD_ERROR_USAGE,
+               "query method %d is for three floats, the tree has %u dimensions", (int)method,
+               tree->dims);
+    const uint32_t most = method == POINT_QUERY_THREADS  ? (uint32_t)POINT_THREADS_K_MAX
+                          : method == POINT_QUERY_LEAVES ? (uint32_t)POINT_LEAVES_K_MAX
+                                                         : POINTTREE_COUNT_MAX;
+    KD_REQUIRE(q->k <= most, KD_ERROR_USAGE, "k is %u, query method %d takes at most %u", q->k,
+               (int)method, most);
+    return KD_OK;
+}
+
+kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
+    memset(p, 0, sizeof *p);
+    KD_TRY(check(q));
+    const uint64_t count = q->points.count;
+    p->method = choose(q);
+    p->sorted = !q->coherent && p->method != POINT_QUERY_WALK && count >= SORTED_COUNT &&
+                (p->method == POINT_QUERY_THREADS || q->index->tree.count >= SORTED_LEAVES);
+    size_t scan_bytes = 0, sort_bytes = 0;
+    KD_TRY(scan_counts(NULL, &scan_bytes, NULL, count, 0));
+    if (p->sorted) {
+        p->codes = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+        p->codes_sorted = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+        p->queries = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+        p->queries_sorted = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+        KD_TRY(sort_pairs(NULL, &sort_bytes, p, count, 0));
+    }
+    p->cub_bytes = sort_bytes > scan_bytes ? sort_bytes : scan_bytes;
+    p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
+    if (p->method != POINT_QUERY_WALK) return KD_OK;
+    const uint64_t list_bytes = (q->k ? q->k : 1) * sizeof(neighbour_nd);
+    const uint64_t room = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
+    p->walkers = blocks_for(count < room ? count : room, point_walk::BLOCK) * point_walk::BLOCK;
+    p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
+    return KD_OK;
+}
+
+/* Lays out the scratch and sorts the queries if they are to be. */
+kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
+    cuda_arena arena = {(char *)q->scratch, 0};
+    KD_TRY(lay_out(p, &arena, q));
+    KD_REQUIRE(arena.used <= q->scratch_bytes, KD_ERROR_MEMORY,
+               "scratch of %zu bytes given, %zu needed", q->scratch_bytes, arena.used);
+    *queries = {(const float *)q->points.coordinates,
+                (int)(q->points.stride_bytes / sizeof(float)),
+                (const float *)q->radii,
+                (float)q->max_radius,
+                NULL,
+                (uint32_t)q->points.count};
+    if (!p->sorted) return KD_OK;
+    const cudaStream_t stream = (cudaStream_t)q->stream;
+    find_codes<<<(unsigned)blocks_for(q->points.count, ORDER_BLOCK), ORDER_BLOCK, 0, stream>>>(
+        view_of(q->index), *queries, p->codes, p->queries);
+    KD_CUDA_LAUNCHED("find_codes");
+    KD_TRY(sort_pairs(p->cub, &p->cub_bytes, p, q->points.count, stream));
+    queries->order = p->queries_sorted;
+    return KD_OK;
+}
+
+point_walk::asked walk_of(const point_query_cuda *q) {
+    return {q->points, q->radii, q->max_radius};
+}
+
+template <typename real> point_walk::rows<real> rows_of(const point_query_cuda *q) {
+    return {q->ids, (real *)q->dist2, q->counts};
+}
+
+template <typename real> kd_status nearest_walk(const plan *p, const point_query_cuda *q) {
+    point_walk::nearest_by_walk<real>
+        <<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
+           (cudaStream_t)q->stream>>>(q->index->tree, walk_of(q), q->k, p->lists, rows_of<real>(q));
+    KD_CUDA_LAUNCHED("nearest_by_walk");
+    return KD_OK;
+}
+
+/* Parts of 32 answers: room for k, for a step of 32 more, and for some to spare, so that the buffer
+   is shrunk seldom. */
+void (*leaves_kernel(uint32_t k))(view, asked, uint32_t, answer_rows) {
+    return k <= 16    ? nearest_by_leaves<2>
+           : k <= 40  ? nearest_by_leaves<3>
+           : k <= 72  ? nearest_by_leaves<4>
+           : k <= 128 ? nearest_by_leaves<6>
+           : k <= 320 ? nearest_by_leaves<12>
+           : k <= 640 ? nearest_by_leaves<24>
+                      : nearest_by_leaves<40>;
+}
+
+void (*threads_kernel(uint32_t k))(view, asked, uint32_t, answer_rows) {
+    return k == 1    ? nearest_by_threads<1>
+           : k == 2  ? nearest_by_threads<2>
+           : k <= 4  ? nearest_by_threads<4>
+           : k <= 8  ? nearest_by_threads<8>
+           : k <= 12 ? nearest_by_threads<12>
+                     : nearest_by_threads<16>;
+}
+} // namespace
+
+extern "C" kd_status point_query_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *q) {
+    cuda_arena counted = {NULL, 0};
+    plan p;
+    KD_TRY(lay_out(&p, &counted, q));
+    *bytes = counted.used;
+    return KD_OK;
+}
+
+extern "C" kd_status point_query_cuda_nearest(const point_query_cuda *q) {
+    plan p;
+    asked queries;
+    KD_TRY(begin(&p, &queries, q));
+    if (q->points.count == 0 || q->k == 0) return KD_OK;
+    if (p.method == POINT_QUERY_WALK)
+        return q->points.scalar == POINT_DOUBLE ? nearest_walk<double>(&p, q)
+                                                : nearest_walk<float>(&p, q);
+    const cudaStream_t stream = (cudaStream_t)q->stream;
+    const view index = view_of(q->index);
+    const answer_rows out = {q->ids, (float *)q->dist2, q->counts};
+    if (p.method == POINT_QUERY_THREADS)
+        threads_kernel(
+            q->k)<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK), THREADS_BLOCK, 0, stream>>>(
+            index, queries, q->k, out);
+    else
+        leaves_kernel(q->k)<<<(unsigned)blocks_for(queries.count, LEAVES_WARPS), 32 * LEAVES_WARPS,
+                              0, stream>>>(index, queries, q->k, out);
+    KD_CUDA_LAUNCHED("nearest");
+    return KD_OK;
+}
+
+extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, uint64_t *offsets) {
+    plan p;
+    asked queries;
+    KD_TRY(begin(&p, &queries, q));
+    const cudaStream_t stream = (cudaStream_t)q->stream;
+    const uint64_t count = q->points.count;
+    KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, stream));
+    if (count && p.method == POINT_QUERY_WALK)
+        point_walk::count_by_walk<<<(unsigned)blocks_for(count, point_walk::BLOCK),
+                                    point_walk::BLOCK, 0, stream>>>(q->index->tree, walk_of(q),
+                                                                    offsets);
+    else if (count)
+        count_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
+                          stream>>>(view_of(q->index), queries, offsets);
+    KD_CUDA_LAUNCHED("count");
+    return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
+}
+
+extern "C" kd_status point_query_cuda_within(const point_query_cuda *q, const uint64_t *offsets) {
+    KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE, "ids at %p and dist2 at %p, expected both",
+               (void *)q->ids, q->dist2);
+    plan p;
+    asked queries;
+    KD_TRY(begin(&p, &queries, q));
+    const cudaStream_t stream = (cudaStream_t)q->stream;
+    const uint64_t count = q->points.count;
+    if (count == 0) return KD_OK;
+    const unsigned walk_blocks = (unsigned)blocks_for(count, point_walk::BLOCK);
+    if (p.method != POINT_QUERY_WALK) {
+        const answer_rows out = {q->ids, (float *)q->dist2, NULL};
+        fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
+            view_of(q->index), queries, offsets, out);
+    } else if (q->points.scalar == POINT_DOUBLE) {
+        point_walk::fill_by_walk<double><<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
+            q->index->tree, walk_of(q), offsets, rows_of<double>(q));
+    } else {
+        point_walk::fill_by_walk<float><<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
+            q->index->tree, walk_of(q), offsets, rows_of<float>(q));
+    }
+    KD_CUDA_LAUNCHED("fill");
+    return KD_OK;
+}

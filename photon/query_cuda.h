@@ -1,0 +1,67 @@
+/* Queries of a point tree on a CUDA device. Every pointer is memory of the current device; nothing
+   is allocated and nothing is waited for. Answers are those of shaders/pointtree_query.h, bit for
+   bit: ids of the input and dist2, ordered by (dist2, id). */
+#ifndef KD_PHOTON_QUERY_CUDA_H
+#define KD_PHOTON_QUERY_CUDA_H
+#include "photon/build_cuda.h"
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { POINT_BOX_LEVELS = 6, POINT_LEAVES_K_MAX = 1024, POINT_THREADS_K_MAX = 16 };
+
+/* The tree with its points beside it, and, for three floats, the points once more in order (all of
+   a left sub-tree, its node, all of the right one), under boxes. */
+typedef struct point_index_cuda {
+    pointtree_nd_view tree; /* its box is not filled */
+    float *points;          /* in order: x, y, z and the id's bits; NULL unless three floats */
+    float *boxes;           /* lo, hi, two unused: of 32 points, of 32 such boxes, and so on */
+    uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
+    float *pairs;        /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree */
+    uint32_t pair_count; /* over leaves of at most 16 points */
+    uint32_t low;        /* points on the last level of the tree */
+} point_index_cuda;
+
+/* From a tree that was built; `arguments` as they were for the builder. The memory belongs to the
+   caller and holds all that the index points to but ids and axes. */
+kd_status point_index_cuda_bytes(size_t *bytes, const point_build_cuda *arguments);
+kd_status point_index_cuda_open(point_index_cuda *out, const point_build_cuda *arguments,
+                                void *memory, size_t bytes);
+
+typedef enum point_query_method {
+    POINT_QUERY_AUTO = 0,
+    POINT_QUERY_WALK,   /* stack-free, a thread a query: any points, any k; the oracle */
+    POINT_QUERY_LEAVES, /* a warp a query over leaves of 32 points; k to 1024 */
+    POINT_QUERY_THREADS /* a thread a query, for k to 16, along a space-filling curve */
+} point_query_method;
+
+typedef struct point_query_cuda {
+    const point_index_cuda *index; /* itself in host memory */
+    point_array points;            /* dims and scalar of the tree's */
+    const void *radii;             /* one of the tree's scalars each, or NULL */
+    double max_radius;             /* of all; INFINITY: no limit */
+    uint32_t k;                    /* for the nearest */
+    bool coherent;                 /* neighbours in the array are near each other: do not sort */
+    point_query_method method;
+    uint32_t *ids;    /* rows of k, or at offsets; what is not there is KD_NONE; or NULL */
+    void *dist2;      /* as ids, of the tree's scalar; INFINITY; or NULL */
+    uint32_t *counts; /* nearest: how many there are; or NULL */
+    void *scratch;
+    size_t scratch_bytes;
+    void *stream; /* cudaStream_t */
+} point_query_cuda;
+
+/* For the nearest, or for both calls of within. */
+kd_status point_query_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *query);
+kd_status point_query_cuda_nearest(const point_query_cuda *query);
+/* All within the radius: first offsets[0 ... count], then the answers to query i from offsets[i] to
+   offsets[i + 1] of ids and dist2, which have to be there both. */
+kd_status point_query_cuda_count_within(const point_query_cuda *query, uint64_t *offsets);
+kd_status point_query_cuda_within(const point_query_cuda *query, const uint64_t *offsets);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

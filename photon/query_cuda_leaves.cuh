@@ -1,0 +1,272 @@
+/* A warp a query over leaves of 32 points under boxes in groups of 32.
+   Idea: a lane a box: the warp goes on with the nearest box of the group at hand, which stays
+   behind as 32 distances in shared memory; a lane a point in a leaf. Points in reach go to a buffer
+   of more than k; when it is full, a bisection of the bits of dist2, counted by ballots, keeps the
+   k nearest or a few more and lowers the bound. Only the end is exact, by dist2 and then by id.
+   Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot. */
+#ifndef KD_PHOTON_QUERY_CUDA_LEAVES_CUH
+#define KD_PHOTON_QUERY_CUDA_LEAVES_CUH
+#include "photon/point_index_cuda.cuh"
+
+namespace point_index {
+
+constexpr int LEAVES_WARPS = 4; /* a block */
+
+struct descent {
+    uint32_t left[POINT_BOX_LEVELS][32]; /* of the groups above: dist2 bits of boxes still to see */
+};
+
+__device__ inline uint32_t lane_id() {
+    return threadIdx.x & 31;
+}
+
+/* This lane's box of a group as dist2 bits; KD_NONE if there is none. */
+__device__ inline uint32_t group_dist2(const view &index, uint32_t level, uint32_t group, vec3 q) {
+    const uint32_t box = group * 32 + lane_id();
+    if (box >= index.box_count[level]) return KD_NONE;
+    const float4 *at = index.boxes + 2 * (index.box_begin[level] + (uint64_t)box);
+    const float4 a = at[0], b = at[1];
+    return __float_as_uint(box_dist2(a.x, a.y, a.z, a.w, b.x, b.y, q));
+}
+
+/* Calls take(dist2 bits, id) with a point or none (KD_NONE) a lane for every leaf that the bound
+   does not rule out, nearest boxes first. bound() gives the bits of the largest dist2 of use. */
+template <class BOUND, class TAKE>
+__device__ inline void visit_leaves(const view &index, descent &path, vec3 q, const BOUND &bound,
+                                    const TAKE &take) {
+    uint32_t level = index.box_levels - 1, group = 0;
+    uint32_t left = group_dist2(index, level, 0, q);
+    for (;;) {
+        const uint32_t least = __reduce_min_sync(ALL_LANES, left);
+        if (least > bound()) {
+            if (++level == index.box_levels) return;
+            left = path.left[level][lane_id()];
+            group >>= 5;
+            continue;
+        }
+        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == least)) - 1;
+        if (lane_id() == nearest) left = KD_NONE;
+        const uint32_t box = group * 32 + nearest;
+        if (level > 0) {
+            path.left[level][lane_id()] = left;
+            group = box;
+            left = group_dist2(index, --level, group, q);
+            continue;
+        }
+        const uint32_t at = leaf_begin(index, box, LEAF_WIDTH) + lane_id();
+        uint32_t dist2 = KD_NONE, id = 0;
+        if (at < leaf_begin(index, box + 1, LEAF_WIDTH)) {
+            const float4 p = index.points[at];
+            dist2 = __float_as_uint(pointtree_dist2(q, xyz(p)));
+            id = __float_as_uint(p.w);
+        }
+        take(dist2, id);
+    }
+}
+
+/* The nearest so far, 32 * PARTS of them at most, and the bound that follows. */
+template <int PARTS> struct nearest_buffer {
+    static constexpr uint32_t ROOM = 32 * PARTS;
+    uint32_t *dist2, *id; /* in shared memory, of this warp */
+    uint32_t k, count, bound;
+
+    __device__ void offer(uint32_t new_dist2, uint32_t new_id) {
+        const bool useful = new_dist2 <= bound; /* KD_NONE is above every bound */
+        const unsigned all = __ballot_sync(ALL_LANES, useful);
+        if (!all) return;
+        const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
+        if (useful) dist2[at] = new_dist2, id[at] = new_id;
+        count += __popc(all);
+        if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
+    }
+
+    /* Keeps the k nearest, and up to `most` in all. */
+    __device__ void shrink(uint32_t most) {
+        uint32_t d[PARTS], i[PARTS], least = KD_NONE, last = 0;
+        __syncwarp();
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            const uint32_t at = part * 32 + lane_id();
+            d[part] = at < count ? dist2[at] : KD_NONE;
+            i[part] = at < count ? id[at] : KD_NONE;
+            least = min(least, d[part]);
+            last = max(last, at < count ? d[part] : 0);
+        }
+        uint32_t lo = __reduce_min_sync(ALL_LANES, least), hi = __reduce_max_sync(ALL_LANES, last);
+        uint32_t within = count; /* points up to hi */
+        while (lo < hi && within > most) {
+            const uint32_t middle = lo + (hi - lo) / 2;
+            uint32_t below = 0;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part)
+                below += __popc(__ballot_sync(ALL_LANES, d[part] <= middle));
+            if (below >= k)
+                hi = middle, within = below;
+            else
+                lo = middle + 1;
+        }
+        const uint32_t last_id = within > most ? id_limit(d, i, hi) : KD_NONE;
+        __syncwarp();
+        count = 0;
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            const bool keep = d[part] < hi || (d[part] == hi && i[part] <= last_id);
+            const unsigned all = __ballot_sync(ALL_LANES, keep);
+            const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
+            if (keep) dist2[at] = d[part], id[at] = i[part];
+            count += __popc(all);
+        }
+        __syncwarp();
+        bound = hi;
+    }
+
+    /* Among those at dist2 `tie`, the id up to which k are kept in all. */
+    __device__ uint32_t id_limit(const uint32_t (&d)[PARTS], const uint32_t (&i)[PARTS],
+                                 uint32_t tie) const {
+        uint32_t before = 0, lo = 0, hi = KD_NONE;
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part)
+            before += __popc(__ballot_sync(ALL_LANES, d[part] < tie));
+        while (lo < hi) {
+            const uint32_t middle = lo + (hi - lo) / 2;
+            uint32_t within = before;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part)
+                within += __popc(__ballot_sync(ALL_LANES, d[part] == tie && i[part] <= middle));
+            if (within >= k)
+                hi = middle;
+            else
+                lo = middle + 1;
+        }
+        return hi;
+    }
+};
+
+__device__ inline bool answer_before(uint32_t dist2, uint32_t id, uint32_t other_dist2,
+                                     uint32_t other_id) {
+    return (dist2 < other_dist2) | ((dist2 == other_dist2) & (id < other_id));
+}
+
+/* A warp orders `count` answers by (dist2, id) in place. The bitonic network in the form whose
+   comparisons all point up: what lies beyond the end counts as last and stays where it is. */
+__device__ inline void sort_answers(uint32_t *dist2, uint32_t *id, uint32_t count) {
+    for (uint32_t run = 2; run < 2 * count; run *= 2)
+        for (uint32_t step = run / 2; step > 0; step /= 2) {
+            __syncwarp();
+            for (uint32_t pair = lane_id(); pair < (count + run) / 2; pair += 32) {
+                const uint32_t low = pair / step * 2 * step + pair % step;
+                const uint32_t high =
+                    step == run / 2 ? low / run * run + run - 1 - low % run : low + step;
+                if (high >= count) continue;
+                const uint32_t d = dist2[low], i = id[low], e = dist2[high], j = id[high];
+                if (!answer_before(e, j, d, i)) continue;
+                dist2[low] = e, id[low] = j;
+                dist2[high] = d, id[high] = i;
+            }
+        }
+    __syncwarp();
+}
+
+struct answer_rows {
+    uint32_t *ids;
+    float *dist2;
+    uint32_t *counts;
+};
+
+/* One answer; each of the two may not be wanted. */
+__device__ inline void store_answer(const answer_rows &out, uint64_t at, uint32_t id,
+                                    uint32_t dist2) {
+    if (out.ids) out.ids[at] = id;
+    if (out.dist2) out.dist2[at] = __uint_as_float(dist2);
+}
+
+/* Few answers: each lane counts those before its own. Many: sorted. */
+__device__ inline void store_row(const answer_rows &out, uint32_t which, uint32_t k,
+                                 uint32_t *dist2, uint32_t *id, uint32_t count) {
+    const uint64_t row = (uint64_t)which * k;
+    if (count > 64) {
+        sort_answers(dist2, id, count);
+        for (uint32_t i = lane_id(); i < count; i += 32)
+            store_answer(out, row + i, id[i], dist2[i]);
+    } else {
+        for (uint32_t i = lane_id(); i < count; i += 32) {
+            const uint32_t d = dist2[i], own = id[i];
+            uint32_t rank = 0;
+            for (uint32_t other = 0; other < count; ++other)
+                rank += answer_before(dist2[other], id[other], d, own);
+            store_answer(out, row + rank, own, d);
+        }
+    }
+    for (uint32_t i = count + lane_id(); i < k; i += 32)
+        store_answer(out, row + i, KD_NONE, __float_as_uint(INFINITY));
+    if (out.counts && lane_id() == 0) out.counts[which] = count;
+}
+
+template <int PARTS>
+__global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
+    const __grid_constant__ view index, asked queries, uint32_t k, answer_rows out) {
+    __shared__ descent paths[LEAVES_WARPS];
+    __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
+    const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
+    if (turn >= queries.count) return;
+    const uint32_t which = queries.order ? queries.order[turn] : turn;
+    const vec3 q = asked_point(queries, which);
+    const float bound2 = asked_bound2(queries, which, q);
+    nearest_buffer<PARTS> best = {buffers[warp][0], buffers[warp][1], k, 0,
+                                  __float_as_uint(bound2)};
+    if (bound2 >= 0)
+        visit_leaves(
+            index, paths[warp], q, [&] { return best.bound; },
+            [&](uint32_t dist2, uint32_t id) { best.offer(dist2, id); });
+    __syncwarp();
+    if (best.count > k) best.shrink(k);
+    store_row(out, which, k, best.dist2, best.id, best.count);
+}
+
+/* How many points lie within the radius of each query. */
+__global__ __launch_bounds__(32 *
+                             LEAVES_WARPS) void count_by_leaves(const __grid_constant__ view index,
+                                                                asked queries, uint64_t *counts) {
+    __shared__ descent paths[LEAVES_WARPS];
+    const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
+    if (turn >= queries.count) return;
+    const uint32_t which = queries.order ? queries.order[turn] : turn;
+    const vec3 q = asked_point(queries, which);
+    const float bound2 = asked_bound2(queries, which, q);
+    const uint32_t bound = __float_as_uint(bound2);
+    uint64_t count = 0;
+    if (bound2 >= 0)
+        visit_leaves(
+            index, paths[warp], q, [&] { return bound; },
+            [&](uint32_t dist2, uint32_t) {
+                count += __popc(__ballot_sync(ALL_LANES, dist2 <= bound));
+            });
+    if (lane_id() == 0) counts[which] = count;
+}
+
+/* The same points, to their places, in order. Both ids and dist2 are there. */
+__global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
+    const __grid_constant__ view index, asked queries, const uint64_t *offsets, answer_rows out) {
+    __shared__ descent paths[LEAVES_WARPS];
+    const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
+    if (turn >= queries.count) return;
+    const uint32_t which = queries.order ? queries.order[turn] : turn;
+    const vec3 q = asked_point(queries, which);
+    const float bound2 = asked_bound2(queries, which, q);
+    if (!(bound2 >= 0)) return;
+    const uint32_t bound = __float_as_uint(bound2);
+    const uint64_t begin = offsets[which], room = offsets[which + 1] - begin;
+    uint32_t *dist2 = (uint32_t *)out.dist2 + begin, *ids = out.ids + begin, count = 0;
+    visit_leaves(
+        index, paths[warp], q, [&] { return bound; },
+        [&](uint32_t d, uint32_t id) {
+            const unsigned all = __ballot_sync(ALL_LANES, d <= bound);
+            const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
+            if (d <= bound && at < room) dist2[at] = d, ids[at] = id;
+            count += __popc(all);
+        });
+    sort_answers(dist2, ids, (uint32_t)(count < room ? count : room));
+}
+
+} // namespace point_index
+#endif

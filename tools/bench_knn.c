@@ -1,0 +1,232 @@
+/* kandela bench knn: how many queries for the k nearest a device answers in a second, by each
+   method. Queries are points of the same set that are not in the tree, in random order; a sort of
+   them counts. Answers are checked against brute force before they are timed. */
+#include "core/device_memory.h"
+#include "core/device_timer.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "photon/query_cuda.h"
+#include "shaders/pointtree_query.h"
+#include "tools/bench.h"
+#include "tools/bench_sets.h"
+#include <string.h>
+
+enum { CHECKED_QUERIES = 64, K_MOST = 4096 };
+
+typedef struct knn_method {
+    const char *name;
+    point_query_method method;
+    uint32_t k_most;
+} knn_method;
+
+static const knn_method methods[] = {{"auto", POINT_QUERY_AUTO, K_MOST},
+                                     {"threads", POINT_QUERY_THREADS, POINT_THREADS_K_MAX},
+                                     {"leaves", POINT_QUERY_LEAVES, POINT_LEAVES_K_MAX},
+                                     {"walk", POINT_QUERY_WALK, K_MOST},
+                                     {NULL, POINT_QUERY_AUTO, 0}};
+
+/* Points and queries lie behind each other in one array, on the host and on the device. */
+typedef struct knn_case {
+    const bench_request *request;
+    const char *set;
+    vec3 *points;
+    uint64_t count, query_count;
+    vec3 *device_points;
+    point_build_cuda tree;
+    point_index_cuda index;
+    void *index_memory;
+    point_query_cuda query;
+} knn_case;
+
+typedef struct oracle_work {
+    const knn_case *of;
+    const uint32_t *ids;
+    const float *dist2;
+    uint32_t wrong[CHECKED_QUERIES];
+} oracle_work;
+
+static uint64_t checked_query(const knn_case *of, uint64_t i) {
+    return i * (of->query_count / CHECKED_QUERIES);
+}
+
+static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    oracle_work *work = (oracle_work *)context;
+    const knn_case *of = work->of;
+    const uint32_t k = of->query.k;
+    neighbour best[K_MOST];
+    for (int64_t i = begin; i < end; ++i) {
+        const vec3 q = of->points[of->count + checked_query(of, (uint64_t)i)];
+        uint32_t count = 0;
+        float bound2 = INFINITY;
+        for (uint32_t id = 0; id < of->count; ++id) {
+            const neighbour item = {pointtree_dist2(q, of->points[id]), id, id};
+            if (item.dist2 <= bound2) bound2 = neighbour_offer(best, &count, k, item, bound2);
+        }
+        neighbour_sort(best, count);
+        for (uint32_t j = 0; j < count; ++j)
+            work->wrong[i] |= best[j].id != work->ids[(uint64_t)i * k + j] ||
+                              best[j].dist2 != work->dist2[(uint64_t)i * k + j];
+    }
+}
+
+/* Some rows of the answers against brute force. */
+static kd_status check_answers(const knn_case *of, const char *method) {
+    kd_status status = KD_OK;
+    const uint32_t k = of->query.k;
+    oracle_work work;
+    memset(&work, 0, sizeof work);
+    uint32_t *ids = NULL;
+    float *dist2 = NULL;
+    KD_TRY_GOTO(KD_RESERVE(ids, (uint64_t)CHECKED_QUERIES * k));
+    KD_TRY_GOTO(KD_RESERVE(dist2, (uint64_t)CHECKED_QUERIES * k));
+    for (uint64_t i = 0; i < CHECKED_QUERIES; ++i) {
+        const uint64_t from = checked_query(of, i) * k;
+        KD_TRY_GOTO(device_memory_download(ids + i * k, of->query.ids + from, k * sizeof *ids));
+        KD_TRY_GOTO(device_memory_download(dist2 + i * k, (const float *)of->query.dist2 + from,
+                                           k * sizeof *dist2));
+    }
+    work.of = of;
+    work.ids = ids;
+    work.dist2 = dist2;
+    parallel_for(CHECKED_QUERIES, 1, check_piece, &work);
+    for (uint64_t i = 0; i < CHECKED_QUERIES; ++i)
+        if (work.wrong[i]) {
+            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                 "%s, k %u, %s %llu points: query %llu differs from brute force",
+                                 method, k, of->set, (unsigned long long)of->count,
+                                 (unsigned long long)checked_query(of, i));
+            goto done;
+        }
+done:
+    memory_free(ids);
+    memory_free(dist2);
+    return status;
+}
+
+static kd_status time_method(knn_case *of, const knn_method *method) {
+    point_query_cuda *q = &of->query;
+    bench_row row = {.bench = "knn", .set = of->set, .builder = method->name, .device = "cuda:0"};
+    row.n = of->count;
+    row.dims = 3;
+    row.k = (int32_t)q->k;
+    row.items = (double)of->query_count;
+    row.rate_name = "queries_per_second";
+    row.runs = of->request->runs;
+    q->method = method->method;
+    KD_TRY(point_query_cuda_scratch_bytes(&q->scratch_bytes, q));
+    row.bytes = q->scratch_bytes;
+    kd_status status = KD_OK;
+    device_timer timer = {NULL, NULL};
+    KD_TRY_GOTO(device_memory_reserve(&q->scratch, q->scratch_bytes));
+    KD_TRY_GOTO(point_query_cuda_nearest(q));
+    KD_TRY_GOTO(device_wait());
+    KD_TRY_GOTO(check_answers(of, method->name));
+    row.checked = true;
+    KD_TRY_GOTO(device_timer_open(&timer));
+    for (int run = 0; run < row.runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(point_query_cuda_nearest(q));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
+    }
+    KD_TRY_GOTO(bench_report(of->request, &row));
+done:
+    device_timer_close(&timer);
+    device_memory_free(q->scratch);
+    q->scratch = NULL;
+    return status;
+}
+
+/* All methods for one k. */
+static kd_status run_k(knn_case *of, uint32_t k) {
+    kd_status status = KD_OK;
+    point_query_cuda *q = &of->query;
+    q->k = k;
+    KD_TRY_GOTO(device_memory_reserve((void **)&q->ids, of->query_count * k * sizeof(uint32_t)));
+    KD_TRY_GOTO(device_memory_reserve(&q->dist2, of->query_count * k * sizeof(float)));
+    for (const knn_method *method = methods; method->name; ++method)
+        if (bench_wants(&of->request->builders, method->name) && k <= method->k_most)
+            KD_TRY_GOTO(time_method(of, method));
+done:
+    device_memory_free(q->ids);
+    device_memory_free(q->dist2);
+    q->ids = NULL;
+    q->dist2 = NULL;
+    return status;
+}
+
+/* The tree of the widest side by the fastest builder, and its index. */
+static kd_status open_tree(knn_case *of) {
+    const uint64_t all = of->count + of->query_count;
+    KD_TRY(device_memory_reserve((void **)&of->device_points, all * sizeof(vec3)));
+    KD_TRY(device_memory_upload(of->device_points, of->points, all * sizeof(vec3)));
+    point_build_cuda *tree = &of->tree;
+    tree->points = point_array_make(of->device_points, of->count, 3, POINT_FLOAT);
+    tree->split = POINTTREE_WIDEST;
+    KD_TRY(device_memory_reserve((void **)&tree->ids, of->count * sizeof(uint32_t)));
+    KD_TRY(device_memory_reserve((void **)&tree->axes, of->count));
+    KD_TRY(point_builders_cuda[0].scratch_bytes(&tree->scratch_bytes, tree));
+    KD_TRY(device_memory_reserve(&tree->scratch, tree->scratch_bytes));
+    KD_TRY(point_builders_cuda[0].build(tree));
+    size_t bytes = 0;
+    KD_TRY(point_index_cuda_bytes(&bytes, tree));
+    KD_TRY(device_memory_reserve(&of->index_memory, bytes));
+    KD_TRY(point_index_cuda_open(&of->index, tree, of->index_memory, bytes));
+    of->query.index = &of->index;
+    of->query.points =
+        point_array_make(of->device_points + of->count, of->query_count, 3, POINT_FLOAT);
+    of->query.max_radius = (double)INFINITY;
+    return device_wait();
+}
+
+static kd_status run_case(const bench_request *request, const char *set, uint64_t count,
+                          uint64_t query_count) {
+    knn_case of;
+    memset(&of, 0, sizeof of);
+    of.request = request;
+    of.set = set;
+    of.count = count;
+    of.query_count = query_count;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(of.points, count + query_count));
+    KD_TRY_GOTO(bench_set_fill(of.points, count + query_count, set));
+    KD_TRY_GOTO(open_tree(&of));
+    if (!request->counts.count) KD_TRY_GOTO(run_k(&of, 8));
+    for (int i = 0; i < request->counts.count; ++i) {
+        uint64_t k = 0;
+        KD_TRY_GOTO(bench_count(&k, &request->counts, i));
+        if (k < 1 || k > K_MOST) {
+            status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__, "k is %llu, expected 1 to %d",
+                                 (unsigned long long)k, K_MOST);
+            goto done;
+        }
+        KD_TRY_GOTO(run_k(&of, (uint32_t)k));
+    }
+done:
+    memory_free(of.points);
+    device_memory_free(of.device_points);
+    device_memory_free(of.tree.ids);
+    device_memory_free(of.tree.axes);
+    device_memory_free(of.tree.scratch);
+    device_memory_free(of.index_memory);
+    return status;
+}
+
+kd_status bench_knn(const bench_request *request) {
+    KD_REQUIRE(device_cuda_count() > 0, KD_ERROR_DEVICE,
+               "no CUDA device, which bench knn measures");
+    const uint64_t usual[] = {1000000, 10000000}, quick[] = {10000};
+    const int given = request->sizes.count, sizes = given ? given : request->quick ? 1 : 2;
+    for (int i = 0; i < sizes; ++i)
+        for (const char *const *set = bench_sets; *set; ++set) {
+            if (request->sets.count ? !bench_wants(&request->sets, *set) : set != bench_sets)
+                continue;
+            uint64_t count = request->quick ? quick[0] : usual[i % 2];
+            if (given) KD_TRY(bench_count(&count, &request->sizes, i));
+            KD_REQUIRE(count >= 1 && count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+                       "size %llu, expected 1 to %u", (unsigned long long)count,
+                       POINTTREE_COUNT_MAX);
+            KD_TRY(run_case(request, *set, count, request->quick ? 10000 : 10000000));
+        }
+    return KD_OK;
+}
