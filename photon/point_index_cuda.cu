@@ -52,8 +52,11 @@ __global__ void join_boxes(const __grid_constant__ view index, uint32_t level, f
     if (box >= index.box_count[level]) return;
     vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
     if (level == 0) {
-        const uint32_t at = leaf_begin(index, box, LEAF_WIDTH) + lane;
-        if (at < leaf_begin(index, box + 1, LEAF_WIDTH)) lo = hi = xyz(index.points[at]);
+        const uint32_t end = leaf_begin(index, box + 1, index.leaf_width);
+        for (uint32_t at = leaf_begin(index, box, index.leaf_width) + lane; at < end; at += 32) {
+            lo = vec3_min(lo, xyz(index.points[at]));
+            hi = vec3_max(hi, xyz(index.points[at]));
+        }
     } else if (box * 32 + lane < index.box_count[level - 1]) {
         const uint64_t child = index.box_begin[level - 1] + box * 32ull + lane;
         const float4 a = boxes[2 * child], b = boxes[2 * child + 1];
@@ -113,7 +116,11 @@ void lay_out(point_index_cuda *out, cuda_arena *arena, const point_build_cuda *a
     const kandela::layout layout = kandela::layout_of(n);
     out->low = layout.low;
     out->points = (float *)cuda_arena_take(arena, n, sizeof(float4));
-    uint32_t boxes = layout.levels > 5 ? 1u << (layout.levels - 5) : 1, all = 0;
+    /* A sub-tree of five levels has 15 points and those of its last level, and takes one more
+       along. If most last levels are empty, six levels fill a warp better. */
+    const uint32_t height = layout.low < 1u << (layout.levels - 1) >> 1 ? 6 : 5;
+    out->leaf_width = 1u << (height - 1);
+    uint32_t boxes = layout.levels > height ? 1u << (layout.levels - height) : 1, all = 0;
     for (;; boxes = (boxes + 31) / 32) {
         out->box_begin[out->box_levels] = all;
         out->box_count[out->box_levels++] = boxes;

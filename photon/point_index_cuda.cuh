@@ -8,15 +8,14 @@
 namespace point_index {
 
 constexpr unsigned ALL_LANES = 0xffffffffu;
-constexpr uint32_t LEAF_WIDTH = 16; /* a leaf for a warp: 16 to 32 points */
-constexpr uint32_t RUN_WIDTH = 8;   /* a leaf for a thread: 8 to 16 */
+constexpr uint32_t RUN_WIDTH = 8; /* a leaf for a thread: 8 to 16 points */
 
 struct view {
     const float4 *points; /* in order */
     const float4 *boxes;  /* two each */
     const float4 *pairs;  /* four each */
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
-    uint32_t pair_count, count, low;
+    uint32_t pair_count, count, low, leaf_width;
 };
 
 inline view view_of(const point_index_cuda *index) {
@@ -30,6 +29,7 @@ inline view view_of(const point_index_cuda *index) {
     out.pair_count = index->pair_count;
     out.count = index->tree.count;
     out.low = index->low;
+    out.leaf_width = index->leaf_width;
     return out;
 }
 

@@ -17,11 +17,12 @@ enum { POINT_BOX_LEVELS = 6, POINT_LEAVES_K_MAX = 1024, POINT_THREADS_K_MAX = 16
 typedef struct point_index_cuda {
     pointtree_nd_view tree; /* its box is not filled */
     float *points;          /* in order: x, y, z and the id's bits; NULL unless three floats */
-    float *boxes;           /* lo, hi, two unused: of 32 points, of 32 such boxes, and so on */
+    float *boxes;           /* lo, hi, two unused: of leaves, of 32 such boxes, and so on */
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
     float *pairs;        /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree */
     uint32_t pair_count; /* over leaves of at most 16 points */
     uint32_t low;        /* points on the last level of the tree */
+    uint32_t leaf_width; /* 16: leaves of 16 to 32 points, or 32: of 32 to 64 */
 } point_index_cuda;
 
 /* From a tree that was built; `arguments` as they were for the builder. The memory belongs to the

@@ -1,4 +1,4 @@
-/* A warp a query over leaves of 32 points under boxes in groups of 32.
+/* A warp a query over leaves of about 32 points under boxes in groups of 32.
    Idea: a lane a box: the warp goes on with the nearest box of the group at hand, which stays
    behind as 32 distances in shared memory; a lane a point in a leaf. Points in reach go to a buffer
    of more than k; when it is full, a bisection of the bits of dist2, counted by ballots, keeps the
@@ -53,14 +53,16 @@ __device__ inline void visit_leaves(const view &index, descent &path, vec3 q, co
             left = group_dist2(index, --level, group, q);
             continue;
         }
-        const uint32_t at = leaf_begin(index, box, LEAF_WIDTH) + lane_id();
-        uint32_t dist2 = KD_NONE, id = 0;
-        if (at < leaf_begin(index, box + 1, LEAF_WIDTH)) {
-            const float4 p = index.points[at];
-            dist2 = __float_as_uint(pointtree_dist2(q, xyz(p)));
-            id = __float_as_uint(p.w);
+        const uint32_t end = leaf_begin(index, box + 1, index.leaf_width);
+        for (uint32_t at = leaf_begin(index, box, index.leaf_width); at < end; at += 32) {
+            uint32_t dist2 = KD_NONE, id = 0;
+            if (at + lane_id() < end) {
+                const float4 p = index.points[at + lane_id()];
+                dist2 = __float_as_uint(pointtree_dist2(q, xyz(p)));
+                id = __float_as_uint(p.w);
+            }
+            take(dist2, id);
         }
-        take(dist2, id);
     }
 }
 
@@ -180,22 +182,69 @@ __device__ inline void store_answer(const answer_rows &out, uint64_t at, uint32_
     if (out.dist2) out.dist2[at] = __uint_as_float(dist2);
 }
 
-/* Few answers: each lane counts those before its own. Many: sorted. */
-__device__ inline void store_row(const answer_rows &out, uint32_t which, uint32_t k,
-                                 uint32_t *dist2, uint32_t *id, uint32_t count) {
+/* The bitonic network over 32 * PARTS keys of a warp: key e is in lane e % 32, part e / 32. */
+template <int PARTS> __device__ inline void sort_keys(unsigned long long (&key)[PARTS]) {
+#pragma unroll
+    for (uint32_t run = 2; run <= 32 * PARTS; run *= 2)
+#pragma unroll
+        for (uint32_t step = run / 2; step > 0; step /= 2)
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part) {
+                const uint32_t e = part * 32 + lane_id();
+                if (step >= 32) {
+                    const int other = part ^ (int)(step / 32);
+                    if (other < part) continue;
+                    const bool up = (part * 32 & run) == 0;
+                    const unsigned long long a = key[part], b = key[other];
+                    key[part] = (b < a) == up ? b : a;
+                    key[other] = (b < a) == up ? a : b;
+                } else {
+                    const unsigned long long other = __shfl_xor_sync(ALL_LANES, key[part], step);
+                    const bool least = ((e & run) == 0) == ((e & step) == 0);
+                    key[part] = (other < key[part]) == least ? other : key[part];
+                }
+            }
+}
+
+/* At most 32 * PARTS answers, of which the first k are wanted. */
+template <int PARTS>
+__device__ inline void store_sorted(const answer_rows &out, uint64_t row, uint32_t k,
+                                    const uint32_t *dist2, const uint32_t *id, uint32_t count) {
+    unsigned long long key[PARTS];
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+        const uint32_t at = part * 32 + lane_id();
+        key[part] = at < count ? (unsigned long long)dist2[at] << 32 | id[at] : ~0ull;
+    }
+    sort_keys<PARTS>(key);
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+        const uint32_t at = part * 32 + lane_id();
+        if (at < k && at < count)
+            store_answer(out, row + at, (uint32_t)key[part], (uint32_t)(key[part] >> 32));
+    }
+}
+
+/* The first k of the answers: few are sorted in registers with those beyond k, many are cut to k
+   and sorted where they are. */
+template <int PARTS>
+__device__ inline void store_row(const answer_rows &out, uint32_t which,
+                                 nearest_buffer<PARTS> &best) {
+    const uint32_t k = best.k, sorted = k <= 32 ? 32 : k <= 64 ? 64 : k <= 128 ? 128 : k;
     const uint64_t row = (uint64_t)which * k;
-    if (count > 64) {
-        sort_answers(dist2, id, count);
+    __syncwarp();
+    if (best.count > sorted) best.shrink(sorted);
+    const uint32_t count = best.count < k ? best.count : k;
+    if (PARTS <= 3 && k <= 32)
+        store_sorted<1>(out, row, k, best.dist2, best.id, best.count);
+    else if (PARTS >= 3 && PARTS <= 4 && k <= 64)
+        store_sorted<2>(out, row, k, best.dist2, best.id, best.count);
+    else if (PARTS >= 4 && PARTS <= 6 && k <= 128)
+        store_sorted<4>(out, row, k, best.dist2, best.id, best.count);
+    else {
+        sort_answers(best.dist2, best.id, best.count);
         for (uint32_t i = lane_id(); i < count; i += 32)
-            store_answer(out, row + i, id[i], dist2[i]);
-    } else {
-        for (uint32_t i = lane_id(); i < count; i += 32) {
-            const uint32_t d = dist2[i], own = id[i];
-            uint32_t rank = 0;
-            for (uint32_t other = 0; other < count; ++other)
-                rank += answer_before(dist2[other], id[other], d, own);
-            store_answer(out, row + rank, own, d);
-        }
+            store_answer(out, row + i, best.id[i], best.dist2[i]);
     }
     for (uint32_t i = count + lane_id(); i < k; i += 32)
         store_answer(out, row + i, KD_NONE, __float_as_uint(INFINITY));
@@ -218,9 +267,7 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
         visit_leaves(
             index, paths[warp], q, [&] { return best.bound; },
             [&](uint32_t dist2, uint32_t id) { best.offer(dist2, id); });
-    __syncwarp();
-    if (best.count > k) best.shrink(k);
-    store_row(out, which, k, best.dist2, best.id, best.count);
+    store_row(out, which, best);
 }
 
 /* How many points lie within the radius of each query. */

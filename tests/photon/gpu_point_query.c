@@ -30,7 +30,7 @@ static void *to_device(const void *host, uint64_t bytes) {
 
 static void tree_open(asked_tree *t, const point_array *points, pointtree_split split) {
     memset(t, 0, sizeof *t);
-    const pointtree_options options = {split};
+    const pointtree_options options = {.split = split};
     assert_int_equal(pointtree_open_nd(&t->host, points, &options, NULL, NULL), KD_OK);
     t->built.points = *points;
     t->tree_points = to_device(points->coordinates, points->count * points->stride_bytes);
