@@ -53,9 +53,9 @@ static kd_status build_tree(render_result *out, tritree *tree, scene_view *view,
     how.traversal_cost = options->sah_traversal_cost;
     how.intersect_cost = options->sah_intersect_cost;
     how.empty_factor = options->sah_empty_factor;
-    const tritree_builder *builder = strcmp(options->builder, "auto") == 0
-                                         ? tritree_builders
-                                         : tritree_builder_find(options->builder);
+    const char *name = options->builder;
+    if (strcmp(name, "auto") == 0) name = parallel_threads() > 1 ? "parallel" : "sweep";
+    const tritree_builder *builder = tritree_builder_find(name);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     job_stage_begin(watched, "build", view->mesh.triangle_count);
     const kd_status status = tritree_open(tree, &input, &how, builder->name, watched);

@@ -30,7 +30,6 @@ FLOORS = {
     "render": 5,
     "tests": 6,
     "tools": 6,
-    "examples": 6,
 }
 STANDARD = {
     "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits",

@@ -2,7 +2,7 @@
 #include "core/nearest.h"
 #include "core/status.h"
 #include "tools/general.h"
-#include "tools/help_pages.h"
+#include "tools/pages.h"
 #include "tools/info.h"
 #include "tools/verb.h"
 #include <kandela/version.h>

@@ -1,5 +1,5 @@
 /* The man page: troff with the man macros. */
-#include "tools/help_pages.h"
+#include "tools/pages.h"
 #include <kandela/version.h>
 #include <stdio.h>
 #include <string.h>

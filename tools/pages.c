@@ -1,5 +1,5 @@
 /* --help of the program and of each verb. */
-#include "tools/help_pages.h"
+#include "tools/pages.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
