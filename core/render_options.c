@@ -18,4 +18,6 @@ void kd_render_options_default(kd_render_options *options) {
     options->sah_intersect_cost = 1;
     options->sah_empty_factor = 1;
     options->precompute = 1;
+    options->passes = 64;
+    options->alpha = 0.7f;
 }

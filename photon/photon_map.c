@@ -15,6 +15,7 @@ photon_options photon_options_default(void) {
     options.max_depth = 32;
     options.gather = 50;
     options.kernel = PHOTON_KERNEL_CONE;
+    options.outlines = true;
     return options;
 }
 
@@ -167,7 +168,7 @@ static kd_status map_open(photon_map *out, const scene_view *scene, const photon
     memset(&list, 0, sizeof list);
     job_stage_begin(watched, "emit", (int64_t)order->wanted);
     KD_TRY_GOTO(photon_list_open(&list, scene, order, watched));
-    say_what_is_missing(&list, name, order->wanted);
+    if (options->pass == 0) say_what_is_missing(&list, name, order->wanted);
     out->count = list.count;
     out->emitted = list.emitted;
     out->rays = list.rays;
@@ -240,7 +241,7 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
     KD_TRY_GOTO(open_global(out, scene, options, watched));
     KD_TRY_GOTO(open_caustic(out, scene, options, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
-    if (radius > 0) {
+    if (radius > 0 && options->outlines) {
         job_stage_begin(watched, "photon_tree", 0);
         KD_TRY_GOTO(crease_set_open(&out->creases, &scene->mesh, 2 * radius, watched));
     }

@@ -19,6 +19,7 @@ typedef struct photon_options {
     float radius;       /* the largest gather radius; 0: from the photons' density */
     photon_kernel kernel;
     uint32_t batch_paths; /* 0: chosen. No influence on the result */
+    bool outlines;        /* find the creases; else the caller has them from another pass */
 } photon_options;
 
 typedef struct photon_map {

@@ -42,6 +42,10 @@ bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample) {
     return finite;
 }
 
+uint32_t film_samples(const film *of, int32_t x, int32_t y) {
+    return of->pixels[(int64_t)(y - of->y0) * of->width + (x - of->x0)].samples;
+}
+
 uint32_t film_least_samples(const film *of) {
     const int64_t count = (int64_t)of->width * of->height;
     uint32_t least = count ? UINT32_MAX : 0;

@@ -24,6 +24,8 @@ void film_close(film *owned);                          /* takes a zeroed one */
    it was such a one. */
 bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample);
 
+uint32_t film_samples(const film *of, int32_t x, int32_t y);
+
 /* Smallest number of samples that any pixel has. */
 uint32_t film_least_samples(const film *of);
 

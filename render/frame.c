@@ -12,6 +12,8 @@ typedef struct tile_pass {
     int32_t across;        /* tiles in a row */
     uint32_t begin, count; /* samples of this pass */
     double deadline;       /* timing_now() after which tiles are left out; 0: none */
+    double pause;          /* the same, to save what is there and go on; 0: none */
+    atomic_bool paused;
     atomic_ullong rays, nan_samples;
 } tile_pass;
 
@@ -21,21 +23,34 @@ static bool pass_is_over(const tile_pass *pass) {
     return job_overdue(pass->of->watched) || (pass->deadline > 0 && timing_now() >= pass->deadline);
 }
 
+/* The samples of this pass that the pixel does not have yet: a pass may have been begun before. */
+static void render_pixel(tile_pass *pass, int32_t x, int32_t y, uint64_t *rays,
+                         uint64_t *nan_samples) {
+    const uint32_t done = film_samples(pass->to, x, y);
+    for (uint32_t s = done > pass->begin ? done : pass->begin; s < pass->begin + pass->count; ++s) {
+        const pixel_sample sample = pass->how->sample(pass->of, x, y, s);
+        *rays += sample.rays;
+        if (!film_add(pass->to, x, y, &sample)) ++*nan_samples;
+    }
+}
+
 static void render_tile(tile_pass *pass, int64_t tile) {
     if (pass_is_over(pass)) return;
-    film *to = pass->to;
+    if (pass->pause > 0 && timing_now() >= pass->pause) {
+        atomic_store(&pass->paused, true);
+        return;
+    }
+    const film *to = pass->to;
     const int32_t left = (int32_t)(tile % pass->across) * TILE;
     const int32_t top = (int32_t)(tile / pass->across) * TILE;
     const int32_t right = left + TILE < to->width ? left + TILE : to->width;
     const int32_t bottom = top + TILE < to->height ? top + TILE : to->height;
+    if (film_samples(to, to->x0 + right - 1, to->y0 + bottom - 1) >= pass->begin + pass->count)
+        return; /* tiles are done whole */
     uint64_t rays = 0, nan_samples = 0;
     for (int32_t y = top; y < bottom; ++y)
         for (int32_t x = left; x < right; ++x)
-            for (uint32_t s = pass->begin; s < pass->begin + pass->count; ++s) {
-                const pixel_sample sample = pass->how->sample(pass->of, to->x0 + x, to->y0 + y, s);
-                rays += sample.rays;
-                if (!film_add(to, to->x0 + x, to->y0 + y, &sample)) ++nan_samples;
-            }
+            render_pixel(pass, to->x0 + x, to->y0 + y, &rays, &nan_samples);
     atomic_fetch_add(&pass->rays, rays);
     atomic_fetch_add(&pass->nan_samples, nan_samples);
     job_advance(pass->of->watched, (int64_t)(right - left) * (bottom - top) * pass->count);
@@ -46,22 +61,58 @@ static void render_tiles(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t tile = begin; tile < end; ++tile) render_tile((tile_pass *)context, tile);
 }
 
+static void note_counts(frame *of, tile_pass *pass) {
+    of->statistics.rays += atomic_exchange(&pass->rays, 0);
+    of->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
+}
+
+/* All tiles of a pass; the keeper saves whenever its time has come. */
+static kd_status run_pass(frame *of, tile_pass *pass) {
+    const frame_keeper *keeper = of->keeper;
+    const int64_t down = (pass->to->height + TILE - 1) / TILE;
+    do {
+        atomic_store(&pass->paused, false);
+        parallel_for(pass->across * down, 1, render_tiles, pass);
+        note_counts(of, pass);
+        if (keeper && keeper->every_seconds > 0 && timing_now() >= pass->pause) {
+            KD_TRY(keeper->save(keeper->context, of, pass->to));
+            pass->pause = timing_now() + keeper->every_seconds;
+        }
+    } while (atomic_load(&pass->paused) && !pass_is_over(pass));
+    return KD_OK;
+}
+
+/* Samples of the pass that begins: 1, 1, 2, 4, 8, 16, 16, ...: each prefix of a power of two is
+   evenly spread. */
+static uint32_t pass_size(const tile_pass *pass, uint32_t samples) {
+    if (pass->how->pass || pass->begin == 0) return 1;
+    const uint32_t size = pass->begin < PASS_MOST ? pass->begin : PASS_MOST;
+    return size < samples - pass->begin ? size : samples - pass->begin;
+}
+
 kd_status frame_run(frame *of, const integrator *how, film *to) {
-    const uint32_t spp = (uint32_t)of->options->spp;
-    const int64_t down = (to->height + TILE - 1) / TILE;
+    const uint32_t samples = (uint32_t)integrator_samples(how, of->options);
+    const int64_t pixels = (int64_t)to->width * to->height;
     tile_pass pass = {.of = of, .how = how, .to = to, .across = (to->width + TILE - 1) / TILE};
+    kd_status status = KD_OK;
+    pass.begin = film_least_samples(to);
     if (of->options->time_seconds > 0) pass.deadline = timing_now() + of->options->time_seconds;
-    job_stage_begin(of->watched, "render", (int64_t)to->width * to->height * spp);
-    while (pass.begin < spp) {
-        /* 1, 1, 2, 4, 8, 16, 16, ...: each prefix of a power of two is evenly spread */
-        pass.count = pass.begin == 0 ? 1 : pass.begin < PASS_MOST ? pass.begin : PASS_MOST;
-        if (pass.count > spp - pass.begin) pass.count = spp - pass.begin;
-        parallel_for(pass.across * down, 1, render_tiles, &pass);
+    if (of->keeper && of->keeper->every_seconds > 0)
+        pass.pause = timing_now() + of->keeper->every_seconds;
+    if (!how->pass) job_stage_begin(of->watched, "render", pixels * samples);
+    job_advance(of->watched, pixels * pass.begin);
+    while (pass.begin < samples) {
+        pass.count = pass_size(&pass, samples);
+        if (how->pass) {
+            KD_TRY_GOTO(how->pass(of, pass.begin));
+            job_stage_begin(of->watched, "render", pixels);
+        }
+        KD_TRY_GOTO(run_pass(of, &pass));
         if (pass_is_over(&pass)) break;
         pass.begin += pass.count;
     }
+done:
     job_stage_end(of->watched);
-    of->statistics.rays += atomic_load(&pass.rays);
-    of->statistics.nan_samples += atomic_load(&pass.nan_samples);
+    if (status != KD_OK) return status;
     return job_cancelled(of->watched) ? KD_INTERRUPTED : KD_OK;
 }

@@ -4,10 +4,10 @@
 #define KD_RENDER_FRAME_H
 #include "render/film.h"
 
-/* Runs the stage "render" of of->watched. Adds rays and samples that are no numbers to
-   of->statistics. KD_INTERRUPTED if the job was cancelled; a limit of time (options->time_seconds,
-   or the job's deadline) ends early with KD_OK, after one sample per pixel at least.
-   The film's sums are the same bits for any number of threads. */
+/* Runs the stage "render" of of->watched, from the samples on that the film has. Adds rays and
+   samples that are no numbers to of->statistics. KD_INTERRUPTED if the job was cancelled; a limit
+   of time (options->time_seconds, or the job's deadline) ends early with KD_OK, after one sample
+   per pixel at least. The film's sums are the same bits for any number of threads. */
 kd_status frame_run(frame *of, const integrator *how, film *to);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct photon_state {
     photon_view view;
 } photon_state;
 
-static kd_status read_options(photon_options *out, const kd_render_options *options) {
+kd_status photon_read_options(photon_options *out, const kd_render_options *options) {
     *out = photon_options_default();
     KD_REQUIRE(options->gather >= 2 && options->gather <= (int32_t)ESTIMATE_GATHER_MAX,
                KD_ERROR_USAGE, "gather of %d photons, expected 2 to %u", options->gather,
@@ -51,7 +51,7 @@ kd_status photon_prepare(frame *prepared) {
     kd_status status = KD_OK;
     photon_options options;
     photon_state *state = NULL;
-    KD_TRY_GOTO(read_options(&options, prepared->options));
+    KD_TRY_GOTO(photon_read_options(&options, prepared->options));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(state, 1));
     KD_TRY_GOTO(photon_maps_open(&state->maps, prepared->scene, &options, prepared->watched));
     if (precomputation_pays(prepared->options, &state->maps))

@@ -18,13 +18,27 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
     double watts_emitted, watts_absorbed, watts_escaped, watts_ended; /* photon tracing's ledger */
 } frame_statistics;
 
+struct film;
+struct frame;
+
+/* Saves what is there while a frame runs. */
+typedef struct frame_keeper {
+    double every_seconds;
+    kd_status (*save)(void *context, const struct frame *of, const struct film *from);
+    void *context;
+} frame_keeper;
+
+enum { FRAME_CARRIED = 16 };
+
 typedef struct frame {
     const scene_view *scene;
     const kd_render_options *options;
     camera view;
-    void *state; /* the integrator's own: photon maps, ... */
+    void *state;                   /* the integrator's own: photon maps, ... */
+    double carried[FRAME_CARRIED]; /* its numbers that a resumed frame needs back; at first all 0 */
     frame_statistics statistics;
     job *watched;
+    const frame_keeper *keeper; /* NULL: nothing is saved on the way */
 } frame;
 
 typedef struct pixel_sample {
@@ -43,7 +57,14 @@ typedef struct integrator {
     /* Radiance of sample `sample` of pixel (x, y): a pure function of its arguments. */
     pixel_sample (*sample)(const frame *of, int32_t x, int32_t y, uint32_t sample);
     void (*close)(frame *closed); /* frees state; may be NULL */
+    /* Before sample `pass` of every pixel is taken, for methods that change from sample to sample:
+       then options->passes is how many there are. NULL: samples know nothing of each other, and
+       options->spp says how many. */
+    kd_status (*pass)(frame *of, uint32_t pass);
 } integrator;
+
+/* Samples that each pixel is to get. */
+int32_t integrator_samples(const integrator *of, const kd_render_options *options);
 
 extern const integrator integrators[]; /* ends with name NULL */
 const integrator *integrator_find(const char *name);

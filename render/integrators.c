@@ -2,10 +2,18 @@
 #include "render/integrators.h"
 
 const integrator integrators[] = {
-    {"path", "Kajiya 1986; Veach 1997", path_prepare, path_sample, path_close},
-    {"direct", "Veach 1997, chapter 9", direct_prepare, path_sample, path_close},
-    {"photon", "Jensen 2001", photon_prepare, photon_sample, photon_close},
-    {NULL, NULL, NULL, NULL, NULL}};
+    {"path", "Kajiya 1986; Veach 1997", path_prepare, path_sample, path_close, NULL},
+    {"direct", "Veach 1997, chapter 9", direct_prepare, path_sample, path_close, NULL},
+    {"photon", "Jensen 2001", photon_prepare, photon_sample, photon_close, NULL},
+    {"sppm", "Hachisuka and Jensen 2009; Knaus and Zwicker 2011", progressive_prepare, sppm_sample,
+     progressive_close, progressive_pass},
+    {"ppm", "Hachisuka, Ogaki and Jensen 2008; Knaus and Zwicker 2011", progressive_prepare,
+     ppm_sample, progressive_close, progressive_pass},
+    {NULL, NULL, NULL, NULL, NULL, NULL}};
+
+int32_t integrator_samples(const integrator *of, const kd_render_options *options) {
+    return of->pass ? options->passes : options->spp;
+}
 
 const integrator *integrator_find(const char *name) {
     for (const integrator *row = integrators; row->name; ++row)

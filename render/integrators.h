@@ -1,6 +1,7 @@
 /* What integrators share, and the functions of each that the table in integrators.c names. */
 #ifndef KD_RENDER_INTEGRATORS_H
 #define KD_RENDER_INTEGRATORS_H
+#include "photon/photon_map.h"
 #include "render/integrator.h"
 #include "shaders/path.h"
 
@@ -25,5 +26,13 @@ kd_status direct_prepare(frame *prepared);
 kd_status photon_prepare(frame *prepared);
 pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void photon_close(frame *closed);
+/* What the command line says of photons, checked. */
+kd_status photon_read_options(photon_options *out, const kd_render_options *options);
+
+kd_status progressive_prepare(frame *prepared);
+kd_status progressive_pass(frame *of, uint32_t pass);
+pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
+pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
+void progressive_close(frame *closed);
 
 #endif

@@ -4,6 +4,7 @@
 #include "core/timing.h"
 #include "render/frame.h"
 #include "render/room_camera.h"
+#include "render/state.h"
 
 enum { LARGEST_SIDE = 65536 };
 
@@ -107,24 +108,54 @@ static kd_status develop(render_result *out, const film *from, const frame *of, 
     return KD_OK;
 }
 
+typedef struct render_saving {
+    const render_keeping *keeping;
+    render_result *out;
+    double started;
+} render_saving;
+
+/* State and picture so far. */
+static kd_status save_frame(void *context, const frame *of, const film *from) {
+    const render_saving *saving = (const render_saving *)context;
+    const render_keeping *keeping = saving->keeping;
+    if (keeping->state) KD_TRY(state_write(keeping->state, of, from));
+    if (!keeping->show) return KD_OK;
+    KD_TRY(develop(saving->out, from, of, saving->started));
+    const kd_status status = keeping->show(keeping->context, saving->out);
+    image_close(&saving->out->picture);
+    return status;
+}
+
 /* Tree, integrator, samples; an interruption is a status like any other here. */
 static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to,
-                       bool camera_is_default) {
+                       const render_keeping *keeping, bool camera_is_default) {
     KD_TRY(build_tree(out, tree, view, of->options, of->watched));
     if (camera_is_default && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is a room: the camera stands inside");
     }
+    if (keeping->resume) KD_TRY(state_read(keeping->state, of, to));
     const integrator *how = integrator_find(of->options->integrator);
     if (how->prepare) KD_TRY(how->prepare(of));
-    const kd_status status = frame_run(of, how, to);
+    kd_status status = frame_run(of, how, to);
     if (how->close) how->close(of);
+    if (keeping->state && (status == KD_OK || status == KD_INTERRUPTED)) {
+        const kd_status kept = state_write(keeping->state, of, to);
+        if (kept != KD_OK) status = status_pass(kept, __FILE__, __LINE__, "state_write");
+    }
     return status;
 }
 
 kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
                      job *watched) {
+    return render_run_kept(out, from, options, NULL, watched);
+}
+
+kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
+                          const render_keeping *keeping, job *watched) {
+    static const render_keeping nothing = {NULL, false, 0, NULL, NULL};
     memset(out, 0, sizeof *out);
+    if (!keeping) keeping = &nothing;
     int32_t crop[4];
     KD_TRY(check_options(options, crop));
     KD_REQUIRE(integrator_find(options->integrator), KD_ERROR_USAGE,
@@ -136,13 +167,19 @@ kd_status render_run(render_result *out, const scene *from, const kd_render_opti
     out->material_count = view.material_count;
     out->light_count = view.light_count;
     const double started = timing_now();
-    frame of = {.scene = &view, .options = options, .view = scene_camera(from), .watched = watched};
+    render_saving saving = {keeping, out, started};
+    const frame_keeper keeper = {keeping->every_seconds, save_frame, &saving};
+    frame of = {.scene = &view,
+                .keeper = &keeper,
+                .options = options,
+                .view = scene_camera(from),
+                .watched = watched};
     tritree tree;
     memset(&tree, 0, sizeof tree);
     film negative;
     kd_status status = KD_OK;
     KD_TRY_GOTO(film_open(&negative, crop));
-    status = shoot(out, &tree, &view, &of, &negative, scene_camera_is_default(from));
+    status = shoot(out, &tree, &view, &of, &negative, keeping, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         const kd_status developed = develop(out, &negative, &of, started);
         if (developed != KD_OK) status = developed;

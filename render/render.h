@@ -21,10 +21,23 @@ typedef struct render_result {
     float mean_radiance[3];
 } render_result;
 
+/* What is kept of a rendering that may be cut short. */
+typedef struct render_keeping {
+    const char *state;    /* file, written at the end and on the way; NULL: none */
+    bool resume;          /* go on from that file */
+    double every_seconds; /* between savings on the way; 0: none */
+    /* Gets the picture so far at each saving on the way; may be NULL. */
+    kd_status (*show)(void *context, const render_result *so_far);
+    void *context;
+} render_keeping;
+
 /* KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and
    closed just as after KD_OK. Any other failure leaves `out` closed. */
 kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
                      job *watched);
+/* The same, keeping its state; `keeping` may be NULL. */
+kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
+                          const render_keeping *keeping, job *watched);
 void render_close(render_result *owned); /* takes a zeroed one */
 
 #endif

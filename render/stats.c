@@ -54,6 +54,8 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     add_number(to, "radius", (double)options->radius);
     add_number(to, "final_gather", options->final_gather);
     add_number(to, "precompute", options->precompute);
+    add_number(to, "passes", options->passes);
+    add_number(to, "alpha", (double)options->alpha);
     add_count(to, "seed", options->seed);
     add_number(to, "time_seconds", options->time_seconds);
     add_number(to, "sah_traversal_cost", (double)options->sah_traversal_cost);

@@ -61,7 +61,7 @@ typedef struct photon_map_view {
     const photon *photons; /* in the tree's order; power in W (already over the number emitted) */
     pointtree_view tree;   /* of their positions */
     float radius;          /* the largest one, scene units */
-    uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX */
+    uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
     int32_t kernel;        /* photon_kernel */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */

@@ -11,6 +11,7 @@
 #define KD_SHADERS_PHOTON_EYE_H
 #include "shaders/estimate.h"
 #include "shaders/path.h"
+#include "shaders/photon_fixed.h"
 #include "shaders/photon_trace.h"
 
 /* dimension of sobol_draw for gather rays; the others are path.h's */
@@ -73,6 +74,7 @@ KD_FN estimate_point eye_estimate_point(const surface *at) {
 /* Radiance towards `wo` by the photons of a map. */
 KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
                                const surface *at, vec3 wo) {
+    if (map->gather == 0) return photon_fixed_radiance(map, creases, at, wo);
     vec3 sum = vec3_all(0);
     photon_gathering gathered;
     photon_gather(map, at->position, &gathered);
@@ -82,14 +84,8 @@ KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *cr
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const photon *landed = &map->photons[gathered.found[i].node];
         if (!estimate_accepts(landed, &here, gathered.radius)) continue;
-        const vec3 wi = vec3_negate(landed->direction);
-        /* photons carry flux across the true surface, shading wants it across the smooth one */
-        const float true_cosine = fabsf(vec3_dot(wi, at->geometric));
-        const float cosine = fabsf(vec3_dot(wi, at->normal));
-        const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
         const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
-        const vec3 value = bsdf_evaluate(at, wo, wi, BSDF_RADIANCE);
-        sum = vec3_along(sum, kernel * ratio, vec3_mul(value, landed->power));
+        sum = vec3_along(sum, kernel, photon_scattered(at, wo, landed));
     }
     if (vec3_is_zero(sum)) return sum;
     return vec3_scale(sum, photon_gathering_scale(map, creases, &here, &gathered));

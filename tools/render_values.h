@@ -14,7 +14,8 @@ typedef struct render_values {
     option_list outputs;
     const char *stats; /* NULL: none */
     int32_t progress;  /* progress_mode */
-    bool quick;
+    bool quick, resume;
+    double save_seconds; /* 0: not on the way */
 } render_values;
 
 extern const option_group render_groups[];

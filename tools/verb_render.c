@@ -18,6 +18,7 @@ typedef struct rendering {
     const char *path; /* of the scene */
     render_values values;
     char default_output[256];
+    char state[4096]; /* its file, if it is kept */
     scene *loaded;
     render_result result;
     job watched;
@@ -93,16 +94,21 @@ static kd_status settle_options(rendering *work, const option_line *line,
     return KD_OK;
 }
 
-static kd_status write_pictures(rendering *work) {
+/* Also while the frame runs. */
+static kd_status write_files(void *context, const render_result *from) {
+    const rendering *work = (const rendering *)context;
     const image_encoding encoding = {.exposure = work->values.render.exposure,
                                      .tonemap = work->values.render.tonemap};
     const option_list *outputs = &work->values.outputs;
-    kd_status status = KD_OK;
+    for (int i = 0; i < outputs->count; ++i)
+        KD_TRY(image_write(&from->picture, outputs->items[i], &encoding));
+    return KD_OK;
+}
+
+static kd_status write_pictures(rendering *work) {
+    const option_list *outputs = &work->values.outputs;
     job_stage_begin(&work->watched, "write", outputs->count);
-    for (int i = 0; i < outputs->count && status == KD_OK; ++i) {
-        status = image_write(&work->result.picture, outputs->items[i], &encoding);
-        job_advance(&work->watched, 1);
-    }
+    const kd_status status = write_files(work, &work->result);
     job_stage_end(&work->watched);
     progress_close();
     for (int i = 0; i < outputs->count && status == KD_OK; ++i) puts(outputs->items[i]);
@@ -129,7 +135,8 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     KD_TRY(write_pictures(work));
     say_result(work);
     if (!work->values.stats) return KD_OK;
-    const bool complete = work->result.samples_done >= options->spp;
+    const bool complete = work->result.samples_done >=
+                          integrator_samples(integrator_find(options->integrator), options);
     const stats_input input = {.scene = work->path,
                                .options = options,
                                .result = &work->result,
@@ -141,6 +148,27 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     return stats_write(work->values.stats, &input);
 }
 
+enum { SAVE_SECONDS = 30 };
+
+/* Progressive methods always keep their state, the others if asked. */
+static kd_status settle_keeping(rendering *work, const option_line *line, render_keeping *keeping) {
+    const render_values *values = &work->values;
+    const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
+    memset(keeping, 0, sizeof *keeping);
+    if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
+    const char *picture = values->outputs.items[0];
+    const int length = snprintf(work->state, sizeof work->state, "%s.state", picture);
+    KD_REQUIRE(length < (int)sizeof work->state, KD_ERROR_USAGE, "%.60s...: the path is too long",
+               picture);
+    const bool chosen = option_line_has(line, "save-every");
+    keeping->state = work->state;
+    keeping->resume = values->resume;
+    keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
+    keeping->show = write_files;
+    keeping->context = work;
+    return KD_OK;
+}
+
 static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(check_line(work, line));
     interrupt_watch(&work->watched);
@@ -150,10 +178,12 @@ static kd_status render(rendering *work, const option_line *line) {
     kd_render_options_default(&from_file);
     KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
     KD_TRY(settle_options(work, line, &from_file));
-    const kd_status status =
-        render_run(&work->result, work->loaded, &work->values.render, &work->watched);
+    render_keeping keeping;
+    KD_TRY(settle_keeping(work, line, &keeping));
+    const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
+                                             &keeping, &work->watched);
     if (status != KD_OK && status != KD_INTERRUPTED)
-        return status_pass(status, __FILE__, __LINE__, "render_run");
+        return status_pass(status, __FILE__, __LINE__, "render_run_kept");
     if (status == KD_OK || work->result.frame.rays > 0)
         KD_TRY(keep_result(work, status == KD_INTERRUPTED));
     else

@@ -12,7 +12,7 @@ typedef enum kd_tonemap { KD_TONEMAP_LINEAR, KD_TONEMAP_REINHARD, KD_TONEMAP_ACE
 
 /* Filled by kd_render_options_default; fields are only ever added at the end. */
 typedef struct kd_render_options {
-    char integrator[32];      /* "direct", "path", "photon" */
+    char integrator[32];      /* a name that kandela info lists: "path", "photon", ... */
     char builder[32];         /* triangle tree builder: "sweep", "median", ... */
     char device[32];          /* "auto", "cpu", "cuda:N" */
     int32_t width, height;    /* pixels */
@@ -36,6 +36,8 @@ typedef struct kd_render_options {
     float sah_empty_factor;   /* (0, 1]: cost factor of a split that cuts off empty space */
     int32_t precompute; /* final gather: 1: irradiance is computed once per photon where that is
                            less work; 0: at the end of every gather ray */
+    int32_t passes; /* "ppm", "sppm": each with photons of its own and a sample of every pixel */
+    float alpha;    /* of those, in (0, 1]: how slowly the gather radius shrinks */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

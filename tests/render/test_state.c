@@ -1,0 +1,160 @@
+/* Renderings cut into runs are the same bits as whole ones; states that do not fit are refused. */
+#include "core/file.h"
+#include "core/parallel.h"
+#include "render/render.h"
+#include "test.h"
+#include <unistd.h>
+
+static kd_render_options small_options(const char *name, int32_t size, int32_t passes) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, name);
+    options.width = options.height = size;
+    options.passes = passes;
+    options.photons = 4000;
+    return options;
+}
+
+static const char *const state_path = "test_progressive.state";
+
+typedef struct finished {
+    uint64_t image, photons, rays;
+    int32_t samples;
+    kd_status status;
+} finished;
+
+static finished run(const kd_render_options *options, const render_keeping *keeping, job *watched) {
+    scene *made = NULL;
+    kd_render_options unused = *options;
+    assert_int_equal(
+        scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", &unused, NULL), KD_OK);
+    render_result result;
+    finished end;
+    memset(&end, 0, sizeof end);
+    end.status = render_run_kept(&result, made, options, keeping, watched);
+    if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
+        end.image = result.image_hash;
+        end.photons = result.frame.photon_hash;
+        end.rays = result.frame.rays;
+        end.samples = result.samples_done;
+        render_close(&result);
+    }
+    scene_close(made);
+    return end;
+}
+
+/* Cancels a run after so many reports of its progress. */
+typedef struct impatience {
+    job watched;
+    int reports_left;
+} impatience;
+
+static void lose_patience(void *context, const char *stage_name, int64_t done, int64_t total) {
+    impatience *of = (impatience *)context;
+    (void)stage_name;
+    (void)done;
+    (void)total;
+    if (--of->reports_left <= 0) atomic_store(&of->watched.cancelled, true);
+}
+
+static void expect_resumed_is_whole(const char *name) {
+    kd_render_options options = small_options(name, 40, 6);
+    options.spp = 6;
+    options.threads = 2;
+    const finished whole = run(&options, NULL, NULL);
+    assert_int_equal(whole.status, KD_OK);
+    unlink(state_path);
+    render_keeping keeping = {state_path, false, 0, NULL, NULL};
+    options.passes = options.spp = 2;
+    assert_int_equal(run(&options, &keeping, NULL).status, KD_OK);
+    keeping.resume = true;
+    options.passes = options.spp = 6;
+    options.threads = 1;
+    finished last = {0};
+    for (int patience = 3; patience < 60; patience += 5) { /* stopped anywhere, in a pass too */
+        impatience stops = {.reports_left = patience};
+        job_init(&stops.watched);
+        stops.watched.report = lose_patience;
+        stops.watched.context = &stops;
+        last = run(&options, &keeping, &stops.watched);
+        assert_true(last.status == KD_OK || last.status == KD_INTERRUPTED);
+    }
+    last = run(&options, &keeping, NULL);
+    assert_int_equal(last.status, KD_OK);
+    assert_int_equal(last.samples, 6);
+    assert_true(last.image == whole.image && last.photons == whole.photons);
+    assert_true(last.rays == whole.rays);
+    unlink(state_path);
+}
+
+static void test_resumed_is_whole(void **state) {
+    (void)state;
+    expect_resumed_is_whole("sppm");
+    expect_resumed_is_whole("path");
+    parallel_set_threads(0);
+}
+
+static void test_pauses_change_nothing(void **state) {
+    (void)state;
+    kd_render_options options = small_options("path", 48, 1);
+    options.spp = 4;
+    const finished whole = run(&options, NULL, NULL);
+    const render_keeping keeping = {state_path, false, 1e-4, NULL, NULL};
+    const finished paused = run(&options, &keeping, NULL);
+    assert_true(paused.image == whole.image && paused.rays == whole.rays);
+    unlink(state_path);
+}
+
+static void write_bytes(const char *bytes, size_t count) {
+    FILE *file = fopen(state_path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+}
+
+/* Every byte counts, and so does every option but the number of passes. */
+static void test_bad_states_are_refused(void **state) {
+    (void)state;
+    kd_render_options options = small_options("sppm", 2, 1);
+    options.photons = 100;
+    render_keeping keeping = {state_path, false, 0, NULL, NULL};
+    assert_int_equal(run(&options, &keeping, NULL).status, KD_OK);
+    keeping.resume = true;
+    file_view file;
+    assert_int_equal(file_open(&file, state_path), KD_OK);
+    const size_t count = file.count;
+    char *bytes = (char *)calloc(count + 1, 1);
+    memcpy(bytes, file.bytes, count);
+    file_close(&file);
+    unlink(state_path);
+    for (size_t i = 0; i < count; i += i < 300 ? 3 : 37) {
+        bytes[i] = (char)(bytes[i] ^ 0x10);
+        write_bytes(bytes, count);
+        assert_int_equal(run(&options, &keeping, NULL).status, KD_ERROR_INPUT);
+        bytes[i] = (char)(bytes[i] ^ 0x10);
+        write_bytes(bytes, i);
+        assert_int_equal(run(&options, &keeping, NULL).status, KD_ERROR_INPUT);
+    }
+    write_bytes(bytes, count + 1);
+    assert_int_equal(run(&options, &keeping, NULL).status, KD_ERROR_INPUT);
+    write_bytes(bytes, count);
+    options.seed = 1;
+    assert_int_equal(run(&options, &keeping, NULL).status, KD_ERROR_INPUT);
+    options.seed = 0;
+    strcpy(options.kernel, "disc");
+    assert_int_equal(run(&options, &keeping, NULL).status, KD_ERROR_INPUT);
+    strcpy(options.kernel, "cone");
+    options.passes = 2;
+    assert_int_equal(run(&options, &keeping, NULL).status, KD_OK);
+    unlink(state_path);
+    free(bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_resumed_is_whole),
+        cmocka_unit_test(test_pauses_change_nothing),
+        cmocka_unit_test(test_bad_states_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# A rendering that goes on from its state is the same bits as one that never stopped, after kill -9
+# too.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+cp "$source_folder"/tests/tools/box.{obj,mtl} .
+render=("$program" render box.obj --integrator sppm --resolution 48x48 --photons 3000 --threads 1)
+
+expect_exit 0 "${render[@]}" --passes 12 -o whole.pfm
+expect_exit 0 "${render[@]}" --passes 6 -o cut.pfm
+expect_true "the state lies beside the picture" test -s cut.pfm.state
+expect_true "six passes are not twelve" test "$(cmp -s cut.pfm whole.pfm; echo $?)" = 1
+expect_exit 0 "${render[@]}" --passes 12 --resume -o cut.pfm
+expect_true "6 and 6 passes are 12" cmp cut.pfm whole.pfm
+
+"${render[@]}" --passes 1000000 --save-every 0.05 -o killed.pfm >/dev/null 2>&1 &
+child=$!
+for ((tries = 0; tries < 600; ++tries)); do
+    [[ -s killed.pfm.state ]] && break
+    sleep 0.05
+done
+kill -9 $child
+wait $child 2>/dev/null
+expect_true "the state survives kill -9" test -s killed.pfm.state
+expect_true "so does the picture so far, whole" test -s killed.pfm
+expect_exit 0 "${render[@]}" --passes 1 --resume -o killed.pfm --stats killed.json
+passes=$(sed -n 's/.*"samples":[^0-9]*\([0-9]*\).*/\1/p' killed.json | head -1)
+expect_exit 0 "${render[@]}" --passes "$((passes + 1))" --resume -o killed.pfm
+expect_exit 0 "${render[@]}" --passes "$((passes + 1))" -o again.pfm
+expect_true "killed and resumed is whole" cmp killed.pfm again.pfm
+
+expect_exit 3 "${render[@]}" --passes 12 --seed 7 --resume -o cut.pfm
+expect_says err "other options"
+expect_exit 3 "${render[@]}" --passes 12 --resume -o none.pfm
+head -c 1000 whole.pfm.state >short.pfm.state
+expect_exit 3 "${render[@]}" --passes 12 --resume -o short.pfm
+expect_says err truncated
+expect_done
