@@ -19,21 +19,26 @@ typedef struct leaf_points {
 /* The boxes of eight children. */
 typedef struct leaf_group {
     float lo[3][LEAF_GROUP], hi[3][LEAF_GROUP];
+    uint32_t least_id[LEAF_GROUP]; /* of the points below each: what ties are decided by */
 } leaf_group;
 
 static inline float lane_outside(float lo, float hi, float x) {
     return float_max(float_max(lo - x, x - hi), 0);
 }
 
-/* The least dist2 that a point in each box can have, as bits of which the lowest three are the
+/* The least dist2 that a point in one box can have. */
+static inline float lane_dist2(const leaf_group *group, vec3 query, uint32_t lane) {
+    const float x = lane_outside(group->lo[0][lane], group->hi[0][lane], query.x);
+    const float y = lane_outside(group->lo[1][lane], group->hi[1][lane], query.y);
+    const float z = lane_outside(group->lo[2][lane], group->hi[2][lane], query.z);
+    return x * x + y * y + z * z;
+}
+
+/* That of all boxes, as bits of which the lowest three are the
    lane: an integer of almost the same order, never above it. */
 static inline void lanes_boxes_plain(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
-    for (int lane = 0; lane < LEAF_GROUP; ++lane) {
-        const float x = lane_outside(group->lo[0][lane], group->hi[0][lane], query.x);
-        const float y = lane_outside(group->lo[1][lane], group->hi[1][lane], query.y);
-        const float z = lane_outside(group->lo[2][lane], group->hi[2][lane], query.z);
-        out[lane] = (int32_t)((float_bits(x * x + y * y + z * z) & ~7u) | (uint32_t)lane);
-    }
+    for (uint32_t lane = 0; lane < LEAF_GROUP; ++lane)
+        out[lane] = (int32_t)((float_bits(lane_dist2(group, query, lane)) & ~7u) | lane);
 }
 
 static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {

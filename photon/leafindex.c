@@ -53,8 +53,10 @@ typedef struct index_work {
     uint32_t level; /* of groups, whose boxes go up */
 } index_work;
 
-static void group_set(leafindex *index, uint32_t level, uint32_t child, const box3 *box) {
+static void group_set(leafindex *index, uint32_t level, uint32_t child, const box3 *box,
+                      uint32_t least_id) {
     leaf_group *group = &index->groups[index->shape.level_begin[level] + child / LEAF_GROUP];
+    group->least_id[child % LEAF_GROUP] = least_id;
     for (int axis = 0; axis < 3; ++axis) {
         group->lo[axis][child % LEAF_GROUP] = vec3_axis(box->lo, axis);
         group->hi[axis][child % LEAF_GROUP] = vec3_axis(box->hi, axis);
@@ -71,6 +73,7 @@ static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) 
         uint32_t nodes[LEAF_POINTS];
         const uint32_t filled = leaf_members(&index->shape, s, nodes);
         box3 box = box3_empty();
+        uint32_t least_id = KD_NONE;
         for (uint32_t i = 0; i < filled; ++i) {
             const float *c = (const float *)tree->coordinates + (uint64_t)nodes[i] * tree->dims;
             const vec3 point = vec3_make(c[0], c[1], tree->dims == 3 ? c[2] : 0);
@@ -79,13 +82,14 @@ static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) 
             leaf->z[i] = point.z;
             leaf->id[i] = tree->ids[nodes[i]];
             index->nodes[leaf->id[i]] = nodes[i];
+            if (leaf->id[i] < least_id) least_id = leaf->id[i];
             box3_include(&box, point);
         }
         for (uint32_t i = filled; i < LEAF_POINTS; ++i) {
             leaf->x[i] = leaf->y[i] = leaf->z[i] = NAN;
             leaf->id[i] = KD_NONE;
         }
-        if (index->shape.levels) group_set(index, index->shape.levels - 1, s, &box);
+        if (index->shape.levels) group_set(index, index->shape.levels - 1, s, &box, least_id);
     }
 }
 
@@ -95,11 +99,13 @@ static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t g = begin; g < end; ++g) {
         const leaf_group *group = &work->out->groups[work->out->shape.level_begin[work->level] + g];
         box3 box = box3_empty();
+        uint32_t least_id = KD_NONE;
         for (int i = 0; i < LEAF_GROUP; ++i) {
+            if (group->least_id[i] < least_id) least_id = group->least_id[i];
             box3_include(&box, vec3_make(group->lo[0][i], group->lo[1][i], group->lo[2][i]));
             box3_include(&box, vec3_make(group->hi[0][i], group->hi[1][i], group->hi[2][i]));
         }
-        group_set(work->out, work->level - 1, (uint32_t)g, &box);
+        group_set(work->out, work->level - 1, (uint32_t)g, &box, least_id);
     }
 }
 

@@ -11,7 +11,13 @@ typedef struct leaf_answers {
     uint64_t *keys;
     uint32_t count, k, capacity;
     float bound2;
+    uint64_t bound_key; /* what comes behind it is no answer; its dist2 is bound2 */
 } leaf_answers;
+
+static inline void leaf_bound(leaf_answers *answers, uint64_t key) {
+    answers->bound_key = key;
+    answers->bound2 = leaf_key_dist2(key);
+}
 
 typedef void (*leaf_visit)(leaf_answers *answers, const leaf_points *leaf, vec3 query);
 
@@ -29,8 +35,7 @@ static inline void leaf_short_list(leaf_answers *answers, const leaf_points *lea
             key = here < key ? key : here;
         }
     }
-    if (answers->count >= answers->k)
-        answers->bound2 = leaf_key_dist2(answers->keys[answers->k - 1]);
+    if (answers->count >= answers->k) leaf_bound(answers, answers->keys[answers->k - 1]);
 }
 
 static inline void leaf_list(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
@@ -49,8 +54,7 @@ static inline void leaf_list(leaf_answers *answers, const leaf_points *leaf, vec
         for (; hole > 0 && answers->keys[hole - 1] > key; --hole)
             answers->keys[hole] = answers->keys[hole - 1];
         answers->keys[hole] = key;
-        if (answers->count == answers->k)
-            answers->bound2 = leaf_key_dist2(answers->keys[answers->k - 1]);
+        if (answers->count == answers->k) leaf_bound(answers, answers->keys[answers->k - 1]);
     }
 }
 
@@ -65,11 +69,11 @@ static void leaf_trim(leaf_answers *answers) {
         if (left < answers->k) {
             keys_select(answers->keys + left, answers->count - left, answers->k - 1 - left);
             answers->count = answers->k;
-            answers->bound2 = leaf_key_dist2(answers->keys[answers->k - 1]);
+            leaf_bound(answers, answers->keys[answers->k - 1]);
             return;
         }
         answers->count = left;
-        answers->bound2 = leaf_key_dist2(pivot);
+        leaf_bound(answers, pivot);
     }
 }
 
@@ -78,7 +82,9 @@ static inline void leaf_collect(leaf_answers *answers, const leaf_points *leaf, 
     uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
-        answers->keys[answers->count++] = leaf_key(dist2[i], leaf->id[i]);
+        const uint64_t key = leaf_key(dist2[i], leaf->id[i]);
+        answers->keys[answers->count] = key;
+        answers->count += key <= answers->bound_key;
     }
     if (answers->count <= answers->capacity - LEAF_POINTS) return;
     leaf_trim(answers);
@@ -118,6 +124,12 @@ leaf_walk(const leafindex *index, vec3 query, leaf_answers *answers, leaf_visit 
         }
         const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
         lanes[level][lane] = LANE_NEVER;
+        if ((least | 7) >=
+            (int32_t)float_bits(answers->bound2)) { /* as far as the bound: who ties? */
+            const leaf_group *near = &index->groups[index->shape.level_begin[level] + group];
+            const float dist2 = lane_dist2(near, query, lane);
+            if (leaf_key(dist2, near->least_id[lane]) > answers->bound_key) continue;
+        }
         if (level + 1 == index->shape.levels) {
             visit(answers, &index->leaves[child], query);
             continue;
@@ -140,7 +152,8 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
                                 uint64_t *keys) {
     if (k == 0) return 0;
     if (k > index->shape.count) k = index->shape.count;
-    leaf_answers answers = {keys, 0, k, (uint32_t)leafindex_room(k), bound2};
+    leaf_answers answers = {
+        keys, 0, k, (uint32_t)leafindex_room(k), bound2, leaf_key(bound2, KD_NONE)};
     if (k <= SHORT_LIST_MAX) {
         for (uint32_t i = 0; i < k; ++i) keys[i] = UINT64_MAX;
         leaf_walk(index, query, &answers, leaf_short_list);
@@ -161,7 +174,7 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
 
 uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
                                uint64_t *keys) {
-    leaf_answers answers = {keys, 0, 0, capacity, bound2};
+    leaf_answers answers = {keys, 0, 0, capacity, bound2, leaf_key(bound2, KD_NONE)};
     leaf_walk(index, query, &answers, leaf_within);
     return answers.count;
 }
