@@ -35,6 +35,11 @@ static float *group_boxes(const leafindex_nd *index, uint32_t level, uint32_t gr
     return index->boxes + at * index->dims * 2 * LEAF_GROUP;
 }
 
+/* Of a child of groups of this level. */
+static uint32_t *least_id_at(const leafindex_nd *index, uint32_t level, uint32_t child) {
+    return &index->least_ids[(uint64_t)index->shape.level_begin[level] * LEAF_GROUP + child];
+}
+
 static void nd_bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const nd_work *work = (const nd_work *)context;
@@ -44,8 +49,13 @@ static void nd_bucket_piece(void *context, int64_t begin, int64_t end, int threa
     for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s) {
         uint32_t nodes[LEAF_POINTS];
         const uint32_t filled = leaf_members(&index->shape, s, nodes);
-        for (uint32_t i = 0; i < LEAF_POINTS; ++i)
-            index->ids[s * LEAF_POINTS + i] = i < filled ? tree->ids[nodes[i]] : KD_NONE;
+        uint32_t least_id = KD_NONE;
+        for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+            const uint32_t id = i < filled ? tree->ids[nodes[i]] : KD_NONE;
+            index->ids[s * LEAF_POINTS + i] = id;
+            if (id < least_id) least_id = id;
+        }
+        if (index->shape.levels) *least_id_at(index, index->shape.levels - 1, s) = least_id;
         float *group = index->shape.levels
                            ? group_boxes(index, index->shape.levels - 1, s / LEAF_GROUP)
                            : NULL;
@@ -76,6 +86,12 @@ static void nd_group_piece(void *context, int64_t begin, int64_t end, int thread
     for (uint32_t g = (uint32_t)begin; g < (uint32_t)end; ++g) {
         const float *from = group_boxes(index, work->level, g);
         float *to = group_boxes(index, work->level - 1, g / LEAF_GROUP);
+        uint32_t least_id = KD_NONE;
+        for (uint32_t i = 0; i < LEAF_GROUP; ++i) {
+            const uint32_t id = *least_id_at(index, work->level, g * LEAF_GROUP + i);
+            if (id < least_id) least_id = id;
+        }
+        *least_id_at(index, work->level - 1, g) = least_id;
         for (uint32_t axis = 0; axis < index->dims; ++axis, from += 2 * LEAF_GROUP) {
             float lo = INFINITY, hi = -INFINITY;
             for (int lane = 0; lane < LEAF_GROUP; ++lane) {
@@ -102,6 +118,7 @@ kd_status leafindex_nd_open(leafindex_nd *out, const pointtree_nd_view *tree) {
     KD_TRY_GOTO(memory_reserve(&out->coordinates, slots * tree->dims, scalar_bytes));
     KD_TRY_GOTO(KD_RESERVE(out->ids, slots));
     KD_TRY_GOTO(KD_RESERVE(out->boxes, box_floats));
+    KD_TRY_GOTO(KD_RESERVE(out->least_ids, (uint64_t)out->shape.groups * LEAF_GROUP));
     large_pages_prefer(out->coordinates, slots * tree->dims * scalar_bytes);
     large_pages_prefer(out->ids, slots * sizeof *out->ids);
     large_pages_prefer(out->boxes, box_floats * sizeof *out->boxes);
@@ -118,13 +135,14 @@ void leafindex_nd_close(leafindex_nd *owned) {
     memory_free(owned->coordinates);
     memory_free(owned->ids);
     memory_free(owned->boxes);
+    memory_free(owned->least_ids);
     memset(owned, 0, sizeof *owned);
 }
 
 uint64_t leafindex_nd_bytes(const leafindex_nd *index) {
     const uint64_t slots = (uint64_t)index->shape.leaf_count * LEAF_POINTS;
     return slots * (index->dims * point_scalar_bytes(index->scalar) + sizeof(uint32_t)) +
-           (uint64_t)index->shape.groups * index->dims * 2 * LEAF_GROUP * sizeof(float);
+           (uint64_t)index->shape.groups * (index->dims * 2 + 1) * LEAF_GROUP * sizeof(float);
 }
 
 /* --- queries ------------------------------------------------------------------------------------
@@ -223,6 +241,12 @@ static inline void nd_visit(nd_query *query, uint32_t leaf, uint32_t dims) {
     }
 }
 
+/* At distance 0 only ids decide: whether all of these come behind the answers there are. */
+static bool no_id_is_early(const nd_query *query, uint32_t least_id) {
+    if (query->k == 0 || query->count < query->k) return false;
+    return least_id > query->out[query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0].id;
+}
+
 /* See leaf_walk. */
 static inline __attribute__((always_inline)) void nd_walk_of(nd_query *query, uint32_t dims) {
     const leafindex_nd *index = query->index;
@@ -246,6 +270,8 @@ static inline __attribute__((always_inline)) void nd_walk_of(nd_query *query, ui
         }
         const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
         lanes[level][lane] = LANE_NEVER;
+        if (query->bound2 == 0 && no_id_is_early(query, *least_id_at(index, level, child)))
+            continue;
         if (level + 1 == shape->levels) {
             nd_visit(query, child, dims);
             continue;

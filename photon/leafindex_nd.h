@@ -10,6 +10,7 @@ typedef struct leafindex_nd {
     void *coordinates; /* of each bucket: `dims` rows of 16 scalars; NaN for what is not there */
     uint32_t *ids;     /* of each bucket: 16 */
     float *boxes; /* of each group: per axis 8 lower sides, then 8 upper ones, rounded outwards */
+    uint32_t *least_ids; /* of each group: of the points below each of 8 boxes */
     leaf_shape shape;
     uint32_t dims;
     point_scalar scalar;
