@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,7 +12,8 @@
 kd_status file_open(file_view *view, const char *path) {
     memset(view, 0, sizeof *view);
     view->bytes = "";
-    const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    /* O_NONBLOCK: a pipe without a writer would be waited for before it can be refused */
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     KD_REQUIRE(descriptor >= 0, KD_ERROR_INPUT, "%s: cannot open: %s", path, strerror(errno));
     struct stat info;
     if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -47,12 +49,20 @@ void file_close(file_view *view) {
 
 kd_status file_output_open(file_output *output, const char *path) {
     output->stream = NULL;
-    const int length = snprintf(output->path, sizeof output->path, "%s", path);
-    const int temporary_length =
-        snprintf(output->temporary, sizeof output->temporary, "%s.%ld.tmp", path, (long)getpid());
+    struct stat info;
+    const bool direct = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    /* a link stays a link: what it points to is replaced */
+    const bool is_link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+    char *target = is_link && !direct ? realpath(path, NULL) : NULL;
+    const char *name = target ? target : path;
+    const int length = snprintf(output->path, sizeof output->path, "%s", name);
+    const int temporary_length = snprintf(output->temporary, sizeof output->temporary,
+                                          direct ? "%s" : "%s.%ld.tmp", name, (long)getpid());
+    free(target);
     KD_REQUIRE(length < (int)sizeof output->path &&
                    temporary_length < (int)sizeof output->temporary,
                KD_ERROR_USAGE, "%.60s...: the path is too long", path);
+    output->direct = direct;
     output->stream = fopen(output->temporary, "wb");
     KD_REQUIRE(output->stream, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
     return KD_OK;
@@ -61,7 +71,8 @@ kd_status file_output_open(file_output *output, const char *path) {
 kd_status file_output_commit(file_output *output) {
     int failed = ferror(output->stream) | fflush(output->stream);
     int reason = errno;
-    if (!failed && fsync(fileno(output->stream)) != 0 && errno != EINVAL && errno != EROFS) {
+    if (!failed && !output->direct && fsync(fileno(output->stream)) != 0 && errno != EINVAL &&
+        errno != EROFS) {
         failed = 1;
         reason = errno;
     }
@@ -70,12 +81,12 @@ kd_status file_output_commit(file_output *output) {
         reason = errno;
     }
     output->stream = NULL;
-    if (!failed && rename(output->temporary, output->path) != 0) {
+    if (!failed && !output->direct && rename(output->temporary, output->path) != 0) {
         failed = 1;
         reason = errno;
     }
     if (failed) {
-        unlink(output->temporary);
+        if (!output->direct) unlink(output->temporary);
         KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot write: %s", output->path, strerror(reason));
     }
     return KD_OK;
@@ -85,7 +96,7 @@ void file_output_discard(file_output *output) {
     if (!output->stream) return;
     fclose(output->stream);
     output->stream = NULL;
-    unlink(output->temporary);
+    if (!output->direct) unlink(output->temporary);
 }
 
 char *file_path_beside(const char *path, const char *name) {

@@ -1,8 +1,10 @@
 /* Files: input is mapped read-only, output goes to a temporary file beside it and is renamed when
-   it is whole, so that a failure leaves what was there before. */
+   it is whole, so that a failure leaves what was there before. Devices and pipes (/dev/null,
+   /dev/stdout) are written as they are, a link's target is replaced. */
 #ifndef KD_CORE_FILE_H
 #define KD_CORE_FILE_H
 #include "core/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -27,6 +29,7 @@ typedef struct file_output {
     FILE *stream;         /* write here */
     char path[4096];      /* the name it will have */
     char temporary[4096]; /* the name it has until then */
+    bool direct;          /* a device or a pipe: no name but its own */
 } file_output;
 
 /* KD_ERROR_RUNTIME with the system's reason. */

@@ -101,6 +101,13 @@ static void counts_fill(examination *of) {
     for (uint64_t i = 0; i < body->triangle_count; ++i) of->report->lights += emits(body, i);
 }
 
+/* A body of points alone has a picture, if an empty one; a body of nothing has none. */
+static bool has_a_place(const mesh *body) {
+    for (uint64_t i = 0; i < body->position_count; ++i)
+        if (vec3_is_finite(body->positions[i])) return true;
+    return false;
+}
+
 static kd_status examine(examination *of, job *watched) {
     KD_TRY(body_read(of, watched));
     counts_fill(of);
@@ -108,7 +115,8 @@ static kd_status examine(examination *of, job *watched) {
         KD_TRY(check_triangles(of));
         KD_TRY(check_shells(of));
     } else if (of->report->renderable) {
-        check_note(of, of->path, 0, "no-faces", false, "found no triangle, expected some");
+        check_note(of, of->path, 0, "no-faces", !has_a_place(&of->body),
+                   "found no triangle, expected some");
     }
     if (of->report->lights == 0 && of->report->renderable)
         check_note(of, of->path, 0, "no-light", false,

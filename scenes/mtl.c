@@ -103,6 +103,9 @@ static kd_status material_begin(mtl_reader *from, uint64_t line) {
     while (text_is_blank(*from->cursor.at)) ++from->cursor.at;
     text_span name = {from->cursor.at, 0};
     if (!text_is_line_end(*from->cursor.at)) name = text_rest(&from->cursor);
+    if (name.count == 0)
+        problem_add(&from->problems, false, "range", line,
+                    "found newmtl without a name, expected one");
     from->entry.line = line;
     from->current = name_table_find(&from->library->names, name);
     from->repeated = from->current != KD_NONE;
@@ -190,6 +193,9 @@ static void number_read(mtl_reader *from, text_span key, float *number, uint64_t
                         "found %.*s %g, expected 0 to 1; it is clamped", text_shown(key), key.begin,
                         (double)value);
     }
+    if (text_is(key, "illum") && !(value >= 0 && value <= 10 && value == floorf(value)))
+        problem_add(&from->problems, false, "range", line, "found illum %g, expected 0 to 10",
+                    (double)value);
     *number = value;
 }
 
@@ -272,13 +278,18 @@ kd_status mtl_load(mtl_library *library, const char *path, const obj_options *op
     from.library = library;
     from.current = KD_NONE;
     entry_clear(&from.entry);
-    KD_TRY_GOTO(text_encoding_check(view.bytes, view.count, path));
-    KD_TRY_GOTO(KD_RESERVE(text, view.count + 2));
-    memcpy(text, view.bytes, view.count);
-    memcpy(text + view.count, "\n\n", 2);
-    from.cursor.at = text + text_bom_bytes(view.bytes, view.count);
-    while (from.cursor.at < text + view.count) KD_TRY_GOTO(line_read(&from));
-    entry_finish(&from);
+    const char *encoding = text_foreign_encoding(view.bytes, view.count);
+    if (encoding) {
+        problem_add(&from.problems, true, "unreadable", 0, "found %s text, expected UTF-8 or ASCII",
+                    encoding);
+    } else {
+        KD_TRY_GOTO(KD_RESERVE(text, view.count + 2));
+        memcpy(text, view.bytes, view.count);
+        memcpy(text + view.count, "\n\n", 2);
+        from.cursor.at = text + text_bom_bytes(view.bytes, view.count);
+        while (from.cursor.at < text + view.count) KD_TRY_GOTO(line_read(&from));
+        entry_finish(&from);
+    }
     KD_TRY_GOTO(problem_list_tell(&from.problems, path, 0, options));
 done:
     entry_clear(&from.entry);

@@ -4,6 +4,8 @@
            largest. An ear is a convex corner whose triangle holds none of the corners that are not
            convex; only those are looked at, through a grid. Where rounding, holes that are bridged
            or crossing edges leave no clean ear, rules are given up one by one.
+           Small polygons that a fan covers are fans; large ones are cut round by round, every
+           second corner, so that most triangles are short.
    Work:   O(n) for a fan; O(n + ears x what the grid finds near them), O(n^2) at worst, and never
    more than 4096 n + 2^24: a tangle larger than that is cut anyhow. Memory: 40 bytes a corner.
    Invariants: each step takes one corner away and yields one triangle, so there are n - 2. */
@@ -263,7 +265,7 @@ kd_status polygon_triangulate(const vec3 *corners, uint32_t count, uint32_t *tri
     kd_status status = KD_OK;
     if (count == 4 && quad_write(points, triangles))
         ;
-    else if (fan_covers(points, count))
+    else if (count <= SMALL && fan_covers(points, count)) /* a large one would be all needles */
         fan_write(count, triangles);
     else
         status = ears_triangulate(points, count, triangles);

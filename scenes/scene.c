@@ -1,5 +1,6 @@
 #include "scenes/scene.h"
 #include "core/file.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "scenes/describe_json.h"
 #include "scenes/import_assimp.h"
@@ -53,6 +54,8 @@ static kd_status measure_box(scene *to) {
                    (unsigned long long)(i / 3), (double)at.x, (double)at.y, (double)at.z);
         box3_include(&to->box, at);
     }
+    for (uint64_t i = 0; i < geometry->position_count && geometry->triangle_count == 0; ++i)
+        if (vec3_is_finite(geometry->positions[i])) box3_include(&to->box, geometry->positions[i]);
     for (uint64_t i = 0; i < geometry->triangle_count; ++i)
         KD_REQUIRE(geometry->triangle_materials[i] < geometry->material_count, KD_ERROR_INPUT,
                    "triangle %llu: material %u, there are %u", (unsigned long long)i,
@@ -63,8 +66,10 @@ static kd_status measure_box(scene *to) {
 static kd_status assemble(scene *to, scene_draft *from, const kd_render_options *options) {
     to->geometry = from->geometry;
     memset(&from->geometry, 0, sizeof from->geometry);
-    KD_REQUIRE(to->geometry.triangle_count > 0, KD_ERROR_INPUT, "found no triangles in it");
     KD_TRY(measure_box(to));
+    KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "found no triangles and no points in it");
+    if (to->geometry.triangle_count == 0)
+        log_message(LOG_WARNING, "found no triangles: the picture shows what is behind them");
     KD_TRY(scene_build_materials(to));
     KD_TRY(scene_build_lights(to, from));
     const float aspect = (float)options->width / (float)options->height;

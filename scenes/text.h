@@ -121,6 +121,8 @@ static inline uint64_t text_bom_bytes(const char *bytes, uint64_t count) {
     return count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
+/* "UTF-16 (little endian)" and so on, NULL for what may be read. */
+const char *text_foreign_encoding(const char *bytes, uint64_t count);
 /* KD_ERROR_INPUT for UTF-16 and UTF-32, with or without a mark. */
 kd_status text_encoding_check(const char *bytes, uint64_t count, const char *path);
 

@@ -7,7 +7,9 @@
 #include "core/parallel.h"
 #include "core/status.h"
 #include "tests/test.h"
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static kd_status fails_below(int depth) {
@@ -81,6 +83,40 @@ static void output_appears_whole_or_not_at_all(void **state) {
     rmdir(folder);
 }
 
+/* What is no regular file keeps its kind: a device is written, a link leads to what is replaced. */
+static void special_files_stay_what_they_are(void **state) {
+    (void)state;
+    char folder[] = "/tmp/kandela-test-XXXXXX", path[64], name[64], bytes[8] = "";
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    file_view view;
+    assert_int_equal(file_open(&view, path), KD_ERROR_INPUT); /* at once, without a writer */
+    const int reader = open(path, O_RDONLY | O_NONBLOCK);
+    file_output output;
+    assert_int_equal(file_output_open(&output, path), KD_OK);
+    fputs("whole", output.stream);
+    assert_int_equal(file_output_commit(&output), KD_OK);
+    assert_int_equal(read(reader, bytes, sizeof bytes), 5);
+    assert_string_equal(bytes, "whole");
+    close(reader);
+    unlink(path);
+    snprintf(name, sizeof name, "%s/target", folder);
+    assert_int_equal(file_output_open(&output, name), KD_OK);
+    assert_int_equal(file_output_commit(&output), KD_OK);
+    assert_int_equal(symlink(name, path), 0);
+    assert_int_equal(file_output_open(&output, path), KD_OK);
+    fputs("whole", output.stream);
+    assert_int_equal(file_output_commit(&output), KD_OK);
+    assert_true(readlink(path, bytes, sizeof bytes) > 0); /* still a link */
+    assert_int_equal(file_open(&view, name), KD_OK);
+    assert_int_equal(view.count, 5);
+    file_close(&view);
+    unlink(path);
+    unlink(name);
+    rmdir(folder);
+}
+
 static void paths_are_joined(void **state) {
     (void)state;
     char *joined = file_path_beside("models/a.obj", "tex\\b.png");
@@ -136,6 +172,7 @@ int main(void) {
         cmocka_unit_test(memory_refuses_what_does_not_fit),
         cmocka_unit_test(loops_visit_each_item_once),
         cmocka_unit_test(output_appears_whole_or_not_at_all),
+        cmocka_unit_test(special_files_stay_what_they_are),
         cmocka_unit_test(paths_are_joined),
         cmocka_unit_test(stages_add_up),
         cmocka_unit_test(absent_devices_are_errors),

@@ -65,6 +65,8 @@ static void each_trouble_is_found_where_it_is(void **state) {
         {TETRAHEDRON("brass") LAMP, "unknown-material", 2, false},
         {"mtllib absent.mtl\n" TETRAHEDRON("grey") LAMP, "missing-mtl", 1, false},
         {"v 0 0 0\np 1\n", "no-faces", 0, false},
+        {"# nothing\n", "no-faces", 0, true},
+        {"v nan 0 0\nv 0 nan 0\nv 0 0 nan\nf 1 2 3\n", "no-faces", 0, false},
         {"what is this\nno mesh\n", "not-obj", 1, true},
         {"\xff\xfev\0", "unreadable", 1, true},
     };
@@ -93,6 +95,22 @@ static void it_goes_on_after_a_fatal_one(void **state) {
     assert_true(lines[0] == 2 && lines[1] == 4 && lines[2] == 7);
     assert_int_equal(report.triangles, 1);
     assert_false(report.renderable);
+    check_close(&report);
+}
+
+static void an_mtl_in_utf16_is_refused_in_its_own_name(void **state) {
+    (void)state;
+    check_report report;
+    static const char utf16[] = "\xff\xfen\0e\0w\0m\0t\0l\0 \0a\0\n";
+    file_put("lit.mtl", utf16, sizeof utf16);
+    file_put_text("c.obj", "mtllib lit.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+    assert_int_equal(check_file(&report, file_in("c.obj"), NULL), KD_OK);
+    const check_problem *found = problem_of(&report, "unreadable");
+    assert_non_null(found);
+    assert_string_equal(found->file, file_in("lit.mtl"));
+    assert_int_equal(found->line, 1);
+    assert_false(report.renderable);
+    assert_int_equal(report.triangles, 1);
     check_close(&report);
 }
 
@@ -180,6 +198,7 @@ int main(void) {
         cmocka_unit_test(a_sound_mesh_has_no_problems),
         cmocka_unit_test(each_trouble_is_found_where_it_is),
         cmocka_unit_test(it_goes_on_after_a_fatal_one),
+        cmocka_unit_test(an_mtl_in_utf16_is_refused_in_its_own_name),
         cmocka_unit_test(faults_of_mtl_files_carry_their_name),
         cmocka_unit_test(many_of_a_kind_are_counted_and_cut),
         cmocka_unit_test(json_holds_the_report),

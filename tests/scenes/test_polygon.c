@@ -187,6 +187,26 @@ static void large_ones_are_cut_fast(void **state) {
     memory_free(p);
 }
 
+/* The diagonals of a disc's cut: rounds of twice as long ones, not a fan of needles, which would
+   fill every node of a tree. */
+static void discs_are_cut_without_needles(void **state) {
+    (void)state;
+    enum { COUNT = 4096 };
+    static vec3 corners[COUNT];
+    static uint32_t triangles[3 * (COUNT - 2)];
+    for (int i = 0; i < COUNT; ++i) {
+        const double a = 6.283185307179586 * i / COUNT;
+        corners[i] = vec3_make((float)cos(a), (float)sin(a), 0);
+    }
+    assert_int_equal(polygon_triangulate(corners, COUNT, triangles), KD_OK);
+    double length = 0;
+    for (int i = 0; i < 3 * (COUNT - 2); ++i) {
+        const uint32_t *t = triangles + i / 3 * 3;
+        length += (double)vec3_length(vec3_sub(corners[t[i % 3]], corners[t[(i + 1) % 3]]));
+    }
+    assert_true(length < 300); /* 12 rounds of 6.3 x 4 at most; a fan has 10,000 */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convex_star_comb_spiral),
@@ -194,6 +214,7 @@ int main(void) {
         cmocka_unit_test(random_stars),
         cmocka_unit_test(any_corners_yield_their_number),
         cmocka_unit_test(large_ones_are_cut_fast),
+        cmocka_unit_test(discs_are_cut_without_needles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
