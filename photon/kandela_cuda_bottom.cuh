@@ -13,7 +13,7 @@
 
 namespace kandela {
 
-enum point_side { SIDE_LEFT = 0, SIDE_RIGHT = 1, SIDE_PIVOT = 2 };
+enum point_side { SIDE_PIVOT = 0, SIDE_LEFT = 1, SIDE_RIGHT = 2 };
 
 /* A sub-tree's place in the whole. */
 struct subtree {
@@ -30,35 +30,28 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
 }
 
 /* Sides of this thread's eight entries, two bits each, and how many are left and pivot (16 bits
-   each); `valid` of them count. */
+   each); those beyond `valid` count as nothing. */
 template <int HEIGHT>
-__device__ inline uint32_t look_up_sides(const bottom_shared<HEIGHT> &sh, const uint16_t *list,
-                                         int valid, uint32_t &counts) {
-    uint32_t entry[ITEMS], sides = 0;
-    unpack(list, entry);
+__device__ inline uint32_t look_up_sides(const bottom_shared<HEIGHT> &sh,
+                                         const uint32_t (&entry)[ITEMS], int valid,
+                                         uint32_t &counts) {
+    uint32_t sides = 0;
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
         if (i < valid) sides |= (uint32_t)sh.side[entry[i]] << 2 * i;
-    const uint32_t mask = ((1u << 2 * valid) - 1) & 0x5555u;
-    const uint32_t pivots = sides >> 1 & mask;
-    counts = __popc(mask & ~(pivots | sides)) | __popc(pivots) << 16;
+    counts = __popc(sides & 0x5555u) | (uint32_t)(valid - __popc(sides)) << 16;
     return sides;
 }
 
 /* To their new slots: `before` are the counts of the segment's earlier entries. */
 __device__ inline void scatter(uint16_t *list, uint32_t slot, uint32_t offset, uint32_t middle,
-                               int valid, uint32_t sides, uint32_t before,
-                               const uint32_t (&entry)[ITEMS]) {
-    const uint32_t begin = slot - offset;
-    uint32_t to_left = begin + (before & 0xffff);
-    uint32_t to_right = slot + middle - (before & 0xffff) - (before >> 16);
+                               uint32_t sides, uint32_t before, const uint32_t (&entry)[ITEMS]) {
+    uint16_t *left = list + (slot - offset) + (before & 0xffff);
+    uint16_t *right = list + slot + middle - (before & 0xffff) - (before >> 16);
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
-        const uint32_t side = sides >> 2 * i & 3;
-        if ((i < valid) & (side != SIDE_PIVOT))
-            list[side == SIDE_LEFT ? to_left : to_right] = (uint16_t)entry[i];
-        to_left += side == SIDE_LEFT;
-        to_right += side == SIDE_RIGHT;
+        if (sides & SIDE_LEFT << 2 * i) *left++ = (uint16_t)entry[i];
+        if (sides & SIDE_RIGHT << 2 * i) *right++ = (uint16_t)entry[i];
     }
 }
 
@@ -72,11 +65,12 @@ __device__ inline void split_axis_list(bottom_shared<HEIGHT> &sh, uint16_t *list
     unpack(list + slot, entry);
     const uint32_t begin = slot - offset;
 #pragma unroll
-    for (int i = 0; i < ITEMS; ++i) {
-        if (i >= valid) continue;
-        const uint32_t at = offset + i;
-        sh.side[entry[i]] = at < left ? SIDE_LEFT : at > left ? SIDE_RIGHT : SIDE_PIVOT;
-        if (at == left) sh.placed[begin + middle - 1] = (uint16_t)entry[i];
+    for (int i = 0; i < ITEMS; ++i)
+        if (i < valid) sh.side[entry[i]] = offset + i < left ? SIDE_LEFT : SIDE_RIGHT;
+    if (left - offset < (uint32_t)valid) { /* the pivot is here */
+        const uint16_t pivot = list[begin + left];
+        sh.side[pivot] = SIDE_PIVOT;
+        sh.placed[begin + middle - 1] = pivot;
     }
     if (across_warps)
         __syncthreads();
@@ -129,15 +123,14 @@ __device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s, co
     }
     uint16_t *other = sh.list[axis == 2 ? 0 : axis + 1], *third = sh.list[axis == 0 ? 2 : axis - 1];
     split_axis_list(sh, sh.list[axis], slot, offset, middle, part.left, valid, across_warps);
-    uint32_t before_other, before_third;
-    const uint32_t sides_other = look_up_sides(sh, other + slot, valid, before_other);
-    const uint32_t sides_third = look_up_sides(sh, third + slot, valid, before_third);
-    uint32_t entry[ITEMS], entry_third[ITEMS];
+    uint32_t entry[ITEMS], entry_third[ITEMS], before_other, before_third;
     unpack(other + slot, entry);
     unpack(third + slot, entry_third);
+    const uint32_t sides_other = look_up_sides(sh, entry, valid, before_other);
+    const uint32_t sides_third = look_up_sides(sh, entry_third, valid, before_third);
     scan_segment(sh, height, before_other, before_third);
-    scatter(other, slot, offset, middle, valid, sides_other, before_other, entry);
-    scatter(third, slot, offset, middle, valid, sides_third, before_third, entry_third);
+    scatter(other, slot, offset, middle, sides_other, before_other, entry);
+    scatter(third, slot, offset, middle, sides_third, before_third, entry_third);
     if (WIDEST && count) {
         const uint32_t pivot = sh.placed[(index << height) + middle - 1];
         region =

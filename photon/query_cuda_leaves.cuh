@@ -34,13 +34,14 @@ __device__ inline uint32_t group_dist2(const view &index, uint32_t level, uint32
 template <class BOUND, class TAKE>
 __device__ inline void visit_leaves(const view &index, descent &path, vec3 q, const BOUND &bound,
                                     const TAKE &take) {
+    uint32_t *above = &path.left[0][lane_id()]; /* 32 on: the next level */
     uint32_t level = index.box_levels - 1, group = 0;
     uint32_t left = group_dist2(index, level, 0, q);
     for (;;) {
         const uint32_t least = __reduce_min_sync(ALL_LANES, left);
         if (least > bound()) {
             if (++level == index.box_levels) return;
-            left = path.left[level][lane_id()];
+            left = above[32 * level];
             group >>= 5;
             continue;
         }
@@ -48,7 +49,7 @@ __device__ inline void visit_leaves(const view &index, descent &path, vec3 q, co
         if (lane_id() == nearest) left = KD_NONE;
         const uint32_t box = group * 32 + nearest;
         if (level > 0) {
-            path.left[level][lane_id()] = left;
+            above[32 * level] = left;
             group = box;
             left = group_dist2(index, --level, group, q);
             continue;

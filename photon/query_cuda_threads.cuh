@@ -46,25 +46,19 @@ __device__ inline float2 pair_dist2(const view &index, uint32_t node, vec3 q) {
                        box_dist2(b.z, b.w, c.x, c.y, c.z, c.w, q));
 }
 
-/* First which points are in reach, then these alone: the threads of a warp offer at once, not each
-   at its own point. */
 template <class LIST>
 __device__ inline void look_at_run(const view &index, uint32_t run, vec3 q, LIST &best) {
-    const uint32_t begin = leaf_begin(index, run, RUN_WIDTH);
     const uint32_t end = leaf_begin(index, run + 1, RUN_WIDTH);
-    unsigned in_reach = 0;
-    for (uint32_t i = begin; i < end; i += 4) {
+    for (uint32_t i = leaf_begin(index, run, RUN_WIDTH); i < end; i += 4) {
         float4 p[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) p[j] = index.points[min(i + j, end - 1)];
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
-            if ((pointtree_dist2(q, xyz(p[j])) <= best.bound2()) & (i + j < end))
-                in_reach |= 1u << (i + j - begin);
-    }
-    for (; in_reach; in_reach &= in_reach - 1) {
-        const float4 p = index.points[begin + __ffs((int)in_reach) - 1];
-        best.offer(pointtree_dist2(q, xyz(p)), __float_as_uint(p.w));
+        for (int j = 0; j < 4; ++j) {
+            const float dist2 = pointtree_dist2(q, xyz(p[j]));
+            if ((dist2 <= best.bound2()) & (i + j < end))
+                best.offer(dist2, __float_as_uint(p[j].w));
+        }
     }
 }
 
