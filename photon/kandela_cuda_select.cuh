@@ -17,8 +17,8 @@ constexpr float SIGMAS = 5.5f;        /* misses once in 10^7 brackets */
 constexpr uint32_t SAMPLE_SHARE = 64; /* brackets end within 1 / 64 of the sample around it */
 constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
 
-/* A hash of 32 bits, every output bit a function of all input bits (integer finaliser by
-   multiplication and shifts): where in its stratum a sample lies. */
+/* A hash of 32 bits, every output bit a function of all input bits (the finaliser of MurmurHash3,
+   by multiplication and shifts): where in its stratum a sample lies. */
 __device__ inline uint32_t scramble(uint32_t x) {
     x = (x ^ x >> 16) * 0x85ebca6bu;
     x = (x ^ x >> 13) * 0xc2b2ae35u;
