@@ -7,7 +7,8 @@
      between them for the level to come (kandela_cuda_move.cuh); among these few the pivot is
      selected exactly. Large inputs are moved every second level only. Sub-trees that fit a block
      are finished in shared memory (kandela_cuda_bottom.cuh).
-   Work: O(n log n); about 40 bytes a point and level above the bottom, 24 where levels go in pairs.
+   Work: O(n log n); 32 bytes a point and level above the bottom, 24 where levels go in pairs, and
+     some for candidates.
    Memory: 40 bytes a point: records of 16 in two buffers, candidates of 8.
    Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
      no sample decides anything but time.
