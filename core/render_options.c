@@ -20,4 +20,5 @@ void kd_render_options_default(kd_render_options *options) {
     options->precompute = 1;
     options->passes = 64;
     options->alpha = 0.7f;
+    strcpy(options->channel, "normals");
 }

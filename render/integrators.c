@@ -9,6 +9,11 @@ const integrator integrators[] = {
      progressive_close, progressive_pass},
     {"ppm", "Hachisuka, Ogaki and Jensen 2008; Knaus and Zwicker 2011", progressive_prepare,
      ppm_sample, progressive_close, progressive_pass},
+    {"light", "Dutre, Lafortune and Willems 1993", light_prepare, light_sample_pixel, light_close,
+     light_pass},
+    {"whitted", "Whitted 1980", whitted_prepare, whitted_sample, whitted_close, NULL},
+    {"ao", "Zhukov, Iones and Kronin 1998", whitted_prepare, ambient_sample, whitted_close, NULL},
+    {"debug", "what an estimate works with", debug_prepare, debug_sample, debug_close, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL}};
 
 int32_t integrator_samples(const integrator *of, const kd_render_options *options) {

@@ -35,4 +35,18 @@ pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample)
 pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void progressive_close(frame *closed);
 
+kd_status light_prepare(frame *prepared);
+kd_status light_pass(frame *of, uint32_t pass);
+pixel_sample light_sample_pixel(const frame *of, int32_t x, int32_t y, uint32_t sample);
+void light_close(frame *closed);
+
+kd_status whitted_prepare(frame *prepared);
+pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
+pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
+void whitted_close(frame *closed);
+
+kd_status debug_prepare(frame *prepared);
+pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
+void debug_close(frame *closed);
+
 #endif

@@ -1,5 +1,6 @@
 #include "tools/render_values.h"
 #include "render/integrator.h"
+#include "shaders/debug_channel.h"
 #include "shaders/estimate.h"
 #include "tools/shared_options.h"
 #include <assert.h>
@@ -76,6 +77,13 @@ static const option_row method_rows[] = {
      .kind = OPTION_NAME,
      .choice = integrator_choice,
      OPTION_FIELD(kd_render_options, integrator)},
+    {.name = "channel",
+     .argument = "NAME",
+     .help = "what --integrator debug shows; depth, radius and distance in scene units",
+     .initial = "normals",
+     .kind = OPTION_NAME,
+     .choice = debug_channel_name,
+     OPTION_FIELD(kd_render_options, channel)},
     {.name = "spp",
      .argument = "N",
      .help = "samples per pixel",

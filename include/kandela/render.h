@@ -38,6 +38,8 @@ typedef struct kd_render_options {
                            less work; 0: at the end of every gather ray */
     int32_t passes; /* "ppm", "sppm": each with photons of its own and a sample of every pixel */
     float alpha;    /* of those, in (0, 1]: how slowly the gather radius shrinks */
+    char
+        channel[16]; /* "debug" shows: "normals", "depth", "ids", "density", "radius", "distance" */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

@@ -1,0 +1,103 @@
+/* One path of light and what each of its surfaces sends straight into a pinhole camera.
+   Source: Dutre, Lafortune and Willems 1993, "Monte Carlo light tracing with direct computation of
+           pixel intensities"; the camera's factor after Veach 1997, section 8.3.
+   Idea: flux P that lands at distance d shows as f P |cos_surface| / (d^2 cos_camera^3 A) in the
+         pixel, A the pixel's area on a film at distance 1, P over the number of paths.
+   Invariants: a pure function of (seed, pass, path); the same photons as photon_trace's. */
+#ifndef KD_SHADERS_LIGHT_PATH_H
+#define KD_SHADERS_LIGHT_PATH_H
+#include "shaders/path.h"
+#include "shaders/photon_fixed.h"
+#include "shaders/photon_trace.h"
+
+typedef struct light_eye {
+    camera view;
+    int32_t width, height;
+    int32_t max_depth; /* surfaces of a path from light to eye */
+    bool cutouts;
+} light_eye;
+
+typedef struct light_path {
+    rng_key key;
+    emitted_photon flying;
+    surface at;      /* where it has landed */
+    uint32_t landed; /* surfaces met */
+    uint32_t step, rays;
+    bool over;
+} light_path;
+
+typedef struct light_splat {
+    int32_t x, y;
+    vec3 radiance; /* W/(sr m^2), to be divided by the number of paths */
+} light_splat;
+
+KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission *emission,
+                                  uint64_t path) {
+    light_path begun;
+    memset(&begun, 0, sizeof begun);
+    begun.key = rng_key_make(emission->seed, emission->pass, path);
+    begun.over = !light_emit(scene, emission, path, &begun.flying);
+    return begun;
+}
+
+/* To the next surface; false if the path is over. */
+KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
+    photon_ledger ledger;
+    memset(&ledger, 0, sizeof ledger);
+    if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
+    if (path->landed > 0) {
+        const vec3 wo = vec3_negate(path->flying.cast.direction);
+        const bsdf_sample next =
+            bsdf_draw(&path->at, wo, rng_draw(path->key, path->step, 0), BSDF_FLUX);
+        const vec3 scattered = vec3_mul(path->flying.power, next.weight);
+        if (!(vec3_largest(scattered) > 0)) return false;
+        path->flying.power = photon_roulette(path->flying.power, scattered,
+                                             rng_draw(path->key, path->step, 1).value[0], &ledger);
+        if (vec3_is_zero(path->flying.power)) return false;
+        path->flying.cast = surface_leave(&path->at, next.direction, INFINITY);
+    }
+    const ray_hit hit = photon_advance(scene, path->flying.cast, path->key, &path->step, &ledger);
+    path->rays += ledger.rays;
+    if (hit.triangle == KD_NONE) return false;
+    path->at = surface_at(scene, &path->flying.cast, hit);
+    ++path->landed;
+    return true;
+}
+
+/* Where a point is seen, and how much of the flux there; false: not in the picture. */
+KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out, float *per_area) {
+    const frame3 axes = camera_frame(&eye->view);
+    const vec3 local = frame3_to_local(&axes, vec3_sub(point, eye->view.eye));
+    if (!(local.z > 0)) return false;
+    const float half = tanf(eye->view.fov_degrees * (KD_PI / 360));
+    const float pixel = 2 * half / (float)eye->height;
+    const float x = local.x / local.z / pixel + 0.5f * (float)eye->width;
+    const float y = 0.5f * (float)eye->height - local.y / local.z / pixel;
+    if (!(x >= 0 && y >= 0 && x < (float)eye->width && y < (float)eye->height)) return false;
+    out->x = (int32_t)x;
+    out->y = (int32_t)y;
+    const float distance2 = vec3_length2(local);
+    const float cosine = local.z / sqrtf(distance2);
+    *per_area = 1 / (distance2 * cosine * cosine * cosine * pixel * pixel);
+    return *per_area <= FLT_MAX;
+}
+
+/* What the surface that the path is at sends to the eye; false: nothing. */
+KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light_path *path,
+                            light_splat *out) {
+    float per_area;
+    const surface *at = &path->at;
+    if (surface_is_specular(at)) return false;
+    if (!light_eye_project(eye, at->position, out, &per_area)) return false;
+    const vec3 wo = vec3_normalize(vec3_sub(eye->view.eye, at->position));
+    photon landed = photon_landed(at, &path->flying, 0, 0, PHOTON_DIRECT);
+    out->radiance = photon_scattered(at, wo, &landed);
+    if (vec3_is_zero(out->radiance)) return false;
+    const float visible =
+        path_visibility(scene, surface_connect(at, eye->view.eye), eye->cutouts, &path->rays);
+    out->radiance =
+        vec3_scale(out->radiance, visible * fabsf(vec3_dot(wo, at->geometric)) * per_area);
+    return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
+}
+
+#endif
