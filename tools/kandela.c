@@ -2,8 +2,8 @@
 #include "core/nearest.h"
 #include "core/status.h"
 #include "tools/general.h"
-#include "tools/pages.h"
 #include "tools/info.h"
+#include "tools/pages.h"
 #include "tools/verb.h"
 #include <kandela/version.h>
 #include <stdio.h>

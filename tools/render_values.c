@@ -1,9 +1,11 @@
 #include "tools/render_values.h"
+#include "core/nearest.h"
 #include "render/integrator.h"
 #include "shaders/debug_channel.h"
 #include "shaders/estimate.h"
 #include "tools/shared_options.h"
 #include <assert.h>
+#include <stdio.h>
 
 /* rows that set several fields, which have to lie side by side */
 static_assert(offsetof(kd_render_options, height) == offsetof(kd_render_options, width) + 4, "");
@@ -262,6 +264,32 @@ const option_group render_groups[] = {
     {"Device", device_rows, offsetof(render_values, render)},
     GENERAL_GROUP(render_values),
     {NULL, NULL, 0}};
+
+static const option_row *row_of(const char *name) {
+    for (const option_group *group = render_groups; group->rows; ++group)
+        for (const option_row *row = group->rows; row->name; ++row)
+            if (strcmp(row->name, name) == 0) return row;
+    return NULL;
+}
+
+kd_status render_values_check_names(const char *path, const kd_render_options *from_file) {
+    const char *const names[] = {"integrator", "builder"};
+    const char *const given[] = {from_file->integrator, from_file->builder};
+    for (int i = 0; i < 2; ++i) {
+        const option_row *row = row_of(names[i]);
+        const char *best = NULL, *name;
+        char known[256] = "";
+        for (int k = 0; (name = row->choice(k)) && strcmp(name, given[i]) != 0; ++k) {
+            const size_t used = strlen(known);
+            snprintf(known + used, sizeof known - used, "%s\"%s\"", used ? ", " : "", name);
+            nearest_consider(&best, given[i], name);
+        }
+        KD_REQUIRE(name, KD_ERROR_INPUT, "%s: render.%s: found \"%s\", expected one of %s%s%s%s",
+                   path, names[i], given[i], known, best ? "; did you mean \"" : "",
+                   best ? best : "", best ? "\"?" : "");
+    }
+    return KD_OK;
+}
 
 enum { QUICK_SIDE = 320, QUICK_SPP = 4, QUICK_PHOTONS = 50000, QUICK_GATHER_RAYS = 4 };
 

@@ -20,6 +20,10 @@ typedef struct render_values {
 
 extern const option_group render_groups[];
 
+/* The names that the scene file `path` chose: KD_ERROR_INPUT with the key's path if there is no
+   such method or builder. */
+kd_status render_values_check_names(const char *path, const kd_render_options *from_file);
+
 /* Bounds what costs time, for a preview. */
 void render_values_quicken(kd_render_options *options);
 

@@ -86,6 +86,9 @@ static kd_status settle_options(rendering *work, const option_line *line,
         say_reduced(&settled.render, &reduced.render);
         settled = reduced;
     }
+    KD_REQUIRE(!vec3_is_zero(vec3_sub(settled.view.look_at, settled.view.eye)), KD_ERROR_USAGE,
+               "--look-at is the same point as --eye");
+    KD_REQUIRE(!vec3_is_zero(settled.view.up), KD_ERROR_USAGE, "--up 0,0,0 is no direction");
     values->render = settled.render;
     values->view = settled.view;
     if (option_line_has(line, "threads")) values->render.threads = values->general.threads;
@@ -177,6 +180,7 @@ static kd_status render(rendering *work, const option_line *line) {
     kd_render_options from_file;
     kd_render_options_default(&from_file);
     KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
+    KD_TRY(render_values_check_names(work->path, &from_file));
     KD_TRY(settle_options(work, line, &from_file));
     render_keeping keeping;
     KD_TRY(settle_keeping(work, line, &keeping));

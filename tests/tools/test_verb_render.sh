@@ -167,6 +167,8 @@ refused 2 "expected" box.obj --fov 180
 refused 2 "did you mean median" box.obj --builder medain
 refused 2 "expected" box.obj --empty-factor 0
 refused 2 "expected" box.obj --empty-factor 1.5
+refused 2 "same point" box.obj --eye 1,2,3 --look-at 1,2,3
+refused 2 "no direction" box.obj --up 0,0,0
 refused 2 ".png" box.obj -o picture.jpg
 refused 2 "does not lie" box.obj --crop 0,0,5000,5
 refused 1 "nowhere/x.png" box.obj -o nowhere/x.png
@@ -178,6 +180,11 @@ expect_exit 3 "$program" render -v absent.obj
 expect_true "-v says the call path" test "$(wc -l <err)" -gt 1
 printf 'v 0 0 0\nv 1 0 0\nv 0 x 0\nf 1 2 3\n' >bad.obj
 refused 3 "bad.obj:3" bad.obj
+echo '{"kandela":1,"meshes":[{"file":"box.obj"}],"render":{"integrator":"phton"}}' >bad.json
+refused 3 'bad.json: render.integrator: found "phton"' bad.json
+expect_says err 'did you mean "photon"'
+sed -i 's/integrator":"phton/builder":"swep/' bad.json
+refused 3 'bad.json: render.builder: found "swep"' bad.json
 
 # a disk that is full (here: a limit on the size of files) leaves what was there
 echo old >keep.pfm
