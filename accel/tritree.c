@@ -2,6 +2,7 @@
 #include "accel/tritree.h"
 #include "accel/build.h"
 #include "accel/tree_pack.h"
+#include "accel/tritree_check.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/timing.h"
@@ -143,6 +144,17 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
 done:
     if (status != KD_OK) tritree_close(out);
     return status;
+}
+
+kd_status tritree_adopt(tritree *read) {
+    KD_TRY(check_options(&read->options));
+    read->statistics.degenerate_triangles = 0; /* counted here */
+    KD_TRY(check_triangles(read));
+    KD_TRY(tritree_check(read));
+    if (read->input.triangle_count)
+        read->statistics.references_per_triangle =
+            (double)read->reference_count / (double)read->input.triangle_count;
+    return tree_pack(read);
 }
 
 void tritree_close(tritree *owned) {

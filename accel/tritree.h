@@ -68,6 +68,10 @@ tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1
  */
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
                        const char *builder, job *watched);
+/* Completes a tree that was read from somewhere: nodes, references, their counts, input, options
+   and statistics are set and need not be right. Checks all invariants. On failure it is still to be
+   closed. */
+kd_status tritree_adopt(tritree *read);
 void tritree_close(tritree *owned); /* takes a zeroed one */
 tritree_view tritree_get_view(const tritree *from);
 

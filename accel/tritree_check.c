@@ -217,7 +217,7 @@ static kd_status check_all(check *c) {
     if (box3_is_empty(c->box)) {
         KD_REQUIRE(tree->node_count == 1 && box3_is_empty(tree->box), KD_ERROR_CHECK,
                    "T6: no triangle can be hit, yet there are %u nodes", tree->node_count);
-        return KD_OK;
+        return check_statistics(c);
     }
     KD_REQUIRE(memcmp(&c->box, &tree->box, sizeof c->box) == 0 &&
                    nearly(c->sums.volume, box_volume(c->box)),

@@ -1,4 +1,4 @@
-# C99 programs against the public headers and the shared library: a test, and the examples.
+# C99 programs against the public headers and the shared library: tests, and the examples.
 # Usage: test_c99_programs.sh PROGRAM SOURCE_DIR
 set -eu
 build=$(cd "$(dirname "$1")/.." && pwd)
@@ -20,8 +20,10 @@ for header in "$source"/include/kandela/*.h; do
     printf '#include <kandela/%s>\nint main(void) { return 0; }\n' "$name" > "$work/header.c"
     compile "$work/header.c" "$work/header"
 done
-compile "$source/tests/c99/points.c" "$work/points"
-"$work/points"
+for program in points triangles; do
+    compile "$source/tests/c99/$program.c" "$work/$program"
+    "$work/$program"
+done
 
 # only kd_ names are visible
 if nm -D --defined-only "$build/lib/libkandela.so" | awk '{print $3}' | grep -v '^kd_' |
@@ -42,3 +44,10 @@ compile "$source/examples/icp.c" "$work/icp"
 "$work/icp" > "$work/errors"
 tail -n 1 "$work/errors"
 awk '{ error = $7 } NR == 1 { first = error } END { exit !(NR > 3 && error < first / 10) }' "$work/errors"
+
+# a ball's shadow: some of what is seen lies in it, most does not
+compile "$source/examples/ray_shadows.c" "$work/ray_shadows"
+"$work/ray_shadows" 2> "$work/figures" > "$work/picture.pgm"
+cat "$work/figures"
+awk '{ exit !($1 > 10000 && $5 > 1000 && $5 < $1 / 2) }' "$work/figures"
+[ "$(wc -c < "$work/picture.pgm")" -eq $((240 * 240 + 15)) ]

@@ -1,0 +1,113 @@
+/* Rays against triangles: a surface-area k-d tree, built and asked on all cores. C99-clean.
+
+       kd_triangles *tree = NULL;
+       kd_triangle_mesh mesh = kd_triangle_mesh_make(xyz, vertices, indices, triangles);
+       kd_status status = kd_triangles_open(&tree, &mesh, NULL);
+       ...
+       status = kd_triangles_intersect(tree, rays, count, hits, NULL);
+       ...
+       kd_triangles_close(tree);
+
+   A ray covers origin + t direction for t between tmin and tmax, the ends excluded; the direction
+   need not be a unit vector, t counts in its lengths. The test is watertight: no ray slips between
+   two triangles that share an edge. Both sides of a triangle are hit; of hits at the same t the one
+   with the smallest index counts. Answers are the same bits for any builder and any number of
+   threads. A ray with NaN in it, of an infinite origin, or without a direction hits nothing.
+   After a failure the message is in kd_last_error(). A tree may be asked by many threads at once,
+   but not while kd_triangles_close runs. */
+#ifndef KANDELA_TRIANGLES_H
+#define KANDELA_TRIANGLES_H
+#include <kandela/status.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KD_NO_TRIANGLE 0xffffffffu /* the triangle of a ray that hits nothing */
+
+typedef struct kd_triangles kd_triangles;
+
+/* Triangles as they lie in memory; read while the tree is built, which keeps copies. */
+typedef struct kd_triangle_mesh {
+    const float *vertices;   /* x, y, z of each; NULL if there is none */
+    uint64_t vertex_count;   /* less than 2^32 */
+    uint64_t stride_bytes;   /* from a vertex to the next, a multiple of 4, >= 12; 0: packed */
+    const uint32_t *indices; /* 3 a triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
+    uint64_t triangle_count; /* less than 2^32 - 1 */
+} kd_triangle_mesh;
+
+/* Filled by kd_triangles_options_default; fields are only ever added at the end. */
+typedef struct kd_triangles_options {
+    char device[32];      /* "auto", "cpu" */
+    char builder[32];     /* "auto", or a name that kandela info lists */
+    float traversal_cost; /* C_t: a step through an inner node, >= 0 */
+    float intersect_cost; /* C_i: a triangle test, > 0 */
+    float empty_factor;   /* cost factor of a split that cuts off empty space, (0, 1] */
+    int32_t max_depth;    /* of a leaf; 0: by the number of triangles */
+    int32_t threads;      /* > 0: of the whole process, from now on; 0: as it is */
+} kd_triangles_options;
+
+typedef struct kd_ray {
+    float origin[3], tmin, direction[3], tmax;
+} kd_ray;
+
+typedef struct kd_ray_hit {
+    float t;           /* the ray's tmax if nothing was hit */
+    float u, v;        /* barycentric weights of the second and third vertex */
+    uint32_t triangle; /* KD_NO_TRIANGLE if nothing was hit */
+} kd_ray_hit;
+
+/* What a ray took. */
+typedef struct kd_ray_counts {
+    uint64_t nodes;     /* read, leaves included */
+    uint64_t leaves;    /* visited, empty ones included */
+    uint64_t triangles; /* tested */
+} kd_ray_counts;
+
+typedef struct kd_triangles_info {
+    uint64_t vertices, triangles;
+    uint64_t degenerate_triangles; /* without area: never hit */
+    uint64_t nodes, leaves, empty_leaves;
+    uint64_t references; /* triangles in leaves */
+    uint32_t depth;      /* edges from the root to the deepest leaf */
+    double sah_cost;     /* with the costs of the options */
+    double build_seconds;
+    char builder[32], device[96];
+    float lo[3], hi[3]; /* of what can be hit; lo > hi if there is nothing */
+    uint64_t bytes;     /* that the tree holds */
+    uint64_t hash;      /* XXH3 of nodes and references */
+} kd_triangles_info;
+
+KD_API kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,
+                                              const uint32_t *indices,
+                                              uint64_t triangle_count); /* packed */
+KD_API void kd_triangles_options_default(kd_triangles_options *options);
+
+/* Builds; no triangles are fine. `options` NULL takes the defaults. KD_ERROR_INPUT names the first
+   triangle with an index out of range or a corner that is NaN or infinite; KD_ERROR_USAGE an option
+   or a size that makes no sense; KD_ERROR_DEVICE a device that is absent. *out is NULL then. */
+KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
+                                   const kd_triangles_options *options);
+KD_API void kd_triangles_close(kd_triangles *tree); /* takes NULL */
+KD_API void kd_triangles_describe(const kd_triangles *tree, kd_triangles_info *info);
+
+/* hits[i]: what rays[i] meets first. counts[i], unless `counts` is NULL, what that took: rays are
+   then cast one by one, while otherwise neighbours that run alike go together. */
+KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays,
+                                        uint64_t count, kd_ray_hit *hits, kd_ray_counts *counts);
+/* blocked[i]: 1 if rays[i] meets anything, else 0. */
+KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
+                                       uint8_t *blocked, kd_ray_counts *counts);
+
+/* A little-endian file with a checksum (its layout: accel/triangles_file.c). A file that is cut,
+   changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options` device
+   and threads are looked at. */
+KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
+KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
+                                   const kd_triangles_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
