@@ -161,27 +161,31 @@ static void say_what_is_missing(const photon_list *list, const char *name, uint6
                     (unsigned long long)list->emitted);
 }
 
-static kd_status map_open(photon_map *out, const scene_view *scene, const photon_order *order,
-                          const photon_options *options, const char *name, job *watched) {
-    kd_status status = KD_OK;
-    photon_list list;
-    memset(&list, 0, sizeof list);
+static kd_status emit_list(photon_list *out, const scene_view *scene, const photon_order *order,
+                           const char *name, job *watched) {
     job_stage_begin(watched, "emit", (int64_t)order->wanted);
-    KD_TRY_GOTO(photon_list_open(&list, scene, order, watched));
-    if (options->pass == 0) say_what_is_missing(&list, name, order->wanted);
-    out->count = list.count;
-    out->emitted = list.emitted;
-    out->rays = list.rays;
-    out->ledger = list.ledger;
-    out->complete = list.complete;
-    out->hash = list_hash(&list);
-    job_stage_begin(watched, "photon_tree", (int64_t)list.count);
-    KD_TRY_GOTO(map_plant(out, &list, watched));
+    KD_TRY(photon_list_open(out, scene, order, watched));
+    if (order->emission.pass < 2) say_what_is_missing(out, name, order->wanted);
+    return KD_OK;
+}
+
+/* Closes the list. */
+static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
+                          job *watched) {
+    kd_status status = KD_OK;
+    out->count = list->count;
+    out->emitted = list->emitted;
+    out->rays = list->rays;
+    out->ledger = list->ledger;
+    out->complete = list->complete;
+    out->hash = list_hash(list);
+    job_stage_begin(watched, "photon_tree", (int64_t)list->count);
+    KD_TRY_GOTO(map_plant(out, list, watched));
     out->radius = options->radius;
     if (!(out->radius > 0)) KD_TRY_GOTO(map_choose_radius(out, options->gather));
 done:
     job_stage_end(watched);
-    photon_list_close(&list);
+    photon_list_close(list);
     return status;
 }
 
@@ -207,16 +211,15 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
     return order;
 }
 
-static kd_status open_global(photon_maps *out, const scene_view *scene,
-                             const photon_options *options, job *watched) {
+/* Emission of the global map, and that of the caustic map. */
+static photon_order global_order(const scene_view *scene, const photon_options *options) {
     photon_order order = order_make(options, 1u << PHOTON_INDIRECT, options->photons);
     order.emission = photon_emission_make(options->seed, 2 * options->pass, box3_centre(scene->box),
                                           0.5f * vec3_length(box3_size(scene->box)), false);
-    return map_open(&out->global, scene, &order, options, "global", watched);
+    return order;
 }
 
-static kd_status open_caustic(photon_maps *out, const scene_view *scene,
-                              const photon_options *options, job *watched) {
+static photon_order caustic_order(const scene_view *scene, const photon_options *options) {
     const box3 box = lens_box(scene);
     photon_order order =
         order_make(options, 1u << PHOTON_CAUSTIC, box3_is_empty(box) ? 0 : options->caustics);
@@ -224,22 +227,53 @@ static kd_status open_caustic(photon_maps *out, const scene_view *scene,
     order.wish.only_specular = true;
     order.emission = photon_emission_make(options->seed, 2 * options->pass + 1, centre,
                                           lens_radius(scene, centre), true);
-    return map_open(&out->caustic, scene, &order, options, "caustic", watched);
+    return order;
 }
 
-kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
-                           job *watched) {
-    memset(out, 0, sizeof *out);
+kd_status photon_lists_open(photon_list out[2], const scene_view *scene,
+                            const photon_options *options, job *watched) {
+    kd_status status = KD_OK;
+    const photon_order global = global_order(scene, options);
+    const photon_order caustic = caustic_order(scene, options);
+    memset(out, 0, 2 * sizeof *out);
+    KD_TRY_GOTO(emit_list(&out[0], scene, &global, "global", watched));
+    KD_TRY_GOTO(emit_list(&out[1], scene, &caustic, "caustic", watched));
+done:
+    job_stage_end(watched);
+    if (status != KD_OK) {
+        photon_list_close(&out[0]);
+        photon_list_close(&out[1]);
+    }
+    return status;
+}
+
+static kd_status check_options(const photon_options *options) {
     KD_REQUIRE(options->gather >= 2 && options->gather <= ESTIMATE_GATHER_MAX, KD_ERROR_USAGE,
                "gather of %u photons, expected 2 to %u", options->gather, ESTIMATE_GATHER_MAX);
     KD_REQUIRE(options->radius >= 0 && options->radius <= FLT_MAX, KD_ERROR_USAGE,
                "gather radius %g, expected a length, or 0 for one from the photons' density",
                (double)options->radius);
+    return KD_OK;
+}
+
+kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
+                           job *watched) {
+    photon_list lists[2];
+    memset(out, 0, sizeof *out);
+    KD_TRY(check_options(options));
+    KD_TRY(photon_lists_open(lists, scene, options, watched));
+    return photon_maps_plant(out, scene, lists, options, watched);
+}
+
+kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_list lists[2],
+                            const photon_options *options, job *watched) {
+    memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
+    KD_TRY_GOTO(check_options(options));
     out->gather = options->gather;
     out->kernel = options->kernel;
-    KD_TRY_GOTO(open_global(out, scene, options, watched));
-    KD_TRY_GOTO(open_caustic(out, scene, options, watched));
+    KD_TRY_GOTO(map_open(&out->global, &lists[0], options, watched));
+    KD_TRY_GOTO(map_open(&out->caustic, &lists[1], options, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->outlines) {
         job_stage_begin(watched, "photon_tree", 0);
@@ -247,6 +281,8 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
     }
 done:
     job_stage_end(watched);
+    photon_list_close(&lists[0]);
+    photon_list_close(&lists[1]);
     if (status != KD_OK) photon_maps_close(out);
     return status;
 }

@@ -48,6 +48,12 @@ photon_options photon_options_default(void);
    `complete` is false and log_message has said why. */
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
                            job *watched);
+/* The same in two steps: the photons of the global and the caustic map in the order (path, bounce),
+   and maps of any such lists, which are taken and closed. */
+kd_status photon_lists_open(photon_list out[2], const scene_view *scene,
+                            const photon_options *options, job *watched);
+kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_list lists[2],
+                            const photon_options *options, job *watched);
 /* The irradiance by both maps at every photon of the global one, for a final gather that will ask
    more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
    photon_tree. */

@@ -1,7 +1,9 @@
 /* The photon integrator: maps are made once, then each pixel sample looks things up. */
 #include "core/memory.h"
+#include "photon/photon_file.h"
 #include "photon/photon_map.h"
 #include "render/integrators.h"
+#include "scenes/scene_hash.h"
 #include "shaders/photon_eye.h"
 
 typedef struct photon_state {
@@ -47,13 +49,26 @@ static bool precomputation_pays(const kd_render_options *options, const photon_m
     return options->precompute && asked > (double)maps->global.count;
 }
 
+/* Emitted, or from the file that the options name. */
+static kd_status open_maps(photon_maps *out, const frame *of, const photon_options *options) {
+    const char *path = of->options->photon_map;
+    if (!path) return photon_maps_open(out, of->scene, options, of->watched);
+    photon_file file;
+    KD_TRY(photon_file_open(&file, path));
+    kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
+    if (status == KD_OK)
+        status = photon_maps_plant(out, of->scene, file.lists, options, of->watched);
+    photon_file_close(&file);
+    return status;
+}
+
 kd_status photon_prepare(frame *prepared) {
     kd_status status = KD_OK;
     photon_options options;
     photon_state *state = NULL;
     KD_TRY_GOTO(photon_read_options(&options, prepared->options));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(state, 1));
-    KD_TRY_GOTO(photon_maps_open(&state->maps, prepared->scene, &options, prepared->watched));
+    KD_TRY_GOTO(open_maps(&state->maps, prepared, &options));
     if (precomputation_pays(prepared->options, &state->maps))
         KD_TRY_GOTO(
             photon_maps_precompute(&state->maps, &prepared->scene->mesh, prepared->watched));

@@ -47,6 +47,7 @@ static uint64_t options_hash(const frame *of) {
     hash = hash_combine(hash, counts, sizeof counts);
     hash = hash_combine(hash, real, sizeof real);
     hash = hash_combine(hash, &period, sizeof period);
+    if (options->photon_map) hash = text_hash(hash, options->photon_map);
     static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
     return hash_combine(hash, &of->view, sizeof of->view);
 }

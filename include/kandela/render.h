@@ -40,6 +40,7 @@ typedef struct kd_render_options {
     float alpha;    /* of those, in (0, 1]: how slowly the gather radius shrinks */
     char
         channel[16]; /* "debug" shows: "normals", "depth", "ids", "density", "radius", "distance" */
+    const char *photon_map; /* "photon": file of photons to use, the caller's; NULL: emitted */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

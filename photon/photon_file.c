@@ -1,0 +1,199 @@
+#include "photon/photon_file.h"
+#include "core/file.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "photon/pointtree.h"
+#include <string.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "the file is written as it lies in memory");
+static_assert(sizeof(photon) == 4 * sizeof(vec3) + 12, "the layout is part of the file format");
+
+static const char file_magic[8] = "KDPHOTO";
+
+typedef struct list_header {
+    uint64_t count, emitted, rays, complete;
+    double watts[5]; /* emitted, absorbed, escaped, ended, cut */
+    uint64_t hash;   /* of the photons */
+} list_header;
+
+typedef struct file_header {
+    char magic[8];
+    uint64_t version, scene;
+    list_header lists[2];
+    uint64_t hash; /* of all before */
+} file_header;
+
+static_assert(sizeof(file_header) == 192, "the layout is part of the file format");
+
+static list_header list_header_of(const photon_list *list) {
+    const photon_ledger *ledger = &list->ledger;
+    list_header made = {
+        list->count,
+        list->emitted,
+        list->rays,
+        list->complete,
+        {ledger->emitted, ledger->absorbed, ledger->escaped, ledger->ended, ledger->cut},
+        hash_bytes(list->photons, list->count * sizeof(photon))};
+    return made;
+}
+
+kd_status photon_file_write(const char *path, const photon_file *from) {
+    file_header header;
+    memset(&header, 0, sizeof header);
+    memcpy(header.magic, file_magic, sizeof header.magic);
+    header.version = PHOTON_FILE_VERSION;
+    header.scene = from->scene;
+    for (int i = 0; i < 2; ++i) header.lists[i] = list_header_of(&from->lists[i]);
+    header.hash = hash_bytes(&header, offsetof(file_header, hash));
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    fwrite(&header, sizeof header, 1, output.stream); /* commit sees what fails */
+    for (int i = 0; i < 2; ++i)
+        if (from->lists[i].count)
+            fwrite(from->lists[i].photons, sizeof(photon), from->lists[i].count, output.stream);
+    KD_TRY(file_output_commit(&output));
+    return KD_OK;
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static kd_status check_header(const file_view *file, const char *path, const file_header *header) {
+    KD_REQUIRE(file->count >= sizeof *header && memcmp(header->magic, file_magic, 8) == 0,
+               KD_ERROR_INPUT, "%s: no photon map", path);
+    KD_REQUIRE(header->version == PHOTON_FILE_VERSION, KD_ERROR_INPUT,
+               "%s: a photon map of version %llu, expected %d", path,
+               (unsigned long long)header->version, PHOTON_FILE_VERSION);
+    KD_REQUIRE(header->hash == hash_bytes(header, offsetof(file_header, hash)), KD_ERROR_INPUT,
+               "%s: damaged: the header's hash is wrong", path);
+    uint64_t photons = 0;
+    for (int i = 0; i < 2; ++i) {
+        const uint64_t count = header->lists[i].count;
+        KD_REQUIRE(count <= POINTTREE_COUNT_MAX / 2 && header->lists[i].complete <= 1,
+                   KD_ERROR_INPUT, "%s: %llu photons, expected at most %u", path,
+                   (unsigned long long)count, POINTTREE_COUNT_MAX / 2);
+        photons += count;
+    }
+    const uint64_t bytes = sizeof *header + photons * sizeof(photon);
+    KD_REQUIRE(file->count == bytes, KD_ERROR_INPUT,
+               "%s: %zu bytes, expected %llu for %llu photons", path, file->count,
+               (unsigned long long)bytes, (unsigned long long)photons);
+    return KD_OK;
+}
+
+static bool is_unit(vec3 v) {
+    return fabsf(vec3_length2(v) - 1) <= 1e-3f; /* NaN is none */
+}
+
+static bool is_photon(const photon *p, uint8_t kind) {
+    const vec3 power = p->power;
+    return vec3_is_finite(p->position) && vec3_is_finite(power) && power.x >= 0 && power.y >= 0 &&
+           power.z >= 0 && is_unit(p->direction) && is_unit(p->normal) && p->kind == kind;
+}
+
+static kd_status read_list(photon_list *out, const char *path, const char *bytes,
+                           const list_header *header, uint8_t kind) {
+    const size_t size = header->count * sizeof(photon);
+    KD_REQUIRE(header->hash == hash_bytes(bytes, size), KD_ERROR_INPUT,
+               "%s: damaged: the photons' hash is wrong", path);
+    KD_TRY(KD_RESERVE(out->photons, header->count));
+    if (size) memcpy(out->photons, bytes, size);
+    out->count = header->count;
+    out->emitted = header->emitted;
+    out->rays = header->rays;
+    out->complete = header->complete != 0;
+    out->ledger.emitted = header->watts[0];
+    out->ledger.absorbed = header->watts[1];
+    out->ledger.escaped = header->watts[2];
+    out->ledger.ended = header->watts[3];
+    out->ledger.cut = header->watts[4];
+    for (uint64_t i = 0; i < out->count; ++i)
+        KD_REQUIRE(is_photon(out->photons + i, kind), KD_ERROR_INPUT,
+                   "%s: record %llu is no photon of its map: numbers out of range", path,
+                   (unsigned long long)i);
+    return KD_OK;
+}
+
+kd_status photon_file_open(photon_file *out, const char *path) {
+    static const uint8_t kinds[2] = {PHOTON_INDIRECT, PHOTON_CAUSTIC};
+    kd_status status = KD_OK;
+    file_view file;
+    file_header header;
+    memset(out, 0, sizeof *out);
+    memset(&header, 0, sizeof header);
+    KD_TRY(file_open(&file, path));
+    memcpy(&header, file.bytes, file.count < sizeof header ? file.count : sizeof header);
+    KD_TRY_GOTO(check_header(&file, path, &header));
+    out->scene = header.scene;
+    const char *bytes = file.bytes + sizeof header;
+    for (int i = 0; i < 2; ++i) {
+        KD_TRY_GOTO(read_list(&out->lists[i], path, bytes, &header.lists[i], kinds[i]));
+        bytes += header.lists[i].count * sizeof(photon);
+    }
+done:
+    file_close(&file);
+    if (status != KD_OK) photon_file_close(out);
+    return status;
+}
+
+void photon_file_close(photon_file *owned) {
+    for (int i = 0; i < 2; ++i) photon_list_close(&owned->lists[i]);
+    memset(owned, 0, sizeof *owned);
+}
+
+kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
+                                  uint64_t scene_hash_found) {
+    KD_REQUIRE(of->scene == scene_hash_found, KD_ERROR_INPUT,
+               "%s: a photon map of another scene (%016llx, this one is %016llx)", path,
+               (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
+    for (int l = 0; l < 2; ++l)
+        for (uint64_t i = 0; i < of->lists[l].count; ++i)
+            KD_REQUIRE(of->lists[l].photons[i].triangle < scene->mesh.triangle_count,
+                       KD_ERROR_INPUT, "%s: a photon on triangle %u of %u", path,
+                       of->lists[l].photons[i].triangle, scene->mesh.triangle_count);
+    return KD_OK;
+}
+
+static double blend(double a, double share, double b) {
+    return a * share + b * (1 - share);
+}
+
+static kd_status list_merge(photon_list *to, const photon_list *more) {
+    const uint64_t emitted = to->emitted + more->emitted;
+    const size_t bytes = to->count * sizeof *to->photons;
+    KD_REQUIRE(to->count == 0 || to->count != more->count ||
+                   memcmp(to->photons, more->photons, bytes) != 0,
+               KD_ERROR_INPUT, "the same photons twice: maps to merge need different seeds");
+    KD_REQUIRE(to->count + more->count <= POINTTREE_COUNT_MAX / 2, KD_ERROR_INPUT,
+               "%llu photons in one map, expected at most %u",
+               (unsigned long long)(to->count + more->count), POINTTREE_COUNT_MAX / 2);
+    if (emitted == 0) return KD_OK;
+    const double share = (double)to->emitted / (double)emitted;
+    KD_TRY(KD_GROW(to->photons, to->count, to->count + more->count));
+    for (uint64_t i = 0; i < to->count; ++i)
+        to->photons[i].power = vec3_scale(to->photons[i].power, (float)share);
+    for (uint64_t i = 0; i < more->count; ++i) {
+        to->photons[to->count + i] = more->photons[i];
+        to->photons[to->count + i].power = vec3_scale(more->photons[i].power, (float)(1 - share));
+    }
+    photon_ledger *sum = &to->ledger;
+    sum->emitted = blend(sum->emitted, share, more->ledger.emitted);
+    sum->absorbed = blend(sum->absorbed, share, more->ledger.absorbed);
+    sum->escaped = blend(sum->escaped, share, more->ledger.escaped);
+    sum->ended = blend(sum->ended, share, more->ledger.ended);
+    sum->cut = blend(sum->cut, share, more->ledger.cut);
+    to->count += more->count;
+    to->rays += more->rays;
+    to->emitted = emitted;
+    to->complete = to->complete && more->complete;
+    return KD_OK;
+}
+
+kd_status photon_file_merge(photon_file *to, const photon_file *more) {
+    KD_REQUIRE(to->scene == more->scene, KD_ERROR_INPUT,
+               "photon maps of two scenes (%016llx and %016llx) cannot be one",
+               (unsigned long long)to->scene, (unsigned long long)more->scene);
+    for (int i = 0; i < 2; ++i) KD_TRY(list_merge(&to->lists[i], &more->lists[i]));
+    return KD_OK;
+}

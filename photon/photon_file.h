@@ -1,0 +1,29 @@
+/* Photon maps as files; photon/README.md documents the format. */
+#ifndef KD_PHOTON_PHOTON_FILE_H
+#define KD_PHOTON_PHOTON_FILE_H
+#include "photon/emit.h"
+
+enum { PHOTON_FILE_VERSION = 1 };
+
+typedef struct photon_file {
+    uint64_t scene;       /* scene_hash of where the photons lie */
+    photon_list lists[2]; /* global, caustic */
+} photon_file;
+
+/* Written to a temporary file and renamed. */
+kd_status photon_file_write(const char *path, const photon_file *from);
+
+/* KD_ERROR_INPUT, with what was found and what was expected, for a file that is no photon map, is
+   truncated or damaged, or holds numbers that no photon has. Owner of the lists. */
+kd_status photon_file_open(photon_file *out, const char *path);
+void photon_file_close(photon_file *owned); /* takes a zeroed one */
+
+/* KD_ERROR_INPUT if the photons lie in another scene. */
+kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
+                                  uint64_t scene_hash_found);
+
+/* Adds the photons of another emission in the same scene: as if both had been one, so that powers
+   are weighted by the numbers emitted. */
+kd_status photon_file_merge(photon_file *to, const photon_file *more);
+
+#endif

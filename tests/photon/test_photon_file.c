@@ -1,0 +1,171 @@
+/* Photon map files: what is written is read; damaged and hostile ones are refused. */
+#include "core/hash.h"
+#include "photon/photon_file.h"
+#include "shaders/rng.h"
+#include "test.h"
+#include <unistd.h>
+
+enum { PHOTONS = 12, HEADER = 192 };
+static const char *const path = "test_photon_file.kdp";
+
+static photon_file make_file(uint32_t pass) {
+    static photon room[4][PHOTONS];
+    photon_file made;
+    memset(&made, 0, sizeof made);
+    made.scene = 77;
+    for (int l = 0; l < 2; ++l) {
+        photon_list *list = &made.lists[l];
+        list->photons = room[2 * pass + (uint32_t)l];
+        list->count = PHOTONS - (uint64_t)l;
+        list->emitted = 10 + 20 * pass;
+        list->complete = true;
+        list->ledger.emitted = 4;
+        for (uint32_t i = 0; i < list->count; ++i) {
+            const rng_block drawn = rng_draw(rng_key_make(1, pass, i), 0, (uint32_t)l);
+            photon *one = list->photons + i;
+            one->position = vec3_make(drawn.value[0], drawn.value[1], -drawn.value[2]);
+            one->power = vec3_all(drawn.value[3]);
+            one->direction = vec3_make(0, -1, 0);
+            one->normal = vec3_make(0, 1, 0);
+            one->triangle = one->path = i;
+            one->light = 3;
+            one->bounce = (uint8_t)i;
+            one->kind = l ? PHOTON_CAUSTIC : PHOTON_INDIRECT;
+        }
+    }
+    return made;
+}
+
+static double watts(const photon_list *list) {
+    double sum = 0;
+    for (uint64_t i = 0; i < list->count; ++i) sum += photon_watts(list->photons[i].power);
+    return sum;
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    const photon_file made = make_file(0);
+    photon_file found;
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    assert_int_equal(photon_file_open(&found, path), KD_OK);
+    assert_true(found.scene == 77);
+    for (int l = 0; l < 2; ++l) {
+        assert_true(found.lists[l].count == made.lists[l].count && found.lists[l].emitted == 10);
+        assert_true(found.lists[l].ledger.emitted == 4);
+        assert_memory_equal(found.lists[l].photons, made.lists[l].photons,
+                            made.lists[l].count * sizeof(photon));
+    }
+    photon_file_close(&found);
+    unlink(path);
+}
+
+/* One emission of 10 + 30 paths: powers are 1/40 of what each path carries. */
+static void test_merge(void **state) {
+    (void)state;
+    const photon_file first = make_file(0), second = make_file(1);
+    photon_file both;
+    assert_int_equal(photon_file_write(path, &first), KD_OK);
+    assert_int_equal(photon_file_open(&both, path), KD_OK);
+    assert_int_equal(photon_file_merge(&both, &second), KD_OK);
+    for (int l = 0; l < 2; ++l) {
+        const double expected = 0.25 * watts(&first.lists[l]) + 0.75 * watts(&second.lists[l]);
+        assert_true(fabs(watts(&both.lists[l]) - expected) < 1e-5 * expected);
+        assert_true(both.lists[l].emitted == 40 && both.lists[l].ledger.emitted == 4);
+    }
+    assert_int_equal(photon_file_merge(&both, &both), KD_ERROR_INPUT);
+    photon_file other = second;
+    other.scene = 78;
+    assert_int_equal(photon_file_merge(&both, &other), KD_ERROR_INPUT);
+    photon_file_close(&both);
+    unlink(path);
+}
+
+static kd_status open_bytes(const char *bytes, size_t count) {
+    photon_file found;
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+    const kd_status status = photon_file_open(&found, path);
+    if (status == KD_OK) photon_file_close(&found);
+    return status;
+}
+
+static size_t read_bytes(char *to, size_t most) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t count = fread(to, 1, most, file);
+    fclose(file);
+    return count;
+}
+
+static char bytes[8192];
+
+static void test_damage_is_refused(void **state) {
+    (void)state;
+    const photon_file made = make_file(0);
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    const size_t count = read_bytes(bytes, sizeof bytes);
+    for (size_t i = 0; i < count; ++i) {
+        bytes[i] = (char)(bytes[i] ^ 0x04);
+        assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
+        bytes[i] = (char)(bytes[i] ^ 0x04);
+        assert_int_equal(open_bytes(bytes, i), KD_ERROR_INPUT);
+    }
+    assert_int_equal(open_bytes(bytes, count + 1), KD_ERROR_INPUT);
+    assert_int_equal(open_bytes(bytes, count), KD_OK);
+    unlink(path);
+}
+
+/* Hashes made right again, as one would who wants to do harm: only sane numbers pass. */
+static void sign(size_t count) {
+    for (size_t l = 0; l < 2; ++l) {
+        const size_t first = HEADER + l * PHOTONS * sizeof(photon);
+        const uint64_t hash =
+            hash_bytes(bytes + first, l ? count - first : PHOTONS * sizeof(photon));
+        memcpy(bytes + 24 + l * 80 + 72, &hash, sizeof hash);
+    }
+    const uint64_t hash = hash_bytes(bytes, HEADER - 8);
+    memcpy(bytes + HEADER - 8, &hash, sizeof hash);
+}
+
+static void test_hostile_files(void **state) {
+    (void)state;
+    const photon_file made = make_file(0);
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    const size_t count = read_bytes(bytes, sizeof bytes);
+    sign(count);
+    assert_int_equal(open_bytes(bytes, count), KD_OK);
+    static const float wrong[] = {NAN, INFINITY, -1e30f};
+    for (size_t field = 3; field < 12; ++field) /* power, direction, normal */
+        for (int i = 0; i < 3; ++i) {
+            char *at = bytes + HEADER + 5 * sizeof(photon) + field * sizeof(float);
+            float kept;
+            memcpy(&kept, at, sizeof kept);
+            memcpy(at, &wrong[i], sizeof kept);
+            sign(count);
+            assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
+            memcpy(at, &kept, sizeof kept);
+        }
+    for (uint32_t i = 0; i < 3000; ++i) { /* any byte anywhere: an answer, never a crash */
+        const rng_words drawn = rng_draw_words(rng_key_make(5, 0, i), 0, 0);
+        char *at = bytes + drawn.word[0] % count;
+        const char kept = *at;
+        *at = (char)drawn.word[1];
+        sign(count);
+        const kd_status status = open_bytes(bytes, count);
+        assert_true(status == KD_OK || status == KD_ERROR_INPUT);
+        *at = kept;
+    }
+    unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_damage_is_refused),
+        cmocka_unit_test(test_hostile_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

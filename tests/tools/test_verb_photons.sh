@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Photon maps as files: a map traced before gives the same picture; others are refused.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+scene=$source_folder/scenes/cornell_diffuse.json
+render=("$program" render "$scene" --integrator photon --photons 2000 --spp 1 --resolution 16x16)
+photons=("$program" photons)
+
+expect_exit 0 "${photons[@]}" "$scene" --photons 2000 -o a.kdp
+expect_exit 0 "${photons[@]}" "$scene" --photons 2000 --seed 1 -o b.kdp
+expect_exit 0 "${render[@]}" -o traced.pfm
+expect_exit 0 "${render[@]}" --photon-map a.kdp -o read.pfm
+expect_true "photons of the file are those of the rendering" cmp traced.pfm read.pfm
+expect_exit 0 "${photons[@]}" merge a.kdp b.kdp -o both.kdp
+expect_exit 0 "${photons[@]}" info both.kdp
+expect_says out "global: 4"
+expect_exit 0 "${photons[@]}" dump a.kdp
+expect_true "a line for each photon" test "$(wc -l <out)" -gt 2000
+expect_exit 0 "${photons[@]}" filter a.kdp --bounce 1 -o first.kdp
+expect_exit 0 "${photons[@]}" dump first.kdp
+expect_true "only the first bounce is left" test "$(tail -n +2 out | cut -d, -f17 | sort -u)" = 1
+
+expect_exit 3 "${photons[@]}" merge a.kdp a.kdp -o twice.kdp
+expect_exit 2 "${photons[@]}" info
+head -c 500 a.kdp >short.kdp
+expect_exit 3 "${photons[@]}" info short.kdp
+expect_exit 3 "$program" render "$source_folder/scenes/furnace.json" --integrator photon \
+    --photon-map a.kdp --resolution 8x8 -o none.pfm
+expect_says err "another scene"
+expect_done
