@@ -4,6 +4,7 @@
 #include "scenes/check_parts.h"
 #include "scenes/import_assimp.h"
 #include "scenes/obj.h"
+#include "scenes/procedural.h"
 #include <stdarg.h>
 #include <strings.h>
 
@@ -76,7 +77,9 @@ static void reader_gave_up(examination *of) {
 
 static kd_status body_read(examination *of, job *watched) {
     kd_status status;
-    if (strcasecmp(file_suffix(of->path), ".obj") == 0) {
+    if (procedural_is_path(of->path)) {
+        status = procedural_load(&of->body, of->path);
+    } else if (strcasecmp(file_suffix(of->path), ".obj") == 0) {
         const obj_options options = {hear, of, true, &of->lines, 0};
         status = obj_load(&of->body, of->path, &options, watched);
     } else {

@@ -20,6 +20,12 @@ assert any(p['line'] == 5 for p in r['problems']), r" || expect_fail "line 5 is 
 expect_exit 3 "$program" check broken.obj
 expect_says out "broken.obj:5"
 expect_exit 3 "$program" check absent.obj
+expect_exit 0 "$program" check gen:wedge
+expect_says out "triangles 8"
+expect_exit 3 "$program" check gen:wegde
+mkfifo pipe.obj
+expect_exit 3 timeout -s KILL 10 "$program" check pipe.obj
+expect_says out "not a regular file"
 expect_exit 2 "$program" check
 expect_exit 2 "$program" check box.obj broken.obj
 expect_done
