@@ -19,6 +19,7 @@ typedef struct render_values {
 } render_values;
 
 extern const option_group render_groups[];
+extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields of a camera */
 
 /* The names that the scene file `path` chose: KD_ERROR_INPUT with the key's path if there is no
    such method or builder. */
