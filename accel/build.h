@@ -7,6 +7,9 @@
 extern "C" {
 #endif
 
+/* Fills the statistics that follow from nodes, references and box. */
+void tritree_take_stock(tritree *tree);
+
 uint64_t build_sweep_scratch_bytes(uint32_t triangle_count);
 kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_options *options,
                       job *watched);

@@ -85,7 +85,7 @@ typedef struct pending {
     box3 box;
 } pending;
 
-static void take_stock(tritree *tree) {
+void tritree_take_stock(tritree *tree) {
     tritree_statistics *s = &tree->statistics;
     pending stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
@@ -140,7 +140,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     KD_TRY_GOTO(row->build(out, input, options, watched));
     KD_TRY_GOTO(tree_pack(out));
     out->statistics.build_seconds = timing_now() - started;
-    take_stock(out);
+    tritree_take_stock(out);
 done:
     if (status != KD_OK) tritree_close(out);
     return status;

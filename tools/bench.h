@@ -55,6 +55,7 @@ bool bench_wants(const bench_names *list, const char *name);
 kd_status bench_count(uint64_t *out, const bench_names *list, int index);
 
 kd_status bench_points(const bench_request *request);
+kd_status bench_build(const bench_request *request);
 kd_status bench_trace(const bench_request *request);
 kd_status bench_knn(const bench_request *request);
 

@@ -1,6 +1,7 @@
 /* kandela bench trace: rays per second of every caster, on the trees of the builders asked for.
    A caster's answers are compared with the plain walk's before it is timed; those with the CPU's,
    and with a test of all triangles. */
+#include "accel/build_cuda.h"
 #include "accel/trace.h"
 #include "accel/trace_cuda.h"
 #include "accel/tritree_check.h"
@@ -252,11 +253,23 @@ done:
     return status;
 }
 
+/* By the builder of that name, on the CPU or on the device. */
+static kd_status build_tree(tritree *out, const tritree_input *input, const char *name) {
+    const tritree_options options = tritree_options_default();
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find(name);
+    if (!builder) return tritree_open(out, input, &options, name, NULL);
+    tritree_build_memory memory;
+    KD_TRY(tritree_build_memory_open(&memory, input, &options, builder));
+    kd_status status = builder->build(&memory.build);
+    if (status == KD_OK) status = tritree_build_download(&memory, out, input);
+    tritree_build_memory_close(&memory);
+    return status;
+}
+
 static kd_status run_tree(const bench_request *request, const bench_model *model,
                           const char *builder) {
     tritree tree;
-    const tritree_options options = tritree_options_default();
-    KD_TRY(tritree_open(&tree, &model->input, &options, builder, NULL));
+    KD_TRY(build_tree(&tree, &model->input, builder));
     trace_case of = {.request = request, .tree = &tree, .model = model->name, .builder = builder};
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_check(&tree));
@@ -281,6 +294,10 @@ kd_status bench_trace(const bench_request *request) {
         for (const tritree_builder *row = tritree_builders; row->name && status == KD_OK; ++row)
             if (request->builders.count ? bench_wants(&request->builders, row->name)
                                         : row == tritree_builders)
+                status = run_tree(request, &model, row->name);
+        for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
+            if (status == KD_OK && request->builders.count && bench_wants_cuda(request) &&
+                bench_wants(&request->builders, row->name))
                 status = run_tree(request, &model, row->name);
         bench_model_close(&model);
         KD_TRY(status);

@@ -1,0 +1,97 @@
+/* The table of builders on a CUDA device, and the memory that one build needs. */
+#include "accel/build_cuda.h"
+#include "accel/build.h"
+#include "accel/tree_pack.h"
+#include "core/device_memory.h"
+#include "core/memory.h"
+
+const tritree_builder_cuda tritree_builders_cuda[] = {
+#ifdef KD_HAVE_CUDA
+    {"kandela", "binned SAH, exact below 64 references; after Zhou et al. 2008",
+     build_kandela_sah_plan, build_kandela_sah},
+#endif
+    {NULL, NULL, NULL, NULL}};
+
+const tritree_builder_cuda *tritree_builder_cuda_find(const char *name) {
+    for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
+        if (!name || strcmp(name, "auto") == 0 || strcmp(row->name, name) == 0) return row;
+    return NULL;
+}
+
+static uint64_t rounded(uint64_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
+                                    const tritree_options *options,
+                                    const tritree_builder_cuda *builder) {
+    memset(out, 0, sizeof *out);
+    tritree_build_cuda *build = &out->build;
+    build->input = *input;
+    build->options = *options;
+    builder->plan(build);
+    const uint64_t bytes[] = {rounded(input->position_count * sizeof(vec3)),
+                              rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t)),
+                              rounded(build->node_room * sizeof(tritree_node)),
+                              rounded(build->reference_room * sizeof(uint32_t)),
+                              rounded(sizeof(tritree_built)),
+                              build->scratch_bytes};
+    for (int i = 0; i < 6; ++i) out->bytes += bytes[i];
+    KD_TRY(device_memory_reserve(&out->memory, out->bytes));
+    char *at = (char *)out->memory;
+    vec3 *positions = (vec3 *)(void *)at;
+    uint32_t *triangles = (uint32_t *)(void *)(at += bytes[0]);
+    build->nodes = (tritree_node *)(void *)(at += bytes[1]);
+    build->references = (uint32_t *)(void *)(at += bytes[2]);
+    build->built = (tritree_built *)(void *)(at += bytes[3]);
+    build->scratch = at + bytes[4];
+    build->input.positions = positions;
+    build->input.triangles = triangles;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(device_memory_upload(positions, input->positions,
+                                     input->position_count * sizeof *positions));
+    KD_TRY_GOTO(device_memory_upload(triangles, input->triangles,
+                                     3 * (uint64_t)input->triangle_count * sizeof *triangles));
+done:
+    if (status != KD_OK) tritree_build_memory_close(out);
+    return status;
+}
+
+void tritree_build_memory_close(tritree_build_memory *owned) {
+    device_memory_free(owned->memory);
+    memset(owned, 0, sizeof *owned);
+}
+
+kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out) {
+    KD_TRY(device_wait());
+    KD_TRY(device_memory_download(out, from->build.built, sizeof *out));
+    KD_REQUIRE(!out->exhausted, KD_ERROR_MEMORY,
+               "the tree of %u triangles needs more room than was planned (%llu bytes; rooms %u)",
+               from->build.input.triangle_count, (unsigned long long)from->bytes, out->exhausted);
+    return KD_OK;
+}
+
+kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
+                                 const tritree_input *input) {
+    memset(out, 0, sizeof *out);
+    tritree_built built;
+    KD_TRY(tritree_build_result(from, &built));
+    out->input = *input;
+    out->options = from->build.options;
+    out->box = built.box;
+    out->node_count = built.node_count;
+    out->reference_count = built.reference_count;
+    out->statistics.degenerate_triangles = built.degenerate_count;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(out->nodes, out->node_count));
+    KD_TRY_GOTO(KD_RESERVE(out->references, out->reference_count));
+    KD_TRY_GOTO(device_memory_download(out->nodes, from->build.nodes,
+                                       out->node_count * sizeof *out->nodes));
+    KD_TRY_GOTO(device_memory_download(out->references, from->build.references,
+                                       out->reference_count * sizeof *out->references));
+    KD_TRY_GOTO(tree_pack(out));
+    tritree_take_stock(out);
+done:
+    if (status != KD_OK) tritree_close(out);
+    return status;
+}

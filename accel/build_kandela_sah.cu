@@ -1,0 +1,183 @@
+/* The SAH builder on a CUDA device.
+   Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao, Liu
+   2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
+   Idea: large nodes are split at the best of 64 bins an axis, looked at twice, moved to the nearest
+   box side (kandela_bins.cuh, kandela_large.cuh); nodes of at most 64 references exactly, by a warp
+   or part of one (kandela_small.cuh); what straddles is clipped from the original triangle to a box
+   that is never too small (kandela_clip.cuh); nodes then find their places in the layout
+   (kandela_place.cuh). Work: O(n log n). Memory: see build_kandela_sah_plan; about 6 kB a triangle,
+   most of it room for the references of all levels, which are handed out once and never taken back.
+   Invariants: decisions rest on counts, smallest and largest values, never on an order of atomics,
+   so the tree is a function of its input; every leaf that a triangle meets holds it. Differs from
+   the papers in: no spatial median, no candidate masks; nothing comes back to the host before the
+   end; no plane leaves all references on one side and some on the other. */
+#include "accel/kandela_place.cuh"
+#include "accel/kandela_small.cuh"
+#include "core/cuda.h"
+
+namespace {
+
+enum { SETUP_BLOCK = 256, SETUP_BLOCKS = 1056 };
+
+__global__ void clear(const kandela k) {
+    counters *c = k.count;
+    for (uint32_t i = threadIdx.x; i < sizeof *c / 4; i += blockDim.x) ((uint32_t *)c)[i] = 0;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    c->pool = k.input.triangle_count;
+    c->nodes = 2;
+    for (int a = 0; a < 3; ++a) {
+        c->box_lo[a] = ordered(INFINITY);
+        c->box_hi[a] = ordered(-INFINITY);
+    }
+    k.raw[1].kind = RAW_HOLE;
+    k.sizes[0] = make_uint2(0, 0);
+}
+
+/* Corners in one place, a reference for each triangle that can be hit, the box of all. */
+__global__ __launch_bounds__(SETUP_BLOCK) void set_up(const kandela k) {
+    float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const uint32_t count = k.input.triangle_count, step = gridDim.x * SETUP_BLOCK;
+    const int lane = threadIdx.x & 31;
+    for (uint32_t begin = blockIdx.x * SETUP_BLOCK + threadIdx.x - lane; begin < count;
+         begin += step) {
+        const uint32_t id = begin + lane;
+        bool valid = id < count, flat = false;
+        box3 box = box3_empty();
+        if (valid) {
+            const uint32_t *index = k.input.triangles + 3 * (uint64_t)id;
+            const vec3 a = k.input.positions[index[0]], b = k.input.positions[index[1]],
+                       c = k.input.positions[index[2]];
+            float4 *corner = k.corners + 3 * (uint64_t)id;
+            corner[0] = make_float4(a.x, a.y, a.z, 0);
+            corner[1] = make_float4(b.x, b.y, b.z, 0);
+            corner[2] = make_float4(c.x, c.y, c.z, 0);
+            flat = triangle_is_degenerate(a, b, c);
+            valid = !flat;
+            if (valid) box = triangle_box(a, b, c);
+        }
+        const unsigned lanes = __ballot_sync(WARP_ALL, valid);
+        const int flats = __popc(__ballot_sync(WARP_ALL, flat));
+        uint32_t first = 0;
+        if (lane == 0) {
+            first = atomicAdd(&k.count->valid, (uint32_t)__popc(lanes));
+            if (flats) atomicAdd(&k.count->degenerate, (uint32_t)flats);
+        }
+        first = __shfl_sync(WARP_ALL, first, 0);
+        if (!valid) continue;
+        clipped *ref = k.pool + first + __popc(lanes & ((1u << lane) - 1));
+        ref->lo = make_float4(box.lo.x, box.lo.y, box.lo.z, __uint_as_float(id));
+        ref->hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
+        for (int a = 0; a < 3; ++a) {
+            lo[a] = fminf(lo[a], vec3_axis(box.lo, a));
+            hi[a] = fmaxf(hi[a], vec3_axis(box.hi, a));
+        }
+    }
+    for (int a = 0; a < 3; ++a) {
+        const int least = __reduce_min_sync(WARP_ALL, ordered(lo[a]));
+        const int most = __reduce_max_sync(WARP_ALL, ordered(hi[a]));
+        if (lane == 0) {
+            atomicMin(&k.count->box_lo[a], least);
+            atomicMax(&k.count->box_hi[a], most);
+        }
+    }
+}
+
+template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
+    *out = (item *)cuda_arena_take(arena, count, sizeof(item));
+}
+
+/* Rooms by triangle count; what they are is measured: at most 72 references a triangle were made in
+   all levels together, 10 nodes, 5 references in leaves. */
+void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
+    const uint64_t pool = 100 * n + 4000000, raw = 24 * n + 1500000, leaf = 12 * n + 4000000;
+    k->pool_room = (uint32_t)(pool < UINT32_MAX / 2 ? pool : UINT32_MAX / 2);
+    k->raw_room = (uint32_t)raw;
+    k->leaf_room = (uint32_t)leaf;
+    k->small_room = (uint32_t)(4 * n + 1024);
+    k->big_room = (uint32_t)(n / 64 + 1024);
+    k->medium_room = (uint32_t)(n / 8 + 8192);
+    take(&k->corners, arena, 3 * n);
+    take(&k->pool, arena, k->pool_room);
+    take(&k->raw, arena, raw);
+    take(&k->pairs, arena, raw / 2);
+    take(&k->sizes, arena, raw);
+    take(&k->places, arena, raw);
+    take(&k->leaf_ids, arena, leaf);
+    for (int i = 0; i < 2; ++i) {
+        for (int size = 0; size < SMALL_CLASSES; ++size)
+            take(&k->small[i][size], arena, k->small_room);
+        take(&k->medium[i], arena, k->medium_room);
+        take(&k->big[i], arena, k->big_room);
+        take(&k->chunks[i], arena, k->medium_room);
+    }
+    take(&k->histograms, arena, (uint64_t)k->big_room * 6 * BINS);
+    take(&k->splits, arena, k->big_room);
+    take(&k->count, arena, 1);
+}
+
+template <class kernel>
+kd_status launch_cooperative(kernel body, int block, kandela *k, cudaStream_t stream,
+                             const char *name) {
+    int on = 0, processors = 0, resident = 0;
+    KD_CUDA(cudaGetDevice(&on));
+    KD_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, on));
+    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, body, block, 0));
+    void *arguments[] = {k};
+    KD_CUDA(cudaLaunchCooperativeKernel((const void *)body, dim3((unsigned)(processors * resident)),
+                                        dim3((unsigned)block), arguments, 0, stream));
+    KD_CUDA_LAUNCHED(name);
+    return KD_OK;
+}
+
+} // namespace
+
+void build_kandela_sah_plan(tritree_build_cuda *build) {
+    kandela k;
+    cuda_arena arena = {NULL, 0};
+    lay_out(&k, &arena, build->input.triangle_count);
+    build->scratch_bytes = arena.used;
+    build->node_room = k.raw_room;
+    build->reference_room = k.leaf_room;
+}
+
+kd_status build_kandela_sah(const tritree_build_cuda *build) {
+    const uint32_t n = build->input.triangle_count;
+    KD_REQUIRE(n <= 100000000, KD_ERROR_USAGE, "%u triangles, expected at most 100000000", n);
+    cudaStream_t stream = (cudaStream_t)build->stream;
+    kandela k;
+    memset(&k, 0, sizeof k);
+    cuda_arena arena = {(char *)build->scratch, 0};
+    lay_out(&k, &arena, n);
+    KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
+               "scratch of %llu bytes given, %zu needed", (unsigned long long)build->scratch_bytes,
+               arena.used);
+    k.input = build->input;
+    k.costs.traversal = build->options.traversal_cost;
+    k.costs.intersect = build->options.intersect_cost;
+    k.costs.empty_factor = build->options.empty_factor;
+    k.max_depth = (uint32_t)tritree_depth_limit(&build->options, n);
+    k.nodes = build->nodes;
+    k.references = build->references;
+    k.node_room = build->node_room;
+    k.reference_room = build->reference_room;
+    k.built = build->built;
+    KD_CUDA(cudaMemsetAsync(k.histograms, 0, (uint64_t)k.big_room * 6 * BINS * sizeof *k.histograms,
+                            stream));
+    clear<<<1, 128, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("clear");
+    set_up<<<SETUP_BLOCKS, SETUP_BLOCK, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("set_up");
+    KD_TRY(launch_cooperative(large_nodes, LARGE_BLOCK, &k, stream, "large_nodes"));
+    KD_TRY(launch_cooperative(small_nodes, SMALL_BLOCK, &k, stream, "small_nodes"));
+    KD_TRY(launch_cooperative(smallest_nodes, SMALL_BLOCK, &k, stream, "smallest_nodes"));
+    sum_sizes<<<SETUP_BLOCKS, PLACE_BLOCK, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("sum_sizes");
+    for (uint32_t above = 0; above <= k.max_depth; above += PLACE_STEP) {
+        place_nodes<<<SETUP_BLOCKS, PLACE_BLOCK, 0, stream>>>(k, above);
+        KD_CUDA_LAUNCHED("place_nodes");
+    }
+    report<<<1, 1, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("report");
+    return KD_OK;
+}

@@ -1,0 +1,386 @@
+/* Small nodes, exact: a warp, or part of one, takes a node.
+   Idea: each lane holds one or two of the node's references and tries their sides as planes. What
+   lies before and behind a plane is counted by passing all references round the lanes. Children of
+   up to 16 references wait for the second kernel, whose warps hold two to eight nodes each.
+   A warp takes rooms (references, nodes, leaves) in pieces and hands them out itself. */
+#ifndef KD_ACCEL_KANDELA_SMALL_CUH
+#define KD_ACCEL_KANDELA_SMALL_CUH
+#include "accel/kandela_large.cuh"
+
+enum {
+    SMALL_BLOCK = 256,
+    SMALL_CUT = 3, /* classes below it belong to the second kernel */
+    POOL_PIECE = 1024,
+    NODE_PIECE = 128,
+    LEAF_PIECE = 512
+};
+
+/* What a warp has taken and not yet given out. */
+struct warp_rooms {
+    uint32_t pool, pool_end, node, node_end, leaf, leaf_end;
+};
+
+__device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece) {
+    uint32_t first = 0;
+    if ((threadIdx.x & 31) == 0) first = atomicAdd(counter, piece);
+    return __shfl_sync(WARP_ALL, first, 0);
+}
+
+/* Ids that nobody takes any more are marked. */
+__device__ __forceinline__ void drop_nodes(const kandela &k, const warp_rooms &rooms) {
+    for (uint32_t i = rooms.node + (threadIdx.x & 31); i < rooms.node_end; i += 32)
+        k.raw[i].kind = RAW_HOLE;
+}
+
+/* Room for `count` items, the same number in all lanes; 0 for where if there is none: the build is
+   void then, and writes go where they do no harm. */
+__device__ __forceinline__ uint32_t take_pool(const kandela &k, warp_rooms &rooms, uint32_t count,
+                                              int next) {
+    if (rooms.pool + count > rooms.pool_end) {
+        rooms.pool = take_piece(&k.count->pool, POOL_PIECE);
+        if (rooms.pool > k.pool_room - POOL_PIECE) {
+            exhaust(k, EXHAUSTED_POOL, next);
+            rooms.pool = 0;
+        }
+        rooms.pool_end = rooms.pool + POOL_PIECE;
+    }
+    rooms.pool += count;
+    return rooms.pool - count;
+}
+__device__ __forceinline__ uint32_t take_nodes(const kandela &k, warp_rooms &rooms, uint32_t count,
+                                               int next) {
+    if (rooms.node + count > rooms.node_end) {
+        drop_nodes(k, rooms);
+        rooms.node = take_piece(&k.count->nodes, NODE_PIECE);
+        if (rooms.node > k.raw_room - NODE_PIECE) {
+            exhaust(k, EXHAUSTED_NODES, next);
+            rooms.node = 0;
+        }
+        rooms.node_end = rooms.node + NODE_PIECE;
+    }
+    rooms.node += count;
+    return rooms.node - count;
+}
+__device__ __forceinline__ uint32_t take_leaf_ids(const kandela &k, warp_rooms &rooms,
+                                                  uint32_t count, int next) {
+    if (rooms.leaf + count > rooms.leaf_end) {
+        rooms.leaf = take_piece(&k.count->leaf_ids, LEAF_PIECE);
+        if (rooms.leaf > k.leaf_room - LEAF_PIECE) {
+            exhaust(k, EXHAUSTED_LEAVES, next);
+            rooms.leaf = 0;
+        }
+        rooms.leaf_end = rooms.leaf + LEAF_PIECE;
+    }
+    rooms.leaf += count;
+    return rooms.leaf - count;
+}
+
+/* The best plane of a node so far. Of equal costs the first by (axis, side, position). */
+struct plane_choice {
+    float cost, plane;
+    uint32_t code; /* axis | 4 if references in the plane go right */
+};
+
+__device__ __forceinline__ bool is_better(const plane_choice &a, const plane_choice &b) {
+    return a.cost < b.cost ||
+           (a.cost == b.cost && (a.code < b.code || (a.code == b.code && a.plane < b.plane)));
+}
+
+/* The lanes' references; a lane without one has id KD_NONE and a box that meets no plane. */
+template <int EACH> struct lane_refs {
+    clipped ref[EACH];
+    __device__ __forceinline__ bool has(int j) const {
+        return __float_as_uint(ref[j].lo.w) != KD_NONE;
+    }
+};
+
+/* Tries both sides of the lane's references across one axis. */
+template <int LANES, int EACH>
+__device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
+                                         const sah_axis &of, const sah_costs &costs, uint32_t count,
+                                         uint32_t most) {
+    float lo[EACH], hi[EACH];
+    uint32_t counts[EACH][2] = {}; /* before the plane | behind << 10 | in it << 20 */
+#pragma unroll
+    for (int j = 0; j < EACH; ++j)
+        lo[j] = pick4(refs.ref[j].lo, axis), hi[j] = pick4(refs.ref[j].hi, axis);
+#pragma unroll
+    for (int from = 0; from < EACH; ++from)
+        for (uint32_t i = 0; from * LANES + i < most && i < LANES; ++i) {
+            const float begin = __shfl_sync(WARP_ALL, lo[from], i, LANES);
+            const float end = __shfl_sync(WARP_ALL, hi[from], i, LANES);
+#pragma unroll
+            for (int j = 0; j < EACH; ++j) {
+                counts[j][0] += (begin < lo[j] ? 1u : 0u) + (end > lo[j] ? 1u << 10 : 0u) +
+                                (begin == lo[j] && end == lo[j] ? 1u << 20 : 0u);
+                counts[j][1] += (begin < hi[j] ? 1u : 0u) + (end > hi[j] ? 1u << 10 : 0u) +
+                                (begin == hi[j] && end == hi[j] ? 1u << 20 : 0u);
+            }
+        }
+#pragma unroll
+    for (int j = 0; j < EACH; ++j)
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+            const float plane = side ? hi[j] : lo[j];
+            if (!refs.has(j) || !(plane > of.lo && plane < of.hi)) continue;
+            const uint32_t packed = counts[j][side];
+            const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
+            plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
+                                  (uint32_t)axis};
+            if (is_better(tried, best)) best = tried;
+            if (in == 0) continue;
+            tried.cost = cost_of(costs, of, plane, left, right + in, count);
+            tried.code |= 4;
+            if (is_better(tried, best)) best = tried;
+        }
+}
+
+template <int LANES, int EACH>
+__device__ __forceinline__ plane_choice choose_plane(const kandela &k, const work &node,
+                                                     const lane_refs<EACH> &refs) {
+    plane_choice best = {INFINITY, 0, 8};
+    const uint32_t most = __reduce_max_sync(WARP_ALL, node.count);
+    const box3 box = box_of(node);
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis)
+        try_axis<LANES, EACH>(best, refs, axis, sah_axis_of(box, axis), k.costs, node.count, most);
+#pragma unroll
+    for (int step = LANES / 2; step; step >>= 1) {
+        plane_choice other;
+        other.cost = __shfl_xor_sync(WARP_ALL, best.cost, step);
+        other.plane = __shfl_xor_sync(WARP_ALL, best.plane, step);
+        other.code = __shfl_xor_sync(WARP_ALL, best.code, step);
+        if (is_better(other, best)) best = other;
+    }
+    return best;
+}
+
+/* One node for each group of LANES lanes. `low`: children of classes below it go to list 0, for the
+   second kernel. */
+template <int LANES, int EACH> struct small_splitter {
+    const kandela &k;
+    const level_of level;
+    const int low;
+    warp_rooms &rooms;
+    uint32_t *straddlers; /* shared, one a lane of the warp */
+    int lane, place;      /* in the warp, in the group */
+    unsigned group;       /* its lanes */
+    work node;
+    lane_refs<EACH> refs;
+    uint32_t sides[EACH], left_at[EACH], right_at[EACH]; /* of each reference among its child's */
+    uint32_t left, right;                                /* the children's counts */
+
+    __device__ __forceinline__ small_splitter(const kandela &k, const level_of &level, int low,
+                                              warp_rooms &rooms, uint32_t *straddlers)
+        : k(k), level(level), low(low), rooms(rooms), straddlers(straddlers) {
+        lane = threadIdx.x & 31;
+        place = lane & (LANES - 1);
+        group = LANES == 32 ? WARP_ALL : ((1u << (LANES & 31)) - 1) << (lane - place);
+    }
+
+    __device__ __forceinline__ void load(const work *list, uint32_t index, uint32_t count) {
+        node.count = node.first = node.at = node.depth = 0;
+        for (int a = 0; a < 3; ++a) node.lo[a] = 0, node.hi[a] = 1;
+        if (index < count) node = list[index];
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            refs.ref[j].lo = make_float4(INFINITY, INFINITY, INFINITY, __uint_as_float(KD_NONE));
+            refs.ref[j].hi = make_float4(-INFINITY, -INFINITY, -INFINITY, 0);
+            const uint32_t i = j * LANES + place;
+            if (i < node.count) refs.ref[j] = k.pool[node.first + i];
+        }
+    }
+
+    __device__ __forceinline__ void make_leaves(bool leaf) {
+        const bool first = place == 0 && leaf;
+        if (!__any_sync(WARP_ALL, first)) return;
+        const uint32_t mine = first ? node.count : 0, upto = warp_scan(mine);
+        const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
+        uint32_t at = take_leaf_ids(k, rooms, total, level.next);
+        at += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
+        if (!leaf) return;
+#pragma unroll
+        for (int j = 0; j < EACH; ++j)
+            if (refs.has(j)) k.leaf_ids[at + j * LANES + place] = __float_as_uint(refs.ref[j].lo.w);
+        if (place == 0) k.raw[node.at] = raw_leaf(node.depth, at, node.count);
+    }
+
+    __device__ __forceinline__ void sort_out(bool split, const plane_choice &best) {
+        const int axis = best.code & 3;
+        left = right = 0;
+        const unsigned below = (1u << lane) - 1;
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            sides[j] = 0;
+            if (split && refs.has(j))
+                sides[j] = sides_of(pick4(refs.ref[j].lo, axis), pick4(refs.ref[j].hi, axis),
+                                    best.plane, best.code & 4);
+            const unsigned left_lanes = __ballot_sync(WARP_ALL, sides[j] & 1) & group;
+            const unsigned right_lanes = __ballot_sync(WARP_ALL, sides[j] & 2) & group;
+            left_at[j] = left + __popc(left_lanes & below);
+            right_at[j] = right + __popc(right_lanes & below);
+            left += __popc(left_lanes);
+            right += __popc(right_lanes);
+        }
+    }
+
+    /* Straddlers' parts are clipped by all lanes of the warp, two parts a straddler. */
+    __device__ __forceinline__ void clip_shared(const plane_choice &best, uint32_t to_left,
+                                                uint32_t to_right) {
+        const unsigned both = __ballot_sync(WARP_ALL, sides[0] == 3);
+        const int parts = 2 * __popc(both);
+        if (sides[0] == 3) straddlers[__popc(both & ((1u << lane) - 1))] = lane;
+        __syncwarp();
+        for (int begin = 0; begin < parts; begin += 32) {
+            const int part = begin + lane;
+            const bool on = part < parts;
+            const int from = straddlers[on ? part >> 1 : 0];
+            const float4 lo = refs.ref[0].lo, hi = refs.ref[0].hi;
+            clipped ref;
+            ref.lo.x = __shfl_sync(WARP_ALL, lo.x, from);
+            ref.lo.y = __shfl_sync(WARP_ALL, lo.y, from);
+            ref.lo.z = __shfl_sync(WARP_ALL, lo.z, from);
+            ref.lo.w = __shfl_sync(WARP_ALL, lo.w, from);
+            ref.hi.x = __shfl_sync(WARP_ALL, hi.x, from);
+            ref.hi.y = __shfl_sync(WARP_ALL, hi.y, from);
+            ref.hi.z = __shfl_sync(WARP_ALL, hi.z, from);
+            ref.hi.w = 0;
+            const float plane = __shfl_sync(WARP_ALL, best.plane, from);
+            const uint32_t code = __shfl_sync(WARP_ALL, best.code, from);
+            const uint32_t at_left = __shfl_sync(WARP_ALL, to_left, from);
+            const uint32_t at_right = __shfl_sync(WARP_ALL, to_right, from);
+            if (on)
+                k.pool[part & 1 ? at_right : at_left] =
+                    clip_side(k, ref, code & 3, plane, part & 1);
+        }
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void move(const plane_choice &best, uint32_t base) {
+        const uint32_t base_right = base + left;
+        if constexpr (EACH == 1) {
+            if (sides[0] == 1) k.pool[base + left_at[0]] = refs.ref[0];
+            if (sides[0] == 2) k.pool[base_right + right_at[0]] = refs.ref[0];
+            clip_shared(best, base + left_at[0], base_right + right_at[0]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < EACH; ++j)
+#pragma unroll 1
+                for (int side = 0; side < 2; ++side)
+                    if (sides[j] >> side & 1)
+                        k.pool[side ? base_right + right_at[j] : base + left_at[j]] =
+                            sides[j] == 3
+                                ? clip_side(k, refs.ref[j], best.code & 3, best.plane, side)
+                                : refs.ref[j];
+        }
+    }
+
+    /* The first lane of a group hands on its node's left child, the second the right one. */
+    __device__ __forceinline__ void make_children(bool split, const plane_choice &best,
+                                                  uint32_t base, uint32_t children) {
+        const int axis = best.code & 3;
+        int size = -1;
+        work child = node;
+        if (split && place < 2) {
+            const bool is_right = place == 1;
+            child = child_of(node, axis, best.plane, is_right);
+            child.first = is_right ? base + left : base;
+            child.count = is_right ? right : left;
+            child.at = children + place;
+            if (child.count)
+                size = small_class(child.count);
+            else
+                k.raw[child.at] = raw_leaf(child.depth, 0, 0);
+            if (!is_right) {
+                k.raw[node.at] = raw_inner(node.depth, axis, best.plane, children);
+                k.pairs[children >> 1] = make_uint2(node.at, 0);
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < SMALL_CLASSES; ++c) {
+            if (LANES * EACH < 4 << c) break;
+            const unsigned lanes = __ballot_sync(WARP_ALL, size == c);
+            if (!lanes) continue;
+            const int leader = __ffs(lanes) - 1;
+            uint32_t first = 0;
+            if (lane == leader)
+                first = atomicAdd(&k.count->small[c < low ? 0 : level.next][c],
+                                  (uint32_t)__popc(lanes));
+            first = __shfl_sync(WARP_ALL, first, leader);
+            if (size != c) continue;
+            const uint32_t i = first + __popc(lanes & ((1u << lane) - 1));
+            if (i < k.small_room)
+                k.small[c < low ? 0 : level.to][c][i] = child;
+            else
+                exhaust(k, EXHAUSTED_LISTS, level.next);
+        }
+    }
+
+    __device__ __forceinline__ void run() {
+        const plane_choice best = choose_plane<LANES, EACH>(k, node, refs);
+        const bool split = node.count > 0 && !is_leaf(k, node, best.cost);
+        make_leaves(node.count > 0 && !split);
+        const unsigned splits = __ballot_sync(WARP_ALL, split && place == 0);
+        if (!splits) return;
+        sort_out(split, best);
+        const uint32_t mine = place == 0 ? left + right : 0, upto = warp_scan(mine);
+        uint32_t base = take_pool(k, rooms, __shfl_sync(WARP_ALL, upto, 31), level.next);
+        base += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
+        uint32_t children = take_nodes(k, rooms, 2 * __popc(splits), level.next);
+        children += 2 * __popc(splits & ((1u << (lane - place)) - 1));
+        move(best, base);
+        make_children(split, best, base, children);
+    }
+};
+
+template <int LANES, int EACH>
+__device__ __forceinline__ void split_class(const kandela &k, const level_of &level, int size,
+                                            int low, warp_rooms &rooms, uint32_t *straddlers) {
+    const uint32_t count = min(k.count->small[level.now][size], k.small_room);
+    const uint32_t warp = (blockIdx.x * SMALL_BLOCK + threadIdx.x) >> 5;
+    const uint32_t warps = gridDim.x * (SMALL_BLOCK / 32), nodes = 32 / LANES;
+    for (uint32_t begin = warp * nodes; begin < count; begin += warps * nodes) {
+        small_splitter<LANES, EACH> splitter(k, level, low, rooms, straddlers);
+        splitter.load(k.small[level.from][size], begin + (threadIdx.x & 31) / LANES, count);
+        splitter.run();
+    }
+}
+
+/* Levels until the classes of this kernel are empty. */
+template <bool second> __device__ __forceinline__ void split_small(const kandela &k) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    __shared__ uint32_t shared_straddlers[SMALL_BLOCK / 32][32];
+    uint32_t *straddlers = shared_straddlers[threadIdx.x >> 5];
+    const int first = second ? 0 : SMALL_CUT, end = second ? SMALL_CUT : SMALL_CLASSES;
+    const int low = second ? 0 : SMALL_CUT;
+    warp_rooms rooms = {};
+    counters *c = k.count;
+    for (int depth = 0;; ++depth) {
+        const level_of level = {depth & 1, depth & 1 ^ 1, depth % 3, (depth + 1) % 3,
+                                (depth + 2) % 3};
+        uint32_t any = 0;
+        for (int i = first; i < end; ++i) any |= c->small[level.now][i];
+        if (any == 0 || c->stop[level.now]) break;
+        if (blockIdx.x == 0 && threadIdx.x < end - first)
+            c->small[level.after][first + threadIdx.x] = 0;
+        if (second) {
+            split_class<16, 1>(k, level, 2, low, rooms, straddlers);
+            split_class<8, 1>(k, level, 1, low, rooms, straddlers);
+            split_class<4, 1>(k, level, 0, low, rooms, straddlers);
+        } else {
+            split_class<32, 2>(k, level, 4, low, rooms, straddlers);
+            split_class<32, 1>(k, level, 3, low, rooms, straddlers);
+        }
+        grid.sync();
+    }
+    drop_nodes(k, rooms);
+}
+
+__global__ __launch_bounds__(SMALL_BLOCK, 2) void small_nodes(const kandela k) {
+    split_small<false>(k);
+}
+__global__ __launch_bounds__(SMALL_BLOCK, 2) void smallest_nodes(const kandela k) {
+    split_small<true>(k);
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* What the stages of build_kandela_sah.cu share: references, nodes on the way, lists of work, counters.
+   Rooms are handed out by counters that only grow; a counter behind its room sets a bit of
+   `exhausted`, and the build is void. */
+#ifndef KD_ACCEL_KANDELA_STATE_CUH
+#define KD_ACCEL_KANDELA_STATE_CUH
+#include "accel/build_cuda.h"
+#include "shaders/sah.h"
+#include "shaders/triangle.h"
+
+enum {
+    LARGE_BLOCK = 128,
+    LARGE_EACH = 4, /* references a thread */
+    CHUNK = LARGE_BLOCK * LARGE_EACH,
+    SMALL_MOST = 64,   /* references of a small node */
+    SMALL_CLASSES = 5, /* at most 4, 8, 16, 32, 64 references */
+    RAW_HOLE = 3 << 2,
+    EXHAUSTED_POOL = 1,
+    EXHAUSTED_NODES = 2,
+    EXHAUSTED_LEAVES = 4,
+    EXHAUSTED_LISTS = 8
+};
+
+/* A triangle in a node: a box around its part there. */
+struct clipped {
+    float4 lo; /* w: id */
+    float4 hi;
+};
+
+/* A node to be split. */
+struct __align__(16) work {
+    float lo[3];
+    uint32_t first; /* of its references, in the pool */
+    float hi[3];
+    uint32_t count;
+    uint32_t at; /* raw node */
+    uint32_t depth;
+    uint32_t chunks, slot; /* of a node of several chunks: how many, its histogram */
+};
+
+/* A node of the tree before it has its place. Ids are handed out in pairs; id 1 stays unused. */
+struct raw_node {
+    float split;
+    uint32_t kind;  /* axis (3: leaf) | depth << 4; RAW_HOLE: an id that nobody took */
+    uint32_t first; /* left child, or the first of a leaf's ids */
+    uint32_t count; /* of a leaf */
+};
+
+struct counters {
+    uint32_t pool, nodes, leaf_ids;
+    uint32_t small[3][SMALL_CLASSES]; /* lists of three levels: read, filled, cleared */
+    uint32_t medium[3], big[3], chunks[3];
+    uint32_t exhausted, degenerate, valid;
+    uint32_t stop[3];         /* set for the level after the one that exhausted something */
+    int box_lo[3], box_hi[3]; /* as ordered integers */
+};
+
+struct big_split; /* kandela_large.cuh */
+
+struct kandela {
+    tritree_input input;
+    sah_costs costs;
+    uint32_t max_depth;
+    float4 *corners; /* three a triangle */
+    clipped *pool;
+    raw_node *raw;
+    uint2 *pairs; /* of each pair of raw nodes: parent, how many of the two have reported to it */
+    uint2 *sizes, *places;
+    uint32_t *leaf_ids;
+    work *small[2][SMALL_CLASSES];
+    work *medium[2], *big[2];
+    uint2 *chunks[2]; /* index into `big`, chunk */
+    uint32_t *histograms;
+    big_split *splits;
+    counters *count;
+    uint32_t pool_room, raw_room, leaf_room, small_room, big_room, medium_room;
+    tritree_node *nodes;
+    uint32_t *references;
+    uint32_t node_room, reference_room;
+    tritree_built *built;
+};
+
+/* Floats as integers of the same order. */
+__device__ __forceinline__ int ordered(float x) {
+    const int bits = __float_as_int(x);
+    return bits >= 0 ? bits : bits ^ 0x7fffffff;
+}
+__device__ __forceinline__ float unordered(int x) {
+    return __int_as_float(x >= 0 ? x : x ^ 0x7fffffff);
+}
+
+__device__ __forceinline__ float pick(const float *of, int axis) {
+    return axis == 0 ? of[0] : axis == 1 ? of[1] : of[2];
+}
+__device__ __forceinline__ float pick4(float4 of, int axis) {
+    return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
+}
+__device__ __forceinline__ void put4(float4 *to, int axis, float value) {
+    if (axis == 0)
+        to->x = value;
+    else if (axis == 1)
+        to->y = value;
+    else
+        to->z = value;
+}
+
+__device__ __forceinline__ box3 box_of(const work &node) {
+    box3 box;
+    box.lo = vec3_make(node.lo[0], node.lo[1], node.lo[2]);
+    box.hi = vec3_make(node.hi[0], node.hi[1], node.hi[2]);
+    return box;
+}
+
+/* `next`: the counter of the next level, so that all blocks of a level agree on whether to stop. */
+__device__ __forceinline__ void exhaust(const kandela &k, uint32_t what, int next) {
+    atomicOr(&k.count->exhausted, what);
+    k.count->stop[next] = 1;
+}
+
+__device__ __forceinline__ raw_node raw_leaf(uint32_t depth, uint32_t first, uint32_t count) {
+    raw_node leaf;
+    leaf.split = 0;
+    leaf.kind = 3 | depth << 4;
+    leaf.first = first;
+    leaf.count = count;
+    return leaf;
+}
+__device__ __forceinline__ raw_node raw_inner(uint32_t depth, int axis, float split,
+                                              uint32_t left) {
+    raw_node inner;
+    inner.split = split;
+    inner.kind = (uint32_t)axis | depth << 4;
+    inner.first = left;
+    inner.count = 0;
+    return inner;
+}
+
+__device__ __forceinline__ int small_class(uint32_t count) {
+    return count <= 4 ? 0 : count <= 8 ? 1 : count <= 16 ? 2 : count <= 32 ? 3 : 4;
+}
+
+__device__ __forceinline__ work child_of(const work &node, int axis, float split, bool right) {
+    work child = node;
+    ++child.depth;
+    for (int a = 0; a < 3; ++a) {
+        if (a != axis) continue;
+        if (right)
+            child.lo[a] = split;
+        else
+            child.hi[a] = split;
+    }
+    return child;
+}
+
+/* Cost of a split under the rule that a plane must not leave all triangles on one side and some on
+   the other: such splits seldom pay and make trees deep. */
+__device__ __forceinline__ float cost_of(const sah_costs &costs, const sah_axis &of, float plane,
+                                         uint32_t left, uint32_t right, uint32_t count) {
+    if (left && right && (left == count || right == count)) return INFINITY;
+    return sah_split_cost(&costs, &of, plane, left, right);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* Every builder on the device: its trees keep T1 to T7 on every nasty input, are the same each
+   time, and cost hardly more than the exact ones. */
+#include "accel/build_cuda.h"
+#include "accel/tritree_check.h"
+#include "core/device.h"
+#include "triangle_sets.h"
+
+static tritree build_once(const tritree_builder_cuda *builder, const triangle_set *set,
+                          const tritree_options *options, const char *name, uint32_t count) {
+    tritree_build_memory memory;
+    tritree tree;
+    assert_int_equal(tritree_build_memory_open(&memory, &set->input, options, builder), KD_OK);
+    assert_int_equal(builder->build(&memory.build), KD_OK);
+    if (tritree_build_download(&memory, &tree, &set->input) != KD_OK)
+        fail_msg("%s, %s %u: %s", builder->name, name, count, kd_last_error());
+    tritree_build_memory_close(&memory);
+    return tree;
+}
+
+static void check_set(const tritree_builder_cuda *builder, case_triangles which, uint32_t count,
+                      const tritree_options *options) {
+    triangle_set set = triangle_set_make(which, count);
+    const char *name = case_triangles_name(which);
+    tritree tree = build_once(builder, &set, options, name, count);
+    if (tritree_check(&tree) != KD_OK)
+        fail_msg("%s, %s %u: %s", builder->name, name, count, kd_last_error());
+    tritree again = build_once(builder, &set, options, name, count);
+    if (tritree_hash(&tree) != tritree_hash(&again))
+        fail_msg("%s, %s %u: two builds, two trees", builder->name, name, count);
+    if (which == CASE_SOUP && count >= 100) {
+        tritree exact;
+        assert_int_equal(tritree_open(&exact, &set.input, options, "sweep", NULL), KD_OK);
+        if (tree.statistics.sah_cost > 1.1 * exact.statistics.sah_cost)
+            fail_msg("%s, %s %u: SAH cost %g, exact %g", builder->name, name, count,
+                     tree.statistics.sah_cost, exact.statistics.sah_cost);
+        tritree_close(&exact);
+    }
+    tritree_close(&again);
+    tritree_close(&tree);
+    triangle_set_close(&set);
+}
+
+static void trees_keep_the_invariants(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {0, 1, 2, 3, 5, 16, 17, 64, 65, 127, 500, 513, 1025, 5000};
+    tritree_options options = tritree_options_default();
+    for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
+        for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
+            for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
+                check_set(row, (case_triangles)which, counts[i], &options);
+    options.traversal_cost = 1;
+    options.empty_factor = 0.8f;
+    for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
+        check_set(row, CASE_SOUP, 30000, &options);
+}
+
+int main(void) {
+    if (device_cuda_count() == 0) {
+        puts("skipped: no CUDA device");
+        return TEST_SKIPPED;
+    }
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
