@@ -140,10 +140,11 @@ __device__ __forceinline__ plane_choice choose_plane(const kandela &k, const wor
                                                      const lane_refs<EACH> &refs) {
     plane_choice best = {INFINITY, 0, 8};
     const uint32_t most = __reduce_max_sync(WARP_ALL, node.count);
-    const box3 box = box_of(node);
+    sah_axis of[3];
+    axes_of(node, of);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis)
-        try_axis<LANES, EACH>(best, refs, axis, sah_axis_of(box, axis), k.costs, node.count, most);
+        try_axis<LANES, EACH>(best, refs, axis, of[axis], k.costs, node.count, most);
 #pragma unroll
     for (int step = LANES / 2; step; step >>= 1) {
         plane_choice other;

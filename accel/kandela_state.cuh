@@ -1,6 +1,6 @@
-/* What the stages of build_kandela_sah.cu share: references, nodes on the way, lists of work, counters.
-   Rooms are handed out by counters that only grow; a counter behind its room sets a bit of
-   `exhausted`, and the build is void. */
+/* What the stages of build_kandela_sah.cu share: references, nodes on the way, lists of work,
+   counters. Rooms are handed out by counters that only grow; a counter behind its room sets a bit
+   of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_KANDELA_STATE_CUH
 #define KD_ACCEL_KANDELA_STATE_CUH
 #include "accel/build_cuda.h"
@@ -149,6 +149,21 @@ __device__ __forceinline__ work child_of(const work &node, int axis, float split
             child.hi[a] = split;
     }
     return child;
+}
+
+/* sah_axis_of for all three axes with one division. */
+__device__ __forceinline__ void axes_of(const work &node, sah_axis of[3]) {
+    const double x = (double)node.hi[0] - (double)node.lo[0];
+    const double y = (double)node.hi[1] - (double)node.lo[1];
+    const double z = (double)node.hi[2] - (double)node.lo[2];
+    const double area = x * y + y * z + z * x, inverse = area > 0 ? 1 / area : 0;
+    const double bases[3] = {y * z, z * x, x * y}, slopes[3] = {y + z, z + x, x + y};
+    for (int a = 0; a < 3; ++a) {
+        of[a].lo = node.lo[a];
+        of[a].hi = node.hi[a];
+        of[a].base = area > 0 ? (float)(bases[a] * inverse) : 1;
+        of[a].slope = (float)(slopes[a] * inverse);
+    }
 }
 
 /* Cost of a split under the rule that a plane must not leave all triangles on one side and some on

@@ -75,6 +75,9 @@ kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, const ra
     c.hits = (float4 *)hits;
     c.blocked = blocked;
     c.count = count;
+    /* whole tiles only: a warp's rays lie in four rows of eight */
+    const bool tiles = batch->width % 8 == 0 && batch->width && count % (4 * batch->width) == 0;
+    c.width = tiles ? batch->width : 0;
     c.cursor = take_cursor(tree);
     cudaStream_t stream = (cudaStream_t)batch->stream;
     if (batch->loop == TRACE_PLAIN) return run_plain(tree, &c, stream);

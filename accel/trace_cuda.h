@@ -30,8 +30,9 @@ typedef struct trace_batch {
     uint64_t count;
     trace_test test;
     trace_loop loop;
-    bool coherent; /* neighbouring rays start and point alike, as a camera's do */
-    void *stream;  /* cudaStream_t; nothing is waited for if the rays are in device memory */
+    bool coherent;  /* neighbouring rays start and point alike, as a camera's do */
+    uint32_t width; /* of the image that the rays are, row by row, or 0: lets warps take tiles */
+    void *stream;   /* cudaStream_t; nothing is waited for if the rays are in device memory */
 } trace_batch;
 
 kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch);

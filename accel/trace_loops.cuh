@@ -33,6 +33,7 @@ struct caster {
     float4 *hits;       /* t, u, v, triangle */
     uint8_t *blocked;
     uint32_t count;
+    uint32_t width;   /* of the image that the rays are, row by row; 0: they are none */
     uint32_t *cursor; /* the next ray that nobody has fetched */
 };
 
@@ -44,10 +45,20 @@ template <bool any> __device__ __forceinline__ void store_miss(const caster &c, 
         c.hits[i] = make_float4(c.rays[2 * (uint64_t)i + 1].w, 0, 0, __uint_as_float(KD_NONE));
 }
 
+/* Which ray a thread casts: of an image each warp takes a tile of 8 by 4 pixels, whose rays have
+   more of their way in common than those of 32 pixels in a row. */
+__device__ __forceinline__ uint32_t ray_of_thread(const caster &c) {
+    const uint32_t thread = blockIdx.x * CAST_BLOCK + threadIdx.x;
+    if (c.width == 0) return thread;
+    const uint32_t tile = thread / 32, across = c.width / 8, row = tile / across;
+    const uint32_t x = (tile - row * across) * 8 + thread % 8, y = row * 4 + thread / 8 % 4;
+    return y * c.width + x;
+}
+
 template <class walk, bool any>
 __global__ __launch_bounds__(CAST_BLOCK, walk::blocks) void cast_once(const caster c) {
-    const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
-    if (i >= c.count) return;
+    if (blockIdx.x * CAST_BLOCK + threadIdx.x >= c.count) return;
+    const uint32_t i = ray_of_thread(c);
     walk on;
     typename walk::entry stack[CAST_STACK];
     if (!on.begin(c, i)) {

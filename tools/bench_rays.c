@@ -139,6 +139,7 @@ kd_status bench_rays_open(bench_rays *out, const bench_rays_request *request, co
     if (strcmp(set, "diffuse") == 0 || strcmp(set, "ao-any") == 0) {
         KD_TRY_GOTO(make_bounces(out, &m, pixels));
     } else {
+        out->width = out->coherent ? (uint32_t)request->width : 0;
         out->count = out->coherent ? pixels : request->random_count;
         KD_TRY_GOTO(KD_RESERVE(out->rays, out->count));
         m.out = out->rays;

@@ -10,8 +10,9 @@ typedef struct bench_rays {
     const char *set;
     ray *rays;
     uint64_t count;
-    bool any;      /* any hit is asked for, not the closest */
-    bool coherent; /* neighbours take similar ways */
+    bool any;       /* any hit is asked for, not the closest */
+    uint32_t width; /* of the image that they are, row by row; 0: none */
+    bool coherent;  /* neighbours take similar ways */
 } bench_rays;
 
 typedef struct bench_rays_request {

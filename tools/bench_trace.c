@@ -22,14 +22,17 @@ typedef struct trace_variant {
     const char *name;
     trace_test test;
     trace_loop loop;
+    bool tiles; /* images only */
 } trace_variant;
 
 static const trace_variant variants[] = {
-    {"plain", TRACE_WATERTIGHT, TRACE_PLAIN},
-    {"watertight-once", TRACE_WATERTIGHT, TRACE_ONCE},
-    {"watertight-persistent", TRACE_WATERTIGHT, TRACE_PERSISTENT},
-    {"planes-once", TRACE_PLANES, TRACE_ONCE},
-    {"planes-persistent", TRACE_PLANES, TRACE_PERSISTENT},
+    {"plain", TRACE_WATERTIGHT, TRACE_PLAIN, false},
+    {"watertight-once", TRACE_WATERTIGHT, TRACE_ONCE, false},
+    {"watertight-tiles", TRACE_WATERTIGHT, TRACE_ONCE, true},
+    {"watertight-persistent", TRACE_WATERTIGHT, TRACE_PERSISTENT, false},
+    {"planes-once", TRACE_PLANES, TRACE_ONCE, false},
+    {"planes-tiles", TRACE_PLANES, TRACE_ONCE, true},
+    {"planes-persistent", TRACE_PLANES, TRACE_PERSISTENT, false},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -146,6 +149,7 @@ static trace_batch new_batch(const trace_case *of, const trace_variant *variant)
     batch.test = variant->test;
     batch.loop = variant->loop;
     batch.coherent = of->rays.coherent;
+    batch.width = variant->tiles ? of->rays.width : 0;
     return batch;
 }
 
@@ -201,7 +205,8 @@ static kd_status run_on_cuda(trace_case *of) {
     KD_TRY_GOTO(device_memory_reserve((void **)&of->device_rays, count * sizeof(ray)));
     KD_TRY_GOTO(device_memory_reserve((void **)&of->device_hits, count * sizeof(ray_hit)));
     KD_TRY_GOTO(device_memory_upload(of->device_rays, of->rays.rays, count * sizeof(ray)));
-    for (int i = 0; i < VARIANTS; ++i) KD_TRY_GOTO(run_variant(of, &variants[i]));
+    for (int i = 0; i < VARIANTS; ++i)
+        if (!variants[i].tiles || of->rays.width) KD_TRY_GOTO(run_variant(of, &variants[i]));
 done:
     device_memory_free(of->device_rays);
     device_memory_free(of->device_hits);

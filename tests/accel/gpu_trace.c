@@ -13,13 +13,15 @@ typedef struct answers {
     uint8_t wanted_blocked[RAYS], blocked[RAYS];
 } answers;
 
-static void cast(const tritree_cuda *tree, answers *a, trace_test test, trace_loop loop) {
+static void cast(const tritree_cuda *tree, answers *a, trace_test test, trace_loop loop,
+                 uint32_t width) {
     trace_batch batch;
     memset(&batch, 0, sizeof batch);
     batch.rays = a->rays;
     batch.count = RAYS;
     batch.test = test;
     batch.loop = loop;
+    batch.width = width;
     batch.hits = a->hits;
     memset(a->hits, 7, sizeof a->hits);
     assert_int_equal(trace_cuda(tree, &batch), KD_OK);
@@ -69,14 +71,16 @@ static void compare(answers *a, case_triangles which, uint32_t count) {
     assert_int_equal(trace_occluded(&view, a->rays, a->wanted_blocked, RAYS, NULL, NULL), KD_OK);
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PLAIN);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PLAIN, 0);
     same_bits(a, "plain", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 0);
     same_bits(a, "watertight, once", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PERSISTENT);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 64);
+    same_bits(a, "watertight, tiles", name, count);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PERSISTENT, 0);
     same_bits(a, "watertight, persistent", name, count);
     for (int loop = TRACE_ONCE; loop <= TRACE_PERSISTENT; ++loop) {
-        cast(&on_device, a, TRACE_PLANES, (trace_loop)loop);
+        cast(&on_device, a, TRACE_PLANES, (trace_loop)loop, 0);
         if (which == CASE_SOUP) nearly_the_same(a, name, count);
     }
     tritree_cuda_close(&on_device);
