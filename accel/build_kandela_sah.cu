@@ -10,7 +10,8 @@
    Invariants: decisions rest on counts, smallest and largest values, never on an order of atomics,
    so the tree is a function of its input; every leaf that a triangle meets holds it. Differs from
    the papers in: no spatial median, no candidate masks; nothing comes back to the host before the
-   end; no plane leaves all references on one side and some on the other. */
+   end; in nodes of up to 8
+   references no plane leaves all on one side and some on the other. */
 #include "accel/kandela_place.cuh"
 #include "accel/kandela_small.cuh"
 #include "core/cuda.h"
@@ -31,7 +32,7 @@ __global__ void clear(const kandela k) {
         c->box_hi[a] = ordered(-INFINITY);
     }
     k.raw[1].kind = RAW_HOLE;
-    k.sizes[0] = make_uint2(0, 0);
+    *k.total = make_uint2(0, 0);
 }
 
 /* Corners in one place, a reference for each triangle that can be hit, the box of all. */
@@ -90,18 +91,17 @@ template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
 /* Rooms by triangle count; what they are is measured: at most 72 references a triangle were made in
    all levels together, 10 nodes, 5 references in leaves. */
 void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
-    const uint64_t pool = 100 * n + 4000000, raw = 24 * n + 1500000, leaf = 12 * n + 4000000;
+    const uint64_t pool = 100 * n + 24000000, raw = 24 * n + 6000000, leaf = 12 * n + 16000000;
     k->pool_room = (uint32_t)(pool < UINT32_MAX / 2 ? pool : UINT32_MAX / 2);
     k->raw_room = (uint32_t)raw;
     k->leaf_room = (uint32_t)leaf;
-    k->small_room = (uint32_t)(4 * n + 1024);
-    k->big_room = (uint32_t)(n / 64 + 1024);
-    k->medium_room = (uint32_t)(n / 8 + 8192);
+    k->small_room = (uint32_t)(4 * n + 400000);
+    k->big_room = (uint32_t)(n / 64 + 4096);
+    k->medium_room = (uint32_t)(n / 8 + 65536);
     take(&k->corners, arena, 3 * n);
     take(&k->pool, arena, k->pool_room);
     take(&k->raw, arena, raw);
     take(&k->pairs, arena, raw / 2);
-    take(&k->sizes, arena, raw);
     take(&k->places, arena, raw);
     take(&k->leaf_ids, arena, leaf);
     for (int i = 0; i < 2; ++i) {
@@ -113,6 +113,7 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     }
     take(&k->histograms, arena, (uint64_t)k->big_room * 6 * BINS);
     take(&k->splits, arena, k->big_room);
+    take(&k->total, arena, 1);
     take(&k->count, arena, 1);
 }
 

@@ -187,6 +187,7 @@ __device__ __forceinline__ void choose_fine_edges(large_shared &s, const sah_cos
         const axis_choice in = s.split.axes[warp];
         const axis_choice best =
             choose_edge(s, costs, warp, in.lo, in.hi, in.begun, in.ended, false);
+        __syncwarp(); /* all have read what one writes */
         if ((threadIdx.x & 31) == 0 && best.cost < in.cost) {
             s.split.axes[warp].cost = best.cost;
             s.split.axes[warp].plane = best.plane;

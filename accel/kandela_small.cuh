@@ -94,16 +94,11 @@ template <int EACH> struct lane_refs {
     }
 };
 
-/* Tries both sides of the lane's references across one axis. */
-template <int LANES, int EACH>
-__device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
-                                         const sah_axis &of, const sah_costs &costs, uint32_t count,
-                                         uint32_t most) {
-    float lo[EACH], hi[EACH];
-    uint32_t counts[EACH][2] = {}; /* before the plane | behind << 10 | in it << 20 */
-#pragma unroll
-    for (int j = 0; j < EACH; ++j)
-        lo[j] = pick4(refs.ref[j].lo, axis), hi[j] = pick4(refs.ref[j].hi, axis);
+/* What lies before a plane | behind it << 10 | in it << 20, for both sides of the lane's
+   references, by passing all references round. Most nodes have nothing flat. */
+template <int LANES, int EACH, bool flat>
+__device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
+                                            const float (&hi)[EACH], uint32_t most) {
 #pragma unroll
     for (int from = 0; from < EACH; ++from)
         for (uint32_t i = 0; from * LANES + i < most && i < LANES; ++i) {
@@ -111,12 +106,32 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
             const float end = __shfl_sync(WARP_ALL, hi[from], i, LANES);
 #pragma unroll
             for (int j = 0; j < EACH; ++j) {
-                counts[j][0] += (begin < lo[j] ? 1u : 0u) + (end > lo[j] ? 1u << 10 : 0u) +
-                                (begin == lo[j] && end == lo[j] ? 1u << 20 : 0u);
-                counts[j][1] += (begin < hi[j] ? 1u : 0u) + (end > hi[j] ? 1u << 10 : 0u) +
-                                (begin == hi[j] && end == hi[j] ? 1u << 20 : 0u);
+                counts[j][0] += (begin < lo[j] ? 1u : 0u) + (end > lo[j] ? 1u << 10 : 0u);
+                counts[j][1] += (begin < hi[j] ? 1u : 0u) + (end > hi[j] ? 1u << 10 : 0u);
+                if (!flat) continue;
+                counts[j][0] += begin == lo[j] && end == lo[j] ? 1u << 20 : 0u;
+                counts[j][1] += begin == hi[j] && end == hi[j] ? 1u << 20 : 0u;
             }
         }
+}
+
+/* Tries both sides of the lane's references across one axis. */
+template <int LANES, int EACH>
+__device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
+                                         const sah_axis &of, const sah_costs &costs, uint32_t count,
+                                         uint32_t most) {
+    float lo[EACH], hi[EACH];
+    uint32_t counts[EACH][2] = {};
+    bool flat = false;
+#pragma unroll
+    for (int j = 0; j < EACH; ++j)
+        lo[j] = pick4(refs.ref[j].lo, axis), hi[j] = pick4(refs.ref[j].hi, axis);
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) flat |= lo[j] == hi[j];
+    if (__any_sync(WARP_ALL, flat))
+        count_round<LANES, EACH, true>(counts, lo, hi, most);
+    else
+        count_round<LANES, EACH, false>(counts, lo, hi, most);
 #pragma unroll
     for (int j = 0; j < EACH; ++j)
 #pragma unroll
@@ -294,7 +309,7 @@ template <int LANES, int EACH> struct small_splitter {
                 k.raw[child.at] = raw_leaf(child.depth, 0, 0);
             if (!is_right) {
                 k.raw[node.at] = raw_inner(node.depth, axis, best.plane, children);
-                k.pairs[children >> 1] = make_uint2(node.at, 0);
+                k.pairs[children >> 1] = make_uint4(node.at, 0, 0, 0);
             }
         }
 #pragma unroll

@@ -11,6 +11,7 @@ enum {
     LARGE_BLOCK = 128,
     LARGE_EACH = 4, /* references a thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
+    ALL_ASIDE_MOST = 8,
     SMALL_MOST = 64,   /* references of a small node */
     SMALL_CLASSES = 5, /* at most 4, 8, 16, 32, 64 references */
     RAW_HOLE = 3 << 2,
@@ -63,8 +64,9 @@ struct kandela {
     float4 *corners; /* three a triangle */
     clipped *pool;
     raw_node *raw;
-    uint2 *pairs; /* of each pair of raw nodes: parent, how many of the two have reported to it */
-    uint2 *sizes, *places;
+    uint4 *pairs; /* of each pair of raw nodes; kandela_place.cuh */
+    uint2 *places;
+    uint2 *total; /* inner nodes and references of the tree */
     uint32_t *leaf_ids;
     work *small[2][SMALL_CLASSES];
     work *medium[2], *big[2];
@@ -166,11 +168,12 @@ __device__ __forceinline__ void axes_of(const work &node, sah_axis of[3]) {
     }
 }
 
-/* Cost of a split under the rule that a plane must not leave all triangles on one side and some on
-   the other: such splits seldom pay and make trees deep. */
+/* Cost of a split under the rule that in nodes of few references a plane must not leave all of them
+   on one side and some on the other: such splits seldom pay and make trees deep. */
 __device__ __forceinline__ float cost_of(const sah_costs &costs, const sah_axis &of, float plane,
                                          uint32_t left, uint32_t right, uint32_t count) {
-    if (left && right && (left == count || right == count)) return INFINITY;
+    if (count <= ALL_ASIDE_MOST && left && right && (left == count || right == count))
+        return INFINITY;
     return sah_split_cost(&costs, &of, plane, left, right);
 }
 
