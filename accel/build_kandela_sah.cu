@@ -32,7 +32,7 @@ __global__ void clear(const kandela k) {
         c->box_hi[a] = ordered(-INFINITY);
     }
     k.raw[1].kind = RAW_HOLE;
-    *k.total = make_uint2(0, 0);
+    k.sizes[0] = make_uint2(0, 0);
 }
 
 /* Corners in one place, a reference for each triangle that can be hit, the box of all. */
@@ -102,6 +102,7 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     take(&k->pool, arena, k->pool_room);
     take(&k->raw, arena, raw);
     take(&k->pairs, arena, raw / 2);
+    take(&k->sizes, arena, raw);
     take(&k->places, arena, raw);
     take(&k->leaf_ids, arena, leaf);
     for (int i = 0; i < 2; ++i) {
@@ -113,7 +114,6 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     }
     take(&k->histograms, arena, (uint64_t)k->big_room * 6 * BINS);
     take(&k->splits, arena, k->big_room);
-    take(&k->total, arena, 1);
     take(&k->count, arena, 1);
 }
 

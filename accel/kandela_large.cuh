@@ -157,7 +157,7 @@ __device__ inline bool reserve_children(const kandela &k, const level_of &level,
         return false;
     }
     k.raw[node.at] = raw_inner(node.depth, axis, plane, *children);
-    k.pairs[*children >> 1] = make_uint4(node.at, 0, 0, 0);
+    k.pairs[*children >> 1] = make_uint2(node.at, 0);
     return true;
 }
 

@@ -13,34 +13,22 @@ enum { PLACE_BLOCK = 256, PLACE_STEP = 8, RANKED_MOST = 64 };
     for (uint32_t id = blockIdx.x * PLACE_BLOCK + threadIdx.x, raw_count_ = (k).count->nodes;      \
          id < raw_count_; id += gridDim.x * PLACE_BLOCK)
 
-/* A pair of nodes: x is their parent; z and w collect both reports in one 64-bit sum of inner nodes
-   (31 bits), reports (2 bits), references (31 bits), so that who reports second has it all without
-   waiting for memory; in the end they are the left node's inner nodes and references. */
-__device__ __forceinline__ unsigned long long pack_sizes(uint32_t inner, uint32_t references) {
-    return (unsigned long long)references << 33 | 1ull << 31 | inner;
-}
-__device__ __forceinline__ uint2 unpack_sizes(unsigned long long sum) {
-    return make_uint2((uint32_t)(sum & 0x7fffffff), (uint32_t)(sum >> 33));
-}
-
+/* sizes: inner nodes and references of a subtree. */
 __global__ __launch_bounds__(PLACE_BLOCK) void sum_sizes(const kandela k) {
     if (k.count->exhausted) return;
     FOR_RAW(k, id) {
-        const uint4 leaf = *(const uint4 *)&k.raw[id]; /* split, kind, first, count */
-        if ((leaf.y & 3) != 3) continue;
-        uint2 size = make_uint2(0, leaf.w);
-        uint32_t at = id;
-        while (at != 0) {
-            uint4 *pair = k.pairs + (at >> 1);
-            const unsigned long long mine = pack_sizes(size.x, size.y);
-            const unsigned long long before = atomicAdd((unsigned long long *)&pair->z, mine);
-            if (!(before >> 31 & 3)) break;
-            const uint2 other = unpack_sizes(before), left = at & 1 ? other : size;
-            *(uint2 *)&pair->z = left;
-            size = make_uint2(1 + size.x + other.x, size.y + other.y);
-            at = pair->x;
+        const raw_node leaf = k.raw[id];
+        if ((leaf.kind & 3) != 3) continue;
+        k.sizes[id] = make_uint2(0, leaf.count);
+        for (uint32_t at = id; at != 0;) {
+            const uint32_t pair = at >> 1;
+            __threadfence(); /* the size before the report */
+            if (atomicAdd(&k.pairs[pair].y, 1u) == 0) break;
+            __threadfence();
+            const uint2 left = __ldcg(&k.sizes[2 * pair]), right = __ldcg(&k.sizes[2 * pair + 1]);
+            at = k.pairs[pair].x;
+            k.sizes[at] = make_uint2(1 + left.x + right.x, left.y + right.y);
         }
-        if (at == 0) *k.total = size;
     }
 }
 
@@ -76,14 +64,16 @@ __device__ inline void copy_sorted(uint32_t *to, const uint32_t *from, uint32_t 
 }
 
 /* What a child's place is beyond its parent's: first node and first reference below it. */
-__device__ __forceinline__ uint2 step_from_parent(const uint4 &pair, uint32_t id) {
-    return id & 1 ? make_uint2(2 + 2 * pair.z, pair.w) : make_uint2(2, 0);
+__device__ __forceinline__ uint2 step_from_parent(const kandela &k, uint32_t id) {
+    if (!(id & 1)) return make_uint2(2, 0);
+    const uint2 left = k.sizes[id - 1];
+    return make_uint2(2 + 2 * left.x, left.y);
 }
 
 /* Nodes deeper than `above` by at most PLACE_STEP. */
 __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const kandela k, uint32_t above) {
     const counters *c = k.count;
-    const uint2 total = *k.total;
+    const uint2 total = k.sizes[0];
     if (c->exhausted || 2 * total.x + 1 > k.node_room || total.y > k.reference_room) return;
     FOR_RAW(k, id) {
         const raw_node node = k.raw[id];
@@ -93,15 +83,13 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const kandela k, uint
         uint2 step = make_uint2(0, 0), place = make_uint2(1, 0);
         uint32_t at = id;
         if (!is_root) {
-            uint4 pair = k.pairs[id >> 1];
-            step = step_from_parent(pair, id);
+            step = step_from_parent(k, id);
             uint2 sum = step;
-            at = pair.x;
+            at = k.pairs[id >> 1].x;
             for (uint32_t up = depth - 1; up > above; --up) {
-                pair = k.pairs[at >> 1];
-                const uint2 next = step_from_parent(pair, at);
+                const uint2 next = step_from_parent(k, at);
                 sum.x += next.x, sum.y += next.y;
-                at = pair.x;
+                at = k.pairs[at >> 1].x;
             }
             if (at != 0) place = k.places[at];
             place.x += sum.x, place.y += sum.y;
@@ -124,8 +112,8 @@ __global__ void report(const kandela k) {
         vec3_make(unordered(c->box_lo[0]), unordered(c->box_lo[1]), unordered(c->box_lo[2]));
     built.box.hi =
         vec3_make(unordered(c->box_hi[0]), unordered(c->box_hi[1]), unordered(c->box_hi[2]));
-    built.node_count = 2 * k.total->x + 1;
-    built.reference_count = k.total->y;
+    built.node_count = 2 * k.sizes[0].x + 1;
+    built.reference_count = k.sizes[0].y;
     built.degenerate_count = c->degenerate;
     built.exhausted = c->exhausted;
     if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;

@@ -309,7 +309,7 @@ template <int LANES, int EACH> struct small_splitter {
                 k.raw[child.at] = raw_leaf(child.depth, 0, 0);
             if (!is_right) {
                 k.raw[node.at] = raw_inner(node.depth, axis, best.plane, children);
-                k.pairs[children >> 1] = make_uint4(node.at, 0, 0, 0);
+                k.pairs[children >> 1] = make_uint2(node.at, 0);
             }
         }
 #pragma unroll

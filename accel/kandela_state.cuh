@@ -64,9 +64,8 @@ struct kandela {
     float4 *corners; /* three a triangle */
     clipped *pool;
     raw_node *raw;
-    uint4 *pairs; /* of each pair of raw nodes; kandela_place.cuh */
-    uint2 *places;
-    uint2 *total; /* inner nodes and references of the tree */
+    uint2 *pairs; /* of each pair of raw nodes: parent, how many of the two have reported to it */
+    uint2 *sizes, *places;
     uint32_t *leaf_ids;
     work *small[2][SMALL_CLASSES];
     work *medium[2], *big[2];
