@@ -88,8 +88,7 @@ template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
     *out = (item *)cuda_arena_take(arena, count, sizeof(item));
 }
 
-/* Rooms by triangle count; what they are is measured: at most 72 references a triangle were made in
-   all levels together, 10 nodes, 5 references in leaves. */
+/* Rooms by triangle count; the constant part is for small inputs whose triangles all overlap. */
 void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     const uint64_t pool = 100 * n + 24000000, raw = 24 * n + 6000000, leaf = 12 * n + 16000000;
     k->pool_room = (uint32_t)(pool < UINT32_MAX / 2 ? pool : UINT32_MAX / 2);

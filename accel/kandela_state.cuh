@@ -3,7 +3,7 @@
    of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_KANDELA_STATE_CUH
 #define KD_ACCEL_KANDELA_STATE_CUH
-#include "accel/build_cuda.h"
+#include "accel/tritree_build_cuda.h"
 #include "shaders/sah.h"
 #include "shaders/triangle.h"
 

@@ -1,6 +1,6 @@
 /* kandela bench build: how long each builder takes for a triangle tree, at what SAH cost. Every
    tree is checked before its builder is timed. On a device: the mesh and the tree in its memory. */
-#include "accel/build_cuda.h"
+#include "accel/tritree_build_cuda.h"
 #include "accel/tritree_check.h"
 #include "core/device_timer.h"
 #include "tools/bench.h"

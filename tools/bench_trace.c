@@ -1,9 +1,9 @@
 /* kandela bench trace: rays per second of every caster, on the trees of the builders asked for.
    A caster's answers are compared with the plain walk's before it is timed; those with the CPU's,
    and with a test of all triangles. */
-#include "accel/build_cuda.h"
 #include "accel/trace.h"
 #include "accel/trace_cuda.h"
+#include "accel/tritree_build_cuda.h"
 #include "accel/tritree_check.h"
 #include "core/device_memory.h"
 #include "core/device_timer.h"

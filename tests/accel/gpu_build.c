@@ -1,6 +1,6 @@
 /* Every builder on the device: its trees keep T1 to T7 on every nasty input, are the same each
    time, and cost hardly more than the exact ones. */
-#include "accel/build_cuda.h"
+#include "accel/tritree_build_cuda.h"
 #include "accel/tritree_check.h"
 #include "core/device.h"
 #include "triangle_sets.h"

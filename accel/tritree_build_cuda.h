@@ -1,7 +1,7 @@
 /* Triangle tree builders on a CUDA device. Without CUDA in the build the table is empty and every
    call is KD_ERROR_DEVICE. */
-#ifndef KD_ACCEL_BUILD_CUDA_H
-#define KD_ACCEL_BUILD_CUDA_H
+#ifndef KD_ACCEL_TRITREE_BUILD_CUDA_H
+#define KD_ACCEL_TRITREE_BUILD_CUDA_H
 #include "accel/tritree_cuda.h"
 
 #ifdef __cplusplus

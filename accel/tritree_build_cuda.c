@@ -1,5 +1,5 @@
 /* The table of builders on a CUDA device, and the memory that one build needs. */
-#include "accel/build_cuda.h"
+#include "accel/tritree_build_cuda.h"
 #include "accel/build.h"
 #include "accel/tree_pack.h"
 #include "core/device_memory.h"
