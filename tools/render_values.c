@@ -64,6 +64,17 @@ static const option_row output_rows[] = {
              "--save-every leave there: the same bits as without a stop",
      .kind = OPTION_FLAG,
      OPTION_FIELD(render_values, resume)},
+    {.name = "plan",
+     .help = "print the bytes that the rendering will need beside the scene, and end",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(render_values, plan)},
+    {.name = "max-memory",
+     .argument = "BYTES",
+     .help =
+         "refuse a rendering whose plan is above this, with exit code 4: 4G, 500M; 0 is no limit",
+     .initial = "0",
+     .kind = OPTION_UINT64,
+     OPTION_FIELD(render_values, max_memory)},
     {.name = "quick",
      .help = "a fast preview: at most 320 pixels a side, 4 samples, 50000 photons, 4 rays of the "
              "final gather; options of the command line still hold, and what was reduced is said",

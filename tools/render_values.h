@@ -14,7 +14,8 @@ typedef struct render_values {
     option_list outputs;
     const char *stats; /* NULL: none */
     int32_t progress;  /* progress_mode */
-    bool quick, resume;
+    bool quick, resume, plan;
+    uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */
 } render_values;
 

@@ -2,6 +2,7 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/timing.h"
+#include "render/plan.h"
 #include "render/render.h"
 #include "render/stats.h"
 #include "tools/general.h"
@@ -151,6 +152,24 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     return stats_write(work->values.stats, &input);
 }
 
+/* Prints the plan, or refuses what is too much. */
+static kd_status consider_plan(const rendering *work) {
+    const render_values *values = &work->values;
+    render_plan plan;
+    const scene_view view = scene_get_view(work->loaded);
+    KD_TRY(render_plan_make(&plan, &view, &values->render));
+    if (values->plan) {
+        for (int i = 0; i < plan.count; ++i)
+            printf("%-20s %14" PRIu64 "\n", plan.rows[i].name, plan.rows[i].bytes);
+        printf("%-20s %14" PRIu64 "\n", "total", plan.total);
+    }
+    KD_REQUIRE(values->max_memory == 0 || plan.total <= values->max_memory, KD_ERROR_MEMORY,
+               "%" PRIu64 " bytes are needed and %" PRIu64 " allowed: give fewer --photons (more "
+               "--passes of sppm make up for them), a smaller --resolution or a --crop",
+               plan.total, values->max_memory);
+    return KD_OK;
+}
+
 enum { SAVE_SECONDS = 30 };
 
 /* Progressive methods always keep their state, the others if asked. */
@@ -182,6 +201,8 @@ static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
     KD_TRY(render_values_check_names(work->path, &from_file));
     KD_TRY(settle_options(work, line, &from_file));
+    KD_TRY(consider_plan(work));
+    if (work->values.plan) return KD_OK;
     render_keeping keeping;
     KD_TRY(settle_keeping(work, line, &keeping));
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,

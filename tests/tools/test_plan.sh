@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The plan is an upper bound of what a rendering takes beside its scene; a limit below it is exit 4.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+render=("$program" render "$source_folder/scenes/cornell_diffuse.json" --threads 1 --spp 1)
+large=(--integrator photon --photons 300000 --caustic-photons 1 --resolution 256x256)
+
+peak() { sed -n 's/.*"peak_bytes":[^0-9]*\([0-9]*\).*/\1/p' "$1"; }
+expect_exit 0 "${render[@]}" "${large[@]}" --plan -o none.pfm
+expect_true "a plan writes no picture" test ! -e none.pfm
+planned=$(sed -n 's/^total *//p' out)
+expect_exit 0 "${render[@]}" "${large[@]}" -o large.pfm --stats large.json
+expect_exit 0 "${render[@]}" --integrator path --resolution 1x1 -o small.pfm --stats small.json
+taken=$(($(peak large.json) - $(peak small.json)))
+expect_true "$taken bytes taken are at most the $planned planned" test "$taken" -le "$planned"
+expect_true "and not far below" test "$((3 * taken))" -ge "$planned"
+expect_exit 4 "${render[@]}" "${large[@]}" --max-memory 1M -o none.pfm
+expect_says err "bytes are needed and 1000000 allowed"
+expect_true "nothing is written then" test ! -e none.pfm
+expect_exit 0 "${render[@]}" --resolution 8x8 --max-memory 1G -o some.pfm
+expect_done
