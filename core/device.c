@@ -20,7 +20,12 @@ kd_status device_find(device *out, const char *name) {
         device_cpu_describe(out);
         return KD_OK;
     }
-    if (strcmp(name, "auto") == 0) return device_cuda_describe(out, 0);
+    if (strcmp(name, "auto") == 0) {
+        if (device_cuda_describe(out, 0) == KD_OK) return KD_OK;
+        status_clear(); /* too old a device is as good as none */
+        device_cpu_describe(out);
+        return KD_OK;
+    }
     KD_REQUIRE(strncmp(name, "cuda", 4) == 0 && (name[4] == '\0' || name[4] == ':'),
                KD_ERROR_DEVICE, "unknown device \"%s\", expected auto, cpu or cuda:N", name);
     char *end = NULL;

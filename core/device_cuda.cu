@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { CUDA_MAJOR_LEAST = 9 }; /* thread block clusters, warp-wide reductions */
+
 int device_cuda_count(void) {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) {
@@ -22,6 +24,9 @@ kd_status device_cuda_describe(device *out, int index) {
     const cudaError_t error = cudaGetDeviceProperties(&properties, index);
     KD_REQUIRE(error == cudaSuccess, KD_ERROR_DEVICE, "CUDA device %d: %s", index,
                cudaGetErrorString(error));
+    KD_REQUIRE(properties.major >= CUDA_MAJOR_LEAST, KD_ERROR_DEVICE,
+               "CUDA device %d (%.95s) has compute capability %d.%d, expected %d.0 or later", index,
+               properties.name, properties.major, properties.minor, CUDA_MAJOR_LEAST);
     out->kind = DEVICE_CUDA;
     out->index = index;
     snprintf(out->name, sizeof out->name, "%.95s", properties.name);
