@@ -4,7 +4,7 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "photon/point_scan.h"
-#include "photon/points.h"
+#include "photon/points_cuda.h"
 #include "photon/pointtree_check.h"
 
 typedef struct points_header {
@@ -37,6 +37,13 @@ static int list_parts(const kd_points *tree, points_part parts[4]) {
 
 kd_status kd_points_save(const kd_points *tree, const char *path) {
     KD_REQUIRE(tree && path, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "path" : "tree");
+    if (tree->cuda) {
+        kd_points copy;
+        KD_TRY(points_cuda_fetch(&copy, tree));
+        const kd_status status = kd_points_save(&copy, path);
+        points_release(&copy);
+        return status;
+    }
     const pointtree *t = &tree->tree;
     points_header header;
     memset(&header, 0, sizeof header);
@@ -118,6 +125,7 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     KD_REQUIRE(row, KD_ERROR_INPUT, "%s: built by \"%s\", which is not known here", path,
                header->builder);
     tree->order = row->order;
+    tree->options.split = header->split ? POINTTREE_ROUND_ROBIN : POINTTREE_WIDEST;
     out->options.split = header->split ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
     memcpy(out->builder, header->builder, sizeof header->builder);
     const uint64_t count = header->count;
@@ -155,7 +163,7 @@ kd_status kd_points_load(kd_points **out, const char *path, const kd_points_opti
     const kd_point_array none = kd_point_array_make(NULL, 0, 3, KD_FLOAT);
     kd_points *loaded = NULL;
     KD_TRY(kd_points_open(&loaded, &none, options));
-    pointtree_close(&loaded->tree);
+    points_release(loaded);
     kd_status status = KD_OK;
     file_view file;
     memset(&file, 0, sizeof file);

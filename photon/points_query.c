@@ -2,7 +2,7 @@
 #include "core/memory.h"
 #include "photon/point_query.h"
 #include "photon/point_scan.h"
-#include "photon/points.h"
+#include "photon/points_cuda.h"
 #include <stdio.h>
 
 /* Sorting pays when the queries are many and the tree exceeds the caches next to a core. */
@@ -31,13 +31,12 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
 }
 
 uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
+    if (tree->cuda) return 0;
     const point_queries queries = queries_of(tree, query);
     return point_query_scratch_bytes(&queries);
 }
 
 static kd_status check_radii(const kd_points *tree, const kd_points_query *query) {
-    KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
-               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
     for (uint64_t i = 0; query->radii && i < query->points.count; ++i) {
         const double radius = tree->tree.scalar == POINT_DOUBLE
                                   ? ((const double *)query->radii)[i]
@@ -77,17 +76,35 @@ typedef struct prepared_query {
     void *scratch, *own; /* own: to be freed */
 } prepared_query;
 
-static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
-    memset(out, 0, sizeof *out);
+/* All that can be said without a look at memory that may be a device's. */
+static kd_status check_query(const kd_points *tree, const kd_points_query *query) {
     KD_REQUIRE(tree && query, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "query" : "tree");
     KD_TRY(check_points(tree, query));
-    KD_TRY(check_radii(tree, query));
+    KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
+               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
     KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
                "the method of the query has no end: fill queries by kd_points_query_default");
-    const bool walk = strcmp(query->method, "walk") == 0;
-    KD_REQUIRE(walk || strcmp(query->method, "leaves") == 0 || strcmp(query->method, "auto") == 0,
+    KD_REQUIRE(strcmp(query->method, "walk") == 0 || strcmp(query->method, "leaves") == 0 ||
+                   strcmp(query->method, "auto") == 0,
                KD_ERROR_USAGE, "unknown query method \"%s\", expected auto, leaves or walk",
                query->method);
+    return KD_OK;
+}
+
+static kd_status check_answers(const kd_points_query *query, uint32_t k) {
+    uint64_t answers = 0;
+    KD_REQUIRE(k > 0, KD_ERROR_USAGE, "k is 0, expected 1 or more");
+    KD_REQUIRE(!__builtin_mul_overflow(query->points.count, 8 * (uint64_t)k, &answers),
+               KD_ERROR_USAGE, "%llu queries for %u points each are more than memory can address",
+               (unsigned long long)query->points.count, k);
+    return KD_OK;
+}
+
+/* For a tree on the CPU. */
+static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
+    memset(out, 0, sizeof *out);
+    KD_TRY(check_radii(tree, query));
+    const bool walk = strcmp(query->method, "walk") == 0;
     out->target.tree = pointtree_get_nd_view(&tree->tree);
     out->target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
     out->target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
@@ -110,20 +127,14 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
 
 kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
                             uint32_t *ids, void *dist2, uint32_t *counts) {
-    kd_status status = KD_OK;
+    KD_TRY(check_query(tree, query));
+    KD_TRY(check_answers(query, k));
+    const point_rows rows = {ids, dist2, counts};
+    if (tree->cuda) return points_cuda_nearest(tree, query, k, &rows);
     prepared_query ready;
     KD_TRY(prepare(&ready, tree, query));
-    uint64_t answers = 0;
-    if (k == 0)
-        status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__, "k is 0, expected 1 or more");
-    else if (__builtin_mul_overflow(query->points.count, (uint64_t)k, &answers))
-        status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                             "%llu queries for %u points each are more than memory can address",
-                             (unsigned long long)query->points.count, k);
-    if (status == KD_OK) {
-        const point_rows rows = {ids, dist2, counts};
-        status = point_query_nearest(&ready.target, &ready.queries, k, &rows, ready.scratch);
-    }
+    const kd_status status =
+        point_query_nearest(&ready.target, &ready.queries, k, &rows, ready.scratch);
     memory_free(ready.own);
     return status;
 }
@@ -136,6 +147,8 @@ kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query,
 kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
                                  uint64_t *offsets) {
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
+    KD_TRY(check_query(tree, query));
+    if (tree->cuda) return points_cuda_count_within(tree, query, offsets);
     prepared_query ready;
     KD_TRY(prepare(&ready, tree, query));
     const kd_status status =
@@ -147,6 +160,9 @@ kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *q
 kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
+    KD_TRY(check_query(tree, query));
+    const point_rows rows = {ids, dist2, NULL};
+    if (tree->cuda) return points_cuda_within(tree, query, offsets, &rows);
     prepared_query ready;
     KD_TRY(prepare(&ready, tree, query));
     const kd_status status =

@@ -38,8 +38,8 @@ static kd_status find_builder(const pointtree_builder **out, const char *name) {
     KD_FAIL(KD_ERROR_USAGE, "unknown point tree builder \"%s\", expected one of: %s", name, names);
 }
 
-static kd_status check_request(const point_array *points, const pointtree_options *options,
-                               const pointtree_builder *row) {
+kd_status pointtree_check_request(const point_array *points, const pointtree_options *options,
+                                  const pointtree_builder *row) {
     KD_REQUIRE(!options->unique || row->removes, KD_ERROR_USAGE,
                "builder \"%s\" keeps equal points; brown removes them", row->name);
     KD_REQUIRE(options->cells == 0 || row->order == POINTTREE_BY_CELL, KD_ERROR_USAGE,
@@ -132,7 +132,7 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
     if (!options) options = &defaults;
     const pointtree_builder *row = NULL;
     KD_TRY(find_builder(&row, builder));
-    KD_TRY(check_request(points, options, row));
+    KD_TRY(pointtree_check_request(points, options, row));
     const double started = timing_now();
     kd_status status = KD_OK;
     const uint64_t count = points->count;

@@ -50,6 +50,9 @@ typedef struct pointtree_builder {
 
 extern const pointtree_builder pointtree_builders[]; /* the default first; ends with name NULL */
 const pointtree_builder *pointtree_builder_find(const char *name); /* NULL if there is none */
+/* Whether such points, of which none is looked at, can be built from by this row. */
+kd_status pointtree_check_request(const point_array *points, const pointtree_options *options,
+                                  const pointtree_builder *row);
 
 /* Builds from `points` (copied; none is fine). `options` NULL is round robin, `builder` NULL or ""
    the default one. NaN and infinity are KD_ERROR_INPUT with the point named; more than

@@ -1,5 +1,5 @@
 /* Nearest neighbours among points of 2 to 8 dimensions, float or double: a left-balanced k-d tree,
-   built and asked on all cores. C99-clean.
+   built and asked on all cores or on a CUDA device. C99-clean.
 
        kd_points *tree = NULL;
        kd_point_array cloud = kd_point_array_make(xyz, count, 3, KD_FLOAT);
@@ -16,6 +16,9 @@
    in the points' scalar, ordered by (dist2, place in the input): the same on every machine and for
    any number of threads. A squared distance is summed axis by axis in that scalar; what overflows
    there is infinitely far, what underflows is at distance 0.
+   A tree on a CUDA device takes and fills host memory and device memory alike, each pointer for
+   itself; its calls put their work on the caller's stream and return when the answers are there.
+   One on the CPU takes host memory only.
    After a failure the message is in kd_last_error() and nothing has changed. A tree may be asked by
    many threads at once, but not while kd_points_update or kd_points_close runs. */
 #ifndef KANDELA_POINTS_H
@@ -50,9 +53,11 @@ typedef struct kd_point_array {
 
 /* Filled by kd_points_options_default; fields are only ever added at the end. */
 typedef struct kd_points_options {
-    char device[32];  /* "auto", "cpu", "cuda:N" */
+    char device[32];  /* "auto": the first CUDA device for 100,000 points and more, and for points
+                         in device memory their own, else the CPU; "cpu", "cuda:N" */
     char builder[32]; /* "" takes the fastest; kandela info lists them */
     kd_points_split split;
+    void *stream; /* cudaStream_t to build and ask on; NULL: the default one */
 } kd_points_options;
 
 /* Filled by kd_points_query_default; fields are only ever added at the end. */
@@ -64,6 +69,7 @@ typedef struct kd_points_query {
     char method[16];       /* "auto"; "leaves": buckets and boxes; "walk": stack-free */
     void *scratch;         /* kd_points_scratch_bytes of memory, 64-byte aligned; NULL: allocated */
     uint64_t scratch_bytes;
+    void *stream; /* cudaStream_t for this call; NULL: that of the tree's options */
 } kd_points_query;
 
 typedef struct kd_points_info {
@@ -94,7 +100,7 @@ KD_API void kd_points_close(kd_points *tree); /* takes NULL */
 
 KD_API void kd_points_describe(const kd_points *tree, kd_points_info *info);
 
-/* The tree itself: node i has children 2i+1 and 2i+2. Any of the three may be NULL.
+/* The tree itself, to host memory: node i has children 2i+1 and 2i+2. Any may be NULL.
    `coordinates`: count * dims scalars; `ids`: count; `axes`: count (round robin: depth mod dims).
  */
 KD_API kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
@@ -122,7 +128,7 @@ KD_API kd_status kd_points_within(const kd_points *tree, const kd_points_query *
 KD_API uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query);
 
 /* A file of this machine's byte order, with a checksum. A file that is cut, changed or no tree is
-   KD_ERROR_INPUT. Of `options` only the device is looked at. */
+   KD_ERROR_INPUT. Of `options` only device and stream are looked at. */
 KD_API kd_status kd_points_save(const kd_points *tree, const char *path);
 KD_API kd_status kd_points_load(kd_points **out, const char *path,
                                 const kd_points_options *options);
