@@ -7,7 +7,7 @@
 
 typedef struct bench_values {
     general_options general;
-    const char *sizes, *builders, *devices, *models, *sets, *counts, *json;
+    const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table;
     int32_t runs;
     bool quick;
 } bench_values;
@@ -66,7 +66,8 @@ static kd_status run(const option_line *line) {
     bench_values values = {.runs = 5};
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
-    KD_TRY(verb_arguments(line, &verb_bench, 1, 1));
+    KD_TRY(verb_arguments(line, &verb_bench, values.table ? 0 : 1, values.table ? 0 : 1));
+    if (values.table) return bench_table(values.table, values.quick);
     const bench_kind *kind = NULL;
     KD_TRY(find_kind(&kind, line->arguments[0]));
     bench_request request;
@@ -100,6 +101,7 @@ static const option_row rows[] = {
          "point sets: uniform, photon, clustered, stretched, sorted, ties, equal", sets),
     LIST("k", "K,...", "neighbours per query", counts),
     LIST("json", "FILE", "results as JSON lines", json),
+    LIST("table", "NAME", "a paper's table: wald-build, wald-query, robinson, wehr", table),
     {.name = "runs",
      .argument = "N",
      .help = "timed runs, after one that is not; their median counts",
