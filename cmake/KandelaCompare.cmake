@@ -28,3 +28,17 @@ if(NOT KD_SANITIZE AND CMAKE_CXX_COMPILER AND (KD_NANOFLANN_INCLUDE OR KD_FLANN_
     target_link_libraries(compare_knn PRIVATE ${KD_GMP_LIBRARY})
   endif()
 endif()
+
+# tools/compare_embree: Embree's rays beside ours, if libembree-dev (3) is installed.
+find_path(KD_EMBREE_INCLUDE embree3/rtcore.h)
+find_library(KD_EMBREE_LIBRARY embree3)
+if(KD_EMBREE_INCLUDE AND KD_EMBREE_LIBRARY)
+  add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/compare_embree.c
+                                ${CMAKE_SOURCE_DIR}/tools/bench_rays.c)
+  target_link_libraries(compare_embree PRIVATE kandela_static kd_common kd_dep_assimp kd_dep_openexr
+                        ${KD_EMBREE_LIBRARY})
+  target_include_directories(compare_embree SYSTEM PRIVATE ${KD_EMBREE_INCLUDE})
+  if(KD_CUDA_FOUND)
+    set_target_properties(compare_embree PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+endif()
