@@ -58,6 +58,7 @@ kd_status bench_points(const bench_request *request);
 kd_status bench_build(const bench_request *request);
 kd_status bench_trace(const bench_request *request);
 kd_status bench_knn(const bench_request *request);
+kd_status bench_load(const bench_request *request);
 /* A paper's table with ours beside it: wald-build, wald-query, robinson, wehr. */
 kd_status bench_table(const char *name, bool quick);
 

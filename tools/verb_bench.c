@@ -17,11 +17,9 @@ typedef struct bench_kind {
     kd_status (*run)(const bench_request *request);
 } bench_kind;
 
-static const bench_kind kinds[] = {{"points", bench_points},
-                                   {"knn", bench_knn},
-                                   {"build", bench_build},
-                                   {"trace", bench_trace},
-                                   {NULL, NULL}};
+static const bench_kind kinds[] = {{"points", bench_points}, {"knn", bench_knn},
+                                   {"build", bench_build},   {"trace", bench_trace},
+                                   {"load", bench_load},     {NULL, NULL}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
@@ -121,13 +119,13 @@ static const option_group groups[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .arguments = "points|knn|build|trace",
+    .arguments = "points|knn|build|trace|load",
     .summary = "measure builders and queries, each checked before it is timed",
     .description =
         "points: left-balanced point k-d trees by every builder on every device. knn: the k "
         "nearest on a CUDA device by every method (named by --builders). build: triangle trees by "
         "every builder, at which SAH cost. trace: rays per second by every caster on the trees of "
-        "the builders asked for.",
+        "the builders asked for. load: OBJ files read, in bytes per second.",
     .groups = groups,
     .run = run,
 };
