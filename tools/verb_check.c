@@ -1,10 +1,12 @@
 /* kandela check: the mesh doctor's report. */
+#include "core/file.h"
 #include "scenes/check.h"
 #include "tools/general.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/verb.h"
 #include <string.h>
+#include <strings.h>
 
 typedef struct check_values {
     general_options general;
@@ -17,20 +19,23 @@ static kd_status run(const option_line *line) {
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
     KD_TRY(verb_arguments(line, &verb_check, 1, 1));
+    const char *path = line->arguments[0];
+    KD_REQUIRE(strcasecmp(file_suffix(path), ".json") != 0 || strncmp(path, "gen:", 4) == 0,
+               KD_ERROR_USAGE,
+               "%s: found a scene description, expected one of the mesh files that it names", path);
     static job watched; /* static: a late signal still finds it */
     job_init(&watched);
     interrupt_watch(&watched);
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
     check_report report;
     memset(&report, 0, sizeof report);
-    kd_status status = check_file(&report, line->arguments[0], &watched);
+    kd_status status = check_file(&report, path, &watched);
     progress_close();
     if (status == KD_OK)
         status =
             values.json ? check_write_json(&report, stdout) : check_write_text(&report, stdout);
     if (status == KD_OK && !report.renderable)
-        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s: it cannot be rendered",
-                             line->arguments[0]);
+        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s: it cannot be rendered", path);
     check_close(&report);
     return status;
 }

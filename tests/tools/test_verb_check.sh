@@ -27,5 +27,8 @@ mkfifo pipe.obj
 expect_exit 3 timeout -s KILL 10 "$program" check pipe.obj
 expect_says out "not a regular file"
 expect_exit 2 "$program" check
+printf '{"kandela": 1}' >scene.json
+expect_exit 2 "$program" check scene.json
+expect_says err "scene description"
 expect_exit 2 "$program" check box.obj broken.obj
 expect_done
