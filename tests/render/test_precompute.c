@@ -1,0 +1,58 @@
+/* Irradiance kept at the photons changes what a final gather costs, not what it shows. */
+#include "render/compare.h"
+#include "render/render.h"
+#include "tests/test.h"
+
+static void render(render_result *out, int32_t precompute, int32_t threads) {
+    kd_render_options options;
+    scene *stage = NULL;
+    kd_render_options_default(&options);
+    assert_int_equal(
+        scene_open(&stage, KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json", &options, NULL),
+        KD_OK);
+    options.width = options.height = 40;
+    options.spp = 8;
+    options.final_gather = 8;
+    options.photons = 20000;
+    options.caustic_photons = 20000;
+    options.gather = 40;
+    options.threads = threads;
+    options.precompute = precompute;
+    assert_int_equal(render_run(out, stage, &options, NULL), KD_OK);
+    scene_close(stage);
+}
+
+static void the_picture_is_the_same_but_for_noise(void **state) {
+    (void)state;
+    render_result kept, asked;
+    render(&kept, 1, 0);
+    render(&asked, 0, 0);
+    assert_true(kept.image_hash != asked.image_hash); /* it was used */
+    double apart = -1;
+    assert_int_equal(compare_images(&apart, &kept.picture, &asked.picture, COMPARE_RELMSE, 4, NULL),
+                     KD_OK);
+    assert_true(apart < 0.002);
+    for (int c = 0; c < 3; ++c)
+        assert_float_equal(kept.mean_radiance[c], asked.mean_radiance[c],
+                           0.01f * asked.mean_radiance[c]);
+    render_close(&kept);
+    render_close(&asked);
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    render_result alone, together;
+    render(&alone, 1, 1);
+    render(&together, 1, 8);
+    assert_true(alone.image_hash == together.image_hash);
+    render_close(&alone);
+    render_close(&together);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_picture_is_the_same_but_for_noise),
+        cmocka_unit_test(threads_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
