@@ -12,8 +12,10 @@ planned=$(sed -n 's/^total *//p' out)
 expect_exit 0 "${render[@]}" "${large[@]}" -o large.pfm --stats large.json
 expect_exit 0 "${render[@]}" --integrator path --resolution 1x1 -o small.pfm --stats small.json
 taken=$(($(peak large.json) - $(peak small.json)))
-expect_true "$taken bytes taken are at most the $planned planned" test "$taken" -le "$planned"
-expect_true "and not far below" test "$((3 * taken))" -ge "$planned"
+if ! grep -qa __asan_init "$program"; then # red zones and the quarantine would be counted
+    expect_true "$taken bytes taken are at most the $planned planned" test "$taken" -le "$planned"
+    expect_true "and not far below" test "$((3 * taken))" -ge "$planned"
+fi
 expect_exit 4 "${render[@]}" "${large[@]}" --max-memory 1M -o none.pfm
 expect_says err "bytes are needed and 1000000 allowed"
 expect_true "nothing is written then" test ! -e none.pfm
