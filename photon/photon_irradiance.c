@@ -1,7 +1,9 @@
 /* Irradiance at every photon, once, so that a final gather asks for the nearest photon only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
    4(3). Differs from the source in: every photon is asked, and its own power does not count there,
-   so that the mean is that of an estimate anywhere else. */
+   so that the mean is that of an estimate anywhere else; caustics are in it.
+   Work: two estimates a photon, all cores; then a gather ray asks for one photon, not for k.
+   Memory: 12 bytes a photon. Invariants: the same bits on any number of threads. */
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "photon/photon_map.h"

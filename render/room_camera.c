@@ -1,3 +1,7 @@
+/* Idea: from the middle of a solid every ray meets a back, from outside a hull some meet nothing;
+         only in a room nearly all meet fronts. Then a few standpoints are tried for the far view.
+   Work: 512 rays, and 256 for each of nine standpoints. Invariants: scale-free, a pure function of
+   the mesh and the picture's shape. */
 #include "render/room_camera.h"
 #include "shaders/camera.h"
 #include "shaders/rng.h"
