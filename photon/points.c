@@ -44,7 +44,7 @@ static kd_status choose_device(int32_t *out, const kd_points_options *options,
     *out = -1;
     if (strcmp(options->device, "auto") == 0) {
         if (device_cuda_count() == 0 || !points_cuda_builder(options->builder)) return KD_OK;
-        *out = points_device_of(coordinates);
+        *out = device_of_pointer(coordinates);
         if (*out < 0 && count >= CUDA_COUNT_LEAST) *out = 0;
         return KD_OK;
     }
@@ -58,7 +58,7 @@ static kd_status choose_device(int32_t *out, const kd_points_options *options,
 static bool retreats(const kd_points_options *options, kd_status status, const void *coordinates) {
     return strcmp(options->device, "auto") == 0 &&
            (status == KD_ERROR_MEMORY || status == KD_ERROR_DEVICE) &&
-           points_device_of(coordinates) < 0;
+           device_of_pointer(coordinates) < 0;
 }
 
 static kd_status make_index(kd_points *points) {

@@ -21,9 +21,9 @@ static kd_status stage(point_array *out, void **staged, const point_array *point
                        void *stream) {
     kd_status status = KD_OK;
     *out = *points;
-    if (points->count == 0 || points_device_of(points->coordinates) == device) return KD_OK;
+    if (points->count == 0 || device_of_pointer(points->coordinates) == device) return KD_OK;
     const uint64_t bytes = points->dims * point_scalar_bytes(points->scalar);
-    const bool packs = points->stride_bytes != bytes && points_device_of(points->coordinates) < 0;
+    const bool packs = points->stride_bytes != bytes && device_of_pointer(points->coordinates) < 0;
     void *packed = NULL;
     if (packs) {
         KD_TRY(memory_reserve(&packed, points->count, bytes));
@@ -32,10 +32,10 @@ static kd_status stage(point_array *out, void **staged, const point_array *point
         out->stride_bytes = bytes;
     }
     const uint64_t all = (points->count - 1) * out->stride_bytes + bytes;
-    KD_TRY_GOTO(points_device_reserve(staged, all, stream));
+    KD_TRY_GOTO(device_pool_reserve(staged, all, stream));
     out->coordinates = *staged;
-    KD_TRY_GOTO(points_device_copy(*staged, packs ? packed : points->coordinates, all, stream));
-    if (packs) KD_TRY_GOTO(points_device_wait(stream));
+    KD_TRY_GOTO(device_copy(*staged, packs ? packed : points->coordinates, all, stream));
+    if (packs) KD_TRY_GOTO(device_stream_wait(stream));
 done:
     memory_free(packed);
     return status;
@@ -57,7 +57,7 @@ static kd_status reserve_index(points_cuda *c, const point_build_cuda *arguments
 static kd_status keep_names(points_cuda *c, const uint32_t *renamed, uint64_t count, void *stream) {
     if (!renamed) return KD_OK;
     KD_TRY(keep(c, (void **)&c->renamed, count * sizeof *renamed));
-    return points_device_copy(c->renamed, renamed, count * sizeof *renamed, stream);
+    return device_copy(c->renamed, renamed, count * sizeof *renamed, stream);
 }
 
 /* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. */
@@ -77,20 +77,20 @@ static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
     if (row) {
         KD_TRY_GOTO(points_device_scan(&tree->box, &a.points, stream));
         KD_TRY_GOTO(row->scratch_bytes(&a.scratch_bytes, &a));
-        KD_TRY_GOTO(points_device_reserve(&a.scratch, a.scratch_bytes, stream));
+        KD_TRY_GOTO(device_pool_reserve(&a.scratch, a.scratch_bytes, stream));
         if (tree->count) KD_TRY_GOTO(row->build(&a));
     } else {
-        KD_TRY_GOTO(points_device_copy(c->ids, tree->ids, tree->count * sizeof *c->ids, stream));
-        if (c->axes) KD_TRY_GOTO(points_device_copy(c->axes, tree->axes, tree->count, stream));
+        KD_TRY_GOTO(device_copy(c->ids, tree->ids, tree->count * sizeof *c->ids, stream));
+        if (c->axes) KD_TRY_GOTO(device_copy(c->axes, tree->axes, tree->count, stream));
     }
-    points_device_release(a.scratch, stream);
+    device_pool_release(a.scratch, stream);
     a.scratch = NULL;
     KD_TRY_GOTO(reserve_index(c, &a));
     KD_TRY_GOTO(keep_names(c, renamed, tree->count, stream));
-    KD_TRY_GOTO(points_device_wait(stream));
+    KD_TRY_GOTO(device_stream_wait(stream));
 done:
-    points_device_release(staged, stream);
-    points_device_release(a.scratch, stream);
+    device_pool_release(staged, stream);
+    device_pool_release(a.scratch, stream);
     return status;
 }
 
@@ -100,10 +100,10 @@ static kd_status open_on(kd_points *out, const point_array *points, const uint32
     int32_t previous = 0;
     KD_TRY(KD_RESERVE_ZEROED(c, 1));
     c->device = device;
-    kd_status status = points_device_enter(device, &previous);
+    kd_status status = device_enter(device, &previous);
     if (status == KD_OK) {
         status = fill(c, out, points, renamed, row);
-        points_device_leave(previous);
+        device_leave(previous);
     }
     if (status == KD_OK)
         out->cuda = c;

@@ -22,7 +22,7 @@ typedef struct points_call {
 
 static kd_status take(points_call *call, void **out, uint64_t bytes) {
     assert(call->taken_count < TAKEN_MOST);
-    KD_TRY(points_device_reserve(out, bytes, call->stream));
+    KD_TRY(device_pool_reserve(out, bytes, call->stream));
     call->taken[call->taken_count++] = *out;
     return KD_OK;
 }
@@ -30,17 +30,17 @@ static kd_status take(points_call *call, void **out, uint64_t bytes) {
 /* What the caller gives, on the device. */
 static kd_status bring_in(points_call *call, const void **out, const void *given, uint64_t bytes) {
     *out = given;
-    if (!given || bytes == 0 || points_device_of(given) == call->on->device) return KD_OK;
+    if (!given || bytes == 0 || device_of_pointer(given) == call->on->device) return KD_OK;
     void *copy = NULL;
     KD_TRY(take(call, &copy, bytes));
     *out = copy;
-    return points_device_copy(copy, given, bytes, call->stream);
+    return device_copy(copy, given, bytes, call->stream);
 }
 
 /* Room on the device for what the caller wants. */
 static kd_status bring_out(points_call *call, void **out, void *wanted, uint64_t bytes) {
     *out = wanted;
-    if (!wanted || bytes == 0 || points_device_of(wanted) == call->on->device) return KD_OK;
+    if (!wanted || bytes == 0 || device_of_pointer(wanted) == call->on->device) return KD_OK;
     assert(call->back_count < BACK_MOST);
     KD_TRY(take(call, out, bytes));
     call->back[call->back_count].to = wanted;
@@ -91,18 +91,18 @@ static kd_status begin(points_call *call, const kd_points *tree, const kd_points
     memset(call, 0, sizeof *call);
     call->on = tree->cuda;
     call->stream = query->stream ? query->stream : tree->options.stream;
-    KD_TRY(points_device_enter(call->on->device, &call->previous));
+    KD_TRY(device_enter(call->on->device, &call->previous));
     return fill_query(call, tree, query, k);
 }
 
 /* Copies answers back, waits, frees. */
 static kd_status end(points_call *call, kd_status status) {
     for (int i = 0; status == KD_OK && i < call->back_count; ++i)
-        status = points_device_copy(call->back[i].to, call->back[i].from, call->back[i].bytes,
-                                    call->stream);
-    if (status == KD_OK) status = points_device_wait(call->stream);
-    for (int i = 0; i < call->taken_count; ++i) points_device_release(call->taken[i], call->stream);
-    points_device_leave(call->previous);
+        status =
+            device_copy(call->back[i].to, call->back[i].from, call->back[i].bytes, call->stream);
+    if (status == KD_OK) status = device_stream_wait(call->stream);
+    for (int i = 0; i < call->taken_count; ++i) device_pool_release(call->taken[i], call->stream);
+    device_leave(call->previous);
     return status;
 }
 
@@ -155,9 +155,9 @@ kd_status points_cuda_within(const kd_points *tree, const kd_points_query *query
     KD_TRY_GOTO(point_query_cuda_count_within(q, (uint64_t *)right));
     KD_TRY_GOTO(points_device_check_offsets((const uint64_t *)given, (const uint64_t *)right, rows,
                                             call.stream));
-    KD_TRY_GOTO(points_device_copy(&answers, (const uint64_t *)right + query->points.count,
-                                   sizeof answers, call.stream));
-    KD_TRY_GOTO(points_device_wait(call.stream));
+    KD_TRY_GOTO(device_copy(&answers, (const uint64_t *)right + query->points.count, sizeof answers,
+                            call.stream));
+    KD_TRY_GOTO(device_stream_wait(call.stream));
     KD_TRY_GOTO(bring_out(&call, (void **)&q->ids, out->ids, answers * sizeof *out->ids));
     KD_TRY_GOTO(bring_out(&call, &q->dist2, out->dist2, answers * scalar));
     if (!q->ids) KD_TRY_GOTO(take(&call, (void **)&q->ids, answers * sizeof *out->ids));

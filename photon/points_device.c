@@ -6,41 +6,6 @@ static kd_status absent(void) {
     KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
 }
 
-kd_status points_device_enter(int32_t index, int32_t *previous) {
-    (void)index;
-    *previous = 0;
-    return absent();
-}
-
-void points_device_leave(int32_t previous) {
-    (void)previous;
-}
-
-int32_t points_device_of(const void *pointer) {
-    (void)pointer;
-    return -1;
-}
-
-kd_status points_device_reserve(void **out, uint64_t bytes, void *stream) {
-    (void)bytes, (void)stream;
-    *out = NULL;
-    return absent();
-}
-
-void points_device_release(void *pointer, void *stream) {
-    (void)pointer, (void)stream;
-}
-
-kd_status points_device_copy(void *to, const void *from, uint64_t bytes, void *stream) {
-    (void)to, (void)from, (void)bytes, (void)stream;
-    return absent();
-}
-
-kd_status points_device_wait(void *stream) {
-    (void)stream;
-    return absent();
-}
-
 kd_status points_device_scan(point_box *box, const point_array *points, void *stream) {
     (void)points, (void)stream;
     *box = point_box_empty();

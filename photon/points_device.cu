@@ -89,16 +89,16 @@ unsigned blocks_for(uint64_t count) {
 kd_status collect(void *host, void *device, size_t bytes, cudaStream_t stream) {
     cudaError_t error = cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
-    points_device_release(device, stream);
+    device_pool_release(device, stream);
     KD_CUDA(error);
     return KD_OK;
 }
 
 /* A place to leave the first bad index in, all ones at first. */
 kd_status open_place(word **out, cudaStream_t stream) {
-    KD_TRY(points_device_reserve((void **)out, sizeof **out, stream));
+    KD_TRY(device_pool_reserve((void **)out, sizeof **out, stream));
     const cudaError_t error = cudaMemsetAsync(*out, 0xff, sizeof **out, stream);
-    if (error != cudaSuccess) points_device_release(*out, stream);
+    if (error != cudaSuccess) device_pool_release(*out, stream);
     KD_CUDA(error);
     return KD_OK;
 }
@@ -114,55 +114,6 @@ double read_scalar(const point_array *points, uint64_t i, uint32_t axis) {
 }
 } // namespace
 
-extern "C" kd_status points_device_enter(int32_t index, int32_t *previous) {
-    int now = 0;
-    KD_CUDA(cudaGetDevice(&now));
-    *previous = now;
-    if (now != index) KD_CUDA(cudaSetDevice(index));
-    return KD_OK;
-}
-
-extern "C" void points_device_leave(int32_t previous) {
-    cudaSetDevice(previous);
-}
-
-extern "C" int32_t points_device_of(const void *pointer) {
-    cudaPointerAttributes attributes;
-    if (!pointer || cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {
-        cudaGetLastError();
-        return -1;
-    }
-    const bool owned =
-        attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
-    return owned ? attributes.device : -1;
-}
-
-extern "C" kd_status points_device_reserve(void **out, uint64_t bytes, void *stream) {
-    *out = NULL;
-    const cudaError_t error = cudaMallocAsync(out, bytes ? bytes : 1, (cudaStream_t)stream);
-    if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError();
-        KD_FAIL(KD_ERROR_MEMORY, "out of device memory: %llu bytes were needed",
-                (unsigned long long)bytes);
-    }
-    KD_CUDA(error);
-    return KD_OK;
-}
-
-extern "C" void points_device_release(void *pointer, void *stream) {
-    if (pointer) cudaFreeAsync(pointer, (cudaStream_t)stream);
-}
-
-extern "C" kd_status points_device_copy(void *to, const void *from, uint64_t bytes, void *stream) {
-    if (bytes) KD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
-    return KD_OK;
-}
-
-extern "C" kd_status points_device_wait(void *stream) {
-    KD_CUDA(cudaStreamSynchronize((cudaStream_t)stream));
-    return KD_OK;
-}
-
 extern "C" kd_status points_device_scan(point_box *box, const point_array *points, void *stream) {
     const cudaStream_t s = (cudaStream_t)stream;
     *box = point_box_empty();
@@ -170,13 +121,13 @@ extern "C" kd_status points_device_scan(point_box *box, const point_array *point
     scan_result host, *device = NULL;
     memset(&host, 0xff, sizeof host);
     memset(host.hi, 0, sizeof host.hi);
-    KD_TRY(points_device_reserve((void **)&device, sizeof host, stream));
+    KD_TRY(device_pool_reserve((void **)&device, sizeof host, stream));
     cudaError_t error = cudaMemcpyAsync(device, &host, sizeof host, cudaMemcpyHostToDevice, s);
     if (error == cudaSuccess) {
         scan_points<<<blocks_for(points->count), BLOCK, 0, s>>>(*points, device);
         error = cudaPeekAtLastError();
     }
-    if (error != cudaSuccess) points_device_release(device, stream);
+    if (error != cudaSuccess) device_pool_release(device, stream);
     KD_CUDA(error);
     KD_TRY(collect(&host, device, sizeof host, s));
     for (uint32_t axis = 0; axis < points->dims; ++axis) {
