@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "photon/pointtree.h"
+#include "shaders/ledger_sum.h"
 
 enum {
     PIECE_PATHS = 256,
@@ -32,6 +33,8 @@ typedef struct emit_batch {
     emit_piece *pieces;
     uint32_t *counts; /* photons of each path */
     photon_ledger *ledgers;
+    double ledger_scale;
+    ledger_sum ledger; /* of all paths up to the last one */
     photon *destination;
 } emit_batch;
 
@@ -68,14 +71,6 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-static void ledger_add(photon_ledger *sum, const photon_ledger *path) {
-    sum->emitted += path->emitted;
-    sum->absorbed += path->absorbed;
-    sum->escaped += path->escaped;
-    sum->ended += path->ended;
-    sum->cut += path->cut;
-}
-
 /* The scan in the order of paths: places, sums, and whether the list is done. */
 static bool scan_batch(photon_list *list, emit_batch *batch, uint64_t wanted) {
     const uint64_t longest = EMIT_PATHS_IN_VAIN + EMIT_PATHS_PER_PHOTON * wanted;
@@ -85,8 +80,8 @@ static bool scan_batch(photon_list *list, emit_batch *batch, uint64_t wanted) {
         if (i % PIECE_PATHS == 0) piece->place = list->count;
         piece->taken += batch->counts[i];
         list->count += batch->counts[i];
-        ledger_add(&list->ledger, &batch->ledgers[i]);
-        list->rays += batch->ledgers[i].rays;
+        const ledger_units units = ledger_in_units(&batch->ledgers[i], batch->ledger_scale);
+        ledger_sum_add(&batch->ledger, &units, batch->ledgers[i].rays);
         ++list->emitted;
         if (list->count >= wanted) {
             list->complete = true;
@@ -141,16 +136,12 @@ static void scale_powers(void *context, int64_t begin, int64_t end, int thread) 
         scaling->photons[i].power = vec3_scale(scaling->photons[i].power, scaling->factor);
 }
 
-static void list_finish(photon_list *list) {
+static void list_finish(photon_list *list, const emit_batch *batch) {
     if (list->emitted == 0) return;
-    const double factor = 1 / (double)list->emitted;
-    power_scaling scaling = {list->photons, (float)factor};
+    power_scaling scaling = {list->photons, (float)(1 / (double)list->emitted)};
     parallel_for((int64_t)list->count, SCALE_GRAIN, scale_powers, &scaling);
-    list->ledger.emitted *= factor;
-    list->ledger.absorbed *= factor;
-    list->ledger.escaped *= factor;
-    list->ledger.ended *= factor;
-    list->ledger.cut *= factor;
+    list->ledger = ledger_sum_mean(&batch->ledger, batch->ledger_scale, list->emitted);
+    list->rays = batch->ledger.rays;
 }
 
 /* Traces one batch and appends what landed. */
@@ -185,6 +176,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     memset(&batch, 0, sizeof batch);
     batch.scene = scene;
     batch.order = order;
+    batch.ledger_scale = ledger_scale(scene->total_power);
     batch.paths = order->batch_paths ? order->batch_paths : BATCH_PATHS;
     uint64_t capacity = order->wanted + 256;
     bool done = false;
@@ -199,7 +191,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
             goto done;
         }
     }
-    list_finish(out);
+    list_finish(out, &batch);
 done:
     batch_release(&batch);
     if (status != KD_OK) photon_list_close(out);

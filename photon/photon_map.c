@@ -3,6 +3,8 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "shaders/photon_hash.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { RADIUS_PROBES = 1024, ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
@@ -140,10 +142,35 @@ static kd_status map_choose_radius(photon_map *map, uint32_t gather) {
     return KD_OK;
 }
 
-/* A photon has no padding: its bytes are its fields. */
-static uint64_t list_hash(const photon_list *list) {
-    static_assert(sizeof(photon) == 4 * sizeof(vec3) + 12, "padding would be hashed");
-    return hash_bytes(list->photons, list->count * sizeof *list->photons);
+typedef struct list_reading {
+    const photon *photons;
+    atomic_ullong hash;
+    atomic_uint strongest; /* bits of a float that is not negative: they order as it does */
+} list_reading;
+
+static void read_photons(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    list_reading *work = (list_reading *)context;
+    uint64_t hash = 0;
+    float strongest = 0;
+    for (int64_t i = begin; i < end; ++i) {
+        hash += photon_hash(&work->photons[i], (uint64_t)i);
+        strongest = float_max(vec3_largest(work->photons[i].power), strongest);
+    }
+    atomic_fetch_add(&work->hash, hash);
+    uint32_t before = atomic_load(&work->strongest);
+    while (before < float_bits(strongest) &&
+           !atomic_compare_exchange_weak(&work->strongest, &before, float_bits(strongest))) {
+    }
+}
+
+static void map_read_list(photon_map *map, const photon_list *list) {
+    list_reading work;
+    memset(&work, 0, sizeof work);
+    work.photons = list->photons;
+    parallel_for((int64_t)list->count, ORDER_GRAIN, read_photons, &work);
+    map->hash = atomic_load(&work.hash);
+    map->scale = flux_scale(float_from_bits(atomic_load(&work.strongest)));
 }
 
 static void say_what_is_missing(const photon_list *list, const char *name, uint64_t wanted) {
@@ -178,7 +205,7 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     out->rays = list->rays;
     out->ledger = list->ledger;
     out->complete = list->complete;
-    out->hash = list_hash(list);
+    map_read_list(out, list);
     job_stage_begin(watched, "photon_tree", (int64_t)list->count);
     KD_TRY_GOTO(map_plant(out, list, watched));
     out->radius = options->radius;
@@ -301,6 +328,7 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.radius = map->radius;
     view.gather = maps->gather;
     view.kernel = (int32_t)maps->kernel;
+    view.scale = map->scale;
     view.finder = map->count ? map_nearest : NULL;
     view.index = &map->index;
     view.irradiance = map->irradiance;

@@ -32,6 +32,7 @@ typedef struct photon_map {
     photon_ledger ledger; /* W */
     uint64_t hash;        /* of the photons in the order (path, bounce) */
     float radius;         /* largest gather radius */
+    float scale;          /* flux_scale of the strongest channel of any photon */
     bool complete;        /* as many as wanted have landed */
 } photon_map;
 

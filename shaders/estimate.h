@@ -14,6 +14,7 @@
          out the far sides of walls and of thin boards. */
 #ifndef KD_SHADERS_ESTIMATE_H
 #define KD_SHADERS_ESTIMATE_H
+#include "shaders/flux_sum.h"
 #include "shaders/photon.h"
 #include "shaders/pointtree_query.h"
 
@@ -63,6 +64,7 @@ typedef struct photon_map_view {
     float radius;          /* the largest one, scene units */
     uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
     int32_t kernel;        /* photon_kernel */
+    float scale;           /* flux_scale of the photons' strongest channel */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */
     const vec3
@@ -207,16 +209,16 @@ KD_FN float photon_gathering_scale(const photon_map_view *map, const crease_view
 KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_view *creases,
                                        const estimate_point *at, const photon_gathering *gathered) {
     const float scale = photon_gathering_scale(map, creases, at, gathered);
-    vec3 sum = vec3_all(0);
-    if (!(scale > 0)) return sum;
+    if (!(scale > 0)) return vec3_all(0);
+    flux_sum sum = flux_sum_none();
     const float per_radius2 = 1 / (gathered->radius * gathered->radius);
     for (uint32_t i = 0; i < gathered->count; ++i) {
         const photon *landed = &map->photons[gathered->found[i].node];
         if (!estimate_accepts(landed, at, gathered->radius)) continue;
         const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
-        sum = vec3_along(sum, kernel * scale, landed->power);
+        flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
-    return sum;
+    return flux_sum_scaled(&sum, map->scale, scale);
 }
 
 KD_FN vec3 photon_irradiance(const photon_map_view *map, const crease_view *creases,

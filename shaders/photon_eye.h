@@ -32,6 +32,7 @@ typedef struct eye_path {
     path_result found;
     int32_t depth; /* surfaces met */
     bool emission; /* what the next surface, or the sky, emits counts */
+    vec3 gathered; /* of found.radiance, apart: what maps showed at the first surfaces */
 } eye_path;
 
 KD_FN void eye_add(eye_path *path, vec3 radiance) {
@@ -62,39 +63,29 @@ KD_FN void eye_add_direct(const scene_view *scene, const photon_view *photons, e
             vec3_scale(vec3_mul(f, drawn.radiance), cosine * visible / drawn.pdf_solid_angle));
 }
 
-KD_FN estimate_point eye_estimate_point(const surface *at) {
-    estimate_point here;
-    here.position = at->position;
-    here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
-    here.back = !at->front;
-    here.triangle = at->triangle;
-    return here;
-}
-
 /* Radiance towards `wo` by the photons of a map. */
 KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
                                const surface *at, vec3 wo) {
     if (map->gather == 0) return photon_fixed_radiance(map, creases, at, wo);
-    vec3 sum = vec3_all(0);
     photon_gathering gathered;
     photon_gather(map, at->position, &gathered);
-    if (gathered.count == 0 || !(gathered.radius > 0)) return sum;
-    const estimate_point here = eye_estimate_point(at);
+    if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
+    flux_sum sum = flux_sum_none();
+    const estimate_point here = estimate_point_of(at);
     const float per_radius2 = 1 / (gathered.radius * gathered.radius);
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const photon *landed = &map->photons[gathered.found[i].node];
         if (!estimate_accepts(landed, &here, gathered.radius)) continue;
         const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
-        sum = vec3_along(sum, kernel, photon_scattered(at, wo, landed));
+        flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
-    if (vec3_is_zero(sum)) return sum;
-    return vec3_scale(sum, photon_gathering_scale(map, creases, &here, &gathered));
+    return photon_sum_radiance(map, creases, &here, gathered.radius, &sum);
 }
 
 /* The light of both maps at the end of a gather ray, where it is seen from afar: a diffuse surface
    takes what the nearest photon knows. */
 KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, vec3 wo) {
-    const estimate_point here = eye_estimate_point(at);
+    const estimate_point here = estimate_point_of(at);
     vec3 irradiance;
     if (at->kind == MATERIAL_DIFFUSE &&
         photon_known_irradiance(&photons->global, &here, &irradiance))
@@ -198,13 +189,19 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_p
     path->found.radiance = vec3_along(path->found.radiance, 1 / (float)rays, sum);
 }
 
+/* What the maps show of a surface that the eye sees. */
+KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, const surface *at, vec3 wo) {
+    vec3 sum = photon_map_radiance(&photons->caustic, &photons->creases, at, wo);
+    if (!photons->final_gather)
+        sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->creases, at, wo));
+    path->gathered = vec3_add(path->gathered, vec3_mul(path->state.throughput, sum));
+}
+
 /* All light that a surface with photons sends towards wo, but for what a smooth coat mirrors. */
 KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_path *path,
                        const surface *at, vec3 wo) {
     eye_add_direct(scene, photons, path, at, wo, path->depth < photons->path.max_depth);
-    eye_add(path, photon_map_radiance(&photons->caustic, &photons->creases, at, wo));
-    if (!photons->final_gather)
-        eye_add(path, photon_map_radiance(&photons->global, &photons->creases, at, wo));
+    eye_add_maps(path, photons, at, wo);
     eye_gather(scene, photons, path, at, wo);
 }
 
@@ -230,6 +227,7 @@ KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view
         if (!surface_is_specular(&at)) eye_add_direct(scene, photons, &path, &at, wo, true);
         if (!eye_scatter(&path, &at, wo, eye_draw(&path, PATH_DRAW_SCATTER))) break;
     }
+    path.found.radiance = vec3_add(path.found.radiance, path.gathered);
     return path.found;
 }
 

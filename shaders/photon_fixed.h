@@ -4,8 +4,8 @@
            (alpha).
    Idea: each pass has photons of its own and a radius for all pixels. While its square shrinks like
          pass^(alpha - 1), the variance of the mean over passes and its bias both go to 0.
-   Memory: none: photons are added up in the order of the tree's walk.
-   Invariants: the sum is a function of the photons and the place: same tree, same bits. */
+   Memory: none.
+   Invariants: the sum is a function of the photons and the place, in whatever order they come. */
 #ifndef KD_SHADERS_PHOTON_FIXED_H
 #define KD_SHADERS_PHOTON_FIXED_H
 #include "shaders/bsdf.h"
@@ -29,17 +29,30 @@ KD_FN vec3 photon_scattered(const surface *at, vec3 wo, const photon *landed) {
     return vec3_scale(vec3_mul(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE), landed->power), ratio);
 }
 
-/* Radiance towards `wo` by all photons within map->radius of a surface. */
-KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *creases,
-                                 const surface *at, vec3 wo) {
-    vec3 sum = vec3_all(0);
-    const float bound2 = pointtree_bound2(map->radius);
-    if (map->tree.count == 0 || !(bound2 > 0)) return sum;
+KD_FN estimate_point estimate_point_of(const surface *at) {
     estimate_point here;
     here.position = at->position;
     here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
     here.back = !at->front;
     here.triangle = at->triangle;
+    return here;
+}
+
+/* The radiance that photons within a radius make, by what they scattered in all. */
+KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const crease_view *creases,
+                               const estimate_point *here, float radius, const flux_sum *sum) {
+    if (flux_sum_is_zero(sum)) return vec3_all(0);
+    const float integral = crease_kernel_integral(creases, here, radius, map->kernel);
+    return flux_sum_scaled(sum, map->scale, 1 / (integral * radius * radius));
+}
+
+/* Radiance towards `wo` by all photons within map->radius of a surface. */
+KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *creases,
+                                 const surface *at, vec3 wo) {
+    const float bound2 = pointtree_bound2(map->radius);
+    if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
+    flux_sum sum = flux_sum_none();
+    const estimate_point here = estimate_point_of(at);
     pointtree_walk walk = pointtree_walk_begin();
     while (pointtree_walk_next(&map->tree, here.position, bound2, &walk)) {
         const float dist2 = pointtree_dist2(here.position, map->tree.points[walk.node]);
@@ -47,11 +60,9 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *
         const photon *landed = &map->photons[walk.node];
         if (!estimate_accepts(landed, &here, map->radius)) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 / bound2);
-        sum = vec3_along(sum, kernel, photon_scattered(at, wo, landed));
+        flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
-    if (vec3_is_zero(sum)) return sum;
-    return vec3_scale(
-        sum, 1 / (crease_kernel_integral(creases, &here, map->radius, map->kernel) * bound2));
+    return photon_sum_radiance(map, creases, &here, map->radius, &sum);
 }
 
 #endif

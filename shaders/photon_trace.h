@@ -91,49 +91,86 @@ KD_FN ray_hit photon_advance(const scene_view *scene, ray cast, rng_key key, uin
     return hit;
 }
 
+/* A photon on its way: what a thread keeps of it from one surface to the next. */
+typedef struct photon_way {
+    rng_key key;
+    emitted_photon flying;
+    photon_kind kind;      /* by what it has met */
+    uint32_t bounce, step; /* surfaces met; with those that let it pass */
+} photon_way;
+
+/* Clears the ledger; false if no photon is born. */
+KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emission, uint64_t path,
+                            photon_way *way, photon_ledger *ledger) {
+    memset(ledger, 0, sizeof *ledger);
+    if (!light_emit(scene, emission, path, &way->flying)) return false;
+    way->key = rng_key_make(emission->seed, emission->pass, path);
+    way->kind = PHOTON_DIRECT;
+    way->bounce = way->step = 0;
+    ledger->emitted = photon_watts(way->flying.power);
+    return true;
+}
+
+/* How a surface sends the photon on; false if it does not. */
+KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool lands,
+                              photon_way *way, photon_ledger *ledger) {
+    emitted_photon *flying = &way->flying;
+    const bsdf_sample next = bsdf_draw(at, vec3_negate(flying->cast.direction),
+                                       rng_draw(way->key, way->step, 0), BSDF_FLUX);
+    const vec3 scattered = vec3_mul(flying->power, next.weight);
+    ledger->absorbed += photon_watts(flying->power) - photon_watts(scattered);
+    const bool like_lens = next.specular || !lands;
+    if (wish->only_specular && !like_lens) {
+        ledger->ended += photon_watts(scattered);
+        return false;
+    }
+    if (!(vec3_largest(scattered) > 0)) return false;
+    if (!like_lens)
+        way->kind = PHOTON_INDIRECT;
+    else if (way->kind == PHOTON_DIRECT)
+        way->kind = PHOTON_CAUSTIC;
+    flying->power = photon_roulette(flying->power, scattered,
+                                    rng_draw(way->key, way->step, 1).value[0], ledger);
+    if (vec3_is_zero(flying->power)) return false;
+    flying->cast = surface_leave(at, next.direction, INFINITY);
+    return true;
+}
+
+/* On to the next surface; false if the way ends there. *stored: a photon of it is in `slot`. */
+KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
+                           photon *slot, bool *stored, photon_ledger *ledger) {
+    *stored = false;
+    if (way->bounce >= wish->max_depth) {
+        ledger->cut += photon_watts(way->flying.power);
+        return false;
+    }
+    const ray_hit hit = photon_advance(scene, way->flying.cast, way->key, &way->step, ledger);
+    if (hit.triangle == KD_NONE) {
+        ledger->escaped += photon_watts(way->flying.power);
+        return false;
+    }
+    const surface at = surface_at(scene, &way->flying.cast, hit);
+    const bool lands = photon_lands_on(&at);
+    *stored = lands && (wish->kinds >> way->kind & 1u);
+    if (*stored) *slot = photon_landed(&at, &way->flying, way->key.path, way->bounce, way->kind);
+    ++way->bounce;
+    return photon_way_scatter(wish, &at, lands, way, ledger);
+}
+
 /* Returns how many photons landed; the first `capacity` of them are in `slots`. */
 KD_FN uint32_t photon_trace(const scene_view *scene, const photon_emission *emission, uint64_t path,
                             const photon_wish *wish, photon *slots, uint32_t capacity,
                             photon_ledger *ledger) {
-    emitted_photon born;
-    memset(ledger, 0, sizeof *ledger);
-    if (!light_emit(scene, emission, path, &born)) return 0;
-    const rng_key key = rng_key_make(emission->seed, emission->pass, path);
-    photon_kind kind = PHOTON_DIRECT;
-    uint32_t landed = 0, step = 0;
-    ledger->emitted = photon_watts(born.power);
-    for (uint32_t bounce = 0; bounce < wish->max_depth; ++bounce) {
-        const ray_hit hit = photon_advance(scene, born.cast, key, &step, ledger);
-        if (hit.triangle == KD_NONE) {
-            ledger->escaped += photon_watts(born.power);
-            return landed;
-        }
-        const surface at = surface_at(scene, &born.cast, hit);
-        const bool lands = photon_lands_on(&at);
-        if (lands && (wish->kinds >> kind & 1u)) {
-            if (landed < capacity) slots[landed] = photon_landed(&at, &born, path, bounce, kind);
-            ++landed;
-        }
-        const bsdf_sample next =
-            bsdf_draw(&at, vec3_negate(born.cast.direction), rng_draw(key, step, 0), BSDF_FLUX);
-        const vec3 scattered = vec3_mul(born.power, next.weight);
-        ledger->absorbed += photon_watts(born.power) - photon_watts(scattered);
-        const bool like_lens = next.specular || !lands;
-        if (wish->only_specular && !like_lens) {
-            ledger->ended += photon_watts(scattered);
-            return landed;
-        }
-        if (!(vec3_largest(scattered) > 0)) return landed;
-        if (!like_lens)
-            kind = PHOTON_INDIRECT;
-        else if (kind == PHOTON_DIRECT)
-            kind = PHOTON_CAUSTIC;
-        born.power =
-            photon_roulette(born.power, scattered, rng_draw(key, step, 1).value[0], ledger);
-        if (vec3_is_zero(born.power)) return landed;
-        born.cast = surface_leave(&at, next.direction, INFINITY);
+    photon_way way;
+    photon landing;
+    uint32_t landed = 0;
+    bool stored = false, goes_on = photon_way_begin(scene, emission, path, &way, ledger);
+    while (goes_on) {
+        goes_on = photon_way_next(scene, wish, &way, &landing, &stored, ledger);
+        if (!stored) continue;
+        if (landed < capacity) slots[landed] = landing;
+        ++landed;
     }
-    ledger->cut += photon_watts(born.power);
     return landed;
 }
 
