@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "photon/aim.h"
 #include "shaders/photon_hash.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -29,44 +30,6 @@ kd_status photon_kernel_find(photon_kernel *out, const char *name) {
             return KD_OK;
         }
     KD_FAIL(KD_ERROR_USAGE, "kernel \"%s\", expected disc, cone or epanechnikov", name);
-}
-
-/* --- what can make a caustic --------------------------------------------------------------------
- */
-
-/* Whether a material passes some light on like a lens (photon_trace.h). */
-static bool material_is_lens(const material *made) {
-    if (made->kind == MATERIAL_DIFFUSE) return false;
-    if (made->kind != MATERIAL_PLASTIC) return true;
-    return made->roughness == 0 || made->metallic > 0 || made->metallic_map != KD_NONE ||
-           made->roughness_map != KD_NONE || vec3_is_zero(made->diffuse);
-}
-
-static box3 lens_box(const scene_view *scene) {
-    box3 box = box3_empty();
-    const mesh_view *mesh = &scene->mesh;
-    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
-        const uint32_t which = mesh->triangle_materials ? mesh->triangle_materials[t] : 0;
-        if (!material_is_lens(&scene->materials[which])) continue;
-        for (int k = 0; k < 3; ++k)
-            box3_include(&box, mesh->positions[mesh->triangles[3 * (size_t)t + (size_t)k]]);
-    }
-    return box;
-}
-
-/* Radius of the sphere about the box's centre that holds all lenses: tighter than the box's own. */
-static float lens_radius(const scene_view *scene, vec3 centre) {
-    float radius2 = 0;
-    const mesh_view *mesh = &scene->mesh;
-    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
-        const uint32_t which = mesh->triangle_materials ? mesh->triangle_materials[t] : 0;
-        if (!material_is_lens(&scene->materials[which])) continue;
-        for (int k = 0; k < 3; ++k) {
-            const vec3 p = mesh->positions[mesh->triangles[3 * (size_t)t + (size_t)k]];
-            radius2 = float_max(radius2, vec3_length2(vec3_sub(p, centre)));
-        }
-    }
-    return sqrtf(radius2) * 1.0001f;
 }
 
 /* --- one map ------------------------------------------------------------------------------------
@@ -246,23 +209,27 @@ static photon_order global_order(const scene_view *scene, const photon_options *
     return order;
 }
 
-static photon_order caustic_order(const scene_view *scene, const photon_options *options) {
-    const box3 box = lens_box(scene);
-    photon_order order =
-        order_make(options, 1u << PHOTON_CAUSTIC, box3_is_empty(box) ? 0 : options->caustics);
-    const vec3 centre = box3_is_empty(box) ? vec3_all(0) : box3_centre(box);
-    order.wish.only_specular = true;
-    order.emission = photon_emission_make(options->seed, 2 * options->pass + 1, centre,
-                                          lens_radius(scene, centre), true);
-    return order;
+static kd_status caustic_order(photon_order *out, const scene_view *scene,
+                               const photon_options *options) {
+    emission_target targets[EMISSION_TARGETS] = {{{0, 0, 0}, 0}};
+    uint32_t count = 0;
+    if (options->caustics) KD_TRY(aim_targets(targets, &count, scene));
+    *out = order_make(options, 1u << PHOTON_CAUSTIC, count ? options->caustics : 0);
+    out->wish.only_specular = true;
+    out->emission = photon_emission_make(options->seed, 2 * options->pass + 1, targets[0].centre,
+                                         targets[0].radius, true);
+    for (uint32_t i = 1; i < count; ++i) out->emission.targets[i] = targets[i];
+    if (count) out->emission.target_count = count;
+    return KD_OK;
 }
 
 kd_status photon_lists_open(photon_list out[2], const scene_view *scene,
                             const photon_options *options, job *watched) {
     kd_status status = KD_OK;
     const photon_order global = global_order(scene, options);
-    const photon_order caustic = caustic_order(scene, options);
+    photon_order caustic;
     memset(out, 0, 2 * sizeof *out);
+    KD_TRY(caustic_order(&caustic, scene, options));
     KD_TRY_GOTO(emit_list(&out[0], scene, &global, "global", watched));
     KD_TRY_GOTO(emit_list(&out[1], scene, &caustic, "caustic", watched));
 done:

@@ -7,8 +7,10 @@
          five dimensions (light, place, direction), which any first n of them fill evenly.
          Source of the lattice: Kronecker's sequence with powers of the root of x^6 = x + 1, the
          golden ratio's kin for five dimensions; its steps are exact 64-bit integers.
-   Aim: with `aimed` set, only photons whose straight way may meet the sphere are born, with the
-        power that they would have: caustics need those that meet a lens first. */
+   Aim: with `aimed` set, only photons whose straight way meets one of the spheres are born:
+   caustics need those that meet a lens first. A sphere is chosen in proportion to the solid angle
+   (for light from infinity: the disc) that it fills; where n of them overlap, n choices lead to the
+        same ray, so its power is that of the sum of all over n. */
 #ifndef KD_SHADERS_LIGHT_EMIT_H
 #define KD_SHADERS_LIGHT_EMIT_H
 #include "shaders/light_sampling.h"
@@ -16,15 +18,20 @@
 #include "shaders/sampling.h"
 #include "shaders/surface.h"
 
-enum { EMISSION_DIMENSIONS = 5 };
+enum { EMISSION_DIMENSIONS = 5, EMISSION_TARGETS = 16 };
+
+typedef struct emission_target { /* a sphere that first rays should meet */
+    vec3 centre;
+    float radius;
+} emission_target;
 
 typedef struct photon_emission {
     uint64_t seed;
     uint32_t pass;
     uint64_t shift[EMISSION_DIMENSIONS]; /* of the lattice, from (seed, pass) */
-    vec3 centre;                         /* sphere that all photons' first rays should meet */
-    float radius;
-    bool aimed; /* else the sphere holds the whole scene, and bounds light from infinity only */
+    emission_target targets[EMISSION_TARGETS];
+    uint32_t target_count; /* at least 1 */
+    bool aimed; /* else target 0 holds the whole scene, and bounds light from infinity only */
 } photon_emission;
 
 typedef struct emitted_photon {
@@ -33,14 +40,17 @@ typedef struct emitted_photon {
     uint32_t light;
 } emitted_photon;
 
-/* Emission for a sphere around the whole scene (not aimed) or around all that acts as a lens. */
+/* Emission for a sphere around the whole scene (not aimed) or around what acts as a lens; more
+   targets may be added. */
 KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 centre, float radius,
                                            bool aimed) {
     photon_emission made;
     made.seed = seed;
     made.pass = pass;
-    made.centre = centre;
-    made.radius = radius;
+    memset(made.targets, 0, sizeof made.targets);
+    made.targets[0].centre = centre;
+    made.targets[0].radius = radius;
+    made.target_count = 1;
     made.aimed = aimed;
     for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d) {
         const rng_block block = rng_draw(rng_key_make(seed, pass, UINT64_MAX), 0, d);
@@ -66,12 +76,12 @@ typedef struct emission_direction {
     float solid_angle;
 } emission_direction;
 
-/* 1 - cos of half the angle under which the sphere is seen from a point; 2 (all directions) from
+/* 1 - cos of half the angle under which a sphere is seen from a point; 2 (all directions) from
    inside. */
-KD_FN float emission_sphere_versine(const photon_emission *emission, vec3 from) {
-    const float distance = vec3_length(vec3_sub(emission->centre, from));
-    if (!(distance > emission->radius)) return 2;
-    const float sine = emission->radius / distance;
+KD_FN float emission_versine(const emission_target *target, vec3 from) {
+    const float distance = vec3_length(vec3_sub(target->centre, from));
+    if (!(distance > target->radius)) return 2;
+    const float sine = target->radius / distance;
     return sine * sine / (1 + sqrtf(float_max(0, 1 - sine * sine)));
 }
 
@@ -83,14 +93,52 @@ KD_FN emission_direction emission_cone(vec3 axis, float versine, float u, float 
     return drawn;
 }
 
-/* Towards the sphere if that narrows the choice; false if it does not. */
-KD_FN bool emission_towards_sphere(const photon_emission *emission, vec3 from,
-                                   float versine_at_most, float u, float v,
-                                   emission_direction *out) {
+/* The same for the narrow cones of far targets, where 1 - versine has few digits. */
+KD_FN vec3 emission_narrow_cone(vec3 axis, float versine, float u, float v) {
+    const frame3 axes = frame3_around(axis);
+    const float height = u * versine, radius = sqrtf(height * (2 - height)), angle = 2 * KD_PI * v;
+    return frame3_to_world(&axes,
+                           vec3_make(radius * cosf(angle), radius * sinf(angle), 1 - height));
+}
+
+/* Whether the ray, or for light from infinity the whole line, meets a target. */
+KD_FN bool emission_meets(const emission_target *target, vec3 from, vec3 direction, bool line) {
+    const vec3 towards = vec3_sub(target->centre, from);
+    if (!line && !(vec3_dot(towards, direction) > 0)) return false;
+    return vec3_length2(vec3_cross(towards, direction)) <= target->radius * target->radius;
+}
+
+/* How many choices of a target lead to a ray drawn for target `which`. */
+KD_FN float emission_choices(const photon_emission *emission, uint32_t which, vec3 from,
+                             vec3 direction, bool line) {
+    float choices = 1;
+    for (uint32_t i = 0; i < emission->target_count; ++i)
+        if (i != which && emission_meets(&emission->targets[i], from, direction, line)) ++choices;
+    return choices;
+}
+
+/* Towards the targets if that narrows the choice; false if it does not. */
+KD_FN bool emission_towards_targets(const photon_emission *emission, vec3 from,
+                                    float versine_at_most, float u, float v,
+                                    emission_direction *out) {
     if (!emission->aimed) return false;
-    const float versine = emission_sphere_versine(emission, from);
-    if (!(versine < versine_at_most)) return false;
-    *out = emission_cone(vec3_normalize(vec3_sub(emission->centre, from)), versine, u, v);
+    float sum = 0;
+    for (uint32_t i = 0; i < emission->target_count; ++i)
+        sum += emission_versine(&emission->targets[i], from);
+    if (!(sum < versine_at_most)) return false;
+    float rest = u * sum, versine = 0;
+    uint32_t which = 0;
+    for (; which < emission->target_count; ++which) {
+        versine = emission_versine(&emission->targets[which], from);
+        if (rest < versine || which + 1 == emission->target_count) break;
+        rest -= versine;
+    }
+    if (!(versine > 0)) return false;
+    const emission_target *target = &emission->targets[which];
+    out->direction = emission_narrow_cone(vec3_normalize(vec3_sub(target->centre, from)), versine,
+                                          float_clamp(rest / versine, 0, 0x1.fffffep-1f), v);
+    out->solid_angle =
+        2 * KD_PI * sum / emission_choices(emission, which, from, out->direction, false);
     return true;
 }
 
@@ -107,7 +155,7 @@ KD_FN bool emit_from_triangle(const scene_view *scene, const light *from,
     const float area = from->area;
     emission_direction drawn;
     float cosine;
-    if (emission_towards_sphere(emission, point, 1, u[3], u[4], &drawn)) {
+    if (emission_towards_targets(emission, point, 1, u[3], u[4], &drawn)) {
         cosine = vec3_dot(drawn.direction, normal);
         if (from->two_sided) cosine = fabsf(cosine);
         if (!(cosine > 0)) return false;
@@ -129,7 +177,7 @@ KD_FN bool emit_from_point(const light *from, const photon_emission *emission, c
     const bool spot = from->kind == LIGHT_SPOT;
     const float versine = spot ? 1 - from->cos_outer : 2;
     emission_direction drawn;
-    if (!emission_towards_sphere(emission, from->position, versine, u[3], u[4], &drawn))
+    if (!emission_towards_targets(emission, from->position, versine, u[3], u[4], &drawn))
         drawn = emission_cone(spot ? from->direction : vec3_make(0, 0, 1), versine, u[3], u[4]);
     const float share =
         spot ? light_spot_falloff(from, vec3_dot(drawn.direction, from->direction)) : 1.0f;
@@ -139,14 +187,29 @@ KD_FN bool emit_from_point(const light *from, const photon_emission *emission, c
     return true;
 }
 
-/* From infinity along `direction`, through the sphere's disc across it: it starts where the whole
-   scene is still ahead. */
-KD_FN ray emission_ray_through_sphere(const scene_view *scene, const photon_emission *emission,
-                                      vec3 direction, float u, float v) {
+/* From infinity along `direction`, through the disc of a target across it: it starts where the
+   whole scene is still ahead. `*area`: of the discs, over how often they overlap there. */
+KD_FN ray emission_ray_through_targets(const scene_view *scene, const photon_emission *emission,
+                                       vec3 direction, float u, float v, float *area) {
     const frame3 axes = frame3_around(direction);
+    uint32_t which = 0;
+    float squares = emission->targets[0].radius * emission->targets[0].radius;
+    if (emission->target_count > 1) {
+        for (uint32_t i = 1; i < emission->target_count; ++i)
+            squares += float_square(emission->targets[i].radius);
+        float rest = u * squares, square = 0;
+        for (; which < emission->target_count; ++which) {
+            square = float_square(emission->targets[which].radius);
+            if (rest < square || which + 1 == emission->target_count) break;
+            rest -= square;
+        }
+        u = square > 0 ? float_clamp(rest / square, 0, 0x1.fffffep-1f) : 0;
+    }
+    const emission_target *target = &emission->targets[which];
     const vec2 disc = sample_disc(u, v);
-    const vec3 local = vec3_make(emission->radius * disc.x, emission->radius * disc.y, 0);
-    const vec3 through = vec3_add(emission->centre, frame3_to_world(&axes, local));
+    const vec3 local = vec3_make(target->radius * disc.x, target->radius * disc.y, 0);
+    const vec3 through = vec3_add(target->centre, frame3_to_world(&axes, local));
+    *area = KD_PI * squares / emission_choices(emission, which, through, direction, true);
     const float behind = vec3_length(vec3_sub(through, box3_centre(scene->box))) +
                          vec3_length(box3_size(scene->box));
     return ray_make(vec3_along(through, -behind, direction), direction, 0, INFINITY);
@@ -164,18 +227,20 @@ KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, 
     const float chance = scene->light_cdf[out->light + 1] - scene->light_cdf[out->light];
     if (!(chance > 0)) return false;
     bool born = true;
-    const float disc_area = KD_PI * emission->radius * emission->radius;
+    float area;
     if (from->kind == LIGHT_TRIANGLE) {
         born = emit_from_triangle(scene, from, emission, u, out);
     } else if (from->kind == LIGHT_DIRECTIONAL) {
-        out->cast = emission_ray_through_sphere(scene, emission, from->direction, u[3], u[4]);
-        out->power = vec3_scale(from->emitted, disc_area);
+        out->cast =
+            emission_ray_through_targets(scene, emission, from->direction, u[3], u[4], &area);
+        out->power = vec3_scale(from->emitted, area);
     } else if (from->kind == LIGHT_ENVIRONMENT) {
         const vec3 sky = environment_draw(scene, vec3_all(0), u[1], u[2]);
         const float pdf = environment_pdf(scene, vec3_all(0), sky); /* contains the choice */
         if (!(pdf > 0)) return false;
-        out->cast = emission_ray_through_sphere(scene, emission, vec3_negate(sky), u[3], u[4]);
-        out->power = vec3_scale(environment_radiance(scene, sky), disc_area * chance / pdf);
+        out->cast =
+            emission_ray_through_targets(scene, emission, vec3_negate(sky), u[3], u[4], &area);
+        out->power = vec3_scale(environment_radiance(scene, sky), area * chance / pdf);
     } else {
         born = emit_from_point(from, emission, u, out);
     }

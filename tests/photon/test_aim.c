@@ -1,0 +1,174 @@
+/* photon/aim, shaders/light_emit: photons aimed at what passes light on carry the flux of those
+   that find it by chance, from every kind of light; the sky emits photons. */
+#include "photon/aim.h"
+#include "photon/photon_map.h"
+#include "photon_scenes.h"
+
+static void assert_near(double found, double expected, double tolerance) {
+    if (!(fabs(found - expected) <= tolerance * fabs(expected)))
+        fail_msg("%.9g, expected %.9g within %g of it", found, expected, tolerance);
+}
+
+/* A floor, and balls of mirror or glass over it: two that touch, one far away, a tiny one. */
+static photon_scene *scene_with(const light *lamp, float emission, bool two_sided) {
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    material glass = material_default(), mirror = material_default();
+    material glowing = photon_scene_diffuse(0, emission);
+    glowing.two_sided = two_sided;
+    glass.kind = MATERIAL_GLASS;
+    mirror.kind = MATERIAL_MIRROR;
+    mirror.specular = vec3_all(0.9f);
+    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+    const uint32_t clear = fixture_material(to, glass), shiny = fixture_material(to, mirror);
+    fixture_quad(to, white, vec3_make(-4, 0, 4), vec3_make(4, 0, 4), vec3_make(4, 0, -4),
+                 vec3_make(-4, 0, -4));
+    fixture_ball(to, clear, vec3_make(-1, 0.6f, 0), 0.5f, 12);
+    fixture_ball(to, shiny, vec3_make(-0.2f, 0.5f, 0.1f), 0.4f, 12);
+    fixture_ball(to, clear, vec3_make(2.5f, 0.5f, -1.5f), 0.4f, 12);
+    fixture_ball(to, shiny, vec3_make(1, 0.3f, 2), 0.05f, 6);
+    if (emission > 0)
+        fixture_quad(to, fixture_material(to, glowing), vec3_make(-0.5f, 3, -0.5f),
+                     vec3_make(0.5f, 3, -0.5f), vec3_make(0.5f, 3, 0.5f),
+                     vec3_make(-0.5f, 3, 0.5f));
+    if (lamp) {
+        if (lamp->kind == LIGHT_ENVIRONMENT) to->sky = to->light_count;
+        fixture_light(to, *lamp);
+    }
+    photon_scene_finish(scene);
+    return scene;
+}
+
+static light lamp_of(light_kind kind) {
+    light made;
+    memset(&made, 0, sizeof made);
+    made.kind = kind;
+    made.triangle = KD_NONE;
+    made.position = vec3_make(0.5f, 2.5f, 0.5f);
+    made.direction = vec3_normalize(vec3_make(-0.2f, -1, 0.1f));
+    made.emitted = vec3_make(3, 2, 1);
+    made.cos_inner = 0.9f;
+    made.cos_outer = 0.3f;
+    made.power = 10; /* the only light: what it is does not matter */
+    return made;
+}
+
+static double list_watts(const photon_list *list) {
+    double sum = 0;
+    for (uint64_t i = 0; i < list->count; ++i) sum += photon_watts(list->photons[i].power);
+    return sum;
+}
+
+/* Flux of a kind of photons, emission over the whole scene. */
+static double flux_by_chance(const photon_scene *scene, photon_kind kind, uint64_t *emitted) {
+    photon_order order;
+    memset(&order, 0, sizeof order);
+    order.wish.kinds = 1u << kind;
+    order.wish.max_depth = 32;
+    order.wish.only_specular = true;
+    order.wanted = 15000;
+    order.emission = photon_emission_make(3, 0, box3_centre(scene->view.box),
+                                          0.5f * vec3_length(box3_size(scene->view.box)), false);
+    photon_list found;
+    assert_int_equal(photon_list_open(&found, &scene->view, &order, NULL), KD_OK);
+    const double watts = list_watts(&found);
+    *emitted = found.emitted;
+    photon_list_close(&found);
+    return watts;
+}
+
+static void assert_aim_is_fair(const light *lamp, float emission, bool two_sided) {
+    photon_scene *scene = scene_with(lamp, emission, two_sided);
+    uint64_t tries = 0;
+    const double expected = flux_by_chance(scene, PHOTON_CAUSTIC, &tries);
+    photon_options options = photon_options_default();
+    options.photons = 0;
+    options.caustics = 15000;
+    photon_maps maps;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+    double watts = 0;
+    for (uint64_t i = 0; i < maps.caustic.count; ++i)
+        watts += photon_watts(maps.caustic.photons[i].power);
+    assert_true(expected > 0);
+    assert_near(watts, expected, 0.03);
+    assert_true(maps.caustic.emitted * 4 < tries);
+    photon_maps_close(&maps);
+    photon_scene_free(scene);
+}
+
+static void every_light_aims_fairly(void **state) {
+    (void)state;
+    const light_kind kinds[4] = {LIGHT_POINT, LIGHT_SPOT, LIGHT_DIRECTIONAL, LIGHT_ENVIRONMENT};
+    for (int i = 0; i < 4; ++i) {
+        const light lamp = lamp_of(kinds[i]);
+        assert_aim_is_fair(&lamp, 0, false);
+    }
+    assert_aim_is_fair(NULL, 5, false);
+    assert_aim_is_fair(NULL, 5, true);
+}
+
+/* A floor under an even sky, seen from below by nobody: E = pi L. */
+static void the_sky_emits_photons(void **state) {
+    (void)state;
+    light sky = lamp_of(LIGHT_ENVIRONMENT);
+    sky.emitted = vec3_all(2);
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+    fixture_quad(to, white, vec3_make(-1, 0, 1), vec3_make(1, 0, 1), vec3_make(1, 0, -1),
+                 vec3_make(-1, 0, -1));
+    to->sky = 0;
+    fixture_light(to, sky);
+    photon_scene_finish(scene);
+    uint64_t emitted = 0;
+    const double watts = flux_by_chance(scene, PHOTON_DIRECT, &emitted);
+    assert_near(watts, 2 * (double)KD_PI * 2 * 4, 0.01); /* both sides of 4 square metres */
+    photon_scene_free(scene);
+}
+
+/* Every lens is in a sphere; things that stand apart have their own. */
+static void targets_hold_the_lenses(void **state) {
+    (void)state;
+    photon_scene *scene = scene_with(NULL, 1, false);
+    emission_target targets[EMISSION_TARGETS];
+    uint32_t count = 0;
+    double squares = 0;
+    assert_int_equal(aim_targets(targets, &count, &scene->view), KD_OK);
+    assert_in_range(count, 3, EMISSION_TARGETS);
+    for (uint32_t t = 0; t < scene->fixture.triangle_count; ++t) {
+        if (!material_is_lens(&scene->view.materials[scene->fixture.triangle_materials[t]]))
+            continue;
+        uint32_t around = 0;
+        for (uint32_t i = 0; i < count && !around; ++i) {
+            around = 1;
+            for (int k = 0; k < 3; ++k)
+                around &= vec3_length(vec3_sub(scene->fixture.positions[3 * t + (uint32_t)k],
+                                               targets[i].centre)) <= targets[i].radius;
+        }
+        assert_int_equal(around, 1);
+    }
+    for (uint32_t i = 0; i < count; ++i) squares += (double)float_square(targets[i].radius);
+    /* the balls' own squares: 0.57; of one sphere around all: above 5 */
+    if (!(squares < 1)) fail_msg("%u spheres, sum of squared radii %g", count, squares);
+    photon_scene_free(scene);
+}
+
+static void no_lens_no_target(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_furnace(vec3_all(0), vec3_all(1), 0.5f, 1);
+    emission_target targets[EMISSION_TARGETS];
+    uint32_t count = 1;
+    assert_int_equal(aim_targets(targets, &count, &scene->view), KD_OK);
+    assert_int_equal(count, 0);
+    photon_scene_free(scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_light_aims_fairly),
+        cmocka_unit_test(the_sky_emits_photons),
+        cmocka_unit_test(targets_hold_the_lenses),
+        cmocka_unit_test(no_lens_no_target),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
