@@ -31,7 +31,8 @@ KD_FN frame3 camera_frame(const camera *view) {
 KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
                      rng_block random) {
     const frame3 axes = camera_frame(view);
-    const float half = tanf(view->fov_degrees * (KD_PI / 360)); /* of the image's height at 1 */
+    const float half =
+        float_tan(view->fov_degrees * (KD_PI / 360)); /* of the image's height at 1 */
     const float pixel = 2 * half / (float)height;
     const float across = ((float)x + random.value[0] - 0.5f * (float)width) * pixel;
     const float upward = (0.5f * (float)height - (float)y - random.value[1]) * pixel;

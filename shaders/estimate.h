@@ -14,6 +14,7 @@
          out the far sides of walls and of thin boards. */
 #ifndef KD_SHADERS_ESTIMATE_H
 #define KD_SHADERS_ESTIMATE_H
+#include "shaders/elementary.h"
 #include "shaders/flux_sum.h"
 #include "shaders/photon.h"
 #include "shaders/pointtree_query.h"
@@ -111,7 +112,7 @@ KD_FN float photon_kernel_beyond(int32_t kernel, vec2 a, vec2 b) {
     const float t0 = float_max(along, -half_chord);
     const float t1 = float_min(along + length, half_chord);
     if (!(t0 < t1)) return 0;
-    const float angle = atan2f(t1, h) - atan2f(t0, h);
+    const float angle = float_atan2(t1, h) - float_atan2(t0, h);
     const float inside =
         photon_kernel_to_line(kernel, h, t1) - photon_kernel_to_line(kernel, h, t0);
     const float beyond = photon_kernel_sector(kernel) * angle - inside;

@@ -97,8 +97,8 @@ KD_FN emission_direction emission_cone(vec3 axis, float versine, float u, float 
 KD_FN vec3 emission_narrow_cone(vec3 axis, float versine, float u, float v) {
     const frame3 axes = frame3_around(axis);
     const float height = u * versine, radius = sqrtf(height * (2 - height)), angle = 2 * KD_PI * v;
-    return frame3_to_world(&axes,
-                           vec3_make(radius * cosf(angle), radius * sinf(angle), 1 - height));
+    return frame3_to_world(
+        &axes, vec3_make(radius * float_cos(angle), radius * float_sin(angle), 1 - height));
 }
 
 /* Whether the ray, or for light from infinity the whole line, meets a target. */

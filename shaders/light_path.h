@@ -69,7 +69,7 @@ KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out,
     const frame3 axes = camera_frame(&eye->view);
     const vec3 local = frame3_to_local(&axes, vec3_sub(point, eye->view.eye));
     if (!(local.z > 0)) return false;
-    const float half = tanf(eye->view.fov_degrees * (KD_PI / 360));
+    const float half = float_tan(eye->view.fov_degrees * (KD_PI / 360));
     const float pixel = 2 * half / (float)eye->height;
     const float x = local.x / local.z / pixel + 0.5f * (float)eye->width;
     const float y = 0.5f * (float)eye->height - local.y / local.z / pixel;

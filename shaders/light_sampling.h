@@ -127,7 +127,7 @@ KD_FN float environment_pdf(const scene_view *scene, vec3 normal, vec3 direction
     const int32_t row = (int32_t)float_min(at.y * (float)sky->height, (float)(sky->height - 1));
     const int32_t column = (int32_t)float_min(at.x * (float)sky->width, (float)(sky->width - 1));
     const float *columns = sky->column_cdf + (size_t)row * (size_t)(sky->width + 1);
-    const float sine = sinf(at.y * KD_PI);
+    const float sine = float_sin(at.y * KD_PI);
     if (!(sine > 0)) return 0;
     return choice * (sky->row_cdf[row + 1] - sky->row_cdf[row]) *
            (columns[column + 1] - columns[column]) * (float)sky->width * (float)sky->height /

@@ -4,6 +4,7 @@
    normals" (JCGT 7(4)). */
 #ifndef KD_SHADERS_MICROFACET_H
 #define KD_SHADERS_MICROFACET_H
+#include "shaders/elementary.h"
 #include "shaders/vec3.h"
 
 /* D(m), 1/sr: the facets' projected area adds up to 1. Walter 2007, eq. 33, in the form
@@ -42,8 +43,8 @@ KD_FN vec3 ggx_draw_visible(float alpha, vec3 wo, float u, float v) {
     const vec3 bitangent = vec3_cross(stretched, tangent);
     const float radius = sqrtf(u), angle = 2 * KD_PI * v;
     const float share = 0.5f * (1 + stretched.z);
-    const float x = radius * cosf(angle);
-    const float straight = radius * sinf(angle);
+    const float x = radius * float_cos(angle);
+    const float straight = radius * float_sin(angle);
     const float y = (1 - share) * sqrtf(float_max(0, 1 - x * x)) + share * straight;
     const float z = sqrtf(float_max(0, 1 - x * x - y * y));
     const vec3 normal = vec3_along(vec3_along(vec3_scale(tangent, x), y, bitangent), z, stretched);

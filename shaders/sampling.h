@@ -2,6 +2,7 @@
    be, so that stratified numbers stay stratified. */
 #ifndef KD_SHADERS_SAMPLING_H
 #define KD_SHADERS_SAMPLING_H
+#include "shaders/elementary.h"
 #include "shaders/vec3.h"
 
 /* Unit disc, density 1/pi. Source: Shirley and Chiu 1997, "A low distortion map between disk and
@@ -17,7 +18,7 @@ KD_FN vec2 sample_disc(float u, float v) {
         radius = b;
         angle = KD_PI / 2 - KD_PI / 4 * (a / b);
     }
-    return vec2_make(radius * cosf(angle), radius * sinf(angle));
+    return vec2_make(radius * float_cos(angle), radius * float_sin(angle));
 }
 
 /* Hemisphere about +z, pdf_solid_angle = z/pi. */
@@ -33,14 +34,14 @@ KD_FN float pdf_cosine_hemisphere(float cosine) {
 /* Whole sphere, pdf_solid_angle = 1/(4 pi). */
 KD_FN vec3 sample_sphere(float u, float v) {
     const float z = 1 - 2 * u, radius = sqrtf(float_max(0, 1 - z * z)), angle = 2 * KD_PI * v;
-    return vec3_make(radius * cosf(angle), radius * sinf(angle), z);
+    return vec3_make(radius * float_cos(angle), radius * float_sin(angle), z);
 }
 
 /* Cone about +z of half angle acos(cos_outer), pdf_solid_angle = 1/(2 pi (1 - cos_outer)). */
 KD_FN vec3 sample_cone(float cos_outer, float u, float v) {
     const float z = 1 - u * (1 - cos_outer), radius = sqrtf(float_max(0, 1 - z * z));
     const float angle = 2 * KD_PI * v;
-    return vec3_make(radius * cosf(angle), radius * sinf(angle), z);
+    return vec3_make(radius * float_cos(angle), radius * float_sin(angle), z);
 }
 KD_FN float pdf_cone(float cos_outer) {
     return 1 / (2 * KD_PI * (1 - cos_outer));

@@ -2,6 +2,7 @@
    A map of single values (roughness, opacity, ...) has its value in all three channels. */
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
+#include "shaders/elementary.h"
 #include "shaders/srgb.h"
 #include "shaders/vec3.h"
 
@@ -71,15 +72,16 @@ KD_FN vec3 texture_sample(const texture_view *from, vec2 uv) {
    top, that lies in a unit direction. y is up, the centre is towards -z, +x is to its right;
    `rotation` turns the sky by that many radians about +y, counter-clockwise seen from above. */
 KD_FN vec2 latlong_from_direction(vec3 direction, float rotation) {
-    const float turn = 0.5f + (atan2f(direction.x, -direction.z) + rotation) * (1 / (2 * KD_PI));
-    const float theta = acosf(float_clamp(direction.y, -1, 1));
+    const float turn =
+        0.5f + (float_atan2(direction.x, -direction.z) + rotation) * (1 / (2 * KD_PI));
+    const float theta = float_acos(float_clamp(direction.y, -1, 1));
     return vec2_make(turn - floorf(turn), theta * (1 / KD_PI));
 }
 
 KD_FN vec3 latlong_to_direction(vec2 point, float rotation) {
     const float phi = (point.x - 0.5f) * (2 * KD_PI) - rotation, theta = point.y * KD_PI;
-    const float s = sinf(theta);
-    return vec3_make(s * sinf(phi), cosf(theta), -s * cosf(phi));
+    const float s = float_sin(theta);
+    return vec3_make(s * float_sin(phi), float_cos(theta), -s * float_cos(phi));
 }
 
 /* The sky's radiance in a unit direction, as a factor of the environment light's `emitted`. */
