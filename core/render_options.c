@@ -21,4 +21,5 @@ void kd_render_options_default(kd_render_options *options) {
     options->passes = 64;
     options->alpha = 0.7f;
     strcpy(options->channel, "normals");
+    strcpy(options->estimator, "nearest");
 }

@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "photon/photon_map.h"
+#include "shaders/estimate_adaptive.h"
 
 enum { PRECOMPUTE_GRAIN = 256 };
 
@@ -36,10 +37,9 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     const precomputation *work = (const precomputation *)context;
     if (job_cancelled(work->watched)) return;
     for (int64_t i = begin; i < end; ++i) {
-        photon_gathering gathered;
         const estimate_point at = photon_place(&work->map->photons[i], work->mesh);
-        photon_gather_others(work->map, (uint32_t)i, &gathered);
-        const vec3 indirect = photon_gathering_irradiance(work->map, work->creases, &at, &gathered);
+        const vec3 indirect =
+            photon_irradiance_at_photon(work->map, work->creases, &at, (uint32_t)i);
         work->irradiance[i] =
             vec3_add(indirect, photon_irradiance(work->caustic, work->creases, &at));
     }

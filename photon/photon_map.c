@@ -22,14 +22,32 @@ photon_options photon_options_default(void) {
     return options;
 }
 
+const char *photon_kernel_name(int index) {
+    static const char *const names[] = {"disc", "cone", "epanechnikov", "gaussian"};
+    return index < 4 ? names[index] : NULL;
+}
+
+const char *photon_estimator_name(int index) {
+    static const char *const names[PHOTON_ESTIMATORS] = {"nearest", "fixed", "adaptive"};
+    return index < PHOTON_ESTIMATORS ? names[index] : NULL;
+}
+
 kd_status photon_kernel_find(photon_kernel *out, const char *name) {
-    static const char *const names[] = {"disc", "cone", "epanechnikov"};
-    for (int i = 0; i < 3; ++i)
-        if (strcmp(names[i], name) == 0) {
+    for (int i = 0; photon_kernel_name(i); ++i)
+        if (strcmp(photon_kernel_name(i), name) == 0) {
             *out = (photon_kernel)i;
             return KD_OK;
         }
-    KD_FAIL(KD_ERROR_USAGE, "kernel \"%s\", expected disc, cone or epanechnikov", name);
+    KD_FAIL(KD_ERROR_USAGE, "kernel \"%s\", expected disc, cone, epanechnikov or gaussian", name);
+}
+
+kd_status photon_estimator_find(photon_estimator *out, const char *name) {
+    for (int i = 0; photon_estimator_name(i); ++i)
+        if (strcmp(photon_estimator_name(i), name) == 0) {
+            *out = (photon_estimator)i;
+            return KD_OK;
+        }
+    KD_FAIL(KD_ERROR_USAGE, "estimator \"%s\", expected nearest, fixed or adaptive", name);
 }
 
 /* --- one map ------------------------------------------------------------------------------------
@@ -86,8 +104,10 @@ static int compare_floats(const void *a, const void *b) {
 }
 
 /* Twice the median distance to the k-th photon where photons are: the disc stays of one size where
-   light is dense, and thin light far from all photons is not smeared over the scene. */
-static kd_status map_choose_radius(photon_map *map, uint32_t gather) {
+   light is dense, and thin light far from all photons is not smeared over the scene. A fixed radius
+   is that distance itself. */
+static kd_status map_choose_radius(photon_map *map, const photon_options *options) {
+    const uint32_t gather = options->gather;
     if (map->count == 0) return KD_OK;
     neighbour *found = NULL;
     KD_TRY(KD_RESERVE(found, gather));
@@ -101,7 +121,8 @@ static kd_status map_choose_radius(photon_map *map, uint32_t gather) {
     }
     memory_free(found);
     qsort(distances, probes, sizeof *distances, compare_floats);
-    map->radius = 2 * distances[probes / 2];
+    map->radius = options->estimator == PHOTON_ESTIMATOR_FIXED ? distances[probes / 2]
+                                                               : 2 * distances[probes / 2];
     return KD_OK;
 }
 
@@ -172,7 +193,7 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     job_stage_begin(watched, "photon_tree", (int64_t)list->count);
     KD_TRY_GOTO(map_plant(out, list, watched));
     out->radius = options->radius;
-    if (!(out->radius > 0)) KD_TRY_GOTO(map_choose_radius(out, options->gather));
+    if (!(out->radius > 0)) KD_TRY_GOTO(map_choose_radius(out, options));
 done:
     job_stage_end(watched);
     photon_list_close(list);
@@ -266,6 +287,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_li
     KD_TRY_GOTO(check_options(options));
     out->gather = options->gather;
     out->kernel = options->kernel;
+    out->estimator = options->estimator;
     KD_TRY_GOTO(map_open(&out->global, &lists[0], options, watched));
     KD_TRY_GOTO(map_open(&out->caustic, &lists[1], options, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
@@ -293,7 +315,8 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.photons = map->photons;
     view.tree = pointtree_get_view(&map->tree);
     view.radius = map->radius;
-    view.gather = maps->gather;
+    view.gather = maps->estimator == PHOTON_ESTIMATOR_FIXED ? 0 : maps->gather;
+    view.adaptive = maps->estimator == PHOTON_ESTIMATOR_ADAPTIVE;
     view.kernel = (int32_t)maps->kernel;
     view.scale = map->scale;
     view.finder = map->count ? map_nearest : NULL;

@@ -9,6 +9,14 @@
 #include "photon/leafindex.h"
 #include "shaders/estimate.h"
 
+typedef enum photon_estimator {
+    PHOTON_ESTIMATOR_NEAREST, /* the k nearest within the radius */
+    PHOTON_ESTIMATOR_FIXED,   /* all within the radius; unless given, the median distance of photons
+                                 to their k-th */
+    PHOTON_ESTIMATOR_ADAPTIVE, /* at most the k nearest (shaders/estimate_adaptive.h) */
+    PHOTON_ESTIMATORS
+} photon_estimator;
+
 typedef struct photon_options {
     uint64_t seed;
     uint32_t pass;      /* of a progressive method; each has photons of its own */
@@ -18,6 +26,7 @@ typedef struct photon_options {
     uint32_t gather;    /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius;       /* the largest gather radius; 0: from the photons' density */
     photon_kernel kernel;
+    photon_estimator estimator;
     uint32_t batch_paths; /* 0: chosen. No influence on the result */
     bool outlines;        /* find the creases; else the caller has them from another pass */
 } photon_options;
@@ -41,6 +50,7 @@ typedef struct photon_maps {
     crease_set creases;
     uint32_t gather;
     photon_kernel kernel;
+    photon_estimator estimator;
 } photon_maps;
 
 photon_options photon_options_default(void);
@@ -65,7 +75,11 @@ photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);
 uint64_t photon_maps_hash(const photon_maps *from); /* of both */
 
-/* "disc", "cone", "epanechnikov"; KD_ERROR_USAGE with the list for anything else. */
+/* NULL beyond the last. */
+const char *photon_kernel_name(int index);
+const char *photon_estimator_name(int index);
+/* KD_ERROR_USAGE with the list for any other name. */
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
+kd_status photon_estimator_find(photon_estimator *out, const char *name);
 
 #endif

@@ -28,6 +28,7 @@ kd_status debug_prepare(frame *prepared) {
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     KD_TRY_GOTO(find_channel(&state->channel, prepared->options->channel));
     options.caustics = 0;
+    if (options.estimator == PHOTON_ESTIMATOR_FIXED) options.estimator = PHOTON_ESTIMATOR_NEAREST;
     if (state->channel >= DEBUG_DENSITY)
         KD_TRY_GOTO(photon_maps_open(&state->maps, prepared->scene, &options, prepared->watched));
     state->view.global = photon_maps_global(&state->maps);

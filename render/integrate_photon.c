@@ -19,6 +19,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     KD_REQUIRE(options->final_gather >= 0 && options->final_gather <= 65536, KD_ERROR_USAGE,
                "%d final gather rays, expected 0 to 65536", options->final_gather);
     KD_TRY(photon_kernel_find(&out->kernel, options->kernel));
+    KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
@@ -79,7 +80,9 @@ kd_status photon_prepare(frame *prepared) {
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
     state->view.final_gather = (uint32_t)prepared->options->final_gather;
-    state->view.near = 0.5f * state->view.global.radius; /* an estimate's usual radius */
+    /* an estimate's usual radius */
+    state->view.near =
+        (options.estimator == PHOTON_ESTIMATOR_FIXED ? 1 : 0.5f) * state->view.global.radius;
     note_statistics(&prepared->statistics, &state->maps);
     prepared->state = state;
     return KD_OK;

@@ -47,6 +47,7 @@ kd_status progressive_prepare(frame *prepared) {
                                options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
     state->photons.outlines = false;
+    state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);

@@ -42,7 +42,7 @@ static uint64_t options_hash(const frame *of) {
                                                     options->final_gather && options->precompute);
     const int32_t period = counted ? options->spp : 0;
     uint64_t hash = text_hash(text_hash(0, options->integrator), options->kernel);
-    hash = text_hash(hash, options->channel);
+    hash = text_hash(text_hash(hash, options->channel), options->estimator);
     hash = hash_combine(hash, whole, sizeof whole);
     hash = hash_combine(hash, counts, sizeof counts);
     hash = hash_combine(hash, real, sizeof real);

@@ -43,7 +43,8 @@ static kd_status read_environment(describe_reader *in, const json_place *at, con
     return KD_OK;
 }
 
-static kd_status read_render(const json_place *at, const cJSON *object, kd_render_options *to) {
+static kd_status read_render(describe_reader *in, const json_place *at, const cJSON *object,
+                             kd_render_options *to) {
     described_render words;
     memset(&words, 0, sizeof words);
     words.options = *to;
@@ -56,6 +57,10 @@ static kd_status read_render(const json_place *at, const cJSON *object, kd_rende
     if (json_has(object, "crop") && (crop[0] >= crop[2] || crop[1] >= crop[3]))
         return json_fail(at, "crop is [%d, %d, %d, %d], expected x0 < x1 and y0 < y1", crop[0],
                          crop[1], crop[2], crop[3]);
+    if (json_has(object, "photon_map")) {
+        KD_TRY(describe_path(in, words.options.photon_map, &in->draft->photon_map));
+        words.options.photon_map = in->draft->photon_map;
+    }
     *to = words.options;
     to->sah_traversal_cost = words.sah_costs[0];
     to->sah_intersect_cost = words.sah_costs[1];
@@ -100,7 +105,7 @@ static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_op
         return json_fail(&version, "missing, expected 1, the version of the format");
     if (!words.meshes) return json_fail(&meshes, "missing, expected a list of objects");
     in->names = words.materials;
-    if (words.render) KD_TRY(read_render(&render, words.render, options));
+    if (words.render) KD_TRY(read_render(in, &render, words.render, options));
     if (words.camera) KD_TRY(read_camera(in, &view, words.camera));
     if (words.environment) KD_TRY(read_environment(in, &environment, words.environment));
     if (words.materials) KD_TRY(describe_materials(in, &materials, words.materials));

@@ -34,6 +34,7 @@ void scene_draft_close(scene_draft *owned) {
     mesh_close(&owned->geometry);
     memory_free(owned->lights);
     memory_free(owned->sky_image);
+    memory_free(owned->photon_map);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -82,6 +83,8 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
     scene *made = NULL;
     *out = NULL;
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
+    made->photon_map = from->photon_map;
+    from->photon_map = NULL;
     const kd_status status = assemble(made, from, options);
     if (status != KD_OK) scene_close(made);
     KD_TRY(status);
@@ -131,6 +134,7 @@ void scene_close(scene *owned) {
     memory_free(owned->triangle_lights);
     memory_free(owned->row_cdf);
     memory_free(owned->column_cdf);
+    memory_free(owned->photon_map);
     memory_free(owned);
 }
 

@@ -19,6 +19,7 @@ struct scene {
     float total_power; /* W */
     camera view;
     bool view_is_default;
+    char *photon_map; /* path that the options of the description name; NULL: none */
 };
 
 typedef struct scene_draft {
@@ -29,6 +30,7 @@ typedef struct scene_draft {
     vec3 sky_radiance;  /* factor of the image, or the constant */
     char *sky_image;    /* path, NULL: constant; owned */
     float sky_rotation; /* radians */
+    char *photon_map;   /* path, owned: what the options point to */
     camera view;        /* what is given of it */
     bool eye_given, look_at_given, fov_given;
     bool inside; /* a default camera stands inside */

@@ -36,12 +36,8 @@ KD_FN vec3 debug_id_colour(uint32_t id) {
 KD_FN float debug_density(const photon_map_view *map, const crease_view *creases,
                           const surface *at) {
     photon_gathering gathered;
-    photon_gather(map, at->position, &gathered);
-    estimate_point here;
-    here.position = at->position;
-    here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
-    here.back = !at->front;
-    here.triangle = at->triangle;
+    const estimate_point here = estimate_point_of(at);
+    photon_gather_at(map, creases, &here, &gathered);
     const float scale = photon_gathering_scale(map, creases, &here, &gathered);
     float sum = 0;
     for (uint32_t i = 0; i < gathered.count; ++i) {
@@ -63,9 +59,13 @@ KD_FN vec3 debug_value(const photon_view *photons, int32_t channel, const surfac
     if (channel == DEBUG_DEPTH) return vec3_all(depth);
     if (channel == DEBUG_IDS) return debug_id_colour(at->triangle);
     if (channel == DEBUG_DENSITY) return vec3_all(debug_density(&map, &photons->creases, at));
-    if (channel == DEBUG_DISTANCE) map.radius = INFINITY;
+    if (channel == DEBUG_DISTANCE) {
+        map.radius = INFINITY;
+        map.adaptive = false;
+    }
     photon_gathering gathered;
-    photon_gather(&map, at->position, &gathered);
+    const estimate_point here = estimate_point_of(at);
+    photon_gather_at(&map, &photons->creases, &here, &gathered);
     return vec3_all(gathered.radius <= FLT_MAX ? gathered.radius : 0);
 }
 

@@ -1,6 +1,8 @@
 /* How much flux falls on a square metre: density estimates over the photons of a map.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (the k nearest,
-           cone filter); Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2.
+           cone filter); Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2; the
+           Gaussian from Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy
+           sampling", as Jensen uses it.
    Idea: the photons within the radius of the k-th nearest, weighted by a kernel, over the kernel's
          integral on the surface that is really there. Near an edge a part of the disc hangs in the
          air or in a wall; the integral over the rest is exact for plane surfaces (Green's theorem:
@@ -20,10 +22,18 @@
 #include "shaders/pointtree_query.h"
 
 typedef enum photon_kernel {
-    PHOTON_KERNEL_DISC = 0,        /* 1 */
-    PHOTON_KERNEL_CONE = 1,        /* 1 - s, s the distance over the radius */
-    PHOTON_KERNEL_EPANECHNIKOV = 2 /* 1 - s^2 */
+    PHOTON_KERNEL_DISC = 0,         /* 1 */
+    PHOTON_KERNEL_CONE = 1,         /* 1 - s, s the distance over the radius */
+    PHOTON_KERNEL_EPANECHNIKOV = 2, /* 1 - s^2 */
+    PHOTON_KERNEL_GAUSSIAN = 3      /* a + b exp(-c s^2): 1 in the middle, 0.27 at the edge */
 } photon_kernel;
+
+/* Pavicic's beta is 2c; a + b = 1 with b = 1 / (1 - exp(-2c)). */
+#define KERNEL_GAUSSIAN_C 0.9765f
+#define KERNEL_GAUSSIAN_B 1.165295f
+#define KERNEL_GAUSSIAN_A (1 - KERNEL_GAUSSIAN_B)
+/* Terms of exp(-c s^2) that its integrals along lines take: the rest is below 1e-7. */
+#define KERNEL_GAUSSIAN_TERMS 10
 
 /* Two sides of a mesh whose normals differ by more than this cosine belong to different surfaces:
    the edge between them is a crease, and their photons are not mixed. */
@@ -66,6 +76,7 @@ typedef struct photon_map_view {
     uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
     int32_t kernel;        /* photon_kernel */
     float scale;           /* flux_scale of the photons' strongest channel */
+    bool adaptive;         /* of the k nearest as many as the light allows: estimate_adaptive.h */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */
     const vec3
@@ -75,14 +86,43 @@ typedef struct photon_map_view {
 /* The kernel at the squared distance over the squared radius. */
 KD_FN float photon_kernel_at(int32_t kernel, float s2) {
     if (s2 >= 1) return 0;
-    return kernel == PHOTON_KERNEL_DISC   ? 1.0f
-           : kernel == PHOTON_KERNEL_CONE ? 1 - sqrtf(s2)
-                                          : 1 - s2;
+    switch (kernel) {
+    case PHOTON_KERNEL_DISC: return 1;
+    case PHOTON_KERNEL_CONE: return 1 - sqrtf(s2);
+    case PHOTON_KERNEL_GAUSSIAN:
+        return KERNEL_GAUSSIAN_A + KERNEL_GAUSSIAN_B * expf(-KERNEL_GAUSSIAN_C * s2);
+    default: return 1 - s2;
+    }
 }
 
 /* Its integral over a sector of the unit disc, per radian. */
 KD_FN float photon_kernel_sector(int32_t kernel) {
-    return kernel == PHOTON_KERNEL_DISC ? 0.5f : kernel == PHOTON_KERNEL_CONE ? 1.0f / 6 : 0.25f;
+    switch (kernel) {
+    case PHOTON_KERNEL_DISC: return 0.5f;
+    case PHOTON_KERNEL_CONE: return 1.0f / 6;
+    case PHOTON_KERNEL_GAUSSIAN:
+        return 0.5f * KERNEL_GAUSSIAN_A +
+               0.5f * KERNEL_GAUSSIAN_B * (1 - expf(-KERNEL_GAUSSIAN_C)) / KERNEL_GAUSSIAN_C;
+    default: return 0.25f;
+    }
+}
+
+/* The same to a line for the Gaussian. Out to the distance p it integrates, a radian, to
+   a p^2/2 + b (1 - exp(-c p^2)) / (2c): with p^2 = h^2 + t^2 on the line and the angle's step
+   h dt / p^2, each power of p^2 in the series of exp is a polynomial of t, found from the one
+   before. */
+KD_FN float photon_gaussian_to_line(float h, float t) {
+    float power = 1;                  /* p^2 to the n */
+    float integral = t;               /* of it over dt from 0 to t */
+    float factor = KERNEL_GAUSSIAN_C; /* c^(n+1) / (n+1)!, with its sign */
+    float sum = KERNEL_GAUSSIAN_C * t;
+    for (int n = 1; n < KERNEL_GAUSSIAN_TERMS; ++n) {
+        power *= h * h + t * t;
+        integral = (t * power + 2 * (float)n * h * h * integral) / (float)(2 * n + 1);
+        factor *= -KERNEL_GAUSSIAN_C / (float)(n + 1);
+        sum += factor * integral;
+    }
+    return 0.5f * h * (KERNEL_GAUSSIAN_A * t + KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * sum);
 }
 
 /* An integral of the kernel along a line at distance h >= 0 from the centre of the unit disc, from
@@ -90,6 +130,7 @@ KD_FN float photon_kernel_sector(int32_t kernel) {
 KD_FN float photon_kernel_to_line(int32_t kernel, float h, float t) {
     const float flat = 0.5f * h * t;
     if (kernel == PHOTON_KERNEL_DISC) return flat;
+    if (kernel == PHOTON_KERNEL_GAUSSIAN) return photon_gaussian_to_line(h, t);
     if (kernel == PHOTON_KERNEL_CONE) {
         const float distance = sqrtf(h * h + t * t);
         const float logarithm = h > 1e-15f ? h * h * asinhf(t / h) : 0;
@@ -222,11 +263,24 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_
     return flux_sum_scaled(&sum, map->scale, scale);
 }
 
-KD_FN vec3 photon_irradiance(const photon_map_view *map, const crease_view *creases,
-                             const estimate_point *at) {
-    photon_gathering gathered;
-    photon_gather(map, at->position, &gathered);
-    return photon_gathering_irradiance(map, creases, at, &gathered);
+/* Irradiance by all photons within map->radius, W/m^2, but for that of the photon `without` (a node
+   of the tree; KD_NONE: none). */
+KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view *creases,
+                                   const estimate_point *at, uint32_t without) {
+    const float bound2 = pointtree_bound2(map->radius);
+    if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
+    flux_sum sum = flux_sum_none();
+    pointtree_walk walk = pointtree_walk_begin();
+    while (pointtree_walk_next(&map->tree, at->position, bound2, &walk)) {
+        const float dist2 = pointtree_dist2(at->position, map->tree.points[walk.node]);
+        const photon *landed = &map->photons[walk.node];
+        if (!(dist2 <= bound2) || walk.node == without) continue;
+        if (!estimate_accepts(landed, at, map->radius)) continue;
+        const float kernel = photon_kernel_at(map->kernel, dist2 / bound2);
+        flux_sum_add(&sum, kernel, landed->power, map->scale);
+    }
+    const float integral = crease_kernel_integral(creases, at, map->radius, map->kernel);
+    return flux_sum_scaled(&sum, map->scale, 1 / (integral * bound2));
 }
 
 /* How many of the nearest photons are asked for an irradiance that they know, if the very nearest

@@ -9,7 +9,7 @@
    Near corners a gather ray's end is as blurred as a direct look: there it goes on as a path. */
 #ifndef KD_SHADERS_PHOTON_EYE_H
 #define KD_SHADERS_PHOTON_EYE_H
-#include "shaders/estimate.h"
+#include "shaders/estimate_adaptive.h"
 #include "shaders/path.h"
 #include "shaders/photon_fixed.h"
 #include "shaders/photon_trace.h"
@@ -68,10 +68,10 @@ KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *cr
                                const surface *at, vec3 wo) {
     if (map->gather == 0) return photon_fixed_radiance(map, creases, at, wo);
     photon_gathering gathered;
-    photon_gather(map, at->position, &gathered);
+    const estimate_point here = estimate_point_of(at);
+    photon_gather_at(map, creases, &here, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
     flux_sum sum = flux_sum_none();
-    const estimate_point here = estimate_point_of(at);
     const float per_radius2 = 1 / (gathered.radius * gathered.radius);
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const photon *landed = &map->photons[gathered.found[i].node];

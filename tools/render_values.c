@@ -1,5 +1,6 @@
 #include "tools/render_values.h"
 #include "core/nearest.h"
+#include "photon/photon_map.h"
 #include "render/integrator.h"
 #include "shaders/debug_channel.h"
 #include "shaders/estimate.h"
@@ -14,11 +15,6 @@ static_assert(sizeof(kd_tonemap) == sizeof(int32_t), "");
 
 static const char *integrator_choice(int index) {
     return integrators[index].name;
-}
-
-static const char *kernel_choice(int index) {
-    static const char *const names[] = {"disc", "cone", "epanechnikov"};
-    return index < 3 ? names[index] : NULL;
 }
 
 static const char *switch_choice(int index) {
@@ -167,8 +163,16 @@ static const option_row photon_rows[] = {
      .help = "weight of a photon by its distance",
      .initial = "cone",
      .kind = OPTION_NAME,
-     .choice = kernel_choice,
+     .choice = photon_kernel_name,
      OPTION_FIELD(kd_render_options, kernel)},
+    {.name = "estimator",
+     .argument = "NAME",
+     .help = "photons of an estimate: the k nearest, all within a fixed --radius, or adaptive: of "
+             "the k nearest as many as the light allows",
+     .initial = "nearest",
+     .kind = OPTION_NAME,
+     .choice = photon_estimator_name,
+     OPTION_FIELD(kd_render_options, estimator)},
     {.name = "photon-map",
      .argument = "FILE.kdp",
      .help = "photons to use instead of new ones, by kandela photons",

@@ -23,7 +23,7 @@ typedef struct kd_render_options {
     uint64_t caustic_photons; /* the same for the caustic map; 0: as many as `photons` */
     int32_t gather;           /* k: photons of one density estimate */
     float radius;             /* largest gather radius, scene units; 0: from the photons' density */
-    char kernel[16];          /* "disc", "cone", "epanechnikov" */
+    char kernel[16];          /* "disc", "cone", "epanechnikov", "gaussian" */
     int32_t final_gather;     /* rays of the final gather; 0: the map is seen directly */
     uint64_t seed;
     int32_t threads;          /* 0: all cores */
@@ -41,6 +41,7 @@ typedef struct kd_render_options {
     char
         channel[16]; /* "debug" shows: "normals", "depth", "ids", "density", "radius", "distance" */
     const char *photon_map; /* "photon": file of photons to use, the caller's; NULL: emitted */
+    char estimator[16];     /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

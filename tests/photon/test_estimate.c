@@ -2,11 +2,13 @@
    that keep their mean up to the corners. */
 #include "photon/photon_map.h"
 #include "photon_scenes.h"
+#include "shaders/estimate_adaptive.h"
 
 enum { OUTLINE_MAX = 16, POLAR_STEPS = 1000 };
 
 static const int32_t kernels[] = {PHOTON_KERNEL_DISC, PHOTON_KERNEL_CONE,
-                                  PHOTON_KERNEL_EPANECHNIKOV};
+                                  PHOTON_KERNEL_EPANECHNIKOV, PHOTON_KERNEL_GAUSSIAN};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static void assert_near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance))
@@ -61,6 +63,17 @@ static int patch_holds(const patch *of, double x, double y) {
     return -1;
 }
 
+/* By its definition, in double. */
+static double kernel_value(int32_t kernel, double s) {
+    const double beta = 1.953; /* Pavicic 1990 */
+    switch (kernel) {
+    case PHOTON_KERNEL_DISC: return 1;
+    case PHOTON_KERNEL_CONE: return 1 - s;
+    case PHOTON_KERNEL_EPANECHNIKOV: return 1 - s * s;
+    default: return 1 - (1 - exp(-beta * s * s / 2)) / (1 - exp(-beta));
+    }
+}
+
 /* The kernel's integral over the patch about (x, y), of the unit disc: by summing in polar
    coordinates. */
 static double patch_integral(const patch *of, double x, double y, double radius, int32_t kernel) {
@@ -70,10 +83,7 @@ static double patch_integral(const patch *of, double x, double y, double radius,
             const double s = (i + 0.5) / POLAR_STEPS, angle = 2 * M_PI * (j + 0.5) / POLAR_STEPS;
             if (patch_holds(of, x + radius * s * cos(angle), y + radius * s * sin(angle)) < 0)
                 continue;
-            const double value = kernel == PHOTON_KERNEL_DISC   ? 1
-                                 : kernel == PHOTON_KERNEL_CONE ? 1 - s
-                                                                : 1 - s * s;
-            sum += value * s;
+            sum += kernel_value(kernel, s) * s;
         }
     return sum * 2 * M_PI / POLAR_STEPS / POLAR_STEPS;
 }
@@ -115,7 +125,7 @@ static void compare_patch(const patch *of, bool mixed_winding) {
         at.normal = vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3);
         at.triangle = (uint32_t)triangle;
         at.back = mixed_winding && triangle % 2;
-        const int32_t kernel = kernels[i % 3];
+        const int32_t kernel = kernels[i % KERNELS];
         const double expected = patch_integral(of, (double)x, (double)y, (double)radius, kernel);
         const double integral = (double)crease_kernel_integral(&view, &at, radius, kernel);
         assert_near(integral, expected, 0.004);
@@ -138,6 +148,18 @@ static void a_whole_disc_has_the_kernels_integral(void **state) {
     static const double expected[] = {M_PI, M_PI / 3, M_PI / 2};
     for (int i = 0; i < 3; ++i)
         assert_near((double)crease_kernel_integral(&none, &at, 2, kernels[i]), expected[i], 1e-6);
+    for (int i = 0; i < KERNELS; ++i) {
+        double sum = 0;
+        for (int n = 0; n < POLAR_STEPS; ++n) {
+            const double s = (n + 0.5) / POLAR_STEPS;
+            assert_near((double)photon_kernel_at(kernels[i], (float)(s * s)),
+                        kernel_value(kernels[i], s), 2e-6);
+            sum += kernel_value(kernels[i], s) * s;
+        }
+        sum *= 2 * M_PI / POLAR_STEPS;
+        assert_near((double)crease_kernel_integral(&none, &at, 2, kernels[i]), sum, 2e-6);
+        assert_true(photon_kernel_at(kernels[i], 1) == 0);
+    }
 }
 
 /* A smooth ball has no outline; a cube has twelve edges, one for each side of each; a box is the
@@ -213,11 +235,13 @@ static void ragged_surfaces_make_no_sparks(void **state) {
 
 /* In a furnace the irradiance by all but direct light is pi L a / (1 - a) everywhere: `share` of it
    is found, over the whole surface and within a tenth of the edges. */
-static void furnace_estimates(int32_t kernel, double *everywhere, double *at_edges) {
+static void furnace_estimates(int32_t kernel, photon_estimator estimator, double *everywhere,
+                              double *at_edges) {
     photon_scene *scene = photon_scene_furnace(vec3_make(-1, -1, -1), vec3_make(1, 1, 1), 0.5f, 1);
     photon_options options = photon_options_default();
     options.photons = 60000;
     options.kernel = (photon_kernel)kernel;
+    options.estimator = estimator;
     photon_maps maps;
     assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
     double landed = 0, landed_edges = 0, found = 0, found_edges = 0;
@@ -256,12 +280,141 @@ static void furnace_estimates(int32_t kernel, double *everywhere, double *at_edg
 
 static void estimates_lose_nothing_at_corners(void **state) {
     (void)state;
-    for (int i = 0; i < 3; ++i) {
-        double everywhere, at_edges;
-        furnace_estimates(kernels[i], &everywhere, &at_edges);
-        assert_near(everywhere, 1, 0.005);
-        assert_near(at_edges, 1, 0.02);
+    for (int i = 0; i < KERNELS; ++i)
+        for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
+            double everywhere, at_edges;
+            furnace_estimates(kernels[i], (photon_estimator)e, &everywhere, &at_edges);
+            assert_near(everywhere, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.005);
+            assert_near(at_edges, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.04 : 0.02);
+        }
+}
+
+/* --- photons that are strewn by hand -------------------------------------------------------------
+ */
+
+enum { STREWN = 20000, ASKED = 1500, K_LARGE = 400 };
+
+/* On the square from (-1, -1) to (1, 1) of the plane z = 0: as many as irradiance 1 to the left of
+   x = 0 and `right` beyond takes, each of the same power. */
+typedef struct strewn {
+    vec3 positions[STREWN];
+    photon photons[STREWN];
+    pointtree tree;
+    crease_view none;
+    photon_map_view map;
+} strewn;
+
+static strewn *strewn_open(float right, uint64_t seed) {
+    strewn *made = (strewn *)calloc(1, sizeof *made);
+    assert_non_null(made);
+    for (uint32_t i = 0; i < STREWN; ++i) {
+        const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
+        const bool left = r.value[2] * (1 + right) < 1;
+        made->positions[i] = vec3_make(left ? r.value[0] - 1 : r.value[0], 2 * r.value[1] - 1, 0);
     }
+    assert_int_equal(pointtree_open(&made->tree, made->positions, STREWN, NULL, NULL, NULL), KD_OK);
+    const pointtree_view tree = pointtree_get_view(&made->tree);
+    for (uint32_t i = 0; i < STREWN; ++i) {
+        photon *landed = &made->photons[i];
+        landed->position = tree.points[i];
+        landed->normal = vec3_make(0, 0, 1);
+        landed->power = vec3_all(2 * (1 + right) / STREWN); /* 2 square metres each side */
+    }
+    made->map.photons = made->photons;
+    made->map.tree = tree;
+    made->map.radius = INFINITY;
+    made->map.scale = flux_scale(2 * (1 + right) / STREWN);
+    made->map.gather = K_LARGE;
+    made->map.kernel = PHOTON_KERNEL_DISC;
+    return made;
+}
+
+static void strewn_close(strewn *owned) {
+    pointtree_close(&owned->tree);
+    free(owned);
+}
+
+/* Mean and standard deviation of the irradiance at places with x in [x0, x1), far from the outline,
+   and the root of its mean squared error. */
+typedef struct strewn_figures {
+    double mean, deviation, error;
+} strewn_figures;
+
+static strewn_figures strewn_measure(const strewn *of, float x0, float x1, double expected) {
+    double sum = 0, squares = 0, errors = 0;
+    for (uint32_t i = 0; i < ASKED; ++i) {
+        const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
+        const estimate_point at = {
+            {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, false, 0};
+        const double found = (double)photon_irradiance(&of->map, &of->none, &at).x;
+        sum += found;
+        squares += found * found;
+        errors += (found - expected) * (found - expected);
+    }
+    const double mean = sum / ASKED;
+    const strewn_figures figures = {mean, sqrt(squares / ASKED - mean * mean),
+                                    sqrt(errors / ASKED)};
+    return figures;
+}
+
+/* Every estimator finds the irradiance of a plane lit evenly. */
+static void an_even_plane_has_its_irradiance(void **state) {
+    (void)state;
+    strewn *plane = strewn_open(1, 1);
+    for (int i = 0; i < KERNELS; ++i)
+        for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
+            plane->map.kernel = kernels[i];
+            plane->map.adaptive = e == PHOTON_ESTIMATOR_ADAPTIVE;
+            plane->map.gather = e == PHOTON_ESTIMATOR_FIXED ? 0 : K_LARGE;
+            plane->map.radius = e == PHOTON_ESTIMATOR_FIXED ? 0.2f : INFINITY;
+            const strewn_figures found = strewn_measure(plane, -0.5f, 0.5f, 1);
+            assert_near(found.mean, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.01);
+        }
+    strewn_close(plane);
+}
+
+/* At a step of the light it blurs less than many photons do, on a plane it is quieter than few. */
+static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
+    (void)state;
+    strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
+    even->map.gather = ADAPT_LEAST + 1;
+    const strewn_figures few = strewn_measure(even, -0.5f, 0.5f, 1);
+    even->map.gather = step->map.gather = K_LARGE;
+    even->map.adaptive = true;
+    const strewn_figures quiet = strewn_measure(even, -0.5f, 0.5f, 1);
+    assert_true(quiet.deviation < 0.5 * few.deviation);
+    const strewn_figures blurred = strewn_measure(step, 0.06f, 0.12f, 0.1);
+    step->map.adaptive = true;
+    const strewn_figures sharp = strewn_measure(step, 0.06f, 0.12f, 0.1);
+    print_message("even: %d photons %.3f, adaptive %.3f; step: %d photons %.3f (mean %.3f), "
+                  "adaptive %.3f (%.3f)\n",
+                  ADAPT_LEAST, few.deviation, quiet.deviation, K_LARGE, blurred.error, blurred.mean,
+                  sharp.error, sharp.mean);
+    assert_true(fabs(sharp.mean - 0.1) < 0.5 * fabs(blurred.mean - 0.1));
+    assert_true(sharp.error < blurred.error);
+    strewn_close(even);
+    strewn_close(step);
+}
+
+/* No photon at all, all of them at one place, fewer than an estimate takes. */
+static void poor_maps_have_finite_estimates(void **state) {
+    (void)state;
+    strewn *all = strewn_open(1, 4);
+    const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, false, 0};
+    for (int e = 0; e < PHOTON_ESTIMATORS; ++e)
+        for (uint32_t count = 0; count < 40; count += 13) {
+            pointtree tree;
+            vec3 same[40];
+            for (int i = 0; i < 40; ++i) same[i] = at.position;
+            assert_int_equal(pointtree_open(&tree, same, count, NULL, NULL, NULL), KD_OK);
+            all->map.tree = pointtree_get_view(&tree);
+            all->map.adaptive = e == PHOTON_ESTIMATOR_ADAPTIVE;
+            all->map.gather = e == PHOTON_ESTIMATOR_FIXED ? 0 : 20;
+            all->map.radius = 0.5f;
+            assert_true(vec3_is_finite(photon_irradiance(&all->map, &all->none, &at)));
+            pointtree_close(&tree);
+        }
+    strewn_close(all);
 }
 
 /* Photons that landed on the other side of a thin wall do not count. */
@@ -290,6 +443,9 @@ int main(void) {
         cmocka_unit_test(ragged_surfaces_make_no_sparks),
         cmocka_unit_test(estimates_lose_nothing_at_corners),
         cmocka_unit_test(far_sides_are_rejected),
+        cmocka_unit_test(an_even_plane_has_its_irradiance),
+        cmocka_unit_test(adaptive_estimates_have_little_bias_and_little_noise),
+        cmocka_unit_test(poor_maps_have_finite_estimates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

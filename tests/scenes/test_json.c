@@ -148,8 +148,11 @@ static void render_settings_arrive(void **state) {
               "\"spp\": 7, \"max_depth\": 9, \"photons\": 3000000000, \"caustic_photons\": 12,"
               "\"gather\": 11, \"radius\": 0.5, \"kernel\": \"disc\", \"final_gather\": 13,"
               "\"seed\": 14, \"threads\": 3, \"time_seconds\": 1.5, \"exposure\": -2,"
-              "\"tonemap\": \"aces\", \"sah_costs\": [2, 3], \"sah_empty_factor\": 0.8}}"),
+              "\"tonemap\": \"aces\", \"sah_costs\": [2, 3], \"sah_empty_factor\": 0.8,"
+              "\"estimator\": \"adaptive\", \"passes\": 15, \"alpha\": 0.5, \"channel\": \"ids\","
+              "\"photon_map\": \"a.kdp\"}}"),
         KD_OK);
+    assert_string_equal(options.photon_map, "dir/a.kdp");
     kd_render_options expected;
     kd_render_options_default(&expected);
     strcpy(expected.integrator, "photon");
@@ -157,6 +160,11 @@ static void render_settings_arrive(void **state) {
     strcpy(expected.builder, "median");
     memset(expected.device, 0, sizeof expected.device);
     strcpy(expected.device, "cpu");
+    memset(expected.estimator, 0, sizeof expected.estimator);
+    strcpy(expected.estimator, "adaptive");
+    memset(expected.channel, 0, sizeof expected.channel);
+    strcpy(expected.channel, "ids");
+    expected.passes = 15, expected.alpha = 0.5f, expected.photon_map = draft.photon_map;
     memset(expected.kernel, 0, sizeof expected.kernel);
     strcpy(expected.kernel, "disc");
     const int32_t crop[4] = {1, 2, 30, 40};

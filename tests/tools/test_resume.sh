@@ -16,7 +16,7 @@ expect_true "6 and 6 passes are 12" cmp cut.pfm whole.pfm
 "${render[@]}" --passes 1000000 --save-every 0.05 -o killed.pfm >/dev/null 2>&1 &
 child=$!
 for ((tries = 0; tries < 600; ++tries)); do
-    [[ -s killed.pfm.state ]] && break
+    [[ -s killed.pfm.state && -s killed.pfm ]] && break
     sleep 0.05
 done
 kill -9 $child
