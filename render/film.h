@@ -15,6 +15,7 @@ typedef struct film_pixel {
 typedef struct film {
     int32_t x0, y0, width, height; /* the part of the full image that is kept */
     film_pixel *pixels;
+    double *squares; /* of each pixel's samples, the mean of a sample's channels: film_error */
 } film;
 
 kd_status film_open(film *out, const int32_t crop[4]); /* x0, y0, x1, y1, half open */
@@ -28,6 +29,12 @@ uint32_t film_samples(const film *of, int32_t x, int32_t y);
 
 /* Smallest number of samples that any pixel has. */
 uint32_t film_least_samples(const film *of);
+
+/* The root of the relMSE (compare.h) that the picture's noise makes, by the samples' own variance:
+   of v, the mean of the channels, the root of the mean over the pixels of
+   variance(v) / samples / (v^2 + 0.01). INFINITY where a pixel has less than two samples. Samples
+   are taken as independent of each other: what all share, as photons of one map, is not seen. */
+double film_error(const film *of);
 
 /* Means as channels R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B. Pixels without a sample
    are black and empty. */

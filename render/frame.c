@@ -3,7 +3,7 @@
 #include "core/timing.h"
 #include <stdatomic.h>
 
-enum { TILE = 16, PASS_MOST = 16 };
+enum { TILE = 16, PASS_MOST = 16, JUDGED_SAMPLES = 4 };
 
 typedef struct tile_pass {
     const frame *of;
@@ -90,6 +90,12 @@ static uint32_t pass_size(const tile_pass *pass, uint32_t samples) {
     return size < samples - pass->begin ? size : samples - pass->begin;
 }
 
+/* Between passes, where all pixels have equally many samples. */
+static bool is_on_target(const tile_pass *pass) {
+    const double target = pass->of->options->target_error;
+    return target > 0 && pass->begin >= JUDGED_SAMPLES && film_error(pass->to) <= target;
+}
+
 kd_status frame_run(frame *of, const integrator *how, film *to) {
     const uint32_t samples = (uint32_t)integrator_samples(how, of->options);
     const int64_t pixels = (int64_t)to->width * to->height;
@@ -101,16 +107,18 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
         pass.pause = timing_now() + of->keeper->every_seconds;
     if (!how->pass) job_stage_begin(of->watched, "render", pixels * samples);
     job_advance(of->watched, pixels * pass.begin);
-    while (pass.begin < samples) {
+    while (pass.begin < samples && !(of->on_target = is_on_target(&pass))) {
         pass.count = pass_size(&pass, samples);
         if (how->pass) {
             KD_TRY_GOTO(how->pass(of, pass.begin));
             job_stage_begin(of->watched, "render", pixels);
         }
         KD_TRY_GOTO(run_pass(of, &pass));
+        if (of->keeper && of->keeper->look) of->keeper->look(of->keeper->context, to);
         if (pass_is_over(&pass)) break;
         pass.begin += pass.count;
     }
+    if (pass.begin >= samples) of->on_target = is_on_target(&pass);
 done:
     job_stage_end(of->watched);
     if (status != KD_OK) return status;

@@ -7,7 +7,9 @@
 /* Runs the stage "render" of of->watched, from the samples on that the film has. Adds rays and
    samples that are no numbers to of->statistics. KD_INTERRUPTED if the job was cancelled; a limit
    of time (options->time_seconds, or the job's deadline) ends early with KD_OK, after one sample
-   per pixel at least. The film's sums are the same bits for any number of threads. */
+   per pixel at least; so does options->target_error (film_error), looked at between passes from the
+   fourth sample on: a function of the film, so that a resumed frame ends where a whole one does.
+   The film's sums are the same bits for any number of threads. */
 kd_status frame_run(frame *of, const integrator *how, film *to);
 
 #endif

@@ -25,6 +25,8 @@ struct frame;
 typedef struct frame_keeper {
     double every_seconds;
     kd_status (*save)(void *context, const struct frame *of, const struct film *from);
+    /* After each pass, to be watched; may be NULL. */
+    void (*look)(void *context, const struct film *from);
     void *context;
 } frame_keeper;
 
@@ -39,6 +41,7 @@ typedef struct frame {
     frame_statistics statistics;
     job *watched;
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
+    bool on_target;             /* options->target_error was reached */
 } frame;
 
 typedef struct pixel_sample {

@@ -2,6 +2,7 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/timing.h"
+#include "render/display.h"
 #include "render/frame.h"
 #include "render/room_camera.h"
 #include "render/state.h"
@@ -101,6 +102,8 @@ static kd_status develop(render_result *out, const film *from, const frame *of, 
     out->picture.render_seconds = timing_now() - started;
     out->frame = of->statistics;
     out->image_hash = image_hash(&out->picture);
+    out->error = film_error(from);
+    out->on_target = of->on_target;
     average(out->mean_radiance, from);
     if (of->statistics.nan_samples)
         log_message(LOG_WARNING, "%llu samples were no numbers and count as black",
@@ -112,6 +115,7 @@ typedef struct render_saving {
     const render_keeping *keeping;
     render_result *out;
     double started;
+    display viewer;
 } render_saving;
 
 /* State and picture so far. */
@@ -124,6 +128,10 @@ static kd_status save_frame(void *context, const frame *of, const film *from) {
     const kd_status status = keeping->show(keeping->context, saving->out);
     image_close(&saving->out->picture);
     return status;
+}
+
+static void show_frame(void *context, const film *from) {
+    display_show(&((render_saving *)context)->viewer, from, false);
 }
 
 /* Tree, integrator, samples; an interruption is a status like any other here. */
@@ -153,7 +161,7 @@ kd_status render_run(render_result *out, const scene *from, const kd_render_opti
 
 kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
                           const render_keeping *keeping, job *watched) {
-    static const render_keeping nothing = {NULL, false, 0, NULL, NULL};
+    static const render_keeping nothing = {.state = NULL};
     memset(out, 0, sizeof *out);
     if (!keeping) keeping = &nothing;
     int32_t crop[4];
@@ -167,8 +175,10 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     out->material_count = view.material_count;
     out->light_count = view.light_count;
     const double started = timing_now();
-    render_saving saving = {keeping, out, started};
-    const frame_keeper keeper = {keeping->every_seconds, save_frame, &saving};
+    render_saving saving = {.keeping = keeping, .out = out, .started = started};
+    if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
+    const frame_keeper keeper = {keeping->every_seconds, save_frame,
+                                 keeping->display ? show_frame : NULL, &saving};
     frame of = {.scene = &view,
                 .keeper = &keeper,
                 .options = options,
@@ -181,10 +191,12 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     KD_TRY_GOTO(film_open(&negative, crop));
     status = shoot(out, &tree, &view, &of, &negative, keeping, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
+        if (keeping->display) display_show(&saving.viewer, &negative, true);
         const kd_status developed = develop(out, &negative, &of, started);
         if (developed != KD_OK) status = developed;
     }
 done:
+    if (keeping->display) display_close(&saving.viewer);
     film_close(&negative);
     tritree_close(&tree);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);

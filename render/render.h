@@ -19,6 +19,8 @@ typedef struct render_result {
     uint32_t triangle_count, material_count, light_count;
     uint64_t image_hash;
     float mean_radiance[3];
+    double error;   /* film_error of the picture */
+    bool on_target; /* options->target_error was reached */
 } render_result;
 
 /* What is kept of a rendering that may be cut short. */
@@ -29,6 +31,8 @@ typedef struct render_keeping {
     /* Gets the picture so far at each saving on the way; may be NULL. */
     kd_status (*show)(void *context, const render_result *so_far);
     void *context;
+    const char *display; /* address of a viewer (display.h) that shows passes; NULL: none */
+    const char *title;   /* of the picture there */
 } render_keeping;
 
 /* KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and

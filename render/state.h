@@ -9,7 +9,8 @@
      144 frame.carried, 16 doubles
      272 hash of the pixels  280 hash of the 280 bytes before
    A pixel: radiance (3 doubles); alpha, depth, normal (3), albedo (3) (floats): all sums over its
-   samples; samples, hits (uint32). XXH3 is the hash. */
+   samples; samples, hits (uint32). After the pixels a double each: film.squares. XXH3 is the hash,
+   that of the pixels goes on over the squares. */
 #ifndef KD_RENDER_STATE_H
 #define KD_RENDER_STATE_H
 #include "render/film.h"

@@ -60,6 +60,7 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     cJSON_AddStringToObject(to, "channel", options->channel);
     add_count(to, "seed", options->seed);
     add_number(to, "time_seconds", options->time_seconds);
+    add_number(to, "target_error", options->target_error);
     add_number(to, "sah_traversal_cost", (double)options->sah_traversal_cost);
     add_number(to, "sah_intersect_cost", (double)options->sah_intersect_cost);
     add_number(to, "sah_empty_factor", (double)options->sah_empty_factor);
@@ -103,6 +104,7 @@ static void add_light(cJSON *root, const render_result *result) {
     add_number(picture, "width", result->picture.width);
     add_number(picture, "height", result->picture.height);
     add_number(picture, "samples", result->samples_done);
+    add_number(picture, "error", result->error);
     add_hash(picture, "hash", result->image_hash);
     cJSON_AddItemToObject(picture, "mean_radiance",
                           cJSON_CreateFloatArray(result->mean_radiance, 3));

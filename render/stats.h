@@ -13,7 +13,7 @@ typedef struct stats_input {
     const render_result *result;
     const job *watched;   /* whose stages are the seconds */
     double total_seconds; /* from the program's start on */
-    const char *outcome;  /* "complete", "time limit", "interrupted" */
+    const char *outcome;  /* "complete", "target error", "time limit", "interrupted" */
 } stats_input;
 
 /* Written to a temporary file and renamed. KD_ERROR_RUNTIME if it cannot be. */

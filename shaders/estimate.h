@@ -90,7 +90,7 @@ KD_FN float photon_kernel_at(int32_t kernel, float s2) {
     case PHOTON_KERNEL_DISC: return 1;
     case PHOTON_KERNEL_CONE: return 1 - sqrtf(s2);
     case PHOTON_KERNEL_GAUSSIAN:
-        return KERNEL_GAUSSIAN_A + KERNEL_GAUSSIAN_B * expf(-KERNEL_GAUSSIAN_C * s2);
+        return KERNEL_GAUSSIAN_A + KERNEL_GAUSSIAN_B * float_exp(-KERNEL_GAUSSIAN_C * s2);
     default: return 1 - s2;
     }
 }
@@ -102,7 +102,7 @@ KD_FN float photon_kernel_sector(int32_t kernel) {
     case PHOTON_KERNEL_CONE: return 1.0f / 6;
     case PHOTON_KERNEL_GAUSSIAN:
         return 0.5f * KERNEL_GAUSSIAN_A +
-               0.5f * KERNEL_GAUSSIAN_B * (1 - expf(-KERNEL_GAUSSIAN_C)) / KERNEL_GAUSSIAN_C;
+               0.5f * KERNEL_GAUSSIAN_B * (1 - float_exp(-KERNEL_GAUSSIAN_C)) / KERNEL_GAUSSIAN_C;
     default: return 0.25f;
     }
 }

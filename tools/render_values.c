@@ -71,6 +71,12 @@ static const option_row output_rows[] = {
      .initial = "0",
      .kind = OPTION_UINT64,
      OPTION_FIELD(render_values, max_memory)},
+    {.name = "display-server",
+     .argument = "HOST:PORT",
+     .help = "show the picture after passes in a viewer that speaks tev's protocol; tev listens on "
+             "localhost:14158",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(render_values, display)},
     {.name = "quick",
      .help = "a fast preview: at most 320 pixels a side, 4 samples, 50000 photons, 4 rays of the "
              "final gather; options of the command line still hold, and what was reduced is said",
@@ -109,6 +115,16 @@ static const option_row method_rows[] = {
      .least = 0,
      .most = 1e9,
      OPTION_FIELD(kd_render_options, time_seconds)},
+    {.name = "target-error",
+     .argument = "E",
+     .help = "stop sampling where the picture's estimated relative error (root of its relMSE, by "
+             "the variance of each pixel's samples) is at most this: 0.05; --spp or --passes are "
+             "then the most; 0 is no such end",
+     .initial = "0",
+     .kind = OPTION_DOUBLE,
+     .least = 0,
+     .most = 1e9,
+     OPTION_FIELD(kd_render_options, target_error)},
     {.name = "max-depth",
      .argument = "N",
      .help = "surfaces that a path may meet",

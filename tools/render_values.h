@@ -12,8 +12,9 @@ typedef struct render_values {
     kd_render_options render;
     camera view;
     option_list outputs;
-    const char *stats; /* NULL: none */
-    int32_t progress;  /* progress_mode */
+    const char *stats;   /* NULL: none */
+    const char *display; /* NULL: none */
+    int32_t progress;    /* progress_mode */
     bool quick, resume, plan;
     uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */

@@ -2,6 +2,7 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/timing.h"
+#include "render/display.h"
 #include "render/plan.h"
 #include "render/render.h"
 #include "render/stats.h"
@@ -45,6 +46,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
         KD_TRY(output_check(outputs->items[i]));
     }
     if (work->values.stats) KD_TRY(output_check(work->values.stats));
+    if (work->values.display) KD_TRY(display_check(work->values.display));
     return KD_OK;
 }
 
@@ -146,9 +148,10 @@ static kd_status keep_result(rendering *work, bool interrupted) {
                                .result = &work->result,
                                .watched = &work->watched,
                                .total_seconds = timing_now() - work->started,
-                               .outcome = interrupted ? "interrupted"
-                                          : complete  ? "complete"
-                                                      : "time limit"};
+                               .outcome = interrupted              ? "interrupted"
+                                          : work->result.on_target ? "target error"
+                                          : complete               ? "complete"
+                                                                   : "time limit"};
     return stats_write(work->values.stats, &input);
 }
 
@@ -177,6 +180,8 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     const render_values *values = &work->values;
     const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
     memset(keeping, 0, sizeof *keeping);
+    keeping->display = values->display;
+    keeping->title = values->outputs.items[0];
     if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
     const char *picture = values->outputs.items[0];
     const int length = snprintf(work->state, sizeof work->state, "%s.state", picture);

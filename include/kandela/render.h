@@ -41,7 +41,9 @@ typedef struct kd_render_options {
     char
         channel[16]; /* "debug" shows: "normals", "depth", "ids", "density", "radius", "distance" */
     const char *photon_map; /* "photon": file of photons to use, the caller's; NULL: emitted */
-    char estimator[16];     /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
+    double target_error; /* stop sampling where the picture's estimated relative error (the root of
+                            its relMSE) is at most this; 0: `spp` or `passes` alone say */
+    char estimator[16];  /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

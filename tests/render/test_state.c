@@ -64,7 +64,7 @@ static void expect_resumed_is_whole(const char *name) {
     const finished whole = run(&options, NULL, NULL);
     assert_int_equal(whole.status, KD_OK);
     unlink(state_path);
-    render_keeping keeping = {state_path, false, 0, NULL, NULL};
+    render_keeping keeping = {.state = state_path};
     options.passes = options.spp = 2;
     assert_int_equal(run(&options, &keeping, NULL).status, KD_OK);
     keeping.resume = true;
@@ -99,7 +99,7 @@ static void test_pauses_change_nothing(void **state) {
     kd_render_options options = small_options("path", 48, 1);
     options.spp = 4;
     const finished whole = run(&options, NULL, NULL);
-    const render_keeping keeping = {state_path, false, 1e-4, NULL, NULL};
+    const render_keeping keeping = {.state = state_path, .every_seconds = 1e-4};
     const finished paused = run(&options, &keeping, NULL);
     assert_true(paused.image == whole.image && paused.rays == whole.rays);
     unlink(state_path);
@@ -117,7 +117,7 @@ static void test_bad_states_are_refused(void **state) {
     (void)state;
     kd_render_options options = small_options("sppm", 2, 1);
     options.photons = 100;
-    render_keeping keeping = {state_path, false, 0, NULL, NULL};
+    render_keeping keeping = {.state = state_path};
     assert_int_equal(run(&options, &keeping, NULL).status, KD_OK);
     keeping.resume = true;
     file_view file;
@@ -150,11 +150,39 @@ static void test_bad_states_are_refused(void **state) {
     free(bytes);
 }
 
+/* The error that was asked for ends a rendering, whole or resumed, at the same sample. */
+static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **state) {
+    (void)state;
+    kd_render_options options = small_options("path", 24, 1);
+    options.spp = 1 << 20;
+    options.target_error = 0.1;
+    const render_keeping keeping = {.state = state_path};
+    render_keeping resumed = keeping;
+    resumed.resume = true;
+    const finished whole = run(&options, NULL, NULL);
+    assert_int_equal(whole.status, KD_OK);
+    assert_true(whole.samples >= 4 && whole.samples < 4096);
+    options.spp = whole.samples / 2;
+    unlink(state_path);
+    assert_int_equal(run(&options, &keeping, NULL).samples, whole.samples / 2);
+    options.spp = 1 << 20;
+    const finished end = run(&options, &resumed, NULL);
+    assert_int_equal(end.samples, whole.samples);
+    assert_true(end.image == whole.image);
+    /* a finer target goes on from there, a coarser one is there already */
+    options.target_error = 0.2;
+    assert_int_equal(run(&options, &resumed, NULL).samples, whole.samples);
+    options.target_error = 0.05;
+    assert_true(run(&options, &resumed, NULL).samples > 2 * whole.samples);
+    unlink(state_path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resumed_is_whole),
         cmocka_unit_test(test_pauses_change_nothing),
         cmocka_unit_test(test_bad_states_are_refused),
+        cmocka_unit_test(a_target_error_ends_resumed_renderings_where_whole_ones_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

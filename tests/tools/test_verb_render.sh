@@ -127,6 +127,15 @@ is 1 q.json image.samples
 expect_exit 0 "${render[@]}" --spp 1000000 --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
 
+# so does a target error; a viewer that is not there is one line of warning
+expect_exit 0 "${render[@]}" --spp 1000000 --target-error 0.5 --stats target.json
+is '"target error"' target.json outcome
+expect_true "a few samples are enough" test "$(sed -n 's/.*"samples":[^0-9]*\([0-9]*\).*/\1/p' target.json)" -lt 1000000
+expect_exit 2 "${render[@]}" --display-server nowhere:x
+expect_says err "expected host:port"
+expect_exit 0 "${render[@]}" --display-server 127.0.0.1:1
+expect_true "one warning" test "$(grep -c "display server" err)" = 1
+
 # progress as JSON lines, each of them JSON
 expect_exit 0 "${render[@]}" -q --progress json
 python3 -c "import json; lines = [json.loads(l) for l in open('err')]
