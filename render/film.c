@@ -8,16 +8,11 @@ kd_status film_open(film *out, const int32_t crop[4]) {
     out->y0 = crop[1];
     out->width = crop[2] - crop[0];
     out->height = crop[3] - crop[1];
-    const uint64_t count = (uint64_t)out->width * (uint64_t)out->height;
-    const kd_status status = KD_RESERVE_ZEROED(out->pixels, count);
-    if (status == KD_OK && KD_RESERVE_ZEROED(out->squares, count) == KD_OK) return KD_OK;
-    film_close(out);
-    return KD_ERROR_MEMORY;
+    return KD_RESERVE_ZEROED(out->pixels, (uint64_t)out->width * (uint64_t)out->height);
 }
 
 void film_close(film *owned) {
     memory_free(owned->pixels);
-    memory_free(owned->squares);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -39,7 +34,7 @@ bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample) {
         const double mean =
             ((double)sample->radiance.x + (double)sample->radiance.y + (double)sample->radiance.z) /
             3;
-        to->squares[index] += mean * mean;
+        pixel->squares += mean * mean;
     }
     pixel->alpha += sample->alpha;
     if (isfinite(sample->depth)) {
@@ -72,7 +67,7 @@ double film_error(const film *of) {
         const double samples = pixel->samples;
         const double mean =
             (pixel->radiance[0] + pixel->radiance[1] + pixel->radiance[2]) / (3 * samples);
-        const double variance = (of->squares[i] / samples - mean * mean) / (samples - 1);
+        const double variance = (pixel->squares / samples - mean * mean) / (samples - 1);
         if (variance > 0) sum += variance / (mean * mean + 0.01);
     }
     return sqrt(sum / (double)count);

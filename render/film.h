@@ -7,6 +7,7 @@
 
 typedef struct film_pixel {
     double radiance[3];
+    double squares; /* of the mean of a sample's channels: film_error */
     float alpha;
     float depth, normal[3], albedo[3]; /* over the samples that met a surface */
     uint32_t samples, hits;
@@ -15,7 +16,6 @@ typedef struct film_pixel {
 typedef struct film {
     int32_t x0, y0, width, height; /* the part of the full image that is kept */
     film_pixel *pixels;
-    double *squares; /* of each pixel's samples, the mean of a sample's channels: film_error */
 } film;
 
 kd_status film_open(film *out, const int32_t crop[4]); /* x0, y0, x1, y1, half open */

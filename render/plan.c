@@ -39,7 +39,7 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
                                          ? tritree_builders
                                          : tritree_builder_find(options->builder);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
-    add(out, "film", pixels * (sizeof(film_pixel) + sizeof(double)));
+    add(out, "film", pixels * sizeof(film_pixel));
     add(out, "picture", pixels * PICTURE_PLANES * sizeof(float));
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
     if (named(options, "light")) add(out, "splats", 3 * whole * sizeof(int64_t));

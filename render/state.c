@@ -7,7 +7,7 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the file is written as it lies in memory");
-static_assert(sizeof(film_pixel) == 3 * 8 + 8 * 4 + 2 * 4, "padding would be written");
+static_assert(sizeof(film_pixel) == 4 * 8 + 8 * 4 + 2 * 4, "padding would be written");
 
 enum { STATE_VERSION = 2 };
 static const char state_magic[8] = "KDSTATE";
@@ -78,29 +78,22 @@ static uint64_t pixel_count(const film *of) {
     return (uint64_t)of->width * (uint64_t)of->height;
 }
 
-static uint64_t film_hash(const void *pixels, const void *squares, uint64_t count) {
-    return hash_combine(hash_bytes(pixels, count * sizeof(film_pixel)), squares,
-                        count * sizeof(double));
-}
-
 kd_status state_write(const char *path, const frame *of, const film *from) {
     const uint64_t count = pixel_count(from);
     state_header header = header_of(of, from);
-    header.pixels_hash = film_hash(from->pixels, from->squares, count);
+    header.pixels_hash = hash_bytes(from->pixels, count * sizeof *from->pixels);
     header.header_hash = hash_bytes(&header, offsetof(state_header, header_hash));
     file_output output;
     KD_TRY(file_output_open(&output, path));
     fwrite(&header, sizeof header, 1, output.stream); /* commit sees what fails */
     fwrite(from->pixels, sizeof *from->pixels, count, output.stream);
-    fwrite(from->squares, sizeof *from->squares, count, output.stream);
     KD_TRY(file_output_commit(&output));
     return KD_OK;
 }
 
 static kd_status check(const file_view *file, const char *path, const state_header *found,
                        const state_header *wanted, const film *to) {
-    const uint64_t count = pixel_count(to);
-    const uint64_t bytes = sizeof *found + count * (sizeof *to->pixels + sizeof *to->squares);
+    const uint64_t pixels = pixel_count(to) * sizeof *to->pixels;
     KD_REQUIRE(file->count >= sizeof *found && memcmp(found->magic, state_magic, 8) == 0,
                KD_ERROR_INPUT, "%s: no state of a rendering", path);
     KD_REQUIRE(found->version == STATE_VERSION, KD_ERROR_INPUT,
@@ -117,11 +110,10 @@ static kd_status check(const file_view *file, const char *path, const state_head
                "%s: of a rendering with other options (only passes, spp, time and threads may "
                "change)",
                path);
-    KD_REQUIRE(file->count == bytes, KD_ERROR_INPUT,
+    KD_REQUIRE(file->count == sizeof *found + pixels, KD_ERROR_INPUT,
                "%s: %zu bytes, expected %llu: it is truncated or has a tail", path, file->count,
-               (unsigned long long)bytes);
-    const char *pixels = file->bytes + sizeof *found;
-    KD_REQUIRE(found->pixels_hash == film_hash(pixels, pixels + count * sizeof *to->pixels, count),
+               (unsigned long long)(sizeof *found + pixels));
+    KD_REQUIRE(found->pixels_hash == hash_bytes(file->bytes + sizeof *found, pixels),
                KD_ERROR_INPUT, "%s: damaged: the pixels' hash is wrong", path);
     return KD_OK;
 }
@@ -151,10 +143,7 @@ kd_status state_read(const char *path, frame *of, film *to) {
     memset(&found, 0, sizeof found);
     memcpy(&found, file.bytes, file.count < sizeof found ? file.count : sizeof found);
     KD_TRY_GOTO(check(&file, path, &found, &wanted, to));
-    const char *pixels = file.bytes + sizeof found;
-    memcpy(to->pixels, pixels, pixel_count(to) * sizeof *to->pixels);
-    memcpy(to->squares, pixels + pixel_count(to) * sizeof *to->pixels,
-           pixel_count(to) * sizeof *to->squares);
+    memcpy(to->pixels, file.bytes + sizeof found, pixel_count(to) * sizeof *to->pixels);
     take_header(of, &found);
 done:
     file_close(&file);

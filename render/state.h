@@ -8,9 +8,8 @@
         caustics_stored, photon_hash, watts emitted, absorbed, escaped, ended (double)
      144 frame.carried, 16 doubles
      272 hash of the pixels  280 hash of the 280 bytes before
-   A pixel: radiance (3 doubles); alpha, depth, normal (3), albedo (3) (floats): all sums over its
-   samples; samples, hits (uint32). After the pixels a double each: film.squares. XXH3 is the hash,
-   that of the pixels goes on over the squares. */
+   A pixel: radiance (3 doubles), squares (double); alpha, depth, normal (3), albedo (3) (floats):
+   all sums over its samples; samples, hits (uint32). XXH3 is the hash. */
 #ifndef KD_RENDER_STATE_H
 #define KD_RENDER_STATE_H
 #include "render/film.h"
