@@ -1,5 +1,6 @@
 /* The build without CUDA: there is no tree on a device. */
 #include "accel/trace_cuda.h"
+#include "accel/triangles_device.h"
 #ifndef KD_HAVE_CUDA
 
 static kd_status no_cuda(void) {
@@ -25,6 +26,22 @@ void tritree_cuda_close(tritree_cuda *owned) {
 
 kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
     (void)tree, (void)batch;
+    return no_cuda();
+}
+
+kd_status triangles_device_pack(vec3 *positions, const void *vertices, uint64_t count,
+                                uint64_t stride, void *stream) {
+    (void)positions, (void)vertices, (void)count, (void)stride, (void)stream;
+    return no_cuda();
+}
+
+kd_status triangles_device_number(uint32_t *indices, uint64_t count, void *stream) {
+    (void)indices, (void)count, (void)stream;
+    return no_cuda();
+}
+
+kd_status triangles_device_check(const tritree_input *input, void *stream) {
+    (void)input, (void)stream;
     return no_cuda();
 }
 #endif

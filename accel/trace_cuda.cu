@@ -11,58 +11,87 @@ const uint64_t launch_rays = 1 << 30; /* at most */
 const uint64_t host_rays = 1 << 24;   /* on the device at a time, if they come from the host */
 
 /* The oracle: one thread a ray, nothing but the shared function. */
-__global__ void cast_plain(tritree_view tree, const ray *rays, ray_hit *hits, uint8_t *blocked,
-                           uint32_t count) {
+__global__ void cast_plain(tritree_view tree, const caster c, tritree_counts *counts) {
     const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
-    if (i >= count) return;
-    if (hits)
-        hits[i] = tritree_closest(&tree, rays[i]);
+    if (i >= c.count) return;
+    float4 o, d;
+    load_ray(c, i, o, d);
+    tritree_counts taken = {0, 0, 0};
+    ray_hit hit = {d.w, 0, 0, KD_NONE};
+    if (ray_is_sound(o, d))
+        hit = tritree_cast(&tree,
+                           ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w),
+                           c.blocked != NULL, counts ? &taken : NULL);
+    if (c.blocked)
+        c.blocked[i] = hit.triangle != KD_NONE;
     else
-        blocked[i] = tritree_occluded(&tree, rays[i]);
+        store_hit(c, i, hit.t, hit.u, hit.v, hit.triangle);
+    if (counts) counts[i] = taken;
 }
 
-kd_status run_plain(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
-    cast_plain<<<(c->count + CAST_BLOCK - 1) / CAST_BLOCK, CAST_BLOCK, 0, stream>>>(
-        tree->view, (const ray *)c->rays, (ray_hit *)c->hits, c->blocked, c->count);
+unsigned blocks_for(uint32_t count) {
+    return (count + CAST_BLOCK - 1) / CAST_BLOCK;
+}
+
+kd_status run_plain(const tritree_cuda *tree, const caster *c, tritree_counts *counts,
+                    cudaStream_t stream) {
+    cast_plain<<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(tree->view, *c, counts);
     KD_CUDA_LAUNCHED("cast_plain");
     return KD_OK;
 }
 
-template <class walk, bool any>
-kd_status run_walk(const caster *c, bool persistent, cudaStream_t stream) {
-    if (!persistent) {
-        cast_once<walk, any>
-            <<<(c->count + CAST_BLOCK - 1) / CAST_BLOCK, CAST_BLOCK, 0, stream>>>(*c);
-        KD_CUDA_LAUNCHED("cast_once");
-        return KD_OK;
-    }
+template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t stream) {
+    cast_once<walk, any><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("cast_once");
+    return KD_OK;
+}
+
+template <class walk, bool any> kd_status run_persistent(const caster *c, cudaStream_t stream) {
     int on = 0, processors = 0, resident = 0;
     KD_CUDA(cudaGetDevice(&on));
     KD_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, on));
     KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, cast_persistent<walk, any>,
                                                           CAST_BLOCK, 0));
-    KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream));
     cast_persistent<walk, any><<<(unsigned)(processors * resident), CAST_BLOCK, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("cast_persistent");
     return KD_OK;
 }
 
+/* If the order of rays is measured, both loops start and one of them returns at once. */
+template <class walk, bool any>
+kd_status run_walk(const caster *c, trace_loop loop, cudaStream_t stream) {
+    if (loop != TRACE_ONCE) KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream));
+    if (c->measured) {
+        measure_order<<<1, MEASURE_BLOCK, 0, stream>>>(*c);
+        KD_CUDA_LAUNCHED("measure_order");
+    }
+    if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk, any>(c, stream)));
+    if (loop == TRACE_PERSISTENT || c->measured) KD_TRY((run_persistent<walk, any>(c, stream)));
+    return KD_OK;
+}
+
 template <class walk>
-kd_status run_any_or_closest(const caster *c, bool persistent, cudaStream_t stream) {
-    return c->hits ? run_walk<walk, false>(c, persistent, stream)
-                   : run_walk<walk, true>(c, persistent, stream);
+kd_status run_any_or_closest(const caster *c, trace_loop loop, cudaStream_t stream) {
+    return c->blocked ? run_walk<walk, true>(c, loop, stream)
+                      : run_walk<walk, false>(c, loop, stream);
 }
 
 /* Each batch at work counts on a cursor of its own. */
 uint32_t *take_cursor(const tritree_cuda *tree) {
     static uint32_t taken;
-    return tree->cursors + __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % TRITREE_CUDA_CURSORS;
+    return tree->cursors +
+           2 * (__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % TRITREE_CUDA_CURSORS);
 }
 
-/* At most launch_rays rays in device memory. */
-kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, const ray *rays,
-                    ray_hit *hits, uint8_t *blocked, uint32_t count) {
+trace_loop choose_loop(const trace_batch *batch) {
+    if (batch->loop != TRACE_AUTO) return batch->loop;
+    return batch->coherent ? TRACE_ONCE : TRACE_PERSISTENT;
+}
+
+/* What all pieces of a batch have in common. */
+caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     caster c;
+    memset(&c, 0, sizeof c);
     c.nodes = (const uint2 *)tree->walk_nodes;
     c.planes = (const float4 *)tree->planes;
     c.corners = (const float4 *)tree->corners;
@@ -71,31 +100,57 @@ kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, const ra
     const vec3 size = box3_size(c.box);
     c.margin = 1e-4f * (size.x + size.y + size.z);
     c.empty = tree->view.reference_count == 0;
-    c.rays = (const float4 *)rays;
-    c.hits = (float4 *)hits;
-    c.blocked = blocked;
-    c.count = count;
-    /* whole tiles only: a warp's rays lie in four rows of eight */
-    const bool tiles = batch->width % 8 == 0 && batch->width && count % (4 * batch->width) == 0;
-    c.width = tiles ? batch->width : 0;
+    c.measured = batch->measured && batch->loop == TRACE_AUTO;
     c.cursor = take_cursor(tree);
+    return c;
+}
+
+/* At most launch_rays rays in device memory, whose places are in *c. */
+kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, caster *c,
+                    tritree_counts *counts, uint32_t count) {
+    c->count = count;
+    /* whole tiles only: a warp's rays lie in four rows of eight */
+    const uint64_t width = batch->width;
+    const bool tiles = width && width % 8 == 0 && count % (4 * width) == 0;
+    c->width = tiles ? batch->width : 0;
     cudaStream_t stream = (cudaStream_t)batch->stream;
-    if (batch->loop == TRACE_PLAIN) return run_plain(tree, &c, stream);
-    const bool persistent =
-        batch->loop == TRACE_PERSISTENT || (batch->loop == TRACE_AUTO && !batch->coherent);
-    return batch->test == TRACE_PLANES
-               ? run_any_or_closest<walk_planes>(&c, persistent, stream)
-               : run_any_or_closest<walk_watertight>(&c, persistent, stream);
+    const trace_loop loop = choose_loop(batch);
+    if (loop == TRACE_PLAIN || batch->counts) return run_plain(tree, c, counts, stream);
+    return batch->test == TRACE_PLANES ? run_any_or_closest<walk_planes>(c, loop, stream)
+                                       : run_any_or_closest<walk_watertight>(c, loop, stream);
+}
+
+template <class item> item *from(item *array, uint64_t done) {
+    return array ? array + done : array;
+}
+
+/* The batch's places from ray `done` on. */
+void place_caster(caster *c, const trace_batch *batch, uint64_t done) {
+    c->rays = (const float4 *)from(batch->rays, done);
+    c->hits = (float4 *)from(batch->hits, done);
+    c->blocked = from(batch->blocked, done);
+    trace_arrays *to = &c->arrays;
+    for (int axis = 0; axis < 3; ++axis) {
+        to->origin[axis] = from(batch->arrays.origin[axis], done);
+        to->direction[axis] = from(batch->arrays.direction[axis], done);
+    }
+    to->tmin = from(batch->arrays.tmin, done);
+    to->tmax = from(batch->arrays.tmax, done);
+    to->t = from(batch->arrays.t, done);
+    to->u = from(batch->arrays.u, done);
+    to->v = from(batch->arrays.v, done);
+    to->triangle = from(batch->arrays.triangle, done);
 }
 
 kd_status run_on_device(const tritree_cuda *tree, const trace_batch *batch) {
     KD_REQUIRE(((uintptr_t)batch->rays | (uintptr_t)batch->hits) % 16 == 0, KD_ERROR_USAGE,
                "rays at %p, hits at %p: expected 16-byte aligned device memory",
                (const void *)batch->rays, (void *)batch->hits);
+    caster c = make_caster(tree, batch);
     for (uint64_t done = 0; done < batch->count; done += launch_rays) {
         const uint64_t left = batch->count - done;
-        KD_TRY(run_piece(tree, batch, batch->rays + done, batch->hits ? batch->hits + done : NULL,
-                         batch->blocked ? batch->blocked + done : NULL,
+        place_caster(&c, batch, done);
+        KD_TRY(run_piece(tree, batch, &c, from(batch->counts, done),
                          (uint32_t)(left < launch_rays ? left : launch_rays)));
     }
     return KD_OK;
@@ -106,19 +161,23 @@ kd_status run_from_host(const tritree_cuda *tree, const trace_batch *batch, void
                         uint64_t piece) {
     cudaStream_t stream = (cudaStream_t)batch->stream;
     ray *rays = (ray *)memory;
-    ray_hit *hits = batch->hits ? (ray_hit *)(rays + piece) : NULL;
-    uint8_t *blocked = batch->hits ? NULL : (uint8_t *)(rays + piece);
+    trace_batch there = *batch;
+    there.rays = rays;
+    there.hits = batch->hits ? (ray_hit *)(rays + piece) : NULL;
+    there.blocked = batch->hits ? NULL : (uint8_t *)(rays + piece);
+    caster c = make_caster(tree, batch);
+    place_caster(&c, &there, 0);
     for (uint64_t done = 0; done < batch->count; done += piece) {
         const uint64_t left = batch->count - done, count = left < piece ? left : piece;
         KD_CUDA(cudaMemcpyAsync(rays, batch->rays + done, count * sizeof *rays,
                                 cudaMemcpyHostToDevice, stream));
-        KD_TRY(run_piece(tree, batch, rays, hits, blocked, (uint32_t)count));
-        if (hits)
-            KD_CUDA(cudaMemcpyAsync(batch->hits + done, hits, count * sizeof *hits,
+        KD_TRY(run_piece(tree, batch, &c, NULL, (uint32_t)count));
+        if (batch->hits)
+            KD_CUDA(cudaMemcpyAsync(batch->hits + done, there.hits, count * sizeof *batch->hits,
                                     cudaMemcpyDeviceToHost, stream));
         else
-            KD_CUDA(cudaMemcpyAsync(batch->blocked + done, blocked, count, cudaMemcpyDeviceToHost,
-                                    stream));
+            KD_CUDA(cudaMemcpyAsync(batch->blocked + done, there.blocked, count,
+                                    cudaMemcpyDeviceToHost, stream));
     }
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
@@ -127,10 +186,15 @@ kd_status run_from_host(const tritree_cuda *tree, const trace_batch *batch, void
 } // namespace
 
 kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
-    KD_REQUIRE(!batch->hits != !batch->blocked, KD_ERROR_USAGE,
-               "expected room either for hits or for what is blocked");
+    const trace_arrays *a = &batch->arrays;
+    const int kinds =
+        (batch->hits != NULL) + (batch->blocked != NULL) + (a->t || a->u || a->v || a->triangle);
+    KD_REQUIRE(kinds == 1, KD_ERROR_USAGE, "expected room either for hits or for what is blocked");
     if (batch->count == 0) return KD_OK;
-    if (device_memory_owns(batch->rays)) return run_on_device(tree, batch);
+    if (batch->on_device || !batch->rays || device_memory_owns(batch->rays))
+        return run_on_device(tree, batch);
+    KD_REQUIRE(batch->hits || batch->blocked, KD_ERROR_USAGE,
+               "rays in host memory have their hits there, as structs");
     const uint64_t piece = batch->count < host_rays ? batch->count : host_rays;
     void *memory = NULL;
     KD_TRY(device_memory_reserve(&memory, piece * (sizeof(ray) + sizeof(ray_hit))));

@@ -2,7 +2,7 @@
 #ifndef KD_ACCEL_TRACE_CUDA_H
 #define KD_ACCEL_TRACE_CUDA_H
 #include "accel/tritree_cuda.h"
-#include "shaders/ray.h"
+#include "shaders/tritree_trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,20 +17,32 @@ typedef enum trace_test {
 
 /* Which loop runs the rays. */
 typedef enum trace_loop {
-    TRACE_AUTO,       /* by `coherent` */
+    TRACE_AUTO,       /* by `coherent` or `measured` */
     TRACE_PLAIN,      /* shaders/tritree_trace.h as it stands: the others' oracle, watertight */
     TRACE_ONCE,       /* one thread a ray: best if neighbours in the batch take similar ways */
     TRACE_PERSISTENT, /* threads fetch new rays as too few of their warp are left at work */
 } trace_loop;
 
+/* Rays and hits as an array for each number, all memory of the tree's device. */
+typedef struct trace_arrays {
+    const float *origin[3], *direction[3], *tmin, *tmax; /* the last two NULL: 0, INFINITY */
+    float *t, *u, *v;                                    /* any may be NULL */
+    uint32_t *triangle;
+} trace_arrays;
+
 typedef struct trace_batch {
-    const ray *rays;  /* host memory, or of the tree's device and 16 bytes aligned */
-    ray_hit *hits;    /* closest hits wanted: where the rays are; else NULL */
-    uint8_t *blocked; /* any hits wanted: 1 or 0 for each ray; else NULL */
+    const ray *rays;     /* host memory, or of the tree's device and 16 bytes aligned; or NULL */
+    ray_hit *hits;       /* closest hits wanted: where the rays are; else NULL */
+    uint8_t *blocked;    /* any hits wanted: 1 or 0 for each ray; else NULL */
+    trace_arrays arrays; /* of rays if `rays` is NULL, of hits if `hits` and `blocked` are */
+    tritree_counts
+        *counts; /* on the device: what each ray took; casts by the plain loop. Or NULL */
     uint64_t count;
     trace_test test;
     trace_loop loop;
     bool coherent;  /* neighbouring rays start and point alike, as a camera's do */
+    bool measured;  /* instead: a kernel looks at some of the rays */
+    bool on_device; /* all pointers are the device's: not to be asked; else `rays` is looked at */
     uint32_t width; /* of the image that the rays are, row by row, or 0: lets warps take tiles */
     void *stream;   /* cudaStream_t; nothing is waited for if the rays are in device memory */
 } trace_batch;

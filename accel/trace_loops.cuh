@@ -12,13 +12,16 @@
  */
 #ifndef KD_ACCEL_TRACE_LOOPS_CUH
 #define KD_ACCEL_TRACE_LOOPS_CUH
+#include "accel/trace_cuda.h"
 #include "shaders/tritree_trace.h"
 #include <stdint.h>
 
 enum {
     CAST_BLOCK = 128,
     CAST_REFILL = 20, /* of 32 lanes; 8 is 2 % better for any hits, 20 for the rest */
-    CAST_STACK = TRITREE_MAX_DEPTH + 2
+    CAST_STACK = TRITREE_MAX_DEPTH + 2,
+    MEASURE_BLOCK = 256,
+    MEASURE_EACH = 4 /* groups a warp */
 };
 
 /* What a kernel is given. */
@@ -29,20 +32,60 @@ struct caster {
     box3 box;
     float margin;       /* a length: 1e-4 of the box's three sides */
     bool empty;         /* no triangle can be hit */
-    const float4 *rays; /* two a ray: origin and tmin, direction and tmax */
-    float4 *hits;       /* t, u, v, triangle */
+    const float4 *rays; /* two a ray: origin and tmin, direction and tmax; NULL: in `arrays` */
+    float4 *hits;       /* t, u, v, triangle; NULL: in `arrays` */
+    trace_arrays arrays;
     uint8_t *blocked;
     uint32_t count;
     uint32_t width;   /* of the image that the rays are, row by row; 0: they are none */
-    uint32_t *cursor; /* the next ray that nobody has fetched */
+    uint32_t *cursor; /* the next ray that nobody has fetched; behind it measure_order's answer */
+    bool measured;    /* whether that answer decides which loop runs */
 };
+
+/* Whether the other loop casts these rays. */
+__device__ __forceinline__ bool is_for_other_loop(const caster &c, bool persistent) {
+    return c.measured && (c.cursor[1] != 0) != persistent;
+}
+
+/* Ray i: origin and tmin, direction and tmax. */
+__device__ __forceinline__ void load_ray(const caster &c, uint32_t i, float4 &o, float4 &d) {
+    if (c.rays) {
+        o = __ldg(c.rays + 2 * (uint64_t)i), d = __ldg(c.rays + 2 * (uint64_t)i + 1);
+        return;
+    }
+    const trace_arrays &a = c.arrays;
+    o = make_float4(a.origin[0][i], a.origin[1][i], a.origin[2][i], a.tmin ? a.tmin[i] : 0);
+    d = make_float4(a.direction[0][i], a.direction[1][i], a.direction[2][i],
+                    a.tmax ? a.tmax[i] : INFINITY);
+}
+
+/* Whether all numbers that must be finite are, and the ray has a part to be looked at. */
+__device__ __forceinline__ bool ray_is_sound(const float4 &o, const float4 &d) {
+    return (o.x * 0 + o.y * 0) + (o.z * 0 + d.x * 0) + (d.y * 0 + d.z * 0) == 0 && o.w < d.w;
+}
+
+__device__ __forceinline__ void store_hit(const caster &c, uint32_t i, float t, float u, float v,
+                                          uint32_t triangle) {
+    if (c.hits) {
+        c.hits[i] = make_float4(t, u, v, __uint_as_float(triangle));
+        return;
+    }
+    const trace_arrays &a = c.arrays;
+    if (a.t) a.t[i] = t;
+    if (a.u) a.u[i] = u;
+    if (a.v) a.v[i] = v;
+    if (a.triangle) a.triangle[i] = triangle;
+}
 
 /* The ray's result without a walk: nothing was met. */
 template <bool any> __device__ __forceinline__ void store_miss(const caster &c, uint32_t i) {
-    if (any)
+    if (any) {
         c.blocked[i] = 0;
-    else
-        c.hits[i] = make_float4(c.rays[2 * (uint64_t)i + 1].w, 0, 0, __uint_as_float(KD_NONE));
+        return;
+    }
+    float4 o, d;
+    load_ray(c, i, o, d);
+    store_hit(c, i, d.w, 0, 0, KD_NONE);
 }
 
 /* Which ray a thread casts: of an image each warp takes a tile of 8 by 4 pixels, whose rays have
@@ -55,8 +98,38 @@ __device__ __forceinline__ uint32_t ray_of_thread(const caster &c) {
     return y * c.width + x;
 }
 
+/* By one block, each warp a few of the batch's groups of 32 rays: the persistent loop is for rays
+   that neither start nor point alike. Alike: starts within a sixteenth of the box's sides, or
+   directions within about 25 degrees of the group's first, for half of the rays. */
+__global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
+    __shared__ uint32_t alike;
+    if (threadIdx.x == 0) alike = 0;
+    __syncthreads();
+    const uint32_t groups = c.count / 32, warp = threadIdx.x / 32, warps = MEASURE_BLOCK / 32;
+    const vec3 size = box3_size(c.box);
+    const float near = size.x + size.y + size.z;
+    for (uint32_t k = 0; k < MEASURE_EACH && groups; ++k) {
+        const uint32_t group =
+            (uint32_t)((uint64_t)groups * (k * warps + warp) / (MEASURE_EACH * warps));
+        float4 o, d;
+        load_ray(c, 32 * group + threadIdx.x % 32, o, d);
+        const float x = __shfl_sync(~0u, d.x, 0), y = __shfl_sync(~0u, d.y, 0),
+                    z = __shfl_sync(~0u, d.z, 0);
+        const float along = x * d.x + y * d.y + z * d.z;
+        const float square = (x * x + y * y + z * z) * (d.x * d.x + d.y * d.y + d.z * d.z);
+        const float off = fabsf(__shfl_sync(~0u, o.x, 0) - o.x) +
+                          fabsf(__shfl_sync(~0u, o.y, 0) - o.y) +
+                          fabsf(__shfl_sync(~0u, o.z, 0) - o.z);
+        const bool is_alike = off <= near * 0.0625f || (along > 0 && along * along > 0.8f * square);
+        if (is_alike) atomicAdd(&alike, 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) c.cursor[1] = groups && alike < MEASURE_EACH * MEASURE_BLOCK / 2;
+}
+
 template <class walk, bool any>
 __global__ __launch_bounds__(CAST_BLOCK, walk::blocks) void cast_once(const caster c) {
+    if (is_for_other_loop(c, false)) return;
     if (blockIdx.x * CAST_BLOCK + threadIdx.x >= c.count) return;
     const uint32_t i = ray_of_thread(c);
     walk on;
@@ -83,6 +156,7 @@ __device__ __forceinline__ uint32_t fetch_ray(uint32_t *cursor) {
 template <class walk, bool any>
 __global__ __launch_bounds__(CAST_BLOCK,
                              walk::persistent_blocks) void cast_persistent(const caster c) {
+    if (is_for_other_loop(c, true)) return;
     walk on;
     typename walk::entry stack[CAST_STACK];
     uint32_t i = 0;

@@ -26,7 +26,9 @@ struct walk_planes {
     typedef uint2 entry; /* far child, where the ray leaves it */
 
     __device__ __forceinline__ bool begin(const caster &c, uint32_t i) {
-        const float4 o = __ldg(c.rays + 2 * (uint64_t)i), d = __ldg(c.rays + 2 * (uint64_t)i + 1);
+        float4 o, d;
+        load_ray(c, i, o, d);
+        if (!ray_is_sound(o, d)) return false;
         ox = o.x, oy = o.y, oz = o.z, tmin = o.w;
         dx = d.x, dy = d.y, dz = d.z, nearest = d.w;
         const float largest = fmaxf(fmaxf(fabsf(dx), fabsf(dy)), fabsf(dz));
@@ -123,7 +125,7 @@ struct walk_planes {
             v = fmaf(x, q.x, fmaf(y, q.y, fmaf(z, q.z, q.w)));
             id = __ldg(c.references + best);
         }
-        c.hits[i] = make_float4(nearest, u, v, __uint_as_float(id));
+        store_hit(c, i, nearest, u, v, id);
     }
 };
 

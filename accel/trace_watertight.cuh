@@ -20,7 +20,9 @@ struct walk_watertight {
     typedef tritree_stack_entry entry;
 
     __device__ __forceinline__ bool begin(const caster &c, uint32_t i) {
-        const float4 o = __ldg(c.rays + 2 * (uint64_t)i), d = __ldg(c.rays + 2 * (uint64_t)i + 1);
+        float4 o, d;
+        load_ray(c, i, o, d);
+        if (!ray_is_sound(o, d)) return false;
         const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
         tritree_view box_only;
         box_only.box = c.box;
@@ -98,7 +100,7 @@ struct walk_watertight {
         if (any)
             c.blocked[i] = best.triangle != KD_NONE;
         else
-            c.hits[i] = make_float4(best.t, best.u, best.v, __uint_as_float(best.triangle));
+            store_hit(c, i, best.t, best.u, best.v, best.triangle);
     }
 };
 

@@ -1,23 +1,13 @@
 #include "accel/triangles.h"
-#include "accel/trace.h"
+#include "accel/triangles_cuda.h"
 #include "core/device.h"
+#include "core/device_stream.h"
 #include "core/memory.h"
 #include "core/parallel.h"
-#include <assert.h>
+#include "core/timing.h"
 #include <stdio.h>
 
-/* Rays and answers are copied a piece at a time between the caller's structs and ours. */
-static_assert(sizeof(kd_ray) == sizeof(ray) &&
-                  offsetof(kd_ray, direction) == offsetof(ray, direction) &&
-                  offsetof(kd_ray, tmax) == offsetof(ray, tmax),
-              "a ray is copied whole");
-static_assert(sizeof(kd_ray_hit) == sizeof(ray_hit) &&
-                  offsetof(kd_ray_hit, triangle) == offsetof(ray_hit, triangle),
-              "a hit is copied whole");
-static_assert(sizeof(kd_ray_counts) == sizeof(tritree_counts) &&
-                  offsetof(kd_ray_counts, triangles) == offsetof(tritree_counts, triangles),
-              "counts are copied whole");
-static_assert(KD_NO_TRIANGLE == KD_NONE, "a miss is a miss");
+enum { CUDA_COUNT_LEAST = 100000 /* triangles from which "auto" takes a CUDA device */ };
 
 kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,
                                        const uint32_t *indices, uint64_t triangle_count) {
@@ -45,24 +35,44 @@ kd_status triangles_check_options(const kd_triangles_options *options) {
                options->max_depth);
     KD_REQUIRE(options->threads >= 0, KD_ERROR_USAGE, "%d threads, expected >= 0",
                options->threads);
-    if (strcmp(options->device, "auto") != 0) { /* which is the CPU */
+    if (strcmp(options->device, "auto") != 0) {
         device found;
         KD_TRY(device_find(&found, options->device));
-        KD_REQUIRE(found.kind == DEVICE_CPU, KD_ERROR_DEVICE,
-                   "device \"%s\" is there, but these trees are built and asked on the CPU",
-                   options->device);
     }
     if (options->threads > 0) parallel_set_threads(options->threads);
     return KD_OK;
+}
+
+/* The CUDA device to take, or -1: the CPU. `vertices`: host memory, device memory or NULL. */
+static kd_status choose_device(int32_t *out, const kd_triangles_options *options,
+                               const float *vertices, uint64_t count) {
+    *out = -1;
+    if (strcmp(options->device, "auto") == 0) {
+        if (device_cuda_count() == 0) return KD_OK;
+        *out = device_of_pointer(vertices);
+        if (*out < 0 && count >= CUDA_COUNT_LEAST) *out = 0;
+        return KD_OK;
+    }
+    device found;
+    KD_TRY(device_find(&found, options->device));
+    if (found.kind == DEVICE_CUDA) *out = found.index;
+    return KD_OK;
+}
+
+/* Whether "auto" may go on on the CPU after this. */
+static bool retreats(const kd_triangles_options *options, kd_status status, const float *vertices) {
+    return strcmp(options->device, "auto") == 0 &&
+           (status == KD_ERROR_MEMORY || status == KD_ERROR_DEVICE) &&
+           device_of_pointer(vertices) < 0;
 }
 
 static kd_status choose_builder(const tritree_builder **out, const char *name) {
     if (name[0] == '\0' || strcmp(name, "auto") == 0)
         name = parallel_threads() > 1 ? "parallel" : "sweep";
     *out = tritree_builder_find(name);
+    if (!*out && tritree_builder_cuda_find(name))
+        KD_FAIL(KD_ERROR_DEVICE, "the builder \"%s\" works on a CUDA device only", name);
     KD_REQUIRE(*out, KD_ERROR_USAGE, "there is no triangle tree builder \"%s\"", name);
-    KD_REQUIRE(strstr((*out)->devices, "cpu"), KD_ERROR_DEVICE,
-               "the builder \"%s\" works on %s only", name, (*out)->devices);
     return KD_OK;
 }
 
@@ -86,16 +96,63 @@ static kd_status check_mesh(const kd_triangle_mesh *mesh) {
     return KD_OK;
 }
 
-static kd_status copy_mesh(kd_triangles *to, const kd_triangle_mesh *mesh) {
+/* An array in host memory: the caller's own, or *owned, a copy from a device. */
+static kd_status to_host(const void **out, void **owned, const void *given, uint64_t bytes) {
+    *out = given;
+    if (bytes == 0 || device_cuda_count() == 0 || device_of_pointer(given) < 0) return KD_OK;
+    KD_TRY(memory_reserve(owned, bytes, 1));
+    *out = *owned;
+    KD_TRY(device_copy(*owned, given, bytes, NULL));
+    return device_stream_wait(NULL);
+}
+
+static kd_status copy_mesh(kd_triangles *to, const kd_triangle_mesh *mesh, bool from_device) {
     const uint64_t stride = mesh->stride_bytes ? mesh->stride_bytes : sizeof(vec3);
-    const uint64_t index_count = 3 * mesh->triangle_count;
-    KD_TRY(KD_RESERVE(to->positions, mesh->vertex_count));
-    KD_TRY(KD_RESERVE(to->triangles, index_count));
-    for (uint64_t i = 0; i < mesh->vertex_count; ++i)
-        memcpy(&to->positions[i], (const char *)mesh->vertices + i * stride, sizeof(vec3));
+    const uint64_t vertices = mesh->vertex_count, index_count = 3 * mesh->triangle_count;
+    const void *from = mesh->vertices, *indices = mesh->indices;
+    void *owned[2] = {NULL, NULL};
+    kd_status status = KD_OK;
+    if (from_device) {
+        KD_TRY_GOTO(
+            to_host(&from, &owned[0], from, vertices ? (vertices - 1) * stride + sizeof(vec3) : 0));
+        if (indices)
+            KD_TRY_GOTO(to_host(&indices, &owned[1], indices, index_count * sizeof(uint32_t)));
+    }
+    KD_TRY_GOTO(KD_RESERVE(to->positions, vertices));
+    KD_TRY_GOTO(KD_RESERVE(to->triangles, index_count));
+    for (uint64_t i = 0; i < vertices; ++i)
+        memcpy(&to->positions[i], (const char *)from + i * stride, sizeof(vec3));
     for (uint64_t i = 0; i < index_count; ++i)
-        to->triangles[i] = mesh->indices ? mesh->indices[i] : (uint32_t)i;
-    return KD_OK;
+        to->triangles[i] = indices ? ((const uint32_t *)indices)[i] : (uint32_t)i;
+done:
+    memory_free(owned[0]);
+    memory_free(owned[1]);
+    return status;
+}
+
+static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
+                              const kd_triangles_options *options, int32_t cuda) {
+    const tritree_builder *builder = NULL;
+    KD_TRY(choose_builder(&builder, options->builder));
+    snprintf(out->builder, sizeof out->builder, "%s", builder->name);
+    KD_TRY(copy_mesh(out, mesh, cuda >= 0));
+    const tritree_input input = {out->positions, out->triangles, (uint32_t)mesh->vertex_count,
+                                 (uint32_t)mesh->triangle_count};
+    const tritree_options how = out->tree.options;
+    return tritree_open(&out->tree, &input, &how, builder->name, NULL);
+}
+
+/* By a builder of the device, if it knows the one asked for, else on the CPU and then moved. */
+static kd_status build_on_cuda(kd_triangles *out, const kd_triangle_mesh *mesh,
+                               const kd_triangles_options *options, int32_t cuda) {
+    const char *name = options->builder[0] ? options->builder : NULL;
+    const tritree_builder_cuda *row = tritree_builder_cuda_find(name);
+    if (!row) {
+        KD_TRY(build_on_cpu(out, mesh, options, cuda));
+        return triangles_cuda_adopt(out, cuda);
+    }
+    snprintf(out->builder, sizeof out->builder, "%s", row->name);
+    return triangles_cuda_build(out, mesh, row, cuda);
 }
 
 kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
@@ -108,33 +165,64 @@ kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
     *out = NULL;
     KD_TRY(triangles_check_options(options));
     KD_TRY(check_mesh(mesh));
-    const tritree_builder *builder = NULL;
-    KD_TRY(choose_builder(&builder, options->builder));
+    const double started = timing_now();
+    int32_t cuda = -1;
+    KD_TRY(choose_device(&cuda, options, mesh->vertices, mesh->triangle_count));
     kd_triangles *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
-    snprintf(opened->builder, sizeof opened->builder, "%s", builder->name);
-    KD_TRY_GOTO(copy_mesh(opened, mesh));
-    const tritree_input input = {opened->positions, opened->triangles, (uint32_t)mesh->vertex_count,
-                                 (uint32_t)mesh->triangle_count};
-    const tritree_options how = {options->traversal_cost, options->intersect_cost,
-                                 options->empty_factor, options->max_depth};
-    KD_TRY_GOTO(tritree_open(&opened->tree, &input, &how, builder->name, NULL));
+    opened->stream = options->stream;
+    opened->tree.options = (tritree_options){options->traversal_cost, options->intersect_cost,
+                                             options->empty_factor, options->max_depth};
+    if (cuda >= 0) status = build_on_cuda(opened, mesh, options, cuda);
+    if (cuda < 0 || retreats(options, status, mesh->vertices)) {
+        triangles_drop_host(opened);
+        status = build_on_cpu(opened, mesh, options, -1);
+    }
+    opened->tree.statistics.build_seconds = timing_now() - started;
     *out = opened;
-done:
-    if (status != KD_OK) kd_triangles_close(opened);
+    if (status != KD_OK) {
+        kd_triangles_close(opened);
+        *out = NULL;
+    }
     return status;
+}
+
+kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *options) {
+    int32_t cuda = -1;
+    KD_TRY(choose_device(&cuda, options, NULL, tree->tree.input.triangle_count));
+    tree->stream = options->stream;
+    if (cuda < 0) return KD_OK;
+    const kd_status status = triangles_cuda_adopt(tree, cuda);
+    return retreats(options, status, NULL) ? KD_OK : status;
+}
+
+void triangles_drop_host(kd_triangles *tree) {
+    tritree kept = tree->tree;
+    tritree_close(&tree->tree);
+    memory_free(tree->positions);
+    memory_free(tree->triangles);
+    tree->positions = NULL;
+    tree->triangles = NULL;
+    kept.nodes = NULL;
+    kept.references = NULL;
+    kept.packed_nodes = NULL;
+    kept.blocks = NULL;
+    kept.fast = NULL;
+    kept.input.positions = NULL;
+    kept.input.triangles = NULL;
+    tree->tree = kept;
 }
 
 void kd_triangles_close(kd_triangles *tree) {
     if (!tree) return;
-    tritree_close(&tree->tree);
-    memory_free(tree->positions);
-    memory_free(tree->triangles);
+    triangles_drop_host(tree);
+    triangles_cuda_close(tree->cuda);
     memory_free(tree);
 }
 
 static uint64_t bytes_held(const kd_triangles *of) {
     const tritree *tree = &of->tree;
+    if (of->cuda) return sizeof *of + sizeof *of->cuda + of->cuda->tree.bytes;
     uint64_t blocks = 0;
     for (uint32_t i = 0; i < tree->node_count; ++i)
         if (tritree_is_leaf(tree->nodes[i]))
@@ -145,91 +233,44 @@ static uint64_t bytes_held(const kd_triangles *of) {
            tree->reference_count * sizeof(uint32_t) + blocks * sizeof(triangle_block);
 }
 
-void kd_triangles_describe(const kd_triangles *of, kd_triangles_info *info) {
-    memset(info, 0, sizeof *info);
-    const tritree *tree = &of->tree;
+static void describe_tree(const tritree *tree, kd_triangles_info *info) {
     const tritree_statistics *s = &tree->statistics;
-    info->vertices = tree->input.position_count;
-    info->triangles = tree->input.triangle_count;
-    info->degenerate_triangles = s->degenerate_triangles;
     info->nodes = s->nodes;
     info->leaves = s->leaves;
     info->empty_leaves = s->empty_leaves;
-    info->references = s->references;
     info->depth = s->depth;
     info->sah_cost = s->sah_cost;
-    info->build_seconds = s->build_seconds;
-    memcpy(info->builder, of->builder, sizeof info->builder);
-    device cpu;
-    device_cpu_describe(&cpu);
-    memcpy(info->device, cpu.name, sizeof info->device);
-    memcpy(info->lo, &tree->box.lo, sizeof info->lo);
-    memcpy(info->hi, &tree->box.hi, sizeof info->hi);
-    info->bytes = bytes_held(of);
     info->hash = tritree_hash(tree);
 }
 
-enum { PIECE = 1024 }; /* rays copied at a time, 48 KB of stack */
-
-typedef struct asked {
-    tritree_view view;
-    const kd_ray *rays;
-    kd_ray_hit *hits; /* NULL: any hit will do */
-    uint8_t *blocked;
-    kd_ray_counts *counts;
-} asked;
-
-/* A ray that cannot hit anything loses its direction, which ends its walk at once. */
-static ray take_ray(const kd_ray *from) {
-    ray taken;
-    memcpy(&taken, from, sizeof taken);
-    if (!vec3_is_finite(taken.origin) || !vec3_is_finite(taken.direction) ||
-        !(taken.tmin < taken.tmax))
-        taken = ray_make(vec3_all(0), vec3_all(0), 0, taken.tmax);
-    return taken;
-}
-
-static void ask_piece(void *context, int64_t begin, int64_t end, int thread) {
-    const asked *a = (const asked *)context;
-    const uint64_t count = (uint64_t)(end - begin);
-    ray rays[PIECE];
-    ray_hit hits[PIECE];
-    tritree_counts counts[PIECE];
-    (void)thread;
-    for (uint64_t i = 0; i < count; ++i) rays[i] = take_ray(&a->rays[(uint64_t)begin + i]);
-    tritree_counts *wanted = a->counts ? counts : NULL;
-    kd_status status = KD_OK;
-    if (a->hits) {
-        status = trace_closest(&a->view, rays, hits, count, wanted, NULL);
-        memcpy(a->hits + begin, hits, count * sizeof *hits);
+/* Where the tree is; what only its nodes tell of one on a device stays 0 if that fails. */
+static void describe_place(const kd_triangles *of, kd_triangles_info *info) {
+    device where;
+    memset(&where, 0, sizeof where);
+    if (of->cuda) {
+        kd_triangles *copy = NULL;
+        device_cuda_describe(&where, of->cuda->device);
+        info->nodes = of->tree.node_count;
+        if (triangles_cuda_fetch(&copy, of, false) == KD_OK) describe_tree(&copy->tree, info);
+        kd_triangles_close(copy);
     } else {
-        status = trace_occluded(&a->view, rays, a->blocked + begin, count, wanted, NULL);
+        device_cpu_describe(&where);
+        describe_tree(&of->tree, info);
     }
-    if (wanted) memcpy(a->counts + begin, counts, count * sizeof *counts);
-    assert(status == KD_OK); /* nobody cancels, and the count is small */
-    (void)status;
+    memcpy(info->device, where.name, sizeof info->device);
 }
 
-static kd_status ask(const kd_triangles *tree, asked *a, uint64_t count) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_REQUIRE(count == 0 || (a->rays && (a->hits || a->blocked)), KD_ERROR_USAGE,
-               "%llu rays, but no %s given (NULL)", (unsigned long long)count,
-               a->rays ? "place for the answers" : "rays");
-    KD_REQUIRE(count <= INT64_MAX / sizeof(kd_ray), KD_ERROR_USAGE,
-               "%llu rays do not fit in memory", (unsigned long long)count);
-    a->view = tritree_get_view(&tree->tree);
-    parallel_for((int64_t)count, PIECE, ask_piece, a);
-    return KD_OK;
-}
-
-kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
-                                 kd_ray_hit *hits, kd_ray_counts *counts) {
-    asked a = {.rays = rays, .hits = hits, .counts = counts};
-    return ask(tree, &a, count);
-}
-
-kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
-                                uint8_t *blocked, kd_ray_counts *counts) {
-    asked a = {.rays = rays, .blocked = blocked, .counts = counts};
-    return ask(tree, &a, count);
+void kd_triangles_describe(const kd_triangles *of, kd_triangles_info *info) {
+    memset(info, 0, sizeof *info);
+    const tritree *tree = &of->tree;
+    info->vertices = tree->input.position_count;
+    info->triangles = tree->input.triangle_count;
+    info->degenerate_triangles = tree->statistics.degenerate_triangles;
+    info->references = tree->reference_count;
+    info->build_seconds = tree->statistics.build_seconds;
+    memcpy(info->builder, of->builder, sizeof info->builder);
+    memcpy(info->lo, &tree->box.lo, sizeof info->lo);
+    memcpy(info->hi, &tree->box.hi, sizeof info->hi);
+    info->bytes = bytes_held(of);
+    describe_place(of, info);
 }

@@ -8,7 +8,7 @@
       28  largest depth, i32; 32 C_t, 36 C_i, 40 empty factor, f32; 44 depth, u32
    Read with distrust: sizes against the file's, the checksum, the triangles, then the tree itself
    by all its invariants. */
-#include "accel/triangles.h"
+#include "accel/triangles_cuda.h"
 #include "core/file.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -72,8 +72,7 @@ static triangles_header make_header(const kd_triangles *of) {
     return header;
 }
 
-kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
-    KD_REQUIRE(tree && path, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "path" : "tree");
+static kd_status write_tree(const kd_triangles *tree, const char *path) {
     const triangles_header header = make_header(tree);
     file_output output;
     KD_TRY(file_output_open(&output, path));
@@ -90,6 +89,16 @@ kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
     if (written) return file_output_commit(&output);
     file_output_discard(&output);
     KD_FAIL(KD_ERROR_RUNTIME, "%s: writing a tree of %u triangles failed", path, header.triangles);
+}
+
+kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
+    KD_REQUIRE(tree && path, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "path" : "tree");
+    if (!tree->cuda) return write_tree(tree, path);
+    kd_triangles *copy = NULL;
+    KD_TRY(triangles_cuda_fetch(&copy, tree, true));
+    const kd_status status = write_tree(copy, path);
+    kd_triangles_close(copy);
+    return status;
 }
 
 static kd_status read_header(triangles_header *header, const file_view *file, const char *path) {
@@ -163,7 +172,10 @@ kd_status kd_triangles_load(kd_triangles **out, const char *path,
     KD_REQUIRE(out && path, KD_ERROR_USAGE, "no %s given (NULL)",
                out ? "path" : "place for the tree");
     *out = NULL;
-    if (options) KD_TRY(triangles_check_options(options));
+    kd_triangles_options defaults;
+    kd_triangles_options_default(&defaults);
+    if (!options) options = &defaults;
+    KD_TRY(triangles_check_options(options));
     kd_triangles *loaded = NULL;
     file_view file;
     memset(&file, 0, sizeof file);
@@ -173,6 +185,7 @@ kd_status kd_triangles_load(kd_triangles **out, const char *path,
     KD_TRY_GOTO(read_header(&header, &file, path));
     KD_TRY_GOTO(read_parts(loaded, &header, &file, path));
     KD_TRY_GOTO(read_tree(loaded, &header, path));
+    KD_TRY_GOTO(triangles_finish(loaded, options));
     *out = loaded;
 done:
     file_close(&file);

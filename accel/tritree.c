@@ -39,7 +39,7 @@ int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_co
     return limit < TRITREE_MAX_DEPTH ? limit : TRITREE_MAX_DEPTH;
 }
 
-static kd_status check_options(const tritree_options *options) {
+kd_status tritree_check_options(const tritree_options *options) {
     KD_REQUIRE(options->traversal_cost >= 0 && options->traversal_cost <= FLT_MAX &&
                    options->intersect_cost > 0 && options->intersect_cost <= FLT_MAX,
                KD_ERROR_USAGE, "SAH costs %g, %g, expected C_t >= 0 and C_i > 0",
@@ -131,7 +131,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     memset(out, 0, sizeof *out);
     const tritree_builder *row = tritree_builder_find(builder);
     KD_REQUIRE(row, KD_ERROR_USAGE, "there is no triangle tree builder \"%s\"", builder);
-    KD_TRY(check_options(options));
+    KD_TRY(tritree_check_options(options));
     out->input = *input;
     out->options = *options;
     kd_status status = KD_OK;
@@ -147,7 +147,7 @@ done:
 }
 
 kd_status tritree_adopt(tritree *read) {
-    KD_TRY(check_options(&read->options));
+    KD_TRY(tritree_check_options(&read->options));
     read->statistics.degenerate_triangles = 0; /* counted here */
     KD_TRY(check_triangles(read));
     KD_TRY(tritree_check(read));

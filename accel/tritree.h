@@ -61,6 +61,7 @@ const tritree_builder *tritree_builder_find(const char *name); /* NULL if there 
 /* The deepest leaf that the options allow for so many triangles. */
 int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_count);
 
+kd_status tritree_check_options(const tritree_options *options); /* KD_ERROR_USAGE */
 tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1: best for rays */
 
 /* Builds by the builder named ("auto": the default one), fills statistics. NaN, infinity and

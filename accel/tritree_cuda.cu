@@ -75,7 +75,7 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     view->positions = (vec3 *)cuda_arena_take(arena, position_count, sizeof(vec3));
     view->triangles =
         (uint32_t *)cuda_arena_take(arena, view->triangle_count, 3 * sizeof(uint32_t));
-    tree->cursors = (uint32_t *)cuda_arena_take(arena, TRITREE_CUDA_CURSORS, sizeof(uint32_t));
+    tree->cursors = (uint32_t *)cuda_arena_take(arena, 2 * TRITREE_CUDA_CURSORS, sizeof(uint32_t));
 }
 
 /* cudaMemcpyDefault: the source may be host or device memory. */

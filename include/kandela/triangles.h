@@ -1,4 +1,5 @@
-/* Rays against triangles: a surface-area k-d tree, built and asked on all cores. C99-clean.
+/* Rays against triangles: a surface-area k-d tree, built and asked on all cores or on a CUDA
+   device. C99-clean.
 
        kd_triangles *tree = NULL;
        kd_triangle_mesh mesh = kd_triangle_mesh_make(xyz, vertices, indices, triangles);
@@ -11,8 +12,11 @@
    A ray covers origin + t direction for t between tmin and tmax, the ends excluded; the direction
    need not be a unit vector, t counts in its lengths. The test is watertight: no ray slips between
    two triangles that share an edge. Both sides of a triangle are hit; of hits at the same t the one
-   with the smallest index counts. Answers are the same bits for any builder and any number of
-   threads. A ray with NaN in it, of an infinite origin, or without a direction hits nothing.
+   with the smallest index counts. Answers are the same bits for any builder, any number of threads
+   and any device. A ray with NaN in it, of an infinite origin, or without a direction hits nothing.
+   A tree on a CUDA device takes and fills host memory and device memory alike, each pointer for
+   itself; its calls put their work on the caller's stream and return when the answers are there.
+   One on the CPU takes host memory only.
    After a failure the message is in kd_last_error(). A tree may be asked by many threads at once,
    but not while kd_triangles_close runs. */
 #ifndef KANDELA_TRIANGLES_H
@@ -30,7 +34,7 @@ typedef struct kd_triangles kd_triangles;
 
 /* Triangles as they lie in memory; read while the tree is built, which keeps copies. */
 typedef struct kd_triangle_mesh {
-    const float *vertices;   /* x, y, z of each; NULL if there is none */
+    const float *vertices;   /* x, y, z of each; NULL if there is none; host or device memory */
     uint64_t vertex_count;   /* less than 2^32 */
     uint64_t stride_bytes;   /* from a vertex to the next, a multiple of 4, >= 12; 0: packed */
     const uint32_t *indices; /* 3 a triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
@@ -39,13 +43,16 @@ typedef struct kd_triangle_mesh {
 
 /* Filled by kd_triangles_options_default; fields are only ever added at the end. */
 typedef struct kd_triangles_options {
-    char device[32];      /* "auto", "cpu" */
-    char builder[32];     /* "auto", or a name that kandela info lists */
+    char device[32];      /* "auto": the first CUDA device for 100,000 triangles and more, and for
+                             vertices in device memory their own, else the CPU; "cpu", "cuda:N" */
+    char builder[32];     /* "auto", or a name that kandela info lists; one that knows no device
+                             builds on the CPU, and the tree then goes to the device */
     float traversal_cost; /* C_t: a step through an inner node, >= 0 */
     float intersect_cost; /* C_i: a triangle test, > 0 */
     float empty_factor;   /* cost factor of a split that cuts off empty space, (0, 1] */
     int32_t max_depth;    /* of a leaf; 0: by the number of triangles */
     int32_t threads;      /* > 0: of the whole process, from now on; 0: as it is */
+    void *stream;         /* cudaStream_t to build and ask on; NULL: the default one */
 } kd_triangles_options;
 
 typedef struct kd_ray {
@@ -65,6 +72,35 @@ typedef struct kd_ray_counts {
     uint64_t triangles; /* tested */
 } kd_ray_counts;
 
+typedef enum kd_ray_order {
+    KD_RAYS_MEASURED = 0,   /* unknown: a device looks at some of them */
+    KD_RAYS_COHERENT = 1,   /* neighbours start and point alike, as a camera's do */
+    KD_RAYS_INCOHERENT = 2, /* anywhere, in any direction */
+} kd_ray_order;
+
+/* Many rays and what is asked of them; filled by kd_ray_batch_default, which sets all to 0. Fields
+   are only ever added at the end. */
+typedef struct kd_ray_batch {
+    uint64_t count;
+    const kd_ray *rays; /* in device memory 16 bytes aligned; or NULL, and then */
+    const float *origin[3], *direction[3]; /* an array for each number */
+    const float *tmin, *tmax;              /* NULL: 0, INFINITY for all */
+    /* One kind of answers: the closest hits as structs (on a device 16 bytes aligned), the same as
+       an array for each number, of which some may be NULL, or whether anything is hit. */
+    kd_ray_hit *hits;
+    float *t, *u, *v;
+    uint32_t *triangles;
+    uint8_t *blocked;
+    kd_ray_counts *counts; /* or NULL: what each ray took; rays are then cast one by one */
+    kd_ray_order order;
+    uint32_t width; /* rays are an image of so many columns, row by row; 0: they are none */
+    int32_t fast;   /* not 0: on a device by prepared planes, up to twice as many rays a second;
+                       some slip through shared edges, t is right to about 1e-6 */
+    int32_t asynchronous; /* not 0: if all of the above is memory of the tree's device, return at
+                             once; the answers are there when the stream has come so far */
+    void *stream;         /* cudaStream_t for this call; NULL: that of the tree's options */
+} kd_ray_batch;
+
 typedef struct kd_triangles_info {
     uint64_t vertices, triangles;
     uint64_t degenerate_triangles; /* without area: never hit */
@@ -83,6 +119,7 @@ KD_API kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t ve
                                               const uint32_t *indices,
                                               uint64_t triangle_count); /* packed */
 KD_API void kd_triangles_options_default(kd_triangles_options *options);
+KD_API void kd_ray_batch_default(kd_ray_batch *batch);
 
 /* Builds; no triangles are fine. `options` NULL takes the defaults. KD_ERROR_INPUT names the first
    triangle with an index out of range or a corner that is NaN or infinite; KD_ERROR_USAGE an option
@@ -92,6 +129,8 @@ KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *m
 KD_API void kd_triangles_close(kd_triangles *tree); /* takes NULL */
 KD_API void kd_triangles_describe(const kd_triangles *tree, kd_triangles_info *info);
 
+/* Answers a batch. KD_ERROR_USAGE if rays or places for answers are missing or of two kinds. */
+KD_API kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch);
 /* hits[i]: what rays[i] meets first. counts[i], unless `counts` is NULL, what that took: rays are
    then cast one by one, while otherwise neighbours that run alike go together. */
 KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays,
@@ -101,8 +140,8 @@ KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *r
                                        uint8_t *blocked, kd_ray_counts *counts);
 
 /* A little-endian file with a checksum (its layout: accel/triangles_file.c). A file that is cut,
-   changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options` device
-   and threads are looked at. */
+   changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options` device,
+   threads and stream are looked at. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
 KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
                                    const kd_triangles_options *options);

@@ -72,6 +72,58 @@ static void answers_are_those_of_all_triangles(void **state) {
     }
 }
 
+/* The same rays as arrays, the same hits as arrays, each of them alone. */
+static void arrays_are_as_good_as_structs(void **state) {
+    (void)state;
+    static kd_ray rays[RAYS];
+    static kd_ray_hit hits[RAYS];
+    static float number[8][RAYS], t[RAYS], u[RAYS], v[RAYS];
+    static uint32_t ids[RAYS];
+    static uint8_t blocked[RAYS], other[RAYS];
+    triangle_set set = triangle_set_make(CASE_SOUP, 300);
+    kd_triangles *tree = open_set(&set, NULL);
+    kd_ray_batch batch;
+    kd_ray_batch_default(&batch);
+    for (int k = 0; k < 3; ++k) {
+        batch.origin[k] = number[k];
+        batch.direction[k] = number[4 + k];
+    }
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        rays[i] = public_ray(triangle_set_ray(&set, i));
+        for (int k = 0; k < 8; ++k) memcpy(&number[k][i], (float *)&rays[i] + k, sizeof(float));
+    }
+    batch.count = RAYS;
+    batch.tmin = number[3];
+    batch.tmax = number[7];
+    batch.t = t;
+    batch.u = u;
+    assert_int_equal(kd_triangles_intersect(tree, rays, RAYS, hits, NULL), KD_OK);
+    assert_int_equal(kd_triangles_occluded(tree, rays, RAYS, blocked, NULL), KD_OK);
+    assert_int_equal(kd_triangles_cast(tree, &batch), KD_OK);
+    batch.t = batch.u = NULL;
+    batch.v = v;
+    batch.triangles = ids;
+    assert_int_equal(kd_triangles_cast(tree, &batch), KD_OK);
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        const kd_ray_hit hit = {t[i], u[i], v[i], ids[i]};
+        assert_memory_equal(&hit, &hits[i], sizeof hit);
+    }
+    batch.blocked = other;
+    assert_int_equal(kd_triangles_cast(tree, &batch), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "2 kinds of answers"));
+    batch.v = NULL;
+    batch.triangles = NULL;
+    assert_int_equal(kd_triangles_cast(tree, &batch), KD_OK);
+    assert_memory_equal(blocked, other, sizeof other);
+    batch.blocked = NULL;
+    assert_int_equal(kd_triangles_cast(tree, &batch), KD_ERROR_USAGE);
+    batch.blocked = other;
+    batch.direction[1] = NULL;
+    assert_int_equal(kd_triangles_cast(tree, &batch), KD_ERROR_USAGE);
+    kd_triangles_close(tree);
+    triangle_set_close(&set);
+}
+
 /* The copy does not depend on the caller's arrays, their stride, or on having indices. */
 static void input_is_copied(void **state) {
     (void)state;
@@ -328,6 +380,7 @@ static void files_give_back_the_tree_or_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_all_triangles),
+        cmocka_unit_test(arrays_are_as_good_as_structs),
         cmocka_unit_test(input_is_copied),
         cmocka_unit_test(options_reach_the_builder),
         cmocka_unit_test(rays_that_make_no_sense_hit_nothing),

@@ -1,0 +1,306 @@
+/* A tree on a CUDA device answers every call of <kandela/triangles.h> as one on the CPU does, bit
+   for bit, from host memory and from device memory, and refuses the same requests. */
+#include "core/device.h"
+#include "core/device_memory.h"
+#include "triangle_sets.h"
+#include <kandela/triangles.h>
+#include <unistd.h>
+
+enum { RAYS = 3000 };
+
+typedef struct answers {
+    kd_ray_hit hits[RAYS];
+    uint8_t blocked[RAYS];
+    kd_ray_counts counts[RAYS];
+} answers;
+
+static kd_ray rays[RAYS];
+static answers of_cpu, of_gpu;
+
+static void *to_device(const void *host, uint64_t bytes) {
+    void *pointer = NULL;
+    assert_int_equal(device_memory_reserve(&pointer, bytes), KD_OK);
+    if (host) assert_int_equal(device_memory_upload(pointer, host, bytes), KD_OK);
+    return pointer;
+}
+
+static kd_triangle_mesh mesh_of(const triangle_set *set) {
+    return kd_triangle_mesh_make(&set->positions[0].x, set->input.position_count, set->triangles,
+                                 set->input.triangle_count);
+}
+
+static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where,
+                               const char *builder) {
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", where);
+    snprintf(options.builder, sizeof options.builder, "%s", builder);
+    kd_triangles *tree = NULL;
+    if (kd_triangles_open(&tree, mesh, &options) != KD_OK)
+        fail_msg("%s %s: %s", where, builder, kd_last_error());
+    return tree;
+}
+
+/* Rays of the set, and some that make no sense. */
+static void make_rays(const triangle_set *set) {
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        const ray cast = triangle_set_ray(set, i);
+        memcpy(&rays[i], &cast, sizeof cast);
+    }
+    rays[1].origin[1] = NAN;
+    rays[2].origin[0] = INFINITY;
+    rays[3].direction[2] = NAN;
+    rays[4].direction[2] = INFINITY;
+    memset(rays[5].direction, 0, sizeof rays[5].direction);
+    rays[6].tmin = NAN;
+    rays[7].tmin = rays[7].tmax;
+    rays[8].tmax = NAN;
+}
+
+static void ask(answers *out, const kd_triangles *tree, bool counted) {
+    memset(out, 7, sizeof *out);
+    kd_ray_counts *counts = counted ? out->counts : NULL;
+    if (kd_triangles_intersect(tree, rays, RAYS, out->hits, counts) != KD_OK)
+        fail_msg("intersect: %s", kd_last_error());
+    if (kd_triangles_occluded(tree, rays, RAYS, out->blocked, NULL) != KD_OK)
+        fail_msg("occluded: %s", kd_last_error());
+}
+
+static void expect_same_answers(const char *what) {
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        if (memcmp(&of_cpu.hits[i], &of_gpu.hits[i], sizeof of_cpu.hits[i]) != 0)
+            fail_msg("%s, ray %u: triangle %u at %.9g, expected %u at %.9g", what, i,
+                     of_gpu.hits[i].triangle, (double)of_gpu.hits[i].t, of_cpu.hits[i].triangle,
+                     (double)of_cpu.hits[i].t);
+        assert_int_equal(of_cpu.blocked[i], of_gpu.blocked[i]);
+    }
+}
+
+static void same_answers(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {0, 1, 300};
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k) {
+            triangle_set set = triangle_set_make((case_triangles)which, counts[k]);
+            const kd_triangle_mesh mesh = mesh_of(&set);
+            kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto");
+            kd_triangles *gpu = open_mesh(&mesh, "cuda:0", "auto");
+            make_rays(&set);
+            ask(&of_cpu, cpu, false);
+            ask(&of_gpu, gpu, false);
+            expect_same_answers(case_triangles_name((case_triangles)which));
+            kd_triangles_close(cpu);
+            kd_triangles_close(gpu);
+            triangle_set_close(&set);
+        }
+}
+
+/* The same tree on both sides: what is told of it, and what rays take. */
+static void a_tree_of_the_cpu_on_the_device(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 2000);
+    const kd_triangle_mesh mesh = mesh_of(&set);
+    kd_triangles *cpu = open_mesh(&mesh, "cpu", "sweep"),
+                 *gpu = open_mesh(&mesh, "cuda:0", "sweep");
+    kd_triangles_info a, b;
+    kd_triangles_describe(cpu, &a);
+    kd_triangles_describe(gpu, &b);
+    assert_true(a.hash == b.hash && a.leaves == b.leaves && a.empty_leaves == b.empty_leaves);
+    assert_true(a.depth == b.depth && a.references == b.references && a.nodes == b.nodes);
+    assert_true(a.sah_cost == b.sah_cost && a.triangles == b.triangles);
+    assert_string_equal(a.builder, b.builder);
+    assert_true(strcmp(a.device, b.device) != 0 && b.device[0]);
+    assert_memory_equal(a.lo, b.lo, sizeof a.lo);
+    assert_memory_equal(a.hi, b.hi, sizeof a.hi);
+    make_rays(&set);
+    ask(&of_gpu, gpu, true);
+    for (uint32_t i = 0; i < RAYS; ++i) assert_true(of_gpu.counts[i].nodes <= b.nodes);
+    ask(&of_cpu, cpu, true);
+    expect_same_answers("counted");
+    for (uint32_t i = 16; i < RAYS;
+         ++i) /* the CPU's walk has packed leaves, with the same visits */
+        assert_memory_equal(&of_cpu.counts[i], &of_gpu.counts[i], sizeof of_cpu.counts[i]);
+    kd_triangles_close(cpu);
+    kd_triangles_close(gpu);
+    triangle_set_close(&set);
+}
+
+/* Mesh, rays and answers in device memory, the mesh strided and without indices; arrays and
+   structs; coherent or not; a stream of the caller's. */
+static void device_pointers(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 500);
+    const kd_triangle_mesh mesh = mesh_of(&set);
+    static float strided[1500][5], number[8][RAYS], t[RAYS];
+    static uint32_t ids[RAYS];
+    for (int i = 0; i < 1500; ++i) {
+        memcpy(strided[i], &set.positions[set.triangles[i]], sizeof(vec3));
+        strided[i][3] = strided[i][4] = NAN;
+    }
+    kd_triangle_mesh there =
+        kd_triangle_mesh_make((float *)to_device(strided, sizeof strided), 1500, NULL, 500);
+    there.stride_bytes = sizeof strided[0];
+    kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"), *gpu = open_mesh(&there, "auto", "auto"),
+                 *moved = open_mesh(&there, "auto", "median");
+    device_memory_free((void *)(uintptr_t)there.vertices);
+    make_rays(&set);
+    ask(&of_cpu, cpu, false);
+    ask(&of_gpu, gpu, false);
+    expect_same_answers("mesh on the device");
+    ask(&of_gpu, moved, false);
+    expect_same_answers("mesh on the device, built on the CPU");
+    for (uint32_t i = 0; i < RAYS; ++i)
+        for (int k = 0; k < 8; ++k) memcpy(&number[k][i], (float *)&rays[i] + k, sizeof(float));
+    float *numbers = (float *)to_device(number, sizeof number);
+    void *device_t = to_device(NULL, sizeof t), *device_rays = to_device(rays, sizeof rays);
+    void *device_hits = to_device(NULL, sizeof of_gpu.hits);
+    kd_ray_batch batch;
+    kd_ray_batch_default(&batch);
+    batch.count = RAYS;
+    batch.stream = (void *)(uintptr_t)2; /* cudaStreamPerThread */
+    for (int order = 0; order < 3; ++order) {
+        batch.order = (kd_ray_order)order;
+        batch.rays = NULL;
+        for (int k = 0; k < 3; ++k) {
+            batch.origin[k] = numbers + k * RAYS;
+            batch.direction[k] = numbers + (4 + k) * RAYS;
+        }
+        batch.tmin = numbers + 3 * RAYS;
+        batch.tmax = number[7]; /* the host's */
+        batch.hits = NULL;
+        batch.t = (float *)device_t;
+        batch.triangles = ids;
+        if (kd_triangles_cast(gpu, &batch) != KD_OK) fail_msg("%s", kd_last_error());
+        assert_int_equal(device_memory_download(t, device_t, sizeof t), KD_OK);
+        for (uint32_t i = 0; i < RAYS; ++i) {
+            assert_int_equal(ids[i], of_cpu.hits[i].triangle);
+            assert_memory_equal(&t[i], &of_cpu.hits[i].t, sizeof t[i]);
+        }
+        batch.t = NULL;
+        batch.triangles = NULL;
+        batch.rays = (const kd_ray *)device_rays;
+        batch.hits = (kd_ray_hit *)device_hits;
+        batch.asynchronous = order == 1;
+        assert_int_equal(kd_triangles_cast(gpu, &batch), KD_OK);
+        assert_int_equal(device_wait(), KD_OK);
+        assert_int_equal(device_memory_download(of_gpu.hits, device_hits, sizeof of_gpu.hits),
+                         KD_OK);
+        memcpy(of_gpu.blocked, of_cpu.blocked, sizeof of_gpu.blocked);
+        expect_same_answers("rays on the device");
+    }
+    kd_triangles_close(cpu);
+    kd_triangles_close(gpu);
+    kd_triangles_close(moved);
+    device_memory_free(numbers);
+    device_memory_free(device_t);
+    device_memory_free(device_rays);
+    device_memory_free(device_hits);
+    triangle_set_close(&set);
+}
+
+static void saved_and_loaded(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 700);
+    const kd_triangle_mesh mesh = mesh_of(&set);
+    kd_triangles *gpu = open_mesh(&mesh, "cuda:0", "auto");
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/gpu_triangles_api.%d", (int)getpid());
+    assert_int_equal(kd_triangles_save(gpu, path), KD_OK);
+    make_rays(&set);
+    ask(&of_cpu, gpu, false);
+    kd_triangles_info a, b;
+    kd_triangles_describe(gpu, &a);
+    static const char *const places[] = {"cpu", "cuda:0", "auto"};
+    for (int i = 0; i < 3; ++i) {
+        kd_triangles_options options;
+        kd_triangles_options_default(&options);
+        snprintf(options.device, sizeof options.device, "%s", places[i]);
+        kd_triangles *loaded = NULL;
+        if (kd_triangles_load(&loaded, path, &options) != KD_OK) fail_msg("%s", kd_last_error());
+        kd_triangles_describe(loaded, &b);
+        assert_true(a.hash == b.hash && a.sah_cost == b.sah_cost && a.depth == b.depth);
+        assert_int_equal(strncmp(b.device, "CPU", 3) == 0, i != 1);
+        ask(&of_gpu, loaded, false);
+        expect_same_answers(places[i]);
+        kd_triangles_close(loaded);
+    }
+    unlink(path);
+    kd_triangles_close(gpu);
+    triangle_set_close(&set);
+}
+
+static void auto_chooses_by_size(void **state) {
+    (void)state;
+    for (uint32_t count = 50000; count <= 100000; count *= 2) {
+        triangle_set set = triangle_set_make(CASE_SOUP, count);
+        const kd_triangle_mesh mesh = mesh_of(&set);
+        kd_triangles *chosen = open_mesh(&mesh, "auto", "auto");
+        kd_triangles_info info;
+        kd_triangles_describe(chosen, &info);
+        assert_int_equal(strncmp(info.device, "CPU", 3) == 0, count < 100000);
+        assert_true(info.sah_cost > 0 && info.leaves > 1000);
+        kd_triangles_close(chosen);
+        triangle_set_close(&set);
+    }
+}
+
+static void expect_refused(const kd_triangle_mesh *mesh, const char *where, const char *builder,
+                           kd_status want, const char *says) {
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", where);
+    snprintf(options.builder, sizeof options.builder, "%s", builder);
+    kd_triangles *tree = (kd_triangles *)1;
+    assert_int_equal(kd_triangles_open(&tree, mesh, &options), want);
+    assert_null(tree);
+    if (!strstr(kd_last_error(), says)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), says);
+}
+
+static void bad_requests(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 20);
+    const kd_triangle_mesh good = mesh_of(&set);
+    kd_triangle_mesh mesh = good;
+    mesh.vertex_count = 59;
+    expect_refused(&mesh, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 19: vertex index 59");
+    set.positions[31].y = NAN;
+    expect_refused(&good, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 10: corner");
+    set.positions[31].y = 0;
+    expect_refused(&good, "cuda:99", "auto", KD_ERROR_DEVICE, "cuda:99");
+    expect_refused(&good, "cpu", "kandela", KD_ERROR_DEVICE, "kandela");
+    expect_refused(&good, "cuda:0", "swap", KD_ERROR_USAGE, "swap");
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    snprintf(options.device, sizeof options.device, "cuda:0");
+    options.empty_factor = 2;
+    kd_triangles *gpu = NULL;
+    assert_int_equal(kd_triangles_open(&gpu, &good, &options), KD_ERROR_USAGE);
+    gpu = open_mesh(&good, "cuda:0", "auto");
+    kd_ray_batch batch;
+    kd_ray_batch_default(&batch);
+    batch.count = 1;
+    assert_int_equal(kd_triangles_cast(gpu, &batch), KD_ERROR_USAGE);
+    batch.rays = rays;
+    assert_int_equal(kd_triangles_cast(gpu, &batch), KD_ERROR_USAGE);
+    char *odd = (char *)to_device(NULL, 256);
+    batch.rays = (const kd_ray *)(void *)(odd + 4);
+    batch.blocked = of_gpu.blocked;
+    assert_int_equal(kd_triangles_cast(gpu, &batch), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "16-byte aligned"));
+    device_memory_free(odd);
+    kd_triangles_close(gpu);
+    triangle_set_close(&set);
+}
+
+int main(void) {
+    if (device_cuda_count() == 0) {
+        puts("skipped: no CUDA device");
+        return TEST_SKIPPED;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_answers),         cmocka_unit_test(a_tree_of_the_cpu_on_the_device),
+        cmocka_unit_test(device_pointers),      cmocka_unit_test(saved_and_loaded),
+        cmocka_unit_test(auto_chooses_by_size), cmocka_unit_test(bad_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
