@@ -125,21 +125,23 @@ static void a_tree_of_the_cpu_on_the_device(void **state) {
     triangle_set_close(&set);
 }
 
-/* Mesh, rays and answers in device memory, the mesh strided and without indices; arrays and
-   structs; coherent or not; a stream of the caller's. */
-static void device_pointers(void **state) {
-    (void)state;
-    triangle_set set = triangle_set_make(CASE_SOUP, 500);
-    const kd_triangle_mesh mesh = mesh_of(&set);
-    static float strided[1500][5], number[8][RAYS], t[RAYS];
-    static uint32_t ids[RAYS];
+/* The set's triangles in device memory, strided and without indices. */
+static kd_triangle_mesh strided_there(const triangle_set *set) {
+    static float strided[1500][5];
     for (int i = 0; i < 1500; ++i) {
-        memcpy(strided[i], &set.positions[set.triangles[i]], sizeof(vec3));
+        memcpy(strided[i], &set->positions[set->triangles[i]], sizeof(vec3));
         strided[i][3] = strided[i][4] = NAN;
     }
     kd_triangle_mesh there =
         kd_triangle_mesh_make((float *)to_device(strided, sizeof strided), 1500, NULL, 500);
     there.stride_bytes = sizeof strided[0];
+    return there;
+}
+
+static void mesh_on_the_device(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 500);
+    const kd_triangle_mesh mesh = mesh_of(&set), there = strided_there(&set);
     kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"), *gpu = open_mesh(&there, "auto", "auto"),
                  *moved = open_mesh(&there, "auto", "median");
     device_memory_free((void *)(uintptr_t)there.vertices);
@@ -149,52 +151,71 @@ static void device_pointers(void **state) {
     expect_same_answers("mesh on the device");
     ask(&of_gpu, moved, false);
     expect_same_answers("mesh on the device, built on the CPU");
+    kd_triangles_close(cpu);
+    kd_triangles_close(gpu);
+    kd_triangles_close(moved);
+    triangle_set_close(&set);
+}
+
+/* Arrays of numbers on the device but for tmax and the triangles, which are the host's. */
+static void ask_by_arrays(const kd_triangles *gpu, kd_ray_batch batch) {
+    static float number[8][RAYS], t[RAYS];
+    static uint32_t ids[RAYS];
     for (uint32_t i = 0; i < RAYS; ++i)
         for (int k = 0; k < 8; ++k) memcpy(&number[k][i], (float *)&rays[i] + k, sizeof(float));
     float *numbers = (float *)to_device(number, sizeof number);
-    void *device_t = to_device(NULL, sizeof t), *device_rays = to_device(rays, sizeof rays);
+    batch.t = (float *)to_device(NULL, sizeof t);
+    batch.triangles = ids;
+    for (int k = 0; k < 3; ++k) {
+        batch.origin[k] = numbers + k * RAYS;
+        batch.direction[k] = numbers + (4 + k) * RAYS;
+    }
+    batch.tmin = numbers + 3 * RAYS;
+    batch.tmax = number[7];
+    if (kd_triangles_cast(gpu, &batch) != KD_OK) fail_msg("%s", kd_last_error());
+    assert_int_equal(device_memory_download(t, batch.t, sizeof t), KD_OK);
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        assert_int_equal(ids[i], of_cpu.hits[i].triangle);
+        assert_memory_equal(&t[i], &of_cpu.hits[i].t, sizeof t[i]);
+    }
+    device_memory_free(numbers);
+    device_memory_free(batch.t);
+}
+
+static void ask_by_structs(const kd_triangles *gpu, kd_ray_batch batch) {
+    void *device_rays = to_device(rays, sizeof rays);
     void *device_hits = to_device(NULL, sizeof of_gpu.hits);
+    batch.rays = (const kd_ray *)device_rays;
+    batch.hits = (kd_ray_hit *)device_hits;
+    if (kd_triangles_cast(gpu, &batch) != KD_OK) fail_msg("%s", kd_last_error());
+    assert_int_equal(device_wait(), KD_OK);
+    assert_int_equal(device_memory_download(of_gpu.hits, device_hits, sizeof of_gpu.hits), KD_OK);
+    memcpy(of_gpu.blocked, of_cpu.blocked, sizeof of_gpu.blocked);
+    expect_same_answers("rays on the device");
+    device_memory_free(device_rays);
+    device_memory_free(device_hits);
+}
+
+/* Rays and answers in device memory, in any order, on a stream of the caller's. */
+static void rays_on_the_device(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 500);
+    const kd_triangle_mesh mesh = mesh_of(&set);
+    kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"), *gpu = open_mesh(&mesh, "cuda:0", "auto");
+    make_rays(&set);
+    ask(&of_cpu, cpu, false);
     kd_ray_batch batch;
     kd_ray_batch_default(&batch);
     batch.count = RAYS;
     batch.stream = (void *)(uintptr_t)2; /* cudaStreamPerThread */
     for (int order = 0; order < 3; ++order) {
         batch.order = (kd_ray_order)order;
-        batch.rays = NULL;
-        for (int k = 0; k < 3; ++k) {
-            batch.origin[k] = numbers + k * RAYS;
-            batch.direction[k] = numbers + (4 + k) * RAYS;
-        }
-        batch.tmin = numbers + 3 * RAYS;
-        batch.tmax = number[7]; /* the host's */
-        batch.hits = NULL;
-        batch.t = (float *)device_t;
-        batch.triangles = ids;
-        if (kd_triangles_cast(gpu, &batch) != KD_OK) fail_msg("%s", kd_last_error());
-        assert_int_equal(device_memory_download(t, device_t, sizeof t), KD_OK);
-        for (uint32_t i = 0; i < RAYS; ++i) {
-            assert_int_equal(ids[i], of_cpu.hits[i].triangle);
-            assert_memory_equal(&t[i], &of_cpu.hits[i].t, sizeof t[i]);
-        }
-        batch.t = NULL;
-        batch.triangles = NULL;
-        batch.rays = (const kd_ray *)device_rays;
-        batch.hits = (kd_ray_hit *)device_hits;
         batch.asynchronous = order == 1;
-        assert_int_equal(kd_triangles_cast(gpu, &batch), KD_OK);
-        assert_int_equal(device_wait(), KD_OK);
-        assert_int_equal(device_memory_download(of_gpu.hits, device_hits, sizeof of_gpu.hits),
-                         KD_OK);
-        memcpy(of_gpu.blocked, of_cpu.blocked, sizeof of_gpu.blocked);
-        expect_same_answers("rays on the device");
+        ask_by_arrays(gpu, batch);
+        ask_by_structs(gpu, batch);
     }
     kd_triangles_close(cpu);
     kd_triangles_close(gpu);
-    kd_triangles_close(moved);
-    device_memory_free(numbers);
-    device_memory_free(device_t);
-    device_memory_free(device_rays);
-    device_memory_free(device_hits);
     triangle_set_close(&set);
 }
 
@@ -298,9 +319,10 @@ int main(void) {
         return TEST_SKIPPED;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_answers),         cmocka_unit_test(a_tree_of_the_cpu_on_the_device),
-        cmocka_unit_test(device_pointers),      cmocka_unit_test(saved_and_loaded),
-        cmocka_unit_test(auto_chooses_by_size), cmocka_unit_test(bad_requests),
+        cmocka_unit_test(same_answers),       cmocka_unit_test(a_tree_of_the_cpu_on_the_device),
+        cmocka_unit_test(mesh_on_the_device), cmocka_unit_test(rays_on_the_device),
+        cmocka_unit_test(saved_and_loaded),   cmocka_unit_test(auto_chooses_by_size),
+        cmocka_unit_test(bad_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
