@@ -1,13 +1,12 @@
 /* Irradiance at every photon, once, so that a final gather asks for the nearest photon only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-   4(3). Differs from the source in: every photon is asked, and its own power does not count there,
-   so that the mean is that of an estimate anywhere else; caustics are in it.
+   4(3); what is computed is in shaders/photon_known.h.
    Work: two estimates a photon, all cores; then a gather ray asks for one photon, not for k.
    Memory: 12 bytes a photon. Invariants: the same bits on any number of threads. */
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "photon/photon_map.h"
-#include "shaders/estimate_adaptive.h"
+#include "shaders/photon_known.h"
 
 enum { PRECOMPUTE_GRAIN = 256 };
 
@@ -19,30 +18,13 @@ typedef struct precomputation {
     job *watched;
 } precomputation;
 
-static estimate_point photon_place(const photon *landed, const mesh_view *mesh) {
-    const uint32_t *corner = mesh->triangles + 3 * (size_t)landed->triangle;
-    const vec3 a = mesh->positions[corner[0]];
-    const vec3 winding = vec3_cross(vec3_sub(mesh->positions[corner[1]], a),
-                                    vec3_sub(mesh->positions[corner[2]], a));
-    estimate_point at;
-    at.position = landed->position;
-    at.normal = landed->normal;
-    at.back = vec3_dot(winding, landed->normal) < 0;
-    at.triangle = landed->triangle;
-    return at;
-}
-
 static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const precomputation *work = (const precomputation *)context;
     if (job_cancelled(work->watched)) return;
-    for (int64_t i = begin; i < end; ++i) {
-        const estimate_point at = photon_place(&work->map->photons[i], work->mesh);
-        const vec3 indirect =
-            photon_irradiance_at_photon(work->map, work->creases, &at, (uint32_t)i);
+    for (int64_t i = begin; i < end; ++i)
         work->irradiance[i] =
-            vec3_add(indirect, photon_irradiance(work->caustic, work->creases, &at));
-    }
+            photon_irradiance_at(work->map, work->caustic, work->creases, work->mesh, (uint32_t)i);
     job_advance(work->watched, end - begin);
 }
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { RADIUS_PROBES = 1024, ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
+enum { ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
 
 photon_options photon_options_default(void) {
     photon_options options;
@@ -103,6 +103,11 @@ static int compare_floats(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+float photon_radius_of(float *distances, uint64_t count, bool fixed) {
+    qsort(distances, count, sizeof *distances, compare_floats);
+    return fixed ? distances[count / 2] : 2 * distances[count / 2];
+}
+
 /* Twice the median distance to the k-th photon where photons are: the disc stays of one size where
    light is dense, and thin light far from all photons is not smeared over the scene. A fixed radius
    is that distance itself. */
@@ -120,9 +125,8 @@ static kd_status map_choose_radius(photon_map *map, const photon_options *option
         distances[i] = sqrtf(found[count - 1].dist2);
     }
     memory_free(found);
-    qsort(distances, probes, sizeof *distances, compare_floats);
-    map->radius = options->estimator == PHOTON_ESTIMATOR_FIXED ? distances[probes / 2]
-                                                               : 2 * distances[probes / 2];
+    map->radius =
+        photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
     return KD_OK;
 }
 
@@ -157,7 +161,7 @@ static void map_read_list(photon_map *map, const photon_list *list) {
     map->scale = flux_scale(float_from_bits(atomic_load(&work.strongest)));
 }
 
-static void say_what_is_missing(const photon_list *list, const char *name, uint64_t wanted) {
+void photon_map_say_missing(const photon_list *list, const char *name, uint64_t wanted) {
     if (list->complete || wanted == 0) return;
     if (list->emitted == 0)
         log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
@@ -176,7 +180,7 @@ static kd_status emit_list(photon_list *out, const scene_view *scene, const phot
                            const char *name, job *watched) {
     job_stage_begin(watched, "emit", (int64_t)order->wanted);
     KD_TRY(photon_list_open(out, scene, order, watched));
-    if (order->emission.pass < 2) say_what_is_missing(out, name, order->wanted);
+    if (order->emission.pass < 2) photon_map_say_missing(out, name, order->wanted);
     return KD_OK;
 }
 
@@ -244,15 +248,25 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
     return KD_OK;
 }
 
+kd_status photon_orders_make(photon_order out[2], const scene_view *scene,
+                             const photon_options *options) {
+    out[0] = global_order(scene, options);
+    return caustic_order(&out[1], scene, options);
+}
+
+void photon_orders_renew(photon_order orders[2], const photon_options *options) {
+    photon_emission_renew(&orders[0].emission, 2 * options->pass);
+    photon_emission_renew(&orders[1].emission, 2 * options->pass + 1);
+}
+
 kd_status photon_lists_open(photon_list out[2], const scene_view *scene,
                             const photon_options *options, job *watched) {
     kd_status status = KD_OK;
-    const photon_order global = global_order(scene, options);
-    photon_order caustic;
+    photon_order orders[2];
     memset(out, 0, 2 * sizeof *out);
-    KD_TRY(caustic_order(&caustic, scene, options));
-    KD_TRY_GOTO(emit_list(&out[0], scene, &global, "global", watched));
-    KD_TRY_GOTO(emit_list(&out[1], scene, &caustic, "caustic", watched));
+    KD_TRY_GOTO(photon_orders_make(orders, scene, options));
+    KD_TRY_GOTO(emit_list(&out[0], scene, &orders[0], "global", watched));
+    KD_TRY_GOTO(emit_list(&out[1], scene, &orders[1], "caustic", watched));
 done:
     job_stage_end(watched);
     if (status != KD_OK) {
@@ -262,7 +276,7 @@ done:
     return status;
 }
 
-static kd_status check_options(const photon_options *options) {
+kd_status photon_options_check(const photon_options *options) {
     KD_REQUIRE(options->gather >= 2 && options->gather <= ESTIMATE_GATHER_MAX, KD_ERROR_USAGE,
                "gather of %u photons, expected 2 to %u", options->gather, ESTIMATE_GATHER_MAX);
     KD_REQUIRE(options->radius >= 0 && options->radius <= FLT_MAX, KD_ERROR_USAGE,
@@ -275,7 +289,7 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
                            job *watched) {
     photon_list lists[2];
     memset(out, 0, sizeof *out);
-    KD_TRY(check_options(options));
+    KD_TRY(photon_options_check(options));
     KD_TRY(photon_lists_open(lists, scene, options, watched));
     return photon_maps_plant(out, scene, lists, options, watched);
 }
@@ -284,7 +298,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_li
                             const photon_options *options, job *watched) {
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
-    KD_TRY_GOTO(check_options(options));
+    KD_TRY_GOTO(photon_options_check(options));
     out->gather = options->gather;
     out->kernel = options->kernel;
     out->estimator = options->estimator;

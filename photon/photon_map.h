@@ -9,6 +9,10 @@
 #include "photon/leafindex.h"
 #include "shaders/estimate.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum photon_estimator {
     PHOTON_ESTIMATOR_NEAREST, /* the k nearest within the radius */
     PHOTON_ESTIMATOR_FIXED,   /* all within the radius; unless given, the median distance of photons
@@ -69,6 +73,19 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_li
    more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
    photon_tree. */
 kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched);
+/* How the two lists are to be emitted. Looks at the whole mesh; for another pass
+   photon_orders_renew is enough. */
+kd_status photon_orders_make(photon_order out[2], const scene_view *scene,
+                             const photon_options *options);
+void photon_orders_renew(photon_order orders[2], const photon_options *options);
+/* What photon_maps_open and the like would refuse. */
+kd_status photon_options_check(const photon_options *options);
+/* Says in the log why a list that is not complete is not. */
+void photon_map_say_missing(const photon_list *list, const char *name, uint64_t wanted);
+enum { RADIUS_PROBES = 1024 };
+/* A map's radius by the distances of some photons to their k-th neighbours, which it sorts: twice
+   their median, or that itself for a fixed one. */
+float photon_radius_of(float *distances, uint64_t count, bool fixed);
 void photon_maps_close(photon_maps *owned); /* takes a zeroed one */
 
 photon_map_view photon_maps_global(const photon_maps *from);
@@ -82,4 +99,7 @@ const char *photon_estimator_name(int index);
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
 kd_status photon_estimator_find(photon_estimator *out, const char *name);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

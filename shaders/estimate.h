@@ -133,7 +133,7 @@ KD_FN float photon_kernel_to_line(int32_t kernel, float h, float t) {
     if (kernel == PHOTON_KERNEL_GAUSSIAN) return photon_gaussian_to_line(h, t);
     if (kernel == PHOTON_KERNEL_CONE) {
         const float distance = sqrtf(h * h + t * t);
-        const float logarithm = h > 1e-15f ? h * h * asinhf(t / h) : 0;
+        const float logarithm = h > 1e-15f ? h * h * float_asinh(t / h) : 0;
         return flat - h * (t * distance + logarithm) / 6;
     }
     return flat - h * (h * h * t + t * t * t / 3) / 4;

@@ -60,6 +60,14 @@ KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 ce
     return made;
 }
 
+/* The same emission in another pass, with photons of its own. */
+KD_FN void photon_emission_renew(photon_emission *emission, uint32_t pass) {
+    const photon_emission other =
+        photon_emission_make(emission->seed, pass, vec3_all(0), 0, emission->aimed);
+    emission->pass = pass;
+    memcpy(emission->shift, other.shift, sizeof emission->shift);
+}
+
 /* Coordinate d of lattice point `path`, in [0, 1). */
 KD_FN float photon_emission_number(const photon_emission *emission, uint64_t path, uint32_t d) {
     const uint64_t step = d == 0   ? 0xe19b01aa9d42c633u

@@ -17,8 +17,22 @@
 /* dimension of sobol_draw for gather rays; the others are path.h's */
 enum { EYE_DRAW_GATHER = 4 };
 
+/* A surface whose look into the maps waits until many can be answered at once. */
+typedef struct eye_request {
+    surface at;
+    vec3 wo, throughput;
+    uint32_t next; /* of the same path, or KD_NONE */
+} eye_request;
+
+typedef struct eye_requests {
+    eye_request *list; /* NULL: maps are looked into at once */
+    uint32_t *count;   /* may grow beyond `room`: those are not there */
+    uint32_t room;
+} eye_requests;
+
 typedef struct photon_view {
     photon_map_view global, caustic;
+    eye_requests later; /* devices only */
     crease_view creases;
     path_options path;     /* its scatterings are not looked at */
     uint32_t final_gather; /* rays; 0: the global map is seen directly */
@@ -32,7 +46,8 @@ typedef struct eye_path {
     path_result found;
     int32_t depth; /* surfaces met */
     bool emission; /* what the next surface, or the sky, emits counts */
-    vec3 gathered; /* of found.radiance, apart: what maps showed at the first surfaces */
+    vec3 gathered; /* apart from found.radiance: what maps showed at the first surfaces */
+    uint32_t first_request, last_request; /* KD_NONE: none */
 } eye_path;
 
 KD_FN void eye_add(eye_path *path, vec3 radiance) {
@@ -64,8 +79,8 @@ KD_FN void eye_add_direct(const scene_view *scene, const photon_view *photons, e
 }
 
 /* Radiance towards `wo` by the photons of a map. */
-KD_FN vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
-                               const surface *at, vec3 wo) {
+KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
+                                     const surface *at, vec3 wo) {
     if (map->gather == 0) return photon_fixed_radiance(map, creases, at, wo);
     photon_gathering gathered;
     const estimate_point here = estimate_point_of(at);
@@ -189,8 +204,38 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_p
     path->found.radiance = vec3_along(path->found.radiance, 1 / (float)rays, sum);
 }
 
+#ifdef __CUDACC__
+__device__ inline void eye_ask(eye_path *path, const eye_requests *later, const surface *at,
+                               vec3 wo) {
+#ifdef __CUDA_ARCH__
+    const unsigned lanes = __activemask();
+    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
+    uint32_t place = 0;
+    if (lane == leader) place = atomicAdd(later->count, (uint32_t)__popc(lanes));
+    place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
+    if (place >= later->room) return;
+    eye_request *made = later->list + place;
+    made->at = *at;
+    made->wo = wo;
+    made->throughput = path->state.throughput;
+    made->next = KD_NONE;
+    if (path->last_request != KD_NONE)
+        later->list[path->last_request].next = place;
+    else
+        path->first_request = place;
+    path->last_request = place;
+#endif
+}
+#endif
+
 /* What the maps show of a surface that the eye sees. */
 KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, const surface *at, vec3 wo) {
+#ifdef __CUDA_ARCH__
+    if (photons->later.list) {
+        eye_ask(path, &photons->later, at, wo);
+        return;
+    }
+#endif
     vec3 sum = photon_map_radiance(&photons->caustic, &photons->creases, at, wo);
     if (!photons->final_gather)
         sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->creases, at, wo));
@@ -205,14 +250,15 @@ KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_
     eye_gather(scene, photons, path, at, wo);
 }
 
-/* Radiance along a camera ray of unit direction. */
-KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view *photons, ray cast,
-                                      rng_key key) {
+/* The path of a camera ray of unit direction; what maps show is apart or still to come. */
+KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, ray cast,
+                               rng_key key) {
     eye_path path;
     memset(&path, 0, sizeof path);
     path.key = key;
     path.state = path_begin(cast);
     path.found.first.triangle = KD_NONE;
+    path.first_request = path.last_request = KD_NONE;
     path.emission = true;
     surface at;
     float travelled = 0;
@@ -227,6 +273,13 @@ KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view
         if (!surface_is_specular(&at)) eye_add_direct(scene, photons, &path, &at, wo, true);
         if (!eye_scatter(&path, &at, wo, eye_draw(&path, PATH_DRAW_SCATTER))) break;
     }
+    return path;
+}
+
+/* Radiance along a camera ray of unit direction. */
+KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view *photons, ray cast,
+                                      rng_key key) {
+    eye_path path = photon_eye_path(scene, photons, cast, key);
     path.found.radiance = vec3_add(path.found.radiance, path.gathered);
     return path.found;
 }

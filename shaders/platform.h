@@ -11,9 +11,11 @@
 
 #ifdef __CUDACC__
 #define KD_FN static __host__ __device__ inline
+#define KD_FN_APART static __host__ __device__ __noinline__ /* large, with a large stack */
 #define KD_CONST_DATA static __device__ const
 #else
 #define KD_FN static inline
+#define KD_FN_APART static inline
 #define KD_CONST_DATA static const
 #endif
 

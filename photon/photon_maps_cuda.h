@@ -1,0 +1,72 @@
+/* Photon maps on a CUDA device: emitted, planted and looked up there, with the photons, trees and
+   answers of photon_map.h, bit for bit. Without CUDA in the build every call is KD_ERROR_DEVICE. */
+#ifndef KD_PHOTON_PHOTON_MAPS_CUDA_H
+#define KD_PHOTON_PHOTON_MAPS_CUDA_H
+#include "photon/emit_cuda.h"
+#include "photon/photon_map.h"
+#include "photon/query_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One map. Its memory is kept from one planting to the next. */
+typedef struct photon_map_cuda {
+    photon_list_cuda list;
+    photon_emitter_cuda emitter;
+    device_buffer ids, scratch, index_memory; /* the tree */
+    device_buffer ordered;                    /* photons in the tree's order, if wanted */
+    device_buffer records, record_ids;        /* what a gathering reads, in the index's order */
+    device_buffer irradiance;
+    point_index_cuda index;
+    float radius, scale; /* as of a photon_map */
+    bool known;          /* irradiance is there */
+} photon_map_cuda;
+
+typedef struct photon_maps_cuda {
+    photon_map_cuda map[2]; /* global, caustic */
+    device_buffer creases;  /* pieces, middles, ids, flips */
+    crease_view outlines;   /* device pointers */
+    uint32_t gather;
+    photon_kernel kernel;
+    photon_estimator estimator;
+} photon_maps_cuda;
+
+void photon_maps_cuda_close(photon_maps_cuda *owned); /* takes a zeroed one */
+
+/* Emits both lists; orders[1].wanted may be 0. Stage of the job: emit. `out` is zeroed or was used
+   before. */
+kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
+                                const photon_order orders[2], job *watched);
+/* Trees and what gatherings need; with `ordered`, also the photons in tree order, which kernels
+   that walk the tree by themselves read. Radii are options->radius or found from the density.
+   Stage: photon_tree. */
+kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
+                                 bool ordered, job *watched);
+/* Copies the outlines to the device. */
+kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *from,
+                                   uint32_t triangle_count);
+/* photon_maps_precompute; needs `ordered`. */
+kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, const mesh_view *device_mesh,
+                                      job *watched);
+
+/* Device pointers for kernels; photons are NULL unless `ordered`. */
+photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
+uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* photon_maps_hash */
+
+/* Estimates asked for by many surfaces at once. */
+typedef struct photon_gather_cuda {
+    const struct eye_request *requests; /* device memory */
+    uint32_t count;
+    flux_sum *sums; /* out, a request each: what the photons scatter towards wo */
+    float *radii;   /* out: within this radius; 0: there are none */
+} photon_gather_cuda;
+
+/* By `gather` nearest photons, or all within `radius` if that is 0. Nothing is waited for. */
+kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which, uint32_t gather,
+                                  float radius, const photon_gather_cuda *asked);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
