@@ -265,8 +265,8 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
         batch->room = told->landed;
         KD_CUDA(cudaMemsetAsync(&state->next_path, 0, 2 * sizeof(uint32_t)));
     }
-    const unsigned blocks = blocks_for(told->taken_paths);
-    sum_ledgers < <<blocks<512 ? blocks : 512, FLAT_BLOCK>>>(*batch, state);
+    const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
+    sum_ledgers<<<blocks, FLAT_BLOCK>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
     if (told->landed) {
         place_photons<<<blocks_for(told->landed), FLAT_BLOCK>>>(*batch, state,

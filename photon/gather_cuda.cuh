@@ -1,5 +1,5 @@
 /* Many estimates at once: a warp a surface over leaves of 32 photons.
-   Source: the search is that of query_cuda_leaves.cuh; the estimate is that of shaders/estimate.h.
+   Source: the search is that of gather_index_cuda.cuh; the estimate is that of shaders/estimate.h.
    Idea: photons in reach go to a buffer in shared memory by their place in the index's order. With
          a fixed radius, 32 of them at a time are weighed, a lane each, as soon as they are there.
          For the k nearest a bisection of the bits of dist2 keeps those once it is full, and at the
@@ -9,18 +9,20 @@
          is decided by (dist2, id): the same ones, and the same bits, as on the CPU. */
 #ifndef KD_PHOTON_GATHER_CUDA_CUH
 #define KD_PHOTON_GATHER_CUDA_CUH
-#include "photon/query_cuda_leaves.cuh"
+#include "photon/gather_index_cuda.cuh"
 #include "shaders/photon_eye.h"
 
 namespace photon_gathering_cuda {
-using namespace point_index;
+using gather_index::ALL;
+using gather_index::descent;
+using gather_index::lane_id;
+using gather_index::xyz;
+
+constexpr int WARPS = 4; /* a block */
 
 /* What a kernel is given. */
 struct gather_work {
-    view index;            /* points[].w is the place in order */
-    const float4 *records; /* three a photon, in order: position, power, direction with the normal's
-                              three coordinates as their fourth */
-    const uint32_t *ids;   /* in order */
+    gather_index::index index;
     const eye_request *requests;
     uint32_t count;
     flux_sum *sums;
@@ -58,7 +60,7 @@ struct weighing {
 
     __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float radius,
                                         float s2) {
-        const photon landed = photon_of_records(work.records, place);
+        const photon landed = photon_of_records(work.index.records, place);
         if (!estimate_accepts(&landed, &here, radius)) return;
         const float kernel = photon_kernel_at(work.kernel, s2);
         flux_sum_add(&sum, kernel, photon_scattered(&at, wo, &landed), work.scale);
@@ -67,7 +69,7 @@ struct weighing {
 
 __device__ __forceinline__ int64_t warp_sum(int64_t value) {
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(ALL_LANES, value, step);
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(ALL, value, step);
     return value;
 }
 
@@ -84,12 +86,12 @@ __device__ __forceinline__ void store_estimate(const gather_work &work, uint32_t
 
 /* --- all within a radius --------------------------------------------------------------------- */
 
-__global__
-__launch_bounds__(32 * LEAVES_WARPS) void gather_within(const __grid_constant__ gather_work work) {
-    __shared__ descent paths[LEAVES_WARPS];
-    __shared__ float buffer_dist2[LEAVES_WARPS][64];
-    __shared__ uint32_t buffer_place[LEAVES_WARPS][64];
-    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * LEAVES_WARPS + warp;
+__global__ __launch_bounds__(32 *
+                             WARPS) void gather_within(const __grid_constant__ gather_work work) {
+    __shared__ descent paths[WARPS];
+    __shared__ float buffer_dist2[WARPS][64];
+    __shared__ uint32_t buffer_place[WARPS][64];
+    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return;
     float *dist2 = buffer_dist2[warp];
     uint32_t *place = buffer_place[warp];
@@ -98,11 +100,11 @@ __launch_bounds__(32 * LEAVES_WARPS) void gather_within(const __grid_constant__ 
     weigh.begin(work.requests + which);
     const float bound2 = pointtree_bound2(work.radius);
     const uint32_t bound = __float_as_uint(bound2);
-    visit_leaves(
+    gather_index::visit(
         work.index, paths[warp], weigh.here.position, [&] { return bound; },
         [&](uint32_t bits, uint32_t at) {
             const bool within = bits <= bound;
-            const unsigned all = __ballot_sync(ALL_LANES, within);
+            const unsigned all = __ballot_sync(ALL, within);
             const uint32_t to = waiting + __popc(all & ((1u << lane_id()) - 1));
             if (within) dist2[to] = __uint_as_float(bits), place[to] = at;
             waiting += __popc(all);
@@ -134,7 +136,7 @@ template <int PARTS> struct nearest_places {
 
     __device__ __forceinline__ void offer(uint32_t bits, uint32_t at) {
         const bool useful = bits <= bound;
-        const unsigned all = __ballot_sync(ALL_LANES, useful);
+        const unsigned all = __ballot_sync(ALL, useful);
         if (!all) return;
         const uint32_t to = count + __popc(all & ((1u << lane_id()) - 1));
         if (useful) dist2[to] = bits, place[to] = at;
@@ -149,7 +151,7 @@ template <int PARTS> struct nearest_places {
         uint32_t id[PARTS];
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
-            before += __popc(__ballot_sync(ALL_LANES, d[part] < tie));
+            before += __popc(__ballot_sync(ALL, d[part] < tie));
             id[part] = d[part] == tie ? ids[p[part]] : KD_NONE;
         }
         while (lo < hi) {
@@ -157,7 +159,7 @@ template <int PARTS> struct nearest_places {
             uint32_t within = before;
 #pragma unroll
             for (int part = 0; part < PARTS; ++part)
-                within += __popc(__ballot_sync(ALL_LANES, d[part] == tie && id[part] <= middle));
+                within += __popc(__ballot_sync(ALL, d[part] == tie && id[part] <= middle));
             if (within >= k)
                 hi = middle;
             else
@@ -178,14 +180,14 @@ template <int PARTS> struct nearest_places {
             least = min(least, d[part]);
             last = max(last, at < count ? d[part] : 0);
         }
-        uint32_t lo = __reduce_min_sync(ALL_LANES, least), hi = __reduce_max_sync(ALL_LANES, last);
+        uint32_t lo = __reduce_min_sync(ALL, least), hi = __reduce_max_sync(ALL, last);
         uint32_t within = count; /* photons up to hi */
         while (lo < hi && within > most) {
             const uint32_t middle = lo + (hi - lo) / 2;
             uint32_t below = 0;
 #pragma unroll
             for (int part = 0; part < PARTS; ++part)
-                below += __popc(__ballot_sync(ALL_LANES, d[part] <= middle));
+                below += __popc(__ballot_sync(ALL, d[part] <= middle));
             if (below >= k)
                 hi = middle, within = below;
             else
@@ -198,7 +200,7 @@ template <int PARTS> struct nearest_places {
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
             const bool keep = d[part] < hi || (d[part] == hi && (!tied || ids[p[part]] <= last_id));
-            const unsigned all = __ballot_sync(ALL_LANES, keep);
+            const unsigned all = __ballot_sync(ALL, keep);
             const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
             if (keep) dist2[at] = d[part], place[at] = p[part];
             count += __popc(all);
@@ -211,11 +213,11 @@ template <int PARTS> struct nearest_places {
     __device__ uint32_t drop_last() {
         uint32_t most = 0;
         for (uint32_t at = lane_id(); at < count; at += 32) most = max(most, dist2[at]);
-        most = __reduce_max_sync(ALL_LANES, most);
+        most = __reduce_max_sync(ALL, most);
         uint32_t id = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)
             if (dist2[at] == most) id = max(id, ids[place[at]]);
-        id = __reduce_max_sync(ALL_LANES, id);
+        id = __reduce_max_sync(ALL, id);
         for (uint32_t at = lane_id(); at < count; at += 32)
             if (dist2[at] == most && ids[place[at]] == id) dist2[at] = KD_NONE;
         __syncwarp();
@@ -224,18 +226,18 @@ template <int PARTS> struct nearest_places {
 };
 
 template <int PARTS>
-__global__
-__launch_bounds__(32 * LEAVES_WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
-    __shared__ descent paths[LEAVES_WARPS];
-    __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
-    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * LEAVES_WARPS + warp;
+__global__ __launch_bounds__(32 *
+                             WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
+    __shared__ descent paths[WARPS];
+    __shared__ uint32_t buffers[WARPS][2][32 * PARTS];
+    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return;
     const float bound2 = pointtree_bound2(work.radius);
-    nearest_places<PARTS> best = {buffers[warp][0],       buffers[warp][1], work.ids, work.k, 0,
-                                  __float_as_uint(bound2)};
+    nearest_places<PARTS> best = {
+        buffers[warp][0], buffers[warp][1], work.index.ids, work.k, 0, __float_as_uint(bound2)};
     const vec3 q = work.requests[which].at.position;
     if (bound2 >= 0)
-        visit_leaves(
+        gather_index::visit(
             work.index, paths[warp], q, [&] { return best.bound; },
             [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
     float radius = work.radius;

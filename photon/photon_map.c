@@ -125,8 +125,7 @@ static kd_status map_choose_radius(photon_map *map, const photon_options *option
         distances[i] = sqrtf(found[count - 1].dist2);
     }
     memory_free(found);
-    map->radius =
-        photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
+    map->radius = photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
     return KD_OK;
 }
 

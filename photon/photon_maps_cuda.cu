@@ -2,6 +2,7 @@
    more in the order of the index's leaves, 48 bytes each, so that a warp that looks at a leaf reads
    neighbours. Everything is a function of the list: the same tree as the CPU's. */
 #include "core/cuda.h"
+#include "photon/build_cuda.h"
 #include "photon/gather_cuda.cuh"
 #include "photon/photon_maps_cuda.h"
 #include "shaders/photon_known.h"
@@ -15,32 +16,24 @@ unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
     return (unsigned)((items + block - 1) / block);
 }
 
-/* Beside the index: places instead of ids with its points, records and ids in its order. */
-__global__ __launch_bounds__(BLOCK) void make_records(float4 *points, const photon *list,
-                                                      uint32_t count, float4 *records,
-                                                      uint32_t *ids) {
-    const uint32_t place = blockIdx.x * BLOCK + threadIdx.x;
-    if (place >= count) return;
-    const uint32_t id = __float_as_uint(points[place].w);
-    const photon *from = list + id;
-    const vec3 p = from->position, power = from->power, d = from->direction, n = from->normal;
-    float4 *to = records + 3 * (uint64_t)place;
-    to[0] = make_float4(p.x, p.y, p.z, n.x);
-    to[1] = make_float4(power.x, power.y, power.z, n.y);
-    to[2] = make_float4(d.x, d.y, d.z, n.z);
-    ids[place] = id;
-    points[place].w = __uint_as_float(place);
-}
-
+/* For kernels that walk the tree. */
 __global__ __launch_bounds__(BLOCK) void order_photons(const photon *list, const uint32_t *ids,
-                                                       uint32_t count, photon *ordered) {
+                                                       uint32_t count, photon *ordered,
+                                                       vec3 *points) {
     const uint32_t node = blockIdx.x * BLOCK + threadIdx.x;
-    if (node < count) ordered[node] = list[ids[node]];
+    if (node >= count) return;
+    const photon at = list[ids[node]];
+    ordered[node] = at;
+    points[node] = at.position;
 }
 
-__global__ void take_probes(const vec3 *tree_points, uint64_t count, uint32_t probes, vec3 *out) {
+/* Requests at photons of which nothing but the radius is wanted: surfaces without a normal. */
+__global__ void take_probes(const photon *list, const uint32_t *ids, uint64_t count,
+                            uint32_t probes, eye_request *out) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < probes) out[i] = tree_points[i * count / probes];
+    if (i >= probes) return;
+    memset(&out[i], 0, sizeof out[i]);
+    out[i].at.position = list[ids[i * count / probes]].position;
 }
 
 __global__ __launch_bounds__(KNOWN_BLOCK) void precompute(
@@ -63,12 +56,10 @@ void (*nearest_kernel(uint32_t k))(gather_work) {
 }
 
 /* The tree, and its index. */
-kd_status plant(photon_map_cuda *map) {
+kd_status plant(photon_map_cuda *map, gather_index::index *index) {
     const uint64_t count = map->list.count;
     point_build_cuda build;
     memset(&build, 0, sizeof build);
-    memset(&map->index, 0, sizeof map->index);
-    if (count == 0) return KD_OK;
     KD_TRY(device_buffer_reserve(&map->ids, count * sizeof(uint32_t)));
     build.points = point_array_make(map->list.positions.memory, count, 3, POINT_FLOAT);
     build.split = POINTTREE_ROUND_ROBIN;
@@ -78,73 +69,87 @@ kd_status plant(photon_map_cuda *map) {
     KD_TRY(device_buffer_reserve(&map->scratch, build.scratch_bytes));
     build.scratch = map->scratch.memory;
     KD_TRY(builder->build(&build));
-    size_t bytes = 0;
-    KD_TRY(point_index_cuda_bytes(&bytes, &build));
-    KD_TRY(device_buffer_reserve(&map->index_memory, bytes));
-    return point_index_cuda_open(&map->index, &build, map->index_memory.memory, bytes);
+    cuda_arena arena = {NULL, 0};
+    gather_index::lay_out(index, &arena, (uint32_t)count);
+    KD_TRY(device_buffer_reserve(&map->index, arena.used));
+    arena.base = (char *)map->index.memory;
+    arena.used = 0;
+    gather_index::lay_out(index, &arena, (uint32_t)count);
+    return gather_index::make(index, (const photon *)map->list.photons.memory,
+                              (const uint32_t *)map->ids.memory);
+}
+
+/* The index where plant() has put it. */
+gather_index::index index_of(const photon_map_cuda *map) {
+    gather_index::index found;
+    cuda_arena arena = {(char *)map->index.memory, 0};
+    gather_index::lay_out(&found, &arena, (uint32_t)map->list.count);
+    return found;
+}
+
+kd_status launch_gather(const gather_work *work) {
+    const unsigned blocks = blocks_for(work->count, WARPS);
+    if (work->k == 0)
+        gather_within<<<blocks, 32 * WARPS>>>(*work);
+    else
+        nearest_kernel(work->k)<<<blocks, 32 * WARPS>>>(*work);
+    KD_CUDA_LAUNCHED("gather");
+    return KD_OK;
 }
 
 /* Distances to the k-th neighbours of some photons, as map_choose_radius. */
-kd_status choose_radius(photon_map_cuda *map, const photon_options *options) {
-    const uint32_t gather = options->gather;
+kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
+                        const gather_index::index *index) {
     const uint64_t count = map->list.count;
     const uint32_t most = RADIUS_PROBES, probes = count < most ? (uint32_t)count : most;
-    point_query_cuda query;
-    memset(&query, 0, sizeof query);
-    query.index = &map->index;
-    query.max_radius = (double)INFINITY;
-    query.k = gather;
-    query.points = point_array_make(NULL, probes, 3, POINT_FLOAT);
-    KD_TRY(point_query_cuda_scratch_bytes(&query.scratch_bytes, &query));
+    gather_work work;
+    memset(&work, 0, sizeof work);
+    work.index = *index;
+    work.count = probes;
+    work.k = count < options->gather ? (uint32_t)count : options->gather;
+    work.radius = INFINITY;
+    work.scale = 1;
     cuda_arena arena = {NULL, 0};
     for (int turn = 0; turn < 2; ++turn) {
-        query.points.coordinates = cuda_arena_take(&arena, probes, sizeof(vec3));
-        query.dist2 = cuda_arena_take(&arena, (uint64_t)probes * gather, sizeof(float));
-        query.scratch = cuda_arena_take(&arena, query.scratch_bytes, 1);
+        work.requests = (eye_request *)cuda_arena_take(&arena, probes, sizeof(eye_request));
+        work.sums = (flux_sum *)cuda_arena_take(&arena, probes, sizeof(flux_sum));
+        work.radii = (float *)cuda_arena_take(&arena, probes, sizeof(float));
         if (turn) break;
         KD_TRY(device_buffer_reserve(&map->scratch, arena.used));
         arena.base = (char *)map->scratch.memory;
         arena.used = 0;
     }
-    take_probes<<<blocks_for(probes), BLOCK>>>((const vec3 *)map->index.tree.coordinates, count,
-                                               probes, (vec3 *)query.points.coordinates);
+    take_probes<<<blocks_for(probes), BLOCK>>>((const photon *)map->list.photons.memory,
+                                               (const uint32_t *)map->ids.memory, count, probes,
+                                               (eye_request *)work.requests);
     KD_CUDA_LAUNCHED("take_probes");
-    KD_TRY(point_query_cuda_nearest(&query));
-    const uint32_t last = (count < gather ? (uint32_t)count : gather) - 1;
+    KD_TRY(launch_gather(&work));
     float distances[RADIUS_PROBES];
-    KD_CUDA(cudaMemcpy2D(distances, sizeof(float), (const float *)query.dist2 + last,
-                         gather * sizeof(float), sizeof(float), probes, cudaMemcpyDeviceToHost));
-    for (uint32_t i = 0; i < probes; ++i) distances[i] = sqrtf(distances[i]);
-    map->radius =
-        photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
+    KD_CUDA(cudaMemcpy(distances, work.radii, probes * sizeof *distances, cudaMemcpyDeviceToHost));
+    map->radius = photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
     return KD_OK;
 }
 
-kd_status dress(photon_map_cuda *map, bool ordered) {
+kd_status order(photon_map_cuda *map) {
     const uint64_t count = map->list.count;
-    const photon *list = (const photon *)map->list.photons.memory;
-    KD_TRY(device_buffer_reserve(&map->records, count * 3 * sizeof(float4)));
-    KD_TRY(device_buffer_reserve(&map->record_ids, count * sizeof(uint32_t)));
-    make_records<<<blocks_for(count), BLOCK>>>((float4 *)map->index.points, list, (uint32_t)count,
-                                               (float4 *)map->records.memory,
-                                               (uint32_t *)map->record_ids.memory);
-    KD_CUDA_LAUNCHED("make_records");
-    if (!ordered) return KD_OK;
     KD_TRY(device_buffer_reserve(&map->ordered, count * sizeof(photon)));
-    order_photons<<<blocks_for(count), BLOCK>>>(list, (const uint32_t *)map->ids.memory,
-                                                (uint32_t)count, (photon *)map->ordered.memory);
+    KD_TRY(device_buffer_reserve(&map->ordered_points, count * sizeof(vec3)));
+    order_photons<<<blocks_for(count), BLOCK>>>(
+        (const photon *)map->list.photons.memory, (const uint32_t *)map->ids.memory,
+        (uint32_t)count, (photon *)map->ordered.memory, (vec3 *)map->ordered_points.memory);
     KD_CUDA_LAUNCHED("order_photons");
     return KD_OK;
 }
 
 kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered) {
+    gather_index::index index;
     map->known = false;
     map->scale = flux_scale(map->list.strongest);
     map->radius = options->radius;
-    KD_TRY(plant(map));
     if (map->list.count == 0) return KD_OK;
-    if (!(options->radius > 0)) KD_TRY(choose_radius(map, options));
-    return dress(map, ordered);
+    KD_TRY(plant(map, &index));
+    if (!(options->radius > 0)) KD_TRY(choose_radius(map, options, &index));
+    return ordered ? order(map) : KD_OK;
 }
 
 } // namespace
@@ -191,9 +196,7 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
         return KD_OK;
     }
     gather_work work;
-    work.index = point_index::view_of(&map->index);
-    work.records = (const float4 *)map->records.memory;
-    work.ids = (const uint32_t *)map->record_ids.memory;
+    work.index = index_of(map);
     work.requests = asked->requests;
     work.count = asked->count;
     work.sums = asked->sums;
@@ -202,11 +205,5 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.radius = radius;
     work.kernel = (int32_t)maps->kernel;
     work.scale = map->scale;
-    const unsigned blocks = blocks_for(asked->count, LEAVES_WARPS);
-    if (gather == 0)
-        gather_within<<<blocks, 32 * LEAVES_WARPS>>>(work);
-    else
-        nearest_kernel(gather)<<<blocks, 32 * LEAVES_WARPS>>>(work);
-    KD_CUDA_LAUNCHED("gather");
-    return KD_OK;
+    return launch_gather(&work);
 }

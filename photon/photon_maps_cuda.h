@@ -4,7 +4,6 @@
 #define KD_PHOTON_PHOTON_MAPS_CUDA_H
 #include "photon/emit_cuda.h"
 #include "photon/photon_map.h"
-#include "photon/query_cuda.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,11 +13,10 @@ extern "C" {
 typedef struct photon_map_cuda {
     photon_list_cuda list;
     photon_emitter_cuda emitter;
-    device_buffer ids, scratch, index_memory; /* the tree */
-    device_buffer ordered;                    /* photons in the tree's order, if wanted */
-    device_buffer records, record_ids;        /* what a gathering reads, in the index's order */
+    device_buffer ids, scratch;            /* the tree, and what builders need */
+    device_buffer index;                   /* gather_index_cuda.cuh */
+    device_buffer ordered, ordered_points; /* in the tree's order, if wanted */
     device_buffer irradiance;
-    point_index_cuda index;
     float radius, scale; /* as of a photon_map */
     bool known;          /* irradiance is there */
 } photon_map_cuda;

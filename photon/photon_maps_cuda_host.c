@@ -38,10 +38,9 @@ static void map_close(photon_map_cuda *owned) {
     photon_emitter_cuda_close(&owned->emitter);
     device_buffer_free(&owned->ids);
     device_buffer_free(&owned->scratch);
-    device_buffer_free(&owned->index_memory);
+    device_buffer_free(&owned->index);
     device_buffer_free(&owned->ordered);
-    device_buffer_free(&owned->records);
-    device_buffer_free(&owned->record_ids);
+    device_buffer_free(&owned->ordered_points);
     device_buffer_free(&owned->irradiance);
 }
 
@@ -111,7 +110,7 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     memset(&view, 0, sizeof view);
     if (map->list.count) {
         view.photons = (const photon *)map->ordered.memory;
-        view.tree.points = (const vec3 *)map->index.tree.coordinates;
+        view.tree.points = (const vec3 *)map->ordered_points.memory;
         view.tree.ids = (const uint32_t *)map->ids.memory;
         view.tree.count = (uint32_t)map->list.count;
     }

@@ -155,11 +155,14 @@ KD_FN float float_log(float x) {
     return whole * 0x1.62e4p-1f + (f - (0.5f * f * f - excess));
 }
 
-/* Inverse of the hyperbolic sine, absolute error below 2^-23 of what it is near 0, else relative. */
+/* Inverse of the hyperbolic sine, absolute error below 2^-23 of what it is near 0, else relative.
+ */
 KD_FN float float_asinh(float x) {
     const float a = fabsf(x), square = a * a;
-    if (a < 0.125f) return x * (1 - square * (1 / 6.0f - square * (3 / 40.0f - square * (15 / 336.0f))));
-    const float value = a < 0x1p30f ? float_log(a + sqrtf(square + 1)) : float_log(a) + 0x1.62e430p-1f;
+    if (a < 0.125f)
+        return x * (1 - square * (1 / 6.0f - square * (3 / 40.0f - square * (15 / 336.0f))));
+    const float value =
+        a < 0x1p30f ? float_log(a + sqrtf(square + 1)) : float_log(a) + 0x1.62e430p-1f;
     return copysignf(value, x);
 }
 

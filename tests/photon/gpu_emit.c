@@ -1,0 +1,227 @@
+/* Photons, ledgers, trees, radii and irradiance made on the device are the CPU's, bit for bit, for
+   any batch size. */
+#include "accel/tritree_cuda.h"
+#include "core/device.h"
+#include "core/log.h"
+#include "photon/photon_maps_cuda.h"
+#include "photon_scenes.h"
+#include "scenes/scene_cuda.h"
+
+typedef struct device_scene {
+    tritree_cuda tree;
+    scene_cuda scene;
+} device_scene;
+
+static void to_device(device_scene *out, const photon_scene *from) {
+    assert_int_equal(tritree_cuda_open(&out->tree, &from->tree), KD_OK);
+    assert_int_equal(scene_cuda_open(&out->scene, &from->view, &out->tree.view), KD_OK);
+}
+
+static void device_scene_close(device_scene *owned) {
+    scene_cuda_close(&owned->scene);
+    tritree_cuda_close(&owned->tree);
+}
+
+static photon_options options_for(uint64_t photons) {
+    photon_options options = photon_options_default();
+    options.seed = 11;
+    options.photons = options.caustics = photons;
+    return options;
+}
+
+static void expect_list(const photon_list *right, const photon_list_cuda *found) {
+    photon_list list;
+    assert_int_equal(photon_list_cuda_download(&list, found), KD_OK);
+    assert_true(list.count == right->count);
+    assert_true(list.emitted == right->emitted);
+    assert_true(list.rays == right->rays);
+    assert_int_equal(list.complete, right->complete);
+    assert_memory_equal(&list.ledger, &right->ledger, sizeof list.ledger);
+    for (uint64_t i = 0; i < list.count; ++i)
+        if (memcmp(&list.photons[i], &right->photons[i], sizeof *list.photons) != 0)
+            fail_msg("photon %llu of %llu differs: path %u bounce %u, expected path %u bounce %u",
+                     (unsigned long long)i, (unsigned long long)list.count, list.photons[i].path,
+                     list.photons[i].bounce, right->photons[i].path, right->photons[i].bounce);
+    photon_list_close(&list);
+}
+
+static void expect_map(const photon_map *right, const photon_map_cuda *found) {
+    assert_true(found->list.hash == right->hash);
+    assert_true(found->radius == right->radius && found->scale == right->scale);
+    uint32_t *ids = (uint32_t *)malloc((right->count + 1) * sizeof *ids);
+    assert_non_null(ids);
+    assert_int_equal(device_memory_download(ids, found->ids.memory, right->count * sizeof *ids),
+                     KD_OK);
+    assert_memory_equal(ids, right->tree.ids, right->count * sizeof *ids);
+    free(ids);
+}
+
+static void expect_irradiance(const photon_map *right, const photon_map_cuda *found) {
+    vec3 *known = (vec3 *)malloc((right->count + 1) * sizeof *known);
+    assert_non_null(known);
+    assert_true(found->known == (right->irradiance != NULL));
+    if (right->irradiance) {
+        assert_int_equal(
+            device_memory_download(known, found->irradiance.memory, right->count * sizeof *known),
+            KD_OK);
+        assert_memory_equal(known, right->irradiance, right->count * sizeof *known);
+    }
+    free(known);
+}
+
+/* Both maps in all their parts; the device's are made from what `made` still holds of another. */
+static void check_maps(const photon_scene *scene, const device_scene *there,
+                       const photon_options *options, photon_maps_cuda *made) {
+    photon_order orders[2];
+    photon_list lists[2];
+    photon_maps maps;
+    assert_int_equal(photon_orders_make(orders, &scene->view, options), KD_OK);
+    assert_int_equal(photon_lists_open(lists, &scene->view, options, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_emit(made, &there->scene.view, orders, NULL), KD_OK);
+    expect_list(&lists[0], &made->map[0].list);
+    expect_list(&lists[1], &made->map[1].list);
+    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, options, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_plant(made, options, true, NULL), KD_OK);
+    expect_map(&maps.global, &made->map[0]);
+    expect_map(&maps.caustic, &made->map[1]);
+    assert_true(photon_maps_cuda_hash(made) == photon_maps_hash(&maps));
+    assert_int_equal(photon_maps_precompute(&maps, &scene->view.mesh, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_outline(made, &maps.creases, scene->view.mesh.triangle_count),
+                     KD_OK);
+    assert_int_equal(photon_maps_cuda_precompute(made, &there->scene.view.mesh, NULL), KD_OK);
+    expect_irradiance(&maps.global, &made->map[0]);
+    photon_maps_close(&maps);
+}
+
+static void same_maps_for_any_batch(void **state) {
+    (void)state;
+    static const uint32_t batches[] = {0, 100, 777, 4096, 30000};
+    photon_scene *scene = photon_scene_balls();
+    device_scene there;
+    photon_maps_cuda made;
+    memset(&made, 0, sizeof made);
+    to_device(&there, scene);
+    for (int i = 0; i < 5; ++i) {
+        photon_options options = options_for(i == 4 ? 60000 : 9000);
+        options.batch_paths = batches[i];
+        options.pass = (uint32_t)i;
+        check_maps(scene, &there, &options, &made);
+    }
+    photon_options few = options_for(9000);
+    few.max_depth = 3;
+    few.gather = 7;
+    few.kernel = PHOTON_KERNEL_EPANECHNIKOV;
+    check_maps(scene, &there, &few, &made);
+    few.estimator = PHOTON_ESTIMATOR_FIXED;
+    check_maps(scene, &there, &few, &made);
+    few.estimator = PHOTON_ESTIMATOR_ADAPTIVE;
+    few.kernel = PHOTON_KERNEL_GAUSSIAN;
+    few.gather = 40;
+    check_maps(scene, &there, &few, &made);
+    photon_maps_cuda_close(&made);
+    device_scene_close(&there);
+    photon_scene_free(scene);
+}
+
+/* A floor under each kind of light: most photons of some of them fly away. */
+static void same_maps_for_every_kind_of_light(void **state) {
+    (void)state;
+    for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
+        photon_scene *scene = photon_scene_new();
+        scene_fixture *to = &scene->fixture;
+        material rough = material_default();
+        rough.kind = MATERIAL_PLASTIC;
+        rough.roughness = 0.3f;
+        rough.diffuse = vec3_make(0.5f, 0.2f, 0.1f);
+        const uint32_t grey = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+        const uint32_t shiny = fixture_material(to, rough);
+        const uint32_t greys[6] = {grey, shiny, grey, shiny, grey, grey};
+        fixture_box(to, greys, vec3_all(-1), vec3_all(1), false);
+        fixture_box(to, greys, vec3_make(-4, -3, -4), vec3_make(4, -2, 4), false);
+        light lamp;
+        memset(&lamp, 0, sizeof lamp);
+        lamp.kind = kind;
+        lamp.position = vec3_make(0, 5, 0);
+        lamp.direction = vec3_normalize(vec3_make(0.1f, -1, 0.2f));
+        lamp.emitted = vec3_make(1, 2, 3);
+        lamp.cos_inner = 0.9f;
+        lamp.cos_outer = 0.7f;
+        lamp.power = 2;
+        if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
+        fixture_light(to, lamp);
+        photon_scene_finish(scene);
+        device_scene there;
+        photon_maps_cuda made;
+        memset(&made, 0, sizeof made);
+        to_device(&there, scene);
+        const photon_options options = options_for(3000);
+        check_maps(scene, &there, &options, &made);
+        photon_maps_cuda_close(&made);
+        device_scene_close(&there);
+        photon_scene_free(scene);
+    }
+}
+
+static void ignore(void *context, log_level level, const char *message) {
+    (void)context, (void)level, (void)message;
+}
+
+/* A lamp that shines into the void: emission ends by itself. */
+static void escaping_photons_end_the_emission(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_new();
+    const uint32_t lamp = fixture_material(&scene->fixture, photon_scene_diffuse(0, 10));
+    const vec3 p[4] = {{0, 0, 0}, {1, 0, 0}, {1, 0, 1}, {0, 0, 1}};
+    fixture_quad(&scene->fixture, lamp, p[0], p[1], p[2], p[3]);
+    photon_scene_finish(scene);
+    device_scene there;
+    photon_maps_cuda made;
+    memset(&made, 0, sizeof made);
+    to_device(&there, scene);
+    log_set_sink(ignore, NULL);
+    photon_options options = options_for(1000);
+    check_maps(scene, &there, &options, &made);
+    assert_true(made.map[0].list.emitted == EMIT_PATHS_IN_VAIN && !made.map[0].list.complete);
+    options.batch_paths = 300001;
+    check_maps(scene, &there, &options, &made);
+    log_set_sink(NULL, NULL);
+    photon_maps_cuda_close(&made);
+    device_scene_close(&there);
+    photon_scene_free(scene);
+}
+
+static void uploaded_photons_are_the_same(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_balls();
+    const photon_options options = options_for(5000);
+    photon_list lists[2];
+    photon_maps maps;
+    photon_maps_cuda made;
+    memset(&made, 0, sizeof made);
+    assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
+    for (int l = 0; l < 2; ++l) {
+        assert_int_equal(photon_list_cuda_upload(&made.map[l].list, &lists[l]), KD_OK);
+        expect_list(&lists[l], &made.map[l].list);
+    }
+    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
+    expect_map(&maps.global, &made.map[0]);
+    expect_map(&maps.caustic, &made.map[1]);
+    photon_maps_close(&maps);
+    photon_maps_cuda_close(&made);
+    photon_scene_free(scene);
+}
+
+int main(void) {
+    if (device_cuda_count() == 0) {
+        puts("skipped: no CUDA device");
+        return TEST_SKIPPED;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_maps_for_any_batch),
+        cmocka_unit_test(same_maps_for_every_kind_of_light),
+        cmocka_unit_test(escaping_photons_end_the_emission),
+        cmocka_unit_test(uploaded_photons_are_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
