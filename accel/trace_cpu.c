@@ -1,4 +1,5 @@
 #include "accel/trace.h"
+#include "accel/trace_lanes.h"
 #include "accel/trace_packet.h"
 #include "core/parallel.h"
 
@@ -27,10 +28,8 @@ static void cast_one(const batch *b, int64_t i) {
     }
 }
 
-/* Eight rays at once, if they run alike and nobody counts what each of them does. */
+/* Eight neighbours at once, if they run alike. */
 static bool cast_together(const batch *b, int64_t begin) {
-    if (b->counts || !b->tree->blocks || b->tree->fast || b->tree->reference_count == 0)
-        return false;
     if (b->hits) return trace_packet(b->tree, b->rays + begin, false, b->hits + begin);
     ray_hit any[TRACE_PACKET];
     if (!trace_packet(b->tree, b->rays + begin, true, any)) return false;
@@ -38,15 +37,37 @@ static bool cast_together(const batch *b, int64_t begin) {
     return true;
 }
 
+/* Rays begin ... end by vectors: what does not run alike goes side by side. */
+static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
+    uint32_t listed[GRAIN], count = 0;
+    ray_hit any[GRAIN];
+    for (int64_t i = begin; i < end;) {
+        if (end - i >= TRACE_PACKET && cast_together(b, i)) {
+            i += TRACE_PACKET;
+            continue;
+        }
+        for (int64_t k = i; i < end && i < k + TRACE_PACKET; ++i)
+            listed[count++] = (uint32_t)(i - begin);
+    }
+    if (count == 0) return;
+    trace_lanes(b->tree, b->rays + begin, listed, count, !b->hits, b->hits ? b->hits + begin : any);
+    if (b->hits) return;
+    for (uint32_t i = 0; i < count; ++i)
+        b->blocked[begin + listed[i]] = any[listed[i]].triangle != KD_NONE;
+}
+
 static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {
     const batch *b = (const batch *)context;
     (void)thread;
     if (job_cancelled(b->watched)) return;
-    for (int64_t i = begin; i < end;) {
-        if (end - i >= TRACE_PACKET && cast_together(b, i))
-            i += TRACE_PACKET;
+    const bool by_vectors =
+        !b->counts && b->tree->rows && !b->tree->fast && b->tree->reference_count > 0;
+    for (int64_t i = begin; i < end; i += GRAIN) {
+        const int64_t piece_end = end - i < GRAIN ? end : i + GRAIN;
+        if (by_vectors)
+            cast_piece_by_vectors(b, i, piece_end);
         else
-            cast_one(b, i++);
+            for (int64_t k = i; k < piece_end; ++k) cast_one(b, k);
     }
     job_advance(b->watched, end - begin);
 }

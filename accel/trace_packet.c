@@ -98,22 +98,20 @@ VECTOR8_FN bool prepare(packet *p, const tritree_view *tree) {
 }
 
 /* One lane's test of one triangle, where vector arithmetic is not good enough. */
-static bool meet_alone(const ray *cast, const triangle_block *block, int lane, float *t, float *u,
-                       float *v) {
+static bool meet_alone(const ray *cast, const triangle_rows *rows, float *t, float *u, float *v) {
     const triangle_caster caster = triangle_caster_make(*cast);
-    return triangle_meet(&caster, triangle_block_corner(block, 0, lane),
-                         triangle_block_corner(block, 1, lane),
-                         triangle_block_corner(block, 2, lane), t, u, v);
+    return triangle_meet(&caster, triangle_rows_corner(rows, 0), triangle_rows_corner(rows, 1),
+                         triangle_rows_corner(rows, 2), t, u, v);
 }
 
-/* Eight rays against one triangle of a block: triangle_meet and tritree_triangle_meet. */
-VECTOR8_FN void meet(packet *p, const ray rays[TRACE_PACKET], const triangle_block *block, int lane,
+/* Eight rays against one triangle: triangle_meet and tritree_triangle_meet. */
+VECTOR8_FN void meet(packet *p, const ray rays[TRACE_PACKET], const triangle_rows *rows, int32_t id,
                      int8 active) {
     float8 x[3], y[3], z[3];
     for (int i = 0; i < 3; ++i) {
-        z[i] = block->corner[i][p->kz][lane] - p->origin[p->kz];
-        x[i] = block->corner[i][p->kx][lane] - p->origin[p->kx] - p->sx * z[i];
-        y[i] = block->corner[i][p->ky][lane] - p->origin[p->ky] - p->sy * z[i];
+        z[i] = rows->axis[p->kz][i] - p->origin[p->kz];
+        x[i] = rows->axis[p->kx][i] - p->origin[p->kx] - p->sx * z[i];
+        y[i] = rows->axis[p->ky][i] - p->origin[p->ky] - p->sy * z[i];
     }
     const float8 wa = x[2] * y[1] - y[2] * x[1], wb = x[0] * y[2] - y[0] * x[2],
                  wc = x[1] * y[0] - y[1] * x[0];
@@ -138,12 +136,11 @@ VECTOR8_FN void meet(packet *p, const ray rays[TRACE_PACKET], const triangle_blo
         for (int i = 0; i < TRACE_PACKET; ++i) {
             float one[3] = {0, 0, 0};
             if (!alone[i]) continue;
-            met[i] = meet_alone(&rays[i], block, lane, &one[0], &one[1], &one[2]) ? -1 : 0;
+            met[i] = meet_alone(&rays[i], rows, &one[0], &one[1], &one[2]) ? -1 : 0;
             t[i] = one[0];
             u[i] = one[1];
             v[i] = one[2];
         }
-    const int32_t id = (int32_t)block->id[lane];
     const int8 better = met & (t > p->tmin) & ((t < p->t) | ((t == p->t) & (id < p->triangle)));
     p->t = float8_select(better, t, p->t);
     p->u = float8_select(better, u, p->u);
@@ -154,7 +151,7 @@ VECTOR8_FN void meet(packet *p, const ray rays[TRACE_PACKET], const triangle_blo
 /* From node `at` to the nearest leaf that some ray meets; what is left behind goes on the stack. */
 VECTOR8_FN tritree_node descend(const tritree_view *tree, const packet *p, uint32_t at,
                                 float8 *near, float8 *far, packet_entry *stack, int *waiting) {
-    tritree_node node = tree->packed_nodes[at];
+    tritree_node node = tree->nodes[at];
     while (!tritree_is_leaf(node)) {
         const int axis = tritree_axis(node);
         const uint32_t first = tritree_left(node) + (uint32_t)p->negative[axis],
@@ -174,7 +171,7 @@ VECTOR8_FN tritree_node descend(const tritree_view *tree, const packet *p, uint3
             *far = first_far;
         else
             *near = second_near;
-        node = tree->packed_nodes[at];
+        node = tree->nodes[at];
     }
     return node;
 }
@@ -191,10 +188,10 @@ VECTOR8_FN bool cast_packet(const tritree_view *tree, const ray rays[TRACE_PACKE
     while (going) {
         const tritree_node leaf = descend(tree, &p, at, &near, &far, stack, &waiting);
         const uint32_t count = tritree_count(leaf);
-        const triangle_block *block = tree->blocks + tritree_first(leaf);
+        const uint32_t *ids = tree->references + tritree_first(leaf);
         const int8 active = near <= far;
         for (uint32_t i = 0; i < count; ++i)
-            meet(&p, rays, block + i / TRIANGLE_BLOCK, (int)(i % TRIANGLE_BLOCK), active);
+            meet(&p, rays, tree->rows + ids[i], (int32_t)ids[i], active);
         for (going = false; waiting > 0 && !going;) {
             --waiting;
             at = stack[waiting].node;
@@ -213,6 +210,13 @@ VECTOR8_FN bool cast_packet(const tritree_view *tree, const ray rays[TRACE_PACKE
     return true;
 }
 
+/* A cheap look at the first and the last ray spares most packets that `load` would refuse. */
+static bool ends_differ(const ray rays[TRACE_PACKET]) {
+    const vec3 first = rays[0].direction, last = rays[TRACE_PACKET - 1].direction;
+    const float along = vec3_dot(first, last);
+    return along <= 0 || along * along < 0.9f * vec3_dot(first, first) * vec3_dot(last, last);
+}
+
 static bool cast_here(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
                       ray_hit hits[TRACE_PACKET]) {
     return cast_packet(tree, rays, any, hits);
@@ -226,11 +230,13 @@ VECTOR8_AVX2 static bool cast_avx2(const tritree_view *tree, const ray rays[TRAC
 
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
                   ray_hit hits[TRACE_PACKET]) {
+    if (ends_differ(rays)) return false;
     return (vector8_has_avx2() ? cast_avx2 : cast_here)(tree, rays, any, hits);
 }
 #else
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
                   ray_hit hits[TRACE_PACKET]) {
+    if (ends_differ(rays)) return false;
     return cast_here(tree, rays, any, hits);
 }
 #endif

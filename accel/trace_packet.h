@@ -6,7 +6,7 @@
 enum { TRACE_PACKET = 8 };
 
 /* Casts the eight rays together if they are much alike (origins, directions, octant), else returns
-   false and does nothing. The tree has packed_nodes. hits[i] is what tritree_closest(rays[i])
+   false and does nothing. The tree has rows. hits[i] is what tritree_closest(rays[i])
    answers, to the bit; with `any`, only whether hits[i].triangle is KD_NONE is told. */
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
                   ray_hit hits[TRACE_PACKET]);

@@ -205,8 +205,7 @@ void triangles_drop_host(kd_triangles *tree) {
     tree->triangles = NULL;
     kept.nodes = NULL;
     kept.references = NULL;
-    kept.packed_nodes = NULL;
-    kept.blocks = NULL;
+    kept.rows = NULL;
     kept.fast = NULL;
     kept.input.positions = NULL;
     kept.input.triangles = NULL;
@@ -223,14 +222,10 @@ void kd_triangles_close(kd_triangles *tree) {
 static uint64_t bytes_held(const kd_triangles *of) {
     const tritree *tree = &of->tree;
     if (of->cuda) return sizeof *of + sizeof *of->cuda + of->cuda->tree.bytes;
-    uint64_t blocks = 0;
-    for (uint32_t i = 0; i < tree->node_count; ++i)
-        if (tritree_is_leaf(tree->nodes[i]))
-            blocks += (tritree_count(tree->nodes[i]) + TRIANGLE_BLOCK - 1) / TRIANGLE_BLOCK;
     return sizeof *of + tree->input.position_count * sizeof(vec3) +
            3ull * tree->input.triangle_count * sizeof(uint32_t) +
-           2ull * tree->node_count * sizeof(tritree_node) +
-           tree->reference_count * sizeof(uint32_t) + blocks * sizeof(triangle_block);
+           tree->input.triangle_count * sizeof(triangle_rows) +
+           tree->node_count * sizeof(tritree_node) + tree->reference_count * sizeof(uint32_t);
 }
 
 static void describe_tree(const tritree *tree, kd_triangles_info *info) {

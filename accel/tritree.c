@@ -1,7 +1,7 @@
 /* The owner of a triangle tree: checks the input, runs the builder asked for, takes stock. */
 #include "accel/tritree.h"
 #include "accel/build.h"
-#include "accel/tree_pack.h"
+#include "accel/tree_rows.h"
 #include "accel/tritree_check.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -138,7 +138,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     const double started = timing_now();
     KD_TRY_GOTO(check_triangles(out));
     KD_TRY_GOTO(row->build(out, input, options, watched));
-    KD_TRY_GOTO(tree_pack(out));
+    KD_TRY_GOTO(tree_rows_fill(out));
     out->statistics.build_seconds = timing_now() - started;
     tritree_take_stock(out);
 done:
@@ -154,14 +154,13 @@ kd_status tritree_adopt(tritree *read) {
     if (read->input.triangle_count)
         read->statistics.references_per_triangle =
             (double)read->reference_count / (double)read->input.triangle_count;
-    return tree_pack(read);
+    return tree_rows_fill(read);
 }
 
 void tritree_close(tritree *owned) {
     memory_free(owned->nodes);
     memory_free(owned->references);
-    memory_free(owned->packed_nodes);
-    memory_free(owned->blocks);
+    memory_free(owned->rows);
     memory_free(owned->fast);
     memset(owned, 0, sizeof *owned);
 }
@@ -176,8 +175,7 @@ tritree_view tritree_get_view(const tritree *from) {
     view.node_count = from->node_count;
     view.reference_count = from->reference_count;
     view.triangle_count = from->input.triangle_count;
-    view.packed_nodes = from->packed_nodes;
-    view.blocks = from->blocks;
+    view.rows = from->rows;
     view.fast = NULL;
     return view;
 }

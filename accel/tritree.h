@@ -36,8 +36,7 @@ typedef struct tritree {
     tritree_node *nodes;
     uint32_t *references;
     uint32_t node_count, reference_count;
-    tritree_node *packed_nodes; /* tritree_view has their meaning */
-    triangle_block *blocks;
+    triangle_rows *rows; /* one a triangle */
     triangle_fast *fast; /* NULL until tritree_prepare_fast */
     box3 box;
     tritree_input input; /* borrowed */

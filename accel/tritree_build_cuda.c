@@ -1,7 +1,7 @@
 /* The table of builders on a CUDA device, and the memory that one build needs. */
 #include "accel/tritree_build_cuda.h"
 #include "accel/build.h"
-#include "accel/tree_pack.h"
+#include "accel/tree_rows.h"
 #include "core/device_memory.h"
 #include "core/memory.h"
 
@@ -89,7 +89,7 @@ kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
                                        out->node_count * sizeof *out->nodes));
     KD_TRY_GOTO(device_memory_download(out->references, from->build.references,
                                        out->reference_count * sizeof *out->references));
-    KD_TRY_GOTO(tree_pack(out));
+    KD_TRY_GOTO(tree_rows_fill(out));
     tritree_take_stock(out);
 done:
     if (status != KD_OK) tritree_close(out);

@@ -110,8 +110,7 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
                                  uint32_t position_count, void *stream) {
     memset(out, 0, sizeof *out);
     out->view = *view;
-    out->view.packed_nodes = NULL;
-    out->view.blocks = NULL;
+    out->view.rows = NULL;
     out->view.fast = NULL;
     cuda_arena arena = {NULL, 0};
     lay_out(out, &arena, position_count);

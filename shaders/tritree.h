@@ -6,8 +6,8 @@
    equal trees are equal bytes. */
 #ifndef KD_SHADERS_TRITREE_H
 #define KD_SHADERS_TRITREE_H
-#include "shaders/triangle_block.h"
 #include "shaders/triangle_fast.h"
+#include "shaders/triangle_rows.h"
 
 enum { TRITREE_LEAF = 3, TRITREE_MAX_DEPTH = 62 };
 
@@ -65,10 +65,7 @@ typedef struct tritree_view {
     uint32_t node_count;
     uint32_t reference_count;
     uint32_t triangle_count;
-    /* For a CPU, or both NULL: the same nodes whose leaves say the first of their `blocks`, which
-       hold the corners of the leaf's triangles in the order of its references. */
-    const tritree_node *packed_nodes;
-    const triangle_block *blocks;
+    const triangle_rows *rows; /* for a CPU: one a triangle; or NULL */
     /* If not NULL, rays are tested by triangle_fast instead of triangle_meet: one a reference. */
     const triangle_fast *fast;
 } tritree_view;

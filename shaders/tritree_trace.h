@@ -93,21 +93,18 @@ KD_FN bool tritree_leaf_meet(const tritree_view *tree, tritree_node leaf,
     return found;
 }
 
-/* The same for a leaf of packed_nodes. */
-KD_FN bool tritree_blocks_meet(const tritree_view *tree, tritree_node leaf,
-                               const triangle_caster *caster, float tmin, ray_hit *best) {
-    const triangle_block *block = tree->blocks + tritree_first(leaf);
+/* The same with the triangles' rows. */
+KD_FN bool tritree_rows_meet(const tritree_view *tree, tritree_node leaf,
+                             const triangle_caster *caster, float tmin, ray_hit *best) {
+    const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     bool found = false;
-    for (uint32_t i = 0; i < count; i += TRIANGLE_BLOCK, ++block) {
-        const uint32_t candidates = triangle_block_candidates(block, caster);
-        if (candidates == 0) continue;
-        for (int lane = 0; lane < TRIANGLE_BLOCK; ++lane)
-            if ((candidates >> lane & 1) && block->id[lane] != KD_NONE)
-                found |= tritree_triangle_meet(caster, triangle_block_corner(block, 0, lane),
-                                               triangle_block_corner(block, 1, lane),
-                                               triangle_block_corner(block, 2, lane),
-                                               block->id[lane], tmin, best);
+    for (uint32_t i = 0; i < count; ++i) {
+        const triangle_rows *rows = tree->rows + ids[i];
+        if (triangle_rows_missed(rows, caster)) continue;
+        found |= tritree_triangle_meet(caster, triangle_rows_corner(rows, 0),
+                                       triangle_rows_corner(rows, 1), triangle_rows_corner(rows, 2),
+                                       ids[i], tmin, best);
     }
     return found;
 }
@@ -139,7 +136,7 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     const triangle_caster caster = triangle_caster_make(cast);
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
-    const tritree_node *nodes = tree->blocks && !tree->fast ? tree->packed_nodes : tree->nodes;
+    const tritree_node *nodes = tree->nodes;
     tritree_node node = nodes[0];
     float near = walk.near, far = walk.far;
     for (;;) {
@@ -170,8 +167,8 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
         bool found = false;
         if (tree->fast)
             found = tritree_fast_meet(tree, node, &cast, &best);
-        else if (tree->blocks)
-            found = tritree_blocks_meet(tree, node, &caster, cast.tmin, &best);
+        else if (tree->rows)
+            found = tritree_rows_meet(tree, node, &caster, cast.tmin, &best);
         else
             found = tritree_leaf_meet(tree, node, &caster, cast.tmin, &best);
         if (found && any) return best;

@@ -1,5 +1,6 @@
 /* shaders/tritree_trace.h on the trees of every builder, against testing all triangles. */
 #include "accel/trace.h"
+#include "accel/trace_lanes.h"
 #include "accel/trace_packet.h"
 #include "core/parallel.h"
 #include "triangle_sets.h"
@@ -28,8 +29,7 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
     assert_int_equal(tritree_open(&tree, &set.input, &options, builder->name, NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
     tritree_view bare = view; /* without what is packed for a CPU */
-    bare.packed_nodes = NULL;
-    bare.blocks = NULL;
+    bare.rows = NULL;
     uint32_t hits = 0;
     for (uint32_t i = 0; i < RAYS; ++i) {
         const ray cast = triangle_set_ray(&set, i);
@@ -181,6 +181,42 @@ static void packets_answer_as_single_rays_do(void **state) {
     assert_true(together > 2000 && hit > 2000);
 }
 
+/* Lanes answer each of the rays listed as if it were alone, to the bit, and leave the others. */
+static void lanes_answer_as_single_rays_do(void **state) {
+    (void)state;
+    static ray rays[RAYS];
+    static ray_hit closest[RAYS], any[RAYS];
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
+        triangle_set set = triangle_set_make((case_triangles)which, 1000);
+        const tritree_options options = tritree_options_default();
+        tritree tree;
+        uint32_t listed[RAYS], count = 0;
+        assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
+        const tritree_view view = tritree_get_view(&tree);
+        for (uint32_t i = 0; i < RAYS; ++i) {
+            rays[i] = triangle_set_ray(&set, i);
+            if (i % 11 == 0) rays[i].tmax = i % 2 ? 0 : NAN;
+            if (i % 13 == 0) rays[i].direction = vec3_all(i % 2 ? 0 : NAN);
+            if (i % 3) listed[count++] = i;
+        }
+        memset(closest, 0x55, sizeof closest);
+        memset(any, 0x55, sizeof any);
+        for (uint32_t few = 0; few < 10; ++few) trace_lanes(&view, rays, listed, few, false, any);
+        memset(any, 0x55, sizeof any);
+        trace_lanes(&view, rays, listed, count, false, closest);
+        trace_lanes(&view, rays, listed, count, true, any);
+        for (uint32_t i = 0; i < RAYS; ++i) {
+            ray_hit want = tritree_closest(&view, rays[i]);
+            if (i % 3 == 0) memset(&want, 0x55, sizeof want);
+            if (want.triangle == KD_NONE) closest[i].t = want.t; /* may be NaN */
+            assert_memory_equal(&want, &closest[i], sizeof want);
+            assert_true((any[i].triangle == KD_NONE) == (want.triangle == KD_NONE));
+        }
+        tritree_close(&tree);
+        triangle_set_close(&set);
+    }
+}
+
 /* Rays that make no sense hit nothing and end. */
 static void senseless_rays_hit_nothing(void **state) {
     (void)state;
@@ -212,6 +248,7 @@ int main(void) {
                                        cmocka_unit_test(batches_answer_as_single_rays_do),
                                        cmocka_unit_test(the_fast_test_agrees_but_for_edges),
                                        cmocka_unit_test(packets_answer_as_single_rays_do),
+                                       cmocka_unit_test(lanes_answer_as_single_rays_do),
                                        cmocka_unit_test(senseless_rays_hit_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
