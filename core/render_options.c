@@ -19,6 +19,7 @@ void kd_render_options_default(kd_render_options *options) {
     options->sah_empty_factor = 1;
     options->precompute = 1;
     options->passes = 64;
+    options->batches = 1;
     options->alpha = 0.7f;
     strcpy(options->channel, "normals");
     strcpy(options->estimator, "nearest");

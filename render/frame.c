@@ -82,12 +82,42 @@ static kd_status run_pass(frame *of, tile_pass *pass) {
     return KD_OK;
 }
 
+/* The batch that a sample is in, and the first sample of a batch. */
+static uint32_t batch_of(const frame *of, uint32_t samples, uint32_t sample) {
+    if (!of->begin_batch) return 0;
+    return (uint32_t)((uint64_t)sample * (uint64_t)of->options->batches / samples);
+}
+
+static uint32_t batch_begin(const frame *of, uint32_t samples, uint32_t batch) {
+    const uint64_t batches = of->begin_batch ? (uint64_t)of->options->batches : 1;
+    return (uint32_t)(((uint64_t)batch * samples + batches - 1) / batches);
+}
+
 /* Samples of the pass that begins: 1, 1, 2, 4, 8, 16, 16, ...: each prefix of a power of two is
-   evenly spread. */
+   evenly spread. A pass has samples of one batch only. */
 static uint32_t pass_size(const tile_pass *pass, uint32_t samples) {
     if (pass->how->pass || pass->begin == 0) return 1;
+    const uint32_t batch = batch_of(pass->of, samples, pass->begin);
+    const uint32_t left = batch_begin(pass->of, samples, batch + 1) - pass->begin;
     const uint32_t size = pass->begin < PASS_MOST ? pass->begin : PASS_MOST;
-    return size < samples - pass->begin ? size : samples - pass->begin;
+    return size < left ? size : left;
+}
+
+/* What has to be made before the samples of a pass are taken. */
+static kd_status prepare_pass(frame *of, const tile_pass *pass, uint32_t samples, uint32_t *batch) {
+    const uint32_t wanted = batch_of(of, samples, pass->begin);
+    if (pass->how->pass) {
+        KD_TRY(pass->how->pass(of, pass->begin));
+    } else if (of->begin_batch && wanted != *batch) {
+        KD_TRY(of->begin_batch(of, wanted));
+        *batch = wanted;
+    } else {
+        return KD_OK;
+    }
+    const int64_t pixels = (int64_t)pass->to->width * pass->to->height;
+    const uint32_t end = batch_begin(of, samples, wanted + 1);
+    job_stage_begin(of->watched, "render", pass->how->pass ? pixels : pixels * (end - pass->begin));
+    return KD_OK;
 }
 
 /* Between passes, where all pixels have equally many samples. */
@@ -101,18 +131,16 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     const int64_t pixels = (int64_t)to->width * to->height;
     tile_pass pass = {.of = of, .how = how, .to = to, .across = (to->width + TILE - 1) / TILE};
     kd_status status = KD_OK;
+    uint32_t batch = UINT32_MAX; /* none yet */
     pass.begin = film_least_samples(to);
     if (of->options->time_seconds > 0) pass.deadline = timing_now() + of->options->time_seconds;
     if (of->keeper && of->keeper->every_seconds > 0)
         pass.pause = timing_now() + of->keeper->every_seconds;
-    if (!how->pass) job_stage_begin(of->watched, "render", pixels * samples);
+    if (!how->pass && !of->begin_batch) job_stage_begin(of->watched, "render", pixels * samples);
     job_advance(of->watched, pixels * pass.begin);
     while (pass.begin < samples && !(of->on_target = is_on_target(&pass))) {
         pass.count = pass_size(&pass, samples);
-        if (how->pass) {
-            KD_TRY_GOTO(how->pass(of, pass.begin));
-            job_stage_begin(of->watched, "render", pixels);
-        }
+        KD_TRY_GOTO(prepare_pass(of, &pass, samples, &batch));
         KD_TRY_GOTO(run_pass(of, &pass));
         if (of->keeper && of->keeper->look) of->keeper->look(of->keeper->context, to);
         if (pass_is_over(&pass)) break;

@@ -1,4 +1,9 @@
-/* The photon integrator: maps are made once, then each pixel sample looks things up. */
+/* The photon integrator: maps are made once, then each pixel sample looks things up.
+   In batches (options->batches = m): the samples of a pixel are shared among m maps of 1/m of the
+   photons each, with estimates of k/m of them. Each map holds all the light, and a disc that holds
+   k/m of 1/m of the photons is as large as one that holds k of all: the mean over the samples has
+   the expected value that it has with one map. */
+#include "core/hash.h"
 #include "core/memory.h"
 #include "photon/photon_file.h"
 #include "photon/photon_map.h"
@@ -6,8 +11,11 @@
 #include "scenes/scene_hash.h"
 #include "shaders/photon_eye.h"
 
+enum { CARRIED_BATCHES }; /* frame.carried: batches whose photons are in the statistics */
+
 typedef struct photon_state {
-    photon_maps maps;
+    photon_options options; /* of a batch */
+    photon_maps maps;       /* of this batch */
     photon_view view;
 } photon_state;
 
@@ -29,25 +37,50 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     return KD_OK;
 }
 
-static void note_statistics(frame_statistics *to, const photon_maps *maps) {
+void photon_share_options(photon_options *of, const kd_render_options *options) {
+    const uint64_t batches = (uint64_t)options->batches;
+    of->photons = (of->photons + batches - 1) / batches;
+    of->caustics = (of->caustics + batches - 1) / batches;
+    of->gather = (of->gather + (uint32_t)batches - 1) / (uint32_t)batches;
+    if (of->gather < 2) of->gather = 2;
+}
+
+/* A batch that was begun before counts once. Each batch's ledger is of all the light. */
+static void note_statistics(frame *of, const photon_maps *maps, uint32_t batch) {
+    frame_statistics *to = &of->statistics;
     const photon_ledger *ledger = &maps->global.ledger;
-    to->photon_rays = maps->global.rays + maps->caustic.rays;
-    to->photons_emitted = maps->global.emitted + maps->caustic.emitted;
-    to->photons_stored = maps->global.count;
-    to->caustics_stored = maps->caustic.count;
-    to->photon_hash = photon_maps_hash(maps);
-    to->watts_emitted = ledger->emitted;
-    to->watts_absorbed = ledger->absorbed;
-    to->watts_escaped = ledger->escaped;
-    to->watts_ended = ledger->ended + ledger->cut;
+    const uint64_t hash = photon_maps_hash(maps);
+    if (batch < (uint32_t)of->carried[CARRIED_BATCHES]) return;
+    of->carried[CARRIED_BATCHES] = batch + 1;
+    to->photon_rays += maps->global.rays + maps->caustic.rays;
+    to->photons_emitted += maps->global.emitted + maps->caustic.emitted;
+    to->photons_stored += maps->global.count;
+    to->caustics_stored += maps->caustic.count;
+    to->photon_hash = batch ? hash_combine(to->photon_hash, &hash, sizeof hash) : hash;
+    const double share = 1 / (batch + 1.0);
+    to->watts_emitted += share * (ledger->emitted - to->watts_emitted);
+    to->watts_absorbed += share * (ledger->absorbed - to->watts_absorbed);
+    to->watts_escaped += share * (ledger->escaped - to->watts_escaped);
+    to->watts_ended += share * (ledger->ended + ledger->cut - to->watts_ended);
 }
 
 /* Whether gather rays will ask more often than there are photons. A crop does not change that: its
    pixels are those of the whole picture. */
 static bool precomputation_pays(const kd_render_options *options, const photon_maps *maps) {
     const double asked = (double)options->width * (double)options->height * (double)options->spp *
-                         (double)options->final_gather;
+                         (double)options->final_gather / (double)options->batches;
     return options->precompute && asked > (double)maps->global.count;
+}
+
+/* Every so many-th photon of a file is a batch of its own, with the power of all. */
+static void take_share(photon_list *list, uint32_t batch, uint32_t batches) {
+    uint64_t kept = 0;
+    for (uint64_t i = batch; i < list->count; i += batches) {
+        list->photons[kept] = list->photons[i];
+        list->photons[kept].power = vec3_scale(list->photons[i].power, (float)batches);
+        ++kept;
+    }
+    list->count = kept;
 }
 
 /* Emitted, or from the file that the options name. */
@@ -57,39 +90,65 @@ static kd_status open_maps(photon_maps *out, const frame *of, const photon_optio
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
     kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
+    for (int i = 0; i < 2 && of->options->batches > 1; ++i)
+        take_share(&file.lists[i], options->pass, (uint32_t)of->options->batches);
     if (status == KD_OK)
         status = photon_maps_plant(out, of->scene, file.lists, options, of->watched);
     photon_file_close(&file);
     return status;
 }
 
-kd_status photon_prepare(frame *prepared) {
-    kd_status status = KD_OK;
-    photon_options options;
-    photon_state *state = NULL;
-    KD_TRY_GOTO(photon_read_options(&options, prepared->options));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(state, 1));
-    KD_TRY_GOTO(open_maps(&state->maps, prepared, &options));
-    if (precomputation_pays(prepared->options, &state->maps))
-        KD_TRY_GOTO(
-            photon_maps_precompute(&state->maps, &prepared->scene->mesh, prepared->watched));
+/* The maps of a batch, instead of those of the one before. */
+static kd_status begin_batch(frame *of, uint32_t batch) {
+    photon_state *state = (photon_state *)of->state;
+    photon_maps_close(&state->maps);
+    state->options.pass = batch;
+    KD_TRY(open_maps(&state->maps, of, &state->options));
+    if (precomputation_pays(of->options, &state->maps))
+        KD_TRY(photon_maps_precompute(&state->maps, &of->scene->mesh, of->watched));
     state->view.global = photon_maps_global(&state->maps);
     state->view.caustic = photon_maps_caustic(&state->maps);
     state->view.creases = crease_set_get_view(&state->maps.creases);
-    state->view.path.max_depth = prepared->options->max_depth;
-    state->view.path.scatterings = INT32_MAX;
-    state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
-    state->view.final_gather = (uint32_t)prepared->options->final_gather;
     /* an estimate's usual radius */
     state->view.near =
-        (options.estimator == PHOTON_ESTIMATOR_FIXED ? 1 : 0.5f) * state->view.global.radius;
-    note_statistics(&prepared->statistics, &state->maps);
+        (state->options.estimator == PHOTON_ESTIMATOR_FIXED ? 1 : 0.5f) * state->view.global.radius;
+    note_statistics(of, &state->maps, batch);
+    return KD_OK;
+}
+
+kd_status photon_prepare(frame *prepared) {
+    kd_status status = KD_OK;
+    const kd_render_options *options = prepared->options;
+    photon_state *state = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
+    KD_TRY_GOTO(photon_read_options(&state->options, options));
+    status = options->batches <= photon_batches_most(options)
+                 ? KD_OK
+                 : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
+                               "%d batches, expected at most %d: one for each of --spp samples and "
+                               "for each %d photons of --gather",
+                               options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
+    if (status != KD_OK) goto done;
+    photon_share_options(&state->options, options);
+    state->view.path.max_depth = options->max_depth;
+    state->view.path.scatterings = INT32_MAX;
+    state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
+    state->view.final_gather = (uint32_t)options->final_gather;
+    if (options->batches == 1) KD_TRY_GOTO(begin_batch(prepared, 0));
+    if (options->batches > 1) prepared->begin_batch = begin_batch;
     return KD_OK;
 done:
-    if (state) photon_maps_close(&state->maps);
-    memory_free(state);
+    photon_close(prepared);
     return status;
+}
+
+int32_t photon_batches_most(const kd_render_options *options) {
+    if (strcmp(options->integrator, "photon") != 0) return BATCHES_MOST;
+    const int32_t samples = options->spp < BATCHES_MOST ? options->spp : BATCHES_MOST;
+    if (strcmp(options->estimator, "fixed") == 0) return samples;
+    const int32_t most = options->gather / BATCH_GATHER_LEAST;
+    return most < 1 ? 1 : most < samples ? most : samples;
 }
 
 void photon_close(frame *closed) {

@@ -7,7 +7,8 @@
    Why one radius and no statistics per pixel: a pass is then a pure function of its number and two
          lengths, so it is the same bits on any device and thread, and a rendering goes on from the
          film and those lengths alone.
-   Memory: the maps of one pass.
+   Memory: the maps of one pass. In m batches a pass is m passes of 1/m of the photons each and of
+           the same radius: the sum over photons within a radius is the sum of its parts.
    Differs from the papers in: a map's first radius is the median distance from its photons to their
          k-th neighbours in pass 0; direct light comes from shadow rays, not from photons. `ppm`
          draws spp rays a pixel once and takes them again in turn, as its fixed measurement points,
@@ -46,6 +47,7 @@ kd_status progressive_prepare(frame *prepared) {
                                "%d passes with alpha %g, expected at least 1, and more than 0 to 1",
                                options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
+    photon_share_options(&state->photons, options);
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
@@ -116,7 +118,8 @@ kd_status progressive_pass(frame *of, uint32_t pass) {
     const float largest = (float)(radius[0] > radius[1] ? radius[0] : radius[1]);
     if (largest > 0 && !state->creases.flips)
         KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, 2 * largest, of->watched));
-    const double share = progressive_radius_share(pass, (double)of->options->alpha);
+    const double share =
+        progressive_radius_share(pass / (uint32_t)of->options->batches, (double)of->options->alpha);
     state->view.global = photon_maps_global(&state->maps);
     state->view.caustic = photon_maps_caustic(&state->maps);
     state->view.global.gather = state->view.caustic.gather = 0;

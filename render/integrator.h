@@ -42,6 +42,9 @@ typedef struct frame {
     job *watched;
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
     bool on_target;             /* options->target_error was reached */
+    /* Before the first sample of batch `batch` of options->batches is taken, if prepare sets it:
+       batches are runs of samples, as even as they can be. NULL: all samples are alike. */
+    kd_status (*begin_batch)(struct frame *of, uint32_t batch);
 } frame;
 
 typedef struct pixel_sample {
@@ -66,7 +69,9 @@ typedef struct integrator {
     kd_status (*pass)(frame *of, uint32_t pass);
 } integrator;
 
-/* Samples that each pixel is to get. */
+/* Whether its photons can be made in batches. */
+bool integrator_takes_batches(const integrator *of);
+/* Samples that each pixel is to get: options->passes of all batches, or options->spp. */
 int32_t integrator_samples(const integrator *of, const kd_render_options *options);
 
 extern const integrator integrators[]; /* ends with name NULL */

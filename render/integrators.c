@@ -16,8 +16,16 @@ const integrator integrators[] = {
     {"debug", "what an estimate works with", debug_prepare, debug_sample, debug_close, NULL},
     {NULL, NULL, NULL, NULL, NULL, NULL}};
 
+bool integrator_takes_batches(const integrator *of) {
+    static const char *const names[] = {"photon", "sppm", "ppm"};
+    for (int i = 0; i < 3; ++i)
+        if (strcmp(of->name, names[i]) == 0) return true;
+    return false;
+}
+
 int32_t integrator_samples(const integrator *of, const kd_render_options *options) {
-    return of->pass ? options->passes : options->spp;
+    if (!of->pass) return options->spp;
+    return integrator_takes_batches(of) ? options->passes * options->batches : options->passes;
 }
 
 const integrator *integrator_find(const char *name) {

@@ -26,6 +26,12 @@ kd_status direct_prepare(frame *prepared);
 kd_status photon_prepare(frame *prepared);
 pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void photon_close(frame *closed);
+/* An estimate of fewer photons is too noisy to be shared any further. */
+enum { BATCH_GATHER_LEAST = 5, BATCHES_MOST = 65536 };
+/* In how many batches the options allow to work at most. */
+int32_t photon_batches_most(const kd_render_options *options);
+/* Photons and k of one of options->batches. */
+void photon_share_options(photon_options *of, const kd_render_options *options);
 /* What the command line says of photons, checked. */
 kd_status photon_read_options(photon_options *out, const kd_render_options *options);
 

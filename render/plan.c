@@ -2,6 +2,7 @@
 #include "accel/tritree.h"
 #include "photon/photon_map.h"
 #include "render/film.h"
+#include "render/integrators.h"
 #include <string.h>
 
 /* of an image: R G B A Z N Albedo */
@@ -27,6 +28,11 @@ static bool named(const kd_render_options *options, const char *name) {
     return strcmp(options->integrator, name) == 0;
 }
 
+static bool looks_at_photons(const char *channel) {
+    return strcmp(channel, "density") == 0 || strcmp(channel, "radius") == 0 ||
+           strcmp(channel, "distance") == 0;
+}
+
 kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options) {
     memset(out, 0, sizeof *out);
@@ -43,12 +49,41 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
     add(out, "picture", pixels * PICTURE_PLANES * sizeof(float));
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
     if (named(options, "light")) add(out, "splats", 3 * whole * sizeof(int64_t));
+    if (named(options, "debug") && looks_at_photons(options->channel)) {
+        add(out, "global photon map", map_bytes(options->photons));
+        add(out, "emission", EMIT_BATCH_BYTES);
+    }
     if (!named(options, "photon") && !named(options, "sppm") && !named(options, "ppm"))
         return KD_OK;
     const uint64_t caustics =
         options->caustic_photons ? options->caustic_photons : options->photons;
-    add(out, "global photon map", map_bytes(options->photons));
-    add(out, "caustic photon map", map_bytes(caustics));
+    const uint64_t batches = (uint64_t)options->batches;
+    add(out, "global photon map", map_bytes((options->photons + batches - 1) / batches));
+    add(out, "caustic photon map", map_bytes((caustics + batches - 1) / batches));
     add(out, "emission", EMIT_BATCH_BYTES);
+    return KD_OK;
+}
+
+kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
+                          uint64_t most) {
+    const integrator *how = integrator_find(options->integrator);
+    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
+    KD_TRY(render_plan_make(out, from, options));
+    if (most == 0 || out->total <= most) return KD_OK;
+    const int32_t last = integrator_takes_batches(how) ? photon_batches_most(options) : 1;
+    while (out->total > most && options->batches < last) {
+        ++options->batches;
+        KD_TRY(render_plan_make(out, from, options));
+    }
+    const bool by_gather = named(options, "photon") && last < options->spp;
+    KD_REQUIRE(
+        out->total <= most, KD_ERROR_MEMORY,
+        "%llu bytes are needed%s and %llu allowed: give %sa smaller --resolution or a --crop",
+        (unsigned long long)out->total,
+        last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)most,
+        by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
+                     "--photons, "
+        : last > 1 ? "fewer --photons, "
+                   : "");
     return KD_OK;
 }

@@ -19,5 +19,9 @@ typedef struct render_plan {
    builder need while they are made. Allocates nothing. */
 kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options);
+/* The same with as many more options->batches as it takes to need at most `most` bytes (0: no
+   limit). KD_ERROR_MEMORY, with the bytes and with advice, if it needs more even so. */
+kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
+                          uint64_t most);
 
 #endif

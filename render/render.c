@@ -19,6 +19,15 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     KD_REQUIRE(options->max_depth >= 1, KD_ERROR_USAGE,
                "a path of at most %d surfaces, expected at least 1", options->max_depth);
     const bool whole = options->crop[2] == 0;
+    const integrator *how = integrator_find(options->integrator);
+    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
+    KD_REQUIRE(options->batches == 1 || (options->batches > 1 && integrator_takes_batches(how)),
+               KD_ERROR_USAGE,
+               "%d batches of photons by the integrator %s, expected 1 (or more of photon, ppm, "
+               "sppm)",
+               options->batches, how->name);
+    KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
+               "%d passes of %d batches: too many", options->passes, options->batches);
     crop[0] = whole ? 0 : options->crop[0];
     crop[1] = whole ? 0 : options->crop[1];
     crop[2] = whole ? options->width : options->crop[2];
@@ -166,8 +175,6 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     if (!keeping) keeping = &nothing;
     int32_t crop[4];
     KD_TRY(check_options(options, crop));
-    KD_REQUIRE(integrator_find(options->integrator), KD_ERROR_USAGE,
-               "no integrator is called \"%s\"", options->integrator);
     KD_TRY(choose_device(&out->where, options->device));
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(from);

@@ -40,13 +40,15 @@ static uint64_t options_hash(const frame *of) {
     const bool counted =
         strcmp(options->integrator, "ppm") == 0 || (strcmp(options->integrator, "photon") == 0 &&
                                                     options->final_gather && options->precompute);
-    const int32_t period = counted ? options->spp : 0;
+    /* which batch a sample is in hangs on spp, too */
+    const bool batched = strcmp(options->integrator, "photon") == 0 && options->batches > 1;
+    const int32_t period[2] = {counted || batched ? options->spp : 0, options->batches};
     uint64_t hash = text_hash(text_hash(0, options->integrator), options->kernel);
     hash = text_hash(text_hash(hash, options->channel), options->estimator);
     hash = hash_combine(hash, whole, sizeof whole);
     hash = hash_combine(hash, counts, sizeof counts);
     hash = hash_combine(hash, real, sizeof real);
-    hash = hash_combine(hash, &period, sizeof period);
+    hash = hash_combine(hash, period, sizeof period);
     if (options->photon_map) hash = text_hash(hash, options->photon_map);
     static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
     return hash_combine(hash, &of->view, sizeof of->view);

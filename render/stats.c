@@ -56,6 +56,7 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     add_number(to, "final_gather", options->final_gather);
     add_number(to, "precompute", options->precompute);
     add_number(to, "passes", options->passes);
+    add_number(to, "batches", options->batches);
     add_number(to, "alpha", (double)options->alpha);
     cJSON_AddStringToObject(to, "channel", options->channel);
     add_count(to, "seed", options->seed);

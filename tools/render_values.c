@@ -67,7 +67,8 @@ static const option_row output_rows[] = {
     {.name = "max-memory",
      .argument = "BYTES",
      .help =
-         "refuse a rendering whose plan is above this, with exit code 4: 4G, 500M; 0 is no limit",
+         "stay below this beside the scene: 4G, 500M; the photons are made in as many --batches as "
+         "that takes, and what does not fit even so is refused with exit code 4; 0 is no limit",
      .initial = "0",
      .kind = OPTION_UINT64,
      OPTION_FIELD(render_values, max_memory)},
@@ -202,6 +203,15 @@ static const option_row photon_rows[] = {
      .least = 1,
      .most = 1 << 24,
      OPTION_FIELD(kd_render_options, passes)},
+    {.name = "batches",
+     .argument = "N",
+     .help = "of photon, ppm and sppm: make the photons in N parts, each a map of its own, one "
+             "after the other; --max-memory chooses a number that fits",
+     .initial = "1",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = 65536,
+     OPTION_FIELD(kd_render_options, batches)},
     {.name = "alpha",
      .argument = "A",
      .help = "of ppm and sppm: how slowly the gather radius shrinks from pass to pass, 0 to 1",

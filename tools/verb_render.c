@@ -155,21 +155,23 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     return stats_write(work->values.stats, &input);
 }
 
-/* Prints the plan, or refuses what is too much. */
-static kd_status consider_plan(const rendering *work) {
-    const render_values *values = &work->values;
+/* Prints the plan, refuses what is too much, chooses batches. */
+static kd_status consider_plan(rendering *work) {
+    render_values *values = &work->values;
     render_plan plan;
+    const int32_t asked = values->render.batches;
     const scene_view view = scene_get_view(work->loaded);
-    KD_TRY(render_plan_make(&plan, &view, &values->render));
-    if (values->plan) {
-        for (int i = 0; i < plan.count; ++i)
-            printf("%-20s %14" PRIu64 "\n", plan.rows[i].name, plan.rows[i].bytes);
-        printf("%-20s %14" PRIu64 "\n", "total", plan.total);
-    }
-    KD_REQUIRE(values->max_memory == 0 || plan.total <= values->max_memory, KD_ERROR_MEMORY,
-               "%" PRIu64 " bytes are needed and %" PRIu64 " allowed: give fewer --photons (more "
-               "--passes of sppm make up for them), a smaller --resolution or a --crop",
-               plan.total, values->max_memory);
+    KD_TRY(render_plan_fit(&plan, &view, &values->render, values->max_memory));
+    const int32_t batches = values->render.batches;
+    if (batches > asked && !values->plan)
+        general_note("photons in %d batches of 1/%d each, to need at most %" PRIu64 " bytes",
+                     batches, batches, values->max_memory);
+    if (!values->plan) return KD_OK;
+    for (int i = 0; i < plan.count; ++i)
+        printf("%-20s %14" PRIu64 "\n", plan.rows[i].name, plan.rows[i].bytes);
+    printf("%-20s %14" PRIu64 "\n", "total", plan.total);
+    if (integrator_takes_batches(integrator_find(values->render.integrator)))
+        printf("%-20s %14d\n", "batches", batches);
     return KD_OK;
 }
 

@@ -43,7 +43,9 @@ typedef struct kd_render_options {
     const char *photon_map; /* "photon": file of photons to use, the caller's; NULL: emitted */
     double target_error; /* stop sampling where the picture's estimated relative error (the root of
                             its relMSE) is at most this; 0: `spp` or `passes` alone say */
-    char estimator[16];  /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
+    int32_t batches;    /* "photon", "ppm", "sppm": photons are made in so many parts, one after the
+                           other, each a map of its own, to need less memory; at least 1 */
+    char estimator[16]; /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

@@ -16,8 +16,20 @@ if ! grep -qa __asan_init "$program"; then # red zones and the quarantine would 
     expect_true "$taken bytes taken are at most the $planned planned" test "$taken" -le "$planned"
     expect_true "and not far below" test "$((3 * taken))" -ge "$planned"
 fi
+# half of it is enough in batches, and that holds
+half=$((planned / 2))
+batched=(--integrator photon --photons 300000 --caustic-photons 1 --resolution 256x256 --spp 4 --max-memory "$half")
+expect_exit 0 "${render[@]}" "${batched[@]}" --plan
+expect_true "the plan says how many batches" test "$(sed -n 's/^batches *//p' out)" = 3
+expect_true "and fits" test "$(sed -n 's/^total *//p' out)" -le "$half"
+expect_exit 0 "${render[@]}" "${batched[@]}" -o batches.pfm --stats batches.json
+expect_says err "photons in 3 batches of 1/3 each"
+taken=$(($(peak batches.json) - $(peak small.json)))
+if ! grep -qa __asan_init "$program"; then
+    expect_true "$taken bytes taken are at most the $half allowed" test "$taken" -le "$half"
+fi
 expect_exit 4 "${render[@]}" "${large[@]}" --max-memory 1M -o none.pfm
-expect_says err "bytes are needed and 1000000 allowed"
+expect_says err "bytes are needed and 1000000 allowed: give"
 expect_true "nothing is written then" test ! -e none.pfm
 expect_exit 0 "${render[@]}" --resolution 8x8 --max-memory 1G -o some.pfm
 expect_done
