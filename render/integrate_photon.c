@@ -112,6 +112,7 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
     /* an estimate's usual radius */
     state->view.near =
         (state->options.estimator == PHOTON_ESTIMATOR_FIXED ? 1 : 0.5f) * state->view.global.radius;
+    of->statistics.radius = (double)state->view.near;
     note_statistics(of, &state->maps, batch);
     return KD_OK;
 }

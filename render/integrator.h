@@ -15,6 +15,7 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
     uint64_t nan_samples; /* set to zero and counted */
     uint64_t photons_emitted, photons_stored, caustics_stored;
     uint64_t photon_hash;
+    double radius; /* usual one of an estimate in the global map, scene units; 0: none */
     double watts_emitted, watts_absorbed, watts_escaped, watts_ended; /* photon tracing's ledger */
 } frame_statistics;
 

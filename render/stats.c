@@ -93,6 +93,7 @@ static void add_light(cJSON *root, const render_result *result) {
     add_count(photons, "stored", figures->photons_stored);
     add_count(photons, "caustics_stored", figures->caustics_stored);
     add_count(photons, "rays", figures->photon_rays);
+    add_number(photons, "radius", figures->radius);
     add_hash(photons, "hash", figures->photon_hash);
     cJSON *energy = cJSON_AddObjectToObject(root, "energy_watts");
     add_number(energy, "emitted", figures->watts_emitted);
