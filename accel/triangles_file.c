@@ -9,12 +9,9 @@
    Read with distrust: sizes against the file's, the checksum, the triangles, then the tree itself
    by all its invariants. */
 #include "accel/triangles_cuda.h"
-#include "core/file.h"
-#include "core/hash.h"
 #include "core/memory.h"
+#include "core/parts_file.h"
 #include <assert.h>
-
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's order is the machine's");
 
 typedef struct triangles_header {
     char magic[8];
@@ -33,15 +30,10 @@ static_assert(sizeof(triangles_header) == 112 && sizeof(vec3) == 12 && sizeof(tr
 enum { TRIANGLES_VERSION = 1, PARTS = 4 };
 static const char magic[] = "KDTRIANG";
 
-typedef struct triangles_part {
-    void *bytes;
-    uint64_t count;
-} triangles_part;
-
 /* The arrays of a tree, in the order of the file. */
-static void list_parts(const kd_triangles *of, triangles_part parts[PARTS]) {
+static void list_parts(const kd_triangles *of, file_part parts[PARTS]) {
     const tritree *tree = &of->tree;
-    const triangles_part all[PARTS] = {
+    const file_part all[PARTS] = {
         {of->positions, tree->input.position_count * sizeof *of->positions},
         {of->triangles, 3ull * tree->input.triangle_count * sizeof *of->triangles},
         {tree->nodes, tree->node_count * sizeof *tree->nodes},
@@ -74,21 +66,9 @@ static triangles_header make_header(const kd_triangles *of) {
 
 static kd_status write_tree(const kd_triangles *tree, const char *path) {
     const triangles_header header = make_header(tree);
-    file_output output;
-    KD_TRY(file_output_open(&output, path));
-    triangles_part parts[PARTS];
+    file_part parts[PARTS];
     list_parts(tree, parts);
-    uint64_t hash = hash_bytes(&header, sizeof header);
-    bool written = fwrite(&header, sizeof header, 1, output.stream) == 1;
-    for (int i = 0; i < PARTS; ++i) {
-        if (parts[i].count == 0) continue;
-        hash = hash_combine(hash, parts[i].bytes, parts[i].count);
-        written = written && fwrite(parts[i].bytes, parts[i].count, 1, output.stream) == 1;
-    }
-    written = written && fwrite(&hash, sizeof hash, 1, output.stream) == 1;
-    if (written) return file_output_commit(&output);
-    file_output_discard(&output);
-    KD_FAIL(KD_ERROR_RUNTIME, "%s: writing a tree of %u triangles failed", path, header.triangles);
+    return parts_file_write(path, &header, sizeof header, parts, PARTS);
 }
 
 kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
@@ -102,23 +82,17 @@ kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
 }
 
 static kd_status read_header(triangles_header *header, const file_view *file, const char *path) {
-    KD_REQUIRE(file->count >= sizeof *header + sizeof(uint64_t) &&
-                   memcmp(file->bytes, magic, sizeof header->magic) == 0,
-               KD_ERROR_INPUT, "%s: this is no file of a triangle tree", path);
-    memcpy(header, file->bytes, sizeof *header);
+    KD_TRY(parts_file_header(file, path, magic, "file of a triangle tree", header, sizeof *header));
     KD_REQUIRE(header->version == TRIANGLES_VERSION, KD_ERROR_INPUT, "%s: version %u, expected %d",
                path, header->version, TRIANGLES_VERSION);
     KD_REQUIRE(header->nodes >= 1 && header->triangles < KD_NONE && header->max_depth >= 0 &&
                    header->build_seconds >= 0 && memchr(header->builder, 0, sizeof header->builder),
                KD_ERROR_INPUT, "%s: %u nodes of %u triangles, at most %d deep: out of range", path,
                header->nodes, header->triangles, header->max_depth);
-    const uint64_t expected = sizeof *header + sizeof(uint64_t) + header->vertices * sizeof(vec3) +
-                              header->triangles * 3 * sizeof(uint32_t) +
-                              header->nodes * sizeof(tritree_node) +
-                              header->references * sizeof(uint32_t);
-    KD_REQUIRE(file->count == expected, KD_ERROR_INPUT, "%s: %zu bytes, expected %llu", path,
-               file->count, (unsigned long long)expected);
-    return KD_OK;
+    const uint64_t bytes =
+        header->vertices * sizeof(vec3) + header->triangles * 3 * sizeof(uint32_t) +
+        header->nodes * sizeof(tritree_node) + header->references * sizeof(uint32_t);
+    return parts_file_check_size(file, path, sizeof *header, bytes);
 }
 
 static kd_status read_parts(kd_triangles *out, const triangles_header *header,
@@ -132,19 +106,9 @@ static kd_status read_parts(kd_triangles *out, const triangles_header *header,
     tree->reference_count = header->references;
     tree->input =
         (tritree_input){out->positions, out->triangles, header->vertices, header->triangles};
-    triangles_part parts[PARTS];
+    file_part parts[PARTS];
     list_parts(out, parts);
-    const char *bytes = file->bytes + sizeof *header;
-    uint64_t hash = hash_bytes(header, sizeof *header), stored;
-    for (int i = 0; i < PARTS; ++i) {
-        if (parts[i].count == 0) continue;
-        memcpy(parts[i].bytes, bytes, parts[i].count);
-        hash = hash_combine(hash, bytes, parts[i].count);
-        bytes += parts[i].count;
-    }
-    memcpy(&stored, bytes, sizeof stored);
-    KD_REQUIRE(hash == stored, KD_ERROR_INPUT, "%s: the checksum does not hold", path);
-    return KD_OK;
+    return parts_file_read(file, path, sizeof *header, parts, PARTS);
 }
 
 static kd_status read_tree(kd_triangles *out, const triangles_header *header, const char *path) {

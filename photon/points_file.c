@@ -1,8 +1,7 @@
 /* A point tree as a file: a header, coordinates, ids, axes, the caller's ids, and the XXH3 of all
    of it. Read with distrust: sizes against the file's, the checksum, then the tree itself. */
-#include "core/file.h"
-#include "core/hash.h"
 #include "core/memory.h"
+#include "core/parts_file.h"
 #include "photon/point_scan.h"
 #include "photon/points_cuda.h"
 #include "photon/pointtree_check.h"
@@ -18,15 +17,10 @@ typedef struct points_header {
 
 enum { POINTS_VERSION = 1, POINTS_ORDER = 0x01020304 };
 
-typedef struct points_part {
-    void *bytes;
-    uint64_t count;
-} points_part;
-
 /* The arrays of a tree, in the order of the file. */
-static int list_parts(const kd_points *tree, points_part parts[4]) {
+static int list_parts(const kd_points *tree, file_part parts[4]) {
     const pointtree *t = &tree->tree;
-    const points_part all[4] = {
+    const file_part all[4] = {
         {t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar)},
         {t->ids, t->count * sizeof *t->ids},
         {t->axes, t->axes ? t->count : 0},
@@ -56,28 +50,13 @@ kd_status kd_points_save(const kd_points *tree, const char *path) {
     header.split = tree->options.split == KD_POINTS_SPLIT_ROUND_ROBIN;
     header.renamed = tree->renamed != NULL;
     memcpy(header.builder, tree->builder, sizeof header.builder - 1);
-    file_output output;
-    KD_TRY(file_output_open(&output, path));
-    points_part parts[4];
+    file_part parts[4];
     const int part_count = list_parts(tree, parts);
-    uint64_t hash = hash_bytes(&header, sizeof header);
-    bool written = fwrite(&header, sizeof header, 1, output.stream) == 1;
-    for (int i = 0; i < part_count; ++i) {
-        if (parts[i].count == 0) continue;
-        hash = hash_combine(hash, parts[i].bytes, parts[i].count);
-        written = written && fwrite(parts[i].bytes, parts[i].count, 1, output.stream) == 1;
-    }
-    written = written && fwrite(&hash, sizeof hash, 1, output.stream) == 1;
-    if (written) return file_output_commit(&output);
-    file_output_discard(&output);
-    KD_FAIL(KD_ERROR_RUNTIME, "%s: writing %u points failed", path, t->count);
+    return parts_file_write(path, &header, sizeof header, parts, part_count);
 }
 
 static kd_status read_header(points_header *header, const file_view *file, const char *path) {
-    KD_REQUIRE(file->count >= sizeof *header + sizeof(uint64_t) &&
-                   memcmp(file->bytes, "KDPOINTS", 8) == 0,
-               KD_ERROR_INPUT, "%s: this is no file of points", path);
-    memcpy(header, file->bytes, sizeof *header);
+    KD_TRY(parts_file_header(file, path, "KDPOINTS", "file of points", header, sizeof *header));
     KD_REQUIRE(header->order == POINTS_ORDER, KD_ERROR_INPUT,
                "%s: written by a machine of another byte order", path);
     KD_REQUIRE(header->version == POINTS_VERSION, KD_ERROR_INPUT, "%s: version %u, expected %d",
@@ -129,29 +108,17 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     out->options.split = header->split ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
     memcpy(out->builder, header->builder, sizeof header->builder);
     const uint64_t count = header->count;
-    const uint64_t expected =
-        sizeof *header + sizeof(uint64_t) +
-        count * (header->dims * point_scalar_bytes(tree->scalar) + sizeof(uint32_t) +
-                 (header->split ? 0 : 1) + (header->renamed ? sizeof(uint32_t) : 0));
-    KD_REQUIRE(file->count == expected, KD_ERROR_INPUT, "%s: %zu bytes, expected %llu", path,
-               file->count, (unsigned long long)expected);
+    const uint64_t each = header->dims * point_scalar_bytes(tree->scalar) + sizeof(uint32_t) +
+                          (header->split ? 0 : 1) + (header->renamed ? sizeof(uint32_t) : 0);
+    KD_TRY(parts_file_check_size(file, path, sizeof *header, count * each));
     KD_TRY(
         memory_reserve(&tree->coordinates, count * header->dims, point_scalar_bytes(tree->scalar)));
     KD_TRY(KD_RESERVE(tree->ids, count));
     if (!header->split) KD_TRY(KD_RESERVE(tree->axes, count));
     if (header->renamed) KD_TRY(KD_RESERVE(out->renamed, count));
-    points_part parts[4];
+    file_part parts[4];
     const int part_count = list_parts(out, parts);
-    const char *bytes = file->bytes + sizeof *header;
-    uint64_t hash = hash_bytes(header, sizeof *header), stored;
-    for (int i = 0; i < part_count; ++i) {
-        if (parts[i].count == 0) continue;
-        memcpy(parts[i].bytes, bytes, parts[i].count);
-        hash = hash_combine(hash, bytes, parts[i].count);
-        bytes += parts[i].count;
-    }
-    memcpy(&stored, bytes, sizeof stored);
-    KD_REQUIRE(hash == stored, KD_ERROR_INPUT, "%s: the checksum does not hold", path);
+    KD_TRY(parts_file_read(file, path, sizeof *header, parts, part_count));
     return check_tree(tree, path);
 }
 

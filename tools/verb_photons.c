@@ -8,6 +8,7 @@
 #include "tools/interrupt.h"
 #include "tools/output.h"
 #include "tools/progress.h"
+#include "tools/shared_options.h"
 #include "tools/verb.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,9 +19,8 @@ enum { ANY = -1 };
 typedef struct photons_values {
     general_options general;
     const char *output;
-    uint64_t photons, caustics, seed;
-    int32_t max_depth;
-    int32_t light, bounce; /* to keep; ANY */
+    kd_render_options render; /* of it what emission takes */
+    int32_t light, bounce;    /* to keep; ANY */
     int32_t progress;
 } photons_values;
 
@@ -43,10 +43,11 @@ static kd_status trace(photon_file *out, const scene *from, const photons_values
     KD_TRY_GOTO(tritree_open(&tree, &input, &how, "auto", watched));
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.seed = values->seed;
-    options.photons = values->photons;
-    options.caustics = values->caustics ? values->caustics : values->photons;
-    options.max_depth = (uint32_t)values->max_depth;
+    const kd_render_options *asked = &values->render;
+    options.seed = asked->seed;
+    options.photons = asked->photons;
+    options.caustics = asked->caustic_photons ? asked->caustic_photons : asked->photons;
+    options.max_depth = (uint32_t)asked->max_depth;
     out->scene = scene_hash(&view);
     KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, watched));
 done:
@@ -154,8 +155,8 @@ done:
 
 static kd_status run(const option_line *line) {
     static const char *const actions[] = {"info", "dump", "merge", "filter"};
-    photons_values values = {
-        .output = "photons.kdp", .photons = 200000, .max_depth = 32, .light = ANY, .bounce = ANY};
+    photons_values values = {.output = "photons.kdp", .light = ANY, .bounce = ANY};
+    kd_render_options_default(&values.render);
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
     KD_TRY(verb_arguments(line, &verb_photons, 1, -1));
@@ -178,36 +179,6 @@ static const option_row rows[] = {{.name = "output",
                                    .initial = "photons.kdp",
                                    .kind = OPTION_TEXT,
                                    OPTION_FIELD(photons_values, output)},
-                                  {.name = "photons",
-                                   .argument = "N",
-                                   .help = "photons to store in the global map, about",
-                                   .initial = "200000",
-                                   .kind = OPTION_UINT64,
-                                   .least = 0,
-                                   .most = 4e9,
-                                   OPTION_FIELD(photons_values, photons)},
-                                  {.name = "caustic-photons",
-                                   .argument = "N",
-                                   .help = "the same for the caustic map; 0 is as many",
-                                   .initial = "0",
-                                   .kind = OPTION_UINT64,
-                                   .least = 0,
-                                   .most = 4e9,
-                                   OPTION_FIELD(photons_values, caustics)},
-                                  {.name = "seed",
-                                   .argument = "N",
-                                   .help = "of the random numbers",
-                                   .initial = "0",
-                                   .kind = OPTION_UINT64,
-                                   OPTION_FIELD(photons_values, seed)},
-                                  {.name = "max-depth",
-                                   .argument = "N",
-                                   .help = "surfaces that a path may meet",
-                                   .initial = "32",
-                                   .kind = OPTION_INT32,
-                                   .least = 1,
-                                   .most = 65536,
-                                   OPTION_FIELD(photons_values, max_depth)},
                                   {.name = "light",
                                    .argument = "N",
                                    .help = "filter: keep the photons of this light; -1 is all",
@@ -225,18 +196,19 @@ static const option_row rows[] = {{.name = "output",
                                    .least = -1,
                                    .most = 255,
                                    OPTION_FIELD(photons_values, bounce)},
-                                  {.name = "progress",
-                                   .argument = "MODE",
-                                   .help = "progress on stderr (auto is a bar on a terminal, else "
-                                           "nothing)",
-                                   .initial = "auto",
-                                   .kind = OPTION_CHOICE,
-                                   .choice = progress_choice,
-                                   OPTION_FIELD(photons_values, progress)},
+                                  SHARED_ROW_PROGRESS(photons_values),
                                   {.name = NULL}};
 
-static const option_group groups[] = {
-    {"Options", rows, 0}, GENERAL_GROUP(photons_values), {NULL, NULL, 0}};
+static const option_row emission_rows[] = {SHARED_ROW_PHOTONS,
+                                           SHARED_ROW_CAUSTIC_PHOTONS,
+                                           SHARED_ROW_MAX_DEPTH,
+                                           SHARED_ROW_SEED,
+                                           {.name = NULL}};
+
+static const option_group groups[] = {{"Options", rows, 0},
+                                      {"Photons", emission_rows, offsetof(photons_values, render)},
+                                      GENERAL_GROUP(photons_values),
+                                      {NULL, NULL, 0}};
 
 const verb verb_photons = {
     .name = "photons",

@@ -301,16 +301,7 @@ static const option_row rows[] = {
      OPTION_FIELD(trace_values, heat)},
     {.name = NULL}};
 
-static const option_row picture_rows[] = {{.name = "resolution",
-                                           .argument = "WxH",
-                                           .help = "pixels",
-                                           .initial = "the scene's, or 512x512",
-                                           .kind = OPTION_INT32,
-                                           .count = 2,
-                                           .separator = 'x',
-                                           .least = 1,
-                                           .most = 65536,
-                                           OPTION_FIELD(kd_render_options, width)},
+static const option_row picture_rows[] = {SHARED_ROW_RESOLUTION("the scene's, or 512x512"),
                                           {.name = NULL}};
 
 static const option_group groups[] = {
