@@ -16,34 +16,9 @@ void film_close(film *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static void add_vector(float to[3], vec3 value) {
-    to[0] += value.x;
-    to[1] += value.y;
-    to[2] += value.z;
-}
-
 bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample) {
     const int64_t index = (int64_t)(y - to->y0) * to->width + (x - to->x0);
-    film_pixel *pixel = to->pixels + index;
-    ++pixel->samples;
-    const bool finite = vec3_is_finite(sample->radiance);
-    if (finite) {
-        pixel->radiance[0] += (double)sample->radiance.x;
-        pixel->radiance[1] += (double)sample->radiance.y;
-        pixel->radiance[2] += (double)sample->radiance.z;
-        const double mean =
-            ((double)sample->radiance.x + (double)sample->radiance.y + (double)sample->radiance.z) /
-            3;
-        pixel->squares += mean * mean;
-    }
-    pixel->alpha += sample->alpha;
-    if (isfinite(sample->depth)) {
-        ++pixel->hits;
-        pixel->depth += sample->depth;
-        add_vector(pixel->normal, sample->normal);
-        add_vector(pixel->albedo, sample->albedo);
-    }
-    return finite;
+    return film_pixel_add(to->pixels + index, sample);
 }
 
 uint32_t film_samples(const film *of, int32_t x, int32_t y) {

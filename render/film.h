@@ -5,18 +5,14 @@
 #include "render/image.h"
 #include "render/integrator.h"
 
-typedef struct film_pixel {
-    double radiance[3];
-    double squares; /* of the mean of a sample's channels: film_error */
-    float alpha;
-    float depth, normal[3], albedo[3]; /* over the samples that met a surface */
-    uint32_t samples, hits;
-} film_pixel;
-
 typedef struct film {
     int32_t x0, y0, width, height; /* the part of the full image that is kept */
     film_pixel *pixels;
 } film;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 kd_status film_open(film *out, const int32_t crop[4]); /* x0, y0, x1, y1, half open */
 void film_close(film *owned);                          /* takes a zeroed one */
@@ -39,5 +35,9 @@ double film_error(const film *of);
 /* Means as channels R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B. Pixels without a sample
    are black and empty. */
 kd_status film_resolve(const film *from, image *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,6 +1,7 @@
 #include "render/frame.h"
 #include "core/parallel.h"
 #include "core/timing.h"
+#include "render/frame_cuda.h"
 #include <stdatomic.h>
 
 enum { TILE = 16, PASS_MOST = 16, JUDGED_SAMPLES = 4 };
@@ -66,19 +67,42 @@ static void note_counts(frame *of, tile_pass *pass) {
     of->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
 }
 
-/* All tiles of a pass; the keeper saves whenever its time has come. */
-static kd_status run_pass(frame *of, tile_pass *pass) {
+/* Saves what is there whenever the keeper's time has come. */
+static kd_status keep(frame *of, tile_pass *pass) {
     const frame_keeper *keeper = of->keeper;
+    if (!keeper || !(keeper->every_seconds > 0) || timing_now() < pass->pause) return KD_OK;
+    if (of->there) KD_TRY(frame_cuda_fetch_film(of->there, pass->to));
+    KD_TRY(keeper->save(keeper->context, of, pass->to));
+    pass->pause = timing_now() + keeper->every_seconds;
+    return KD_OK;
+}
+
+/* All tiles of a pass. */
+static kd_status run_pass(frame *of, tile_pass *pass) {
     const int64_t down = (pass->to->height + TILE - 1) / TILE;
     do {
         atomic_store(&pass->paused, false);
         parallel_for(pass->across * down, 1, render_tiles, pass);
         note_counts(of, pass);
-        if (keeper && keeper->every_seconds > 0 && timing_now() >= pass->pause) {
-            KD_TRY(keeper->save(keeper->context, of, pass->to));
-            pass->pause = timing_now() + keeper->every_seconds;
-        }
+        KD_TRY(keep(of, pass));
     } while (atomic_load(&pass->paused) && !pass_is_over(pass));
+    return KD_OK;
+}
+
+/* The same on a device, by as many rows as one launch takes. */
+static kd_status run_pass_there(frame *of, tile_pass *pass) {
+    const film *to = pass->to;
+    const int32_t rows = frame_cuda_rows(to->width, pass->count);
+    sample_range range = {to->x0, to->y0, to->width, 0, 0, pass->begin, pass->count};
+    for (; range.bottom < to->height && !pass_is_over(pass); range.top = range.bottom) {
+        sample_counts counts = {0, 0};
+        range.bottom = to->height - range.top < rows ? to->height : range.top + rows;
+        KD_TRY(frame_cuda_take(of, pass->how, &range, &counts));
+        of->statistics.rays += counts.rays;
+        of->statistics.nan_samples += counts.nan_samples;
+        job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
+        KD_TRY(keep(of, pass));
+    }
     return KD_OK;
 }
 
@@ -126,6 +150,11 @@ static bool is_on_target(const tile_pass *pass) {
     return target > 0 && pass->begin >= JUDGED_SAMPLES && film_error(pass->to) <= target;
 }
 
+/* Whether somebody wants to see the film between passes. */
+static bool is_looked_at(const frame *of) {
+    return of->options->target_error > 0 || (of->keeper && of->keeper->look);
+}
+
 kd_status frame_run(frame *of, const integrator *how, film *to) {
     const uint32_t samples = (uint32_t)integrator_samples(how, of->options);
     const int64_t pixels = (int64_t)to->width * to->height;
@@ -138,14 +167,17 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
         pass.pause = timing_now() + of->keeper->every_seconds;
     if (!how->pass && !of->begin_batch) job_stage_begin(of->watched, "render", pixels * samples);
     job_advance(of->watched, pixels * pass.begin);
+    if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
     while (pass.begin < samples && !(of->on_target = is_on_target(&pass))) {
         pass.count = pass_size(&pass, samples);
         KD_TRY_GOTO(prepare_pass(of, &pass, samples, &batch));
-        KD_TRY_GOTO(run_pass(of, &pass));
+        KD_TRY_GOTO(of->there ? run_pass_there(of, &pass) : run_pass(of, &pass));
+        if (of->there && is_looked_at(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
         if (of->keeper && of->keeper->look) of->keeper->look(of->keeper->context, to);
         if (pass_is_over(&pass)) break;
         pass.begin += pass.count;
     }
+    if (of->there) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
     if (pass.begin >= samples) of->on_target = is_on_target(&pass);
 done:
     job_stage_end(of->watched);

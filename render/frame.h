@@ -9,7 +9,8 @@
    of time (options->time_seconds, or the job's deadline) ends early with KD_OK, after one sample
    per pixel at least; so does options->target_error (film_error), looked at between passes from the
    fourth sample on: a function of the film, so that a resumed frame ends where a whole one does.
-   The film's sums are the same bits for any number of threads. */
+   The film's sums are the same bits for any number of threads, and on a CUDA device (of->there),
+   from which the film has come back at the end. */
 kd_status frame_run(frame *of, const integrator *how, film *to);
 
 #endif

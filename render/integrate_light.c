@@ -10,26 +10,19 @@
    Invariants: no overflow: a splat is at most 2^36 units, a pass has at most 2^20 paths of at most
    64 surfaces. Larger splats (of a surface nearer than about 1/256 of the scene's size) are cut to
          that, counted and reported. */
+#include "render/integrate_light.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "render/frame_cuda.h"
 #include "render/integrators.h"
-#include "shaders/light_path.h"
-#include <stdatomic.h>
 
 enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
-#define SPLAT_LIMIT 0x1p36f
 
-typedef struct light_state {
+typedef struct light_work {
+    light_state *state;
     const scene_view *scene;
-    light_eye eye;
-    photon_emission emission;
-    path_options straight; /* from the eye to the lamps */
-    atomic_llong *sums;    /* 3 per pixel, in units */
-    float unit;            /* W/(sr m^2) */
-    uint32_t paths;        /* a pass */
-    atomic_ullong rays, cut;
-} light_state;
+} light_work;
 
 kd_status light_prepare(frame *prepared) {
     const kd_render_options *options = prepared->options;
@@ -45,15 +38,13 @@ kd_status light_prepare(frame *prepared) {
                "light tracing sees through a pinhole only: this camera has a lens of radius %g",
                (double)prepared->view.lens_radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
-    void *sums = NULL;
-    const kd_status status = memory_reserve_zeroed(&sums, 3 * pixels, sizeof *state->sums);
+    const kd_status status = prepared->there ? light_state_place(state, 3 * pixels)
+                                             : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
     if (status != KD_OK) {
         memory_free(state);
-        return status_pass(status, __FILE__, __LINE__, "memory_reserve_zeroed");
+        return status_pass(status, __FILE__, __LINE__, "sums of splats");
     }
-    state->sums = (atomic_llong *)sums;
     const float diagonal = vec3_length(box3_size(scene->box));
-    state->scene = scene;
     state->eye.view = prepared->view;
     state->eye.width = options->width;
     state->eye.height = options->height;
@@ -72,70 +63,82 @@ kd_status light_prepare(frame *prepared) {
 void light_close(frame *closed) {
     light_state *state = (light_state *)closed->state;
     if (!state) return;
-    if (atomic_load(&state->cut))
+    if (state->counts.cut)
         log_message(LOG_WARNING, "%llu splats very near to the camera are cut to what a sum holds",
-                    (unsigned long long)atomic_load(&state->cut));
-    memory_free(state->sums);
+                    (unsigned long long)state->counts.cut);
+    if (state->there)
+        light_state_leave(state);
+    else
+        memory_free(state->sums);
     memory_free(state);
     closed->state = NULL;
 }
 
-static void add_splat(light_state *state, const light_splat *splat) {
+static void add_splat(const light_state *state, const light_splat *splat, uint32_t *cut) {
     const int64_t pixel = (int64_t)splat->y * state->eye.width + splat->x;
     const float value[3] = {splat->radiance.x, splat->radiance.y, splat->radiance.z};
-    for (int c = 0; c < 3; ++c) {
-        float units = value[c] / state->unit;
-        if (units > SPLAT_LIMIT) {
-            units = SPLAT_LIMIT;
-            atomic_fetch_add(&state->cut, 1);
-        }
-        atomic_fetch_add(state->sums + 3 * pixel + c, llrintf(units));
-    }
+    for (int c = 0; c < 3; ++c)
+        __atomic_fetch_add(state->sums + 3 * pixel + c,
+                           light_splat_units(value[c], state->unit, cut), __ATOMIC_RELAXED);
 }
 
 static void trace_paths(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    light_state *state = (light_state *)context;
+    const light_work *work = (const light_work *)context;
+    light_state *state = work->state;
     uint64_t rays = 0;
+    uint32_t cut = 0;
     for (int64_t i = begin; i < end; ++i) {
-        light_path path = light_path_begin(state->scene, &state->emission, (uint64_t)i);
+        light_path path = light_path_begin(work->scene, &state->emission, (uint64_t)i);
         light_splat splat;
-        while (light_path_next(state->scene, &state->eye, &path))
-            if (light_path_splat(state->scene, &state->eye, &path, &splat))
-                add_splat(state, &splat);
+        while (light_path_next(work->scene, &state->eye, &path))
+            if (light_path_splat(work->scene, &state->eye, &path, &splat))
+                add_splat(state, &splat, &cut);
         rays += path.rays;
     }
-    atomic_fetch_add(&state->rays, rays);
+    __atomic_fetch_add(&state->counts.rays, rays, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&state->counts.cut, cut, __ATOMIC_RELAXED);
+}
+
+static kd_status trace_pass(frame *of, light_state *state) {
+    if (of->there) return light_state_trace(state, &of->there->scene.view);
+    light_work work = {state, of->scene};
+    memset(state->sums, 0,
+           3 * (size_t)state->eye.width * (size_t)state->eye.height * sizeof *state->sums);
+    parallel_for(state->paths, PATH_GRAIN, trace_paths, &work);
+    return KD_OK;
 }
 
 kd_status light_pass(frame *of, uint32_t pass) {
     light_state *state = (light_state *)of->state;
     const scene_view *scene = of->scene;
-    const int64_t sums = 3 * (int64_t)state->eye.width * state->eye.height;
-    for (int64_t i = 0; i < sums; ++i) atomic_store(state->sums + i, 0);
-    if (scene->light_count == 0 || !(state->unit > 0)) return KD_OK;
+    const bool dark = scene->light_count == 0 || !(state->unit > 0);
+    if (dark) state->paths = 0;
     state->emission = photon_emission_make(of->options->seed, pass, box3_centre(scene->box),
                                            0.5f * vec3_length(box3_size(scene->box)), false);
     job_stage_begin(of->watched, "emit", state->paths);
-    parallel_for(state->paths, PATH_GRAIN, trace_paths, state);
+    const kd_status status = trace_pass(of, state);
     job_stage_end(of->watched);
-    const uint64_t rays = atomic_exchange(&state->rays, 0);
-    if (pass < (uint32_t)of->carried[0]) return KD_OK; /* begun before: counted before */
+    KD_TRY(status);
+    const uint64_t rays = state->counts.rays;
+    state->counts.rays = 0;
+    if (dark || pass < (uint32_t)of->carried[0]) return KD_OK; /* begun before: counted before */
     of->carried[0] = pass + 1;
     of->statistics.photon_rays += rays;
     of->statistics.photons_emitted += state->paths;
     return KD_OK;
 }
 
+light_pixels light_state_pixels(const light_state *of) {
+    light_pixels pixels;
+    pixels.straight = of->straight;
+    pixels.sums = of->sums;
+    pixels.weight = of->paths ? (double)of->unit / of->paths : 0;
+    return pixels;
+}
+
 pixel_sample light_sample_pixel(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    light_state *state = (light_state *)of->state;
-    const rng_key key = integrator_key(of, x, y, sample);
-    const ray cast = integrator_camera_ray(of, x, y, key);
-    const path_result found = path_radiance(of->scene, &state->straight, cast, key);
-    atomic_llong *sums = state->sums + 3 * ((int64_t)y * state->eye.width + x);
-    const double weight = (double)state->unit / state->paths;
-    const vec3 splats = vec3_make((float)((double)atomic_load(sums) * weight),
-                                  (float)((double)atomic_load(sums + 1) * weight),
-                                  (float)((double)atomic_load(sums + 2) * weight));
-    return integrator_pixel(of, &cast, &found.first, vec3_add(found.radiance, splats), found.rays);
+    const pixel_view view = integrator_view(of);
+    const light_pixels pixels = light_state_pixels((const light_state *)of->state);
+    return light_pixel(&view, &pixels, x, y, sample);
 }

@@ -1,6 +1,7 @@
 /* Path tracing: shaders/path.h for every pixel sample. */
 #include "core/memory.h"
 #include "render/integrators.h"
+#include "shaders/pixel_methods.h"
 
 static kd_status prepare(frame *prepared, int32_t scatterings) {
     path_options *options;
@@ -23,11 +24,8 @@ kd_status direct_prepare(frame *prepared) {
 }
 
 pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const rng_key key = integrator_key(of, x, y, sample);
-    const ray cast = integrator_camera_ray(of, x, y, key);
-    const path_options *options = (const path_options *)of->state;
-    const path_result found = path_radiance(of->scene, options, cast, key);
-    return integrator_pixel(of, &cast, &found.first, found.radiance, found.rays);
+    const pixel_view view = integrator_view(of);
+    return path_pixel(&view, (const path_options *)of->state, x, y, sample);
 }
 
 void path_close(frame *closed) {

@@ -162,8 +162,9 @@ void photon_close(frame *closed) {
 
 pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const photon_state *state = (const photon_state *)of->state;
-    const rng_key key = integrator_key(of, x, y, sample);
-    const ray cast = integrator_camera_ray(of, x, y, key);
+    const pixel_view view = integrator_view(of);
+    const rng_key key = pixel_key(&view, x, y, sample);
+    const ray cast = pixel_ray(&view, x, y, key);
     const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
-    return integrator_pixel(of, &cast, &found.first, found.radiance, found.rays);
+    return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
 }

@@ -134,10 +134,11 @@ kd_status progressive_pass(frame *of, uint32_t pass) {
 static pixel_sample sample_pass(const frame *of, int32_t x, int32_t y, uint32_t sample,
                                 uint32_t camera_sample) {
     const progressive_state *state = (const progressive_state *)of->state;
-    const rng_key key = integrator_key(of, x, y, sample);
-    const ray cast = integrator_camera_ray(of, x, y, integrator_key(of, x, y, camera_sample));
+    const pixel_view view = integrator_view(of);
+    const rng_key key = pixel_key(&view, x, y, sample);
+    const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
     const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
-    return integrator_pixel(of, &cast, &found.first, found.radiance, found.rays);
+    return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
 }
 
 pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {

@@ -1,15 +1,10 @@
 /* Pictures that need no light to have bounced: `whitted`, and `ao`, ambient occlusion. */
 #include "core/memory.h"
 #include "render/integrators.h"
-#include "shaders/whitted.h"
-
-typedef struct whitted_state {
-    path_options path;
-    float reach; /* of occlusion, scene units */
-} whitted_state;
+#include "shaders/pixel_methods.h"
 
 kd_status whitted_prepare(frame *prepared) {
-    whitted_state *state = NULL;
+    whitted_options *state = NULL;
     const float radius = prepared->options->radius;
     KD_REQUIRE(radius >= 0, KD_ERROR_USAGE, "radius %g, expected a length, or 0", (double)radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
@@ -28,17 +23,11 @@ void whitted_close(frame *closed) {
 }
 
 pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const whitted_state *state = (const whitted_state *)of->state;
-    const rng_key key = integrator_key(of, x, y, sample);
-    const ray cast = integrator_camera_ray(of, x, y, key);
-    const path_result found = whitted_radiance(of->scene, &state->path, cast, key);
-    return integrator_pixel(of, &cast, &found.first, found.radiance, found.rays);
+    const pixel_view view = integrator_view(of);
+    return whitted_pixel(&view, (const whitted_options *)of->state, x, y, sample);
 }
 
 pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const whitted_state *state = (const whitted_state *)of->state;
-    const rng_key key = integrator_key(of, x, y, sample);
-    const ray cast = integrator_camera_ray(of, x, y, key);
-    const path_result found = ambient_radiance(of->scene, &state->path, cast, key, state->reach);
-    return integrator_pixel(of, &cast, &found.first, found.radiance, found.rays);
+    const pixel_view view = integrator_view(of);
+    return ambient_pixel(&view, (const whitted_options *)of->state, x, y, sample);
 }

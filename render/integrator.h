@@ -4,10 +4,12 @@
 #define KD_RENDER_INTEGRATOR_H
 #include "core/job.h"
 #include "core/status.h"
-#include "shaders/camera.h"
-#include "shaders/rng.h"
-#include "shaders/scene_view.h"
+#include "shaders/pixel.h"
 #include <kandela/render.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct frame_statistics { /* sums over threads: integers only, so order does not matter */
     uint64_t rays;                /* cast by camera paths, shadow rays included */
@@ -21,6 +23,8 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
 
 struct film;
 struct frame;
+struct frame_cuda;
+struct sample_range;
 
 /* Saves what is there while a frame runs. */
 typedef struct frame_keeper {
@@ -42,20 +46,12 @@ typedef struct frame {
     frame_statistics statistics;
     job *watched;
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
+    struct frame_cuda *there;   /* on a CUDA device (frame_cuda.h); NULL: on the CPU */
     bool on_target;             /* options->target_error was reached */
     /* Before the first sample of batch `batch` of options->batches is taken, if prepare sets it:
        batches are runs of samples, as even as they can be. NULL: all samples are alike. */
     kd_status (*begin_batch)(struct frame *of, uint32_t batch);
 } frame;
-
-typedef struct pixel_sample {
-    vec3 radiance; /* W/(sr m^2) */
-    float alpha;   /* 1: a surface or a sky is seen */
-    float depth;   /* distance along the view axis of the first hit, INFINITY: none */
-    vec3 normal;   /* shading normal of the first hit, world */
-    vec3 albedo;   /* of the first hit */
-    uint32_t rays; /* cast for this sample */
-} pixel_sample;
 
 typedef struct integrator {
     const char *name;
@@ -68,6 +64,9 @@ typedef struct integrator {
        then options->passes is how many there are. NULL: samples know nothing of each other, and
        options->spp says how many. */
     kd_status (*pass)(frame *of, uint32_t pass);
+    /* The same samples on a CUDA device (frame_cuda.h), not waited for; prepare, pass and close
+       then care for what lies there. NULL: it runs on the CPU only. */
+    kd_status (*launch)(const frame *of, const struct sample_range *range);
 } integrator;
 
 /* Whether its photons can be made in batches. */
@@ -77,5 +76,11 @@ int32_t integrator_samples(const integrator *of, const kd_render_options *option
 
 extern const integrator integrators[]; /* ends with name NULL */
 const integrator *integrator_find(const char *name);
+/* Whether what the options ask for runs on a CUDA device. */
+bool integrator_runs_there(const integrator *of, const kd_render_options *options);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

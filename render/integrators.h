@@ -3,23 +3,21 @@
 #define KD_RENDER_INTEGRATORS_H
 #include "photon/photon_map.h"
 #include "render/integrator.h"
-#include "shaders/path.h"
+#include "shaders/pixel.h"
 
-enum { INTEGRATOR_PASS = 0x70697865 }; /* rng_key.pass of pixel samples: none of a photon's */
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-/* Random numbers of a pixel's sample. */
-rng_key integrator_key(const frame *of, int32_t x, int32_t y, uint32_t sample);
-/* Its ray from the camera. */
-ray integrator_camera_ray(const frame *of, int32_t x, int32_t y, rng_key key);
-/* What the film takes: radiance, and the first surface that was met (triangle KD_NONE: none). */
-pixel_sample integrator_pixel(const frame *of, const ray *cast, const surface *first, vec3 radiance,
-                              uint32_t rays);
+/* The frame as samples see it; on a CUDA device the thread that takes them sets the scene. */
+pixel_view integrator_view(const frame *of);
 /* Whether some material lets a part of the light pass by its opacity. */
 bool integrator_has_cutouts(const scene_view *scene);
 
 kd_status path_prepare(frame *prepared);
 pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void path_close(frame *closed);
+kd_status path_launch(const frame *of, const struct sample_range *range);
 
 kd_status direct_prepare(frame *prepared);
 
@@ -45,14 +43,22 @@ kd_status light_prepare(frame *prepared);
 kd_status light_pass(frame *of, uint32_t pass);
 pixel_sample light_sample_pixel(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void light_close(frame *closed);
+kd_status light_launch(const frame *of, const struct sample_range *range);
 
 kd_status whitted_prepare(frame *prepared);
 pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void whitted_close(frame *closed);
+kd_status whitted_launch(const frame *of, const struct sample_range *range);
+kd_status ambient_launch(const frame *of, const struct sample_range *range);
 
 kd_status debug_prepare(frame *prepared);
 pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void debug_close(frame *closed);
+kd_status debug_launch(const frame *of, const struct sample_range *range);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,9 +1,12 @@
 #include "render/render.h"
+#include "accel/tritree_build_cuda.h"
+#include "core/device_memory.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/timing.h"
 #include "render/display.h"
 #include "render/frame.h"
+#include "render/frame_cuda.h"
 #include "render/room_camera.h"
 #include "render/state.h"
 
@@ -39,41 +42,66 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
-/* Every integrator runs on the CPU; "auto" takes it. */
-static kd_status choose_device(device *out, const char *name) {
+/* "auto" takes the first CUDA device, if there is one and the integrator runs there. */
+static kd_status choose_device(device *out, const kd_render_options *options) {
     device found;
-    if (strcmp(name, "auto") == 0) {
-        device_cpu_describe(out);
-        return KD_OK;
+    const bool runs = integrator_runs_there(integrator_find(options->integrator), options);
+    KD_TRY(device_find(&found, options->device));
+    if (found.kind == DEVICE_CUDA && !runs) {
+        KD_REQUIRE(strcmp(options->device, "auto") == 0, KD_ERROR_DEVICE,
+                   "%s%s%s runs on the CPU only, not on %s: give --device cpu or auto",
+                   options->integrator, strcmp(options->integrator, "debug") == 0 ? " " : "",
+                   strcmp(options->integrator, "debug") == 0 ? options->channel : "", found.name);
+        device_cpu_describe(&found);
     }
-    KD_TRY(device_find(&found, name));
-    KD_REQUIRE(found.kind == DEVICE_CPU, KD_ERROR_DEVICE,
-               "rendering runs on the CPU only, not on %s: give --device cpu or auto", found.name);
     *out = found;
     return KD_OK;
 }
 
-static kd_status build_tree(render_result *out, tritree *tree, scene_view *view,
-                            const kd_render_options *options, job *watched) {
-    tritree_input input;
-    input.positions = view->mesh.positions;
-    input.triangles = view->mesh.triangles;
-    input.position_count = view->mesh.position_count;
-    input.triangle_count = view->mesh.triangle_count;
+static tritree_options tree_options(const kd_render_options *options) {
     tritree_options how = tritree_options_default();
     how.traversal_cost = options->sah_traversal_cost;
     how.intersect_cost = options->sah_intersect_cost;
     how.empty_factor = options->sah_empty_factor;
+    return how;
+}
+
+static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *how,
+                            const char *builder, job *watched) {
+    const tritree_input input = {view->mesh.positions, view->mesh.triangles,
+                                 view->mesh.position_count, view->mesh.triangle_count};
+    return tritree_open(tree, &input, how, builder, watched);
+}
+
+/* On the device by one of its builders, if there is a device; else here, and brought there. */
+static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tree,
+                            const scene_view *view, const kd_render_options *options,
+                            job *watched) {
+    const tritree_options how = tree_options(options);
+    const tritree_builder_cuda *row = there ? tritree_builder_cuda_find(options->builder) : NULL;
+    if (row) {
+        *builder = row->name;
+        return frame_cuda_place_scene(there, view, NULL, &how, row->name, tree);
+    }
     const char *name = options->builder;
     if (strcmp(name, "auto") == 0) name = parallel_threads() > 1 ? "parallel" : "sweep";
-    const tritree_builder *builder = tritree_builder_find(name);
-    KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
+    const tritree_builder *found = tritree_builder_find(name);
+    KD_REQUIRE(found, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
+    *builder = found->name;
+    KD_TRY(build_here(tree, view, &how, found->name, watched));
+    if (there) KD_TRY(frame_cuda_place_scene(there, view, tree, &how, NULL, NULL));
+    return KD_OK;
+}
+
+static kd_status make_tree(render_result *out, frame_cuda *there, tritree *tree, scene_view *view,
+                           const kd_render_options *options, job *watched) {
+    const char *builder = "";
     job_stage_begin(watched, "build", view->mesh.triangle_count);
-    const kd_status status = tritree_open(tree, &input, &how, builder->name, watched);
+    const kd_status status = build_tree(&builder, there, tree, view, options, watched);
     job_stage_end(watched);
-    if (status != KD_OK) return status_pass(status, __FILE__, __LINE__, "tritree_open");
+    if (status != KD_OK) return status_pass(status, __FILE__, __LINE__, "build_tree");
     view->tree = tritree_get_view(tree);
-    strncpy(out->tree_builder, builder->name, sizeof out->tree_builder - 1);
+    strncpy(out->tree_builder, builder, sizeof out->tree_builder - 1);
     out->tree = tree->statistics;
     out->tree_hash = tritree_hash(tree);
     return KD_OK;
@@ -146,7 +174,7 @@ static void show_frame(void *context, const film *from) {
 /* Tree, integrator, samples; an interruption is a status like any other here. */
 static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to,
                        const render_keeping *keeping, bool camera_is_default) {
-    KD_TRY(build_tree(out, tree, view, of->options, of->watched));
+    KD_TRY(make_tree(out, of->there, tree, view, of->options, of->watched));
     if (camera_is_default && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is a room: the camera stands inside");
@@ -175,7 +203,10 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     if (!keeping) keeping = &nothing;
     int32_t crop[4];
     KD_TRY(check_options(options, crop));
-    KD_TRY(choose_device(&out->where, options->device));
+    job_stage_begin(watched, "context", 0);
+    const kd_status chosen = choose_device(&out->where, options);
+    job_stage_end(watched);
+    KD_TRY(chosen);
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(from);
     out->triangle_count = view.mesh.triangle_count;
@@ -192,10 +223,19 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
                 .view = scene_camera(from),
                 .watched = watched};
     tritree tree;
-    memset(&tree, 0, sizeof tree);
+    frame_cuda there;
     film negative;
     kd_status status = KD_OK;
+    memset(&tree, 0, sizeof tree);
+    memset(&there, 0, sizeof there);
     KD_TRY_GOTO(film_open(&negative, crop));
+    if (out->where.kind == DEVICE_CUDA) {
+        job_stage_begin(watched, "context", 0);
+        status = frame_cuda_open(&there, &out->where);
+        job_stage_end(watched);
+        KD_TRY_GOTO(status);
+        of.there = &there;
+    }
     status = shoot(out, &tree, &view, &of, &negative, keeping, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         if (keeping->display) display_show(&saving.viewer, &negative, true);
@@ -204,6 +244,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     }
 done:
     if (keeping->display) display_close(&saving.viewer);
+    frame_cuda_close(&there);
     film_close(&negative);
     tritree_close(&tree);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);

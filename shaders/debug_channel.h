@@ -2,6 +2,7 @@
 #ifndef KD_SHADERS_DEBUG_CHANNEL_H
 #define KD_SHADERS_DEBUG_CHANNEL_H
 #include "shaders/photon_eye.h"
+#include "shaders/pixel.h"
 
 typedef enum debug_channel {
     DEBUG_NORMALS,  /* shading normals towards the eye, -1..1 as 0..1 */
@@ -67,6 +68,25 @@ KD_FN vec3 debug_value(const photon_view *photons, int32_t channel, const surfac
     const estimate_point here = estimate_point_of(at);
     photon_gather_at(&map, &photons->creases, &here, &gathered);
     return vec3_all(gathered.radius <= FLT_MAX ? gathered.radius : 0);
+}
+
+/* What a sample of a pixel needs beside the picture. */
+typedef struct debug_pixels {
+    photon_view photons;   /* only for channels of photons */
+    path_options straight; /* to the first surface */
+    int32_t channel;
+} debug_pixels;
+
+KD_FN pixel_sample debug_pixel(const pixel_view *of, const debug_pixels *shown, int32_t x,
+                               int32_t y, uint32_t sample) {
+    const rng_key key = pixel_key(of, x, y, sample);
+    const ray cast = pixel_ray(of, x, y, key);
+    const path_result met = path_radiance(of->scene, &shown->straight, cast, key);
+    pixel_sample found = pixel_of(of, &cast, &met.first, vec3_all(0), met.rays);
+    if (met.first.triangle == KD_NONE) return found;
+    found.radiance = debug_value(&shown->photons, shown->channel, &met.first,
+                                 vec3_negate(cast.direction), found.depth);
+    return found;
 }
 
 #endif

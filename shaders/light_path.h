@@ -100,4 +100,16 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }
 
+/* A splat's channel in whole units, which add up to the same in any order. One that is larger than
+   a sum may hold is cut and counted. */
+#define LIGHT_SPLAT_LIMIT 0x1p36f
+KD_FN int64_t light_splat_units(float value, float unit, uint32_t *cut) {
+    float units = value / unit;
+    if (units > LIGHT_SPLAT_LIMIT) {
+        units = LIGHT_SPLAT_LIMIT;
+        ++*cut;
+    }
+    return (int64_t)rintf(units);
+}
+
 #endif

@@ -1,0 +1,317 @@
+/* The same pictures from a CUDA device as from the CPU, bit for bit, whole, cropped and resumed. */
+#include "core/device.h"
+#include "render/render.h"
+#include "tests/scenes/files.h"
+
+/* --- scenes ----------------------------------------------------------------------------------- */
+
+/* 16 x 16 texels, RGB, whatever `pattern` says of them. */
+static void put_texture(const char *name, int pattern) {
+    char bytes[15 + 3 * 256 + 1];
+    const int head = snprintf(bytes, sizeof bytes, "P6\n16 16\n255\n");
+    for (int i = 0; i < 256; ++i) {
+        const int x = i % 16, y = i / 16;
+        const int dark = (x / 4 + y / 4) % 2;
+        const int colour[4][3] = {{40 + 13 * x, 250 - 9 * y, dark ? 30 : 200},
+                                  {dark ? 0 : 255, dark ? 0 : 255, dark ? 0 : 255},
+                                  {128 + 4 * (x - 8), 128 + 5 * (y - 8), 250},
+                                  {(x * y) % 256, (x * y) % 256, (x * y) % 256}};
+        for (int c = 0; c < 3; ++c) bytes[head + 3 * i + c] = (char)colour[pattern][c];
+    }
+    file_put(name, bytes, (size_t)head + 3 * 256);
+}
+
+/* A sky of 6 x 4 texels with a small sun. */
+static void put_sky(void) {
+    char bytes[256];
+    const int head =
+        snprintf(bytes, sizeof bytes, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 4 +X 6\n");
+    for (int i = 0; i < 24; ++i) {
+        const int texel[4] = {90 + 5 * i, 120 + 3 * i, 200, i == 8 ? 134 : 127};
+        for (int c = 0; c < 4; ++c) bytes[head + 4 * i + c] = (char)texel[c];
+    }
+    file_put("sky.hdr", bytes, (size_t)head + 96);
+}
+
+static const char *const still =
+    "{\"kandela\": 1, \"materials\": {"
+    "\"floor\": {\"diffuse_map\": \"colour.ppm\", \"map_scale\": [3, 3], \"bump_map\": "
+    "\"grey.ppm\", \"bump_scale\": 0.1},"
+    "\"fence\": {\"diffuse\": [0.2, 0.5, 0.9], \"opacity_map\": \"holes.ppm\"},"
+    "\"veil\": {\"diffuse\": 0.6, \"opacity\": 0.4},"
+    "\"glass\": {\"kind\": \"glass\", \"ior\": 1.5},"
+    "\"frost\": {\"kind\": \"glass\", \"ior\": 1.4, \"roughness\": 0.4, \"transmission\": [0.9, 1, "
+    "0.8]},"
+    "\"gold\": {\"kind\": \"conductor\", \"specular\": [1, 0.8, 0.3], \"roughness\": 0.3},"
+    "\"coat\": {\"kind\": \"plastic\", \"diffuse\": [0.7, 0.1, 0.1], \"roughness_map\": "
+    "\"grey.ppm\", \"roughness\": 0.5, \"normal_map\": \"normal.ppm\", \"metallic\": 0.3},"
+    "\"lamp\": {\"diffuse\": 0, \"emission\": [9, 8, 7], \"two_sided\": true}},"
+    "\"meshes\": ["
+    "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]], \"material\": \"floor\"},"
+    "{\"quad\": [[-2, 0, 1], [2, 0, 1], [2, 1, 1], [-2, 1, 1]], \"material\": \"fence\"},"
+    "{\"quad\": [[-2, 0, 2], [0, 0, 2], [0, 2, 2], [-2, 2, 2]], \"material\": \"veil\"},"
+    "{\"quad\": [[-2, 3, -1], [-1, 3, -1], [-1, 3, 0], [-2, 3, 0]], \"material\": \"lamp\"},"
+    "{\"sphere\": {\"centre\": [-1.5, 0.5, 0], \"radius\": 0.5, \"triangles\": 800}, "
+    "\"material\": \"glass\"},"
+    "{\"sphere\": {\"centre\": [-0.4, 0.5, 0], \"radius\": 0.5, \"triangles\": 800}, "
+    "\"material\": \"frost\"},"
+    "{\"sphere\": {\"centre\": [0.7, 0.5, 0], \"radius\": 0.5, \"triangles\": 800}, "
+    "\"material\": \"gold\"},"
+    "{\"sphere\": {\"centre\": [1.8, 0.5, 0], \"radius\": 0.5, \"triangles\": 800}, "
+    "\"material\": \"coat\"}],"
+    "\"environment\": {\"image\": \"sky.hdr\", \"rotation_degrees\": 35},"
+    "\"camera\": {\"eye\": [0, 1.5, 5], \"look_at\": [0, 0.6, 0], \"fov\": 45, \"lens_radius\": "
+    "0.05}}";
+
+static const char *const lamps =
+    "{\"kandela\": 1, \"meshes\": ["
+    "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]], \"uv\": [2, 2], \"material\": "
+    "{\"diffuse_map\": \"colour.ppm\"}},"
+    "{\"sphere\": {\"centre\": [0, 1, 0], \"triangles\": 2000}, \"material\": {\"kind\": "
+    "\"plastic\", \"roughness\": 0}},"
+    "{\"box\": {\"lo\": [1, 0, 1], \"hi\": [2, 1, 2]}, \"material\": {\"kind\": \"mirror\"}}],"
+    "\"lights\": [{\"kind\": \"point\", \"position\": [2, 3, 2], \"power\": 90},"
+    "{\"kind\": \"spot\", \"position\": [-2, 3, 1], \"look_at\": [0, 0, 0], \"power\": 60},"
+    "{\"kind\": \"directional\", \"direction\": [1, -2, -1], \"irradiance\": 0.5},"
+    "{\"kind\": \"area\", \"corner\": [-3, 2, -3], \"edge_u\": [0, 1, 0], \"edge_v\": [1, 0, 0], "
+    "\"power\": 30, \"two_sided\": true}],"
+    "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
+
+static int files_make(void **state) {
+    if (folder_make(state)) return 1;
+    put_texture("colour.ppm", 0);
+    put_texture("holes.ppm", 1);
+    put_texture("normal.ppm", 2);
+    put_texture("grey.ppm", 3);
+    put_sky();
+    file_put_text("still.json", still);
+    file_put_text("lamps.json", lamps);
+    return 0;
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+typedef struct finished {
+    uint64_t image, rays, photon_rays, nans;
+    int32_t samples;
+    kd_status status;
+} finished;
+
+static finished run_kept(const char *path, const kd_render_options *options, const char *where,
+                         const render_keeping *keeping, job *watched) {
+    scene *made = NULL;
+    kd_render_options from_file, used = *options;
+    kd_render_options_default(&from_file);
+    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
+    snprintf(used.device, sizeof used.device, "%s", where);
+    render_result result;
+    finished end;
+    memset(&end, 0, sizeof end);
+    end.status = render_run_kept(&result, made, &used, keeping, watched);
+    if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
+        end.image = result.image_hash;
+        end.rays = result.frame.rays;
+        end.photon_rays = result.frame.photon_rays;
+        end.nans = result.frame.nan_samples;
+        end.samples = result.samples_done;
+        assert_int_equal(result.where.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
+        render_close(&result);
+    } else {
+        print_message("%s\n", kd_last_error());
+    }
+    scene_close(made);
+    return end;
+}
+
+static kd_render_options options_for(const char *method) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, method);
+    options.width = 61; /* no multiple of a tile */
+    options.height = 43;
+    options.spp = 6;
+    options.passes = 3;
+    options.photons = 20000;
+    options.max_depth = 12;
+    return options;
+}
+
+static void expect_same(const char *path, const kd_render_options *options) {
+    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished there = run_kept(path, options, "cuda", NULL, NULL);
+    assert_int_equal(here.status, KD_OK);
+    assert_int_equal(there.status, KD_OK);
+    if (here.image != there.image || here.rays != there.rays ||
+        here.photon_rays != there.photon_rays || here.nans != there.nans)
+        fail_msg("%s by %s %s: %016llx and %016llx, %llu and %llu rays, %llu and %llu of light",
+                 path, options->integrator, options->channel, (unsigned long long)here.image,
+                 (unsigned long long)there.image, (unsigned long long)here.rays,
+                 (unsigned long long)there.rays, (unsigned long long)here.photon_rays,
+                 (unsigned long long)there.photon_rays);
+    assert_true(here.rays > 0 && here.samples == there.samples);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static const char *scene_path(int index) {
+    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+                                        KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json",
+                                        KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
+    if (index < 3) return known[index];
+    return index == 3 ? file_in("still.json") : index == 4 ? file_in("lamps.json") : NULL;
+}
+
+static void every_scene(const char *method, bool through_lens) {
+    for (int i = 0; scene_path(i); ++i) {
+        if (i == 3 && !through_lens) continue;
+        const kd_render_options options = options_for(method);
+        expect_same(scene_path(i), &options);
+    }
+}
+
+static void test_path(void **state) {
+    (void)state;
+    every_scene("path", true);
+}
+
+static void test_direct(void **state) {
+    (void)state;
+    every_scene("direct", true);
+}
+
+static void test_whitted(void **state) {
+    (void)state;
+    every_scene("whitted", true);
+}
+
+static void test_ambient_occlusion(void **state) {
+    (void)state;
+    every_scene("ao", true);
+}
+
+static void test_light(void **state) {
+    (void)state;
+    every_scene("light", false);
+}
+
+static void test_debug(void **state) {
+    (void)state;
+    static const char *const channels[] = {"normals", "depth", "ids"};
+    for (int c = 0; c < 3; ++c) {
+        kd_render_options options = options_for("debug");
+        strcpy(options.channel, channels[c]);
+        expect_same(scene_path(3), &options);
+        expect_same(scene_path(4), &options);
+    }
+}
+
+static void test_crops(void **state) {
+    (void)state;
+    static const int32_t crops[][4] = {{0, 0, 1, 1}, {13, 7, 60, 40}, {60, 42, 61, 43}};
+    for (int c = 0; c < 3; ++c) {
+        kd_render_options options = options_for(c == 1 ? "light" : "path");
+        memcpy(options.crop, crops[c], sizeof options.crop);
+        expect_same(scene_path(4), &options);
+    }
+}
+
+/* Trees of the CPU's builders show the same. */
+static void test_builders(void **state) {
+    (void)state;
+    static const char *const names[] = {"sweep", "kandela", "median"};
+    for (int b = 0; b < 3; ++b) {
+        kd_render_options options = options_for("path");
+        const finished here = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
+        strcpy(options.builder, names[b]);
+        const finished there = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
+        assert_true(here.image == there.image && here.rays == there.rays);
+    }
+}
+
+/* Begun there, gone on with here and there: one picture. */
+static void test_resumed(void **state) {
+    (void)state;
+    static const char *const names[] = {"path", "light"};
+    for (int n = 0; n < 2; ++n) {
+        kd_render_options options = options_for(names[n]);
+        options.passes = options.spp = 9;
+        const finished whole = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
+        char *path = file_in("resumed.state");
+        char kept[512];
+        snprintf(kept, sizeof kept, "%s", path);
+        render_keeping keeping = {kept, false, 0, NULL, NULL};
+        static const char *const where[] = {"cuda", "cpu", "cuda"};
+        finished last;
+        memset(&last, 0, sizeof last);
+        for (int part = 0; part < 3; ++part) {
+            options.passes = options.spp = 3 * (part + 1);
+            keeping.resume = part > 0;
+            last = run_kept(scene_path(0), &options, where[part], &keeping, NULL);
+            assert_int_equal(last.status, KD_OK);
+        }
+        assert_true(last.image == whole.image && last.rays == whole.rays);
+        assert_true(last.photon_rays == whole.photon_rays);
+    }
+}
+
+static void cancel(void *context, const char *stage, int64_t done, int64_t total) {
+    (void)total;
+    if (strcmp(stage, "render") == 0 && done > 0) atomic_store(&((job *)context)->cancelled, true);
+}
+
+/* Stopped anywhere, and while it is saved all the time: the end is the same. */
+static void test_interrupted(void **state) {
+    (void)state;
+    kd_render_options options = options_for("path");
+    options.width = 500;
+    options.height = 300;
+    options.spp = 40;
+    const finished whole = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
+    char kept[512];
+    snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
+    render_keeping keeping = {kept, false, 1e-4, NULL, NULL};
+    job watched;
+    job_init(&watched);
+    watched.report = cancel;
+    watched.context = &watched;
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &watched);
+    assert_int_equal(last.status, KD_INTERRUPTED);
+    assert_true(last.samples < 40);
+    keeping.resume = true;
+    last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
+    assert_int_equal(last.status, KD_OK);
+    assert_true(last.image == whole.image && last.rays == whole.rays);
+}
+
+static void test_time_limit(void **state) {
+    (void)state;
+    kd_render_options options = options_for("path");
+    options.spp = 1 << 24;
+    options.time_seconds = 0.05;
+    const finished there = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    assert_int_equal(there.status, KD_OK);
+    assert_true(there.samples >= 1 && there.samples < 1 << 24);
+    options.time_seconds = 0;
+    options.spp = there.samples;
+    if (there.samples < 2000) {
+        const finished here = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
+        const finished again = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+        assert_true(here.image == again.image);
+    }
+}
+
+int main(void) {
+    if (device_cuda_count() == 0) {
+        puts("skipped: no CUDA device");
+        return TEST_SKIPPED;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_path),       cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_whitted),    cmocka_unit_test(test_ambient_occlusion),
+        cmocka_unit_test(test_light),      cmocka_unit_test(test_debug),
+        cmocka_unit_test(test_crops),      cmocka_unit_test(test_builders),
+        cmocka_unit_test(test_resumed),    cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_time_limit),
+    };
+    return cmocka_run_group_tests(tests, files_make, folder_remove);
+}
