@@ -239,7 +239,7 @@ static void test_resumed(void **state) {
         char *path = file_in("resumed.state");
         char kept[512];
         snprintf(kept, sizeof kept, "%s", path);
-        render_keeping keeping = {kept, false, 0, NULL, NULL};
+        render_keeping keeping = {.state = kept};
         static const char *const where[] = {"cuda", "cpu", "cuda"};
         finished last;
         memset(&last, 0, sizeof last);
@@ -269,7 +269,7 @@ static void test_interrupted(void **state) {
     const finished whole = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
     char kept[512];
     snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
-    render_keeping keeping = {kept, false, 1e-4, NULL, NULL};
+    render_keeping keeping = {.state = kept, .every_seconds = 1e-4};
     job watched;
     job_init(&watched);
     watched.report = cancel;
@@ -300,6 +300,17 @@ static void test_time_limit(void **state) {
     }
 }
 
+/* Ends where the CPU ends: the variance is the same, too. */
+static void test_target_error(void **state) {
+    (void)state;
+    kd_render_options options = options_for("path");
+    options.spp = 200;
+    options.target_error = 0.1;
+    expect_same(scene_path(0), &options);
+    const finished there = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    assert_true(there.samples > 3 && there.samples < 200);
+}
+
 int main(void) {
     if (device_cuda_count() == 0) {
         puts("skipped: no CUDA device");
@@ -311,7 +322,7 @@ int main(void) {
         cmocka_unit_test(test_light),      cmocka_unit_test(test_debug),
         cmocka_unit_test(test_crops),      cmocka_unit_test(test_builders),
         cmocka_unit_test(test_resumed),    cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_time_limit), cmocka_unit_test(test_target_error),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }
