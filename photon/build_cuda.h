@@ -1,10 +1,11 @@
 /* What a builder on a CUDA device is given and gives back. Every pointer is memory of the current
-   device; nothing is allocated and nothing is waited for. */
+   device unless said; nothing is allocated, and nothing is waited for but where a row says so. */
 #ifndef KD_PHOTON_BUILD_CUDA_H
 #define KD_PHOTON_BUILD_CUDA_H
 #include "core/status.h"
 #include "shaders/points.h"
 #include "shaders/pointtree.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -19,10 +20,16 @@ typedef struct point_build_cuda {
     void *scratch;
     size_t scratch_bytes; /* at least what the builder asks for */
     void *stream;         /* cudaStream_t */
+    bool unique;          /* `brown`: keep one of equal points, that of the least id */
+    uint32_t *kept;       /* out, host memory: how many points the tree has; or NULL */
+    double cells;         /* a unit, that `wehr` rounds coordinates to; 0: not at all */
+    point_box box;        /* of all points: `wehr` wants it where cells is not 0 */
 } point_build_cuda;
 
 typedef struct point_builder_cuda {
-    const char *name;
+    const char *name; /* of the builder on the CPU that makes the same tree */
+    bool waits;       /* for a word on its stream */
+    bool removes;     /* `unique` is for it */
     /* Bytes of scratch for these arguments (the points' count, dims and scalar, and the split
      * matter). */
     kd_status (*scratch_bytes)(size_t *bytes, const point_build_cuda *arguments);
@@ -31,10 +38,19 @@ typedef struct point_builder_cuda {
 
 extern const point_builder_cuda point_builders_cuda[]; /* the default first; ends with name NULL */
 
+/* What all builders refuse: counts, dims and strides that make no sense, less than `needed` bytes
+   of scratch. */
+kd_status point_build_cuda_check(const point_build_cuda *arguments, size_t needed);
+
 kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
 kd_status build_kandela_cuda(const point_build_cuda *arguments);
 kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
 kd_status build_wald_cuda(const point_build_cuda *arguments);
+kd_status build_brown_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
+kd_status build_brown_cuda(const point_build_cuda *arguments);
+/* The way of `brown` to the tree of `kandela`: any dims and scalar; the scratch is that of `brown`.
+ */
+kd_status build_lists_cuda(const point_build_cuda *arguments);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@
    Memory: 40 bytes a point: records of 16 in two buffers, candidates of 8.
    Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
      no sample decides anything but time.
-   Other points than three floats are left to `wald`. */
+   Other points than three floats are built by lists (build_brown.cu), to the same tree. */
 #include "photon/build_cuda.h"
 #include "photon/kandela_cuda_bottom.cuh"
 #include "photon/kandela_cuda_move.cuh"
@@ -186,7 +186,8 @@ kd_status build(plan *p, cudaStream_t stream) {
 } // namespace
 
 extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
-    if (!is_ours(a)) return build_wald_cuda_scratch_bytes(bytes, a);
+    if (!is_ours(a)) return build_brown_cuda_scratch_bytes(bytes, a);
+    KD_TRY(point_build_cuda_check(a, 0));
     *bytes = 0;
     if (a->points.count == 0) return KD_OK;
     cuda_arena counted = {NULL, 0};
@@ -197,12 +198,12 @@ extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point
 }
 
 extern "C" kd_status build_kandela_cuda(const point_build_cuda *a) {
+    if (!is_ours(a)) return build_lists_cuda(a);
+    KD_TRY(point_build_cuda_check(a, 0));
     if (a->points.count == 0) return KD_OK;
-    if (!is_ours(a)) return build_wald_cuda(a);
     cuda_arena arena = {(char *)a->scratch, 0};
     plan p;
     lay_out(&p, &arena, a);
-    KD_REQUIRE(arena.used <= a->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %zu bytes given, %zu needed", a->scratch_bytes, arena.used);
+    KD_TRY(point_build_cuda_check(a, arena.used));
     return build(&p, (cudaStream_t)a->stream);
 }

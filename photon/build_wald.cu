@@ -13,6 +13,7 @@
    tag alone, l + 1 bits. */
 #include "core/cuda.h"
 #include "photon/build_cuda.h"
+#include "photon/widest_cuda.cuh"
 #include <cub/device/device_radix_sort.cuh>
 
 namespace {
@@ -94,39 +95,6 @@ __global__ void place_last_level(const uint32_t *tags, uint32_t count, uint32_t 
     if (id < count && tags[id] >= pointtree_level_begin(level)) tree_ids[tags[id]] = id;
 }
 
-/* The widest side of a node's domain: the bounding box clipped along the ancestors. The nearest
-   ancestor that clips a side gives its bound, so the walk up ends when all sides are known. */
-template <typename real>
-__global__ void choose_axes(const real *points, int dims, int stride, const point_box *box,
-                            const uint32_t *tree_ids, uint32_t count, uint32_t level,
-                            uint8_t *axes) {
-    const uint32_t node = pointtree_level_begin(level) + blockIdx.x * BLOCK + threadIdx.x;
-    if (node >= pointtree_level_begin(level + 1) || node >= count) return;
-    point_box domain = *box;
-    unsigned known = 0;
-    const unsigned all = (1u << 2 * dims) - 1;
-    for (uint32_t child = node; child && known != all; child = (child - 1) / 2) {
-        const uint32_t parent = (child - 1) / 2;
-        const int axis = axes[parent];
-        const bool right = !(child & 1);
-        const unsigned side = 1u << (2 * axis + right);
-        if (known & side) continue;
-        known |= side;
-        (right ? domain.lo : domain.hi)[axis] =
-            (double)points[(uint64_t)tree_ids[parent] * stride + axis] + 0.0;
-    }
-    axes[node] = (uint8_t)point_box_widest(&domain, (uint32_t)dims,
-                                           sizeof(real) == 8 ? POINT_DOUBLE : POINT_FLOAT);
-}
-
-/* The bounding box from the ends of each axis's order. */
-template <typename real>
-__global__ void take_box(const real *points, int stride, int axis, uint32_t count,
-                         const uint32_t *order, point_box *box) {
-    box->lo[axis] = (double)points[(uint64_t)order[0] * stride + axis] + 0.0;
-    box->hi[axis] = (double)points[(uint64_t)order[count - 1] * stride + axis] + 0.0;
-}
-
 /* The inverse of an order: where each id stands in it. */
 __global__ void invert_order(const uint32_t *order, uint32_t count, uint32_t *ranks) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -150,6 +118,17 @@ __global__ void gather_tags_and_ranks(const uint32_t *tags, const uint32_t *rank
 __global__ void drop_ranks(const uint64_t *keys, uint32_t count, int rank_bits, uint32_t *tags) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i < count) tags[i] = (uint32_t)(keys[i] >> rank_bits);
+}
+
+template <typename real>
+widest::tree widest_tree(const wald_scratch *s, const point_build_cuda *a) {
+    return {a->points.coordinates,
+            (uint64_t)stride_of<real>(a),
+            a->points.dims,
+            count_of(a),
+            s->box,
+            a->ids,
+            a->axes};
 }
 
 template <typename key>
@@ -197,9 +176,9 @@ kd_status presort(const wald_scratch *s, const point_build_cuda *a, cudaStream_t
         KD_TRY(sort_pairs<key>(s->cub, &cub_bytes, s->keys, s->keys_sorted, s->ids, order,
                                count_of(a), 8 * (int)sizeof(key), stream));
         if (!widest) continue;
-        take_box<real>
-            <<<1, 1, 0, stream>>>(points, stride_of<real>(a), axis, count_of(a), order, s->box);
-        KD_CUDA_LAUNCHED("take_box");
+        widest::take_side<real>
+            <<<1, 1, 0, stream>>>(widest_tree<real>(s, a), axis, order, count_of(a), s->box);
+        KD_CUDA_LAUNCHED("take_side");
         invert_order<<<blocks, BLOCK, 0, stream>>>(order, count_of(a), list);
         KD_CUDA_LAUNCHED("invert_order");
     }
@@ -225,10 +204,7 @@ kd_status sort_level_widest(const wald_scratch *s, const point_build_cuda *a, ui
     const unsigned blocks = blocks_for(count_of(a));
     const int rank_bits = (int)pointtree_log2(count_of(a)) + 1;
     size_t cub_bytes = s->cub_bytes;
-    choose_axes<real><<<blocks_for(1u << level), BLOCK, 0, stream>>>(
-        points_of<real>(a), dims_of(a), stride_of<real>(a), s->box, a->ids, count_of(a), level,
-        a->axes);
-    KD_CUDA_LAUNCHED("choose_axes");
+    KD_TRY(widest::choose_level<real>(widest_tree<real>(s, a), level, stream));
     gather_tags_and_ranks<<<blocks, BLOCK, 0, stream>>>(
         s->tags, s->lists, a->axes, count_of(a), level, rank_bits, (uint64_t *)s->keys, s->ids);
     KD_CUDA_LAUNCHED("gather_tags_and_ranks");
@@ -247,8 +223,7 @@ template <typename real, typename key> kd_status build(const point_build_cuda *a
     cuda_arena arena = {(char *)a->scratch, 0};
     wald_scratch s;
     KD_TRY(lay_out(&s, &arena, a));
-    KD_REQUIRE(arena.used <= a->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %zu bytes given, %zu needed", a->scratch_bytes, arena.used);
+    KD_TRY(point_build_cuda_check(a, arena.used));
     KD_TRY((presort<real, key>(&s, a, stream)));
     KD_CUDA(cudaMemsetAsync(s.tags, 0, a->points.count * sizeof(uint32_t), stream));
     const uint32_t last = pointtree_levels(count_of(a)) - 1;
@@ -263,23 +238,21 @@ template <typename real, typename key> kd_status build(const point_build_cuda *a
     place_last_level<<<blocks, BLOCK, 0, stream>>>(s.tags, count_of(a), last, a->ids);
     KD_CUDA_LAUNCHED("place_last_level");
     if (!widest) return KD_OK;
-    choose_axes<real><<<blocks_for(1u << last), BLOCK, 0, stream>>>(
-        points_of<real>(a), dims_of(a), stride_of<real>(a), s.box, a->ids, count_of(a), last,
-        a->axes);
-    KD_CUDA_LAUNCHED("choose_axes");
-    return KD_OK;
+    return widest::choose_level<real>(widest_tree<real>(&s, a), last, stream);
 }
 } // namespace
 
 extern "C" kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
     cuda_arena counted = {NULL, 0};
     wald_scratch s;
+    KD_TRY(point_build_cuda_check(a, 0));
     KD_TRY(lay_out(&s, &counted, a));
     *bytes = counted.used;
     return KD_OK;
 }
 
 extern "C" kd_status build_wald_cuda(const point_build_cuda *a) {
+    KD_TRY(point_build_cuda_check(a, 0));
     if (count_of(a) == 0) return KD_OK;
     return a->points.scalar == POINT_DOUBLE ? build<double, uint64_t>(a)
                                             : build<float, uint32_t>(a);

@@ -17,8 +17,10 @@ typedef struct bench_names {
 
 typedef struct bench_request {
     bench_names sizes, builders, devices, models, sets, counts; /* counts: k */
-    int32_t runs;                                               /* timed, after one that is not */
-    bool quick;
+    bench_names dims, splits; /* of points; splits: round-robin, widest */
+    int32_t runs;             /* timed, after one that is not */
+    int32_t stride;           /* bytes from a point to the next; 0: packed */
+    bool quick, unique, doubles, tune;
     FILE *json; /* NULL: none wanted */
 } bench_request;
 
@@ -60,6 +62,6 @@ kd_status bench_trace(const bench_request *request);
 kd_status bench_knn(const bench_request *request);
 kd_status bench_load(const bench_request *request);
 /* A paper's table with ours beside it: wald-build, wald-query, robinson, wehr. */
-kd_status bench_table(const char *name, bool quick);
+kd_status bench_table(const char *name, const bench_request *request);
 
 #endif

@@ -30,13 +30,14 @@ static vec3 photon_point(const rng_block *r, const rng_block *more) {
 }
 
 typedef struct fill {
-    vec3 *points;
-    uint64_t count;
+    char *to;
+    point_array points;
     int set;
 } fill;
 
-static vec3 set_point(int set, uint64_t i, uint64_t count) {
-    const rng_key key = rng_key_make(1, (uint32_t)set, i);
+/* Group g of three axes is a point of its own. */
+static vec3 set_point(int set, uint64_t i, uint32_t group, uint64_t count) {
+    const rng_key key = rng_key_make(1, (uint32_t)set, i | (uint64_t)group << 40);
     const rng_block r = rng_draw(key, 0, 0);
     const vec3 u = vec3_make(r.value[0], r.value[1], r.value[2]);
     switch (set) {
@@ -56,17 +57,34 @@ static vec3 set_point(int set, uint64_t i, uint64_t count) {
 static void fill_range(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const fill *work = (const fill *)context;
-    for (int64_t i = begin; i < end; ++i)
-        work->points[i] = set_point(work->set, (uint64_t)i, work->count);
+    const point_array *points = &work->points;
+    for (int64_t i = begin; i < end; ++i) {
+        void *to = work->to + (uint64_t)i * points->stride_bytes;
+        vec3 three = vec3_all(0);
+        memset(to, 0, points->stride_bytes);
+        for (uint32_t axis = 0; axis < points->dims; ++axis) {
+            if (axis % 3 == 0) three = set_point(work->set, (uint64_t)i, axis / 3, points->count);
+            const float x = vec3_axis(three, (int)axis % 3);
+            if (points->scalar == POINT_DOUBLE)
+                ((double *)to)[axis] = (double)x;
+            else
+                ((float *)to)[axis] = x;
+        }
+    }
 }
 
-kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set) {
-    fill work = {points, count, 0};
+kd_status bench_set_fill_nd(void *to, const point_array *points, const char *set) {
+    fill work = {(char *)to, *points, 0};
     while (bench_sets[work.set] && strcmp(bench_sets[work.set], set) != 0) ++work.set;
     KD_REQUIRE(bench_sets[work.set], KD_ERROR_USAGE,
                "unknown point set \"%s\", expected uniform, photon, clustered, stretched, sorted, "
                "ties or equal",
                set);
-    parallel_for((int64_t)count, 65536, fill_range, &work);
+    parallel_for((int64_t)points->count, 65536, fill_range, &work);
     return KD_OK;
+}
+
+kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set) {
+    const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
+    return bench_set_fill_nd(points, &array, set);
 }

@@ -2,6 +2,7 @@
 #ifndef KD_TOOLS_BENCH_SETS_H
 #define KD_TOOLS_BENCH_SETS_H
 #include "core/status.h"
+#include "shaders/points.h"
 #include "shaders/vec3.h"
 
 /* "uniform" in the unit cube; "photon": 60 % on six axis-aligned walls, 25 % on three spheres, 15 %
@@ -11,5 +12,7 @@ extern const char *const bench_sets[]; /* ends with NULL */
 
 /* KD_ERROR_USAGE if there is no such set. */
 kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set);
+/* The same to memory laid out as `points` says; each three axes are a point of the set. */
+kd_status bench_set_fill_nd(void *to, const point_array *points, const char *set);
 
 #endif

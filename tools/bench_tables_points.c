@@ -219,7 +219,8 @@ static kd_status wehr(bool quick) {
     return KD_OK;
 }
 
-kd_status bench_table(const char *name, bool quick) {
+kd_status bench_table(const char *name, const bench_request *request) {
+    const bool quick = request->quick;
     if (strcmp(name, "wald-build") == 0) return wald_build(quick);
     if (strcmp(name, "wald-query") == 0) return wald_query(quick);
     if (strcmp(name, "robinson") == 0) return robinson(quick);

@@ -7,9 +7,9 @@
 
 typedef struct bench_values {
     general_options general;
-    const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table;
-    int32_t runs;
-    bool quick;
+    const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table, *dims, *splits;
+    int32_t runs, stride;
+    bool quick, unique, doubles, tune;
 } bench_values;
 
 typedef struct bench_kind {
@@ -44,8 +44,14 @@ static kd_status fill_request(bench_request *request, const bench_values *values
     KD_TRY(split(&request->models, values->models));
     KD_TRY(split(&request->sets, values->sets));
     KD_TRY(split(&request->counts, values->counts));
+    KD_TRY(split(&request->dims, values->dims));
+    KD_TRY(split(&request->splits, values->splits));
     request->runs = values->runs;
+    request->stride = values->stride;
     request->quick = values->quick;
+    request->unique = values->unique;
+    request->doubles = values->doubles;
+    request->tune = values->tune;
     return KD_OK;
 }
 
@@ -65,9 +71,8 @@ static kd_status run(const option_line *line) {
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
     KD_TRY(verb_arguments(line, &verb_bench, values.table ? 0 : 1, values.table ? 0 : 1));
-    if (values.table) return bench_table(values.table, values.quick);
     const bench_kind *kind = NULL;
-    KD_TRY(find_kind(&kind, line->arguments[0]));
+    if (!values.table) KD_TRY(find_kind(&kind, line->arguments[0]));
     bench_request request;
     KD_TRY(fill_request(&request, &values));
     file_output output;
@@ -75,7 +80,7 @@ static kd_status run(const option_line *line) {
         KD_TRY(file_output_open(&output, values.json));
         request.json = output.stream;
     }
-    kd_status status = kind->run(&request);
+    kd_status status = kind ? kind->run(&request) : bench_table(values.table, &request);
     if (values.json) {
         if (status == KD_OK)
             status = file_output_commit(&output);
@@ -97,6 +102,8 @@ static const option_row rows[] = {
     LIST("models", "FILE,...", "meshes to measure with, gen:NAME:N too", models),
     LIST("sets", "NAME,...",
          "point sets: uniform, photon, clustered, stretched, sorted, ties, equal", sets),
+    LIST("dims", "K,...", "dimensions of points, 3 at first", dims),
+    LIST("splits", "NAME,...", "only these split rules: round-robin, widest", splits),
     LIST("k", "K,...", "neighbours per query", counts),
     LIST("json", "FILE", "results as JSON lines", json),
     LIST("table", "NAME", "a paper's table: wald-build, wald-query, robinson, wehr", table),
@@ -108,6 +115,22 @@ static const option_row rows[] = {
      .least = 1,
      .most = BENCH_RUNS_MAX,
      OPTION_FIELD(bench_values, runs)},
+    {.name = "stride",
+     .argument = "BYTES",
+     .help = "from a point to the next; 0: packed. 16 with three dimensions: float4 and payload",
+     .initial = "0",
+     .kind = OPTION_INT32,
+     .least = 0,
+     .most = 4096,
+     OPTION_FIELD(bench_values, stride)},
+    {.name = "double",
+     .help = "coordinates of points are doubles",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, doubles)},
+    {.name = "unique",
+     .help = "keep one of equal points, by the builders that do",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, unique)},
     {.name = "quick",
      .help = "small sizes: a try in seconds",
      .kind = OPTION_FLAG,

@@ -1,0 +1,176 @@
+/* One list of all points an axis, sorted.
+   By (coordinate, id): a stable radix sort of the points in the order of their ids.
+   By the super key (Brown 2015: the coordinate, the next axes' in a cycle, the id): the first list
+   by a radix sort and a sort of each run of equal coordinates; the others then take one radix sort
+   each, from the last axis down: points in the order of axis a + 1, stably sorted along axis a, are
+   in the order of axis a.
+   Work: a radix sort an axis. Where many first coordinates are equal, the first list takes one an
+   axis as well. */
+#ifndef KD_PHOTON_LISTS_CUDA_PRESORT_CUH
+#define KD_PHOTON_LISTS_CUDA_PRESORT_CUH
+#include "photon/lists_cuda_nodes.cuh"
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+
+namespace lists {
+
+constexpr uint32_t RUN = 24; /* more equal coordinates than these are not sorted by one thread */
+
+template <typename real> struct sort_key;
+template <> struct sort_key<float> { typedef uint32_t type; };
+template <> struct sort_key<double> { typedef uint64_t type; };
+
+__device__ inline uint32_t order_bits(float coordinate) {
+    return pointtree_order_bits(coordinate);
+}
+
+__device__ inline uint64_t order_bits(double coordinate) {
+    return pointtree_order_bits_double(coordinate);
+}
+
+template <typename real> struct presort {
+    typedef typename sort_key<real>::type key;
+    const real *points;
+    uint64_t stride;
+    uint32_t dims, count;
+    uint32_t *list[POINT_DIMS_MAX + 1]; /* the last one is spare */
+    key *keys, *keys_sorted;
+    uint8_t *differs;    /* from the point before */
+    uint32_t *long_runs; /* there are any; then: how many points are kept */
+    void *cub;
+    size_t cub_bytes;
+    cudaStream_t stream;
+};
+
+template <typename real>
+__global__ __launch_bounds__(BLOCK) void load_keys(presort<real> p, uint32_t axis,
+                                                   const uint32_t *order, uint32_t *ids) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= p.count) return;
+    const uint32_t id = order ? order[i] : i;
+    p.keys[i] = order_bits(p.points[id * p.stride + axis]);
+    if (!order) ids[i] = i;
+}
+
+/* By the axes after the first. */
+template <typename real>
+__device__ inline bool before_by_others(const presort<real> &p, uint32_t a, uint32_t b) {
+    const real *x = p.points + a * p.stride, *y = p.points + b * p.stride;
+    for (uint32_t axis = 1; axis < p.dims; ++axis)
+        if (x[axis] != y[axis]) return x[axis] < y[axis];
+    return false;
+}
+
+/* Equal coordinates that begin at this thread's place, in the order of ids: by the other axes. */
+template <typename real>
+__global__ __launch_bounds__(BLOCK) void sort_runs(presort<real> p, uint32_t *list) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= p.count) return;
+    const typename presort<real>::key own = p.keys_sorted[i];
+    if (i + 1 == p.count || p.keys_sorted[i + 1] != own) return;
+    if (i && p.keys_sorted[i - 1] == own) return;
+    uint32_t run = 2;
+    while (run <= RUN && i + run < p.count && p.keys_sorted[i + run] == own) ++run;
+    if (run > RUN) {
+        *p.long_runs = 1;
+        return;
+    }
+    for (uint32_t j = 1; j < run; ++j) {
+        const uint32_t id = list[i + j];
+        uint32_t hole = i + j;
+        for (; hole > i && before_by_others(p, id, list[hole - 1]); --hole)
+            list[hole] = list[hole - 1];
+        list[hole] = id;
+    }
+}
+
+template <typename real>
+__global__ __launch_bounds__(BLOCK) void find_duplicates(presort<real> p, const uint32_t *list) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= p.count) return;
+    bool differs = i == 0 || p.keys_sorted[i] != p.keys_sorted[i - 1];
+    if (!differs) {
+        const real *x = p.points + list[i] * p.stride, *y = p.points + list[i - 1] * p.stride;
+        for (uint32_t axis = 1; axis < p.dims && !differs; ++axis) differs = x[axis] != y[axis];
+    }
+    p.differs[i] = differs;
+}
+
+/* Scratch of the library's sort and selection. */
+template <typename real> kd_status cub_scratch(size_t *bytes, uint32_t count) {
+    typedef typename sort_key<real>::type key;
+    size_t sort = 0, select = 0;
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(NULL, sort, (const key *)NULL, (key *)NULL,
+                                            (const uint32_t *)NULL, (uint32_t *)NULL, count, 0,
+                                            8 * (int)sizeof(key), 0));
+    KD_CUDA(cub::DeviceSelect::Flagged(NULL, select, (const uint32_t *)NULL, (const uint8_t *)NULL,
+                                       (uint32_t *)NULL, (uint32_t *)NULL, count, 0));
+    *bytes = sort > select ? sort : select;
+    return KD_OK;
+}
+
+/* `to`: the points of `from` (NULL: all, in the order of ids) stably sorted along an axis. */
+template <typename real>
+kd_status sort_along(const presort<real> &p, uint32_t axis, const uint32_t *from, uint32_t *to) {
+    uint32_t *spare = p.list[p.dims];
+    size_t bytes = p.cub_bytes;
+    load_keys<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, axis, from, spare);
+    KD_CUDA_LAUNCHED("load_keys");
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(p.cub, bytes, p.keys, p.keys_sorted,
+                                            from ? from : spare, to, p.count, 0,
+                                            8 * (int)sizeof(*p.keys), p.stream));
+    return KD_OK;
+}
+
+inline kd_status read_word(uint32_t *host, const uint32_t *device, cudaStream_t stream) {
+    KD_CUDA(cudaMemcpyAsync(host, device, sizeof *host, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaStreamSynchronize(stream));
+    return KD_OK;
+}
+
+/* The first axis' list by the super key; keys_sorted are its coordinates. */
+template <typename real> kd_status sort_first(const presort<real> &p) {
+    uint32_t long_runs = 0;
+    KD_TRY(sort_along(p, 0, (const uint32_t *)NULL, p.list[0]));
+    KD_CUDA(cudaMemsetAsync(p.long_runs, 0, sizeof *p.long_runs, p.stream));
+    sort_runs<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
+    KD_CUDA_LAUNCHED("sort_runs");
+    KD_TRY(read_word(&long_runs, p.long_runs, p.stream));
+    if (!long_runs) return KD_OK;
+    const uint32_t *from = NULL;
+    for (uint32_t axis = p.dims; axis-- > 0; from = p.list[axis])
+        KD_TRY(sort_along(p, axis, from, p.list[axis]));
+    return KD_OK;
+}
+
+/* Of equal points, neighbours in the first list, the one of the least id stays. */
+template <typename real> kd_status keep_unique(presort<real> *p) {
+    size_t bytes = p->cub_bytes;
+    uint32_t *spare = p->list[p->dims], kept = 0;
+    find_duplicates<real><<<blocks_for(p->count, BLOCK), BLOCK, 0, p->stream>>>(*p, p->list[0]);
+    KD_CUDA_LAUNCHED("find_duplicates");
+    KD_CUDA(cub::DeviceSelect::Flagged(p->cub, bytes, p->list[0], p->differs, spare, p->long_runs,
+                                       p->count, p->stream));
+    KD_TRY(read_word(&kept, p->long_runs, p->stream));
+    p->list[p->dims] = p->list[0];
+    p->list[0] = spare;
+    p->count = kept;
+    return KD_OK;
+}
+
+template <typename real> kd_status presort_by_super_key(presort<real> *p, bool unique) {
+    KD_TRY(sort_first(*p));
+    if (unique) KD_TRY(keep_unique(p));
+    for (uint32_t axis = p->dims; axis-- > 1;)
+        KD_TRY(sort_along(*p, axis, p->list[axis + 1 == p->dims ? 0 : axis + 1], p->list[axis]));
+    return KD_OK;
+}
+
+template <typename real> kd_status presort_by_coordinate(const presort<real> &p) {
+    for (uint32_t axis = 0; axis < p.dims; ++axis)
+        KD_TRY(sort_along(p, axis, (const uint32_t *)NULL, p.list[axis]));
+    return KD_OK;
+}
+
+} // namespace lists
+#endif
