@@ -23,7 +23,7 @@ typedef struct point_build_cuda {
     bool unique;          /* `brown`: keep one of equal points, that of the least id */
     uint32_t *kept;       /* out, host memory: how many points the tree has; or NULL */
     double cells;         /* a unit, that `wehr` rounds coordinates to; 0: not at all */
-    point_box box;        /* of all points: `wehr` wants it where cells is not 0 */
+    point_box box;        /* of all points: `wehr` wants it */
 } point_build_cuda;
 
 typedef struct point_builder_cuda {
@@ -48,6 +48,8 @@ kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a
 kd_status build_wald_cuda(const point_build_cuda *arguments);
 kd_status build_brown_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
 kd_status build_brown_cuda(const point_build_cuda *arguments);
+kd_status build_wehr_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
+kd_status build_wehr_cuda(const point_build_cuda *arguments);
 /* The way of `brown` to the tree of `kandela`: any dims and scalar; the scratch is that of `brown`.
  */
 kd_status build_lists_cuda(const point_build_cuda *arguments);

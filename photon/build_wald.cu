@@ -128,7 +128,8 @@ widest::tree widest_tree(const wald_scratch *s, const point_build_cuda *a) {
             count_of(a),
             s->box,
             a->ids,
-            a->axes};
+            a->axes,
+            false};
 }
 
 template <typename key>

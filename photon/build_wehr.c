@@ -44,6 +44,14 @@ wehr_parameters wehr_parameters_default(void) {
     return parameters;
 }
 
+wehr_parameters wehr_parameters_cuda_default(void) {
+    wehr_parameters parameters;
+    parameters.block = 4096;
+    parameters.digit_bits = 5;
+    parameters.cutoff = 2048;
+    return parameters;
+}
+
 /* --- values -------------------------------------------------------------------------------------
  */
 

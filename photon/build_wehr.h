@@ -1,7 +1,12 @@
 /* What can be tuned of the chunk-sorting builder: the tree is the same for all of it. */
 #ifndef KD_PHOTON_BUILD_WEHR_H
 #define KD_PHOTON_BUILD_WEHR_H
+#include "photon/build_cuda.h"
 #include "photon/builders.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct wehr_parameters {
     uint32_t block;      /* points that one histogram counts (the paper's TPB); at least 16 */
@@ -10,6 +15,9 @@ typedef struct wehr_parameters {
 } wehr_parameters;
 
 wehr_parameters wehr_parameters_default(void);
+/* On a CUDA device: blocks of 1024, 2048 or 4096 points, digits of 2 to 5 bits, a cutoff of 512,
+   1024 or 2048 points, below which a block takes a chunk to the end. */
+wehr_parameters wehr_parameters_cuda_default(void);
 
 kd_status build_wehr_with(pointtree *out, const point_array *points,
                           const wehr_parameters *parameters, job *watched);
@@ -19,4 +27,12 @@ kd_status build_wehr_with(pointtree *out, const point_array *points,
 kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                     const pointtree_options *options);
 
+kd_status build_wehr_cuda_with(const point_build_cuda *arguments,
+                               const wehr_parameters *parameters);
+/* Waits for every try. */
+kd_status wehr_tune_cuda(wehr_parameters *best, const point_build_cuda *arguments);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,11 +1,12 @@
 /* The table of builders on a CUDA device; empty in a build without CUDA. */
-#include "photon/build_cuda.h"
+#include "photon/build_wehr.h"
 
 const point_builder_cuda point_builders_cuda[] = {
 #ifdef KD_HAVE_CUDA
     {"kandela", false, false, build_kandela_cuda_scratch_bytes, build_kandela_cuda},
     {"wald", false, false, build_wald_cuda_scratch_bytes, build_wald_cuda},
     {"brown", true, true, build_brown_cuda_scratch_bytes, build_brown_cuda},
+    {"wehr", false, false, build_wehr_cuda_scratch_bytes, build_wehr_cuda},
 #endif
     {NULL, false, false, NULL, NULL}};
 
@@ -25,3 +26,16 @@ kd_status point_build_cuda_check(const point_build_cuda *a, size_t needed) {
                "scratch of %zu bytes given, %zu needed", a->scratch_bytes, needed);
     return KD_OK;
 }
+
+#ifndef KD_HAVE_CUDA
+kd_status build_wehr_cuda_with(const point_build_cuda *arguments,
+                               const wehr_parameters *parameters) {
+    (void)arguments, (void)parameters;
+    KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
+}
+
+kd_status wehr_tune_cuda(wehr_parameters *best, const point_build_cuda *arguments) {
+    (void)best, (void)arguments;
+    KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
+}
+#endif

@@ -16,11 +16,6 @@ namespace lists {
 constexpr int ITEMS = 8; /* slots a thread */
 enum point_side { SIDE_OWN = 0, SIDE_LEFT = 1, SIDE_RIGHT = 2 };
 
-/* Where all lists lie, split down to the bottom's level. */
-struct list_set {
-    const uint32_t *list[POINT_DIMS_MAX];
-};
-
 template <int K, int HEIGHT> struct bottom_shared {
     static constexpr int SLOTS = 1 << HEIGHT, THREADS = SLOTS / ITEMS, WARPS = THREADS / 32;
     alignas(16) uint16_t list[K][SLOTS];
@@ -81,12 +76,13 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
 template <int K, int HEIGHT>
 __device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
                                   const list_set &from, const segment &own) {
+    uint16_t *local = (uint16_t *)s.nodes;
     uint32_t point[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const uint32_t at = i * sh.THREADS + threadIdx.x;
         if (at >= own.count) continue;
-        s.local[from.list[0][own.begin + at]] = (uint16_t)at;
+        local[from.list[0][own.begin + at]] = (uint16_t)at;
         sh.list[0][at] = (uint16_t)at;
     }
     __syncthreads();
@@ -100,7 +96,7 @@ __device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
             const uint32_t at = i * sh.THREADS + threadIdx.x;
-            if (at < own.count) sh.list[a][at] = s.local[point[i]];
+            if (at < own.count) sh.list[a][at] = local[point[i]];
         }
     }
     __syncthreads();
@@ -306,10 +302,11 @@ __device__ inline void store_ids(const bottom_shared<K, HEIGHT> &sh, const stage
 
 template <int K, int HEIGHT, int BLOCKS, bool WIDEST, typename real>
 __global__ __launch_bounds__(bottom_shared<K, HEIGHT>::THREADS,
-                             BLOCKS) void finish_subtrees(stage s, list_set from, uint32_t level) {
+                             BLOCKS) void finish_subtrees(stage s, list_set from, uint32_t level,
+                                                          uint32_t first) {
     extern __shared__ __align__(16) char shared[];
     bottom_shared<K, HEIGHT> &sh = *(bottom_shared<K, HEIGHT> *)shared;
-    const uint32_t index = blockIdx.x;
+    const uint32_t index = first + blockIdx.x;
     const segment own = node_segment(s.tree, level, index);
     /* A sub-tree without a last level has one level less, all full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;

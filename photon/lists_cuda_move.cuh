@@ -3,9 +3,8 @@
    Source: Brown 2015 and Robinson's partitioners; the ranks by ballots are those of radix sorts.
    Idea: the digit is what the point's tag says of the last levels. Lane d of a warp counts digit d,
    from as many ballots as a digit has bits. Points of a tile are brought in order in shared memory,
-   so each digit is written as one run. Whoever moves the list of a node's axis also knows which
-   side of the node each point is on: it is written to the tags in passing.
-   Work: a byte looked up per point, 4 + 4 + 1 + 1 + 4 bytes streamed. */
+   so each digit is written as one run.
+   Work: a byte looked up per point, 4 + 1 + 4 + 1 + 4 bytes streamed. */
 #ifndef KD_PHOTON_LISTS_CUDA_MOVE_CUH
 #define KD_PHOTON_LISTS_CUDA_MOVE_CUH
 #include "photon/lists_cuda_nodes.cuh"
@@ -21,8 +20,6 @@ struct move {
     const uint32_t *list;
     uint32_t *to;
     uint32_t depth, tiles;
-    int axis;   /* whose list it is */
-    bool split; /* tell points of nodes that split on the axis their side */
 };
 
 /* The lanes whose digit is `value`; lanes without a digit are in none. */
@@ -70,9 +67,9 @@ template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void count_digits
         s.counts[((uint64_t)index * DIGITS + threadIdx.x) * m.tiles + tile] = total[threadIdx.x];
 }
 
-/* Counts to sums of the tiles before: a warp a row of `tiles`. */
-__global__ __launch_bounds__(BLOCK) inline void scan_tiles(uint32_t *counts, uint32_t rows,
-                                                           uint32_t tiles) {
+/* Counts to sums of the tiles before, and their totals if wanted: a warp a row of `tiles`. */
+__global__ __launch_bounds__(BLOCK) inline void scan_tiles(uint32_t *counts, uint32_t *totals,
+                                                           uint32_t rows, uint32_t tiles) {
     constexpr int AHEAD = 8; /* loads in flight */
     const uint32_t row = (blockIdx.x * BLOCK + threadIdx.x) / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
@@ -97,6 +94,7 @@ __global__ __launch_bounds__(BLOCK) inline void scan_tiles(uint32_t *counts, uin
             before += __shfl_sync(ALL_LANES, sum, 31);
         }
     }
+    if (totals && lane == 0) totals[row] = before;
 }
 
 template <int BITS> struct move_shared {
@@ -104,9 +102,8 @@ template <int BITS> struct move_shared {
     uint32_t point[TILE];
     uint8_t tag[TILE];
     uint32_t warp_before[MOVE_WARPS][DIGITS];
-    uint32_t first[DIGITS];               /* of the digit's points in the tile, in order */
-    uint32_t to[DIGITS];                  /* where that one goes */
-    uint32_t begin[DIGITS], left[DIGITS]; /* of the sub-tree; left: KD_NONE if it does not split */
+    uint32_t first[DIGITS]; /* of the digit's points in the tile, in order */
+    uint32_t to[DIGITS];    /* where that one goes */
     uint32_t points;
 };
 
@@ -130,23 +127,9 @@ __device__ inline void open_runs(move_shared<BITS> &sh, const stage &s, const mo
     }
     if (digit == 31) sh.points = sum;
     if (digit >= DIGITS) return;
-    const uint32_t level = m.depth + BITS, child = (index << BITS) + digit;
-    const segment part = node_segment(s.tree, level, child);
+    const segment part = node_segment(s.tree, m.depth + BITS, (index << BITS) + digit);
     sh.first[digit] = sum - count;
-    sh.begin[digit] = part.begin;
     sh.to[digit] = part.begin + s.counts[((uint64_t)index * DIGITS + digit) * m.tiles + tile];
-    const uint32_t node = pointtree_level_begin(level) + child;
-    const bool splits =
-        m.split && node < s.tree.count && (!s.tree_axes || s.tree_axes[node] == m.axis);
-    sh.left[digit] = splits ? part.left : KD_NONE;
-}
-
-/* A point that stands at `place` among the node's own gets its side, or is the node. */
-__device__ inline void tell_side(const stage &s, uint32_t node, uint32_t left, uint32_t place,
-                                 uint32_t point, uint32_t tag) {
-    if (place == left) s.tree_ids[node] = point;
-    s.tags_to[point] =
-        (uint8_t)(place == left ? PLACED : (tag << 1 | (place > left ? 1u : 0u)) & HISTORY);
 }
 
 template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void move_points(stage s, move m) {
@@ -187,21 +170,9 @@ template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void move_points(
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < sh.points; i += MOVE_THREADS) {
-        const uint32_t moved = sh.point[i], its = sh.tag[i], digit = its & (DIGITS - 1);
-        const uint32_t at = sh.to[digit] + i - sh.first[digit], left = sh.left[digit];
-        m.to[at] = moved;
-        if (left == KD_NONE) continue;
-        tell_side(s, pointtree_level_begin(m.depth + BITS) + (index << BITS) + digit, left,
-                  at - sh.begin[digit], moved, its);
+        const uint32_t digit = sh.tag[i] & (DIGITS - 1);
+        m.to[sh.to[digit] + i - sh.first[digit]] = sh.point[i];
     }
-}
-
-/* The root splits on the axis of this list, or not. */
-__global__ __launch_bounds__(BLOCK) inline void split_root(stage s, move m) {
-    if (s.tree_axes && s.tree_axes[0] != m.axis) return;
-    const segment own = node_segment(s.tree, 0, 0);
-    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < own.count) tell_side(s, 0, own.left, i, m.list[i], 0);
 }
 
 inline uint32_t move_tiles(const layout &tree, uint32_t depth) {
@@ -213,7 +184,7 @@ template <int BITS> kd_status move_list(const stage &s, const move &m, cudaStrea
     const uint32_t rows = 1u << (m.depth + BITS);
     count_digits<BITS><<<blocks, MOVE_THREADS, 0, stream>>>(s, m);
     KD_CUDA_LAUNCHED("count_digits");
-    scan_tiles<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(s.counts, rows,
+    scan_tiles<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(s.counts, NULL, rows,
                                                                              m.tiles);
     KD_CUDA_LAUNCHED("scan_tiles");
     move_points<BITS><<<blocks, MOVE_THREADS, 0, stream>>>(s, m);

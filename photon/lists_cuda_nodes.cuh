@@ -3,7 +3,8 @@
    Idea: a list that is split down to level d holds the points of each sub-tree of that level, in
    the order of its axis, at the place that they have in the tree read from left to right: where a
    segment lies is known before a point is read. A point's tag remembers on which side of its last
-   ancestors it lies, so a list may lag some levels behind. */
+   ancestors it lies, so a list may lag some levels behind. A tag is a byte: random reads of it hit
+   the cache. */
 #ifndef KD_PHOTON_LISTS_CUDA_NODES_CUH
 #define KD_PHOTON_LISTS_CUDA_NODES_CUH
 #include "core/cuda.h"
@@ -48,19 +49,30 @@ inline unsigned blocks_for(uint64_t count, unsigned threads) {
     return (unsigned)((count + threads - 1) / threads);
 }
 
+/* Coordinates as integers of the same order. */
+template <typename real> struct sort_key;
+template <> struct sort_key<float> { typedef uint32_t type; };
+template <> struct sort_key<double> { typedef uint64_t type; };
+
 struct stage {
     layout tree;
     const void *points;
     uint64_t stride; /* scalars from a point to the next */
     uint32_t dims;
     uint32_t *tree_ids;
-    uint8_t *tree_axes;      /* NULL for round robin */
-    point_box *box;          /* with axes */
-    uint8_t *tags, *tags_to; /* by point: on the left (0) or the right (1) of its ancestors, the
-                                nearest in the lowest bit; PLACED if it is a node already */
-    uint8_t *moving;         /* the tags by place in the list that is moved */
-    uint32_t *counts;        /* of points per segment, digit and tile */
-    uint16_t *local;         /* by point: its place in its bottom's first list */
+    uint8_t *tree_axes; /* NULL for round robin */
+    point_box *box;     /* with axes */
+    uint8_t *tags;      /* by point: on the left (0) or the right (1) of its ancestors, the nearest
+                           in the lowest bit; PLACED if it is a node already */
+    uint8_t *moving;    /* the tags by place in the list that is moved */
+    uint32_t *counts;   /* of points per segment, digit and tile */
+    uint32_t *nodes;    /* by point: the node it is under; in the end its place in the first list
+                           of its bottom, 16 bits each */
+};
+
+/* Where all lists lie. */
+struct list_set {
+    const uint32_t *list[POINT_DIMS_MAX];
 };
 
 } // namespace lists

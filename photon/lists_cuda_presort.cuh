@@ -16,10 +16,6 @@ namespace lists {
 
 constexpr uint32_t RUN = 24; /* more equal coordinates than these are not sorted by one thread */
 
-template <typename real> struct sort_key;
-template <> struct sort_key<float> { typedef uint32_t type; };
-template <> struct sort_key<double> { typedef uint64_t type; };
-
 __device__ inline uint32_t order_bits(float coordinate) {
     return pointtree_order_bits(coordinate);
 }
@@ -34,6 +30,7 @@ template <typename real> struct presort {
     uint64_t stride;
     uint32_t dims, count;
     uint32_t *list[POINT_DIMS_MAX + 1]; /* the last one is spare */
+    key *column[POINT_DIMS_MAX];        /* the coordinates of an axis, by point */
     key *keys, *keys_sorted;
     uint8_t *differs;    /* from the point before */
     uint32_t *long_runs; /* there are any; then: how many points are kept */
@@ -42,33 +39,46 @@ template <typename real> struct presort {
     cudaStream_t stream;
 };
 
-template <typename real>
-__global__ __launch_bounds__(BLOCK) void load_keys(presort<real> p, uint32_t axis,
-                                                   const uint32_t *order, uint32_t *ids) {
+/* Points to columns; ids in order to the spare list. */
+template <typename real> __global__ __launch_bounds__(BLOCK) void make_columns(presort<real> p) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= p.count) return;
-    const uint32_t id = order ? order[i] : i;
-    p.keys[i] = order_bits(p.points[id * p.stride + axis]);
-    if (!order) ids[i] = i;
+    const real *point = p.points + i * p.stride;
+#pragma unroll
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)
+        if (axis < p.dims) p.column[axis][i] = order_bits(point[axis]);
+    p.list[p.dims][i] = i;
 }
 
-/* By the axes after the first. */
 template <typename real>
-__device__ inline bool before_by_others(const presort<real> &p, uint32_t a, uint32_t b) {
-    const real *x = p.points + a * p.stride, *y = p.points + b * p.stride;
-    for (uint32_t axis = 1; axis < p.dims; ++axis)
-        if (x[axis] != y[axis]) return x[axis] < y[axis];
-    return false;
+__global__ __launch_bounds__(BLOCK) void gather_keys(presort<real> p, uint32_t axis,
+                                                     const uint32_t *order) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < p.count) p.keys[i] = p.column[axis][order[i]];
 }
 
-/* Equal coordinates that begin at this thread's place, in the order of ids: by the other axes. */
+/* -1, 0, 1: by the axes after `axis`, in a cycle. */
+template <typename real>
+__device__ inline int compare_others(const presort<real> &p, uint32_t a, uint32_t b,
+                                     uint32_t axis) {
+    for (uint32_t i = 1; i < p.dims; ++i) {
+        axis = axis + 1 == p.dims ? 0 : axis + 1;
+        const typename presort<real>::key x = p.column[axis][a], y = p.column[axis][b];
+        if (x != y) return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Equal coordinates that begin at this thread's place, in the order of ids: by the other axes.
+   Finds the points that are equal in these, too. */
 template <typename real>
 __global__ __launch_bounds__(BLOCK) void sort_runs(presort<real> p, uint32_t *list) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= p.count) return;
     const typename presort<real>::key own = p.keys_sorted[i];
-    if (i + 1 == p.count || p.keys_sorted[i + 1] != own) return;
     if (i && p.keys_sorted[i - 1] == own) return;
+    p.differs[i] = 1;
+    if (i + 1 == p.count || p.keys_sorted[i + 1] != own) return;
     uint32_t run = 2;
     while (run <= RUN && i + run < p.count && p.keys_sorted[i + run] == own) ++run;
     if (run > RUN) {
@@ -78,9 +88,14 @@ __global__ __launch_bounds__(BLOCK) void sort_runs(presort<real> p, uint32_t *li
     for (uint32_t j = 1; j < run; ++j) {
         const uint32_t id = list[i + j];
         uint32_t hole = i + j;
-        for (; hole > i && before_by_others(p, id, list[hole - 1]); --hole)
+        int side = 1;
+        for (; hole > i && (side = compare_others(p, id, list[hole - 1], 0)) < 0; --hole) {
             list[hole] = list[hole - 1];
+            p.differs[hole] = p.differs[hole - 1];
+        }
         list[hole] = id;
+        if (hole < i + j) p.differs[hole + 1] = 1;
+        p.differs[hole] = hole == i || side != 0;
     }
 }
 
@@ -88,12 +103,8 @@ template <typename real>
 __global__ __launch_bounds__(BLOCK) void find_duplicates(presort<real> p, const uint32_t *list) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= p.count) return;
-    bool differs = i == 0 || p.keys_sorted[i] != p.keys_sorted[i - 1];
-    if (!differs) {
-        const real *x = p.points + list[i] * p.stride, *y = p.points + list[i - 1] * p.stride;
-        for (uint32_t axis = 1; axis < p.dims && !differs; ++axis) differs = x[axis] != y[axis];
-    }
-    p.differs[i] = differs;
+    p.differs[i] = i == 0 || p.keys_sorted[i] != p.keys_sorted[i - 1] ||
+                   compare_others(p, list[i], list[i - 1], 0) != 0;
 }
 
 /* Scratch of the library's sort and selection. */
@@ -112,13 +123,14 @@ template <typename real> kd_status cub_scratch(size_t *bytes, uint32_t count) {
 /* `to`: the points of `from` (NULL: all, in the order of ids) stably sorted along an axis. */
 template <typename real>
 kd_status sort_along(const presort<real> &p, uint32_t axis, const uint32_t *from, uint32_t *to) {
-    uint32_t *spare = p.list[p.dims];
     size_t bytes = p.cub_bytes;
-    load_keys<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, axis, from, spare);
-    KD_CUDA_LAUNCHED("load_keys");
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(p.cub, bytes, p.keys, p.keys_sorted,
-                                            from ? from : spare, to, p.count, 0,
-                                            8 * (int)sizeof(*p.keys), p.stream));
+    if (from) {
+        gather_keys<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, axis, from);
+        KD_CUDA_LAUNCHED("gather_keys");
+    }
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(p.cub, bytes, from ? p.keys : p.column[axis],
+                                            p.keys_sorted, from ? from : p.list[p.dims], to,
+                                            p.count, 0, 8 * (int)sizeof(*p.keys), p.stream));
     return KD_OK;
 }
 
@@ -128,7 +140,7 @@ inline kd_status read_word(uint32_t *host, const uint32_t *device, cudaStream_t 
     return KD_OK;
 }
 
-/* The first axis' list by the super key; keys_sorted are its coordinates. */
+/* The first axis' list by the super key; tells which points differ from those before. */
 template <typename real> kd_status sort_first(const presort<real> &p) {
     uint32_t long_runs = 0;
     KD_TRY(sort_along(p, 0, (const uint32_t *)NULL, p.list[0]));
@@ -140,6 +152,8 @@ template <typename real> kd_status sort_first(const presort<real> &p) {
     const uint32_t *from = NULL;
     for (uint32_t axis = p.dims; axis-- > 0; from = p.list[axis])
         KD_TRY(sort_along(p, axis, from, p.list[axis]));
+    find_duplicates<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
+    KD_CUDA_LAUNCHED("find_duplicates");
     return KD_OK;
 }
 
@@ -147,8 +161,6 @@ template <typename real> kd_status sort_first(const presort<real> &p) {
 template <typename real> kd_status keep_unique(presort<real> *p) {
     size_t bytes = p->cub_bytes;
     uint32_t *spare = p->list[p->dims], kept = 0;
-    find_duplicates<real><<<blocks_for(p->count, BLOCK), BLOCK, 0, p->stream>>>(*p, p->list[0]);
-    KD_CUDA_LAUNCHED("find_duplicates");
     KD_CUDA(cub::DeviceSelect::Flagged(p->cub, bytes, p->list[0], p->differs, spare, p->long_runs,
                                        p->count, p->stream));
     KD_TRY(read_word(&kept, p->long_runs, p->stream));

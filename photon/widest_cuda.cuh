@@ -14,6 +14,7 @@ struct tree {
     const point_box *box; /* of all points */
     const uint32_t *ids;  /* of the levels above */
     uint8_t *axes;
+    bool rounded; /* points may lie beyond a plane, within its cell */
 };
 
 template <typename real>
@@ -21,20 +22,20 @@ __device__ inline double coordinate_of(const tree &t, uint32_t id, int axis) {
     return (double)((const real *)t.points)[(uint64_t)id * t.stride + axis] + 0.0;
 }
 
-/* The nearest ancestor that clips a side gives its bound, so the walk up ends when all sides are
-   known. */
+/* Unless rounded, the nearest ancestor that clips a side gives its bound, so the walk up ends when
+   all sides are known. */
 template <typename real> __device__ inline point_box domain_of(const tree &t, uint32_t node) {
     point_box domain = *t.box;
     unsigned known = 0;
     const unsigned all = (1u << 2 * t.dims) - 1;
     for (uint32_t child = node; child && known != all; child = (child - 1) / 2) {
         const uint32_t parent = (child - 1) / 2;
-        const int axis = t.axes[parent];
+        const uint32_t axis = t.axes[parent];
         const bool right = !(child & 1);
         const unsigned side = 1u << (2 * axis + right);
         if (known & side) continue;
-        known |= side;
-        (right ? domain.lo : domain.hi)[axis] = coordinate_of<real>(t, t.ids[parent], axis);
+        if (!t.rounded) known |= side;
+        point_box_clip(&domain, axis, coordinate_of<real>(t, t.ids[parent], (int)axis), right);
     }
     return domain;
 }

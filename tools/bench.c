@@ -93,6 +93,9 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "different", (double)row->different);
     add_number(line, "sah_cost", rounded(row->sah_cost));
     add_number(line, "references_per_triangle", rounded(row->references_per_triangle));
+    add_number(line, "published", row->published);
+    if (row->published_on) cJSON_AddStringToObject(line, "published_on", row->published_on);
+    add_number(line, "ratio", rounded(row->ratio));
     if (row->hash) {
         char text[32];
         snprintf(text, sizeof text, "%016" PRIx64, row->hash);
@@ -101,6 +104,19 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     cJSON_AddBoolToObject(line, "checked", row->checked);
     add_machine(line, row->device);
     return line;
+}
+
+kd_status bench_write(const bench_request *request, const bench_row *row) {
+    if (!request->json) return KD_OK;
+    const bench_summary summary = bench_summarise(row);
+    cJSON *line = json_line(row, &summary);
+    char *text = cJSON_PrintUnformatted(line);
+    cJSON_Delete(line);
+    KD_REQUIRE(text, KD_ERROR_MEMORY, "no memory for a line of results");
+    const bool written = fprintf(request->json, "%s\n", text) > 0;
+    cJSON_free(text);
+    KD_REQUIRE(written, KD_ERROR_RUNTIME, "cannot write the results");
+    return KD_OK;
 }
 
 kd_status bench_report(const bench_request *request, const bench_row *row) {
@@ -117,15 +133,7 @@ kd_status bench_report(const bench_request *request, const bench_row *row) {
     if (row->different) printf("  %" PRIu64 " differ", row->different);
     printf("%s\n", row->checked ? "" : "  NOT CHECKED");
     fflush(stdout);
-    if (!request->json) return KD_OK;
-    cJSON *line = json_line(row, &summary);
-    char *text = cJSON_PrintUnformatted(line);
-    cJSON_Delete(line);
-    KD_REQUIRE(text, KD_ERROR_MEMORY, "no memory for a line of results");
-    const bool written = fprintf(request->json, "%s\n", text) > 0;
-    cJSON_free(text);
-    KD_REQUIRE(written, KD_ERROR_RUNTIME, "cannot write the results");
-    return KD_OK;
+    return bench_write(request, row);
 }
 
 bool bench_wants(const bench_names *list, const char *name) {

@@ -39,6 +39,8 @@ typedef struct bench_row {
     bool checked; /* against an oracle or by the checker, before it was timed */
     double sah_cost, references_per_triangle;
     uint64_t triangles;
+    double published, ratio; /* of a paper's table: its figure, and how many times faster ours is */
+    const char *published_on;
     uint64_t different; /* answers that differ from the oracle's, as few as are allowed */
 } bench_row;
 
@@ -50,6 +52,8 @@ bench_summary bench_summarise(const bench_row *row);
 
 /* A line of the table on stdout, and a JSON line if one is wanted. */
 kd_status bench_report(const bench_request *request, const bench_row *row);
+/* The JSON line alone. */
+kd_status bench_write(const bench_request *request, const bench_row *row);
 
 /* Whether `name` was asked for: the list is empty or holds it. */
 bool bench_wants(const bench_names *list, const char *name);

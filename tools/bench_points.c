@@ -43,11 +43,34 @@ static kd_status measure(point_case *of, const char *builder, bool on_cpu) {
     return bench_report(of->request, &row);
 }
 
+static void print_parameters(const point_case *of, const char *device_name,
+                             const wehr_parameters *best) {
+    printf("points  %-24s wehr       %-7s n %-10llu the best of all tried: blocks of %u points, "
+           "digits of %u bits, cutoff %u points\n",
+           of->set, device_name, (unsigned long long)of->cloud.points.count, best->block,
+           best->digit_bits, best->cutoff);
+    fflush(stdout);
+}
+
+/* The paper's search for the best parameters, on each device. */
+static kd_status tune(const point_case *of) {
+    wehr_parameters best;
+    if (bench_wants(&of->request->devices, "cpu")) {
+        KD_TRY(wehr_tune(&best, &of->cloud.points, &of->options));
+        print_parameters(of, "cpu", &best);
+    }
+    if (!of->cloud.device_points.coordinates) return KD_OK;
+    KD_TRY(bench_tune_cuda(&best, &of->cloud, &of->options));
+    print_parameters(of, "cuda:0", &best);
+    return KD_OK;
+}
+
 static kd_status run_split(point_case *of, pointtree_split split) {
     const bench_request *request = of->request;
     memset(of->hash, 0, sizeof of->hash);
     of->options.split = split;
     of->options.unique = request->unique;
+    if (request->tune) return tune(of);
     if (bench_wants(&request->devices, "cpu"))
         for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
             if (bench_wants(&request->builders, row->name) && (!request->unique || row->removes))

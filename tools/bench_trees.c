@@ -105,29 +105,56 @@ done:
     return status;
 }
 
+typedef struct cuda_build {
+    point_build_cuda arguments;
+    uint32_t kept;
+} cuda_build;
+
+static void cuda_build_close(cuda_build *owned) {
+    device_memory_free(owned->arguments.ids);
+    device_memory_free(owned->arguments.axes);
+    device_memory_free(owned->arguments.scratch);
+    memset(owned, 0, sizeof *owned);
+}
+
+static kd_status cuda_build_open(cuda_build *out, const bench_cloud *cloud,
+                                 const pointtree_options *options,
+                                 const point_builder_cuda *builder) {
+    kd_status status = KD_OK;
+    const uint64_t count = cloud->points.count;
+    point_build_cuda *a = &out->arguments;
+    memset(out, 0, sizeof *out);
+    a->points = cloud->device_points;
+    a->split = options->split;
+    a->unique = options->unique;
+    a->cells = options->cells;
+    a->box = cloud->box;
+    a->kept = &out->kept;
+    KD_TRY_GOTO(device_memory_reserve((void **)&a->ids, count * sizeof *a->ids));
+    if (a->split == POINTTREE_WIDEST) KD_TRY_GOTO(device_memory_reserve((void **)&a->axes, count));
+    KD_TRY_GOTO(builder->scratch_bytes(&a->scratch_bytes, a));
+    KD_TRY_GOTO(device_memory_reserve(&a->scratch, a->scratch_bytes));
+done:
+    if (status != KD_OK) cuda_build_close(out);
+    return status;
+}
+
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
                           const pointtree_options *options) {
-    kd_status status = KD_OK;
     const point_builder_cuda *builder = bench_builder_cuda(row->builder);
-    uint32_t kept = 0;
-    point_build_cuda a;
-    memset(&a, 0, sizeof a);
-    a.points = cloud->device_points;
-    a.split = options->split;
-    a.unique = options->unique;
-    a.cells = options->cells;
-    a.box = cloud->box;
-    a.kept = &kept;
-    const uint64_t count = cloud->points.count;
-    KD_TRY_GOTO(device_memory_reserve((void **)&a.ids, count * sizeof *a.ids));
-    if (a.split == POINTTREE_WIDEST) KD_TRY_GOTO(device_memory_reserve((void **)&a.axes, count));
-    KD_TRY_GOTO(builder->scratch_bytes(&a.scratch_bytes, &a));
-    KD_TRY_GOTO(device_memory_reserve(&a.scratch, a.scratch_bytes));
-    row->bytes = a.scratch_bytes;
-    KD_TRY_GOTO(run_cuda(row, cloud, builder, &a));
-done:
-    device_memory_free(a.ids);
-    device_memory_free(a.axes);
-    device_memory_free(a.scratch);
+    cuda_build build;
+    KD_TRY(cuda_build_open(&build, cloud, options, builder));
+    row->bytes = build.arguments.scratch_bytes;
+    const kd_status status = run_cuda(row, cloud, builder, &build.arguments);
+    cuda_build_close(&build);
+    return status;
+}
+
+kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
+                          const pointtree_options *options) {
+    cuda_build build;
+    KD_TRY(cuda_build_open(&build, cloud, options, bench_builder_cuda("wehr")));
+    const kd_status status = wehr_tune_cuda(best, &build.arguments);
+    cuda_build_close(&build);
     return status;
 }

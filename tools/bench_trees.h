@@ -1,8 +1,7 @@
 /* One point tree, checked, then built again and again: for benchmarks of builders. */
 #ifndef KD_TOOLS_BENCH_TREES_H
 #define KD_TOOLS_BENCH_TREES_H
-#include "photon/build_cuda.h"
-#include "photon/pointtree.h"
+#include "photon/build_wehr.h"
 #include "tools/bench.h"
 
 /* The points of a case, on the host and, if there is a CUDA device, there too. */
@@ -21,6 +20,10 @@ void bench_cloud_close(bench_cloud *owned); /* takes a zeroed one */
 kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
                          const pointtree_options *options);
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
+                          const pointtree_options *options);
+
+/* The best parameters of `wehr` for the cloud on the device. */
+kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
                           const pointtree_options *options);
 
 const point_builder_cuda *bench_builder_cuda(const char *name); /* NULL if there is none */

@@ -2,6 +2,7 @@
 #include "accel/tritree.h"
 #include "core/device.h"
 #include "core/parallel.h"
+#include "photon/points_cuda.h"
 #include "photon/pointtree.h"
 #include "render/integrator.h"
 #include "tools/general.h"
@@ -54,8 +55,9 @@ static kd_status run(const option_line *line) {
     printf("\nPoint tree builders (name, devices, scratch for %" PRIu64 " points, source):\n",
            values.points);
     for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
-        print_builder(stdout, row->name, row->devices, row->scratch_bytes(values.points),
-                      row->source);
+        print_builder(stdout, row->name,
+                      points_cuda_builder(row->name) ? "cpu, cuda" : row->devices,
+                      row->scratch_bytes(values.points), row->source);
     printf("\nIntegrators:\n");
     for (const integrator *row = integrators; row->name; ++row)
         printf("  %-12s %s\n", row->name, row->source);

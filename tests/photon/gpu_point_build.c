@@ -2,7 +2,7 @@
    what shares an order is compared with the serial oracle. The checker on the device agrees. */
 #include "core/device.h"
 #include "core/device_memory.h"
-#include "photon/build_cuda.h"
+#include "photon/build_wehr.h"
 #include "photon/check_cuda.h"
 #include "photon/pointtree.h"
 #include "tests/cases.h"
@@ -14,6 +14,7 @@ typedef struct build_case {
     uint32_t count, dims;
     point_scalar scalar;
     pointtree_options options;
+    wehr_parameters parameters; /* block 0: its defaults */
 } build_case;
 
 typedef struct device_tree {
@@ -102,7 +103,9 @@ static void compare(const build_case *of) {
     assert_int_equal(pointtree_open_nd(&oracle, &array, &of->options, name, NULL), KD_OK);
     device_tree tree;
     device_tree_open(&tree, of, points, &oracle.box);
-    assert_int_equal(of->builder->build(&tree.arguments), KD_OK);
+    assert_int_equal(of->parameters.block ? build_wehr_cuda_with(&tree.arguments, &of->parameters)
+                                          : of->builder->build(&tree.arguments),
+                     KD_OK);
     assert_int_equal(device_wait(), KD_OK);
     if (of->builder->removes) assert_int_equal(tree.kept, oracle.count);
     same_nodes(of, &tree, &oracle);
@@ -114,8 +117,14 @@ static void compare(const build_case *of) {
 }
 
 static build_case case_of(const point_builder_cuda *builder, int set, uint32_t count, int split) {
-    const build_case of = {builder, (case_points)set, count,
-                           3,       POINT_FLOAT,      {(pointtree_split)split, false, 0}};
+    build_case of;
+    memset(&of, 0, sizeof of);
+    of.builder = builder;
+    of.set = (case_points)set;
+    of.count = count;
+    of.dims = 3;
+    of.scalar = POINT_FLOAT;
+    of.options.split = (pointtree_split)split;
     return of;
 }
 
@@ -163,14 +172,48 @@ static void duplicates_go_when_asked(void **state) {
     (void)state;
     for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
         for (int set = 0; builder->removes && set < CASE_POINT_SETS; ++set)
-            for (int i = 0; i < 2 * CASE_COUNTS; ++i) {
-                build_case of =
-                    case_of(builder, set, i < CASE_COUNTS ? case_counts[i] : 3000 * (uint32_t)i, 0);
+            for (int i = 0; i < CASE_COUNTS + 3; ++i) {
+                const uint32_t count =
+                    i < CASE_COUNTS ? case_counts[i] : 25000 * (uint32_t)(i - CASE_COUNTS + 1);
+                build_case of = case_of(builder, set, count, 0);
                 of.options.unique = true;
                 of.options.split = (pointtree_split)(i % 2);
                 of.dims = 2 + (uint32_t)i % 3;
                 compare(&of);
             }
+}
+
+/* The tree is the same for all parameters that a search may try. */
+static void wehr_rounds_and_is_tuned(void **state) {
+    (void)state;
+    static const double cells[] = {0, 3, 1000};
+    static const case_points sets[] = {CASE_UNIFORM, CASE_DUPLICATES, CASE_CLUSTERED,
+                                       CASE_STRETCHED, CASE_SIGNED_ZERO};
+    const point_builder_cuda *builder = point_builders_cuda;
+    while (strcmp(builder->name, "wehr") != 0) ++builder;
+    for (int i = 0; i < 60; ++i) {
+        build_case of = case_of(builder, (int)sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
+        of.options.cells = cells[i % 3];
+        of.dims = 2 + (uint32_t)i % 4;
+        of.scalar = (point_scalar)(i / 2 % 2);
+        of.parameters.block = 1024u << i % 3;
+        of.parameters.digit_bits = 2 + (uint32_t)i % 4;
+        of.parameters.cutoff = 512u << i / 3 % 3;
+        compare(&of);
+    }
+    build_case of = case_of(builder, CASE_UNIFORM, 1000, 0);
+    of.parameters.block = 1000;
+    void *points = make_points(&of);
+    const point_box box = point_box_empty();
+    device_tree tree;
+    device_tree_open(&tree, &of, points, &box);
+    assert_int_equal(build_wehr_cuda_with(&tree.arguments, &of.parameters), KD_ERROR_USAGE);
+    tree.arguments.cells = 1e300;
+    tree.arguments.box.lo[0] = 0, tree.arguments.box.hi[0] = 1;
+    assert_int_equal(builder->scratch_bytes(&tree.arguments.scratch_bytes, &tree.arguments),
+                     KD_ERROR_USAGE);
+    device_tree_close(&tree);
+    free(points);
 }
 
 /* The checker on the device sees a node in the wrong place, twice, or with the wrong axis. */
@@ -260,6 +303,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(builders_make_the_oracles_tree),
         cmocka_unit_test(all_dimensions_and_scalars_too),
         cmocka_unit_test(duplicates_go_when_asked),
+        cmocka_unit_test(wehr_rounds_and_is_tuned),
         cmocka_unit_test(large_trees_too),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);

@@ -274,14 +274,39 @@ static void bad_requests(void **state) {
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "cuda:0");
-    snprintf(options.builder, sizeof options.builder, "brown");
+    snprintf(options.builder, sizeof options.builder, "recursive");
     assert_int_equal(kd_points_open(&none, &points, &options), KD_ERROR_DEVICE);
     assert_null(none);
-    snprintf(options.device, sizeof options.device, "auto"); /* brown is on the CPU */
+    snprintf(options.device, sizeof options.device, "auto"); /* it is on the CPU */
     assert_int_equal(kd_points_open(&none, &points, &options), KD_OK);
     kd_points_close(none);
     kd_points_close(gpu);
     free(cloud);
+}
+
+/* Every builder's tree is the same on both. */
+static void builders_make_the_same_tree(void **state) {
+    (void)state;
+    static const char *const builders[] = {"kandela", "wald", "brown", "wehr"};
+    float cloud[4 * 5000];
+    for (int i = 0; i < 4 * 5000; ++i) cloud[i] = (float)(i * 7919 % 1009) / 64;
+    const kd_point_array points = kd_point_array_make(cloud, 5000, 4, KD_FLOAT);
+    for (int i = 0; i < 8; ++i) {
+        kd_points_options options;
+        kd_points_info info[2];
+        kd_points_options_default(&options);
+        options.split = (kd_points_split)(i % 2);
+        snprintf(options.builder, sizeof options.builder, "%s", builders[i / 2]);
+        for (int on = 0; on < 2; ++on) {
+            kd_points *tree = NULL;
+            snprintf(options.device, sizeof options.device, "%s", on ? "cuda:0" : "cpu");
+            assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
+            kd_points_describe(tree, &info[on]);
+            kd_points_close(tree);
+        }
+        assert_true(info[0].hash == info[1].hash);
+        assert_string_equal(info[0].builder, info[1].builder);
+    }
 }
 
 int main(void) {
@@ -292,7 +317,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_answers),         cmocka_unit_test(device_pointers),
         cmocka_unit_test(saved_loaded_updated), cmocka_unit_test(auto_chooses_by_size),
-        cmocka_unit_test(bad_requests),
+        cmocka_unit_test(bad_requests),         cmocka_unit_test(builders_make_the_same_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@ table() { # NAME ROWS PUBLISHED_DEVICE
     expect_says out "$3"
     expect_says out ratio
     local rows
-    rows=$(awk '($NF + 0) > 0 && ($(NF - 2) + 0) > 0 && ($(NF - 3) + 0) > 0 \
-        && $(NF - 1) ~ /^(ms|M\/s)$/' out | wc -l)
+    rows=$(awk '($(NF - 2) + 0) > 0 && ($(NF - 3) + 0) > 0 && ($(NF - 5) + 0) > 0 \
+        && $(NF - 4) ~ /^(ms|M\/s)$/ && $NF == "-"' out | wc -l)
     expect_true "$2 rows in $1, not $rows" test "$rows" = "$2"
 }
 
@@ -17,6 +17,10 @@ table wald-build 4 'RTX 3090 Ti'
 table wald-query 18 'RTX 3090 Ti'
 table robinson 2 'Titan Black'
 table wehr 16 'GTX 660'
+expect_exit 0 "$program" bench --table robinson --quick --json lines
+expect_true 'two JSON lines' test "$(grep -c '"published_on":.*"ratio":' lines)" = 2
+expect_exit 0 "$program" bench points --tune --sizes 1K --devices cpu --splits round-robin
+expect_says out 'the best of all tried'
 expect_exit 2 "$program" bench --table nothing
 expect_says err 'unknown table "nothing"'
 expect_exit 2 "$program" bench
