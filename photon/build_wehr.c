@@ -46,7 +46,7 @@ wehr_parameters wehr_parameters_default(void) {
 
 wehr_parameters wehr_parameters_cuda_default(void) {
     wehr_parameters parameters;
-    parameters.block = 4096;
+    parameters.block = 2048;
     parameters.digit_bits = 5;
     parameters.cutoff = 2048;
     return parameters;

@@ -93,7 +93,7 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "different", (double)row->different);
     add_number(line, "sah_cost", rounded(row->sah_cost));
     add_number(line, "references_per_triangle", rounded(row->references_per_triangle));
-    add_number(line, "published", row->published);
+    add_number(line, "published", rounded(row->published));
     if (row->published_on) cJSON_AddStringToObject(line, "published_on", row->published_on);
     add_number(line, "ratio", rounded(row->ratio));
     if (row->hash) {
