@@ -116,11 +116,12 @@ static void compare(const build_case *of) {
     free(points);
 }
 
-static build_case case_of(const point_builder_cuda *builder, int set, uint32_t count, int split) {
+static build_case case_of(const point_builder_cuda *builder, case_points set, uint32_t count,
+                          int split) {
     build_case of;
     memset(&of, 0, sizeof of);
     of.builder = builder;
-    of.set = (case_points)set;
+    of.set = set;
     of.count = count;
     of.dims = 3;
     of.scalar = POINT_FLOAT;
@@ -134,7 +135,7 @@ static void builders_make_the_oracles_tree(void **state) {
         for (int set = 0; set < CASE_POINT_SETS; ++set)
             for (int i = 0; i < CASE_COUNTS; ++i)
                 for (int split = 0; split < 2; ++split) {
-                    const build_case of = case_of(builder, set, case_counts[i], split);
+                    const build_case of = case_of(builder, (case_points)set, case_counts[i], split);
                     compare(&of);
                 }
 }
@@ -175,7 +176,7 @@ static void duplicates_go_when_asked(void **state) {
             for (int i = 0; i < CASE_COUNTS + 3; ++i) {
                 const uint32_t count =
                     i < CASE_COUNTS ? case_counts[i] : 25000 * (uint32_t)(i - CASE_COUNTS + 1);
-                build_case of = case_of(builder, set, count, 0);
+                build_case of = case_of(builder, (case_points)set, count, 0);
                 of.options.unique = true;
                 of.options.split = (pointtree_split)(i % 2);
                 of.dims = 2 + (uint32_t)i % 3;
@@ -192,7 +193,7 @@ static void wehr_rounds_and_is_tuned(void **state) {
     const point_builder_cuda *builder = point_builders_cuda;
     while (strcmp(builder->name, "wehr") != 0) ++builder;
     for (int i = 0; i < 60; ++i) {
-        build_case of = case_of(builder, (int)sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
+        build_case of = case_of(builder, sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
         of.options.cells = cells[i % 3];
         of.dims = 2 + (uint32_t)i % 4;
         of.scalar = (point_scalar)(i / 2 % 2);
