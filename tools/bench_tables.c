@@ -38,7 +38,8 @@ bench_row paper_row_ours(const paper_table *table, int on, const char *builder, 
     row.dims = (int32_t)dims;
     row.items = (double)n;
     const bool runs = on == TABLE_CPU ? table->on_cpu && n <= table->cpu_most : table->on_cuda;
-    row.runs = runs ? table->request->runs : 0;
+    const int32_t most = table->request->quick ? 3 : BENCH_RUNS_MAX;
+    row.runs = !runs ? 0 : table->request->runs < most ? table->request->runs : most;
     return row;
 }
 
