@@ -101,8 +101,7 @@ static kd_status run_case(const bench_request *request, const char *set, uint64_
 static kd_status run_sets(const bench_request *request, uint64_t count, uint32_t dims) {
     KD_REQUIRE(count >= 1 && count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "size %llu, expected 1 to %u", (unsigned long long)count, POINTTREE_COUNT_MAX);
-    KD_REQUIRE(dims >= POINT_DIMS_MIN && dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
-               "%u dimensions, expected %u to %u", dims, POINT_DIMS_MIN, POINT_DIMS_MAX);
+
     for (const char *const *set = bench_sets; *set; ++set)
         if (request->sets.count ? bench_wants(&request->sets, *set) : set == bench_sets)
             KD_TRY(run_case(request, *set, count, dims));
@@ -119,7 +118,10 @@ kd_status bench_points(const bench_request *request) {
             uint64_t count = given ? 0 : counts[i], dims = 3;
             if (given) KD_TRY(bench_count(&count, &request->sizes, i));
             if (request->dims.count) KD_TRY(bench_count(&dims, &request->dims, j));
-            KD_TRY(run_sets(request, count, dims > POINT_DIMS_MAX ? 0 : (uint32_t)dims));
+            KD_REQUIRE(dims >= POINT_DIMS_MIN && dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
+                       "%llu dimensions, expected %u to %u", (unsigned long long)dims,
+                       POINT_DIMS_MIN, POINT_DIMS_MAX);
+            KD_TRY(run_sets(request, count, (uint32_t)dims));
         }
     return KD_OK;
 }

@@ -15,6 +15,12 @@ kd_status bench_cloud_open(bench_cloud *out, const char *set, uint64_t count, ui
     memset(out, 0, sizeof *out);
     out->points = point_array_make(NULL, count, dims, scalar);
     if (stride_bytes) out->points.stride_bytes = stride_bytes;
+    const uint64_t least = dims * point_scalar_bytes(scalar);
+    KD_REQUIRE(out->points.stride_bytes >= least &&
+                   out->points.stride_bytes % point_scalar_bytes(scalar) == 0,
+               KD_ERROR_USAGE, "stride of %llu bytes, expected a multiple of %llu of at least %llu",
+               (unsigned long long)out->points.stride_bytes,
+               (unsigned long long)point_scalar_bytes(scalar), (unsigned long long)least);
     const uint64_t bytes = count * out->points.stride_bytes;
     KD_TRY_GOTO(memory_reserve(&out->memory[0], bytes, 1));
     out->points.coordinates = out->memory[0];

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Builders of point trees, measured on the CPU: both split rules, any dimensions, strides, scalars.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+
+bench() { # ROWS OPTION...
+    local rows=$1
+    shift
+    expect_exit 0 "$program" bench points --sizes 1K --devices cpu --runs 2 --json lines "$@"
+    expect_true "$rows rows for $*, not $(wc -l <lines)" test "$(wc -l <lines)" = "$rows"
+    expect_true "all are checked" test "$(grep -c '"checked":true' lines)" = "$rows"
+}
+
+bench 10 # five builders, two rules
+bench 5 --splits widest
+expect_true 'the rule is said' test "$(grep -c '"variant":"widest"' lines)" = 5
+bench 4 --dims 2,8 --builders brown,recursive --splits round-robin
+expect_true 'dims are said' test "$(grep -c '"dims":8' lines)" = 2
+bench 5 --double --splits round-robin
+bench 2 --unique --sets ties
+bench 5 --stride 16 --splits round-robin
+expect_exit 2 "$program" bench points --stride 8
+expect_says err 'stride of 8 bytes'
+expect_exit 2 "$program" bench points --dims 9
+expect_says err '9 dimensions, expected 2 to 8'
+expect_exit 2 "$program" bench points --sizes 3G
+expect_says err '2147483647'
+expect_done
