@@ -16,6 +16,9 @@ kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_op
 uint64_t build_parallel_scratch_bytes(uint32_t triangle_count);
 kd_status build_parallel(tritree *out, const tritree_input *input, const tritree_options *options,
                          job *watched);
+uint64_t build_zhou_scratch_bytes(uint32_t triangle_count);
+kd_status build_zhou(tritree *out, const tritree_input *input, const tritree_options *options,
+                     job *watched);
 uint64_t build_median_scratch_bytes(uint32_t triangle_count);
 kd_status build_median(tritree *out, const tritree_input *input, const tritree_options *options,
                        job *watched);

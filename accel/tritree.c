@@ -13,6 +13,8 @@ const tritree_builder tritree_builders[] = {
      build_sweep},
     {"parallel", "Wald and Havran 2006: the same, OpenMP tasks", "cpu",
      build_parallel_scratch_bytes, build_parallel},
+    {"zhou", "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH by masks", "cpu",
+     build_zhou_scratch_bytes, build_zhou},
     {"median", "spatial median; baseline", "cpu", build_median_scratch_bytes, build_median},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -32,6 +32,9 @@ typedef struct tritree_statistics {
     double build_seconds;
 } tritree_statistics;
 
+/* Stages of builders that tell their time apart (zhou), as in table II of Choi and Ye 2020. */
+enum { TRITREE_INIT, TRITREE_LARGE, TRITREE_SMALL, TRITREE_OTHER, TRITREE_STAGES };
+
 typedef struct tritree {
     tritree_node *nodes;
     uint32_t *references;
@@ -42,6 +45,7 @@ typedef struct tritree {
     tritree_input input; /* borrowed */
     tritree_options options;
     tritree_statistics statistics;
+    double stage_seconds[TRITREE_STAGES]; /* 0 by builders that have no stages */
 } tritree;
 
 typedef struct tritree_builder {
