@@ -116,6 +116,7 @@ __global__ void report(const kandela k) {
     built.reference_count = k.sizes[0].y;
     built.degenerate_count = c->degenerate;
     built.exhausted = c->exhausted;
+    built.needed_bytes = 0;
     if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;
     if (built.reference_count > k.reference_room) built.exhausted |= EXHAUSTED_LEAVES;
     *k.built = built;

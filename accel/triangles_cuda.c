@@ -101,11 +101,7 @@ static kd_status run_builder(device_call *call, tritree_build_cuda *build, tritr
     KD_TRY(row->build(build));
     KD_TRY(device_copy(built, build->built, sizeof *built, call->stream));
     KD_TRY(device_stream_wait(call->stream));
-    KD_REQUIRE(!built->exhausted, KD_ERROR_MEMORY,
-               "the tree of %u triangles needs more room than was planned (%llu bytes; rooms %u)",
-               build->input.triangle_count, (unsigned long long)build->scratch_bytes,
-               built->exhausted);
-    return KD_OK;
+    return tritree_build_check(build, built);
 }
 
 static kd_status build_here(device_call *call, triangles_cuda *c, tritree *out,

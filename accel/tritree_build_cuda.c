@@ -2,15 +2,18 @@
 #include "accel/tritree_build_cuda.h"
 #include "accel/build.h"
 #include "accel/tree_rows.h"
+#include "accel/triangles_device.h"
 #include "core/device_memory.h"
 #include "core/memory.h"
 
 const tritree_builder_cuda tritree_builders_cuda[] = {
 #ifdef KD_HAVE_CUDA
     {"kandela", "binned SAH, exact below 64 references; after Zhou et al. 2008",
-     build_kandela_sah_plan, build_kandela_sah},
+     build_kandela_sah_plan, build_kandela_sah, false},
+    {"zhou", "Zhou, Hou, Wang, Guo 2008: the CPU's tree", build_zhou_cuda_plan, build_zhou_cuda,
+     true},
 #endif
-    {NULL, NULL, NULL, NULL}};
+    {NULL, NULL, NULL, NULL, false}};
 
 const tritree_builder_cuda *tritree_builder_cuda_find(const char *name) {
     for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
@@ -52,6 +55,7 @@ kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_inp
                                      input->position_count * sizeof *positions));
     KD_TRY_GOTO(device_memory_upload(triangles, input->triangles,
                                      3 * (uint64_t)input->triangle_count * sizeof *triangles));
+    KD_TRY_GOTO(triangles_device_check(&build->input, build->stream));
 done:
     if (status != KD_OK) tritree_build_memory_close(out);
     return status;
@@ -62,13 +66,24 @@ void tritree_build_memory_close(tritree_build_memory *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built) {
+    const uint64_t planned = build->scratch_bytes + build->node_room * sizeof(tritree_node) +
+                             build->reference_room * sizeof(uint32_t);
+    KD_REQUIRE(!built->exhausted || !built->needed_bytes, KD_ERROR_MEMORY,
+               "the tree of %u triangles needs %llu bytes, %llu were planned",
+               build->input.triangle_count, (unsigned long long)built->needed_bytes,
+               (unsigned long long)planned);
+    KD_REQUIRE(!built->exhausted, KD_ERROR_MEMORY,
+               "the tree of %u triangles needs more than the %llu bytes that were planned (rooms "
+               "%u)",
+               build->input.triangle_count, (unsigned long long)planned, built->exhausted);
+    return KD_OK;
+}
+
 kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out) {
     KD_TRY(device_wait());
     KD_TRY(device_memory_download(out, from->build.built, sizeof *out));
-    KD_REQUIRE(!out->exhausted, KD_ERROR_MEMORY,
-               "the tree of %u triangles needs more room than was planned (%llu bytes; rooms %u)",
-               from->build.input.triangle_count, (unsigned long long)from->bytes, out->exhausted);
-    return KD_OK;
+    return tritree_build_check(&from->build, out);
 }
 
 kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,

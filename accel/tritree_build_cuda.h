@@ -15,6 +15,7 @@ typedef struct tritree_built {
     uint32_t degenerate_count; /* triangles without area: in no leaf */
     uint32_t exhausted;        /* not 0: some room was too small, there is no tree; which: 1 clipped
                                   references, 2 nodes, 4 leaves' references, 8 work lists */
+    uint64_t needed_bytes; /* of exhausted rooms: scratch and tree that would serve; 0: unknown */
 } tritree_built;
 
 /* What a builder is given and gives back. Pointers are memory of the current device; nothing is
@@ -29,6 +30,8 @@ typedef struct tritree_build_cuda {
     void *scratch;
     uint64_t scratch_bytes;
     void *stream; /* cudaStream_t */
+    void **marks; /* NULL, or TRITREE_STAGES + 1 cudaEvent_t: recorded where a stage begins, by
+                     builders that tell their stages apart (zhou) */
 } tritree_build_cuda;
 
 typedef struct tritree_builder_cuda {
@@ -36,12 +39,13 @@ typedef struct tritree_builder_cuda {
     /* Fills node_room, reference_room and scratch_bytes for the input's triangle count. */
     void (*plan)(tritree_build_cuda *build);
     kd_status (*build)(const tritree_build_cuda *build);
+    bool stages; /* it records `marks` */
 } tritree_builder_cuda;
 
 extern const tritree_builder_cuda tritree_builders_cuda[];               /* ends with name NULL */
 const tritree_builder_cuda *tritree_builder_cuda_find(const char *name); /* NULL: there is none */
 
-/* Device memory for one build: plans, reserves all of it, uploads the input. */
+/* Device memory for one build: plans, reserves all of it, uploads and checks the input. */
 typedef struct tritree_build_memory {
     tritree_build_cuda build;
     void *memory;
@@ -52,7 +56,9 @@ kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_inp
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder);
 void tritree_build_memory_close(tritree_build_memory *owned); /* takes a zeroed one */
-/* Waits; KD_ERROR_MEMORY if room was exhausted. */
+/* KD_ERROR_MEMORY if room was exhausted, with the bytes needed where they are known. */
+kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built);
+/* Waits; then the same. */
 kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out);
 /* The tree built, on the host, statistics included; `input` is the host's. */
 kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
@@ -60,6 +66,8 @@ kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
 
 void build_kandela_sah_plan(tritree_build_cuda *build);
 kd_status build_kandela_sah(const tritree_build_cuda *build);
+void build_zhou_cuda_plan(tritree_build_cuda *build);
+kd_status build_zhou_cuda(const tritree_build_cuda *build);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,19 @@ kd_status device_timer_start(device_timer *timer, void *stream);
 /* Marks the end, waits for it, and gives the seconds since start. */
 kd_status device_timer_stop(device_timer *timer, void *stream, double *seconds);
 
+/* Marks between which the stages of one run lie. */
+enum { DEVICE_MARKS_MAX = 8 };
+typedef struct device_marks {
+    void *marks[DEVICE_MARKS_MAX]; /* cudaEvent_t */
+    int count;
+} device_marks;
+
+kd_status device_marks_open(device_marks *out, int count);
+void device_marks_close(device_marks *owned); /* takes a zeroed one */
+/* Waits for the last mark; seconds[i] lie between marks i and i + 1. All must have been recorded.
+ */
+kd_status device_marks_read(const device_marks *from, double *seconds);
+
 #ifdef __cplusplus
 }
 #endif

@@ -29,3 +29,27 @@ extern "C" kd_status device_timer_stop(device_timer *timer, void *stream, double
     *seconds = 1e-3 * (double)milliseconds;
     return KD_OK;
 }
+
+extern "C" kd_status device_marks_open(device_marks *out, int count) {
+    memset(out, 0, sizeof *out);
+    out->count = count < DEVICE_MARKS_MAX ? count : DEVICE_MARKS_MAX;
+    for (int i = 0; i < out->count; ++i) KD_CUDA(cudaEventCreate((cudaEvent_t *)&out->marks[i]));
+    return KD_OK;
+}
+
+extern "C" void device_marks_close(device_marks *owned) {
+    for (int i = 0; i < owned->count; ++i)
+        if (owned->marks[i]) cudaEventDestroy((cudaEvent_t)owned->marks[i]);
+    memset(owned, 0, sizeof *owned);
+}
+
+extern "C" kd_status device_marks_read(const device_marks *from, double *seconds) {
+    KD_CUDA(cudaEventSynchronize((cudaEvent_t)from->marks[from->count - 1]));
+    for (int i = 0; i + 1 < from->count; ++i) {
+        float milliseconds = 0;
+        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)from->marks[i],
+                                     (cudaEvent_t)from->marks[i + 1]));
+        seconds[i] = 1e-3 * (double)milliseconds;
+    }
+    return KD_OK;
+}

@@ -96,6 +96,12 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "published", rounded(row->published));
     if (row->published_on) cJSON_AddStringToObject(line, "published_on", row->published_on);
     add_number(line, "ratio", rounded(row->ratio));
+    static const char *const stages[BENCH_STAGES] = {"init", "large", "small", "other"};
+    double whole = 0;
+    for (int i = 0; i < BENCH_STAGES; ++i) whole += row->stage_seconds[i];
+    cJSON *stage_ms = whole > 0 ? cJSON_AddObjectToObject(line, "stage_ms") : NULL;
+    for (int i = 0; stage_ms && i < BENCH_STAGES; ++i)
+        cJSON_AddNumberToObject(stage_ms, stages[i], rounded(row->stage_seconds[i] * 1e3));
     if (row->hash) {
         char text[32];
         snprintf(text, sizeof text, "%016" PRIx64, row->hash);
@@ -130,6 +136,10 @@ kd_status bench_report(const bench_request *request, const bench_row *row) {
     printf(" %10.3f ms  %8.2f M/s", summary.median * 1e3, rate * 1e-6);
     if (row->sah_cost > 0)
         printf("  SAH %.2f, %.2f refs/triangle", row->sah_cost, row->references_per_triangle);
+    const double *stage = row->stage_seconds;
+    if (stage[1] > 0 || stage[2] > 0)
+        printf("  init %.3f, large %.3f, small %.3f, other %.3f", stage[0] * 1e3, stage[1] * 1e3,
+               stage[2] * 1e3, stage[3] * 1e3);
     if (row->different) printf("  %" PRIu64 " differ", row->different);
     printf("%s\n", row->checked ? "" : "  NOT CHECKED");
     fflush(stdout);

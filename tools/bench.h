@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { BENCH_RUNS_MAX = 99, BENCH_LIST_MAX = 32 };
+enum { BENCH_RUNS_MAX = 99, BENCH_LIST_MAX = 32, BENCH_STAGES = 4 };
 
 typedef struct bench_names {
     char *items[BENCH_LIST_MAX]; /* into a copy of the text */
@@ -41,6 +41,7 @@ typedef struct bench_row {
     uint64_t triangles;
     double published, ratio; /* of a paper's table: its figure, and how many times faster ours is */
     const char *published_on;
+    double stage_seconds[BENCH_STAGES]; /* Init, Large, Small, Other of builders that have them */
     uint64_t different; /* answers that differ from the oracle's, as few as are allowed */
 } bench_row;
 

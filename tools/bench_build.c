@@ -43,6 +43,7 @@ static kd_status on_cpu(const bench_request *request, const bench_model *model, 
         tritree tree;
         KD_TRY(tritree_open(&tree, &model->input, &settings[setting].options, builder->name, NULL));
         row.seconds[run] = tree.statistics.build_seconds;
+        memcpy(row.stage_seconds, tree.stage_seconds, sizeof row.stage_seconds);
         const kd_status status = run == 0 ? take_tree(&row, &tree) : KD_OK;
         tritree_close(&tree);
         KD_TRY(status);
@@ -65,6 +66,19 @@ done:
     return status;
 }
 
+/* One run more, its stages apart. */
+static kd_status time_stages(bench_row *row, const tritree_builder_cuda *builder,
+                             const tritree_build_memory *memory) {
+    device_marks marks;
+    KD_TRY(device_marks_open(&marks, TRITREE_STAGES + 1));
+    tritree_build_cuda build = memory->build;
+    build.marks = marks.marks;
+    kd_status status = builder->build(&build);
+    if (status == KD_OK) status = device_marks_read(&marks, row->stage_seconds);
+    device_marks_close(&marks);
+    return status;
+}
+
 static kd_status on_cuda(const bench_request *request, const bench_model *model, int setting,
                          const tritree_builder_cuda *builder) {
     bench_row row = new_row(request, model, setting, builder->name, "cuda:0");
@@ -78,6 +92,7 @@ static kd_status on_cuda(const bench_request *request, const bench_model *model,
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
     KD_TRY_GOTO(take_tree(&row, &tree));
     KD_TRY_GOTO(time_cuda(&row, builder, &memory));
+    if (builder->stages) KD_TRY_GOTO(time_stages(&row, builder, &memory));
     KD_TRY_GOTO(bench_report(request, &row));
 done:
     tritree_close(&tree);

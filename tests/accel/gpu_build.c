@@ -30,7 +30,9 @@ static void check_set(const tritree_builder_cuda *builder, case_triangles which,
     if (which == CASE_SOUP && count >= 100) {
         tritree exact;
         assert_int_equal(tritree_open(&exact, &set.input, options, "sweep", NULL), KD_OK);
-        if (tree.statistics.sah_cost > 1.15 * exact.statistics.sah_cost)
+        /* a spatial median costs more than a plane that was searched for */
+        const double most = strcmp(builder->name, "zhou") == 0 ? 1.3 : 1.15;
+        if (tree.statistics.sah_cost > most * exact.statistics.sah_cost)
             fail_msg("%s, %s %u: SAH cost %g, exact %g", builder->name, name, count,
                      tree.statistics.sah_cost, exact.statistics.sah_cost);
         tritree_close(&exact);
@@ -54,11 +56,58 @@ static void trees_keep_the_invariants(void **state) {
         check_set(row, CASE_SOUP, 30000, &options);
 }
 
+static void bad_input_is_refused_by_name(void **state) {
+    (void)state;
+    const tritree_options options = tritree_options_default();
+    triangle_set set = triangle_set_make(CASE_SOUP, 40);
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row) {
+        tritree_build_memory memory;
+        for (int i = 0; i < 3; ++i) {
+            const float kept = set.positions[3 * 17 + i].y;
+            set.positions[3 * 17 + i].y = bad[i];
+            assert_int_equal(tritree_build_memory_open(&memory, &set.input, &options, row),
+                             KD_ERROR_INPUT);
+            assert_non_null(strstr(kd_last_error(), "triangle 17: corner"));
+            assert_null(memory.memory);
+            set.positions[3 * 17 + i].y = kept;
+        }
+        const uint32_t kept = set.triangles[3 * 23 + 1];
+        set.triangles[3 * 23 + 1] = set.input.position_count;
+        assert_int_equal(tritree_build_memory_open(&memory, &set.input, &options, row),
+                         KD_ERROR_INPUT);
+        assert_non_null(strstr(kd_last_error(), "triangle 23: vertex index 120"));
+        set.triangles[3 * 23 + 1] = kept;
+    }
+    triangle_set_close(&set);
+}
+
+/* Scratch that is too small is refused before anything runs, and the bytes are said. */
+static void too_little_memory_is_refused(void **state) {
+    (void)state;
+    const tritree_options options = tritree_options_default();
+    triangle_set set = triangle_set_make(CASE_SOUP, 1000);
+    for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row) {
+        tritree_build_memory memory;
+        assert_int_equal(tritree_build_memory_open(&memory, &set.input, &options, row), KD_OK);
+        const uint64_t needed = memory.build.scratch_bytes;
+        memory.build.scratch_bytes = needed - 1;
+        assert_int_equal(row->build(&memory.build), KD_ERROR_MEMORY);
+        char bytes[32];
+        snprintf(bytes, sizeof bytes, "%llu needed", (unsigned long long)needed);
+        assert_non_null(strstr(kd_last_error(), bytes));
+        tritree_build_memory_close(&memory);
+    }
+    triangle_set_close(&set);
+}
+
 int main(void) {
     if (device_cuda_count() == 0) {
         puts("skipped: no CUDA device");
         return TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants),
+                                       cmocka_unit_test(bad_input_is_refused_by_name),
+                                       cmocka_unit_test(too_little_memory_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

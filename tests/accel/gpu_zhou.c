@@ -1,0 +1,103 @@
+/* The builder `zhou` on a device gives the CPU's tree, hash for hash, and says what it needs when
+   its budget is too small. */
+#include "accel/tritree_build_cuda.h"
+#include "accel/tritree_check.h"
+#include "core/device.h"
+#include "scenes/obj.h"
+#include "triangle_sets.h"
+
+static const tritree_options settings[] = {
+    {1.5f, 1, 1, 0}, {1, 1, 0.8f, 0}, {0, 1, 1, 12}, {20, 1, 0.5f, 3}};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static void compare(const tritree_input *input, const tritree_options *options, const char *name) {
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find("zhou");
+    assert_non_null(builder);
+    tritree_build_memory memory;
+    tritree on_device, on_cpu;
+    assert_int_equal(tritree_open(&on_cpu, input, options, "zhou", NULL), KD_OK);
+    assert_int_equal(tritree_build_memory_open(&memory, input, options, builder), KD_OK);
+    assert_int_equal(builder->build(&memory.build), KD_OK);
+    if (tritree_build_download(&memory, &on_device, input) != KD_OK ||
+        tritree_check(&on_device) != KD_OK)
+        fail_msg("%s, %u triangles: %s", name, input->triangle_count, kd_last_error());
+    if (tritree_hash(&on_device) != tritree_hash(&on_cpu))
+        fail_msg("%s, %u triangles: %u nodes and %u references, on the CPU %u and %u", name,
+                 input->triangle_count, on_device.node_count, on_device.reference_count,
+                 on_cpu.node_count, on_cpu.reference_count);
+    tritree_build_memory_close(&memory);
+    tritree_close(&on_device);
+    tritree_close(&on_cpu);
+}
+
+static void every_case_gives_the_tree_of_the_cpu(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {0,  1,   2,   3,   5,   33,   63,   64,
+                                      65, 127, 500, 513, 514, 1025, 5000, 20000};
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+            triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
+            compare(&set.input, settings + i % SETTINGS,
+                    case_triangles_name((case_triangles)which));
+            triangle_set_close(&set);
+        }
+}
+
+static void models_give_the_tree_of_the_cpu(void **state) {
+    (void)state;
+    static const char *const models[] = {"bunny.obj", "dragon.obj", "sponza.obj"};
+    for (int i = 0; i < 3; ++i) {
+        const char *path = test_model(models[i]);
+        if (!path) skip();
+        mesh loaded = {0};
+        if (obj_load(&loaded, path, NULL, NULL) != KD_OK) fail_msg("%s", kd_last_error());
+        const tritree_input input = {loaded.positions, loaded.triangles, loaded.position_count,
+                                     loaded.triangle_count};
+        for (int k = 0; k < 2; ++k) compare(&input, settings + k, models[i]);
+        mesh_close(&loaded);
+    }
+}
+
+/* A budget that the tree does not fit in: the bytes named serve. */
+static void a_budget_that_is_too_small_names_the_bytes(void **state) {
+    (void)state;
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find("zhou");
+    triangle_set set = triangle_set_make(CASE_LONG_SOUP, 20000);
+    const tritree_options options = tritree_options_default();
+    tritree_build_memory memory;
+    tritree_built built, again;
+    assert_int_equal(tritree_build_memory_open(&memory, &set.input, &options, builder), KD_OK);
+    assert_int_equal(builder->build(&memory.build), KD_OK);
+    assert_int_equal(tritree_build_result(&memory, &built), KD_OK);
+    for (int which = 0; which < 2; ++which) {
+        const uint32_t kept[2] = {memory.build.node_room, memory.build.reference_room};
+        if (which)
+            memory.build.node_room = built.node_count - 2;
+        else
+            memory.build.reference_room = built.reference_count - 1;
+        assert_int_equal(builder->build(&memory.build), KD_OK);
+        assert_int_equal(tritree_build_result(&memory, &again), KD_ERROR_MEMORY);
+        assert_non_null(strstr(kd_last_error(), "bytes"));
+        assert_true(again.node_count == built.node_count &&
+                    again.reference_count == built.reference_count && again.needed_bytes);
+        memory.build.node_room = kept[0];
+        memory.build.reference_room = kept[1];
+    }
+    assert_int_equal(builder->build(&memory.build), KD_OK);
+    assert_int_equal(tritree_build_result(&memory, &again), KD_OK);
+    assert_true(again.node_count == built.node_count);
+    tritree_build_memory_close(&memory);
+    triangle_set_close(&set);
+}
+
+int main(void) {
+    if (device_cuda_count() == 0) {
+        puts("skipped: no CUDA device");
+        return TEST_SKIPPED;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_case_gives_the_tree_of_the_cpu),
+        cmocka_unit_test(models_give_the_tree_of_the_cpu),
+        cmocka_unit_test(a_budget_that_is_too_small_names_the_bytes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
