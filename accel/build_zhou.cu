@@ -3,7 +3,7 @@
    built and timed by Choi and Ye 2020.
    Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call zhou_stages.h. Stages:
    set_up, zhou_large.cuh, zhou_small.cuh, zhou_place.cuh.
-   Work: O(n log n). Memory: see lay_out; about 1.5 kB a triangle and 0.3 GB.
+   Work: O(n log n). Memory: see lay_out; about 3 kB a triangle and 0.3 GB.
    Invariants: lists have no order that anything depends on; nothing is allocated and nothing comes
    back to the host before the end.
    Differs from the paper in: what zhou_stages.h says; a level of the large stage is one pass, in

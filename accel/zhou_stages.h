@@ -17,7 +17,7 @@
 enum {
     ZHOU_SMALL_MOST = 64, /* T: triangles of a small node, a bit each */
     ZHOU_CUTS_MOST = 6,
-    ZHOU_GROWTH_MOST = 8,
+    ZHOU_GROWTH_MOST = 16,
     ZHOU_SIDES = 6, /* of a box: candidate side 2 axis + 0 is where parts begin, + 1 where they end
                      */
     ZHOU_NO_AXIS = 3
