@@ -2,7 +2,7 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 
-enum { CHUNK = 4096, NODES_AT_ONCE = 16, TRIANGLES_AT_ONCE = 4096 };
+enum { CHUNK = 4096, NODES_AT_ONCE = 64, TRIANGLES_AT_ONCE = 4096 };
 
 /* Makes room for `more` items behind those of a list. */
 #define LIST_ROOM(list, more)                                                                      \
@@ -100,6 +100,7 @@ kd_status zhou_large_open(zhou_large *out, const tritree_input *input, box3 box,
         count += here;
     }
     KD_TRY_GOTO(LIST_ROOM(&out->next_parts, count));
+    out->next_parts.count = count;
     parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &of);
     zhou_node root;
     root.box.lo = zhou_corner(box.lo);
@@ -299,14 +300,16 @@ kd_status zhou_large_run(zhou_large *stage) {
         KD_TRY(LIST_ROOM(&stage->splits, stage->nodes.count));
         parallel_for((int64_t)stage->nodes.count, NODES_AT_ONCE, plan_nodes, stage);
         KD_TRY(make_chunks(stage));
-        parallel_for((int64_t)stage->chunks.count, 1, count_chunks, stage);
+        const int64_t chunks = (int64_t)stage->chunks.count; /* as many at once as a whole one */
+        const int64_t grain = 1 + CHUNK * chunks / (1 + (int64_t)stage->parts.count);
+        parallel_for(chunks, grain, count_chunks, stage);
         uint64_t chunk = 0;
         for (uint32_t i = 0; i < stage->nodes.count; ++i) {
             const uint32_t count = (stage->nodes.items[i].count + CHUNK - 1) / CHUNK;
             KD_TRY(decide(stage, i, stage->chunks.items + chunk, count));
             chunk += count;
         }
-        parallel_for((int64_t)stage->chunks.count, 1, scatter_chunks, stage);
+        parallel_for(chunks, grain, scatter_chunks, stage);
         KD_TRY(hand_on_children(stage));
         next_level(stage);
     }

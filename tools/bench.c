@@ -96,6 +96,8 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "published", rounded(row->published));
     if (row->published_on) cJSON_AddStringToObject(line, "published_on", row->published_on);
     add_number(line, "ratio", rounded(row->ratio));
+    add_number(line, "primary_rays_per_second", rounded(row->primary_rate));
+    add_number(line, "diffuse_rays_per_second", rounded(row->diffuse_rate));
     static const char *const stages[BENCH_STAGES] = {"init", "large", "small", "other"};
     double whole = 0;
     for (int i = 0; i < BENCH_STAGES; ++i) whole += row->stage_seconds[i];

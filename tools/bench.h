@@ -41,6 +41,7 @@ typedef struct bench_row {
     uint64_t triangles;
     double published, ratio; /* of a paper's table: its figure, and how many times faster ours is */
     const char *published_on;
+    double primary_rate, diffuse_rate;  /* rays per second on the tree */
     double stage_seconds[BENCH_STAGES]; /* Init, Large, Small, Other of builders that have them */
     uint64_t different; /* answers that differ from the oracle's, as few as are allowed */
 } bench_row;
@@ -66,7 +67,7 @@ kd_status bench_build(const bench_request *request);
 kd_status bench_trace(const bench_request *request);
 kd_status bench_knn(const bench_request *request);
 kd_status bench_load(const bench_request *request);
-/* A paper's table with ours beside it: wald-build, wald-query, robinson, wehr. */
+/* A paper's table with ours beside it: wald-build, wald-query, robinson, wehr, choi-ye. */
 kd_status bench_table(const char *name, const bench_request *request);
 
 #endif

@@ -69,6 +69,9 @@ kd_status bench_table(const char *name, const bench_request *request) {
     if (strcmp(name, "wald-query") == 0) return table_wald_query(request);
     if (strcmp(name, "robinson") == 0) return table_robinson(request);
     if (strcmp(name, "wehr") == 0) return table_wehr(request);
-    KD_FAIL(KD_ERROR_USAGE,
-            "unknown table \"%s\", expected one of: wald-build, wald-query, robinson, wehr", name);
+    if (strcmp(name, "choi-ye") == 0) return table_choi_ye(request);
+    KD_FAIL(
+        KD_ERROR_USAGE,
+        "unknown table \"%s\", expected one of: wald-build, wald-query, robinson, wehr, choi-ye",
+        name);
 }

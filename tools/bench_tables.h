@@ -34,6 +34,7 @@ kd_status table_wald_build(const bench_request *request);
 kd_status table_wald_query(const bench_request *request);
 kd_status table_robinson(const bench_request *request);
 kd_status table_wehr(const bench_request *request);
+kd_status table_choi_ye(const bench_request *request); /* bench_tables_triangles.c */
 /* Table III: closest points by the approximate search. */
 kd_status table_wehr_searches(const bench_request *request);
 

@@ -258,10 +258,10 @@ done:
     return status;
 }
 
-/* By the builder of that name, on the CPU or on the device. */
-static kd_status build_tree(tritree *out, const tritree_input *input, const char *name) {
+/* By the builder of that name, on the device where one is wanted and has it, else on the CPU. */
+static kd_status build_tree(tritree *out, const tritree_input *input, const char *name, bool cuda) {
     const tritree_options options = tritree_options_default();
-    const tritree_builder_cuda *builder = tritree_builder_cuda_find(name);
+    const tritree_builder_cuda *builder = cuda ? tritree_builder_cuda_find(name) : NULL;
     if (!builder) return tritree_open(out, input, &options, name, NULL);
     tritree_build_memory memory;
     KD_TRY(tritree_build_memory_open(&memory, input, &options, builder));
@@ -274,11 +274,11 @@ static kd_status build_tree(tritree *out, const tritree_input *input, const char
 static kd_status run_tree(const bench_request *request, const bench_model *model,
                           const char *builder) {
     tritree tree;
-    KD_TRY(build_tree(&tree, &model->input, builder));
+    const bool cuda = bench_wants_cuda(request);
+    KD_TRY(build_tree(&tree, &model->input, builder, cuda));
     trace_case of = {.request = request, .tree = &tree, .model = model->name, .builder = builder};
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_check(&tree));
-    const bool cuda = bench_wants_cuda(request);
     if (cuda) KD_TRY_GOTO(tritree_cuda_open(&of.on_device, &tree));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
         if (!bench_wants(&request->sets, *set)) continue;
@@ -302,7 +302,7 @@ kd_status bench_trace(const bench_request *request) {
                 status = run_tree(request, &model, row->name);
         for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
             if (status == KD_OK && request->builders.count && bench_wants_cuda(request) &&
-                bench_wants(&request->builders, row->name))
+                bench_wants(&request->builders, row->name) && !tritree_builder_find(row->name))
                 status = run_tree(request, &model, row->name);
         bench_model_close(&model);
         KD_TRY(status);

@@ -21,6 +21,16 @@ expect_exit 0 "$program" bench --table robinson --quick --json lines
 expect_true 'two JSON lines' test "$(grep -c '"published_on":.*"ratio":' lines)" = 2
 expect_exit 0 "$program" bench points --tune --sizes 1K --devices cpu --splits round-robin
 expect_says out 'the best of all tried'
+# a CUDA device adds two rows of table I to a model's
+expect_exit 0 "$program" bench --table choi-ye --quick --devices cpu --json lines
+expect_says out 'GeForce RTX 2080'
+rows=$(awk '($NF + 0) > 0 && $(NF - 1) == "M/s" && ($(NF - 2) + 0) > 0 && ($(NF - 3) + 0) > 0' out | wc -l)
+expect_true "15 times in choi-ye, not $rows" test "$rows" = 15
+stages=$(awk '$NF == "-" && $(NF - 1) == "%" && ($(NF - 3) + 0) > 0' out | wc -l)
+expect_true "20 stages in choi-ye, not $stages" test "$stages" = 20
+trees=$(awk 'NF >= 9 && /on cpu/ && ($NF + 0) > 0 && ($(NF - 1) + 0) > 0 && ($(NF - 4) + 0) > 0 && $(NF - 1) != "M/s"' out | wc -l)
+expect_true "15 trees in choi-ye, not $trees" test "$trees" = 15
+expect_true 'a JSON line each' test "$(grep -c '"bench":"choi-ye".*"published"' lines)" = 15
 expect_exit 2 "$program" bench --table nothing
 expect_says err 'unknown table "nothing"'
 expect_exit 2 "$program" bench
