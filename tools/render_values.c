@@ -54,6 +54,11 @@ static const option_row output_rows[] = {
              "--save-every leave there: the same bits as without a stop",
      .kind = OPTION_FLAG,
      OPTION_FIELD(render_values, resume)},
+    {.name = "strict",
+     .help = "the same bits on every device and number of threads; that is always so, with or "
+             "without this option",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(render_values, strict)},
     {.name = "plan",
      .help = "print the bytes that the rendering will need beside the scene, and end",
      .kind = OPTION_FLAG,

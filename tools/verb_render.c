@@ -35,7 +35,10 @@ static kd_status check_line(rendering *work, const option_line *line) {
     KD_TRY(verb_arguments(line, &verb_render, 1, 1));
     work->path = line->arguments[0];
     device where;
-    KD_TRY(device_find(&where, work->values.render.device));
+    job_stage_begin(&work->watched, "context", 0); /* the driver wakes up */
+    const kd_status found = device_find(&where, work->values.render.device);
+    job_stage_end(&work->watched);
+    KD_TRY(found);
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
