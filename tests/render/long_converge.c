@@ -1,0 +1,171 @@
+/* Methods that have little in common converge to the same pictures: path, photon with final gather
+   and sppm, on four scenes; furnaces by every method; energy that is accounted for. */
+#include "render/compare.h"
+#include "render/render.h"
+#include "test.h"
+#include <unistd.h>
+
+enum { SIDE = 40, BLOCK = 8, TEXELS = 64 };
+
+static const char *const scene_path = "long_converge.json";
+static const char *const texture_path = "long_converge.png";
+
+/* A box with a blue glossy ball, a rough metal one, and a coated floor. */
+static const char glossy[] =
+    "{\"kandela\": 1, \"meshes\": [{\"file\": \"gen:cornell\", \"materials\": {\"white\":"
+    "{\"kind\": \"plastic\", \"roughness\": 0.4, \"diffuse\": 0.6}}},"
+    "{\"sphere\": {\"centre\": [-0.3, 1.1, 0.6], \"radius\": 0.3, \"triangles\": 3000},"
+    "\"material\": {\"kind\": \"plastic\", \"roughness\": 0.3, \"diffuse\": [0.1, 0.2, 0.7]}},"
+    "{\"sphere\": {\"centre\": [0.45, 1.2, 0.5], \"radius\": 0.25, \"triangles\": 3000},"
+    "\"material\": {\"kind\": \"conductor\", \"roughness\": 0.5, \"specular\": [0.9, 0.7, 0.4]}}],"
+    "\"camera\": {\"eye\": [0, 1, 4.2], \"look_at\": [0, 1, 0], \"fov\": 35}}";
+
+/* The hall with a carpet and a hanging whose pattern is a picture. */
+static const char textured[] =
+    "{\"kandela\": 1, \"materials\": {\"woven\": {\"diffuse\": 1, \"diffuse_map\":"
+    "\"long_converge.png\"}}, \"meshes\": [{\"file\": \"gen:hall:20000\"},"
+    "{\"quad\": [[-12, 0.05, 3], [8, 0.05, 3], [8, 0.05, -3], [-12, 0.05, -3]], \"uv\": [6, 2],"
+    "\"material\": \"woven\"}],"
+    "\"camera\": {\"eye\": [-12.6, 2.1, 0.9], \"look_at\": [4, 2.6, -0.5], \"fov\": 62}}";
+
+static void write_scene(const char *text) {
+    FILE *file = fopen(scene_path, "wb");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Red and white checks that fade to the right. */
+static void write_texture(void) {
+    image made;
+    const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
+    assert_int_equal(image_open(&made, TEXELS, TEXELS), KD_OK);
+    static const char *const names[] = {"R", "G", "B"};
+    for (int c = 0; c < 3; ++c) {
+        float *plane = NULL;
+        assert_int_equal(image_add(&made, names[c], &plane), KD_OK);
+        for (int i = 0; i < TEXELS * TEXELS; ++i) {
+            const int x = i % TEXELS, y = i / TEXELS;
+            const bool dark = (x / 8 + y / 8) % 2 == 0;
+            plane[i] = (dark ? c == 0 ? 0.6f : 0.1f : 0.8f) * (1 - 0.5f * (float)x / TEXELS);
+        }
+    }
+    assert_int_equal(image_write(&made, texture_path, &encoding), KD_OK);
+    image_close(&made);
+}
+
+static void expect_energy(const frame_statistics *of) {
+    const double end = of->watts_absorbed + of->watts_escaped + of->watts_ended;
+    assert_true(of->watts_emitted > 0);
+    if (!(fabs(end - of->watts_emitted) <= 1e-6 * of->watts_emitted))
+        fail_msg("%.9g W of %.9g W emitted", end, of->watts_emitted);
+}
+
+static render_result shoot(const scene *of, const kd_render_options *from, const char *name) {
+    kd_render_options options = *from;
+    render_result made;
+    memset(options.integrator, 0, sizeof options.integrator);
+    strcpy(options.integrator, name);
+    assert_int_equal(render_run(&made, of, &options, NULL), KD_OK);
+    assert_int_equal(made.frame.nan_samples, 0);
+    if (made.frame.photons_emitted) expect_energy(&made.frame);
+    return made;
+}
+
+static double distance(const render_result *a, const render_result *b) {
+    double error = (double)INFINITY;
+    assert_int_equal(compare_images(&error, &a->picture, &b->picture, COMPARE_RELMSE, BLOCK, NULL),
+                     KD_OK);
+    return error;
+}
+
+static void expect_one_picture(const char *path) {
+    scene *made = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    assert_int_equal(scene_open(&made, path, &options, NULL), KD_OK);
+    options.width = options.height = SIDE;
+    options.spp = 1024;
+    render_result right = shoot(made, &options, "path");
+    options.spp = 32;
+    options.final_gather = 16;
+    options.gather = 50;
+    options.photons = options.caustic_photons = 400000;
+    render_result gathered = shoot(made, &options, "photon");
+    options.passes = 64;
+    options.photons = options.caustic_photons = 100000;
+    render_result progressive = shoot(made, &options, "sppm");
+    const double errors[2] = {distance(&gathered, &right), distance(&progressive, &right)};
+    print_message("%s: relmse photon %.5f, sppm %.5f\n", path, errors[0], errors[1]);
+    assert_true(errors[0] < 0.002);
+    assert_true(errors[1] < 0.002);
+    render_close(&right);
+    render_close(&gathered);
+    render_close(&progressive);
+    scene_close(made);
+}
+
+static void a_diffuse_box(void **state) {
+    (void)state;
+    expect_one_picture(KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json");
+}
+
+static void glossy_things(void **state) {
+    (void)state;
+    write_scene(glossy);
+    expect_one_picture(scene_path);
+    unlink(scene_path);
+}
+
+static void the_caustic_demo(void **state) {
+    (void)state;
+    expect_one_picture(KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json");
+}
+
+static void a_textured_hall(void **state) {
+    (void)state;
+    write_texture();
+    write_scene(textured);
+    expect_one_picture(scene_path);
+    unlink(scene_path);
+    unlink(texture_path);
+}
+
+/* Walls of albedo 1/2 that emit 1 show 2 everywhere. */
+static void furnaces(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int32_t final_gather;
+        const char *estimator;
+    } cases[] = {{"path", 0, "nearest"},   {"photon", 0, "nearest"}, {"photon", 0, "fixed"},
+                 {"photon", 4, "nearest"}, {"sppm", 0, "nearest"},   {"ppm", 0, "nearest"}};
+    scene *made = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    assert_int_equal(scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/furnace.json", &options, NULL),
+                     KD_OK);
+    options.width = options.height = SIDE;
+    options.photons = 100000;
+    options.spp = options.passes = 32;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        options.final_gather = cases[i].final_gather;
+        strcpy(options.estimator, cases[i].estimator);
+        render_result seen = shoot(made, &options, cases[i].name);
+        for (int c = 0; c < 3; ++c)
+            if (!(fabsf(seen.mean_radiance[c] / 2 - 1) < 0.01f))
+                fail_msg("%s: %g, expected 2 within 1 %%", cases[i].name,
+                         (double)seen.mean_radiance[c]);
+        render_close(&seen);
+    }
+    scene_close(made);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(furnaces),        cmocka_unit_test(a_diffuse_box),
+        cmocka_unit_test(glossy_things),   cmocka_unit_test(the_caustic_demo),
+        cmocka_unit_test(a_textured_hall),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
