@@ -198,7 +198,17 @@ done:
     return status;
 }
 
+kd_status photon_list_own(photon_list *of) {
+    photon *copy = NULL;
+    if (!of->borrowed) return KD_OK;
+    KD_TRY(KD_RESERVE(copy, of->count));
+    if (of->count) memcpy(copy, of->photons, of->count * sizeof *copy);
+    of->photons = copy;
+    of->borrowed = false;
+    return KD_OK;
+}
+
 void photon_list_close(photon_list *owned) {
-    memory_free(owned->photons);
+    if (!owned->borrowed) memory_free(owned->photons);
     memset(owned, 0, sizeof *owned);
 }

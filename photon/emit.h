@@ -13,6 +13,7 @@ typedef struct photon_list {
     uint64_t rays;        /* cast by them */
     photon_ledger ledger; /* mean over paths = totals of the scene's light, W */
     bool complete;        /* as many as wanted have landed */
+    bool borrowed;        /* the photons are another's (a mapped file's) and only to be read */
 } photon_list;
 
 typedef struct photon_order {
@@ -29,6 +30,8 @@ enum { EMIT_PATHS_IN_VAIN = 1 << 20, EMIT_PATHS_PER_PHOTON = 256 };
 
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
                            job *watched);
+/* Makes borrowed photons the list's own, to be changed. */
+kd_status photon_list_own(photon_list *of);
 void photon_list_close(photon_list *owned); /* takes a zeroed one */
 
 #endif

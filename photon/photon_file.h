@@ -1,20 +1,23 @@
 /* Photon maps as files; photon/README.md documents the format. */
 #ifndef KD_PHOTON_PHOTON_FILE_H
 #define KD_PHOTON_PHOTON_FILE_H
+#include "core/file.h"
 #include "photon/emit.h"
 
-enum { PHOTON_FILE_VERSION = 1 };
+enum { PHOTON_FILE_VERSION = 1, PHOTON_FILE_HEADER_BYTES = 192 };
 
 typedef struct photon_file {
     uint64_t scene;       /* scene_hash of where the photons lie */
     photon_list lists[2]; /* global, caustic */
+    file_view mapped;     /* where the photons lie until they are owned; zero: nowhere */
 } photon_file;
 
 /* Written to a temporary file and renamed. */
 kd_status photon_file_write(const char *path, const photon_file *from);
 
-/* KD_ERROR_INPUT, with what was found and what was expected, for a file that is no photon map, is
-   truncated or damaged, or holds numbers that no photon has. Owner of the lists. */
+/* Maps the file and checks all of it; the lists borrow their photons from there. KD_ERROR_INPUT,
+   with what was found and what was expected, for a file that is no photon map, is of another
+   version or byte order, is truncated or damaged, or holds numbers that no photon has. Owner. */
 kd_status photon_file_open(photon_file *out, const char *path);
 void photon_file_close(photon_file *owned); /* takes a zeroed one */
 

@@ -73,14 +73,20 @@ static bool precomputation_pays(const kd_render_options *options, const photon_m
 }
 
 /* Every so many-th photon of a file is a batch of its own, with the power of all. */
-static void take_share(photon_list *list, uint32_t batch, uint32_t batches) {
-    uint64_t kept = 0;
+static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches) {
+    photon *kept = NULL;
+    uint64_t count = 0;
+    KD_TRY(KD_RESERVE(kept, list->count / batches + 1));
     for (uint64_t i = batch; i < list->count; i += batches) {
-        list->photons[kept] = list->photons[i];
-        list->photons[kept].power = vec3_scale(list->photons[i].power, (float)batches);
-        ++kept;
+        kept[count] = list->photons[i];
+        kept[count].power = vec3_scale(list->photons[i].power, (float)batches);
+        ++count;
     }
-    list->count = kept;
+    if (!list->borrowed) memory_free(list->photons);
+    list->photons = kept;
+    list->count = count;
+    list->borrowed = false;
+    return KD_OK;
 }
 
 /* Emitted, or from the file that the options name. */
@@ -90,8 +96,8 @@ static kd_status open_maps(photon_maps *out, const frame *of, const photon_optio
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
     kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
-    for (int i = 0; i < 2 && of->options->batches > 1; ++i)
-        take_share(&file.lists[i], options->pass, (uint32_t)of->options->batches);
+    for (int i = 0; i < 2 && status == KD_OK && of->options->batches > 1; ++i)
+        status = take_share(&file.lists[i], options->pass, (uint32_t)of->options->batches);
     if (status == KD_OK)
         status = photon_maps_plant(out, of->scene, file.lists, options, of->watched);
     photon_file_close(&file);

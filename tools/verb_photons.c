@@ -107,9 +107,10 @@ static void print_photons(const photon_file *file) {
 }
 
 /* Powers stay: what is left is that part of the light. */
-static void filter(photon_file *file, const photons_values *values) {
+static kd_status filter(photon_file *file, const photons_values *values) {
     for (int i = 0; i < 2; ++i) {
         photon_list *list = &file->lists[i];
+        KD_TRY(photon_list_own(list));
         uint64_t kept = 0;
         for (uint64_t p = 0; p < list->count; ++p) {
             const photon one = list->photons[p];
@@ -119,6 +120,7 @@ static void filter(photon_file *file, const photons_values *values) {
         }
         list->count = kept;
     }
+    return KD_OK;
 }
 
 static kd_status merge(photon_file *into, const option_line *line) {
@@ -144,7 +146,7 @@ static kd_status work_on(const photons_values *values, const option_line *line,
     photon_file file;
     KD_TRY(photon_file_open(&file, line->arguments[1]));
     if (strcmp(action, "merge") == 0) KD_TRY_GOTO(merge(&file, line));
-    if (strcmp(action, "filter") == 0) filter(&file, values);
+    if (strcmp(action, "filter") == 0) KD_TRY_GOTO(filter(&file, values));
     if (writes) KD_TRY_GOTO(save(values, &file));
     if (strcmp(action, "info") == 0) print_info(&file);
     if (strcmp(action, "dump") == 0) print_photons(&file);

@@ -5,7 +5,7 @@
 #include "test.h"
 #include <unistd.h>
 
-enum { PHOTONS = 12, HEADER = 192 };
+enum { PHOTONS = 12, HEADER = PHOTON_FILE_HEADER_BYTES };
 static const char *const path = "test_photon_file.kdp";
 
 static photon_file make_file(uint32_t pass) {
@@ -160,12 +160,42 @@ static void test_hostile_files(void **state) {
     unlink(path);
 }
 
+/* What is wrong is said. */
+static void test_messages(void **state) {
+    (void)state;
+    const photon_file made = make_file(0);
+    photon_file found;
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    const size_t count = read_bytes(bytes, sizeof bytes);
+    assert_int_equal(open_bytes(bytes, count - 1), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "it is truncated"));
+    bytes[8] = 99;
+    assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "version 99, expected"));
+    bytes[8] = 0;
+    bytes[15] = PHOTON_FILE_VERSION;
+    assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "another byte order, expected little endian"));
+    bytes[0] = 'X';
+    assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "no photon map"));
+    /* photons are the file's until they are changed */
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    assert_int_equal(photon_file_open(&found, path), KD_OK);
+    assert_true(found.lists[0].borrowed && found.lists[1].borrowed);
+    assert_int_equal(photon_list_own(&found.lists[0]), KD_OK);
+    found.lists[0].photons[0].power = vec3_all(3);
+    assert_int_equal(photon_file_check_scene(&found, path, NULL, 78), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "a photon map of another scene"));
+    photon_file_close(&found);
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_damage_is_refused),
-        cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_damage_is_refused), cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

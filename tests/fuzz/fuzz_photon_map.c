@@ -1,0 +1,76 @@
+/* Photon maps as files: any bytes are refused or make maps whose estimates are numbers. With the
+   checksums put right, as one would who wants to do harm. */
+#include "core/hash.h"
+#include "photon/photon_file.h"
+#include "photon/photon_map.h"
+#include "shaders/estimate_adaptive.h"
+#include "tests/fuzz/fuzz.h"
+#include <string.h>
+
+enum { LISTS = sizeof((photon_file *)0)->lists / sizeof *((photon_file *)0)->lists };
+enum { LIST_BYTES = (PHOTON_FILE_HEADER_BYTES - 32) / LISTS };
+
+/* A square of two triangles that every photon must lie on. */
+static const vec3 corners[4] = {{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, 1}};
+static const uint32_t triangles[6] = {0, 1, 2, 0, 2, 3};
+
+/* Hashes of the parts that the header's counts claim, as far as there are bytes. */
+static void sign(uint8_t *bytes, size_t count) {
+    size_t at = PHOTON_FILE_HEADER_BYTES;
+    if (count < at) return;
+    for (size_t l = 0; l < LISTS; ++l) {
+        uint8_t *list = bytes + 24 + l * LIST_BYTES;
+        uint64_t photons;
+        memcpy(&photons, list, sizeof photons);
+        if (photons > (count - at) / sizeof(photon)) return;
+        const uint64_t hash = hash_bytes(bytes + at, photons * sizeof(photon));
+        memcpy(list + LIST_BYTES - sizeof hash, &hash, sizeof hash);
+        at += photons * sizeof(photon);
+    }
+    const size_t place = PHOTON_FILE_HEADER_BYTES - sizeof(uint64_t);
+    const uint64_t hash = hash_bytes(bytes, place);
+    memcpy(bytes + place, &hash, sizeof hash);
+}
+
+static void look_up(photon_file *file, const scene_view *scene) {
+    photon_options options = photon_options_default();
+    photon_maps maps;
+    options.gather = 4;
+    if (photon_maps_plant(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
+    photon_map_view view = photon_maps_global(&maps);
+    const crease_view creases = crease_set_get_view(&maps.creases);
+    const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, false, 0};
+    for (int adaptive = 0; adaptive < 2; ++adaptive) {
+        view.adaptive = adaptive != 0;
+        const vec3 found = photon_irradiance(&view, &creases, &at);
+        FUZZ_REQUIRE(found.x >= 0 && found.y >= 0 && found.z >= 0); /* NaN is not */
+    }
+    photon_maps_close(&maps);
+}
+
+static void open_once(const uint8_t *bytes, size_t count) {
+    scene_view scene;
+    photon_file file;
+    memset(&scene, 0, sizeof scene);
+    scene.mesh.positions = corners;
+    scene.mesh.triangles = triangles;
+    scene.mesh.position_count = 4;
+    scene.mesh.triangle_count = 2;
+    if (photon_file_open(&file, fuzz_file(bytes, count)) != KD_OK) return;
+    uint64_t photons = 0;
+    for (int l = 0; l < LISTS; ++l) photons += file.lists[l].count;
+    FUZZ_REQUIRE(PHOTON_FILE_HEADER_BYTES + photons * sizeof(photon) == count);
+    if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK) look_up(&file, &scene);
+    photon_file_close(&file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    open_once(bytes, count);
+    uint8_t *copy = (uint8_t *)malloc(count ? count : 1);
+    if (!copy) return 0;
+    if (count) memcpy(copy, bytes, count);
+    sign(copy, count);
+    open_once(copy, count);
+    free(copy);
+    return 0;
+}
