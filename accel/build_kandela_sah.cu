@@ -110,6 +110,7 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
         take(&k->medium[i], arena, k->medium_room);
         take(&k->big[i], arena, k->big_room);
         take(&k->chunks[i], arena, k->medium_room);
+        take(&k->arrived[i], arena, k->big_room);
     }
     take(&k->histograms, arena, (uint64_t)k->big_room * 6 * BINS);
     take(&k->splits, arena, k->big_room);

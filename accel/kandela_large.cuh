@@ -47,6 +47,7 @@ __device__ inline void hand_on(const kandela &k, const level_of &level, work chi
             return;
         }
         k.big[level.to][child.slot] = child;
+        k.arrived[level.to][child.slot] = 0;
         for (uint32_t i = 0; i < child.chunks; ++i)
             k.chunks[level.to][first + i] = make_uint2(child.slot, i);
     }
@@ -260,38 +261,18 @@ __device__ inline void split_medium(const kandela &k, const level_of &level, lar
     scatter(k, level, s, refs, true, NULL);
 }
 
-/* Adds a chunk's histograms to its node's. */
-__device__ inline void bin_chunk(const kandela &k, const level_of &level, large_shared &s,
-                                 uint2 chunk, bool fine) {
-    begin_node(s, k.big[level.from] + chunk.x);
-    if (fine) {
-        if (threadIdx.x == 0) s.split = k.splits[chunk.x];
-        __syncthreads();
-        if (!wants_refinement(s.split)) return;
-    }
-    own_refs refs;
-    load_refs(refs, k, s.node.first + chunk.y * CHUNK, min(CHUNK, s.node.count - chunk.y * CHUNK));
-    count_refs(s, refs, fine);
-    __syncthreads();
-    uint32_t *sums = k.histograms + (uint64_t)chunk.x * 6 * BINS;
-    for (int i = threadIdx.x; i < 6 * BINS; i += LARGE_BLOCK) {
-        const uint32_t value = (&s.bins[0][0][0])[i];
-        if (value) atomicAdd(&sums[i], value);
-    }
-}
-
-/* The node's histograms into shared memory, cleared behind. */
+/* The node's histograms into shared memory, cleared behind. They are sums that other blocks made:
+   not to be read from this multiprocessor's cache. */
 __device__ __forceinline__ void take_histograms(const kandela &k, large_shared &s, uint32_t slot) {
     uint32_t *sums = k.histograms + (uint64_t)slot * 6 * BINS;
     for (int i = threadIdx.x; i < 6 * BINS; i += LARGE_BLOCK) {
-        (&s.bins[0][0][0])[i] = sums[i];
+        (&s.bins[0][0][0])[i] = __ldcg(&sums[i]);
         sums[i] = 0;
     }
 }
 
-__device__ inline void choose_big(const kandela &k, const level_of &level, large_shared &s,
-                                  uint32_t slot) {
-    begin_node(s, k.big[level.from] + slot);
+/* By the block that adds a node's last histogram: the split after the first look. */
+__device__ inline void choose_big(const kandela &k, large_shared &s, uint32_t slot) {
     take_histograms(k, s, slot);
     choose_edges(s, k.costs);
     if (threadIdx.x == 0) {
@@ -300,11 +281,9 @@ __device__ inline void choose_big(const kandela &k, const level_of &level, large
     }
 }
 
+/* The same after the second look: leaf or children. */
 __device__ inline void decide_big(const kandela &k, const level_of &level, large_shared &s,
                                   uint32_t slot) {
-    begin_node(s, k.big[level.from] + slot);
-    if (threadIdx.x == 0) s.split = k.splits[slot];
-    __syncthreads();
     if (wants_refinement(s.split)) {
         take_histograms(k, s, slot);
         choose_fine_edges(s, k.costs);
@@ -318,6 +297,40 @@ __device__ inline void decide_big(const kandela &k, const level_of &level, large
         s.split.left = s.split.right = s.split.done = 0;
         k.splits[slot] = s.split;
     }
+}
+
+/* Adds a chunk's histograms to its node's; the last chunk decides on the node. */
+__device__ inline void bin_chunk(const kandela &k, const level_of &level, large_shared &s,
+                                 uint2 chunk, bool fine) {
+    begin_node(s, k.big[level.from] + chunk.x);
+    if (fine) {
+        if (threadIdx.x == 0) s.split = k.splits[chunk.x];
+        __syncthreads();
+    }
+    if (!fine || wants_refinement(s.split)) {
+        own_refs refs;
+        load_refs(refs, k, s.node.first + chunk.y * CHUNK,
+                  min(CHUNK, s.node.count - chunk.y * CHUNK));
+        count_refs(s, refs, fine);
+        __syncthreads();
+        uint32_t *sums = k.histograms + (uint64_t)chunk.x * 6 * BINS;
+        for (int i = threadIdx.x; i < 6 * BINS; i += LARGE_BLOCK) {
+            const uint32_t value = (&s.bins[0][0][0])[i];
+            if (value) atomicAdd(&sums[i], value);
+        }
+        __threadfence(); /* sums before the announcement */
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        s.stop =
+            atomicAdd(&k.arrived[level.from][chunk.x], 1u) + 1 != (fine ? 2 : 1) * s.node.chunks;
+    __syncthreads();
+    if (s.stop) return;
+    __threadfence();
+    if (fine)
+        decide_big(k, level, s, chunk.x);
+    else
+        choose_big(k, s, chunk.x);
 }
 
 __device__ inline void scatter_chunk(const kandela &k, const level_of &level, large_shared &s,
@@ -376,12 +389,8 @@ __global__ __launch_bounds__(LARGE_BLOCK, 3) void large_nodes(const kandela k) {
             split_medium(k, level, s, i);
         grid.sync();
         if (big == 0) continue;
-        for (uint32_t i = blockIdx.x; i < big; i += gridDim.x) choose_big(k, level, s, i);
-        grid.sync();
         for (uint32_t i = blockIdx.x; i < chunks; i += gridDim.x)
             bin_chunk(k, level, s, k.chunks[level.from][i], true);
-        grid.sync();
-        for (uint32_t i = blockIdx.x; i < big; i += gridDim.x) decide_big(k, level, s, i);
         grid.sync();
         for (uint32_t i = blockIdx.x; i < chunks; i += gridDim.x)
             scatter_chunk(k, level, s, k.chunks[level.from][i]);

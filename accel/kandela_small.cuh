@@ -8,8 +8,9 @@
 #include "accel/kandela_large.cuh"
 
 enum {
-    SMALL_BLOCK = 256,
+    SMALL_BLOCK = 128,
     SMALL_CUT = 3, /* classes below it belong to the second kernel */
+    COUNT_STEP = 4,
     POOL_PIECE = 1024,
     NODE_PIECE = 128,
     LEAF_PIECE = 512
@@ -94,25 +95,38 @@ template <int EACH> struct lane_refs {
     }
 };
 
+/* What references i, i + 1, ... add: COUNT_STEP of them, so that none waits for the one before. */
+template <int LANES, int EACH, bool flat>
+__device__ __forceinline__ void count_some(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
+                                           const float (&hi)[EACH], float from_lo, float from_hi,
+                                           uint32_t i) {
+#pragma unroll
+    for (int k = 0; k < COUNT_STEP; ++k) {
+        const float begin = __shfl_sync(WARP_ALL, from_lo, i + k, LANES);
+        const float end = __shfl_sync(WARP_ALL, from_hi, i + k, LANES);
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            counts[j][0] += (begin < lo[j] ? 1u : 0u) + (end > lo[j] ? 1u << 10 : 0u);
+            counts[j][1] += (begin < hi[j] ? 1u : 0u) + (end > hi[j] ? 1u << 10 : 0u);
+            if (!flat) continue;
+            counts[j][0] += begin == lo[j] && end == lo[j] ? 1u << 20 : 0u;
+            counts[j][1] += begin == hi[j] && end == hi[j] ? 1u << 20 : 0u;
+        }
+    }
+}
+
 /* What lies before a plane | behind it << 10 | in it << 20, for both sides of the lane's
    references, by passing all references round. Most nodes have nothing flat. */
 template <int LANES, int EACH, bool flat>
 __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
                                             const float (&hi)[EACH], uint32_t most) {
 #pragma unroll
-    for (int from = 0; from < EACH; ++from)
-        for (uint32_t i = 0; from * LANES + i < most && i < LANES; ++i) {
-            const float begin = __shfl_sync(WARP_ALL, lo[from], i, LANES);
-            const float end = __shfl_sync(WARP_ALL, hi[from], i, LANES);
-#pragma unroll
-            for (int j = 0; j < EACH; ++j) {
-                counts[j][0] += (begin < lo[j] ? 1u : 0u) + (end > lo[j] ? 1u << 10 : 0u);
-                counts[j][1] += (begin < hi[j] ? 1u : 0u) + (end > hi[j] ? 1u << 10 : 0u);
-                if (!flat) continue;
-                counts[j][0] += begin == lo[j] && end == lo[j] ? 1u << 20 : 0u;
-                counts[j][1] += begin == hi[j] && end == hi[j] ? 1u << 20 : 0u;
-            }
-        }
+    for (int from = 0; from < EACH; ++from) {
+        const uint32_t end = most > from * LANES ? min(most - from * LANES, (uint32_t)LANES) : 0;
+#pragma unroll 1
+        for (uint32_t i = 0; i < end; i += COUNT_STEP) /* lanes without a reference add nothing */
+            count_some<LANES, EACH, flat>(counts, lo, hi, lo[from], hi[from], i);
+    }
 }
 
 /* Tries both sides of the lane's references across one axis. */
@@ -392,10 +406,10 @@ template <bool second> __device__ __forceinline__ void split_small(const kandela
     drop_nodes(k, rooms);
 }
 
-__global__ __launch_bounds__(SMALL_BLOCK, 2) void small_nodes(const kandela k) {
+__global__ __launch_bounds__(SMALL_BLOCK, 5) void small_nodes(const kandela k) {
     split_small<false>(k);
 }
-__global__ __launch_bounds__(SMALL_BLOCK, 2) void smallest_nodes(const kandela k) {
+__global__ __launch_bounds__(SMALL_BLOCK, 5) void smallest_nodes(const kandela k) {
     split_small<true>(k);
 }
 

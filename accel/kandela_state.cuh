@@ -72,6 +72,7 @@ struct kandela {
     uint2 *chunks[2]; /* index into `big`, chunk */
     uint32_t *histograms;
     big_split *splits;
+    uint32_t *arrived[2]; /* of each big node: its chunks that are done with both looks at it */
     counters *count;
     uint32_t pool_room, raw_room, leaf_room, small_room, big_room, medium_room;
     tritree_node *nodes;

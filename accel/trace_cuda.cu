@@ -1,6 +1,7 @@
 /* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be. */
 #include "accel/trace_cuda.h"
 #include "accel/trace_planes.cuh"
+#include "accel/trace_sieve.cuh"
 #include "accel/trace_watertight.cuh"
 #include "core/cuda.h"
 #include "core/device_memory.h"
@@ -10,23 +11,46 @@ namespace {
 const uint64_t launch_rays = 1 << 30; /* at most */
 const uint64_t host_rays = 1 << 24;   /* on the device at a time, if they come from the host */
 
-/* The oracle: one thread a ray, nothing but the shared function. */
-__global__ void cast_plain(tritree_view tree, const caster c, tritree_counts *counts) {
-    const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
-    if (i >= c.count) return;
+/* Ray i by nothing but the shared function. */
+__device__ void cast_by_layout(const tritree_view &tree, const caster &c, uint32_t i,
+                               tritree_counts *counts) {
     float4 o, d;
     load_ray(c, i, o, d);
-    tritree_counts taken = {0, 0, 0};
     ray_hit hit = {d.w, 0, 0, KD_NONE};
     if (ray_is_sound(o, d))
         hit = tritree_cast(&tree,
                            ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w),
-                           c.blocked != NULL, counts ? &taken : NULL);
+                           c.blocked != NULL, counts);
     if (c.blocked)
         c.blocked[i] = hit.triangle != KD_NONE;
     else
         store_hit(c, i, hit.t, hit.u, hit.v, hit.triangle);
+}
+
+/* The oracle: one thread a ray. */
+__global__ __launch_bounds__(CAST_BLOCK) void cast_plain(const __grid_constant__ tritree_view tree,
+                                                         const __grid_constant__ caster c,
+                                                         tritree_counts *counts) {
+    const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
+    if (i >= c.count) return;
+    tritree_counts taken = {0, 0, 0};
+    cast_by_layout(tree, c, i, counts ? &taken : NULL);
     if (counts) counts[i] = taken;
+}
+
+/* The rays that the watertight walk left open, gathered so that a warp has many of them. */
+__global__ __launch_bounds__(CAST_BLOCK) void cast_again(const __grid_constant__ tritree_view tree,
+                                                         const __grid_constant__ caster c) {
+    __shared__ uint32_t open[AGAIN_RAYS], count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    for (uint32_t k = threadIdx.x; k < AGAIN_RAYS; k += CAST_BLOCK) {
+        const uint32_t i = blockIdx.x * AGAIN_RAYS + k;
+        if (i < c.count && is_left_open(c, i)) open[atomicAdd(&count, 1u)] = i;
+    }
+    __syncthreads();
+    for (uint32_t k = threadIdx.x; k < count; k += CAST_BLOCK)
+        cast_by_layout(tree, c, open[k], NULL);
 }
 
 unsigned blocks_for(uint32_t count) {
@@ -46,34 +70,44 @@ template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t
     return KD_OK;
 }
 
-template <class walk, bool any> kd_status run_persistent(const caster *c, cudaStream_t stream) {
+/* As many blocks as the device holds. */
+kd_status launch_filling(void (*kernel)(caster), const caster *c, cudaStream_t stream) {
     int on = 0, processors = 0, resident = 0;
     KD_CUDA(cudaGetDevice(&on));
     KD_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, on));
-    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, cast_persistent<walk, any>,
-                                                          CAST_BLOCK, 0));
-    cast_persistent<walk, any><<<(unsigned)(processors * resident), CAST_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("cast_persistent");
+    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, CAST_BLOCK, 0));
+    kernel<<<(unsigned)(processors * resident), CAST_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("cast_persistent or cast_sieved");
     return KD_OK;
 }
 
 /* If the order of rays is measured, both loops start and one of them returns at once. */
-template <class walk, bool any>
-kd_status run_walk(const caster *c, trace_loop loop, cudaStream_t stream) {
+kd_status begin_walk(const caster *c, trace_loop loop, cudaStream_t stream) {
     if (loop != TRACE_ONCE) KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream));
-    if (c->measured) {
-        measure_order<<<1, MEASURE_BLOCK, 0, stream>>>(*c);
-        KD_CUDA_LAUNCHED("measure_order");
-    }
-    if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk, any>(c, stream)));
-    if (loop == TRACE_PERSISTENT || c->measured) KD_TRY((run_persistent<walk, any>(c, stream)));
+    if (!c->measured) return KD_OK;
+    measure_order<<<1, MEASURE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("measure_order");
     return KD_OK;
 }
 
-template <class walk>
-kd_status run_any_or_closest(const caster *c, trace_loop loop, cudaStream_t stream) {
-    return c->blocked ? run_walk<walk, true>(c, loop, stream)
-                      : run_walk<walk, false>(c, loop, stream);
+template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaStream_t stream) {
+    KD_TRY(begin_walk(c, loop, stream));
+    if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk_planes, any>(c, stream)));
+    if (loop == TRACE_ONCE && !c->measured) return KD_OK;
+    return launch_filling(cast_persistent<walk_planes, any>, c, stream);
+}
+
+/* The sieve leaves rays open, which are then cast by the layout. */
+template <bool any>
+kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop loop,
+                         cudaStream_t stream) {
+    KD_TRY(begin_walk(c, loop, stream));
+    if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk_watertight, any>(c, stream)));
+    if (loop == TRACE_ONCE && !c->measured) return KD_OK;
+    KD_TRY(launch_filling(cast_sieved<any>, c, stream));
+    cast_again<<<(c->count + AGAIN_RAYS - 1) / AGAIN_RAYS, CAST_BLOCK, 0, stream>>>(tree->view, *c);
+    KD_CUDA_LAUNCHED("cast_again");
+    return KD_OK;
 }
 
 /* Each batch at work counts on a cursor of its own. */
@@ -99,6 +133,8 @@ caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     c.box = tree->view.box;
     const vec3 size = box3_size(c.box);
     c.margin = 1e-4f * (size.x + size.y + size.z);
+    c.error = 0x1p-20f * vec3_largest(vec3_max(c.box.hi, vec3_negate(c.box.lo)));
+    c.strict = batch->test == TRACE_WATERTIGHT;
     c.empty = tree->view.reference_count == 0;
     c.measured = batch->measured && batch->loop == TRACE_AUTO;
     c.cursor = take_cursor(tree);
@@ -116,8 +152,10 @@ kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, caster *
     cudaStream_t stream = (cudaStream_t)batch->stream;
     const trace_loop loop = choose_loop(batch);
     if (loop == TRACE_PLAIN || batch->counts) return run_plain(tree, c, counts, stream);
-    return batch->test == TRACE_PLANES ? run_any_or_closest<walk_planes>(c, loop, stream)
-                                       : run_any_or_closest<walk_watertight>(c, loop, stream);
+    if (batch->test == TRACE_PLANES)
+        return c->blocked ? run_planes<true>(c, loop, stream) : run_planes<false>(c, loop, stream);
+    return c->blocked ? run_watertight<true>(tree, c, loop, stream)
+                      : run_watertight<false>(tree, c, loop, stream);
 }
 
 template <class item> item *from(item *array, uint64_t done) {

@@ -10,7 +10,8 @@ extern "C" {
 
 /* What decides whether a triangle is met. */
 typedef enum trace_test {
-    TRACE_WATERTIGHT, /* triangle_meet: answers are the CPU's, bit for bit */
+    TRACE_WATERTIGHT, /* triangle_meet: answers are the CPU's, bit for bit; the persistent loop asks
+                         it only where prepared planes do not settle it (trace_sieve.cuh) */
     TRACE_PLANES,     /* three rows prepared for each triangle: fewer operations; rays may slip
                          through shared edges, t is right to about 1e-6 */
 } trace_test;

@@ -31,6 +31,7 @@ struct caster {
     const uint32_t *references;
     box3 box;
     float margin;       /* a length: 1e-4 of the box's three sides */
+    float error;        /* a length: 2^-20 of the box's largest coordinate */
     bool empty;         /* no triangle can be hit */
     const float4 *rays; /* two a ray: origin and tmin, direction and tmax; NULL: in `arrays` */
     float4 *hits;       /* t, u, v, triangle; NULL: in `arrays` */
@@ -40,6 +41,7 @@ struct caster {
     uint32_t width;   /* of the image that the rays are, row by row; 0: they are none */
     uint32_t *cursor; /* the next ray that nobody has fetched; behind it measure_order's answer */
     bool measured;    /* whether that answer decides which loop runs */
+    bool strict;      /* whether rays must both start and point alike for cast_once */
 };
 
 /* Whether the other loop casts these rays. */
@@ -99,8 +101,9 @@ __device__ __forceinline__ uint32_t ray_of_thread(const caster &c) {
 }
 
 /* By one block, each warp a few of the batch's groups of 32 rays: the persistent loop is for rays
-   that neither start nor point alike. Alike: starts within a sixteenth of the box's sides, or
-   directions within about 25 degrees of the group's first, for half of the rays. */
+   that neither start nor point alike, or not both if `strict`. Alike: starts within a sixteenth of
+   the box's sides, or directions within about 25 degrees of the group's first, for half of the
+   rays. */
 __global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
     __shared__ uint32_t alike;
     if (threadIdx.x == 0) alike = 0;
