@@ -8,14 +8,17 @@
 namespace point_index {
 
 constexpr unsigned ALL_LANES = 0xffffffffu;
-constexpr uint32_t RUN_WIDTH = 8; /* a leaf for a thread: 8 to 16 points */
+constexpr uint32_t LEAF_POINTS = 32;  /* most have as many */
+constexpr uint32_t CHUNK_WIDTH = 512; /* of the last level of a chunk's sub-tree */
+constexpr uint32_t CHUNK_LEVELS = 10;
 
 struct view {
     const float4 *points; /* in order */
-    const float4 *boxes;  /* two each */
+    const float4 *boxes;  /* two each: lo, hi; a leaf's points are [begin, end) */
     const float4 *pairs;  /* four each */
+    const float2 *planes; /* coordinate, axis */
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
-    uint32_t pair_count, count, low, leaf_width;
+    uint32_t pair_count, count, low, chunk_count, chunk_leaves;
 };
 
 inline view view_of(const point_index_cuda *index) {
@@ -23,22 +26,64 @@ inline view view_of(const point_index_cuda *index) {
     out.points = (const float4 *)index->points;
     out.boxes = (const float4 *)index->boxes;
     out.pairs = (const float4 *)index->pairs;
+    out.planes = (const float2 *)index->planes;
     memcpy(out.box_begin, index->box_begin, sizeof out.box_begin);
     memcpy(out.box_count, index->box_count, sizeof out.box_count);
     out.box_levels = index->box_levels;
     out.pair_count = index->pair_count;
     out.count = index->tree.count;
     out.low = index->low;
-    out.leaf_width = index->leaf_width;
+    out.chunk_count = index->chunk_count;
+    out.chunk_leaves = index->chunk_leaves;
     return out;
 }
 
-/* Where leaf `leaf` begins in order, if leaves take sub-trees whose last level is `width` wide:
-   with each goes the one ancestor that follows it. */
-__device__ inline uint32_t leaf_begin(const view &index, uint32_t leaf, uint32_t width) {
-    const uint32_t upper = leaf * width;
+/* A chunk is a sub-tree of ten levels, in order, with the one ancestor that follows it. */
+__device__ inline uint32_t chunk_begin(const view &index, uint32_t chunk) {
+    const uint32_t upper = chunk * CHUNK_WIDTH;
     const uint32_t begin = upper + (upper < index.low ? upper : index.low);
     return begin < index.count ? begin : index.count;
+}
+
+struct point_range {
+    uint32_t begin, end;
+};
+
+__device__ inline point_range leaf_range(const view &index, uint32_t leaf) {
+    const float2 range = ((const float2 *)index.boxes)[4 * (uint64_t)leaf + 3];
+    return {__float_as_uint(range.x), __float_as_uint(range.y)};
+}
+
+/* The record over a leaf's halves. */
+struct leaf_halves {
+    vec3 lo[2], hi[2];
+    uint32_t begin, end; /* points */
+};
+
+__device__ inline leaf_halves halves_of(const view &index, uint32_t leaf) {
+    const float4 *at = index.pairs + 4 * ((uint64_t)index.pair_count / 2 + leaf);
+    const float4 a = at[0], b = at[1], c = at[2];
+    const float2 range = *(const float2 *)(at + 3);
+    return {{vec3_make(a.x, a.y, a.z), vec3_make(b.z, b.w, c.x)},
+            {vec3_make(a.w, b.x, b.y), vec3_make(c.y, c.z, c.w)},
+            __float_as_uint(range.x),
+            __float_as_uint(range.y)};
+}
+
+/* Points in the first half, if it is full. */
+__device__ inline uint32_t half_width(uint32_t points) {
+    return points > LEAF_POINTS ? LEAF_POINTS : LEAF_POINTS / 2;
+}
+
+/* Half a leaf: a leaf for a thread. */
+__device__ inline point_range run_range(const view &index, uint32_t run) {
+    point_range of = leaf_range(index, run / 2);
+    const uint32_t middle = min(of.begin + half_width(of.end - of.begin), of.end);
+    if (run % 2)
+        of.begin = middle;
+    else
+        of.end = middle;
+    return of;
 }
 
 __device__ inline vec3 xyz(const float4 &of) {
@@ -63,6 +108,8 @@ struct asked {
     float max_radius;
     const uint32_t *order; /* which to answer when, or NULL */
     uint32_t count;
+    const uint32_t *codes; /* of those in order: the group above code_shift bits; or NULL */
+    uint32_t code_shift, group_levels;
 };
 
 __device__ inline vec3 asked_point(const asked &queries, uint32_t which) {

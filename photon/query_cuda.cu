@@ -1,14 +1,15 @@
 /* Queries of a point tree on a CUDA device: one call that chooses among three ways.
    Source: ours; the walk is Wald 2022, "A stack-free traversal algorithm for left-balanced k-d
-     trees"; Morton 1966 for the curve.
-   Idea: many neighbours keep a warp busy (query_cuda_leaves.cuh); few do not, there a thread a
-   query does more, if its neighbours in the warp go the same way, so queries are sorted along a
-   curve first (query_cuda_threads.cuh); everything else walks (query_cuda_walk.cuh). Work: the sort
-   is a radix sort of 4-byte keys with 4-byte indices, 30 bits. Memory: 16 bytes a query to sort; k
-   answers a thread to walk. Invariants: whatever the way, the answers are the first of all points
-   by (dist2, id). */
-#include "photon/query_cuda_leaves.cuh"
-#include "photon/query_cuda_threads.cuh"
+     trees".
+   Idea: many queries are sorted along a curve (query_cuda_order.cuh), then a warp answers 32
+   neighbours at once (query_cuda_packets.cuh), or 8 where many answers are wanted
+   (query_cuda_groups.cuh); a few queries get a warp each (query_cuda_leaves.cuh); queries sparse
+   among the points a thread each (query_cuda_threads.cuh); everything else walks
+   (query_cuda_walk.cuh). Work: the sort is a radix sort of 4-byte keys with 4-byte indices, about
+   24 bits. Memory: 16 bytes a query to sort; k answers a thread to walk. Invariants: whatever the
+   way, the answers are the first of all points by (dist2, id). */
+#include "photon/query_cuda_groups.cuh"
+#include "photon/query_cuda_order.cuh"
 #include "photon/query_cuda_walk.cuh"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -16,14 +17,17 @@
 namespace {
 using namespace point_index;
 
-constexpr uint64_t SORTED_COUNT = 100000;     /* fewer queries: a warp each, as they come */
-constexpr uint64_t SORTED_LEAVES = 1u << 20;  /* sorting helps warps on trees beyond the cache */
+constexpr uint64_t SORTED_COUNT = 100000;    /* fewer queries: a warp each, as they come */
+constexpr uint64_t SORTED_LEAVES = 1u << 20; /* sorting helps warps on trees beyond the cache */
+constexpr uint64_t POINTS_A_QUERY = 4;       /* more of them: neighbours are too far apart */
+constexpr uint32_t GROUP_TURNS = 4;          /* eight queries a warp after each other */
+constexpr uint64_t GROUP_TURNS_COUNT = 1u << 20;
 constexpr uint64_t WALK_BYTES = 256ull << 20; /* of lists at most */
-constexpr int ORDER_BLOCK = 256, CURVE_BITS = 30;
 
 struct plan {
     point_query_method method;
     bool sorted;
+    code_plan code;
     uint32_t *codes, *codes_sorted, *queries, *queries_sorted;
     void *cub;
     size_t cub_bytes;
@@ -35,50 +39,11 @@ uint64_t blocks_for(uint64_t items, uint64_t block) {
     return (items + block - 1) / block;
 }
 
-/* Ten bits, two zeros behind each. */
-__device__ uint32_t spread_by_three(uint32_t x) {
-    x = (x | x << 16) & 0x030000ffu;
-    x = (x | x << 8) & 0x0300f00fu;
-    x = (x | x << 4) & 0x030c30c3u;
-    return (x | x << 2) & 0x09249249u;
-}
-
-__device__ uint32_t curve_cell(float x, float lo, float scale) {
-    const float at = (x - lo) * scale;
-    return at > 0 ? at < 1023 ? (uint32_t)at : 1023 : 0;
-}
-
-/* Where each query lies on a curve through the tree's box. */
-__global__ void find_codes(const __grid_constant__ view index, asked queries, uint32_t *codes,
-                           uint32_t *which) {
-    __shared__ float lo[3], hi[3];
-    const uint32_t i = blockIdx.x * ORDER_BLOCK + threadIdx.x;
-    if (threadIdx.x == 0) {
-        vec3 least = vec3_all(INFINITY), most = vec3_all(-INFINITY);
-        for (uint32_t box = 0; box < index.box_count[index.box_levels - 1]; ++box) {
-            const float4 *at = index.boxes + 2 * (index.box_begin[index.box_levels - 1] + box);
-            least = vec3_min(least, xyz(at[0]));
-            most = vec3_max(most, vec3_make(at[0].w, at[1].x, at[1].y));
-        }
-        lo[0] = least.x, lo[1] = least.y, lo[2] = least.z;
-        hi[0] = most.x, hi[1] = most.y, hi[2] = most.z;
-    }
-    __syncthreads();
-    if (i >= queries.count) return;
-    const vec3 q = asked_point(queries, i);
-    const float side = fmaxf(hi[0] - lo[0], fmaxf(hi[1] - lo[1], hi[2] - lo[2]));
-    const float scale = side > 0 ? 1024.0f / side : 0.0f;
-    codes[i] = spread_by_three(curve_cell(q.x, lo[0], scale)) << 2 |
-               spread_by_three(curve_cell(q.y, lo[1], scale)) << 1 |
-               spread_by_three(curve_cell(q.z, lo[2], scale));
-    which[i] = i;
-}
-
 kd_status sort_pairs(void *scratch, size_t *bytes, const plan *p, uint64_t count,
                      cudaStream_t stream) {
     KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, *bytes, p->codes, p->codes_sorted, p->queries,
-                                            p->queries_sorted, (uint32_t)count, 0, CURVE_BITS,
-                                            stream));
+                                            p->queries_sorted, (uint32_t)count, 0,
+                                            (int)(p->code.levels + 3 * p->code.bits), stream));
     return KD_OK;
 }
 
@@ -92,8 +57,20 @@ point_query_method choose(const point_query_cuda *q) {
     if (q->index->tree.count == 0) return POINT_QUERY_WALK;
     if (q->method != POINT_QUERY_AUTO) return q->method;
     if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return POINT_QUERY_WALK;
-    const bool many = q->points.count >= SORTED_COUNT;
-    return q->k && q->k <= POINT_THREADS_K_MAX && many ? POINT_QUERY_THREADS : POINT_QUERY_LEAVES;
+    if (q->k == 0 || q->points.count < SORTED_COUNT) return POINT_QUERY_LEAVES;
+    if (q->points.count < q->index->tree.count / POINTS_A_QUERY)
+        return q->k <= POINT_THREADS_K_MAX ? POINT_QUERY_THREADS : POINT_QUERY_LEAVES;
+    return q->k <= POINT_PACKETS_K_MAX  ? POINT_QUERY_PACKETS
+           : q->k <= POINT_GROUPS_K_MAX ? POINT_QUERY_GROUPS
+                                        : POINT_QUERY_LEAVES;
+}
+
+uint32_t k_most(point_query_method method) {
+    return method == POINT_QUERY_THREADS   ? (uint32_t)POINT_THREADS_K_MAX
+           : method == POINT_QUERY_PACKETS ? (uint32_t)POINT_PACKETS_K_MAX
+           : method == POINT_QUERY_GROUPS  ? (uint32_t)POINT_GROUPS_K_MAX
+           : method == POINT_QUERY_LEAVES  ? (uint32_t)POINT_LEAVES_K_MAX
+                                           : POINTTREE_COUNT_MAX;
 }
 
 kd_status check(const point_query_cuda *q) {
@@ -108,9 +85,7 @@ kd_status check(const point_query_cuda *q) {
     KD_REQUIRE(method == POINT_QUERY_WALK || q->index->points, KD_ERROR_USAGE,
                "query method %d is for three floats, the tree has %u dimensions", (int)method,
                tree->dims);
-    const uint32_t most = method == POINT_QUERY_THREADS  ? (uint32_t)POINT_THREADS_K_MAX
-                          : method == POINT_QUERY_LEAVES ? (uint32_t)POINT_LEAVES_K_MAX
-                                                         : POINTTREE_COUNT_MAX;
+    const uint32_t most = k_most(method);
     KD_REQUIRE(q->k <= most, KD_ERROR_USAGE, "k is %u, query method %d takes at most %u", q->k,
                (int)method, most);
     return KD_OK;
@@ -122,9 +97,10 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     const uint64_t count = q->points.count;
     p->method = choose(q);
     p->sorted = !q->coherent && p->method != POINT_QUERY_WALK && count >= SORTED_COUNT &&
-                (p->method == POINT_QUERY_THREADS || q->index->tree.count >= SORTED_LEAVES);
+                (p->method != POINT_QUERY_LEAVES || q->index->tree.count >= SORTED_LEAVES);
     size_t scan_bytes = 0, sort_bytes = 0;
     KD_TRY(scan_counts(NULL, &scan_bytes, NULL, count, 0));
+    p->code = code_plan_of(q->index);
     if (p->sorted) {
         p->codes = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
         p->codes_sorted = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
@@ -153,14 +129,18 @@ kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
                 (const float *)q->radii,
                 (float)q->max_radius,
                 NULL,
-                (uint32_t)q->points.count};
+                (uint32_t)q->points.count,
+                NULL,
+                3 * p->code.bits,
+                p->code.levels};
     if (!p->sorted) return KD_OK;
     const cudaStream_t stream = (cudaStream_t)q->stream;
     find_codes<<<(unsigned)blocks_for(q->points.count, ORDER_BLOCK), ORDER_BLOCK, 0, stream>>>(
-        view_of(q->index), *queries, p->codes, p->queries);
+        view_of(q->index), *queries, p->code, p->codes, p->queries);
     KD_CUDA_LAUNCHED("find_codes");
     KD_TRY(sort_pairs(p->cub, &p->cub_bytes, p, q->points.count, stream));
     queries->order = p->queries_sorted;
+    queries->codes = p->codes_sorted;
     return KD_OK;
 }
 
@@ -192,13 +172,60 @@ void (*leaves_kernel(uint32_t k))(view, asked, uint32_t, answer_rows) {
                       : nearest_by_leaves<40>;
 }
 
-void (*threads_kernel(uint32_t k))(view, asked, uint32_t, answer_rows) {
+typedef void (*nearest_kernel)(view, asked, uint32_t, answer_rows);
+
+nearest_kernel threads_kernel(uint32_t k) {
     return k == 1    ? nearest_by_threads<1>
            : k == 2  ? nearest_by_threads<2>
            : k <= 4  ? nearest_by_threads<4>
            : k <= 8  ? nearest_by_threads<8>
            : k <= 12 ? nearest_by_threads<12>
                      : nearest_by_threads<16>;
+}
+
+nearest_kernel packets_kernel(uint32_t k) {
+    return k == 1   ? nearest_by_packets<1>
+           : k == 2 ? nearest_by_packets<2>
+           : k <= 4 ? nearest_by_packets<4>
+           : k <= 8 ? nearest_by_packets<8>
+                    : nearest_by_packets<16>;
+}
+
+/* Columns of ROOM for a query's four lanes, which sort SORTED each at the end. */
+template <int ROOM, int SORTED>
+kd_status start_groups(const view &index, const asked &queries, uint32_t k, const answer_rows &out,
+                       cudaStream_t stream) {
+    const size_t bytes = GROUP_WARPS * sizeof(group_shared<ROOM>);
+    const uint32_t turns = queries.count >= GROUP_TURNS_COUNT ? GROUP_TURNS : 1;
+    const uint64_t blocks = blocks_for(queries.count, GROUPS * GROUP_WARPS * turns);
+    KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<ROOM, SORTED>,
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    nearest_by_groups<ROOM, SORTED>
+        <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, stream>>>(index, queries, k, turns, out);
+    KD_CUDA_LAUNCHED("nearest_by_groups");
+    return KD_OK;
+}
+
+kd_status nearest_of_index(point_query_method method, const view &index, const asked &queries,
+                           uint32_t k, const answer_rows &out, cudaStream_t stream) {
+    if (method == POINT_QUERY_GROUPS)
+        return k <= 24   ? start_groups<24, 8>(index, queries, k, out, stream)
+               : k <= 56 ? start_groups<40, 16>(index, queries, k, out, stream)
+                         : start_groups<64, 32>(index, queries, k, out, stream);
+    const uint64_t count = queries.count;
+    if (method == POINT_QUERY_LEAVES)
+        leaves_kernel(
+            k)<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
+            index, queries, k, out);
+    else if (method == POINT_QUERY_THREADS)
+        threads_kernel(k)<<<(unsigned)blocks_for(count, THREADS_BLOCK), THREADS_BLOCK, 0, stream>>>(
+            index, queries, k, out);
+    else
+        packets_kernel(
+            k)<<<(unsigned)blocks_for(count, 32 * PACKET_WARPS), 32 * PACKET_WARPS, 0, stream>>>(
+            index, queries, k, out);
+    KD_CUDA_LAUNCHED("nearest");
+    return KD_OK;
 }
 } // namespace
 
@@ -218,18 +245,8 @@ extern "C" kd_status point_query_cuda_nearest(const point_query_cuda *q) {
     if (p.method == POINT_QUERY_WALK)
         return q->points.scalar == POINT_DOUBLE ? nearest_walk<double>(&p, q)
                                                 : nearest_walk<float>(&p, q);
-    const cudaStream_t stream = (cudaStream_t)q->stream;
-    const view index = view_of(q->index);
-    const answer_rows out = {q->ids, (float *)q->dist2, q->counts};
-    if (p.method == POINT_QUERY_THREADS)
-        threads_kernel(
-            q->k)<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK), THREADS_BLOCK, 0, stream>>>(
-            index, queries, q->k, out);
-    else
-        leaves_kernel(q->k)<<<(unsigned)blocks_for(queries.count, LEAVES_WARPS), 32 * LEAVES_WARPS,
-                              0, stream>>>(index, queries, q->k, out);
-    KD_CUDA_LAUNCHED("nearest");
-    return KD_OK;
+    return nearest_of_index(p.method, view_of(q->index), queries, q->k,
+                            {q->ids, (float *)q->dist2, q->counts}, (cudaStream_t)q->stream);
 }
 
 extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, uint64_t *offsets) {

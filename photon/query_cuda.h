@@ -10,19 +10,30 @@
 extern "C" {
 #endif
 
-enum { POINT_BOX_LEVELS = 6, POINT_LEAVES_K_MAX = 1024, POINT_THREADS_K_MAX = 16 };
+enum {
+    POINT_BOX_LEVELS = 7, /* the root's box with them */
+    POINT_LEAVES_K_MAX = 1024,
+    POINT_GROUPS_K_MAX = 112,
+    POINT_PACKETS_K_MAX = 16,
+    POINT_THREADS_K_MAX = 16
+};
 
-/* The tree with its points beside it, and, for three floats, the points once more in order (all of
-   a left sub-tree, its node, all of the right one), under boxes. */
+/* The tree with its points beside it, and, for three floats, the points once more, in leaves under
+   boxes: the tree's sub-trees of ten levels, each split anew by its points' own boxes. */
 typedef struct point_index_cuda {
     pointtree_nd_view tree; /* its box is not filled */
-    float *points;          /* in order: x, y, z and the id's bits; NULL unless three floats */
-    float *boxes;           /* lo, hi, two unused: of leaves, of 32 such boxes, and so on */
-    uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
-    float *pairs;        /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree */
-    uint32_t pair_count; /* over leaves of at most 16 points */
-    uint32_t low;        /* points on the last level of the tree */
-    uint32_t leaf_width; /* 16: leaves of 16 to 32 points, or 32: of 32 to 64 */
+    float *points;          /* leaf by leaf: x, y, z and the id's bits; NULL unless three floats */
+    float *boxes;           /* lo, hi and a leaf's first point and end: of leaves, of 32 such boxes,
+                               and so on to the root's */
+    float *planes;          /* of the nodes above groups of 32 leaves: coordinate, axis's bits */
+    float *pairs;           /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree
+                               over half leaves */
+    uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS];
+    uint32_t box_levels; /* of groups; the root's box is behind them */
+    uint32_t pair_count;
+    uint32_t low;          /* points on the last level of the tree */
+    uint32_t chunk_count;  /* sub-trees of ten levels */
+    uint32_t chunk_leaves; /* places for leaves in each: 32 or 16 */
 } point_index_cuda;
 
 /* From a tree that was built; `arguments` as they were for the builder. The memory belongs to the
@@ -33,9 +44,11 @@ kd_status point_index_cuda_open(point_index_cuda *out, const point_build_cuda *a
 
 typedef enum point_query_method {
     POINT_QUERY_AUTO = 0,
-    POINT_QUERY_WALK,   /* stack-free, a thread a query: any points, any k; the oracle */
-    POINT_QUERY_LEAVES, /* a warp a query over leaves of 32 points; k to 1024 */
-    POINT_QUERY_THREADS /* a thread a query, for k to 16, along a space-filling curve */
+    POINT_QUERY_WALK,    /* stack-free, a thread a query: any points, any k; the oracle */
+    POINT_QUERY_LEAVES,  /* a warp a query over leaves of 32 points; k to 1024 */
+    POINT_QUERY_THREADS, /* a thread a query, for k to 16, along a space-filling curve */
+    POINT_QUERY_PACKETS, /* a warp for 32 neighbouring queries, k to 16 */
+    POINT_QUERY_GROUPS   /* a warp for 8 neighbouring queries, k to 112 */
 } point_query_method;
 
 typedef struct point_query_cuda {

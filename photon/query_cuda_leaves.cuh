@@ -7,64 +7,98 @@
 #ifndef KD_PHOTON_QUERY_CUDA_LEAVES_CUH
 #define KD_PHOTON_QUERY_CUDA_LEAVES_CUH
 #include "photon/point_index_cuda.cuh"
+#include <limits.h>
 
 namespace point_index {
 
 constexpr int LEAVES_WARPS = 4; /* a block */
 
 struct descent {
-    uint32_t left[POINT_BOX_LEVELS][32]; /* of the groups above: dist2 bits of boxes still to see */
+    int left[POINT_BOX_LEVELS][32]; /* of the groups above: the order of boxes still to see */
 };
 
 __device__ inline uint32_t lane_id() {
     return threadIdx.x & 31;
 }
 
-/* This lane's box of a group as dist2 bits; KD_NONE if there is none. */
-__device__ inline uint32_t group_dist2(const view &index, uint32_t level, uint32_t group, vec3 q) {
-    const uint32_t box = group * 32 + lane_id();
-    if (box >= index.box_count[level]) return KD_NONE;
-    const float4 *at = index.boxes + 2 * (index.box_begin[level] + (uint64_t)box);
-    const float4 a = at[0], b = at[1];
-    return __float_as_uint(box_dist2(a.x, a.y, a.z, a.w, b.x, b.y, q));
+/* The box of some queries, or one query. */
+struct query_box {
+    vec3 lo, hi;
+};
+
+/* The smallest dist2 of a point in a box from a query in another; rounded as pointtree_dist2, so
+   never above that of any two. */
+__device__ inline float boxes_dist2(vec3 lo, vec3 hi, const query_box &q) {
+    const float x = fmaxf(fmaxf(lo.x - q.hi.x, q.lo.x - hi.x), 0.0f);
+    const float y = fmaxf(fmaxf(lo.y - q.hi.y, q.lo.y - hi.y), 0.0f);
+    const float z = fmaxf(fmaxf(lo.z - q.hi.z, q.lo.z - hi.z), 0.0f);
+    return x * x + y * y + z * z;
 }
 
-/* Calls take(dist2 bits, id) with a point or none (KD_NONE) a lane for every leaf that the bound
-   does not rule out, nearest boxes first. bound() gives the bits of the largest dist2 of use. */
-template <class BOUND, class TAKE>
-__device__ inline void visit_leaves(const view &index, descent &path, vec3 q, const BOUND &bound,
-                                    const TAKE &take) {
-    uint32_t *above = &path.left[0][lane_id()]; /* 32 on: the next level */
+/* What boxes are ordered by: the bits of their dist2. Those that the queries' box touches come
+   first, the one nearest to its middle before all. */
+__device__ inline int box_order(vec3 lo, vec3 hi, const query_box &q, bool many) {
+    const float dist2 = boxes_dist2(lo, hi, q);
+    if (!many || dist2 > 0) return (int)__float_as_uint(dist2);
+    const vec3 middle = vec3_scale(vec3_add(q.lo, q.hi), 0.5f);
+    return (int)__float_as_uint(boxes_dist2(lo, hi, {middle, middle})) - INT_MAX;
+}
+
+/* This lane's box of a group; INT_MAX if there is none. */
+__device__ inline int group_order(const view &index, uint32_t level, uint32_t group,
+                                  const query_box &q, bool many) {
+    const uint32_t box = group * 32 + lane_id();
+    if (box >= index.box_count[level]) return INT_MAX;
+    const float4 *at = index.boxes + 2 * (index.box_begin[level] + (uint64_t)box);
+    const float4 a = at[0], b = at[1];
+    return box_order(xyz(a), vec3_make(a.w, b.x, b.y), q, many);
+}
+
+/* Calls look(leaf) for every leaf that the bound does not rule out, the nearest of a group first.
+   bound() gives the bits of the largest dist2 of use to any of the queries. */
+template <class BOUND, class LOOK>
+__device__ inline void visit_leaves(const view &index, descent &path, const query_box &q, bool many,
+                                    const BOUND &bound, const LOOK &look) {
+    int *above = &path.left[0][lane_id()]; /* 32 on: the next level */
     uint32_t level = index.box_levels - 1, group = 0;
-    uint32_t left = group_dist2(index, level, 0, q);
+    int left = group_order(index, level, 0, q, many);
     for (;;) {
-        const uint32_t least = __reduce_min_sync(ALL_LANES, left);
-        if (least > bound()) {
+        const int least = __reduce_min_sync(ALL_LANES, left);
+        if (least > (int)bound()) {
             if (++level == index.box_levels) return;
             left = above[32 * level];
             group >>= 5;
             continue;
         }
         const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == least)) - 1;
-        if (lane_id() == nearest) left = KD_NONE;
+        if (lane_id() == nearest) left = INT_MAX;
         const uint32_t box = group * 32 + nearest;
         if (level > 0) {
             above[32 * level] = left;
             group = box;
-            left = group_dist2(index, --level, group, q);
+            left = group_order(index, --level, group, q, many);
             continue;
         }
-        const uint32_t end = leaf_begin(index, box + 1, index.leaf_width);
-        for (uint32_t at = leaf_begin(index, box, index.leaf_width); at < end; at += 32) {
+        look(box);
+    }
+}
+
+/* For one query: calls take(dist2 bits, id) with a point or none (KD_NONE) a lane. */
+template <class BOUND, class TAKE>
+__device__ inline void visit_points(const view &index, descent &path, vec3 q, const BOUND &bound,
+                                    const TAKE &take) {
+    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t leaf) {
+        const point_range of = leaf_range(index, leaf);
+        for (uint32_t at = of.begin; at < of.end; at += 32) {
             uint32_t dist2 = KD_NONE, id = 0;
-            if (at + lane_id() < end) {
+            if (at + lane_id() < of.end) {
                 const float4 p = index.points[at + lane_id()];
                 dist2 = __float_as_uint(pointtree_dist2(q, xyz(p)));
                 id = __float_as_uint(p.w);
             }
             take(dist2, id);
         }
-    }
+    });
 }
 
 /* The nearest so far, 32 * PARTS of them at most, and the bound that follows. */
@@ -265,7 +299,7 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
     nearest_buffer<PARTS> best = {buffers[warp][0], buffers[warp][1], k, 0,
                                   __float_as_uint(bound2)};
     if (bound2 >= 0)
-        visit_leaves(
+        visit_points(
             index, paths[warp], q, [&] { return best.bound; },
             [&](uint32_t dist2, uint32_t id) { best.offer(dist2, id); });
     store_row(out, which, best);
@@ -284,7 +318,7 @@ __global__ __launch_bounds__(32 *
     const uint32_t bound = __float_as_uint(bound2);
     uint64_t count = 0;
     if (bound2 >= 0)
-        visit_leaves(
+        visit_points(
             index, paths[warp], q, [&] { return bound; },
             [&](uint32_t dist2, uint32_t) {
                 count += __popc(__ballot_sync(ALL_LANES, dist2 <= bound));
@@ -305,7 +339,7 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
     const uint32_t bound = __float_as_uint(bound2);
     const uint64_t begin = offsets[which], room = offsets[which + 1] - begin;
     uint32_t *dist2 = (uint32_t *)out.dist2 + begin, *ids = out.ids + begin, count = 0;
-    visit_leaves(
+    visit_points(
         index, paths[warp], q, [&] { return bound; },
         [&](uint32_t d, uint32_t id) {
             const unsigned all = __ballot_sync(ALL_LANES, d <= bound);

@@ -1,7 +1,7 @@
 /* A thread a query, for few neighbours and queries near each other.
    Idea: down a binary tree of pairs of boxes, the nearer child first, the other on a stack with its
-   distance; runs of 8 to 16 points, read four at a time; the k nearest as sorted keys in registers.
-   Queries in the order of a space-filling curve keep the threads of a warp on one path.
+   distance; half leaves of 16 points, read four at a time; the k nearest as sorted keys in
+   registers. Queries in the order of a space-filling curve keep the threads of a warp on one path.
    Work: a pair is one line of 64 bytes. */
 #ifndef KD_PHOTON_QUERY_CUDA_THREADS_CUH
 #define KD_PHOTON_QUERY_CUDA_THREADS_CUH
@@ -26,17 +26,48 @@ template <int K> struct nearest_list {
         return __uint_as_float((uint32_t)(key[K - 1] >> 32));
     }
     __device__ void offer(float dist2, uint32_t id) {
-        answer_key item = (answer_key)__float_as_uint(dist2) << 32 | id;
-        if (!(item < key[K - 1])) return;
+        const answer_key item = (answer_key)__float_as_uint(dist2) << 32 | id;
+        if (item < key[K - 1]) insert(item);
+    }
+    /* What lies behind the item moves up, each place by itself: the last falls out. */
+    __device__ void insert(answer_key item) {
 #pragma unroll
-        for (int i = 0; i < K; ++i) {
-            const answer_key held = key[i];
-            const bool first = item < held;
-            key[i] = first ? item : held;
-            item = first ? held : item;
-        }
+        for (int i = K - 1; i > 0; --i)
+            key[i] = item < key[i - 1] ? key[i - 1] : item < key[i] ? item : key[i];
+        key[0] = item < key[0] ? item : key[0];
     }
 };
+
+/* Four answers at once where the row lies right. */
+template <int K>
+__device__ inline void store_list(const answer_rows &out, uint32_t which, uint32_t k,
+                                  const nearest_list<K> &best, bool any) {
+    uint32_t count = 0, id[K], dist2[K];
+#pragma unroll
+    for (int i = 0; i < K; ++i) {
+        const bool there = any && (uint32_t)best.key[i] != KD_NONE;
+        id[i] = there ? (uint32_t)best.key[i] : KD_NONE;
+        dist2[i] = there ? (uint32_t)(best.key[i] >> 32) : __float_as_uint(INFINITY);
+        count += there && i < k;
+    }
+    const uint64_t row = (uint64_t)which * k;
+    const uintptr_t places = (uintptr_t)out.ids | (uintptr_t)out.dist2;
+    if (K % 4 == 0 && k == K && places % sizeof(uint4) == 0) {
+#pragma unroll
+        for (int i = 0; i + 3 < K; i += 4) {
+            if (out.ids)
+                *(uint4 *)(out.ids + row + i) = make_uint4(id[i], id[i + 1], id[i + 2], id[i + 3]);
+            if (out.dist2)
+                *(uint4 *)(out.dist2 + row + i) =
+                    make_uint4(dist2[i], dist2[i + 1], dist2[i + 2], dist2[i + 3]);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < K; ++i)
+            if (i < k) store_answer(out, row + i, id[i], dist2[i]);
+    }
+    if (out.counts) out.counts[which] = count;
+}
 
 /* Both children's distances. */
 __device__ inline float2 pair_dist2(const view &index, uint32_t node, vec3 q) {
@@ -48,15 +79,15 @@ __device__ inline float2 pair_dist2(const view &index, uint32_t node, vec3 q) {
 
 template <class LIST>
 __device__ inline void look_at_run(const view &index, uint32_t run, vec3 q, LIST &best) {
-    const uint32_t end = leaf_begin(index, run + 1, RUN_WIDTH);
-    for (uint32_t i = leaf_begin(index, run, RUN_WIDTH); i < end; i += 4) {
+    const point_range of = run_range(index, run);
+    for (uint32_t i = of.begin; i < of.end; i += 4) {
         float4 p[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) p[j] = index.points[min(i + j, end - 1)];
+        for (int j = 0; j < 4; ++j) p[j] = index.points[min(i + j, of.end - 1)];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             const float dist2 = pointtree_dist2(q, xyz(p[j]));
-            if ((dist2 <= best.bound2()) & (i + j < end))
+            if ((dist2 <= best.bound2()) & (i + j < of.end))
                 best.offer(dist2, __float_as_uint(p[j].w));
         }
     }
@@ -94,16 +125,7 @@ __global__ __launch_bounds__(THREADS_BLOCK) void nearest_by_threads(
             node = stack[--depth].x;
         } while (!(__uint_as_float(stack[depth].y) <= best.bound2()));
     }
-    uint32_t count = 0;
-#pragma unroll
-    for (int i = 0; i < K; ++i) {
-        const bool there = bound2 >= 0 && (uint32_t)best.key[i] != KD_NONE;
-        if (i >= k) continue;
-        count += there;
-        store_answer(out, (uint64_t)which * k + i, there ? (uint32_t)best.key[i] : KD_NONE,
-                     there ? (uint32_t)(best.key[i] >> 32) : __float_as_uint(INFINITY));
-    }
-    if (out.counts) out.counts[which] = count;
+    store_list(out, which, k, best, bound2 >= 0);
 }
 
 } // namespace point_index

@@ -20,6 +20,8 @@ typedef struct knn_method {
 } knn_method;
 
 static const knn_method methods[] = {{"auto", POINT_QUERY_AUTO, K_MOST},
+                                     {"packets", POINT_QUERY_PACKETS, POINT_PACKETS_K_MAX},
+                                     {"groups", POINT_QUERY_GROUPS, POINT_GROUPS_K_MAX},
                                      {"threads", POINT_QUERY_THREADS, POINT_THREADS_K_MAX},
                                      {"leaves", POINT_QUERY_LEAVES, POINT_LEAVES_K_MAX},
                                      {"walk", POINT_QUERY_WALK, K_MOST},
@@ -155,6 +157,29 @@ done:
     return status;
 }
 
+/* The index that queries need beside the tree, to be weighed against what it saves. */
+static kd_status time_index(knn_case *of, size_t bytes) {
+    kd_status status = KD_OK;
+    bench_row row = {.bench = "index", .set = of->set, .builder = "kandela", .device = "cuda:0"};
+    row.n = of->count;
+    row.dims = 3;
+    row.items = (double)of->count;
+    row.runs = of->request->runs;
+    row.bytes = bytes;
+    row.checked = true; /* by the answers it gives */
+    device_timer timer = {NULL, NULL};
+    KD_TRY_GOTO(device_timer_open(&timer));
+    for (int run = 0; run < row.runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(point_index_cuda_open(&of->index, &of->tree, of->index_memory, bytes));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
+    }
+    KD_TRY_GOTO(bench_report(of->request, &row));
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
 /* The tree of the widest side by the fastest builder, and its index. */
 static kd_status open_tree(knn_case *of) {
     const uint64_t all = of->count + of->query_count;
@@ -172,6 +197,7 @@ static kd_status open_tree(knn_case *of) {
     KD_TRY(point_index_cuda_bytes(&bytes, tree));
     KD_TRY(device_memory_reserve(&of->index_memory, bytes));
     KD_TRY(point_index_cuda_open(&of->index, tree, of->index_memory, bytes));
+    KD_TRY(time_index(of, bytes));
     of->query.index = &of->index;
     of->query.points =
         point_array_make(of->device_points + of->count, of->query_count, 3, POINT_FLOAT);

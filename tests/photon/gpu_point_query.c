@@ -179,7 +179,7 @@ static void check_within(const char *name, asked_tree *t, point_query_method met
     device_memory_free(device_offsets);
 }
 
-static const uint32_t ks[] = {1, 2, 3, 8, 11, 16, 20, 50, 100, 300, 600, K_MOST};
+static const uint32_t ks[] = {1, 2, 3, 8, 11, 16, 20, 28, 50, 56, 100, 112, 300, 600, K_MOST};
 enum { KS = sizeof ks / sizeof *ks };
 
 static void check_three_floats(case_points set, uint32_t count, pointtree_split split) {
@@ -200,6 +200,8 @@ static void check_three_floats(case_points set, uint32_t count, pointtree_split 
             check_nearest(name, &t, POINT_QUERY_AUTO, ks[i]);
             check_nearest(name, &t, POINT_QUERY_LEAVES, ks[i]);
             if (ks[i] <= POINT_THREADS_K_MAX) check_nearest(name, &t, POINT_QUERY_THREADS, ks[i]);
+            if (ks[i] <= POINT_PACKETS_K_MAX) check_nearest(name, &t, POINT_QUERY_PACKETS, ks[i]);
+            if (ks[i] <= POINT_GROUPS_K_MAX) check_nearest(name, &t, POINT_QUERY_GROUPS, ks[i]);
             if (ks[i] <= 20) check_nearest(name, &t, POINT_QUERY_WALK, ks[i]);
         }
         if (r == 0 && count > 1024) continue;
@@ -223,6 +225,94 @@ static void large_trees_too(void **state) {
     check_three_floats(CASE_UNIFORM, 100003, POINTTREE_ROUND_ROBIN);
     check_three_floats(CASE_CLUSTERED, 100003, POINTTREE_WIDEST);
     check_three_floats(CASE_DUPLICATES, 70000, POINTTREE_WIDEST);
+}
+
+typedef struct answers {
+    uint32_t *ids, *counts;
+    float *dist2;
+} answers;
+
+static answers ask(asked_tree *t, point_query_method method, uint64_t count, uint32_t k) {
+    point_query_cuda *q = &t->query;
+    q->method = method;
+    q->k = k;
+    const uint64_t rows = count * k * sizeof(uint32_t);
+    answers a = {(uint32_t *)malloc(rows), (uint32_t *)malloc(count * sizeof(uint32_t)),
+                 (float *)malloc(rows)};
+    assert_true(a.ids && a.counts && a.dist2);
+    q->ids = (uint32_t *)to_device(NULL, rows);
+    q->dist2 = to_device(NULL, rows);
+    q->counts = (uint32_t *)to_device(NULL, count * sizeof(uint32_t));
+    assert_int_equal(point_query_cuda_scratch_bytes(&q->scratch_bytes, q), KD_OK);
+    q->scratch = to_device(NULL, q->scratch_bytes);
+    assert_int_equal(point_query_cuda_nearest(q), KD_OK);
+    assert_int_equal(device_memory_download(a.ids, q->ids, rows), KD_OK);
+    assert_int_equal(device_memory_download(a.dist2, q->dist2, rows), KD_OK);
+    assert_int_equal(device_memory_download(a.counts, q->counts, count * sizeof(uint32_t)), KD_OK);
+    device_memory_free(q->ids);
+    device_memory_free(q->dist2);
+    device_memory_free(q->counts);
+    device_memory_free(q->scratch);
+    return a;
+}
+
+static void answers_free(answers *a) {
+    free(a->ids);
+    free(a->counts);
+    free(a->dist2);
+}
+
+static void expect_same(const asked_tree *t, const answers *a, const answers *right,
+                        uint64_t count) {
+    const uint32_t k = t->query.k;
+    for (uint64_t i = 0; i < count * k; ++i)
+        if (a->ids[i] != right->ids[i] || a->dist2[i] != right->dist2[i] ||
+            a->counts[i / k] != right->counts[i / k])
+            fail_msg("method %d, k %u, query %u, answer %u: id %u at %g, expected %u at %g",
+                     (int)t->query.method, k, (unsigned)(i / k), (unsigned)(i % k), a->ids[i],
+                     (double)a->dist2[i], right->ids[i], (double)right->dist2[i]);
+}
+
+/* So many queries that they are sorted, with radii of their own, against the walk on the device. */
+static void check_many(case_points set, uint32_t count, uint32_t queries, pointtree_split split) {
+    static const struct {
+        point_query_method method;
+        uint32_t k;
+    } asked[] = {{POINT_QUERY_AUTO, 1},    {POINT_QUERY_THREADS, 8}, {POINT_QUERY_PACKETS, 8},
+                 {POINT_QUERY_PACKETS, 3}, {POINT_QUERY_GROUPS, 20}, {POINT_QUERY_LEAVES, 20}};
+    const uint32_t all = count + queries;
+    vec3 *points = (vec3 *)malloc(all * sizeof *points);
+    float *radii = (float *)malloc(queries * sizeof *radii);
+    assert_true(points && radii);
+    for (uint32_t i = 0; i < all; ++i) points[i] = case_point(set, i, all);
+    for (uint32_t i = 0; i < queries; ++i) radii[i] = i % 3 ? INFINITY : (float)(i % 100) * 1e-3f;
+    const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
+    asked_tree t;
+    tree_open(&t, &array, split);
+    t.query.index = &t.index;
+    t.device_points = to_device(points + count, queries * sizeof *points);
+    t.query.points = point_array_make(t.device_points, queries, 3, POINT_FLOAT);
+    t.query.max_radius = (double)INFINITY;
+    void *device_radii = to_device(radii, queries * sizeof *radii);
+    t.query.radii = device_radii;
+    for (int i = 0; i < (int)(sizeof asked / sizeof *asked); ++i) {
+        answers right = ask(&t, POINT_QUERY_WALK, queries, asked[i].k);
+        answers a = ask(&t, asked[i].method, queries, asked[i].k);
+        expect_same(&t, &a, &right, queries);
+        answers_free(&a);
+        answers_free(&right);
+    }
+    device_memory_free(device_radii);
+    tree_close(&t);
+    free(points);
+    free(radii);
+}
+
+static void many_queries_too(void **state) {
+    (void)state;
+    check_many(CASE_UNIFORM, 30000, 110000, POINTTREE_WIDEST);
+    check_many(CASE_CLUSTERED, 1500000, 101003, POINTTREE_WIDEST);
+    check_many(CASE_UNIFORM, 2200000, 600000, POINTTREE_ROUND_ROBIN);
 }
 
 static void any_dimensions(void **state) {
@@ -274,9 +364,8 @@ int main(void) {
         return TEST_SKIPPED;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_ways_agree),
-        cmocka_unit_test(large_trees_too),
-        cmocka_unit_test(any_dimensions),
+        cmocka_unit_test(all_ways_agree),           cmocka_unit_test(large_trees_too),
+        cmocka_unit_test(many_queries_too),         cmocka_unit_test(any_dimensions),
         cmocka_unit_test(bad_requests_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,205 @@
+/* A warp for 32 neighbouring queries, a query a lane, for few neighbours.
+   Idea: neighbouring queries need nearly the same leaves, so the warp visits what any of them needs
+   (query_cuda_leaves.cuh, with the box of the queries) and the points of a leaf are read once and
+   offered to all. A point in a query's reach goes to a short list of the lane in shared memory;
+   when one has more than eight all lanes together sort eight of theirs and merge them into their
+   answers in registers, so that no lane waits for another's.
+   Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane. */
+#ifndef KD_PHOTON_QUERY_CUDA_PACKETS_CUH
+#define KD_PHOTON_QUERY_CUDA_PACKETS_CUH
+#include "photon/query_cuda_order.cuh"
+#include "photon/query_cuda_threads.cuh"
+#include "photon/warp_columns.cuh"
+#include "photon/warp_sort.cuh"
+
+namespace point_index {
+
+constexpr int PACKET_WARPS = 4; /* a block */
+constexpr uint32_t QUEUE_POINTS = 16, QUEUE_STEP = 8, QUEUE_ROW = 32 * sizeof(uint2);
+
+struct packet_shared {
+    descent path;
+    float4 points[32];
+    uint2 queue[QUEUE_POINTS][32]; /* dist2 bits, id */
+};
+
+__device__ inline vec3 warp_min(vec3 v) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        v = vec3_min(v, vec3_make(__shfl_xor_sync(ALL_LANES, v.x, step),
+                                  __shfl_xor_sync(ALL_LANES, v.y, step),
+                                  __shfl_xor_sync(ALL_LANES, v.z, step)));
+    return v;
+}
+
+/* The box of the lanes' queries that ask for something. */
+__device__ inline query_box box_of_queries(vec3 q, bool on) {
+    const vec3 least = warp_min(on ? q : vec3_all(INFINITY));
+    const vec3 most = warp_min(on ? vec3_scale(q, -1.0f) : vec3_all(INFINITY));
+    return {least, vec3_scale(most, -1.0f)};
+}
+
+/* The largest bound of the warp as bits; a negative one is none. */
+__device__ inline uint32_t most_bound(float bound2) {
+    return __reduce_max_sync(ALL_LANES, bound2 > 0 ? __float_as_uint(bound2) : 0);
+}
+
+/* Which of the warp's queries are answered together: those at home in the same group of 32 leaves.
+   A curve leaps between groups, and a box over both sides of a leap may hold all the points. */
+struct home_order {
+    uint32_t home;    /* of this lane's query */
+    uint32_t to_come; /* lanes, the same for all */
+
+    __device__ bool next() {
+        const uint32_t first = __shfl_sync(ALL_LANES, home, (int)__ffs((int)to_come) - 1);
+        const bool on = (to_come >> lane_id() & 1) && home == first;
+        to_come &= ~__ballot_sync(ALL_LANES, on);
+        return on;
+    }
+};
+
+__device__ inline home_order home_order_of(const view &index, const asked &queries, uint32_t place,
+                                           vec3 q, bool on) {
+    const uint32_t home = queries.codes ? queries.codes[place] >> queries.code_shift
+                                        : find_group(index, q, queries.group_levels);
+    return {home, __ballot_sync(ALL_LANES, on)};
+}
+
+/* Of eight keys, by 19 comparisons. */
+__device__ inline void sort_eight(answer_key (&key)[8]) {
+    constexpr int low[19] = {0, 1, 4, 5, 0, 1, 2, 3, 0, 2, 4, 6, 2, 3, 1, 3, 1, 3, 5};
+    constexpr int high[19] = {2, 3, 6, 7, 4, 5, 6, 7, 1, 3, 5, 7, 4, 5, 4, 6, 2, 4, 6};
+#pragma unroll
+    for (int i = 0; i < 19; ++i) warp_sort::order_pair(key[low[i]], key[high[i]]);
+}
+
+/* The first K of a list and of eight sorted keys: the smaller of each place and of its mirror image
+   form a bitonic sequence. */
+template <int K> __device__ inline void merge_eight(answer_key (&list)[K], answer_key (&key)[8]) {
+    constexpr int SHARED = K < 8 ? K : 8;
+#pragma unroll
+    for (int i = 0; i < SHARED; ++i) {
+        const answer_key mine = list[K - 1 - i];
+        list[K - 1 - i] = key[i] < mine ? key[i] : mine;
+    }
+    warp_sort::merge_own(list);
+}
+
+/* A lane's answers so far; `bound2` is that of the last, negative if none is wanted. */
+template <int K> struct packet_lane {
+    nearest_list<K> best;
+    float bound2;
+    uint32_t first, next; /* places in the queue */
+
+    __device__ void open(const packet_shared &sh, float limit) {
+        bound2 = limit;
+        first = next = warp_columns::place_of(&sh.queue[0][lane_id()]);
+    }
+    __device__ void offer(float dist2, float id) {
+        if (K == 1) {
+            const answer_key item = (answer_key)__float_as_uint(dist2) << 32 | __float_as_uint(id);
+            if (dist2 <= bound2 && item < best.key[0]) {
+                best.key[0] = item;
+                bound2 = dist2;
+            }
+        } else if (dist2 <= bound2) {
+            warp_columns::store_two(next, __float_as_uint(dist2), __float_as_uint(id));
+            next += QUEUE_ROW;
+        }
+    }
+
+    /* All lanes take in their last eight. */
+    __device__ void take_eight() {
+        const uint32_t held = next - first;
+        answer_key key[8];
+        take_one<0>(key, held), take_one<1>(key, held), take_one<2>(key, held);
+        take_one<3>(key, held), take_one<4>(key, held), take_one<5>(key, held);
+        take_one<6>(key, held), take_one<7>(key, held);
+        next -= min(held, 8 * QUEUE_ROW);
+        sort_eight(key);
+        merge_eight<K>(best.key, key);
+        if (bound2 >= 0) bound2 = best.bound2();
+    }
+    template <int I> __device__ void take_one(answer_key (&key)[8], uint32_t held) const {
+        key[I] = warp_columns::load_two_before<(I + 1) * QUEUE_ROW>(next, held > I * QUEUE_ROW);
+    }
+};
+
+/* Which halves of a leaf any lane's query reaches, as two bits. */
+__device__ inline uint32_t wanted_halves(const leaf_halves &of, vec3 q, float bound2) {
+    const bool first = boxes_dist2(of.lo[0], of.hi[0], {q, q}) <= bound2;
+    const bool second = boxes_dist2(of.lo[1], of.hi[1], {q, q}) <= bound2;
+    return (__any_sync(ALL_LANES, first) ? 1u : 0u) | (__any_sync(ALL_LANES, second) ? 2u : 0u);
+}
+
+/* Eight points to all lanes. */
+template <int K>
+__device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K> &mine) {
+#pragma unroll
+    for (int i = 0; i < 8; i += 4) {
+        const float4 p[4] = {points[i], points[i + 1], points[i + 2], points[i + 3]};
+        float dist2[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) dist2[j] = pointtree_dist2(q, xyz(p[j]));
+#pragma unroll
+        for (int j = 0; j < 4; ++j) mine.offer(dist2[j], p[j].w);
+    }
+}
+
+/* The points of a leaf to all lanes, but for halves out of every lane's reach. */
+template <int K>
+__device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf, vec3 q,
+                                    packet_lane<K> &mine) {
+    const leaf_halves of = halves_of(index, leaf);
+    const uint32_t wanted = wanted_halves(of, q, mine.bound2);
+    if (!wanted) return;
+    const uint32_t width = half_width(of.end - of.begin);
+    const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
+    for (uint32_t at = of.begin; at < of.end; at += 32) {
+        const float none = __uint_as_float(KD_NONE); /* not a number: in no one's reach */
+        const float4 own = at + lane_id() < of.end ? index.points[at + lane_id()]
+                                                   : make_float4(none, none, none, none);
+        __syncwarp();
+        sh.points[lane_id()] = own;
+        __syncwarp();
+        const uint32_t count = min(of.end - at, 32u);
+#pragma unroll 1
+        for (uint32_t i = 0; i < count; i += QUEUE_STEP) {
+            if (!(wanted & (at + i - of.begin < width ? 1u : 2u))) continue;
+            offer_eight<K>(sh.points + i, q, mine);
+            if (K > 1 && __any_sync(ALL_LANES, mine.next > full)) mine.take_eight();
+        }
+    }
+}
+
+template <int K>
+__global__ __launch_bounds__(32 * PACKET_WARPS) void nearest_by_packets(
+    const __grid_constant__ view index, asked queries, uint32_t k, answer_rows out) {
+    __shared__ packet_shared all[PACKET_WARPS];
+    const uint32_t turn = blockIdx.x * 32 * PACKET_WARPS + threadIdx.x;
+    packet_shared &sh = all[threadIdx.x / 32];
+    const bool there = turn < queries.count;
+    const uint32_t place = there ? turn : queries.count - 1;
+    const uint32_t which = queries.order ? queries.order[place] : place;
+    const vec3 q = asked_point(queries, which);
+    const float first = asked_bound2(queries, which, q), limit = there ? first : -1.0f;
+    packet_lane<K> mine;
+    mine.best.open(limit);
+    home_order homes = home_order_of(index, queries, place, q, limit >= 0);
+    while (homes.to_come) {
+        const bool on = homes.next();
+        mine.open(sh, on ? limit : -1.0f);
+        uint32_t bound = most_bound(mine.bound2);
+        visit_leaves(
+            index, sh.path, box_of_queries(q, on), true, [&] { return bound; },
+            [&](uint32_t leaf) {
+                look_at_leaf(index, sh, leaf, q, mine);
+                bound = most_bound(mine.bound2);
+            });
+        if (K > 1) mine.take_eight();
+    }
+    if (there) store_list(out, which, k, mine.best, limit >= 0);
+}
+
+} // namespace point_index
+#endif
