@@ -16,6 +16,8 @@ typedef struct photon_list {
     bool borrowed;        /* the photons are another's (a mapped file's) and only to be read */
 } photon_list;
 
+enum { PHOTON_LISTS = 3 }; /* global, caustic, media */
+
 typedef struct photon_order {
     photon_emission emission;
     photon_wish wish;

@@ -13,14 +13,14 @@ static const char file_magic[8] = "KDPHOTO";
 
 typedef struct list_header {
     uint64_t count, emitted, rays, complete;
-    double watts[5]; /* emitted, absorbed, escaped, ended, cut */
+    double watts[6]; /* emitted, absorbed, escaped, ended, cut, media */
     uint64_t hash;   /* of the photons */
 } list_header;
 
 typedef struct file_header {
     char magic[8];
     uint64_t version, scene;
-    list_header lists[2];
+    list_header lists[PHOTON_LISTS];
     uint64_t hash; /* of all before */
 } file_header;
 
@@ -29,13 +29,13 @@ static_assert(sizeof(file_header) == PHOTON_FILE_HEADER_BYTES,
 
 static list_header list_header_of(const photon_list *list) {
     const photon_ledger *ledger = &list->ledger;
-    list_header made = {
-        list->count,
-        list->emitted,
-        list->rays,
-        list->complete,
-        {ledger->emitted, ledger->absorbed, ledger->escaped, ledger->ended, ledger->cut},
-        hash_bytes(list->photons, list->count * sizeof(photon))};
+    list_header made = {list->count,
+                        list->emitted,
+                        list->rays,
+                        list->complete,
+                        {ledger->emitted, ledger->absorbed, ledger->escaped, ledger->ended,
+                         ledger->cut, ledger->media},
+                        hash_bytes(list->photons, list->count * sizeof(photon))};
     return made;
 }
 
@@ -45,12 +45,12 @@ kd_status photon_file_write(const char *path, const photon_file *from) {
     memcpy(header.magic, file_magic, sizeof header.magic);
     header.version = PHOTON_FILE_VERSION;
     header.scene = from->scene;
-    for (int i = 0; i < 2; ++i) header.lists[i] = list_header_of(&from->lists[i]);
+    for (int i = 0; i < PHOTON_LISTS; ++i) header.lists[i] = list_header_of(&from->lists[i]);
     header.hash = hash_bytes(&header, offsetof(file_header, hash));
     file_output output;
     KD_TRY(file_output_open(&output, path));
     fwrite(&header, sizeof header, 1, output.stream); /* commit sees what fails */
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < PHOTON_LISTS; ++i)
         if (from->lists[i].count)
             fwrite(from->lists[i].photons, sizeof(photon), from->lists[i].count, output.stream);
     KD_TRY(file_output_commit(&output));
@@ -71,7 +71,7 @@ static kd_status check_header(const file_view *file, const char *path, const fil
     KD_REQUIRE(header->hash == hash_bytes(header, offsetof(file_header, hash)), KD_ERROR_INPUT,
                "%s: damaged: the header's hash is wrong", path);
     uint64_t photons = 0;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
         const uint64_t count = header->lists[i].count;
         KD_REQUIRE(count <= POINTTREE_COUNT_MAX / 2 && header->lists[i].complete <= 1,
                    KD_ERROR_INPUT, "%s: %llu photons, expected at most %u", path,
@@ -90,18 +90,20 @@ static bool is_unit(vec3 v) {
     return fabsf(vec3_length2(v) - 1) <= 1e-3f; /* NaN is none */
 }
 
-static bool is_photon(const photon *p, uint8_t kind) {
+/* `kinds`: bit 1 << photon_kind of those that belong into its map. */
+static bool is_photon(const photon *p, uint32_t kinds) {
     const vec3 power = p->power;
     return vec3_is_finite(p->position) && vec3_is_finite(power) && power.x >= 0 && power.y >= 0 &&
-           power.z >= 0 && is_unit(p->direction) && is_unit(p->normal) && p->kind == kind;
+           power.z >= 0 && is_unit(p->direction) && is_unit(p->normal) && p->kind < 32 &&
+           (kinds >> p->kind & 1u);
 }
 
 static kd_status read_list(photon_list *out, const char *path, const char *bytes,
-                           const list_header *header, uint8_t kind) {
+                           const list_header *header, uint32_t kinds) {
     const size_t size = header->count * sizeof(photon);
     KD_REQUIRE(header->hash == hash_bytes(bytes, size), KD_ERROR_INPUT,
                "%s: damaged: the photons' hash is wrong", path);
-    for (int i = 0; i < 5; ++i)
+    for (int i = 0; i < 6; ++i)
         KD_REQUIRE(isfinite(header->watts[i]), KD_ERROR_INPUT,
                    "%s: %g W in the ledger, expected a number", path, header->watts[i]);
     out->photons = (photon *)(uintptr_t)bytes; /* borrowed: nobody writes there */
@@ -115,15 +117,17 @@ static kd_status read_list(photon_list *out, const char *path, const char *bytes
     out->ledger.escaped = header->watts[2];
     out->ledger.ended = header->watts[3];
     out->ledger.cut = header->watts[4];
+    out->ledger.media = header->watts[5];
     for (uint64_t i = 0; i < out->count; ++i)
-        KD_REQUIRE(is_photon(out->photons + i, kind), KD_ERROR_INPUT,
+        KD_REQUIRE(is_photon(out->photons + i, kinds), KD_ERROR_INPUT,
                    "%s: record %llu is no photon of its map: numbers out of range", path,
                    (unsigned long long)i);
     return KD_OK;
 }
 
 kd_status photon_file_open(photon_file *out, const char *path) {
-    static const uint8_t kinds[2] = {PHOTON_INDIRECT, PHOTON_CAUSTIC};
+    static const uint32_t kinds[PHOTON_LISTS] = {1u << PHOTON_INDIRECT, 1u << PHOTON_CAUSTIC,
+                                                 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT};
     kd_status status = KD_OK;
     file_header header;
     memset(out, 0, sizeof *out);
@@ -134,7 +138,7 @@ kd_status photon_file_open(photon_file *out, const char *path) {
     KD_TRY_GOTO(check_header(&file, path, &header));
     out->scene = header.scene;
     const char *bytes = file.bytes + sizeof header;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
         KD_TRY_GOTO(read_list(&out->lists[i], path, bytes, &header.lists[i], kinds[i]));
         bytes += header.lists[i].count * sizeof(photon);
     }
@@ -144,7 +148,7 @@ done:
 }
 
 void photon_file_close(photon_file *owned) {
-    for (int i = 0; i < 2; ++i) photon_list_close(&owned->lists[i]);
+    for (int i = 0; i < PHOTON_LISTS; ++i) photon_list_close(&owned->lists[i]);
     file_close(&owned->mapped);
     memset(owned, 0, sizeof *owned);
 }
@@ -154,11 +158,14 @@ kd_status photon_file_check_scene(const photon_file *of, const char *path, const
     KD_REQUIRE(of->scene == scene_hash_found, KD_ERROR_INPUT,
                "%s: a photon map of another scene (%016llx, this one is %016llx)", path,
                (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
-    for (int l = 0; l < 2; ++l)
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const bool media = l == 2;
+        const uint32_t places = media ? scene->medium_count : scene->mesh.triangle_count;
         for (uint64_t i = 0; i < of->lists[l].count; ++i)
-            KD_REQUIRE(of->lists[l].photons[i].triangle < scene->mesh.triangle_count,
-                       KD_ERROR_INPUT, "%s: a photon on triangle %u of %u", path,
-                       of->lists[l].photons[i].triangle, scene->mesh.triangle_count);
+            KD_REQUIRE(of->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,
+                       "%s: a photon %s %u of %u", path, media ? "in medium" : "on triangle",
+                       of->lists[l].photons[i].triangle, places);
+    }
     return KD_OK;
 }
 
@@ -191,6 +198,7 @@ static kd_status list_merge(photon_list *to, const photon_list *more) {
     sum->escaped = blend(sum->escaped, share, more->ledger.escaped);
     sum->ended = blend(sum->ended, share, more->ledger.ended);
     sum->cut = blend(sum->cut, share, more->ledger.cut);
+    sum->media = blend(sum->media, share, more->ledger.media);
     to->count += more->count;
     to->rays += more->rays;
     to->emitted = emitted;
@@ -202,6 +210,6 @@ kd_status photon_file_merge(photon_file *to, const photon_file *more) {
     KD_REQUIRE(to->scene == more->scene, KD_ERROR_INPUT,
                "photon maps of two scenes (%016llx and %016llx) cannot be one",
                (unsigned long long)to->scene, (unsigned long long)more->scene);
-    for (int i = 0; i < 2; ++i) KD_TRY(list_merge(&to->lists[i], &more->lists[i]));
+    for (int i = 0; i < PHOTON_LISTS; ++i) KD_TRY(list_merge(&to->lists[i], &more->lists[i]));
     return KD_OK;
 }

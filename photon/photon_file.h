@@ -4,12 +4,12 @@
 #include "core/file.h"
 #include "photon/emit.h"
 
-enum { PHOTON_FILE_VERSION = 1, PHOTON_FILE_HEADER_BYTES = 192 };
+enum { PHOTON_FILE_VERSION = 2, PHOTON_FILE_HEADER_BYTES = 296 };
 
 typedef struct photon_file {
-    uint64_t scene;       /* scene_hash of where the photons lie */
-    photon_list lists[2]; /* global, caustic */
-    file_view mapped;     /* where the photons lie until they are owned; zero: nowhere */
+    uint64_t scene;                  /* scene_hash of where the photons lie */
+    photon_list lists[PHOTON_LISTS]; /* global, caustic, media */
+    file_view mapped;                /* where the photons lie until they are owned; zero: nowhere */
 } photon_file;
 
 /* Written to a temporary file and renamed. */

@@ -9,12 +9,14 @@
 #include <stdlib.h>
 
 enum { ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
+enum { MEDIA_PASS = 0x40000000 }; /* passes of emission from here on: above the other maps' */
 
 photon_options photon_options_default(void) {
     photon_options options;
     memset(&options, 0, sizeof options);
     options.photons = 200000;
     options.caustics = 200000;
+    options.strayed = 200000;
     options.max_depth = 32;
     options.gather = 50;
     options.kernel = PHOTON_KERNEL_CONE;
@@ -179,7 +181,8 @@ static kd_status emit_list(photon_list *out, const scene_view *scene, const phot
                            const char *name, job *watched) {
     job_stage_begin(watched, "emit", (int64_t)order->wanted);
     KD_TRY(photon_list_open(out, scene, order, watched));
-    if (order->emission.pass < 2) photon_map_say_missing(out, name, order->wanted);
+    if (order->emission.pass < 2 || order->emission.pass == MEDIA_PASS)
+        photon_map_say_missing(out, name, order->wanted);
     return KD_OK;
 }
 
@@ -258,20 +261,36 @@ void photon_orders_renew(photon_order orders[2], const photon_options *options) 
     photon_emission_renew(&orders[1].emission, 2 * options->pass + 1);
 }
 
-kd_status photon_lists_open(photon_list out[2], const scene_view *scene,
+/* Light that media scatter, but for light straight from a lamp. */
+photon_order photon_media_order(const scene_view *scene, const photon_options *options) {
+    photon_order order =
+        order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
+    order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
+    order.emission =
+        photon_emission_make(options->seed, MEDIA_PASS + options->pass, box3_centre(scene->box),
+                             0.5f * vec3_length(box3_size(scene->box)), false);
+    return order;
+}
+
+bool photon_scene_scatters(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->medium_count; ++i)
+        if (vec3_largest(scene->media[i].scattering) > 0) return true;
+    return false;
+}
+
+kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
                             const photon_options *options, job *watched) {
     kd_status status = KD_OK;
     photon_order orders[2];
-    memset(out, 0, 2 * sizeof *out);
+    const photon_order media = photon_media_order(scene, options);
+    memset(out, 0, PHOTON_LISTS * sizeof *out);
     KD_TRY_GOTO(photon_orders_make(orders, scene, options));
     KD_TRY_GOTO(emit_list(&out[0], scene, &orders[0], "global", watched));
     KD_TRY_GOTO(emit_list(&out[1], scene, &orders[1], "caustic", watched));
+    KD_TRY_GOTO(emit_list(&out[2], scene, &media, "media", watched));
 done:
     job_stage_end(watched);
-    if (status != KD_OK) {
-        photon_list_close(&out[0]);
-        photon_list_close(&out[1]);
-    }
+    for (int i = 0; i < PHOTON_LISTS && status != KD_OK; ++i) photon_list_close(&out[i]);
     return status;
 }
 
@@ -286,15 +305,16 @@ kd_status photon_options_check(const photon_options *options) {
 
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
                            job *watched) {
-    photon_list lists[2];
+    photon_list lists[PHOTON_LISTS];
     memset(out, 0, sizeof *out);
     KD_TRY(photon_options_check(options));
     KD_TRY(photon_lists_open(lists, scene, options, watched));
     return photon_maps_plant(out, scene, lists, options, watched);
 }
 
-kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_list lists[2],
-                            const photon_options *options, job *watched) {
+kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
+                            photon_list lists[PHOTON_LISTS], const photon_options *options,
+                            job *watched) {
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
     KD_TRY_GOTO(photon_options_check(options));
@@ -303,6 +323,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_li
     out->estimator = options->estimator;
     KD_TRY_GOTO(map_open(&out->global, &lists[0], options, watched));
     KD_TRY_GOTO(map_open(&out->caustic, &lists[1], options, watched));
+    KD_TRY_GOTO(map_open(&out->media, &lists[2], options, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->outlines) {
         job_stage_begin(watched, "photon_tree", 0);
@@ -310,8 +331,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_li
     }
 done:
     job_stage_end(watched);
-    photon_list_close(&lists[0]);
-    photon_list_close(&lists[1]);
+    for (int i = 0; i < PHOTON_LISTS; ++i) photon_list_close(&lists[i]);
     if (status != KD_OK) photon_maps_close(out);
     return status;
 }
@@ -319,6 +339,7 @@ done:
 void photon_maps_close(photon_maps *owned) {
     map_close(&owned->global);
     map_close(&owned->caustic);
+    map_close(&owned->media);
     crease_set_close(&owned->creases);
     memset(owned, 0, sizeof *owned);
 }
@@ -346,6 +367,13 @@ photon_map_view photon_maps_caustic(const photon_maps *from) {
     return view_of(from, &from->caustic);
 }
 
+photon_map_view photon_maps_media(const photon_maps *from) {
+    return view_of(from, &from->media);
+}
+
 uint64_t photon_maps_hash(const photon_maps *from) {
-    return hash_combine(from->global.hash, &from->caustic.hash, sizeof from->caustic.hash);
+    const uint64_t both =
+        hash_combine(from->global.hash, &from->caustic.hash, sizeof from->caustic.hash);
+    if (from->media.count == 0) return both;
+    return hash_combine(both, &from->media.hash, sizeof from->media.hash);
 }

@@ -1,7 +1,7 @@
 /* The photon maps of a scene: a global one of light that a diffuse or glossy surface scattered
-   before, a caustic one of light that only mirrors, glass and metal passed on, and the outlines
-   that their density estimates need. Light straight from its source is in neither: shadow rays find
-   it better. Owner. */
+   before, a caustic one of light that only mirrors, glass and metal passed on, one of light that
+   media scatter after it has met something, and the outlines that density estimates need. Light
+   straight from its source is in none: shadow rays find it better. Owner. */
 #ifndef KD_PHOTON_PHOTON_MAP_H
 #define KD_PHOTON_PHOTON_MAP_H
 #include "photon/crease.h"
@@ -26,6 +26,7 @@ typedef struct photon_options {
     uint32_t pass;      /* of a progressive method; each has photons of its own */
     uint64_t photons;   /* to store in the global map */
     uint64_t caustics;  /* to store in the caustic map */
+    uint64_t strayed;   /* to store in the map of the media, if some scatter light */
     uint32_t max_depth; /* surfaces a photon may meet; at most 255 are followed */
     uint32_t gather;    /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius;       /* the largest gather radius; 0: from the photons' density */
@@ -50,7 +51,7 @@ typedef struct photon_map {
 } photon_map;
 
 typedef struct photon_maps {
-    photon_map global, caustic;
+    photon_map global, caustic, media;
     crease_set creases;
     uint32_t gather;
     photon_kernel kernel;
@@ -63,12 +64,13 @@ photon_options photon_options_default(void);
    `complete` is false and log_message has said why. */
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
                            job *watched);
-/* The same in two steps: the photons of the global and the caustic map in the order (path, bounce),
-   and maps of any such lists, which are taken and closed. */
-kd_status photon_lists_open(photon_list out[2], const scene_view *scene,
+/* The same in two steps: the photons of the global map, the caustic one and that of the media in
+   the order (path, bounce), and maps of any such lists, which are taken and closed. */
+kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
                             const photon_options *options, job *watched);
-kd_status photon_maps_plant(photon_maps *out, const scene_view *scene, photon_list lists[2],
-                            const photon_options *options, job *watched);
+kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
+                            photon_list lists[PHOTON_LISTS], const photon_options *options,
+                            job *watched);
 /* The irradiance by both maps at every photon of the global one, for a final gather that will ask
    more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
    photon_tree. */
@@ -78,6 +80,8 @@ kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *
 kd_status photon_orders_make(photon_order out[2], const scene_view *scene,
                              const photon_options *options);
 void photon_orders_renew(photon_order orders[2], const photon_options *options);
+/* The same for the map of the media; wants nothing where none scatters light. */
+photon_order photon_media_order(const scene_view *scene, const photon_options *options);
 /* What photon_maps_open and the like would refuse. */
 kd_status photon_options_check(const photon_options *options);
 /* Says in the log why a list that is not complete is not. */
@@ -90,7 +94,10 @@ void photon_maps_close(photon_maps *owned); /* takes a zeroed one */
 
 photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);
-uint64_t photon_maps_hash(const photon_maps *from); /* of both */
+photon_map_view photon_maps_media(const photon_maps *from);
+uint64_t photon_maps_hash(const photon_maps *from); /* of all */
+/* Whether there are media that scatter light: else their map stays empty. */
+bool photon_scene_scatters(const scene_view *scene);
 
 /* NULL beyond the last. */
 const char *photon_kernel_name(int index);

@@ -31,6 +31,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
+    out->strayed = options->media_photons ? options->media_photons : options->photons;
     out->max_depth = (uint32_t)options->max_depth;
     out->gather = (uint32_t)options->gather;
     out->radius = options->radius;
@@ -41,6 +42,7 @@ void photon_share_options(photon_options *of, const kd_render_options *options) 
     const uint64_t batches = (uint64_t)options->batches;
     of->photons = (of->photons + batches - 1) / batches;
     of->caustics = (of->caustics + batches - 1) / batches;
+    of->strayed = (of->strayed + batches - 1) / batches;
     of->gather = (of->gather + (uint32_t)batches - 1) / (uint32_t)batches;
     if (of->gather < 2) of->gather = 2;
 }
@@ -52,14 +54,16 @@ static void note_statistics(frame *of, const photon_maps *maps, uint32_t batch) 
     const uint64_t hash = photon_maps_hash(maps);
     if (batch < (uint32_t)of->carried[CARRIED_BATCHES]) return;
     of->carried[CARRIED_BATCHES] = batch + 1;
-    to->photon_rays += maps->global.rays + maps->caustic.rays;
-    to->photons_emitted += maps->global.emitted + maps->caustic.emitted;
+    to->photon_rays += maps->global.rays + maps->caustic.rays + maps->media.rays;
+    to->photons_emitted += maps->global.emitted + maps->caustic.emitted + maps->media.emitted;
     to->photons_stored += maps->global.count;
     to->caustics_stored += maps->caustic.count;
+    to->strayed_stored += maps->media.count;
     to->photon_hash = batch ? hash_combine(to->photon_hash, &hash, sizeof hash) : hash;
     const double share = 1 / (batch + 1.0);
     to->watts_emitted += share * (ledger->emitted - to->watts_emitted);
     to->watts_absorbed += share * (ledger->absorbed - to->watts_absorbed);
+    to->watts_media += share * (ledger->media - to->watts_media);
     to->watts_escaped += share * (ledger->escaped - to->watts_escaped);
     to->watts_ended += share * (ledger->ended + ledger->cut - to->watts_ended);
 }
@@ -114,6 +118,7 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
         KD_TRY(photon_maps_precompute(&state->maps, &of->scene->mesh, of->watched));
     state->view.global = photon_maps_global(&state->maps);
     state->view.caustic = photon_maps_caustic(&state->maps);
+    state->view.media = photon_maps_media(&state->maps);
     state->view.creases = crease_set_get_view(&state->maps.creases);
     /* an estimate's usual radius */
     state->view.near =

@@ -7,6 +7,8 @@
    Why one radius and no statistics per pixel: a pass is then a pure function of its number and two
          lengths, so it is the same bits on any device and thread, and a rendering goes on from the
          film and those lengths alone.
+   Media: places on the ray are drawn anew in each pass; the cube of their map's radius shrinks
+          as the squares of the others do.
    Memory: the maps of one pass. In m batches a pass is m passes of 1/m of the photons each and of
            the same radius: the sum over photons within a radius is the sum of its parts.
    Differs from the papers in: a map's first radius is the median distance from its photons to their
@@ -25,7 +27,9 @@ enum {
     CARRIED_EMITTED_WATTS, /* sums over passes */
     CARRIED_ABSORBED_WATTS,
     CARRIED_ESCAPED_WATTS,
-    CARRIED_ENDED_WATTS
+    CARRIED_ENDED_WATTS,
+    CARRIED_MEDIA_RADIUS, /* as CARRIED_RADIUS */
+    CARRIED_MEDIA_WATTS
 };
 
 typedef struct progressive_state {
@@ -76,18 +80,21 @@ static void note_statistics(frame *of, const photon_maps *maps, uint32_t pass) {
     frame_statistics *to = &of->statistics;
     const photon_ledger *ledger = &maps->global.ledger;
     const uint64_t hash = photon_maps_hash(maps);
-    to->photon_rays += maps->global.rays + maps->caustic.rays;
-    to->photons_emitted += maps->global.emitted + maps->caustic.emitted;
+    to->photon_rays += maps->global.rays + maps->caustic.rays + maps->media.rays;
+    to->photons_emitted += maps->global.emitted + maps->caustic.emitted + maps->media.emitted;
     to->photons_stored += maps->global.count;
     to->caustics_stored += maps->caustic.count;
+    to->strayed_stored += maps->media.count;
     to->photon_hash = hash_combine(to->photon_hash, &hash, sizeof hash);
     carried[CARRIED_PASSES] = pass + 1;
     carried[CARRIED_EMITTED_WATTS] += ledger->emitted;
     carried[CARRIED_ABSORBED_WATTS] += ledger->absorbed;
+    carried[CARRIED_MEDIA_WATTS] += ledger->media;
     carried[CARRIED_ESCAPED_WATTS] += ledger->escaped;
     carried[CARRIED_ENDED_WATTS] += ledger->ended + ledger->cut;
     to->watts_emitted = carried[CARRIED_EMITTED_WATTS] / (pass + 1.0);
     to->watts_absorbed = carried[CARRIED_ABSORBED_WATTS] / (pass + 1.0);
+    to->watts_media = carried[CARRIED_MEDIA_WATTS] / (pass + 1.0);
     to->watts_escaped = carried[CARRIED_ESCAPED_WATTS] / (pass + 1.0);
     to->watts_ended = carried[CARRIED_ENDED_WATTS] / (pass + 1.0);
 }
@@ -100,7 +107,8 @@ static float first_radius(const kd_render_options *options, const photon_map *ma
 
 kd_status progressive_pass(frame *of, uint32_t pass) {
     progressive_state *state = (progressive_state *)of->state;
-    double *radius = of->carried + CARRIED_RADIUS;
+    double *radius = of->carried + CARRIED_RADIUS,
+           *media_radius = of->carried + CARRIED_MEDIA_RADIUS;
     const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
     photon_maps_close(&state->maps);
     photon_options *options = &state->photons;
@@ -109,11 +117,13 @@ kd_status progressive_pass(frame *of, uint32_t pass) {
         options->radius = 1; /* not looked at: no need to find one */
         if (!(radius[0] > 0)) options->photons = 0;
         if (!(radius[1] > 0)) options->caustics = 0;
+        if (!(*media_radius > 0)) options->strayed = 0;
     }
     KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->watched));
     if (first) {
         radius[0] = (double)first_radius(of->options, &state->maps.global);
         radius[1] = (double)first_radius(of->options, &state->maps.caustic);
+        *media_radius = (double)first_radius(of->options, &state->maps.media);
     }
     const float largest = (float)(radius[0] > radius[1] ? radius[0] : radius[1]);
     if (largest > 0 && !state->creases.flips)
@@ -122,9 +132,11 @@ kd_status progressive_pass(frame *of, uint32_t pass) {
         progressive_radius_share(pass / (uint32_t)of->options->batches, (double)of->options->alpha);
     state->view.global = photon_maps_global(&state->maps);
     state->view.caustic = photon_maps_caustic(&state->maps);
-    state->view.global.gather = state->view.caustic.gather = 0;
+    state->view.media = photon_maps_media(&state->maps);
+    state->view.global.gather = state->view.caustic.gather = state->view.media.gather = 0;
     state->view.global.radius = (float)(radius[0] * share);
     state->view.caustic.radius = (float)(radius[1] * share);
+    state->view.media.radius = (float)(*media_radius * cbrt(share * share));
     state->view.creases = crease_set_get_view(&state->creases);
     note_statistics(of, &state->maps, pass);
     return KD_OK;

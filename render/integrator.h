@@ -15,10 +15,11 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
     uint64_t rays;                /* cast by camera paths, shadow rays included */
     uint64_t photon_rays;
     uint64_t nan_samples; /* set to zero and counted */
-    uint64_t photons_emitted, photons_stored, caustics_stored;
+    uint64_t photons_emitted, photons_stored, caustics_stored, strayed_stored;
     uint64_t photon_hash;
     double radius; /* usual one of an estimate in the global map, scene units; 0: none */
-    double watts_emitted, watts_absorbed, watts_escaped, watts_ended; /* photon tracing's ledger */
+    /* photon tracing's ledger */
+    double watts_emitted, watts_absorbed, watts_media, watts_escaped, watts_ended;
 } frame_statistics;
 
 struct film;

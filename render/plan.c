@@ -60,6 +60,9 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
     const uint64_t batches = (uint64_t)options->batches;
     add(out, "global photon map", map_bytes((options->photons + batches - 1) / batches));
     add(out, "caustic photon map", map_bytes((caustics + batches - 1) / batches));
+    const uint64_t strayed = options->media_photons ? options->media_photons : options->photons;
+    if (photon_scene_scatters(from))
+        add(out, "media photon map", map_bytes((strayed + batches - 1) / batches));
     add(out, "emission", EMIT_BATCH_BYTES);
     return KD_OK;
 }

@@ -4,7 +4,7 @@
 #include "render/integrator.h"
 #include "shaders/scene_view.h"
 
-enum { PLAN_ROWS = 8 };
+enum { PLAN_ROWS = 12 };
 
 typedef struct render_plan {
     struct {

@@ -9,7 +9,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the file is written as it lies in memory");
 static_assert(sizeof(film_pixel) == 4 * 8 + 8 * 4 + 2 * 4, "padding would be written");
 
-enum { STATE_VERSION = 2 };
+enum { STATE_VERSION = 3 };
 static const char state_magic[8] = "KDSTATE";
 
 typedef struct state_header {
@@ -17,13 +17,13 @@ typedef struct state_header {
     uint64_t version;
     uint64_t program, scene, options;
     int32_t crop[4];
-    uint64_t counts[7];
-    double watts[4];
+    uint64_t counts[8];
+    double watts[5];
     double carried[FRAME_CARRIED];
     uint64_t pixels_hash, header_hash;
 } state_header;
 
-static_assert(sizeof(state_header) == 288, "the layout is part of the file format");
+static_assert(sizeof(state_header) == 304, "the layout is part of the file format");
 
 static uint64_t text_hash(uint64_t hash, const char *text) {
     return hash_combine(hash, text, strlen(text) + 1);
@@ -34,7 +34,8 @@ static uint64_t options_hash(const frame *of) {
     const kd_render_options *options = of->options;
     const int32_t whole[] = {options->width, options->height, options->max_depth, options->gather,
                              options->final_gather};
-    const uint64_t counts[] = {options->photons, options->caustic_photons, options->seed};
+    const uint64_t counts[] = {options->photons, options->caustic_photons, options->media_photons,
+                               options->seed};
     const float real[] = {options->radius, options->alpha};
     /* ppm repeats its rays after spp of them; whether irradiance is precomputed hangs on spp */
     const bool counted =
@@ -65,12 +66,12 @@ static state_header header_of(const frame *of, const film *from) {
     made.options = options_hash(of);
     const int32_t crop[4] = {from->x0, from->y0, from->x0 + from->width, from->y0 + from->height};
     memcpy(made.crop, crop, sizeof crop);
-    const uint64_t counts[7] = {
+    const uint64_t counts[8] = {
         sums->rays,           sums->photon_rays,     sums->nan_samples, sums->photons_emitted,
-        sums->photons_stored, sums->caustics_stored, sums->photon_hash};
+        sums->photons_stored, sums->caustics_stored, sums->photon_hash, sums->strayed_stored};
     memcpy(made.counts, counts, sizeof counts);
-    const double watts[4] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
-                             sums->watts_ended};
+    const double watts[5] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
+                             sums->watts_ended, sums->watts_media};
     memcpy(made.watts, watts, sizeof watts);
     memcpy(made.carried, of->carried, sizeof made.carried);
     return made;
@@ -129,10 +130,12 @@ static void take_header(frame *to, const state_header *from) {
     sums->photons_stored = from->counts[4];
     sums->caustics_stored = from->counts[5];
     sums->photon_hash = from->counts[6];
+    sums->strayed_stored = from->counts[7];
     sums->watts_emitted = from->watts[0];
     sums->watts_absorbed = from->watts[1];
     sums->watts_escaped = from->watts[2];
     sums->watts_ended = from->watts[3];
+    sums->watts_media = from->watts[4];
     memcpy(to->carried, from->carried, sizeof to->carried);
 }
 

@@ -5,9 +5,10 @@
      24 scene_hash           32 hash of the options that a sample depends on, and of the camera
      40 crop x0 y0 x1 y1 (int32)
      56 frame_statistics: rays, photon_rays, nan_samples, photons_emitted, photons_stored,
-        caustics_stored, photon_hash, watts emitted, absorbed, escaped, ended (double)
-     144 frame.carried, 16 doubles
-     272 hash of the pixels  280 hash of the 280 bytes before
+        caustics_stored, photon_hash, strayed_stored, watts emitted, absorbed, escaped, ended,
+        media (double)
+     160 frame.carried, 16 doubles
+     288 hash of the pixels  296 hash of the 296 bytes before
    A pixel: radiance (3 doubles), squares (double); alpha, depth, normal (3), albedo (3) (floats):
    all sums over its samples; samples, hits (uint32). XXH3 is the hash. */
 #ifndef KD_RENDER_STATE_H

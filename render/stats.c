@@ -52,6 +52,7 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     add_number(to, "max_depth", options->max_depth);
     add_count(to, "photons", options->photons);
     add_count(to, "caustic_photons", options->caustic_photons);
+    add_count(to, "media_photons", options->media_photons);
     add_number(to, "gather", options->gather);
     add_number(to, "radius", (double)options->radius);
     add_number(to, "final_gather", options->final_gather);
@@ -93,12 +94,14 @@ static void add_light(cJSON *root, const render_result *result) {
     add_count(photons, "emitted", figures->photons_emitted);
     add_count(photons, "stored", figures->photons_stored);
     add_count(photons, "caustics_stored", figures->caustics_stored);
+    add_count(photons, "media_stored", figures->strayed_stored);
     add_count(photons, "rays", figures->photon_rays);
     add_number(photons, "radius", figures->radius);
     add_hash(photons, "hash", figures->photon_hash);
     cJSON *energy = cJSON_AddObjectToObject(root, "energy_watts");
     add_number(energy, "emitted", figures->watts_emitted);
     add_number(energy, "absorbed", figures->watts_absorbed);
+    add_number(energy, "media", figures->watts_media);
     add_number(energy, "escaped", figures->watts_escaped);
     add_number(energy, "ended", figures->watts_ended);
     add_count(root, "rays", figures->rays + figures->photon_rays);

@@ -92,6 +92,7 @@ static kd_status read_list(describe_reader *in, const json_place *at, const cJSO
 static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_options *options) {
     const json_place file = json_place_file(in->path);
     const json_place materials = json_place_key(&file, "materials");
+    const json_place media = json_place_key(&file, "media"), fog = json_place_key(&file, "fog");
     const json_place meshes = json_place_key(&file, "meshes");
     const json_place view = json_place_key(&file, "camera");
     const json_place lights = json_place_key(&file, "lights");
@@ -105,6 +106,9 @@ static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_op
         return json_fail(&version, "missing, expected 1, the version of the format");
     if (!words.meshes) return json_fail(&meshes, "missing, expected a list of objects");
     in->names = words.materials;
+    in->draft->fog = KD_NONE;
+    if (words.media) KD_TRY(describe_media(in, &media, words.media));
+    if (words.fog) KD_TRY(describe_medium_find(in, &fog, words.fog, &in->draft->fog));
     if (words.render) KD_TRY(read_render(in, &render, words.render, options));
     if (words.camera) KD_TRY(read_camera(in, &view, words.camera));
     if (words.environment) KD_TRY(read_environment(in, &environment, words.environment));

@@ -8,14 +8,22 @@
 
 typedef struct described_scene {
     int32_t version;
-    const cJSON *materials, *meshes, *camera, *lights, *environment, *render;
+    const cJSON *materials, *media, *meshes, *camera, *lights, *environment, *render;
+    const char *fog;
 } described_scene;
+
+typedef struct described_medium {
+    vec3 absorption, scattering;
+    float g;
+} described_medium;
 
 typedef struct described_material {
     int32_t kind;
     vec3 diffuse, specular, transmission, emission;
     float roughness, metallic, ior, opacity, bump_scale;
     bool two_sided, map_clamp;
+    const char *medium, *medium_outside; /* names */
+    float cauchy[3], sellmeier[6];
     const char *maps[8]; /* in the order of describe_map_names */
     float map_scale[2], map_offset[2];
 } described_material;
@@ -76,9 +84,9 @@ typedef struct described_render {
     int32_t resolution[2];
 } described_render;
 
-extern const json_key describe_scene_keys[], describe_material_keys[], describe_mesh_keys[],
-    describe_box_keys[], describe_sphere_keys[], describe_step_keys[], describe_camera_keys[],
-    describe_environment_keys[], describe_render_keys[];
+extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],
+    describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
+    describe_camera_keys[], describe_environment_keys[], describe_render_keys[];
 /* Which kind a light is, and then the keys of that kind. */
 extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
 

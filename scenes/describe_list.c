@@ -36,6 +36,7 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to, "A step of `transform`, exactly one of translate, rotate, scale, matrix:",
                describe_step_keys);
     list_table(&to, "A material:", describe_material_keys);
+    list_table(&to, "A medium:", describe_medium_keys);
     list_table(&to, "`camera`:", describe_camera_keys);
     list_table(&to, "A light of kind `point`:", describe_light_keys[DESCRIBED_POINT]);
     list_table(&to, "A light of kind `spot`:", describe_light_keys[DESCRIBED_SPOT]);

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "core/nearest.h"
 #include "scenes/describe_reader.h"
+#include "shaders/spectrum.h"
 
 /* In the order of described_material.maps. */
 static char **map_of(mesh_material *of, int map) {
@@ -48,6 +49,47 @@ static void words_to(mesh_material *to, const described_material *words) {
     memcpy(to->map_offset, words->map_offset, sizeof words->map_offset);
 }
 
+/* The smallest and the largest index that light can meet. */
+static bool index_is_sound(const material *made) {
+    for (int i = 0; i <= 16; ++i) {
+        const float across = SPECTRUM_LONGEST - SPECTRUM_SHORTEST;
+        const float index = spectrum_index(made, SPECTRUM_SHORTEST + across * (float)i / 16);
+        if (!(index > 0.101f && index <= 10)) return false; /* 0.1: no root */
+    }
+    return true;
+}
+
+/* Coefficients of an index that hangs on the wavelength; `ior` becomes that of yellow light. */
+static kd_status read_dispersion(const json_place *at, const cJSON *object, material *to,
+                                 const described_material *words) {
+    const bool cauchy = json_has(object, "cauchy"), sellmeier = json_has(object, "sellmeier");
+    if (cauchy + sellmeier + json_has(object, "ior") > 1)
+        return json_fail(at, "expected one of ior, cauchy and sellmeier");
+    if (json_has(object, "ior")) to->dispersion = DISPERSION_NONE;
+    if (!cauchy && !sellmeier) return KD_OK;
+    to->dispersion = cauchy ? DISPERSION_CAUCHY : DISPERSION_SELLMEIER;
+    memset(to->index_terms, 0, sizeof to->index_terms);
+    if (cauchy)
+        memcpy(to->index_terms, words->cauchy, sizeof words->cauchy);
+    else
+        memcpy(to->index_terms, words->sellmeier, sizeof words->sellmeier);
+    if (!index_is_sound(to))
+        return json_fail(at, "its index leaves [0.1, 10] between %g and %g micrometres",
+                         (double)SPECTRUM_SHORTEST, (double)SPECTRUM_LONGEST);
+    to->ior = spectrum_index(to, 0.5876f);
+    return KD_OK;
+}
+
+static kd_status read_media(const describe_reader *in, const json_place *at, material *to,
+                            const described_material *words) {
+    const json_place behind = json_place_key(at, "medium");
+    const json_place before = json_place_key(at, "medium_outside");
+    if (words->medium) KD_TRY(describe_medium_find(in, &behind, words->medium, &to->medium));
+    if (words->medium_outside)
+        KD_TRY(describe_medium_find(in, &before, words->medium_outside, &to->medium_outside));
+    return KD_OK;
+}
+
 /* Changes material `index` by what the object says. */
 static kd_status change(describe_reader *in, const json_place *at, const cJSON *object,
                         uint32_t index) {
@@ -59,6 +101,8 @@ static kd_status change(describe_reader *in, const json_place *at, const cJSON *
     if (metal && json_has(object, "kind") && !json_has(object, "specular"))
         words.specular = vec3_all(1);
     words_to(made, &words);
+    KD_TRY(read_dispersion(at, object, &made->record, &words));
+    KD_TRY(read_media(in, at, &made->record, &words));
     for (int map = 0; map < 8; ++map) {
         if (!words.maps[map]) continue;
         char *path = NULL;

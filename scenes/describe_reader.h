@@ -9,6 +9,7 @@ typedef struct describe_reader {
     scene_draft *draft;
     mesh_builder geometry; /* of all meshes; the materials of the description come first */
     const cJSON *names;    /* those materials, NULL: none */
+    const cJSON *media;    /* by name, NULL: none; the draft has them in this order */
     const char *path;
     describe_loader load;
     job *watched;
@@ -23,6 +24,11 @@ kd_status describe_materials(describe_reader *in, const json_place *at, const cJ
    or KD_NONE. */
 kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
                             uint32_t base, uint32_t *index);
+/* describe_medium.c */
+kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map);
+/* Index of the medium of that name. */
+kd_status describe_medium_find(const describe_reader *in, const json_place *at, const char *name,
+                               uint32_t *index);
 /* describe_mesh.c */
 kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object);
 /* describe_light.c */

@@ -35,6 +35,7 @@ void scene_draft_close(scene_draft *owned) {
     memory_free(owned->lights);
     memory_free(owned->sky_image);
     memory_free(owned->photon_map);
+    memory_free(owned->media);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -67,6 +68,10 @@ static kd_status measure_box(scene *to) {
 static kd_status assemble(scene *to, scene_draft *from, const kd_render_options *options) {
     to->geometry = from->geometry;
     memset(&from->geometry, 0, sizeof from->geometry);
+    to->media = from->media;
+    to->medium_count = from->medium_count;
+    to->fog = from->fog;
+    from->media = NULL;
     KD_TRY(measure_box(to));
     KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "found no triangles and no points in it");
     if (to->geometry.triangle_count == 0)
@@ -129,6 +134,7 @@ void scene_close(scene *owned) {
     mesh_close(&owned->geometry);
     texture_store_close(&owned->textures);
     memory_free(owned->materials);
+    memory_free(owned->media);
     memory_free(owned->lights);
     memory_free(owned->light_cdf);
     memory_free(owned->triangle_lights);
@@ -166,6 +172,9 @@ scene_view scene_get_view(const scene *from) {
     view.environment = from->environment;
     view.box = from->box;
     view.total_power = from->total_power;
+    view.media = from->media;
+    view.medium_count = from->medium_count;
+    view.fog = from->fog;
     return view;
 }
 

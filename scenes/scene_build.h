@@ -17,6 +17,8 @@ struct scene {
     float *row_cdf, *column_cdf; /* of the environment */
     box3 box;
     float total_power; /* W */
+    medium *media;
+    uint32_t medium_count, fog;
     camera view;
     bool view_is_default;
     char *photon_map; /* path that the options of the description name; NULL: none */
@@ -26,12 +28,14 @@ typedef struct scene_draft {
     mesh geometry; /* owned; world space */
     light *lights; /* owned; all but emitting triangles and the sky: power is not set yet */
     uint32_t light_count, light_room;
-    bool sky;           /* there is an environment */
-    vec3 sky_radiance;  /* factor of the image, or the constant */
-    char *sky_image;    /* path, NULL: constant; owned */
-    float sky_rotation; /* radians */
-    char *photon_map;   /* path, owned: what the options point to */
-    camera view;        /* what is given of it */
+    bool sky;                   /* there is an environment */
+    vec3 sky_radiance;          /* factor of the image, or the constant */
+    char *sky_image;            /* path, NULL: constant; owned */
+    float sky_rotation;         /* radians */
+    medium *media;              /* owned */
+    uint32_t medium_count, fog; /* index; from medium_count on: there is none */
+    char *photon_map;           /* path, owned: what the options point to */
+    camera view;                /* what is given of it */
     bool eye_given, look_at_given, fov_given;
     bool inside; /* a default camera stands inside */
 } scene_draft;

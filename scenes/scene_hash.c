@@ -2,8 +2,9 @@
 #include "core/hash.h"
 
 /* records of numbers of four bytes: their bytes are their fields */
-static_assert(sizeof(material) == 26 * 4 + 4, "padding would be hashed");
+static_assert(sizeof(material) == 36 * 4, "padding would be hashed");
 static_assert(sizeof(light) == 16 * 4, "padding would be hashed");
+static_assert(sizeof(medium) == 7 * 4, "padding would be hashed");
 
 static uint64_t add(uint64_t hash, const void *bytes, uint64_t count, size_t item_bytes) {
     hash = hash_combine(hash, &count, sizeof count);
@@ -37,6 +38,10 @@ uint64_t scene_hash(const scene_view *of) {
     hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
     hash = add(hash, of->lights, of->light_count, sizeof *of->lights);
     for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
+    if (of->medium_count) {
+        hash = add(hash, of->media, of->medium_count, sizeof *of->media);
+        hash = hash_combine(hash, &of->fog, sizeof of->fog);
+    }
     const uint32_t images[2] = {sky->light, sky->texture};
     hash = hash_combine(hash, images, sizeof images);
     return hash_combine(hash, &sky->rotation, sizeof sky->rotation);

@@ -9,7 +9,7 @@
 #define KD_SHADERS_LEDGER_SUM_H
 #include "shaders/photon_trace.h"
 
-enum { LEDGER_ROWS = 5 }; /* emitted, absorbed, escaped, ended, cut */
+enum { LEDGER_ROWS = 6 }; /* emitted, absorbed, escaped, ended, cut, media */
 
 typedef struct ledger_units {
     int64_t row[LEDGER_ROWS];
@@ -39,6 +39,7 @@ KD_FN ledger_units ledger_in_units(const photon_ledger *path, double scale) {
     made.row[2] = ledger_round(path->escaped, scale);
     made.row[3] = ledger_round(path->ended, scale);
     made.row[4] = ledger_round(path->cut, scale);
+    made.row[5] = ledger_round(path->media, scale);
     return made;
 }
 
@@ -63,6 +64,7 @@ KD_FN photon_ledger ledger_sum_mean(const ledger_sum *sum, double scale, uint64_
     mean.escaped = watts[2];
     mean.ended = watts[3];
     mean.cut = watts[4];
+    mean.media = watts[5];
     return mean;
 }
 

@@ -1,6 +1,7 @@
 /* What surfaces are made of: the record. What it does with light: shaders/bsdf.h. */
 #ifndef KD_SHADERS_MATERIAL_H
 #define KD_SHADERS_MATERIAL_H
+#include "shaders/medium.h"
 #include "shaders/vec3.h"
 
 typedef enum material_kind {
@@ -13,6 +14,12 @@ typedef enum material_kind {
                                GGX conductor with `diffuse` as its normal reflectance */
     MATERIAL_KINDS
 } material_kind;
+
+typedef enum dispersion_kind {
+    DISPERSION_NONE = 0,
+    DISPERSION_CAUCHY = 1,   /* n = A + B / w^2 + C / w^4, w in micrometres */
+    DISPERSION_SELLMEIER = 2 /* n^2 = 1 + sum of B w^2 / (w^2 - C) */
+} dispersion_kind;
 
 typedef struct material {
     int32_t kind;       /* material_kind */
@@ -30,6 +37,11 @@ typedef struct material {
     uint32_t normal_map; /* tangent space */
     uint32_t bump_map;   /* height */
     float bump_scale;    /* height of white, in units of the texture's period */
+    /* media (shaders/medium.h) behind and before the surface; indices, or */
+    uint32_t medium;         /* KD_NONE: empty */
+    uint32_t medium_outside; /* MEDIUM_FOG: the scene's */
+    int32_t dispersion;      /* dispersion_kind; the index of glass is then that of the terms */
+    float index_terms[6];    /* A, B, C of Cauchy; B1, B2, B3, C1, C2, C3 of Sellmeier */
 } material;
 
 KD_FN material material_default(void) {
@@ -43,7 +55,15 @@ KD_FN material material_default(void) {
     made.diffuse_map = made.specular_map = made.emission_map = made.opacity_map = KD_NONE;
     made.roughness_map = made.metallic_map = made.normal_map = made.bump_map = KD_NONE;
     made.bump_scale = 1;
+    made.medium = KD_NONE;
+    made.medium_outside = MEDIUM_FOG;
     return made;
+}
+
+/* Whether the space behind it may hold something else than the space before it. */
+KD_FN bool material_bounds_media(const material *made) {
+    return made->kind == MATERIAL_GLASS || made->medium != KD_NONE ||
+           made->medium_outside != MEDIUM_FOG;
 }
 
 #endif

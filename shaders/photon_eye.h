@@ -6,16 +6,22 @@
          here), indirect (the global map, or final gather rays that stop at the next such surface
          and take its four parts, but not what it emits through lenses). Lenses (mirror, glass,
          metal) are followed by drawn rays.
-   Near corners a gather ray's end is as blurred as a direct look: there it goes on as a path. */
+   Media weaken what is seen through them; what they scatter into a ray is direct light and the map
+   of the media (photon_haze.h), at places that are drawn on each of its flights. Near corners a
+   gather ray's end is as blurred as a direct look: there it goes on as a path. */
 #ifndef KD_SHADERS_PHOTON_EYE_H
 #define KD_SHADERS_PHOTON_EYE_H
 #include "shaders/estimate_adaptive.h"
 #include "shaders/path.h"
 #include "shaders/photon_fixed.h"
+#include "shaders/photon_haze.h"
 #include "shaders/photon_trace.h"
 
-/* dimension of sobol_draw for gather rays; the others are path.h's */
-enum { EYE_DRAW_GATHER = 4 };
+/* dimension of sobol_draw for gather rays, and the first one for places in media (two each); the
+   others are path.h's */
+enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
+/* places looked at on a flight: of a path from the eye, of a gather ray */
+enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
 
 /* A surface whose look into the maps waits until many can be answered at once. */
 typedef struct eye_request {
@@ -31,7 +37,7 @@ typedef struct eye_requests {
 } eye_requests;
 
 typedef struct photon_view {
-    photon_map_view global, caustic;
+    photon_map_view global, caustic, media;
     eye_requests later; /* devices only */
     crease_view creases;
     path_options path;     /* its scatterings are not looked at */
@@ -46,6 +52,7 @@ typedef struct eye_path {
     path_result found;
     int32_t depth; /* surfaces met */
     bool emission; /* what the next surface, or the sky, emits counts */
+    uint32_t haze; /* places looked at in media on each flight */
     vec3 gathered; /* apart from found.radiance: what maps showed at the first surfaces */
     uint32_t first_request, last_request; /* KD_NONE: none */
 } eye_path;
@@ -64,7 +71,8 @@ KD_FN void eye_add_direct(const scene_view *scene, const photon_view *photons, e
                           const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
     if (both) {
-        eye_add(path, path_light(scene, &photons->path, at, wo, random, &path->found.rays));
+        eye_add(path, path_light(scene, &photons->path, at, wo, path->state.where, random,
+                                 &path->found.rays));
         return;
     }
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
@@ -72,10 +80,13 @@ KD_FN void eye_add_direct(const scene_view *scene, const photon_view *photons, e
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return;
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const float visible = path_visibility(scene, light_shadow_ray(at, &drawn),
-                                          photons->path.cutouts, &path->found.rays);
-    eye_add(path,
-            vec3_scale(vec3_mul(f, drawn.radiance), cosine * visible / drawn.pdf_solid_angle));
+    const vec3 visible = path_passage(scene, light_shadow_ray(at, &drawn),
+                                      passage_from(at, wo, drawn.direction, path->state.where),
+                                      photons->path.cutouts, &path->found.rays);
+    const vec3 sent = vec3_mul(f, drawn.radiance);
+    eye_add(path, vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
+                            sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
+                            sent.z * (cosine * visible.z / drawn.pdf_solid_angle)));
 }
 
 /* Radiance towards `wo` by the photons of a map. */
@@ -109,19 +120,77 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
                     photon_map_radiance(&photons->global, &photons->creases, at, wo));
 }
 
+/* What a medium scatters into the first `length` of a ray, at drawn places. */
+KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye_path *path,
+                        const medium *in, float begin, float length) {
+    const path_state *state = &path->state;
+    haze_point at;
+    at.direction = state->cast.direction;
+    at.where = state->where == MEDIUM_FOG ? scene->fog : state->where;
+    at.g = in->g;
+    if (vec3_is_zero(in->scattering)) return;
+    const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
+    vec3 sum = vec3_all(0);
+    for (uint32_t i = 0; i < path->haze; ++i) {
+        const float u = ((float)i + spread.value[0]) / (float)path->haze;
+        const medium_place place = medium_draw_place(in, length, float_min(u, 0x1.fffffep-1f));
+        if (!(place.pdf > 0)) continue;
+        at.position = ray_at(&state->cast, begin + place.length);
+        const vec3 direct =
+            path_light_in(scene, &photons->path, at.position, at.where, at.direction, false,
+                          eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
+        const vec3 strayed = photon_haze(&photons->media, &at);
+        const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
+        sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
+    }
+    eye_add(path, vec3_scale(sum, 1 / (float)path->haze));
+}
+
+/* The part of a ray up to t = end: what media scatter into it, and how they weaken it. */
+KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_path *path, float end) {
+    path_state *state = &path->state;
+    const medium *in = medium_of(scene, state->where);
+    if (!in) return;
+    const medium_span span = passage_span(scene, &state->cast, end);
+    const float length = span.end - span.begin; /* directions are unit vectors */
+    if (!(length > 0)) return;
+    if (path->haze > 0) eye_add_haze(scene, photons, path, in, span.begin, length);
+    state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
+}
+
+/* path_advance, through media without a draw. */
+KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, eye_path *path) {
+    path_state *state = &path->state;
+    if (scene->medium_count == 0)
+        return path_advance(scene, &photons->path, state, path->key, &path->found);
+    for (int layer = 0;; ++layer) {
+        ++path->found.rays;
+        ++state->step;
+        ray_hit hit = tritree_closest(&scene->tree, state->cast);
+        eye_fly(scene, photons, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
+        if (hit.triangle == KD_NONE || !photons->path.cutouts) return hit;
+        const float passes = surface_passes(scene, hit);
+        if (!(passes > 0) || eye_draw(path, PATH_DRAW_OPACITY).value[0] >= passes) return hit;
+        state->where = passage_beyond(scene, hit.triangle, state->cast.direction, state->where);
+        state->cast.tmin = hit.t;
+        hit.triangle = KD_NONE;
+        if (layer == PATH_LAYERS) return hit;
+    }
+}
+
 /* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
    and what the surface emits are added if they count. */
 KD_FN bool eye_next(const scene_view *scene, const photon_view *photons, eye_path *path,
                     surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
     ++path->depth;
-    const ray_hit hit = path_advance(scene, &photons->path, &path->state, path->key, &path->found);
+    const ray_hit hit = eye_advance(scene, photons, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
             path->found.radiance = vec3_add(path->found.radiance, path_sky(scene, &path->state));
         return false;
     }
-    *at = surface_at(scene, &path->state.cast, hit);
+    *at = path_surface(scene, &path->state, hit, path->key);
     *travelled += hit.t; /* directions are unit vectors */
     if (path->emission)
         path->found.radiance =
@@ -186,6 +255,7 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_p
     for (uint32_t i = 0; i < rays; ++i) {
         eye_path part = *path;
         part.found.radiance = vec3_all(0);
+        part.haze = photons->final_gather ? EYE_HAZE_GATHERED : 0; /* else it is in the map */
         /* the rays of a pixel's samples are points of one evenly spread sequence */
         part.key.path =
             path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
@@ -257,6 +327,8 @@ KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photo
     memset(&path, 0, sizeof path);
     path.key = key;
     path.state = path_begin(cast);
+    path.haze = EYE_HAZE_SEEN;
+    if (scene->medium_count > 0) path.state.where = passage_around(scene, cast, &path.found.rays);
     path.found.first.triangle = KD_NONE;
     path.first_request = path.last_request = KD_NONE;
     path.emission = true;

@@ -5,23 +5,36 @@
          with the chance that was absorbed, so that the survivors keep their power.
    Memory: the photons that land go to the caller's slots, in the order of bounces. More than the
            capacity are counted, not written: the caller makes room and traces the path again.
-   Invariants: the ledger of every path closes: emitted = absorbed + escaped + ended + cut. */
+   Media: absorption weakens a photon on its way, scattering changes its direction; there it may be
+          stored for the map of the media, with all the power that is scattered.
+   Invariants: the ledger of every path closes: emitted = absorbed + media + escaped + ended + cut.
+ */
 #ifndef KD_SHADERS_PHOTON_TRACE_H
 #define KD_SHADERS_PHOTON_TRACE_H
 #include "shaders/bsdf.h"
 #include "shaders/light_emit.h"
+#include "shaders/passage.h"
 #include "shaders/photon.h"
-#include "shaders/tritree_trace.h"
+#include "shaders/spectrum.h"
 
 /* Cut-out surfaces that a ray may pass on its way to the next surface. */
 enum { PHOTON_LAYERS = 256 };
+/* dimensions of rng_draw at each step */
+enum {
+    PHOTON_DRAW_SCATTER = 0,
+    PHOTON_DRAW_ROULETTE = 1,
+    PHOTON_DRAW_OPACITY = 2,
+    PHOTON_DRAW_WAVELENGTH = 3,
+    PHOTON_DRAW_MEDIUM = 4
+};
 
 /* What became of the watts (mean of the channels) of one path or of many. */
 typedef struct photon_ledger {
     double emitted;
     double absorbed; /* by surfaces: what came in less what was scattered */
     double escaped;  /* flew out of the scene */
-    double ended;    /* by roulette, less what it gave to the survivors: 0 in the mean */
+    double media;    /* absorbed by media */
+    double ended;    /* by roulette and draws of colours, less what they gave: 0 in the mean */
     double cut;      /* still flying after the last surface allowed */
     uint32_t rays;
 } photon_ledger;
@@ -54,8 +67,9 @@ KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint
 
 /* What lands, and where a path may end early because nothing more is wanted of it. */
 typedef struct photon_wish {
-    uint32_t kinds;     /* bit 1 << photon_kind for each kind to store */
-    uint32_t max_depth; /* surfaces a path may meet, at most 255 */
+    uint32_t kinds;     /* bit 1 << photon_kind for each kind to store on surfaces */
+    uint32_t in_media;  /* the same for those that media scatter */
+    uint32_t max_depth; /* surfaces a path may meet, and scatterings in media: at most 255 */
     bool only_specular; /* end at the first scattering that is not like a lens: caustics only */
 } photon_wish;
 
@@ -73,22 +87,85 @@ KD_FN vec3 photon_roulette(vec3 before, vec3 scattered, float random, photon_led
     return raised;
 }
 
+/* Another power, where draws of colours changed it. */
+KD_FN void photon_recolour(emitted_photon *flying, vec3 power, photon_ledger *ledger) {
+    ledger->ended += photon_watts(flying->power) - photon_watts(power);
+    flying->power = power;
+}
+
+/* The part of the way up to t = end; true if a medium scatters the photon there, which is then at
+   cast.origin. */
+KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end, rng_key key,
+                      uint32_t step, photon_ledger *ledger) {
+    const medium *in = medium_of(scene, flying->where);
+    if (!in) return false;
+    const medium_span span = passage_span(scene, &flying->cast, end);
+    const float length = span.end - span.begin; /* directions are unit vectors */
+    if (!(length > 0)) return false;
+    const rng_block random = rng_draw(key, step, PHOTON_DRAW_MEDIUM);
+    const medium_flight flight =
+        medium_fly(in, length, flying->power, random.value[0], random.value[1]);
+    const vec3 kept = vec3_mul(flying->power, flight.kept);
+    ledger->media += photon_watts(flying->power) - photon_watts(kept);
+    flying->power = kept;
+    photon_recolour(flying, vec3_mul(kept, flight.drawn), ledger);
+    if (flight.scattered) {
+        flying->cast.origin = ray_at(&flying->cast, span.begin + flight.length);
+        flying->cast.tmin = 0;
+    }
+    return flight.scattered;
+}
+
 /* The next surface that does not let the photon pass. `step` counts what was met: the bounce of
-   random numbers. */
-KD_FN ray_hit photon_advance(const scene_view *scene, ray cast, rng_key key, uint32_t *step,
-                             photon_ledger *ledger) {
+   random numbers. *strayed: a medium scatters it before. */
+KD_FN ray_hit photon_advance(const scene_view *scene, emitted_photon *flying, rng_key key,
+                             uint32_t *step, bool *strayed, photon_ledger *ledger) {
     ray_hit hit;
+    *strayed = false;
     for (int layer = 0; layer < PHOTON_LAYERS; ++layer) {
-        hit = tritree_closest(&scene->tree, cast);
+        hit = tritree_closest(&scene->tree, flying->cast);
         ++ledger->rays;
         ++*step;
-        if (hit.triangle == KD_NONE) return hit;
+        if (scene->medium_count > 0)
+            *strayed = photon_fly(scene, flying, hit.triangle == KD_NONE ? INFINITY : hit.t, key,
+                                  *step, ledger);
+        if (*strayed || hit.triangle == KD_NONE) return hit;
         const float passes = surface_passes(scene, hit);
-        if (!(passes > 0) || rng_draw(key, *step, 2).value[0] >= passes) return hit;
-        cast.tmin = hit.t;
+        if (!(passes > 0) || rng_draw(key, *step, PHOTON_DRAW_OPACITY).value[0] >= passes)
+            return hit;
+        if (scene->medium_count > 0)
+            flying->where =
+                passage_beyond(scene, hit.triangle, flying->cast.direction, flying->where);
+        flying->cast.tmin = hit.t;
     }
     hit.triangle = KD_NONE;
     return hit;
+}
+
+/* The surface that the photon has met, as light of its wavelength sees it. */
+KD_FN surface photon_surface(const scene_view *scene, emitted_photon *flying, ray_hit hit,
+                             rng_key key, uint32_t step, photon_ledger *ledger) {
+    surface at = surface_at(scene, &flying->cast, hit);
+    if (!at.disperses) return at;
+    if (!(flying->wavelength > 0)) {
+        const rng_block random = rng_draw(key, step, PHOTON_DRAW_WAVELENGTH);
+        const vec3 carried = flying->power;
+        flying->wavelength = spectrum_draw(carried, random.value[0], random.value[1]);
+        photon_recolour(flying, vec3_mul(carried, spectrum_colour(flying->wavelength, carried)),
+                        ledger);
+    }
+    at.ior = spectrum_index(scene->materials + at.material, flying->wavelength);
+    return at;
+}
+
+/* Sends a photon on in a medium. */
+KD_FN void photon_stray(const scene_view *scene, emitted_photon *flying, rng_key key,
+                        uint32_t step) {
+    const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
+    const float g = medium_of(scene, flying->where)->g;
+    const vec3 after =
+        medium_phase_draw(g, flying->cast.direction, random.value[0], random.value[1]);
+    flying->cast = ray_make(flying->cast.origin, after, 0, INFINITY);
 }
 
 /* A photon on its way: what a thread keeps of it from one surface to the next. */
@@ -104,6 +181,8 @@ KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emis
                             photon_way *way, photon_ledger *ledger) {
     memset(ledger, 0, sizeof *ledger);
     if (!light_emit(scene, emission, path, &way->flying)) return false;
+    if (scene->medium_count > 0)
+        way->flying.where = passage_around(scene, way->flying.cast, &ledger->rays);
     way->key = rng_key_make(emission->seed, emission->pass, path);
     way->kind = PHOTON_DIRECT;
     way->bounce = way->step = 0;
@@ -115,8 +194,9 @@ KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emis
 KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool lands,
                               photon_way *way, photon_ledger *ledger) {
     emitted_photon *flying = &way->flying;
-    const bsdf_sample next = bsdf_draw(at, vec3_negate(flying->cast.direction),
-                                       rng_draw(way->key, way->step, 0), BSDF_FLUX);
+    const bsdf_sample next =
+        bsdf_draw(at, vec3_negate(flying->cast.direction),
+                  rng_draw(way->key, way->step, PHOTON_DRAW_SCATTER), BSDF_FLUX);
     const vec3 scattered = vec3_mul(flying->power, next.weight);
     ledger->absorbed += photon_watts(flying->power) - photon_watts(scattered);
     const bool like_lens = next.specular || !lands;
@@ -129,14 +209,42 @@ KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool l
         way->kind = PHOTON_INDIRECT;
     else if (way->kind == PHOTON_DIRECT)
         way->kind = PHOTON_CAUSTIC;
-    flying->power = photon_roulette(flying->power, scattered,
-                                    rng_draw(way->key, way->step, 1).value[0], ledger);
+    flying->power =
+        photon_roulette(flying->power, scattered,
+                        rng_draw(way->key, way->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
     if (vec3_is_zero(flying->power)) return false;
+    if (next.transmitted && at->beyond != MEDIUM_SAME) flying->where = at->beyond;
     flying->cast = surface_leave(at, next.direction, INFINITY);
     return true;
 }
 
-/* On to the next surface; false if the way ends there. *stored: a photon of it is in `slot`. */
+/* Scattering in a medium; false if the way ends there. */
+KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, photon_way *way,
+                            photon *slot, bool *stored, photon_ledger *ledger) {
+    emitted_photon *flying = &way->flying;
+    *stored = wish->in_media >> way->kind & 1u;
+    if (*stored) {
+        slot->position = flying->cast.origin;
+        slot->power = flying->power;
+        slot->direction = slot->normal = flying->cast.direction;
+        slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
+        slot->path = (uint32_t)way->key.path;
+        slot->light = (uint16_t)flying->light;
+        slot->bounce = (uint8_t)way->bounce;
+        slot->kind = (uint8_t)way->kind;
+    }
+    ++way->bounce;
+    if (wish->only_specular) {
+        ledger->ended += photon_watts(flying->power);
+        return false;
+    }
+    way->kind = PHOTON_INDIRECT;
+    photon_stray(scene, flying, way->key, way->step);
+    return vec3_largest(flying->power) > 0;
+}
+
+/* On to the next surface, or place in a medium; false if the way ends there. *stored: a photon of
+ * it is in `slot`. */
 KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
                            photon *slot, bool *stored, photon_ledger *ledger) {
     *stored = false;
@@ -144,12 +252,14 @@ KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, pho
         ledger->cut += photon_watts(way->flying.power);
         return false;
     }
-    const ray_hit hit = photon_advance(scene, way->flying.cast, way->key, &way->step, ledger);
+    bool strayed;
+    const ray_hit hit = photon_advance(scene, &way->flying, way->key, &way->step, &strayed, ledger);
+    if (strayed) return photon_way_stray(scene, wish, way, slot, stored, ledger);
     if (hit.triangle == KD_NONE) {
         ledger->escaped += photon_watts(way->flying.power);
         return false;
     }
-    const surface at = surface_at(scene, &way->flying.cast, hit);
+    const surface at = photon_surface(scene, &way->flying, hit, way->key, way->step, ledger);
     const bool lands = photon_lands_on(&at);
     *stored = lands && (wish->kinds >> way->kind & 1u);
     if (*stored) *slot = photon_landed(&at, &way->flying, way->key.path, way->bounce, way->kind);

@@ -33,6 +33,10 @@ typedef struct scene_view {
     environment_view environment;
     box3 box;          /* of the mesh */
     float total_power; /* W, sum of the lights' power */
+    const medium *media;
+    uint32_t medium_count;
+    uint32_t fog; /* the medium of all space between closed meshes, as far as the environment's
+                     sphere; from medium_count on: none */
 } scene_view;
 
 #endif

@@ -24,6 +24,8 @@ typedef struct surface {
     vec3 emission; /* W/(sr m^2) towards the side that was met; zero on a dark back */
     float alpha;   /* GGX; 0: smooth */
     float metallic, ior, opacity;
+    uint32_t beyond; /* medium on its other side; MEDIUM_SAME: it bounds none */
+    bool disperses;  /* its index hangs on the wavelength */
 } surface;
 
 /* Unit normal of a triangle; zero if it has no area. Where the plain product would leave the range
@@ -89,6 +91,10 @@ KD_FN void surface_dress(surface *at, const scene_view *scene) {
     if (at->alpha < 1e-3f || (at->kind == MATERIAL_GLASS && at->ior == 1)) at->alpha = 0;
     at->metallic = surface_texture(scene, made->metallic_map, uv, vec3_all(made->metallic)).x;
     at->opacity = surface_texture(scene, made->opacity_map, uv, vec3_all(made->opacity)).x;
+    at->beyond = !material_bounds_media(made) ? MEDIUM_SAME
+                 : at->front                  ? made->medium
+                                              : made->medium_outside;
+    at->disperses = made->dispersion != DISPERSION_NONE;
 }
 
 /* The share of light that passes a hit unchanged. */

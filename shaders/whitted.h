@@ -6,6 +6,7 @@
    Memory: a list of the rays to come, of fixed length.
    Invariants: the expected value is that of direct light seen through mirrors and smooth glass
          (path.h with one scattering).
+   Media: one place of a flight may scatter light, straight from one light.
    Differs from the sources in: a branch that is too weak to split is not cut but drawn, which is
          right in the mean; no ambient term. */
 #ifndef KD_SHADERS_WHITTED_H
@@ -19,7 +20,9 @@ enum { WHITTED_RAYS = 32 };
 typedef struct whitted_ray {
     ray cast;
     vec3 throughput;
-    int32_t depth; /* surfaces met before it */
+    int32_t depth;  /* surfaces met before it */
+    uint32_t where; /* as in path_state */
+    float wavelength;
 } whitted_ray;
 
 typedef struct whitted_tree {
@@ -44,6 +47,9 @@ KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray
     next->cast = surface_leave(at, drawn->direction, INFINITY);
     next->throughput = vec3_scale(vec3_mul(from->throughput, drawn->weight), share);
     next->depth = from->depth + 1;
+    next->where =
+        passage_from(at, vec3_negate(from->cast.direction), drawn->direction, from->where);
+    next->wavelength = from->wavelength;
 }
 
 /* On by mirror and refraction. */
@@ -73,39 +79,69 @@ KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ra
 
 /* Light of one light drawn, none left to a drawn ray. */
 KD_FN vec3 whitted_light(const scene_view *scene, bool cutouts, const surface *at, vec3 wo,
-                         rng_block random, uint32_t *rays) {
+                         uint32_t where, rng_block random, uint32_t *rays) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return vec3_all(0);
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return f;
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const float visible = path_visibility(scene, light_shadow_ray(at, &drawn), cutouts, rays);
-    return vec3_scale(vec3_mul(f, drawn.radiance), cosine * visible / drawn.pdf_solid_angle);
+    const vec3 visible = path_passage(scene, light_shadow_ray(at, &drawn),
+                                      passage_from(at, wo, drawn.direction, where), cutouts, rays);
+    const vec3 sent = vec3_mul(f, drawn.radiance);
+    return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
+                     sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
+                     sent.z * (cosine * visible.z / drawn.pdf_solid_angle));
+}
+
+/* The state of a path that has come to a ray. */
+KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tree,
+                                const whitted_ray *from) {
+    path_state state = path_begin(from->cast);
+    state.throughput = from->throughput;
+    state.step = tree->step;
+    state.flies = scene->medium_count > 0;
+    state.where = from->where;
+    state.wavelength = from->wavelength;
+    return state;
 }
 
 KD_FN void whitted_visit(const scene_view *scene, const path_options *options, whitted_tree *tree,
                          const whitted_ray *from, rng_key key) {
-    path_state state = path_begin(from->cast);
-    state.throughput = from->throughput;
-    state.step = tree->step;
+    path_state state = whitted_arrive(scene, tree, from);
     const ray_hit hit = path_advance(scene, options, &state, key, &tree->found);
+    const bool last = from->depth + 1 >= options->max_depth;
     tree->step = state.step;
+    vec3 seen = vec3_all(0);
+    if (state.strayed) {
+        if (from->depth == 0 && hit.triangle != KD_NONE)
+            tree->found.first = surface_at(scene, &state.cast, hit);
+        if (!last)
+            seen =
+                path_light_in(scene, options, state.place, state.where, state.cast.direction, false,
+                              sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->found.rays);
+        tree->found.radiance = vec3_add(tree->found.radiance, vec3_mul(state.throughput, seen));
+        return;
+    }
     if (hit.triangle == KD_NONE) {
         tree->found.radiance = vec3_add(tree->found.radiance, path_sky(scene, &state));
         return;
     }
-    const surface at = surface_at(scene, &state.cast, hit);
+    const surface at = path_surface(scene, &state, hit, key);
     const vec3 wo = vec3_negate(state.cast.direction);
     if (from->depth == 0) tree->found.first = at;
-    vec3 seen = path_emission(scene, &state, &at);
-    if (from->depth + 1 < options->max_depth) {
+    seen = path_emission(scene, &state, &at);
+    if (!last) {
+        whitted_ray here = *from; /* as it has come here */
+        here.throughput = state.throughput;
+        here.where = state.where;
+        here.wavelength = state.wavelength;
         if (!surface_is_specular(&at))
             seen =
-                vec3_add(seen, vec3_mul(from->throughput,
-                                        whitted_light(scene, options->cutouts, &at, wo,
+                vec3_add(seen, vec3_mul(here.throughput,
+                                        whitted_light(scene, options->cutouts, &at, wo, state.where,
                                                       sobol_draw(key, state.step, PATH_DRAW_LIGHT),
                                                       &tree->found.rays)));
-        whitted_split(tree, &at, from, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
+        whitted_split(tree, &at, &here, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
     }
     tree->found.radiance = vec3_add(tree->found.radiance, seen);
 }
@@ -121,6 +157,9 @@ KD_FN path_result whitted_radiance(const scene_view *scene, const path_options *
     tree.rays[0].cast = cast;
     tree.rays[0].throughput = vec3_all(1);
     tree.rays[0].depth = 0;
+    tree.rays[0].wavelength = 0;
+    tree.rays[0].where =
+        scene->medium_count > 0 ? passage_around(scene, cast, &tree.found.rays) : MEDIUM_FOG;
     while (tree.count > 0) {
         const whitted_ray next = tree.rays[--tree.count];
         whitted_visit(scene, options, &tree, &next, key);

@@ -3,7 +3,12 @@
 #define KD_TESTS_SCENE_FIXTURE_H
 #include "shaders/scene_view.h"
 
-enum { FIXTURE_TRIANGLES = 8192, FIXTURE_VERTICES = 3 * FIXTURE_TRIANGLES, FIXTURE_MATERIALS = 16 };
+enum {
+    FIXTURE_TRIANGLES = 8192,
+    FIXTURE_VERTICES = 3 * FIXTURE_TRIANGLES,
+    FIXTURE_MATERIALS = 16,
+    FIXTURE_MEDIA = 4
+};
 
 /* Room for one scene; fixture_view borrows from it. */
 typedef struct scene_fixture {
@@ -15,11 +20,14 @@ typedef struct scene_fixture {
     float light_cdf[FIXTURE_TRIANGLES + 1];
     uint32_t vertex_count, triangle_count, material_count, light_count;
     uint32_t sky; /* index of the environment's light, KD_NONE: none */
+    medium media[FIXTURE_MEDIA];
+    uint32_t medium_count, fog; /* index of the fog, KD_NONE: none */
 } scene_fixture;
 
 static inline void fixture_clear(scene_fixture *made) {
     made->vertex_count = made->triangle_count = made->material_count = made->light_count = 0;
-    made->sky = KD_NONE;
+    made->sky = made->fog = KD_NONE;
+    made->medium_count = 0;
 }
 
 static inline uint32_t fixture_material(scene_fixture *to, material record) {
@@ -96,6 +104,15 @@ static inline void fixture_ball(scene_fixture *to, uint32_t made_of, vec3 centre
         }
 }
 
+static inline uint32_t fixture_medium(scene_fixture *to, vec3 absorption, vec3 scattering,
+                                      float g) {
+    medium *made = to->media + to->medium_count;
+    made->absorption = absorption;
+    made->scattering = scattering;
+    made->g = g;
+    return to->medium_count++;
+}
+
 static inline void fixture_light(scene_fixture *to, light record) {
     to->lights[to->light_count++] = record;
 }
@@ -146,6 +163,9 @@ static inline scene_view fixture_view(const scene_fixture *from) {
     view.light_cdf = from->light_cdf;
     view.light_count = from->light_count;
     view.triangle_lights = from->triangle_lights;
+    view.media = from->media;
+    view.medium_count = from->medium_count;
+    view.fog = from->fog;
     view.box = box3_empty();
     for (uint32_t i = 0; i < from->vertex_count; ++i) box3_include(&view.box, from->positions[i]);
     view.environment.light = from->sky;

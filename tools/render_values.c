@@ -132,6 +132,7 @@ static const option_row method_rows[] = {
 static const option_row photon_rows[] = {
     SHARED_ROW_PHOTONS,
     SHARED_ROW_CAUSTIC_PHOTONS,
+    SHARED_ROW_MEDIA_PHOTONS,
     {.name = "gather",
      .argument = "K",
      .help = "photons of one density estimate",
@@ -318,5 +319,6 @@ void render_values_quicken(kd_render_options *options) {
     if (options->spp > QUICK_SPP) options->spp = QUICK_SPP;
     if (options->photons > QUICK_PHOTONS) options->photons = QUICK_PHOTONS;
     if (options->caustic_photons > QUICK_PHOTONS) options->caustic_photons = QUICK_PHOTONS;
+    if (options->media_photons > QUICK_PHOTONS) options->media_photons = QUICK_PHOTONS;
     if (options->final_gather > QUICK_GATHER_RAYS) options->final_gather = QUICK_GATHER_RAYS;
 }

@@ -27,6 +27,13 @@ extern const option_row tritree_rows[]; /* --builder, --sah-costs, --empty-facto
         .kind = OPTION_UINT64, .least = 0, .most = 4e9,                                            \
         OPTION_FIELD(kd_render_options, caustic_photons)                                           \
     }
+#define SHARED_ROW_MEDIA_PHOTONS                                                                   \
+    {                                                                                              \
+        .name = "media-photons", .argument = "N",                                                  \
+        .help = "the same for the map of media; 0 is as many as --photons", .initial = "0",        \
+        .kind = OPTION_UINT64, .least = 0, .most = 4e9,                                            \
+        OPTION_FIELD(kd_render_options, media_photons)                                             \
+    }
 #define SHARED_ROW_MAX_DEPTH                                                                       \
     {                                                                                              \
         .name = "max-depth", .argument = "N", .help = "surfaces that a path may meet",             \

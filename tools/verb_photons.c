@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { ANY = -1 };
+static const char *const list_names[PHOTON_LISTS] = {"global", "caustic", "media"};
 
 typedef struct photons_values {
     general_options general;
@@ -47,6 +48,7 @@ static kd_status trace(photon_file *out, const scene *from, const photons_values
     options.seed = asked->seed;
     options.photons = asked->photons;
     options.caustics = asked->caustic_photons ? asked->caustic_photons : asked->photons;
+    options.strayed = asked->media_photons ? asked->media_photons : asked->photons;
     options.max_depth = (uint32_t)asked->max_depth;
     out->scene = scene_hash(&view);
     KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, watched));
@@ -74,14 +76,13 @@ done:
 }
 
 static void print_info(const photon_file *file) {
-    static const char *const names[] = {"global", "caustic"};
     printf("scene %016" PRIx64 "\n", file->scene);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
         const photon_list *list = &file->lists[i];
         double watts = 0;
         for (uint64_t p = 0; p < list->count; ++p) watts += photon_watts(list->photons[p].power);
         printf("%s: %" PRIu64 " photons of %" PRIu64 " paths, %.6g W landed of %.6g W emitted%s\n",
-               names[i], list->count, list->emitted, watts, list->ledger.emitted,
+               list_names[i], list->count, list->emitted, watts, list->ledger.emitted,
                list->complete ? "" : ", fewer than wanted");
     }
 }
@@ -93,10 +94,10 @@ static void print_vector(vec3 v) {
 static void print_photons(const photon_file *file) {
     puts("map,x,y,z,power_r,power_g,power_b,direction_x,direction_y,direction_z,normal_x,normal_y,"
          "normal_z,triangle,path,light,bounce");
-    for (int i = 0; i < 2; ++i)
+    for (int i = 0; i < PHOTON_LISTS; ++i)
         for (uint64_t p = 0; p < file->lists[i].count; ++p) {
             const photon *one = &file->lists[i].photons[p];
-            fputs(i ? "caustic" : "global", stdout);
+            fputs(list_names[i], stdout);
             print_vector(one->position);
             print_vector(one->power);
             print_vector(one->direction);
@@ -108,7 +109,7 @@ static void print_photons(const photon_file *file) {
 
 /* Powers stay: what is left is that part of the light. */
 static kd_status filter(photon_file *file, const photons_values *values) {
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
         photon_list *list = &file->lists[i];
         KD_TRY(photon_list_own(list));
         uint64_t kept = 0;
@@ -201,11 +202,9 @@ static const option_row rows[] = {{.name = "output",
                                   SHARED_ROW_PROGRESS(photons_values),
                                   {.name = NULL}};
 
-static const option_row emission_rows[] = {SHARED_ROW_PHOTONS,
-                                           SHARED_ROW_CAUSTIC_PHOTONS,
-                                           SHARED_ROW_MAX_DEPTH,
-                                           SHARED_ROW_SEED,
-                                           {.name = NULL}};
+static const option_row emission_rows[] = {SHARED_ROW_PHOTONS,       SHARED_ROW_CAUSTIC_PHOTONS,
+                                           SHARED_ROW_MEDIA_PHOTONS, SHARED_ROW_MAX_DEPTH,
+                                           SHARED_ROW_SEED,          {.name = NULL}};
 
 static const option_group groups[] = {{"Options", rows, 0},
                                       {"Photons", emission_rows, offsetof(photons_values, render)},

@@ -71,6 +71,7 @@ static void say_reduced(const kd_render_options *full, const kd_render_options *
         add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
         add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
                     "caustic photons");
+        add_reduced(text, sizeof text, full->media_photons, quick->media_photons, "media photons");
         add_reduced(text, sizeof text, (uint64_t)full->final_gather, (uint64_t)quick->final_gather,
                     "rays of the final gather");
     }

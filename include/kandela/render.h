@@ -46,6 +46,7 @@ typedef struct kd_render_options {
     int32_t batches;    /* "photon", "ppm", "sppm": photons are made in so many parts, one after the
                            other, each a map of its own, to need less memory; at least 1 */
     char estimator[16]; /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
+    uint64_t media_photons; /* stored in the map of media; 0: as many as `photons` */
 } kd_render_options;
 
 KD_API void kd_render_options_default(kd_render_options *options);

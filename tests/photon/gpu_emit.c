@@ -73,7 +73,7 @@ static void expect_irradiance(const photon_map *right, const photon_map_cuda *fo
 static void check_maps(const photon_scene *scene, const device_scene *there,
                        const photon_options *options, photon_maps_cuda *made) {
     photon_order orders[2];
-    photon_list lists[2];
+    photon_list lists[PHOTON_LISTS];
     photon_maps maps;
     assert_int_equal(photon_orders_make(orders, &scene->view, options), KD_OK);
     assert_int_equal(photon_lists_open(lists, &scene->view, options, NULL), KD_OK);
@@ -194,7 +194,7 @@ static void uploaded_photons_are_the_same(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
     const photon_options options = options_for(5000);
-    photon_list lists[2];
+    photon_list lists[PHOTON_LISTS];
     photon_maps maps;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);

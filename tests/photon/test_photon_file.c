@@ -5,17 +5,17 @@
 #include "test.h"
 #include <unistd.h>
 
-enum { PHOTONS = 12, HEADER = PHOTON_FILE_HEADER_BYTES };
+enum { PHOTONS = 12, HEADER = PHOTON_FILE_HEADER_BYTES, LIST_HEADER = 88 };
 static const char *const path = "test_photon_file.kdp";
 
 static photon_file make_file(uint32_t pass) {
-    static photon room[4][PHOTONS];
+    static photon room[2 * PHOTON_LISTS][PHOTONS];
     photon_file made;
     memset(&made, 0, sizeof made);
     made.scene = 77;
-    for (int l = 0; l < 2; ++l) {
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
         photon_list *list = &made.lists[l];
-        list->photons = room[2 * pass + (uint32_t)l];
+        list->photons = room[PHOTON_LISTS * pass + (uint32_t)l];
         list->count = PHOTONS - (uint64_t)l;
         list->emitted = 10 + 20 * pass;
         list->complete = true;
@@ -30,7 +30,7 @@ static photon_file make_file(uint32_t pass) {
             one->triangle = one->path = i;
             one->light = 3;
             one->bounce = (uint8_t)i;
-            one->kind = l ? PHOTON_CAUSTIC : PHOTON_INDIRECT;
+            one->kind = l == 1 || (l == 2 && i % 2) ? PHOTON_CAUSTIC : PHOTON_INDIRECT;
         }
     }
     return made;
@@ -49,7 +49,7 @@ static void test_round_trip(void **state) {
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     assert_int_equal(photon_file_open(&found, path), KD_OK);
     assert_true(found.scene == 77);
-    for (int l = 0; l < 2; ++l) {
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
         assert_true(found.lists[l].count == made.lists[l].count && found.lists[l].emitted == 10);
         assert_true(found.lists[l].ledger.emitted == 4);
         assert_memory_equal(found.lists[l].photons, made.lists[l].photons,
@@ -67,7 +67,7 @@ static void test_merge(void **state) {
     assert_int_equal(photon_file_write(path, &first), KD_OK);
     assert_int_equal(photon_file_open(&both, path), KD_OK);
     assert_int_equal(photon_file_merge(&both, &second), KD_OK);
-    for (int l = 0; l < 2; ++l) {
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
         const double expected = 0.25 * watts(&first.lists[l]) + 0.75 * watts(&second.lists[l]);
         assert_true(fabs(watts(&both.lists[l]) - expected) < 1e-5 * expected);
         assert_true(both.lists[l].emitted == 40 && both.lists[l].ledger.emitted == 4);
@@ -119,11 +119,12 @@ static void test_damage_is_refused(void **state) {
 
 /* Hashes made right again, as one would who wants to do harm: only sane numbers pass. */
 static void sign(size_t count) {
-    for (size_t l = 0; l < 2; ++l) {
-        const size_t first = HEADER + l * PHOTONS * sizeof(photon);
-        const uint64_t hash =
-            hash_bytes(bytes + first, l ? count - first : PHOTONS * sizeof(photon));
-        memcpy(bytes + 24 + l * 80 + 72, &hash, sizeof hash);
+    size_t first = HEADER;
+    for (size_t l = 0; l < PHOTON_LISTS; ++l) {
+        const size_t part = l == 2 ? count - first : (PHOTONS - l) * sizeof(photon);
+        const uint64_t hash = hash_bytes(bytes + first, part);
+        memcpy(bytes + 24 + (l + 1) * LIST_HEADER - 8, &hash, sizeof hash);
+        first += part;
     }
     const uint64_t hash = hash_bytes(bytes, HEADER - 8);
     memcpy(bytes + HEADER - 8, &hash, sizeof hash);

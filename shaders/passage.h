@@ -1,0 +1,107 @@
+/* What light passes on straight ways: cut-out surfaces, and the media between surfaces.
+   Idea: what lies around a ray is known from where it starts, and changes where it crosses a
+   surface that bounds media (material.h). A ray that starts at the eye or at a lamp finds out from
+   the first such surface ahead, whichever of its sides it meets. Work: scenes without media pay one
+   comparison. */
+#ifndef KD_SHADERS_PASSAGE_H
+#define KD_SHADERS_PASSAGE_H
+#include "shaders/surface.h"
+#include "shaders/tritree_trace.h"
+
+enum { PATH_LAYERS = 256 }; /* cut-out surfaces that a ray may pass on its way */
+
+/* NULL: nothing is there. */
+KD_FN const medium *medium_of(const scene_view *scene, uint32_t index) {
+    if (index == MEDIUM_FOG) index = scene->fog;
+    return index < scene->medium_count ? scene->media + index : NULL;
+}
+
+/* The part of a ray before `end` that lies in what media can fill. */
+KD_FN medium_span passage_span(const scene_view *scene, const ray *cast, float end) {
+    return medium_clip(scene->environment.scene_centre, scene->environment.scene_radius, cast, end);
+}
+
+/* What is on the other side of the surface that a ray of this direction crosses. */
+KD_FN uint32_t passage_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
+                              uint32_t before) {
+    const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
+    if (!material_bounds_media(made)) return before;
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
+    const vec3 *p = scene->mesh.positions;
+    const vec3 normal = triangle_unit_normal(p[corner[0]], p[corner[1]], p[corner[2]]);
+    return vec3_dot(direction, normal) < 0 ? made->medium : made->medium_outside;
+}
+
+/* The medium where a ray starts. */
+KD_FN uint32_t passage_around(const scene_view *scene, ray cast, uint32_t *rays) {
+    for (int layer = 0; layer < PATH_LAYERS; ++layer) {
+        ++*rays;
+        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        if (hit.triangle == KD_NONE) break;
+        /* seen against the ray, what is beyond is where it comes from */
+        const uint32_t here =
+            passage_beyond(scene, hit.triangle, vec3_negate(cast.direction), MEDIUM_SAME);
+        if (here != MEDIUM_SAME) return here;
+        cast.tmin = hit.t;
+    }
+    return MEDIUM_FOG;
+}
+
+/* The medium that a ray from a surface enters; it is `here` on wo's side. */
+KD_FN uint32_t passage_from(const surface *at, vec3 wo, vec3 direction, uint32_t here) {
+    const bool crosses = vec3_dot(wo, at->geometric) * vec3_dot(direction, at->geometric) < 0;
+    return crosses && at->beyond != MEDIUM_SAME ? at->beyond : here;
+}
+
+/* Share of light that passes along a ray: 0 blocked, 1 free. The ray's own t is followed on through
+   skipped surfaces, so no second offset is needed. */
+KD_FN float path_visibility(const scene_view *scene, ray cast, bool cutouts, uint32_t *rays) {
+    ++*rays;
+    if (!cutouts) return tritree_occluded(&scene->tree, cast) ? 0 : 1;
+    float share = 1;
+    for (int layer = 0; layer < PATH_LAYERS; ++layer) {
+        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        if (hit.triangle == KD_NONE) return share;
+        share *= float_clamp(surface_passes(scene, hit), 0, 1);
+        if (!(share > 0)) return 0;
+        cast.tmin = hit.t;
+        ++*rays;
+    }
+    return 0;
+}
+
+/* What of some light is left after the part of a ray up to t = end. */
+KD_FN vec3 passage_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
+                          vec3 before) {
+    const medium *in = medium_of(scene, where);
+    if (!in) return before;
+    const medium_span span = passage_span(scene, cast, end);
+    const float length = (span.end - span.begin) * vec3_length(cast->direction);
+    return length > 0 ? vec3_mul(before, medium_transmittance(in, length)) : before;
+}
+
+/* The same per channel, with what the media on the way take from it; the ray starts in `where`. */
+KD_FN vec3 path_passage(const scene_view *scene, ray cast, uint32_t where, bool cutouts,
+                        uint32_t *rays) {
+    if (scene->medium_count == 0) return vec3_all(path_visibility(scene, cast, cutouts, rays));
+    vec3 share = vec3_all(1);
+    if (!cutouts) {
+        ++*rays;
+        if (tritree_occluded(&scene->tree, cast)) return vec3_all(0);
+        return passage_weaken(scene, &cast, cast.tmax, where, share);
+    }
+    for (int layer = 0; layer < PATH_LAYERS; ++layer) {
+        ++*rays;
+        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        const bool free = hit.triangle == KD_NONE;
+        share = passage_weaken(scene, &cast, free ? cast.tmax : hit.t, where, share);
+        if (free) return share;
+        share = vec3_scale(share, float_clamp(surface_passes(scene, hit), 0, 1));
+        if (!(vec3_largest(share) > 0)) return vec3_all(0);
+        where = passage_beyond(scene, hit.triangle, cast.direction, where);
+        cast.tmin = hit.t;
+    }
+    return vec3_all(0);
+}
+
+#endif

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Scenes whose light goes nowhere, and cameras in odd places: a clear message, an end, no NaN.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+
+floor='{"quad": [[-1, 0, 1], [1, 0, 1], [1, 0, -1], [-1, 0, -1]]}'
+scene() { # NAME MESHES REST
+    printf '{"kandela": 1, "meshes": [%s], "camera": {"eye": [0, 1, 3], "look_at": [0, 0.3, 0]}%s}\n' \
+        "$2" "${3:+, $3}" >"$1.json"
+}
+render() { # CODE SCENE OPTION...: a small picture; no sample may be NaN
+    local code=$1 name=$2
+    shift 2
+    expect_exit "$code" timeout 120 "$program" render "$name.json" --resolution 8x8 --spp 2 \
+        --passes 2 --photons 2000 --threads 2 -o out.pfm --stats stats.json "$@"
+    ((code == 0)) || return
+    expect_true "$name $*: no NaN" grep -q '"nan_samples":[[:space:]]*0' stats.json
+}
+
+# all photons escape: nothing that they could land on twice
+scene escape "$floor" '"lights": [{"kind": "spot", "position": [0, 5, 0], "direction": [0, 1, 0], "power": 10}]'
+for how in photon sppm; do
+    render 0 escape --integrator $how
+    expect_says err "global photon map: none of 1048576 photons emitted landed, it is empty"
+done
+render 0 escape --integrator light
+render 0 escape --integrator path
+
+# a light without power is named when it is read, and then there is a sky
+scene dark "$floor" '"lights": [{"kind": "point", "position": [0, 2, 0], "power": 0}]'
+for how in path photon sppm light; do
+    render 0 dark --integrator $how
+    expect_says err "lights[0] is black: it lights nothing"
+done
+scene night "$floor" '"environment": {"radiance": 0}, "lights": [{"kind": "point", "intensity": 0}]'
+render 0 night --integrator photon
+expect_says err "the environment is black: it lights nothing"
+
+# a closed black box around the lamp
+scene box '{"box": {"lo": [-2, -1, -4], "hi": [2, 3, 4]}, "inward": true, "material": {"diffuse": 0}}' \
+    '"lights": [{"kind": "point", "position": [0, 2, 0], "power": 10}]'
+for how in path photon sppm light; do render 0 box --integrator $how; done
+render 0 box --integrator photon
+expect_says err "global photon map: none of 1048576 photons emitted landed, it is empty"
+
+# the camera in glass, in ink, in dispersive glass
+for material in '"ior": 1.5' '"ior": 1.3, "medium": "ink"' '"cauchy": [1.5, 0.01, 0]'; do
+    scene inside "$floor, {\"sphere\": {\"centre\": [0, 1, 3], \"radius\": 0.5, \"triangles\": 500},
+        \"material\": {\"kind\": \"glass\", $material}}" \
+        '"media": {"ink": {"absorption": [1, 2, 3], "scattering": 1}},
+         "lights": [{"kind": "area", "corner": [-1, 4, -1], "edge_u": [2, 0, 0], "edge_v": [0, 0, 2], "power": 50}]'
+    for how in path photon sppm whitted light; do render 0 inside --integrator $how; done
+    render 0 inside --integrator photon
+    expect_true "something is seen from inside" grep -q '"media_stored":' stats.json
+done
+
+# a caustic map where nothing makes a caustic is no trouble: it is empty
+scene plain "$floor, {\"box\": {}}" '"lights": [{"kind": "point", "position": [0, 3, 0], "power": 50}]'
+render 0 plain --integrator photon --caustic-photons 1000
+expect_true "no caustics are stored" grep -q '"caustics_stored":[[:space:]]*0' stats.json
+
+# media and indices that are no such things
+refuse() { # MESSAGE MESHES REST
+    scene wrong "$2" "$3"
+    render 3 wrong --integrator path
+    expect_says err "$1"
+}
+refuse 'no medium "frog", did you mean "fog"?' "$floor" '"media": {"fog": {}}, "fog": "frog"'
+refuse 'no medium "ink" among the 0 of "media"' "{\"box\": {}, \"material\": {\"medium\": \"ink\"}}" ''
+refuse 'media.fog.g: found 1' "$floor" '"media": {"fog": {"g": 1}}'
+refuse 'media.fog.absorption: found -1' "$floor" '"media": {"fog": {"absorption": -1}}'
+refuse 'expected one of ior, cauchy and sellmeier' \
+    '{"box": {}, "material": {"kind": "glass", "ior": 1.5, "cauchy": [1.5, 0, 0]}}' ''
+refuse 'its index leaves [0.1, 10]' \
+    '{"box": {}, "material": {"kind": "glass", "sellmeier": [1, 0, 0, 0.25, 0, 0]}}' ''
+expect_done
