@@ -100,7 +100,7 @@ static kd_status open_maps(photon_maps *out, const frame *of, const photon_optio
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
     kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
-    for (int i = 0; i < 2 && status == KD_OK && of->options->batches > 1; ++i)
+    for (int i = 0; i < PHOTON_LISTS && status == KD_OK && of->options->batches > 1; ++i)
         status = take_share(&file.lists[i], options->pass, (uint32_t)of->options->batches);
     if (status == KD_OK)
         status = photon_maps_plant(out, of->scene, file.lists, options, of->watched);
