@@ -12,6 +12,16 @@ static vec3 on_sphere(vec3 centre, float radius, float u, float v) {
         centre, vec3_make(radius * ring * cosf(angle), radius * z, radius * ring * sinf(angle)));
 }
 
+/* The spheres of "photon". */
+static vec3 sphere_centre(int which) {
+    const float at = 0.25f + 0.25f * (float)which;
+    return vec3_make(at, 0.2f, 1 - at);
+}
+
+static float sphere_radius(int which) {
+    return 0.15f + 0.02f * (float)which;
+}
+
 static vec3 photon_point(const rng_block *r, const rng_block *more) {
     const float kind = more->value[0], x = r->value[0], y = r->value[1], z = r->value[2];
     if (kind < 0.6f) { /* a wall: one coordinate is exactly 0 or 1 */
@@ -22,8 +32,7 @@ static vec3 photon_point(const rng_block *r, const rng_block *more) {
     }
     if (kind < 0.85f) {
         const int which = (int)(more->value[1] * 3);
-        const float at = 0.25f + 0.25f * (float)which;
-        return on_sphere(vec3_make(at, 0.2f, 1 - at), 0.15f + 0.02f * (float)which, x, y);
+        return on_sphere(sphere_centre(which), sphere_radius(which), x, y);
     }
     return vec3_make(0.5f + 0.01f * (x + r->value[3] - 1), 0.01f * y * y,
                      0.5f + 0.01f * (z + more->value[2] - 1));
@@ -87,4 +96,35 @@ kd_status bench_set_fill_nd(void *to, const point_array *points, const char *set
 kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set) {
     const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
     return bench_set_fill_nd(points, &array, set);
+}
+
+enum { IMAGE_WIDTH = 1600 };
+
+/* The first wall or sphere along a ray from inside. */
+static float photon_hit(vec3 eye, vec3 way) {
+    float nearest = INFINITY;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float w = vec3_axis(way, axis), e = vec3_axis(eye, axis);
+        if (w != 0) nearest = float_min(nearest, ((w > 0 ? 1 : 0) - e) / w);
+    }
+    for (int which = 0; which < 3; ++which) {
+        const vec3 off = vec3_sub(eye, sphere_centre(which));
+        const float r = sphere_radius(which), b = vec3_dot(off, way);
+        const float inside = b * b - vec3_dot(way, way) * (vec3_dot(off, off) - r * r);
+        if (inside < 0) continue;
+        const float t = (-b - sqrtf(inside)) / vec3_dot(way, way);
+        if (t > 0) nearest = float_min(nearest, t);
+    }
+    return nearest;
+}
+
+void bench_image_fill(vec3 *points, uint64_t count) {
+    const vec3 eye = {0.5f, 0.55f, 0.02f};
+    const uint64_t height = (count + IMAGE_WIDTH - 1) / IMAGE_WIDTH;
+    for (uint64_t i = 0; i < count; ++i) {
+        const float x = ((float)(i % IMAGE_WIDTH) + 0.5f) / IMAGE_WIDTH - 0.5f;
+        const float y = ((float)(i / IMAGE_WIDTH) + 0.5f) / (float)height - 0.5f;
+        const vec3 way = {2 * x, -1.6f * y - 0.2f, 1};
+        points[i] = vec3_along(eye, photon_hit(eye, way), way);
+    }
 }

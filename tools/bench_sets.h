@@ -14,5 +14,7 @@ extern const char *const bench_sets[]; /* ends with NULL */
 kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set);
 /* The same to memory laid out as `points` says; each three axes are a point of the set. */
 kd_status bench_set_fill_nd(void *to, const point_array *points, const char *set);
+/* What a camera inside the walls of "photon" sees, pixel by pixel, row by row, 1600 a row. */
+void bench_image_fill(vec3 *points, uint64_t count);
 
 #endif

@@ -8,6 +8,7 @@
 typedef struct bench_values {
     general_options general;
     const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table, *dims, *splits;
+    double radius;
     int32_t runs, stride;
     bool quick, unique, doubles, tune;
 } bench_values;
@@ -46,6 +47,7 @@ static kd_status fill_request(bench_request *request, const bench_values *values
     KD_TRY(split(&request->counts, values->counts));
     KD_TRY(split(&request->dims, values->dims));
     KD_TRY(split(&request->splits, values->splits));
+    request->radius = values->radius;
     request->runs = values->runs;
     request->stride = values->stride;
     request->quick = values->quick;
@@ -101,10 +103,19 @@ static const option_row rows[] = {
     LIST("devices", "NAME,...", "only these devices: cpu, cuda:0", devices),
     LIST("models", "FILE,...", "meshes to measure with, gen:NAME:N too", models),
     LIST("sets", "NAME,...",
-         "point sets: uniform, photon, clustered, stretched, sorted, ties, equal", sets),
+         "point sets: uniform, photon, clustered, stretched, sorted, ties, equal; for knn image: "
+         "what a camera sees of photon",
+         sets),
     LIST("dims", "K,...", "dimensions of points, 3 at first", dims),
     LIST("splits", "NAME,...", "only these split rules: round-robin, widest", splits),
     LIST("k", "K,...", "neighbours per query", counts),
+    {.name = "radius",
+     .argument = "R",
+     .help = "knn: queries within a radius too, the same for all and one each",
+     .kind = OPTION_DOUBLE,
+     .least = 0,
+     .most = 1e30,
+     OPTION_FIELD(bench_values, radius)},
     LIST("json", "FILE", "results as JSON lines", json),
     LIST("table", "NAME", "a paper's table: wald-build, wald-query, robinson, wehr, choi-ye",
          table),
