@@ -1,17 +1,18 @@
 /* The baseline: cut the longest side of the box in half.
    Source: the textbook; Glassner 1984 cuts space the same way.
    Idea: a node with more than a handful of triangles is halved across its longest side, until the
-   depth limit, or until the fourth cut on the way that left most of its triangles on both sides; a
-   triangle goes to each side that its bounding box, clipped to the node, overlaps. Work:
-   O(references), about n log n. Memory: 4 bytes for each id on the way from root to leaf.
-   Invariants: ids in a leaf ascend.
+   depth limit, or until the cuts on the way would have left more than GROWTH_MOST references of a
+   triangle, were all nodes cut alike; a triangle goes to each side that its bounding box, clipped
+   to the node, overlaps. Work: O(references), about n log n. Memory: 4 bytes for each id on the way
+   from root to leaf.
+   Invariants: ids in a leaf ascend; at most 2 GROWTH_MOST references a triangle in all.
    Differs from the paper in: nothing. */
 #include "accel/build.h"
 #include "accel/tree_writer.h"
 #include "core/memory.h"
 #include "shaders/triangle_clip.h"
 
-enum { LEAF_TRIANGLES = 4, USELESS_CUTS = 3 };
+enum { LEAF_TRIANGLES = 4, GROWTH_MOST = 16 };
 
 typedef struct median_build {
     const tritree_input *input;
@@ -32,12 +33,12 @@ static void corners_of(const tritree_input *input, uint32_t id, vec3 corner[3]) 
 }
 
 static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t first,
-                           uint32_t count, int32_t depth, int32_t useless) {
+                           uint32_t count, int32_t depth, double growth) {
     KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED, "the tree's build was cancelled");
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
     const float split = lo * 0.5f + hi * 0.5f;
-    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || useless > USELESS_CUTS ||
+    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MOST ||
         !(lo < split && split < hi)) {
         uint32_t *ids = NULL;
         KD_TRY(tree_writer_leaf(&build->writer, at, count, &ids));
@@ -65,13 +66,13 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
             build->ids[left_first + left_count++] = id;
         if (right_too) build->ids[right_first + right_count++] = id;
     }
-    useless += left_count + right_count > count + count / 4 * 3;
+    growth *= ((double)left_count + (double)right_count) / (double)count;
     box3 half = box;
     vec3_set_axis(&half.hi, axis, split);
-    KD_TRY(subdivide(build, left, half, left_first, left_count, depth + 1, useless));
+    KD_TRY(subdivide(build, left, half, left_first, left_count, depth + 1, growth));
     half = box;
     vec3_set_axis(&half.lo, axis, split);
-    KD_TRY(subdivide(build, left + 1, half, right_first, right_count, depth + 1, useless));
+    KD_TRY(subdivide(build, left + 1, half, right_first, right_count, depth + 1, growth));
     return KD_OK;
 }
 
@@ -89,7 +90,7 @@ kd_status build_median(tritree *out, const tritree_input *input, const tritree_o
         corners_of(input, id, corner);
         if (!triangle_is_degenerate(corner[0], corner[1], corner[2])) build.ids[count++] = id;
     }
-    KD_TRY_GOTO(subdivide(&build, 0, out->box, 0, count, 0, 0));
+    KD_TRY_GOTO(subdivide(&build, 0, out->box, 0, count, 0, 1));
     tree_writer_finish(&build.writer, out);
 done:
     tree_writer_close(&build.writer);
