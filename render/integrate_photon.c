@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "photon/photon_file.h"
 #include "photon/photon_map.h"
-#include "render/integrators.h"
+#include "render/photon_cuda.h"
 #include "scenes/scene_hash.h"
 #include "shaders/photon_eye.h"
 
@@ -16,6 +16,7 @@ enum { CARRIED_BATCHES }; /* frame.carried: batches whose photons are in the sta
 typedef struct photon_state {
     photon_options options; /* of a batch */
     photon_maps maps;       /* of this batch */
+    photon_cuda there;      /* the same on a CUDA device */
     photon_view view;
 } photon_state;
 
@@ -47,18 +48,30 @@ void photon_share_options(photon_options *of, const kd_render_options *options) 
     if (of->gather < 2) of->gather = 2;
 }
 
+photon_figures photon_figures_of(const photon_maps *maps) {
+    photon_figures figures;
+    figures.emitted = maps->global.emitted + maps->caustic.emitted + maps->media.emitted;
+    figures.rays = maps->global.rays + maps->caustic.rays + maps->media.rays;
+    figures.stored = maps->global.count;
+    figures.caustics = maps->caustic.count;
+    figures.strayed = maps->media.count;
+    figures.hash = photon_maps_hash(maps);
+    figures.ledger = maps->global.ledger;
+    return figures;
+}
+
 /* A batch that was begun before counts once. Each batch's ledger is of all the light. */
-static void note_statistics(frame *of, const photon_maps *maps, uint32_t batch) {
+static void note_statistics(frame *of, const photon_figures *figures, uint32_t batch) {
     frame_statistics *to = &of->statistics;
-    const photon_ledger *ledger = &maps->global.ledger;
-    const uint64_t hash = photon_maps_hash(maps);
+    const photon_ledger *ledger = &figures->ledger;
+    const uint64_t hash = figures->hash;
     if (batch < (uint32_t)of->carried[CARRIED_BATCHES]) return;
     of->carried[CARRIED_BATCHES] = batch + 1;
-    to->photon_rays += maps->global.rays + maps->caustic.rays + maps->media.rays;
-    to->photons_emitted += maps->global.emitted + maps->caustic.emitted + maps->media.emitted;
-    to->photons_stored += maps->global.count;
-    to->caustics_stored += maps->caustic.count;
-    to->strayed_stored += maps->media.count;
+    to->photon_rays += figures->rays;
+    to->photons_emitted += figures->emitted;
+    to->photons_stored += figures->stored;
+    to->caustics_stored += figures->caustics;
+    to->strayed_stored += figures->strayed;
     to->photon_hash = batch ? hash_combine(to->photon_hash, &hash, sizeof hash) : hash;
     const double share = 1 / (batch + 1.0);
     to->watts_emitted += share * (ledger->emitted - to->watts_emitted);
@@ -70,10 +83,10 @@ static void note_statistics(frame *of, const photon_maps *maps, uint32_t batch) 
 
 /* Whether gather rays will ask more often than there are photons. A crop does not change that: its
    pixels are those of the whole picture. */
-static bool precomputation_pays(const kd_render_options *options, const photon_maps *maps) {
+static bool precomputation_pays(const kd_render_options *options, uint64_t photons) {
     const double asked = (double)options->width * (double)options->height * (double)options->spp *
                          (double)options->final_gather / (double)options->batches;
-    return options->precompute && asked > (double)maps->global.count;
+    return options->precompute && asked > (double)photons;
 }
 
 /* Every so many-th photon of a file is a batch of its own, with the power of all. */
@@ -93,19 +106,54 @@ static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches)
     return KD_OK;
 }
 
+/* A final gather, and an estimate of as many photons as the light allows, walk the trees. */
+static bool walks_trees(const photon_state *of) {
+    return of->view.final_gather || of->options.estimator == PHOTON_ESTIMATOR_ADAPTIVE;
+}
+
+static kd_status maps_from_lists(photon_state *to, const frame *of,
+                                 photon_list lists[PHOTON_LISTS]) {
+    if (!of->there)
+        return photon_maps_plant(&to->maps, of->scene, lists, &to->options, of->watched);
+    return photon_cuda_take_lists(&to->there, lists, &to->options, walks_trees(to), of->watched);
+}
+
 /* Emitted, or from the file that the options name. */
-static kd_status open_maps(photon_maps *out, const frame *of, const photon_options *options) {
+static kd_status open_maps(photon_state *to, const frame *of) {
+    const photon_options *options = &to->options;
     const char *path = of->options->photon_map;
-    if (!path) return photon_maps_open(out, of->scene, options, of->watched);
+    if (!path && of->there) return photon_cuda_make_maps(&to->there, of, options, walks_trees(to));
+    if (!path) return photon_maps_open(&to->maps, of->scene, options, of->watched);
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
     kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
     for (int i = 0; i < PHOTON_LISTS && status == KD_OK && of->options->batches > 1; ++i)
         status = take_share(&file.lists[i], options->pass, (uint32_t)of->options->batches);
-    if (status == KD_OK)
-        status = photon_maps_plant(out, of->scene, file.lists, options, of->watched);
+    if (status == KD_OK) status = maps_from_lists(to, of, file.lists);
     photon_file_close(&file);
     return status;
+}
+
+static kd_status view_maps(photon_state *to, frame *of) {
+    if (precomputation_pays(of->options, to->maps.global.count))
+        KD_TRY(photon_maps_precompute(&to->maps, &of->scene->mesh, of->watched));
+    to->view.global = photon_maps_global(&to->maps);
+    to->view.caustic = photon_maps_caustic(&to->maps);
+    to->view.media = photon_maps_media(&to->maps);
+    to->view.creases = crease_set_get_view(&to->maps.creases);
+    return KD_OK;
+}
+
+static kd_status view_maps_there(photon_state *to, frame *of) {
+    photon_maps_cuda *maps = &to->there.maps;
+    const float largest = float_max(maps->map[0].radius, maps->map[1].radius);
+    if (largest > 0) KD_TRY(photon_cuda_find_outlines(&to->there, of, 2 * largest));
+    if (precomputation_pays(of->options, maps->map[0].list.count))
+        KD_TRY(photon_maps_cuda_precompute(maps, &of->there->scene.view.mesh, of->watched));
+    to->view.global = photon_maps_cuda_view(maps, 0);
+    to->view.caustic = photon_maps_cuda_view(maps, 1);
+    to->view.creases = maps->outlines;
+    return KD_OK;
 }
 
 /* The maps of a batch, instead of those of the one before. */
@@ -113,18 +161,15 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
     photon_state *state = (photon_state *)of->state;
     photon_maps_close(&state->maps);
     state->options.pass = batch;
-    KD_TRY(open_maps(&state->maps, of, &state->options));
-    if (precomputation_pays(of->options, &state->maps))
-        KD_TRY(photon_maps_precompute(&state->maps, &of->scene->mesh, of->watched));
-    state->view.global = photon_maps_global(&state->maps);
-    state->view.caustic = photon_maps_caustic(&state->maps);
-    state->view.media = photon_maps_media(&state->maps);
-    state->view.creases = crease_set_get_view(&state->maps.creases);
+    KD_TRY(open_maps(state, of));
+    KD_TRY(of->there ? view_maps_there(state, of) : view_maps(state, of));
     /* an estimate's usual radius */
     state->view.near =
         (state->options.estimator == PHOTON_ESTIMATOR_FIXED ? 1 : 0.5f) * state->view.global.radius;
     of->statistics.radius = (double)state->view.near;
-    note_statistics(of, &state->maps, batch);
+    const photon_figures figures =
+        of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
+    note_statistics(of, &figures, batch);
     return KD_OK;
 }
 
@@ -142,6 +187,7 @@ kd_status photon_prepare(frame *prepared) {
                                "for each %d photons of --gather",
                                options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
     if (status != KD_OK) goto done;
+    if (prepared->there) KD_TRY_GOTO(photon_cuda_check(prepared->scene));
     photon_share_options(&state->options, options);
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
@@ -166,7 +212,9 @@ int32_t photon_batches_most(const kd_render_options *options) {
 void photon_close(frame *closed) {
     photon_state *state = (photon_state *)closed->state;
     if (!state) return;
+    photon_cuda_tell_seconds(&state->there, &closed->statistics);
     photon_maps_close(&state->maps);
+    photon_cuda_close(&state->there);
     memory_free(state);
     closed->state = NULL;
 }
@@ -178,4 +226,9 @@ pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sampl
     const ray cast = pixel_ray(&view, x, y, key);
     const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
     return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
+}
+
+kd_status photon_launch(const frame *of, const struct sample_range *range) {
+    photon_state *state = (photon_state *)of->state;
+    return photon_cuda_take(&state->there, of, &state->view, range, 0);
 }

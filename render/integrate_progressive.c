@@ -17,7 +17,7 @@
          but draws the ways through rough lenses behind them anew. */
 #include "core/hash.h"
 #include "core/memory.h"
-#include "render/integrators.h"
+#include "render/photon_cuda.h"
 #include "shaders/photon_eye.h"
 
 /* frame.carried: what is fixed by pass 0, and sums over passes */
@@ -36,6 +36,7 @@ typedef struct progressive_state {
     photon_options photons;
     photon_maps maps; /* of this pass */
     crease_set creases;
+    photon_cuda there; /* instead of both, on a CUDA device */
     photon_view view;
 } progressive_state;
 
@@ -51,6 +52,7 @@ kd_status progressive_prepare(frame *prepared) {
                                "%d passes with alpha %g, expected at least 1, and more than 0 to 1",
                                options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
+    if (prepared->there) KD_TRY_GOTO(photon_cuda_check(prepared->scene));
     photon_share_options(&state->photons, options);
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
@@ -67,25 +69,26 @@ done:
 void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
+    photon_cuda_tell_seconds(&state->there, &closed->statistics);
     photon_maps_close(&state->maps);
     crease_set_close(&state->creases);
+    photon_cuda_close(&state->there);
     memory_free(state);
     closed->state = NULL;
 }
 
 /* A pass that was begun before counts once. */
-static void note_statistics(frame *of, const photon_maps *maps, uint32_t pass) {
+static void note_statistics(frame *of, const photon_figures *figures, uint32_t pass) {
     double *carried = of->carried;
     if (pass < (uint32_t)carried[CARRIED_PASSES]) return;
     frame_statistics *to = &of->statistics;
-    const photon_ledger *ledger = &maps->global.ledger;
-    const uint64_t hash = photon_maps_hash(maps);
-    to->photon_rays += maps->global.rays + maps->caustic.rays + maps->media.rays;
-    to->photons_emitted += maps->global.emitted + maps->caustic.emitted + maps->media.emitted;
-    to->photons_stored += maps->global.count;
-    to->caustics_stored += maps->caustic.count;
-    to->strayed_stored += maps->media.count;
-    to->photon_hash = hash_combine(to->photon_hash, &hash, sizeof hash);
+    const photon_ledger *ledger = &figures->ledger;
+    to->photon_rays += figures->rays;
+    to->photons_emitted += figures->emitted;
+    to->photons_stored += figures->stored;
+    to->caustics_stored += figures->caustics;
+    to->strayed_stored += figures->strayed;
+    to->photon_hash = hash_combine(to->photon_hash, &figures->hash, sizeof figures->hash);
     carried[CARRIED_PASSES] = pass + 1;
     carried[CARRIED_EMITTED_WATTS] += ledger->emitted;
     carried[CARRIED_ABSORBED_WATTS] += ledger->absorbed;
@@ -100,17 +103,66 @@ static void note_statistics(frame *of, const photon_maps *maps, uint32_t pass) {
 }
 
 /* The maps' own radius is the largest one of an estimate by k nearest: twice the usual. */
-static float first_radius(const kd_render_options *options, const photon_map *map) {
-    if (map->count == 0) return 0;
-    return options->radius > 0 ? options->radius : 0.5f * map->radius;
+static double first_radius(const kd_render_options *options, uint64_t photons, float own) {
+    if (photons == 0) return 0;
+    return (double)(options->radius > 0 ? options->radius : 0.5f * own);
+}
+
+/* This pass's maps, and on the first one the radii. */
+static kd_status make_maps(progressive_state *state, frame *of, bool first) {
+    double *radius = of->carried + CARRIED_RADIUS;
+    photon_maps_close(&state->maps);
+    KD_TRY(photon_maps_open(&state->maps, of->scene, &state->photons, of->watched));
+    const photon_map *maps[2] = {&state->maps.global, &state->maps.caustic};
+    for (int m = 0; m < 2 && first; ++m)
+        radius[m] = first_radius(of->options, maps[m]->count, maps[m]->radius);
+    const photon_map *media = &state->maps.media;
+    if (first)
+        of->carried[CARRIED_MEDIA_RADIUS] = first_radius(of->options, media->count, media->radius);
+    return KD_OK;
+}
+
+static kd_status make_maps_there(progressive_state *state, frame *of, bool first) {
+    double *radius = of->carried + CARRIED_RADIUS;
+    const bool walks = of->options->final_gather > 0;
+    KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks));
+    const photon_map_cuda *maps = state->there.maps.map;
+    for (int m = 0; m < 2 && first; ++m)
+        radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
+    return KD_OK;
+}
+
+/* Once: they are of the scene, not of the pass. */
+static kd_status find_outlines(progressive_state *state, frame *of, float piece_length) {
+    if (!of->there && !state->creases.flips)
+        KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, piece_length, of->watched));
+    if (of->there && !state->there.maps.outlines.flips)
+        KD_TRY(photon_cuda_find_outlines(&state->there, of, piece_length));
+    return KD_OK;
+}
+
+static void view_maps(progressive_state *state, const frame *of, uint32_t pass) {
+    const double share =
+        progressive_radius_share(pass / (uint32_t)of->options->batches, (double)of->options->alpha);
+    const double *radius = of->carried + CARRIED_RADIUS;
+    photon_view *view = &state->view;
+    const photon_maps_cuda *there = &state->there.maps;
+    view->global = of->there ? photon_maps_cuda_view(there, 0) : photon_maps_global(&state->maps);
+    view->caustic = of->there ? photon_maps_cuda_view(there, 1) : photon_maps_caustic(&state->maps);
+    view->creases = of->there ? there->outlines : crease_set_get_view(&state->creases);
+    view->media = photon_maps_media(&state->maps);
+    view->global.gather = view->caustic.gather = view->media.gather = 0;
+    view->global.adaptive = view->caustic.adaptive = false;
+    view->global.radius = (float)(radius[0] * share);
+    view->caustic.radius = (float)(radius[1] * share);
+    view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
 }
 
 kd_status progressive_pass(frame *of, uint32_t pass) {
     progressive_state *state = (progressive_state *)of->state;
-    double *radius = of->carried + CARRIED_RADIUS,
-           *media_radius = of->carried + CARRIED_MEDIA_RADIUS;
+    const double *radius = of->carried + CARRIED_RADIUS,
+                 *media_radius = of->carried + CARRIED_MEDIA_RADIUS;
     const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
-    photon_maps_close(&state->maps);
     photon_options *options = &state->photons;
     options->pass = pass;
     if (!first) {
@@ -119,26 +171,13 @@ kd_status progressive_pass(frame *of, uint32_t pass) {
         if (!(radius[1] > 0)) options->caustics = 0;
         if (!(*media_radius > 0)) options->strayed = 0;
     }
-    KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->watched));
-    if (first) {
-        radius[0] = (double)first_radius(of->options, &state->maps.global);
-        radius[1] = (double)first_radius(of->options, &state->maps.caustic);
-        *media_radius = (double)first_radius(of->options, &state->maps.media);
-    }
+    KD_TRY(of->there ? make_maps_there(state, of, first) : make_maps(state, of, first));
     const float largest = (float)(radius[0] > radius[1] ? radius[0] : radius[1]);
-    if (largest > 0 && !state->creases.flips)
-        KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, 2 * largest, of->watched));
-    const double share =
-        progressive_radius_share(pass / (uint32_t)of->options->batches, (double)of->options->alpha);
-    state->view.global = photon_maps_global(&state->maps);
-    state->view.caustic = photon_maps_caustic(&state->maps);
-    state->view.media = photon_maps_media(&state->maps);
-    state->view.global.gather = state->view.caustic.gather = state->view.media.gather = 0;
-    state->view.global.radius = (float)(radius[0] * share);
-    state->view.caustic.radius = (float)(radius[1] * share);
-    state->view.media.radius = (float)(*media_radius * cbrt(share * share));
-    state->view.creases = crease_set_get_view(&state->creases);
-    note_statistics(of, &state->maps, pass);
+    if (largest > 0) KD_TRY(find_outlines(state, of, 2 * largest));
+    view_maps(state, of, pass);
+    const photon_figures figures =
+        of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
+    note_statistics(of, &figures, pass);
     return KD_OK;
 }
 
@@ -159,4 +198,14 @@ pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample)
 
 pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     return sample_pass(of, x, y, sample, sample % (uint32_t)of->options->spp);
+}
+
+kd_status sppm_launch(const frame *of, const struct sample_range *range) {
+    progressive_state *state = (progressive_state *)of->state;
+    return photon_cuda_take(&state->there, of, &state->view, range, 0);
+}
+
+kd_status ppm_launch(const frame *of, const struct sample_range *range) {
+    progressive_state *state = (progressive_state *)of->state;
+    return photon_cuda_take(&state->there, of, &state->view, range, (uint32_t)of->options->spp);
 }

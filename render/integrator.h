@@ -20,6 +20,7 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
     double radius; /* usual one of an estimate in the global map, scene units; 0: none */
     /* photon tracing's ledger */
     double watts_emitted, watts_absorbed, watts_media, watts_escaped, watts_ended;
+    double look_seconds, gather_seconds, film_seconds; /* of the stage render, on a CUDA device */
 } frame_statistics;
 
 struct film;

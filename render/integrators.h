@@ -30,6 +30,13 @@ enum { BATCH_GATHER_LEAST = 5, BATCHES_MOST = 65536 };
 int32_t photon_batches_most(const kd_render_options *options);
 /* Photons and k of one of options->batches. */
 void photon_share_options(photon_options *of, const kd_render_options *options);
+/* What statistics tell of a pair of maps, wherever they lie. */
+typedef struct photon_figures {
+    uint64_t emitted, rays, stored, caustics, strayed, hash;
+    photon_ledger ledger; /* of the global map's photons */
+} photon_figures;
+photon_figures photon_figures_of(const photon_maps *maps);
+kd_status photon_launch(const frame *of, const struct sample_range *range);
 /* What the command line says of photons, checked. */
 kd_status photon_read_options(photon_options *out, const kd_render_options *options);
 
@@ -38,6 +45,8 @@ kd_status progressive_pass(frame *of, uint32_t pass);
 pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void progressive_close(frame *closed);
+kd_status sppm_launch(const frame *of, const struct sample_range *range);
+kd_status ppm_launch(const frame *of, const struct sample_range *range);
 
 kd_status light_prepare(frame *prepared);
 kd_status light_pass(frame *of, uint32_t pass);

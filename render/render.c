@@ -42,10 +42,19 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
+/* The photon integrators run on a device that is asked for by name: their pictures have been
+   compared with the CPU's in an emulation of the card only. */
+static bool waits_to_be_asked(const kd_render_options *options) {
+    const char *name = options->integrator;
+    return strcmp(options->device, "auto") == 0 &&
+           (strcmp(name, "photon") == 0 || strcmp(name, "sppm") == 0 || strcmp(name, "ppm") == 0);
+}
+
 /* "auto" takes the first CUDA device, if there is one and the integrator runs there. */
 static kd_status choose_device(device *out, const kd_render_options *options) {
     device found;
-    const bool runs = integrator_runs_there(integrator_find(options->integrator), options);
+    const bool runs = integrator_runs_there(integrator_find(options->integrator), options) &&
+                      !waits_to_be_asked(options);
     KD_TRY(device_find(&found, options->device));
     if (found.kind == DEVICE_CUDA && !runs) {
         KD_REQUIRE(strcmp(options->device, "auto") == 0, KD_ERROR_DEVICE,

@@ -36,6 +36,12 @@ static void add_run(cJSON *root, const stats_input *input) {
     cJSON *seconds = cJSON_AddObjectToObject(root, "seconds");
     for (size_t i = 0; i < sizeof stages / sizeof *stages; ++i)
         add_number(seconds, stages[i], job_seconds(input->watched, stages[i]));
+    const frame_statistics *spent = &input->result->frame;
+    if (spent->look_seconds > 0) {
+        add_number(seconds, "render_eye_rays", spent->look_seconds);
+        add_number(seconds, "render_gather", spent->gather_seconds);
+        add_number(seconds, "render_film", spent->film_seconds);
+    }
     add_number(seconds, "total", input->total_seconds);
     add_count(root, "peak_bytes", memory_peak_bytes());
 }

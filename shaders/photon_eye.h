@@ -23,7 +23,9 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
 /* places looked at on a flight: of a path from the eye, of a gather ray */
 enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
 
-/* A surface whose look into the maps waits until many can be answered at once. */
+/* A kernel whose paths only ask, and gather nothing themselves, not even from media, defines
+   EYE_ASKS_ONLY: it needs no room for lists of photons.
+   A surface whose look into the maps waits until many can be answered at once. */
 typedef struct eye_request {
     surface at;
     vec3 wo, throughput;
@@ -67,8 +69,8 @@ KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
 }
 
 /* Direct light by one light drawn and, with `both`, a half left to the ray drawn next. */
-KD_FN void eye_add_direct(const scene_view *scene, const photon_view *photons, eye_path *path,
-                          const surface *at, vec3 wo, bool both) {
+KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *photons, eye_path *path,
+                                const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
     if (both) {
         eye_add(path, path_light(scene, &photons->path, at, wo, path->state.where, random,
@@ -154,7 +156,11 @@ KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_path
     const medium_span span = passage_span(scene, &state->cast, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
     if (!(length > 0)) return;
+#ifndef EYE_ASKS_ONLY
     if (path->haze > 0) eye_add_haze(scene, photons, path, in, span.begin, length);
+#else
+    (void)photons;
+#endif
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
 }
 
@@ -180,8 +186,8 @@ KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, e
 
 /* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
    and what the surface emits are added if they count. */
-KD_FN bool eye_next(const scene_view *scene, const photon_view *photons, eye_path *path,
-                    surface *at, float *travelled) {
+KD_FN_APART bool eye_next(const scene_view *scene, const photon_view *photons, eye_path *path,
+                          surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
     ++path->depth;
     const ray_hit hit = eye_advance(scene, photons, path);
@@ -199,7 +205,7 @@ KD_FN bool eye_next(const scene_view *scene, const photon_view *photons, eye_pat
 }
 
 /* Sends the path on as the surface scatters it; false if it ends here. */
-KD_FN bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_block random) {
+KD_FN_APART bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_block random) {
     return path_scatter(&path->state, at, wo, path->depth, random);
 }
 
@@ -263,9 +269,11 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_p
         if (goes_on && !part.state.specular) {
             surface met;
             float travelled = 0;
+#ifndef EYE_ASKS_ONLY
             if (photons->final_gather)
                 eye_gather_ray(scene, photons, &part);
             else
+#endif
                 eye_next(scene, photons, &part, &met, &travelled);
         }
         sum = vec3_add(sum, part.found.radiance);
@@ -306,10 +314,14 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, const surfac
         return;
     }
 #endif
+#ifdef EYE_ASKS_ONLY
+    (void)path, (void)photons, (void)at, (void)wo;
+#else
     vec3 sum = photon_map_radiance(&photons->caustic, &photons->creases, at, wo);
     if (!photons->final_gather)
         sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->creases, at, wo));
     path->gathered = vec3_add(path->gathered, vec3_mul(path->state.throughput, sum));
+#endif
 }
 
 /* All light that a surface with photons sends towards wo, but for what a smooth coat mirrors. */

@@ -126,7 +126,12 @@ KD_FN bool tritree_fast_meet(const tritree_view *tree, tritree_node leaf, const 
     return found;
 }
 
-KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
+/* A kernel that casts from many places defines this as KD_FN_APART: one copy of the walk. */
+#ifndef TRITREE_CAST_FN
+#define TRITREE_CAST_FN KD_FN
+#endif
+TRITREE_CAST_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any,
+                                     tritree_counts *counts) {
     ray_hit best;
     best.t = cast.tmax;
     best.u = best.v = 0;

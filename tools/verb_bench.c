@@ -20,7 +20,8 @@ typedef struct bench_kind {
 
 static const bench_kind kinds[] = {{"points", bench_points}, {"knn", bench_knn},
                                    {"build", bench_build},   {"trace", bench_trace},
-                                   {"load", bench_load},     {NULL, NULL}};
+                                   {"load", bench_load},     {"photons", bench_photons},
+                                   {"frame", bench_frame},   {NULL, NULL}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
@@ -158,13 +159,16 @@ static const option_group groups[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .arguments = "points|knn|build|trace|load",
+    .arguments = "points|knn|build|trace|load|photons|frame",
     .summary = "measure builders and queries, each checked before it is timed",
     .description =
         "points: left-balanced point k-d trees by every builder on every device. knn: the k "
         "nearest on a CUDA device by every method (named by --builders). build: triangle trees by "
         "every builder, at which SAH cost. trace: rays per second by every caster on the trees of "
-        "the builders asked for. load: OBJ files read, in bytes per second.",
+        "the builders asked for. load: OBJ files read, in bytes per second. photons: photons "
+        "stored per second and their trees, in the scenes that --models names, by --sizes photons "
+        "in all. frame: a pass of sppm and a sample of photon at 1920 x 1080, stage by stage; "
+        "--builders names the integrators, --k the neighbours.",
     .groups = groups,
     .run = run,
 };

@@ -1,0 +1,244 @@
+/* `photon`, `sppm` and `ppm` show the same picture from a CUDA device as from the CPU, bit for bit,
+   with the same photons, rays and watts; whole, cropped, resumed here and there. */
+#include "core/device.h"
+#include "core/log.h"
+#include "render/render.h"
+#include "tests/scenes/files.h"
+
+/* Rough plastic under a smooth coat, frosted glass, holes, and every kind of lamp. */
+static const char *const still =
+    "{\"kandela\": 1, \"materials\": {"
+    "\"coat\": {\"kind\": \"plastic\", \"diffuse\": [0.7, 0.1, 0.1], \"roughness\": 0},"
+    "\"satin\": {\"kind\": \"plastic\", \"diffuse\": [0.2, 0.5, 0.1], \"roughness\": 0.4},"
+    "\"frost\": {\"kind\": \"glass\", \"ior\": 1.4, \"roughness\": 0.4},"
+    "\"gold\": {\"kind\": \"conductor\", \"specular\": [1, 0.8, 0.3], \"roughness\": 0.3},"
+    "\"veil\": {\"diffuse\": 0.6, \"opacity\": 0.4}},"
+    "\"meshes\": ["
+    "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]], \"material\": {\"diffuse\": "
+    "0.7}},"
+    "{\"quad\": [[-4, 0, -4], [4, 0, -4], [4, 5, -4], [-4, 5, -4]], \"material\": \"satin\"},"
+    "{\"quad\": [[-2, 0, 2], [0, 0, 2], [0, 2, 2], [-2, 2, 2]], \"material\": \"veil\"},"
+    "{\"sphere\": {\"centre\": [0, 1, 0], \"triangles\": 2000}, \"material\": \"coat\"},"
+    "{\"sphere\": {\"centre\": [-2, 0.6, 0], \"radius\": 0.6, \"triangles\": 800}, \"material\": "
+    "\"frost\"},"
+    "{\"sphere\": {\"centre\": [2, 0.6, 0], \"radius\": 0.6, \"triangles\": 800}, \"material\": "
+    "\"gold\"}],"
+    "\"lights\": [{\"kind\": \"point\", \"position\": [2, 3, 2], \"power\": 90},"
+    "{\"kind\": \"spot\", \"position\": [-2, 3, 1], \"look_at\": [0, 0, 0], \"power\": 60},"
+    "{\"kind\": \"directional\", \"direction\": [1, -2, -1], \"irradiance\": 0.5},"
+    "{\"kind\": \"area\", \"corner\": [-3, 2, -3], \"edge_u\": [0, 1, 0], \"edge_v\": [1, 0, 0], "
+    "\"power\": 30, \"two_sided\": true}],"
+    "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
+
+/* A lamp that shines away from all there is: no photons. */
+static const char *const dark =
+    "{\"kandela\": 1, \"meshes\": ["
+    "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]], \"material\": {\"diffuse\": "
+    "0.7}}],"
+    "\"lights\": [{\"kind\": \"spot\", \"position\": [0, 3, 0], \"look_at\": [0, 9, 0], \"power\": "
+    "60}],"
+    "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
+
+static int files_make(void **state) {
+    if (folder_make(state)) return 1;
+    file_put_text("still.json", still);
+    file_put_text("dark.json", dark);
+    return 0;
+}
+
+static const char *scene_path(int index) {
+    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+                                        KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json",
+                                        KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
+    if (index < 3) return known[index];
+    return index == 3 ? file_in("still.json") : NULL;
+}
+
+typedef struct finished {
+    frame_statistics frame;
+    uint64_t image;
+    int32_t samples;
+    kd_status status;
+} finished;
+
+static finished run_kept(const char *path, const kd_render_options *options, const char *where,
+                         const render_keeping *keeping) {
+    scene *made = NULL;
+    kd_render_options from_file, used = *options;
+    kd_render_options_default(&from_file);
+    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
+    snprintf(used.device, sizeof used.device, "%s", where);
+    render_result result;
+    finished end;
+    memset(&end, 0, sizeof end);
+    end.status = render_run_kept(&result, made, &used, keeping, NULL);
+    if (end.status == KD_OK) {
+        end.image = result.image_hash;
+        end.frame = result.frame;
+        end.samples = result.samples_done;
+        assert_int_equal(result.where.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
+        render_close(&result);
+    } else {
+        print_message("%s\n", kd_last_error());
+    }
+    scene_close(made);
+    return end;
+}
+
+static void expect_equal(const char *path, const kd_render_options *options, const finished *here,
+                         const finished *there) {
+    const frame_statistics *a = &here->frame, *b = &there->frame;
+    assert_int_equal(here->status, KD_OK);
+    assert_int_equal(there->status, KD_OK);
+    if (a->photon_hash != b->photon_hash || a->photons_emitted != b->photons_emitted ||
+        a->photon_rays != b->photon_rays)
+        fail_msg("%s by %s: photons %016llx of %llu, expected %016llx of %llu", path,
+                 options->integrator, (unsigned long long)b->photon_hash,
+                 (unsigned long long)b->photons_emitted, (unsigned long long)a->photon_hash,
+                 (unsigned long long)a->photons_emitted);
+    if (here->image != there->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
+        fail_msg("%s by %s: image %016llx, %llu rays, expected %016llx, %llu rays", path,
+                 options->integrator, (unsigned long long)there->image, (unsigned long long)b->rays,
+                 (unsigned long long)here->image, (unsigned long long)a->rays);
+    assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
+    assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
+    assert_true(here->samples == there->samples && a->photons_stored == b->photons_stored);
+}
+
+static void expect_same(const char *path, const kd_render_options *options) {
+    const finished here = run_kept(path, options, "cpu", NULL);
+    const finished there = run_kept(path, options, "cuda:0", NULL);
+    expect_equal(path, options, &here, &there);
+}
+
+static kd_render_options options_for(const char *method) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, method);
+    options.width = 61; /* no multiple of a tile */
+    options.height = 43;
+    options.spp = 3;
+    options.passes = 3;
+    options.photons = 20000;
+    options.max_depth = 12;
+    options.final_gather = 0;
+    return options;
+}
+
+static void every_scene(const kd_render_options *options) {
+    for (int i = 0; scene_path(i); ++i) expect_same(scene_path(i), options);
+}
+
+static void test_photon(void **state) {
+    (void)state;
+    static const int32_t gathers[] = {50, 2, 16, 100, 600};
+    for (int g = 0; g < 5; ++g) {
+        kd_render_options options = options_for("photon");
+        options.gather = gathers[g];
+        if (g == 0)
+            every_scene(&options);
+        else
+            expect_same(scene_path(g % 4), &options);
+    }
+}
+
+static void test_estimators(void **state) {
+    (void)state;
+    static const char *const estimators[] = {"nearest", "fixed", "adaptive", "fixed"};
+    static const char *const kernels[] = {"disc", "cone", "epanechnikov", "gaussian"};
+    for (int i = 0; i < 4; ++i) {
+        kd_render_options options = options_for("photon");
+        strcpy(options.estimator, estimators[i]);
+        strcpy(options.kernel, kernels[i]);
+        expect_same(scene_path(1), &options);
+        expect_same(scene_path(3), &options);
+    }
+}
+
+static void test_final_gather(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        kd_render_options options = options_for("photon");
+        options.final_gather = 3;
+        options.spp = 2;
+        options.precompute = i != 1;
+        expect_same(scene_path(i == 2 ? 3 : 1), &options);
+    }
+}
+
+static void test_progressive(void **state) {
+    (void)state;
+    const kd_render_options stochastic = options_for("sppm");
+    every_scene(&stochastic);
+    kd_render_options fixed = options_for("ppm");
+    fixed.spp = 2;
+    fixed.passes = 5;
+    expect_same(scene_path(1), &fixed);
+    kd_render_options both = options_for("sppm");
+    both.final_gather = 2;
+    expect_same(scene_path(3), &both);
+}
+
+static void test_crops(void **state) {
+    (void)state;
+    static const int32_t crops[][4] = {{0, 0, 1, 1}, {13, 7, 60, 40}};
+    for (int c = 0; c < 2; ++c) {
+        kd_render_options options = options_for(c ? "sppm" : "photon");
+        memcpy(options.crop, crops[c], sizeof options.crop);
+        expect_same(scene_path(3), &options);
+    }
+}
+
+/* Begun there, gone on with here and there: one picture. */
+static void test_resumed(void **state) {
+    (void)state;
+    static const char *const names[] = {"photon", "sppm", "ppm"};
+    static const char *const where[] = {"cuda:0", "cpu", "cuda:0"};
+    for (int n = 0; n < 3; ++n) {
+        kd_render_options options = options_for(names[n]);
+        options.spp = n == 2 ? 2 : 6;
+        options.passes = 6;
+        const finished whole = run_kept(scene_path(1), &options, "cpu", NULL);
+        char kept[512];
+        snprintf(kept, sizeof kept, "%s", file_in("resumed.state"));
+        render_keeping keeping = {.state = kept};
+        for (int part = 0; part < 3; ++part) {
+            options.passes = 2 * (part + 1);
+            if (n == 0) options.spp = options.passes;
+            keeping.resume = part > 0;
+            const finished last = run_kept(scene_path(1), &options, where[part], &keeping);
+            assert_int_equal(last.status, KD_OK);
+            if (part == 2) expect_equal(scene_path(1), &options, &whole, &last);
+        }
+    }
+}
+
+static void ignore(void *context, log_level level, const char *message) {
+    (void)context, (void)level, (void)message;
+}
+
+static void test_without_photons(void **state) {
+    (void)state;
+    log_set_sink(ignore, NULL);
+    const char *methods[] = {"photon", "sppm"};
+    for (int m = 0; m < 2; ++m) {
+        kd_render_options options = options_for(methods[m]);
+        options.passes = options.spp = 1;
+        expect_same(file_in("dark.json"), &options);
+    }
+    log_set_sink(NULL, NULL);
+}
+
+int main(void) {
+    if (device_cuda_count() == 0) {
+        puts("skipped: no CUDA device");
+        return TEST_SKIPPED;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_photon),          cmocka_unit_test(test_estimators),
+        cmocka_unit_test(test_final_gather),    cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_crops),           cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_without_photons),
+    };
+    return cmocka_run_group_tests(tests, files_make, folder_remove);
+}
