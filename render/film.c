@@ -38,7 +38,7 @@ double film_error(const film *of) {
     double sum = 0;
     for (int64_t i = 0; i < count; ++i) {
         const film_pixel *pixel = of->pixels + i;
-        if (pixel->samples < 2) return INFINITY;
+        if (pixel->samples < 2) return (double)INFINITY;
         const double samples = pixel->samples;
         const double mean =
             (pixel->radiance[0] + pixel->radiance[1] + pixel->radiance[2]) / (3 * samples);

@@ -135,7 +135,7 @@ static void write_frame(FILE *to, const plot *of) {
 
 kd_status plot_write(const char *path, const plot *of) {
     file_output output;
-    plot_axis x = {INFINITY, -INFINITY}, y = x;
+    plot_axis x = {(double)INFINITY, -(double)INFINITY}, y = x;
     for (int s = 0; s < of->series_count; ++s)
         for (int i = 0; i < of->series[s].count; ++i) {
             if (!is_shown(of->series[s].points + i)) continue;

@@ -42,7 +42,7 @@ static photon_scene *scene_with(const light *lamp, float emission, bool two_side
 static light lamp_of(light_kind kind) {
     light made;
     memset(&made, 0, sizeof made);
-    made.kind = kind;
+    made.kind = (int32_t)kind;
     made.triangle = KD_NONE;
     made.position = vec3_make(0.5f, 2.5f, 0.5f);
     made.direction = vec3_normalize(vec3_make(-0.2f, -1, 0.1f));
