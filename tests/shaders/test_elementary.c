@@ -5,12 +5,13 @@
 /* Distance between what was found and the true value, in units in the last place of the latter
    (of the smallest denormal at least). */
 static double units_off(float found, double expected) {
-    if (isnan(found) || isnan(expected)) return isnan(found) && isnan(expected) ? 0 : INFINITY;
+    if (isnan(found) || isnan(expected))
+        return isnan(found) && isnan(expected) ? 0 : (double)INFINITY;
     if (isinf(found) || isinf(expected)) {
         /* what lies beyond the largest float may round to infinity */
         if ((double)found == expected) return 0;
         if (isinf(found) && fabs(expected) > 0x1.fffffep127) return 0;
-        return INFINITY;
+        return (double)INFINITY;
     }
     int power = 0;
     frexp(expected, &power);
