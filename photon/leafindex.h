@@ -28,13 +28,14 @@ uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_P
 typedef struct leafindex {
     leaf_points *leaves;
     leaf_group *groups; /* level by level from the root; the children of group g are 8g ... 8g+7 */
-    uint32_t *nodes;    /* of each id: its place in the tree */
+    uint32_t *nodes;    /* of each id: its place in the tree; NULL if nobody asks for it */
     leaf_shape shape;
 } leafindex;
 
-/* From any tree of two or three floats, the third being 0 then. Work: one pass over the points.
- * Memory: about 30 bytes a point. */
-kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree);
+/* From any tree of two or three floats, the third being 0 then. `places`: neighbours will be asked
+   for with their nodes. Work: one pass over the points. Memory: about 20 bytes a point, 4 more with
+   places. */
+kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places);
 void leafindex_close(leafindex *owned); /* takes a zeroed one */
 uint64_t leafindex_bytes(const leafindex *index);
 
@@ -60,7 +61,7 @@ uint64_t leafindex_room(uint32_t k);
 uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
                                uint64_t *keys);
 
-/* As pointtree_nearest_k; `keys` has room for leafindex_room(k). */
+/* As pointtree_nearest_k, of an index with places; `keys` has room for leafindex_room(k). */
 uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                              uint64_t *keys, neighbour *out);
 

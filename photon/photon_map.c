@@ -91,7 +91,7 @@ static kd_status map_plant(photon_map *out, const photon_list *list, job *watche
     KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
     KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
     const pointtree_nd_view tree = pointtree_get_nd_view(&out->tree);
-    KD_TRY_GOTO(leafindex_open(&out->index, &tree));
+    KD_TRY_GOTO(leafindex_open(&out->index, &tree, true));
     work.to = out->photons;
     work.ids = out->tree.ids;
     parallel_for((int64_t)list->count, ORDER_GRAIN, order_photons, &work);

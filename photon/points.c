@@ -67,7 +67,7 @@ static kd_status make_index(kd_points *points) {
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
     if (tree->scalar != POINT_FLOAT || tree->dims > 3)
         return leafindex_nd_open(&points->index_nd, &view);
-    return leafindex_open(&points->index, &view);
+    return leafindex_open(&points->index, &view, false);
 }
 
 kd_status points_finish(kd_points *points) {

@@ -62,7 +62,7 @@ static void cells_round_and_queries_stay_exact(void **state) {
             open_tree(&tree, count, c % 2 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN, cells[c]);
             pointtree_nd_view view = pointtree_get_nd_view(&tree);
             leafindex index;
-            assert_int_equal(leafindex_open(&index, &view), KD_OK);
+            assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
             for (uint32_t q = 0; q < 10; ++q) {
                 const vec3 query = case_point(q % 2 ? (case_points)which : CASE_UNIFORM, q * 91, 0);
                 memcpy(asked, &query, sizeof query);

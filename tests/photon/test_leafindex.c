@@ -56,7 +56,7 @@ static void answers_equal_stack_free_ones(void **state) {
             const pointtree_view view = pointtree_get_view(&tree);
             leafindex index;
             const pointtree_nd_view nd = pointtree_get_nd_view(&tree);
-            assert_int_equal(leafindex_open(&index, &nd), KD_OK);
+            assert_int_equal(leafindex_open(&index, &nd, true), KD_OK);
             for (uint32_t q = 0; q < (count < 3000 ? QUERIES : 3); ++q) {
                 vec3 query = case_point((case_points)which, q * 7, count);
                 if (q % 3 == 1) query = vec3_scale(query, 1.0001f);

@@ -58,6 +58,31 @@ static void trees_do_not_depend_on_threads(void **state) {
     }
 }
 
+/* Enough points that the top of the tree is split on all cores. */
+static void large_trees_do_not_depend_on_threads(void **state) {
+    (void)state;
+    enum { MANY = 100000 };
+    static const case_points sets[] = {CASE_UNIFORM, CASE_DUPLICATES, CASE_ALL_EQUAL, CASE_SORTED};
+    static vec3 many[MANY];
+    for (int which = 0; which < 4; ++which) {
+        for (uint32_t i = 0; i < MANY; ++i) many[i] = case_point(sets[which], i, MANY);
+        const pointtree_options options = {which % 2 ? POINTTREE_ROUND_ROBIN : POINTTREE_WIDEST,
+                                           false, 0};
+        uint64_t expected = 0;
+        for (int threads = 0; threads < 4; ++threads) {
+            pointtree tree;
+            parallel_set_threads(threads == 3 ? 8 : threads);
+            assert_int_equal(pointtree_open(&tree, many, MANY, &options,
+                                            threads ? "kandela" : "recursive", NULL),
+                             KD_OK);
+            if (threads == 0) expected = pointtree_hash(&tree);
+            assert_true(pointtree_hash(&tree) == expected);
+            pointtree_close(&tree);
+        }
+    }
+    parallel_set_threads(0);
+}
+
 /* Coordinates beyond the third come from other points; `stride` scalars lie between points. */
 static void fill_nd(void *to, case_points which, uint32_t count, uint32_t dims, uint32_t stride,
                     point_scalar scalar) {
@@ -320,6 +345,7 @@ int main(void) {
         cmocka_unit_test(duplicates_go_when_asked),
         cmocka_unit_test(browns_order_is_the_super_key),
         cmocka_unit_test(trees_do_not_depend_on_threads),
+        cmocka_unit_test(large_trees_do_not_depend_on_threads),
         cmocka_unit_test(sabotage_is_found),
         cmocka_unit_test(order_is_by_coordinate_then_id),
         cmocka_unit_test(cancelled_builds_leave_nothing),
