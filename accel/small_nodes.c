@@ -1,140 +1,249 @@
 #include "accel/small_nodes.h"
+#include "accel/clip_halves.h"
 #include "accel/sah8.h"
-#include "shaders/triangle_clip.h"
 
-enum { LANES = VECTOR8_LANES, PLANES = 2 * SMALL_NODE_MOST };
+enum { LANES = VECTOR8_LANES };
 
-/* The planes of one axis strictly inside the node, as often as triangles begin or end there; filled
-   up to a multiple of LANES with the last one. Returns how many vectors. */
-static int collect_planes(const small_node *node, int axis, float plane[PLANES + LANES]) {
-    const float lo = vec3_axis(node->box.lo, axis), hi = vec3_axis(node->box.hi, axis);
-    int count = 0;
+/* The best plane of each lane. */
+typedef struct lane_splits {
+    float8 cost, position;
+    int8 axis, planar_left;
+} lane_splits;
+
+typedef struct side_counts {
+    int8 left, right, planar;
+} side_counts;
+
+/* What lies on the sides of the planes at which eight triangles begin, and at which they end:
+   triangles that begin before a plane, that end after it, and, if there are any, that lie in it. */
+VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, const float8 *hi,
+                            bool planar, side_counts counts[2]) {
+    int8 begun[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, either[2] = {{0}, {0}};
     for (uint32_t i = 0; i < node->count; ++i) {
-        const float first = node->lo[axis][i], last = node->hi[axis][i];
-        plane[count] = first;
-        count += first > lo && first < hi;
-        plane[count] = last;
-        count += last > lo && last < hi && last != first;
+        const float begin = node->lo[axis][i], end = node->hi[axis][i];
+        begun[0] -= begin < *lo;
+        gone[0] -= end <= *lo;
+        begun[1] -= begin < *hi;
+        gone[1] -= end <= *hi;
+        if (!planar) continue;
+        either[0] -= (begin < *lo) | (end <= *lo);
+        either[1] -= (begin < *hi) | (end <= *hi);
     }
-    if (count == 0) return 0;
-    const int vectors = (count + LANES - 1) / LANES;
-    for (int i = count; i < vectors * LANES; ++i) plane[i] = plane[count - 1];
-    return vectors;
+    for (int k = 0; k < 2; ++k) {
+        counts[k].left = begun[k];
+        counts[k].right = (int32_t)node->count - gone[k];
+        counts[k].planar = planar ? either[k] - begun[k] : gone[k] & 0;
+    }
 }
 
-/* Counts what lies on the sides of eight planes: triangles that begin before a plane, that end
-   after it, and that lie in it. */
-VECTOR8_FN void count8(const small_node *node, int axis, const float8 *plane, int8 *left,
-                       int8 *right, int8 *planar) {
-    int8 begun = {0}, gone = {0}, either = {0};
-    for (uint32_t i = 0; i < node->count; ++i) {
-        const int8 begins = node->lo[axis][i] < *plane, ends = node->hi[axis][i] <= *plane;
-        begun -= begins;
-        gone -= ends;
-        either -= begins | ends;
+/* Planes by (cost, axis, position); axes come in order. */
+VECTOR8_FN void try_planes(const sah_costs *costs, const sah_axis *of, int axis,
+                           const float8 *plane, const side_counts *counts, bool planar,
+                           lane_splits *best) {
+    const int8 left = counts->left, right = counts->right, in_plane = counts->planar;
+    float8 cost = sah_split_cost8(costs, of, *plane, left + in_plane, right);
+    int8 to_left = cost == cost;
+    if (planar) {
+        const float8 other = sah_split_cost8(costs, of, *plane, left, right + in_plane);
+        to_left = cost <= other;
+        cost = float8_select(to_left, cost, other);
     }
-    *left = begun;
-    *right = (int32_t)node->count - gone;
-    *planar = either - begun;
+    const int8 inside = (*plane > of->lo) & (*plane < of->hi);
+    const int8 sooner = (cost == best->cost) & (best->axis == axis) & (*plane < best->position);
+    const int8 better = inside & ((cost < best->cost) | sooner);
+    best->cost = float8_select(better, cost, best->cost);
+    best->position = float8_select(better, *plane, best->position);
+    best->axis = (better & axis) | (~better & best->axis);
+    best->planar_left = int8_select(better, to_left, best->planar_left);
 }
 
-/* The axis' best plane, if it beats `best`. */
 VECTOR8_FN void search_axis(const small_build *build, const small_node *node, int axis,
-                            sah_split *best) {
-    float planes[PLANES + LANES];
-    const int vectors = collect_planes(node, axis, planes);
+                            lane_splits *best) {
     const sah_axis of = sah_axis_of(node->box, axis);
-    float8 least = {0}, where = {0};
-    int8 to_the_left = {0};
-    for (int k = 0; k < vectors; ++k) {
-        const float8 plane = float8_load(planes + k * LANES);
-        int8 left, right, planar;
-        count8(node, axis, &plane, &left, &right, &planar);
-        const float8 to_left = sah_split_cost8(&build->costs, &of, plane, left + planar, right);
-        const float8 to_right = sah_split_cost8(&build->costs, &of, plane, left, right + planar);
-        const float8 cost = float8_select(to_left <= to_right, to_left, to_right);
-        int8 better = (cost < least) | ((cost == least) & (plane < where));
-        if (k == 0) better = ~(int8){0};
-        least = float8_select(better, cost, least);
-        where = float8_select(better, plane, where);
-        to_the_left = int8_select(better, to_left <= to_right, to_the_left);
+    int8 flat = {0};
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        const float8 lo = float8_load(node->lo[axis] + k), hi = float8_load(node->hi[axis] + k);
+        flat |= (lo == hi) & (lo > of.lo) & (lo < of.hi);
     }
-    for (int lane = 0; vectors && lane < LANES; ++lane) {
-        if (!(least[lane] < best->cost ||
-              (least[lane] == best->cost && best->axis == axis && where[lane] < best->position)))
-            continue;
-        best->cost = least[lane];
-        best->axis = axis;
-        best->position = where[lane];
-        best->planar_left = to_the_left[lane] != 0;
+    const bool planar = int8_any(flat);
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        const float8 lo = float8_load(node->lo[axis] + k), hi = float8_load(node->hi[axis] + k);
+        side_counts counts[2];
+        if (planar)
+            count_sides(node, axis, &lo, &hi, true, counts);
+        else
+            count_sides(node, axis, &lo, &hi, false, counts);
+        try_planes(&build->costs, &of, axis, &lo, &counts[0], planar, best);
+        try_planes(&build->costs, &of, axis, &hi, &counts[1], planar, best);
     }
 }
 
-static void search_here(const small_build *build, const small_node *node, sah_split *best) {
-    for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, best);
+/* The best plane if it beats a leaf. */
+VECTOR8_FN bool search_node(const small_build *build, const small_node *node, sah_split *split) {
+    lane_splits best;
+    best.cost = float8_all(build->costs.intersect * (float)node->count);
+    best.position = float8_all(0);
+    best.axis = best.planar_left = (int8){0} + 3;
+    for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, &best);
+    uint32_t lanes = int8_bits(best.axis != 3);
+    if (lanes == 0) return false;
+    *split = sah_split_none();
+    for (; lanes; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        const float cost = best.cost[lane], position = best.position[lane];
+        const int axis = best.axis[lane];
+        if (!(cost < split->cost ||
+              (cost == split->cost &&
+               (axis < split->axis || (axis == split->axis && position < split->position)))))
+            continue;
+        split->cost = cost;
+        split->axis = axis;
+        split->position = position;
+        split->planar_left = best.planar_left[lane] != 0;
+    }
+    return true;
+}
+
+static bool search_here(const small_build *build, const small_node *node, sah_split *split) {
+    return search_node(build, node, split);
 }
 
 #ifdef VECTOR8_DISPATCH
-VECTOR8_AVX2 static void search_avx2(const small_build *build, const small_node *node,
-                                     sah_split *best) {
-    for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, best);
+VECTOR8_AVX2 static bool search_avx2(const small_build *build, const small_node *node,
+                                     sah_split *split) {
+    return search_node(build, node, split);
 }
-static void search(const small_build *build, const small_node *node, sah_split *best) {
-    (vector8_has_avx2() ? search_avx2 : search_here)(build, node, best);
+static bool search(const small_build *build, const small_node *node, sah_split *split) {
+    return (vector8_has_avx2() ? search_avx2 : search_here)(build, node, split);
 }
 #else
 #define search search_here
 #endif
 
-static void give(small_node *child, uint32_t id, box3 part) {
-    const uint32_t i = child->count++;
-    child->id[i] = id;
+/* The triangles of `mask` among the eight from `k` on, appended. */
+static void give(small_node *child, const small_node *node, uint32_t k, uint32_t mask) {
+    const uint32_t to = child->count;
+#if defined(__AVX2__) && defined(__BMI2__)
+    const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 0xff;
+    const uint64_t places = _pext_u64(0x0706050403020100u, bytes);
+    const __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)places));
+#define GIVE(row)                                                                                  \
+    _mm256_storeu_ps(                                                                              \
+        (float *)(child->row + to),                                                                \
+        _mm256_permutevar8x32_ps(_mm256_loadu_ps((const float *)(node->row + k)), order))
+    GIVE(id);
     for (int axis = 0; axis < 3; ++axis) {
-        child->lo[axis][i] = vec3_axis(part.lo, axis);
-        child->hi[axis][i] = vec3_axis(part.hi, axis);
+        GIVE(lo[axis]);
+        GIVE(hi[axis]);
+    }
+#undef GIVE
+#else
+    uint32_t at = to;
+    for (uint32_t rest = mask; rest; rest &= rest - 1, ++at) {
+        const uint32_t i = k + (uint32_t)__builtin_ctz(rest);
+        child->id[at] = node->id[i];
+        for (int axis = 0; axis < 3; ++axis) {
+            child->lo[axis][at] = node->lo[axis][i];
+            child->hi[axis][at] = node->hi[axis][i];
+        }
+    }
+#endif
+    child->count = to + (uint32_t)__builtin_popcount(mask);
+}
+
+static void set_part(small_node *node, uint32_t i, const box3 *part) {
+    for (int axis = 0; axis < 3; ++axis) {
+        node->lo[axis][i] = vec3_axis(part->lo, axis);
+        node->hi[axis][i] = vec3_axis(part->hi, axis);
     }
 }
 
-static box3 part_of(const small_node *node, uint32_t i) {
-    box3 part;
-    part.lo = vec3_make(node->lo[0][i], node->lo[1][i], node->lo[2][i]);
-    part.hi = vec3_make(node->hi[0][i], node->hi[1][i], node->hi[2][i]);
-    return part;
-}
-
-static void share_out(const small_build *build, const small_node *node, const sah_split *split,
-                      small_node *left, small_node *right) {
-    const float *lo = node->lo[split->axis], *hi = node->hi[split->axis];
-    for (uint32_t i = 0; i < node->count; ++i) {
-        const bool planar = lo[i] == hi[i] && lo[i] == split->position;
-        if (planar ? split->planar_left : hi[i] <= split->position) {
-            give(left, node->id[i], part_of(node, i));
-        } else if (planar || lo[i] >= split->position) {
-            give(right, node->id[i], part_of(node, i));
-        } else {
-            const uint32_t *index = build->input->triangles + 3 * (uint64_t)node->id[i];
-            const vec3 *corner = build->input->positions;
-            box3 below, above;
-            const int parts =
-                triangle_clip_halves(corner[index[0]], corner[index[1]], corner[index[2]],
-                                     node->box, split->axis, split->position, &below, &above);
-            if (parts & 1) give(left, node->id[i], below);
-            if (parts & 2) give(right, node->id[i], above);
+static void take_back(small_node *node, uint32_t i) {
+    --node->count;
+    for (; i < node->count; ++i) {
+        node->id[i] = node->id[i + 1];
+        for (int axis = 0; axis < 3; ++axis) {
+            node->lo[axis][i] = node->lo[axis][i + 1];
+            node->hi[axis][i] = node->hi[axis][i + 1];
         }
     }
 }
 
-kd_status small_nodes_build(const small_build *build, const small_node *node) {
-    const float leaf_cost = build->costs.intersect * (float)node->count;
-    sah_split split = sah_split_none();
-    if (leaf_cost > build->costs.traversal && node->depth < build->max_depth)
-        search(build, node, &split);
-    if (!(split.cost < leaf_cost)) {
-        uint32_t *ids = NULL;
-        KD_TRY(tree_writer_leaf(build->writer, node->at, node->count, &ids));
-        if (node->count) memcpy(ids, node->id, node->count * sizeof *ids);
-        return KD_OK;
+/* Lanes behind the last triangle hold no plane. */
+static void close_rows(small_node *node) {
+    const float8 nowhere = float8_all(INFINITY);
+    for (int axis = 0; axis < 3; ++axis) {
+        memcpy(node->lo[axis] + node->count, &nowhere, sizeof nowhere);
+        memcpy(node->hi[axis] + node->count, &nowhere, sizeof nowhere);
     }
+}
+
+typedef struct straddler_list {
+    uint8_t left[SMALL_NODE_MOST], right[SMALL_NODE_MOST]; /* places in the children */
+    uint32_t count;
+} straddler_list;
+
+static void cut_straddlers(const small_build *build, const small_node *node, const sah_split *split,
+                           const straddler_list *straddlers, small_node *left, small_node *right) {
+    uint32_t left_lost = 0, right_lost = 0;
+    for (uint32_t i = 0; i < straddlers->count; ++i) {
+        const uint32_t left_at = straddlers->left[i] - left_lost;
+        const uint32_t right_at = straddlers->right[i] - right_lost;
+        const uint32_t *index = build->input->triangles + 3 * (uint64_t)left->id[left_at];
+        const vec3 *corner = build->input->positions;
+        box3 below, above;
+        const int parts = clip_halves(corner[index[0]], corner[index[1]], corner[index[2]],
+                                      node->box, split->axis, split->position, &below, &above);
+        set_part(left, left_at, &below);
+        set_part(right, right_at, &above);
+        if (parts == 3) continue;
+        if (!(parts & 1)) take_back(left, left_at);
+        if (!(parts & 2)) take_back(right, right_at);
+        left_lost += !(parts & 1);
+        right_lost += !(parts & 2);
+    }
+}
+
+static void share_out(const small_build *build, const small_node *node, const sah_split *split,
+                      small_node *left, small_node *right) {
+    const float position = split->position;
+    straddler_list straddlers;
+    straddlers.count = 0;
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        const float8 lo = float8_load(node->lo[split->axis] + k);
+        const float8 hi = float8_load(node->hi[split->axis] + k);
+        const uint32_t there = node->count - k < LANES ? (1u << (node->count - k)) - 1 : 0xffu;
+        const uint32_t planar = int8_bits((lo == position) & (hi == position));
+        const uint32_t in_left = split->planar_left ? planar : 0, in_right = planar & ~in_left;
+        const uint32_t to_left = (int8_bits(lo < position) | in_left) & there;
+        const uint32_t to_right = (int8_bits(hi > position) | in_right) & there;
+        for (uint32_t both = to_left & to_right; both; both &= both - 1) {
+            const uint32_t below = (both & (0u - both)) - 1;
+            straddlers.left[straddlers.count] =
+                (uint8_t)(left->count + (uint32_t)__builtin_popcount(to_left & below));
+            straddlers.right[straddlers.count++] =
+                (uint8_t)(right->count + (uint32_t)__builtin_popcount(to_right & below));
+        }
+        give(left, node, k, to_left);
+        give(right, node, k, to_right);
+    }
+    cut_straddlers(build, node, split, &straddlers, left, right);
+}
+
+static kd_status write_leaf(const small_build *build, const small_node *node) {
+    uint32_t *ids = NULL;
+    KD_TRY(tree_writer_leaf(build->writer, node->at, node->count, &ids));
+    if (node->count) memcpy(ids, node->id, node->count * sizeof *ids);
+    return KD_OK;
+}
+
+kd_status small_nodes_build(const small_build *build, small_node *node) {
+    const float leaf_cost = build->costs.intersect * (float)node->count;
+    sah_split split;
+    if (!(leaf_cost > build->costs.traversal) || node->depth >= build->max_depth)
+        return write_leaf(build, node);
+    close_rows(node);
+    if (!search(build, node, &split)) return write_leaf(build, node);
     small_node left, right;
     left.count = right.count = 0;
     left.depth = right.depth = node->depth + 1;

@@ -5,17 +5,18 @@
 #ifndef KD_ACCEL_SMALL_NODES_H
 #define KD_ACCEL_SMALL_NODES_H
 #include "accel/tree_writer.h"
+#include "accel/vector8.h"
 #include "shaders/sah.h"
 
-enum { SMALL_NODE_MOST = 48 }; /* triangles */
+enum { SMALL_NODE_MOST = 64 /* triangles */, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
 
 typedef struct small_node {
     box3 box;
     uint32_t at; /* index in the tree */
     int32_t depth;
     uint32_t count;
-    uint32_t id[SMALL_NODE_MOST];                         /* ascending */
-    float lo[3][SMALL_NODE_MOST], hi[3][SMALL_NODE_MOST]; /* of the triangles' parts in the node */
+    uint32_t id[SMALL_NODE_ROOM];                         /* ascending */
+    float lo[3][SMALL_NODE_ROOM], hi[3][SMALL_NODE_ROOM]; /* of the triangles' parts in the node */
 } small_node;
 
 typedef struct small_build {
@@ -26,6 +27,6 @@ typedef struct small_build {
 } small_build;
 
 /* Writes the whole subtree below `node`. */
-kd_status small_nodes_build(const small_build *build, const small_node *node);
+kd_status small_nodes_build(const small_build *build, small_node *node);
 
 #endif

@@ -10,9 +10,14 @@
    small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_H
 #define KD_ACCEL_SWEEP_H
-#include "accel/sweep_events.h"
+#include "accel/sweep_search.h"
 #include "accel/tree_writer.h"
 #include "shaders/sah.h"
+
+/* A node of more than SMALL_NODE_MOST triangles and of more growth than this is a leaf. Since the
+   sum of count / growth over the nodes of a level is never more than the number of all triangles,
+   no level has more than 2 x 16 times as many. Real models stay below 5. */
+enum { SWEEP_GROWTH_MOST = 16 };
 
 typedef struct event_list { /* in the axis' stack */
     uint64_t first;
@@ -25,6 +30,7 @@ typedef struct sweep_node {
     uint32_t count; /* triangles */
     uint32_t at;    /* index in the writer's tree */
     int32_t depth;
+    double growth; /* references of a triangle, were all nodes cut as those on the way here */
 } sweep_node;
 
 typedef struct event_stack { /* a node's list lies above those of its ancestors */
@@ -33,7 +39,7 @@ typedef struct event_stack { /* a node's list lies above those of its ancestors 
 } event_stack;
 
 typedef struct fresh_list { /* of triangles cut anew, for one child and one axis */
-    sweep_event *events;
+    sweep_event *events;    /* behind them one that is after all others */
     uint64_t count;
 } fresh_list;
 
@@ -53,6 +59,7 @@ typedef struct sweep {
     uint32_t *ids; /* ascending */
     uint32_t id_count;
     event_stack stack[3];
+    sweep_blocks blocks[3];
     uint8_t *sides;       /* of each triangle (or its slot), for the node at hand */
     uint32_t *straddlers; /* of the node at hand */
     sweep_cut *cuts;      /* of the straddlers */

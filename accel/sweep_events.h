@@ -1,5 +1,6 @@
 /* Sorted events of the exact builder: where the clipped boxes of triangles begin and end on an
-   axis. Source: Wald and Havran 2006, section 4.2, 4.3. */
+   axis. Source: Wald and Havran 2006, section 4.2, 4.3. Idea: an event is one number whose order is
+   that of events, so that sorting and merging compare once. */
 #ifndef KD_ACCEL_SWEEP_EVENTS_H
 #define KD_ACCEL_SWEEP_EVENTS_H
 #include "core/status.h"
@@ -8,23 +9,25 @@
 /* At equal positions what ends comes before what lies in the plane, before what begins. */
 enum { EVENT_END = 0, EVENT_PLANAR = 1, EVENT_START = 2, EVENT_ID_BITS = 30 };
 
-typedef struct sweep_event {
-    float position; /* never -0 */
-    uint32_t code;  /* type << 30 | triangle id */
-} sweep_event;
+/* (bits of the position, never -0, that order as it does) << 32 | type << 30 | triangle id */
+typedef int64_t sweep_event;
 
+/* Bits of floats as numbers of the same order, and back: those of negative ones are turned over. */
+static inline int32_t sweep_position_bits(int32_t bits) {
+    return bits ^ (bits >> 31 & 0x7fffffff);
+}
 static inline sweep_event sweep_event_make(float position, uint32_t type, uint32_t id) {
-    const sweep_event event = {position + 0.0f, type << EVENT_ID_BITS | id};
-    return event;
+    const int64_t place = sweep_position_bits((int32_t)float_bits(position + 0.0f));
+    return (sweep_event)((uint64_t)place << 32 | type << EVENT_ID_BITS | id);
+}
+static inline float sweep_event_position(sweep_event event) {
+    return float_from_bits((uint32_t)sweep_position_bits((int32_t)(event >> 32)));
 }
 static inline uint32_t sweep_event_type(sweep_event event) {
-    return event.code >> EVENT_ID_BITS;
+    return (uint32_t)event >> EVENT_ID_BITS;
 }
 static inline uint32_t sweep_event_id(sweep_event event) {
-    return event.code & ((1u << EVENT_ID_BITS) - 1);
-}
-static inline bool sweep_event_before(sweep_event a, sweep_event b) {
-    return a.position < b.position || (a.position == b.position && a.code < b.code);
+    return (uint32_t)event & ((1u << EVENT_ID_BITS) - 1);
 }
 
 /* The one or two events of a triangle's clipped box on an axis; returns how many. */
@@ -39,12 +42,11 @@ static inline uint32_t sweep_events_of(sweep_event *out, box3 part, int axis, ui
     return 2;
 }
 
-/* Sorts by (position, type, id); `scratch` has room for as many. */
+/* Sorts events that all differ; `scratch` has room for as many. From some thousands on, those of
+   the same position and type are left in the order in which they came. */
 void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count);
 
-/* Merges the sorted `fresh` into `merged`, whose sorted `kept` events begin at merged[fresh_count].
- */
-void sweep_events_merge(sweep_event *merged, uint64_t kept_count, const sweep_event *fresh,
-                        uint64_t fresh_count);
+/* The first of the sorted events that is not before `bound`. */
+uint32_t sweep_events_find(const sweep_event *events, uint32_t count, sweep_event bound);
 
 #endif

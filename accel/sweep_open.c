@@ -10,6 +10,7 @@ static kd_status reserve(sweep *work, uint32_t count, uint64_t events) {
     for (int axis = 0; axis < 3; ++axis) {
         work->stack[axis].room = events;
         KD_TRY(KD_RESERVE(work->stack[axis].events, events));
+        KD_TRY(sweep_blocks_open(&work->blocks[axis], 2 * (uint64_t)count));
     }
     return tree_writer_open(&work->writer, 4 * (uint64_t)count, 4 * (uint64_t)count);
 }
@@ -51,6 +52,7 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
             out->ids[out->id_count++] = id;
     }
     root->box = box;
+    root->growth = 1;
     root->count = out->id_count;
 #pragma omp taskgroup
     for (int axis = 0; axis < 3; ++axis) {
@@ -84,8 +86,8 @@ kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sw
         event = from->stack[axis].events + node->list[axis].first;
         root->list[axis].first = 0;
         for (uint32_t i = 0; i < node->list[axis].count; ++i)
-            out->stack[axis].events[i] = sweep_event_make(
-                event[i].position, sweep_event_type(event[i]), place[sweep_event_id(event[i])]);
+            out->stack[axis].events[i] =
+                (event[i] ^ sweep_event_id(event[i])) | place[sweep_event_id(event[i])];
     }
     memory_free(place);
     return KD_OK;
@@ -96,6 +98,7 @@ void sweep_close(sweep *owned) {
     for (int axis = 0; axis < 3; ++axis) {
         memory_free(owned->stack[axis].events);
         memory_free(owned->scratch[axis]);
+        sweep_blocks_close(&owned->blocks[axis]);
     }
     memory_free(owned->cuts);
     memory_free(owned->straddlers);

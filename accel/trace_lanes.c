@@ -77,18 +77,6 @@ static void fetch(lanes *l, lane_queue *queue, int lane) {
     }
 }
 
-VECTOR8_FN uint32_t mask_bits(int8 mask) {
-#ifdef __SSE__
-    const float4v low = (float4v)__builtin_shufflevector(mask, mask, 0, 1, 2, 3);
-    const float4v high = (float4v)__builtin_shufflevector(mask, mask, 4, 5, 6, 7);
-    return (uint32_t)(__builtin_ia32_movmskps(low) | __builtin_ia32_movmskps(high) << 4);
-#else
-    uint32_t bits = 0;
-    for (int lane = 0; lane < LANES; ++lane) bits |= (uint32_t)mask[lane] & 1u << lane;
-    return bits;
-#endif
-}
-
 VECTOR8_FN float8 float8_pair(const float low[4], const float high[4]) {
     return __builtin_shufflevector(float4v_load(low), float4v_load(high), 0, 1, 2, 3, 4, 5, 6, 7);
 }
@@ -107,8 +95,8 @@ VECTOR8_FN uint32_t pair_candidates(const triangle_rows *one, const triangle_row
     const float8 x_bca = __builtin_shufflevector(x, x, 1, 2, 0, 3, 5, 6, 4, 7);
     const float8 y_bca = __builtin_shufflevector(y, y, 1, 2, 0, 3, 5, 6, 4, 7);
     const float8 edge = x_cab * y_bca - y_cab * x_bca, size = float8_abs(edge);
-    const uint32_t negative = mask_bits((int8)edge);
-    const uint32_t safe = mask_bits((size > 0x1p-80f) & (size < 0x1p80f));
+    const uint32_t negative = int8_bits((int8)edge);
+    const uint32_t safe = int8_bits((size > 0x1p-80f) & (size < 0x1p80f));
     /* ruled out: all safe, and of both signs */
     const uint32_t first = (safe & 7) == 7 && (((negative & 7) + 1) & 6) != 0;
     const uint32_t second = (safe >> 4 & 7) == 7 && (((negative >> 4 & 7) + 1) & 6) != 0;
@@ -200,7 +188,7 @@ VECTOR8_FN uint32_t step_down(lanes *l, const tritree_node *nodes) {
         const lane_nodes node = load_nodes(nodes, l->at);
         const int8 axis = node.word & 3;
         const int8 inner = axis != 3;
-        leaves = ~mask_bits(inner) & l->busy;
+        leaves = ~int8_bits(inner) & l->busy;
         if (__builtin_popcount(l->busy & ~leaves) <= (leaves ? FEW : 0)) break;
         const int8 second = axis == 1, third = axis == 2;
         const float8 inverse = by_axis(l->inverse, second, third);

@@ -54,6 +54,19 @@ VECTOR8_FN float8 float8_max(float8 a, float8 b) {
 VECTOR8_FN float8 float8_abs(float8 v) {
     return (float8)((int8)v & 0x7fffffff);
 }
+/* Bit l: the sign of lane l. */
+VECTOR8_FN uint32_t int8_bits(int8 mask) {
+#ifdef __SSE__
+    typedef float float4 __attribute__((vector_size(16)));
+    const float4 low = (float4)__builtin_shufflevector(mask, mask, 0, 1, 2, 3);
+    const float4 high = (float4)__builtin_shufflevector(mask, mask, 4, 5, 6, 7);
+    return (uint32_t)(__builtin_ia32_movmskps(low) | __builtin_ia32_movmskps(high) << 4);
+#else
+    uint32_t bits = 0;
+    for (int lane = 0; lane < VECTOR8_LANES; ++lane) bits |= (uint32_t)mask[lane] >> 31 << lane;
+    return bits;
+#endif
+}
 VECTOR8_FN bool int8_any(int8 mask) {
     const int8_halves h = (int8_halves)mask;
     return ((h[0] | h[1]) | (h[2] | h[3])) != 0;
