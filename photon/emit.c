@@ -12,6 +12,7 @@
 enum {
     PIECE_PATHS = 256,
     BATCH_PATHS = 1 << 16,
+    BATCH_PATHS_LEAST = 4 * PIECE_PATHS,
     PIECE_FIRST_CAPACITY = 256,
     SCALE_GRAIN = 1 << 16
 };
@@ -29,6 +30,7 @@ typedef struct emit_batch {
     const photon_order *order;
     uint64_t first_path;
     uint32_t paths;       /* in this batch */
+    uint32_t paths_most;  /* in one batch */
     uint32_t piece_count; /* room for this many */
     emit_piece *pieces;
     uint32_t *counts; /* photons of each path */
@@ -144,10 +146,21 @@ static void list_finish(photon_list *list, const emit_batch *batch) {
     list->rays = batch->ledger.rays;
 }
 
+/* As many paths as will probably do: what is traced beyond the last photon wanted is lost work. */
+static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
+    if (batch->order->batch_paths) return batch->paths_most;
+    const double missing = (double)(batch->order->wanted - list->count);
+    const double paths = list->count ? 1.02 * missing * (double)list->emitted / (double)list->count
+                                     : 0.5 * missing + (double)list->emitted;
+    if (!(paths < batch->paths_most)) return batch->paths_most;
+    return paths > BATCH_PATHS_LEAST ? (uint32_t)paths : BATCH_PATHS_LEAST;
+}
+
 /* Traces one batch and appends what landed. */
 static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
                            job *watched) {
     batch->first_path = list->emitted;
+    batch->paths = batch_choose_paths(batch, list);
     const uint32_t pieces = (batch->paths + PIECE_PATHS - 1) / PIECE_PATHS;
     parallel_for(pieces, 1, trace_pieces, batch);
     for (uint32_t p = 0; p < pieces; ++p) KD_TRY(batch->pieces[p].status);
@@ -177,10 +190,10 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.scene = scene;
     batch.order = order;
     batch.ledger_scale = ledger_scale(scene->total_power);
-    batch.paths = order->batch_paths ? order->batch_paths : BATCH_PATHS;
+    batch.paths_most = order->batch_paths ? order->batch_paths : BATCH_PATHS;
     uint64_t capacity = order->wanted + 256;
     bool done = false;
-    KD_TRY_GOTO(batch_reserve(&batch, batch.paths));
+    KD_TRY_GOTO(batch_reserve(&batch, batch.paths_most));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
     while (!done) {
         KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, watched));

@@ -159,7 +159,7 @@ kd_status table_wald_query(const bench_request *request) {
     paper_table_head(&table, "Wald, stack-free traversal, Table 1, float4");
     for (int i = 0; i < (request->quick ? 2 : 5); ++i)
         if (table.on_cuda || rows[i].count <= table.cpu_most)
-            KD_TRY(print_queries(&table, &rows[i], request->quick ? 10000 : 1000000));
+            KD_TRY(print_queries(&table, &rows[i], request->quick ? 2000 : 1000000));
     return KD_OK;
 }
 

@@ -10,6 +10,8 @@ static const char *const state_path = "test_batches.state";
 static void any_cut_of_the_work_gives_the_same_bits(void **state) {
     (void)state;
     kd_render_options options = small_options("photon");
+    options.width = options.height = 12;
+    options.photons = options.caustic_photons = 4000;
     options.batches = 5; /* 24 samples: runs of 5, 5, 5, 5, 4 */
     render_result whole, resumed;
     assert_int_equal(shoot(&whole, &options, NULL), KD_OK);

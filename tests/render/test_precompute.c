@@ -3,18 +3,17 @@
 #include "render/render.h"
 #include "tests/test.h"
 
-static void render(render_result *out, int32_t precompute, int32_t threads) {
+static void render(render_result *out, int32_t side, int32_t precompute, int32_t threads) {
     kd_render_options options;
     scene *stage = NULL;
     kd_render_options_default(&options);
     assert_int_equal(
         scene_open(&stage, KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json", &options, NULL),
         KD_OK);
-    options.width = options.height = 40;
+    options.width = options.height = side;
     options.spp = 8;
     options.final_gather = 8;
-    options.photons = 20000;
-    options.caustic_photons = 20000;
+    options.photons = options.caustic_photons = 10000;
     options.gather = 40;
     options.threads = threads;
     options.precompute = precompute;
@@ -25,8 +24,8 @@ static void render(render_result *out, int32_t precompute, int32_t threads) {
 static void the_picture_is_the_same_but_for_noise(void **state) {
     (void)state;
     render_result kept, asked;
-    render(&kept, 1, 0);
-    render(&asked, 0, 0);
+    render(&kept, 32, 1, 0);
+    render(&asked, 32, 0, 0);
     assert_true(kept.image_hash != asked.image_hash); /* it was used */
     double apart = -1;
     assert_int_equal(compare_images(&apart, &kept.picture, &asked.picture, COMPARE_RELMSE, 4, NULL),
@@ -42,8 +41,8 @@ static void the_picture_is_the_same_but_for_noise(void **state) {
 static void threads_change_nothing(void **state) {
     (void)state;
     render_result alone, together;
-    render(&alone, 1, 1);
-    render(&together, 1, 8);
+    render(&alone, 20, 1, 1);
+    render(&together, 20, 1, 8);
     assert_true(alone.image_hash == together.image_hash);
     render_close(&alone);
     render_close(&together);
