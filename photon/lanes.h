@@ -3,6 +3,7 @@
 #ifndef KD_PHOTON_LANES_H
 #define KD_PHOTON_LANES_H
 #include "shaders/vec3.h"
+#include <stdbool.h>
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -59,7 +60,32 @@ static inline uint32_t lanes_points_plain(const leaf_points *leaf, vec3 query, f
     return within;
 }
 
+/* The nearest eight in the order (dist2, id): dist2 as bits, LANE_NEVER where there is none yet. */
+typedef struct lanes_nearest {
+    _Alignas(32) int32_t dist2[LEAF_GROUP];
+    _Alignas(32) int32_t id[LEAF_GROUP];
+} lanes_nearest;
+
+/* Takes in the points of a leaf whose bits are set: what is behind moves on by one. */
+static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dist2[LEAF_POINTS],
+                                            const uint32_t id[LEAF_POINTS], uint32_t within) {
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        int32_t near = (int32_t)float_bits(dist2[i]), near_id = (int32_t)id[i];
+        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+            const int32_t here = list->dist2[lane], here_id = list->id[lane];
+            const bool behind = here > near || (here == near && here_id > near_id);
+            list->dist2[lane] = behind ? near : here;
+            list->id[lane] = behind ? near_id : here_id;
+            near = behind ? here : near;
+            near_id = behind ? here_id : near_id;
+        }
+    }
+}
+
 #ifdef __AVX2__
+typedef __m256i lanes_set; /* what lanes_boxes gives, in a register */
+
 static inline __m256 lanes_outside(const float *lo, const float *hi, __m256 x) {
     const __m256 below = _mm256_sub_ps(_mm256_load_ps(lo), x);
     const __m256 above = _mm256_sub_ps(x, _mm256_load_ps(hi));
@@ -71,22 +97,59 @@ static inline __m256 lanes_dist2(__m256 x, __m256 y, __m256 z) {
                          _mm256_mul_ps(z, z));
 }
 
-static inline void lanes_boxes(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
+static inline lanes_set lanes_of_boxes(const leaf_group *group, vec3 query) {
     const __m256 x = lanes_outside(group->lo[0], group->hi[0], _mm256_set1_ps(query.x));
     const __m256 y = lanes_outside(group->lo[1], group->hi[1], _mm256_set1_ps(query.y));
     const __m256 z = lanes_outside(group->lo[2], group->hi[2], _mm256_set1_ps(query.z));
     const __m256i bits = _mm256_castps_si256(lanes_dist2(x, y, z));
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    _mm256_store_si256((__m256i *)(void *)out,
-                       _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), bits), lanes));
+    return _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), bits), lanes);
 }
 
-static inline int32_t lanes_least(const int32_t lanes[LEAF_GROUP]) {
-    const __m256i all = _mm256_load_si256((const __m256i *)(const void *)lanes);
+static inline void lanes_boxes(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
+    _mm256_store_si256((__m256i *)(void *)out, lanes_of_boxes(group, query));
+}
+
+static inline int32_t lanes_set_least(lanes_set all) {
     __m128i least = _mm_min_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
     least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(1, 0, 3, 2)));
     least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(2, 3, 0, 1)));
     return _mm_cvtsi128_si32(least);
+}
+
+static inline int32_t lanes_least(const int32_t lanes[LEAF_GROUP]) {
+    return lanes_set_least(_mm256_load_si256((const __m256i *)(const void *)lanes));
+}
+
+/* Without the lane of this value, which is the only one of it. */
+static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
+    const __m256i struck = _mm256_cmpeq_epi32(all, _mm256_set1_epi32(value));
+    return _mm256_or_si256(_mm256_andnot_si256(struck, all), _mm256_srli_epi32(struck, 1));
+}
+
+/* A list in order, moved on by one lane and met by x: values by minima and maxima, ids by masks. */
+static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEAF_POINTS],
+                                      const uint32_t id[LEAF_POINTS], uint32_t within) {
+    const __m256i on = _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6);
+    const __m256i not_first = _mm256_setr_epi32(0, -1, -1, -1, -1, -1, -1, -1);
+    __m256i near = _mm256_load_si256((const __m256i *)(const void *)list->dist2);
+    __m256i ids = _mm256_load_si256((const __m256i *)(const void *)list->id);
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        const __m256i x = _mm256_castps_si256(_mm256_set1_ps(dist2[i]));
+        const __m256i x_id = _mm256_set1_epi32((int32_t)id[i]);
+        const __m256i equal = _mm256_cmpeq_epi32(near, x);
+        __m256i behind = _mm256_cmpgt_epi32(near, x);
+        if (!_mm256_testz_si256(equal, equal))
+            behind = _mm256_or_si256(behind, _mm256_and_si256(equal, _mm256_cmpgt_epi32(ids, x_id)));
+        const __m256i moved = _mm256_and_si256(_mm256_permutevar8x32_epi32(near, on), not_first);
+        const __m256i moved_ids = _mm256_permutevar8x32_epi32(ids, on);
+        const __m256i moved_in = _mm256_and_si256(_mm256_permutevar8x32_epi32(behind, on), not_first);
+        near = _mm256_max_epi32(moved, _mm256_min_epi32(near, x));
+        ids = _mm256_blendv_epi8(_mm256_blendv_epi8(ids, x_id, behind), moved_ids, moved_in);
+    }
+    _mm256_store_si256((__m256i *)(void *)list->dist2, near);
+    _mm256_store_si256((__m256i *)(void *)list->id, ids);
 }
 
 static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float bound2,
@@ -104,6 +167,23 @@ static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float b
     return within;
 }
 #else
+typedef struct lanes_set {
+    int32_t lane[LEAF_GROUP];
+} lanes_set;
+
+static inline lanes_set lanes_of_boxes(const leaf_group *group, vec3 query) {
+    lanes_set all;
+    lanes_boxes_plain(group, query, all.lane);
+    return all;
+}
+static inline int32_t lanes_set_least(lanes_set all) {
+    return lanes_least_plain(all.lane);
+}
+static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
+    if (value != LANE_NEVER) all.lane[value & 7] = LANE_NEVER;
+    return all;
+}
+#define lanes_nearest_take lanes_nearest_take_plain
 #define lanes_boxes lanes_boxes_plain
 #define lanes_least lanes_least_plain
 #define lanes_points lanes_points_plain

@@ -2,9 +2,9 @@
 #include "photon/keys.h"
 #include "photon/leafindex.h"
 
-/* Up to so many answers are kept sorted, without branches for the fewest; more are collected, and
-   now and then the farthest are thrown away. */
-enum { SHORT_LIST_MAX = 12, LIST_MAX = 20 };
+/* Up to so many answers are kept sorted: in two registers, then without branches, then with them;
+   more are collected, and now and then the farthest are thrown away. */
+enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
 /* What has been found so far. */
 typedef struct leaf_answers {
@@ -12,6 +12,7 @@ typedef struct leaf_answers {
     uint32_t count, k, capacity;
     float bound2;
     uint64_t bound_key; /* what comes behind it is no answer; its dist2 is bound2 */
+    lanes_nearest nearest; /* instead of keys, of up to NEAREST_MAX */
 } leaf_answers;
 
 static inline void leaf_bound(leaf_answers *answers, uint64_t key) {
@@ -20,6 +21,17 @@ static inline void leaf_bound(leaf_answers *answers, uint64_t key) {
 }
 
 typedef void (*leaf_visit)(leaf_answers *answers, const leaf_points *leaf, vec3 query);
+
+static inline void leaf_nearest(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+    _Alignas(32) float dist2[LEAF_POINTS];
+    const uint32_t within = lanes_points(leaf, query, answers->bound2, dist2), last = answers->k - 1;
+    if (!within) return;
+    lanes_nearest *list = &answers->nearest;
+    lanes_nearest_take(list, dist2, leaf->id, within);
+    answers->count += (uint32_t)__builtin_popcount(within);
+    if (answers->count >= answers->k)
+        leaf_bound(answers, (uint64_t)list->dist2[last] << 32 | (uint32_t)list->id[last]);
+}
 
 /* The whole list of k <= SHORT_LIST_MAX is there from the start, filled with what is never an
    answer; a key goes through all of it, and the larger of each pair goes on. */
@@ -100,8 +112,18 @@ static inline void leaf_within(leaf_answers *answers, const leaf_points *leaf, v
     }
 }
 
+/* Strikes out what the root has not; returns the nearest of its children. */
+static inline int32_t leaf_root_least(const leafindex *index, lanes_set *root) {
+    _Alignas(32) int32_t lanes[LEAF_GROUP];
+    memcpy(lanes, root, sizeof lanes);
+    for (uint32_t lane = index->shape.root_children; lane < LEAF_GROUP; ++lane)
+        *root = lanes_set_strike(*root, lanes[lane]);
+    return lanes_set_least(*root);
+}
+
 /* Visits every leaf whose box is within the bound, which may shrink meanwhile. Per level the
-   distances of eight boxes are kept, and those visited are struck out. */
+   distances of eight boxes are kept, and those visited are struck out: in registers, as a vector
+   read back where a lane has just been written waits for the store. */
 static inline __attribute__((always_inline)) void
 leaf_walk(const leafindex *index, vec3 query, leaf_answers *answers, leaf_visit visit) {
     if (index->shape.count == 0) return;
@@ -109,22 +131,25 @@ leaf_walk(const leafindex *index, vec3 query, leaf_answers *answers, leaf_visit 
         visit(answers, &index->leaves[0], query);
         return;
     }
-    _Alignas(32) int32_t lanes[LEAF_LEVELS_MAX][LEAF_GROUP];
+    lanes_set kept[LEAF_LEVELS_MAX]; /* of the levels above: the children not visited yet ... */
+    int32_t kept_least[LEAF_LEVELS_MAX]; /* ... and the nearest of them */
     uint32_t level = 0, group = 0;
-    lanes_boxes(&index->groups[0], query, lanes[0]);
-    for (uint32_t lane = index->shape.root_children; lane < LEAF_GROUP; ++lane)
-        lanes[0][lane] = LANE_NEVER;
+    lanes_set here = lanes_of_boxes(&index->groups[0], query);
+    int32_t least = leaf_root_least(index, &here);
     for (;;) {
-        const int32_t least = lanes_least(lanes[level]);
         if ((least & ~7) > (int32_t)float_bits(answers->bound2)) {
             if (level == 0) return;
             --level;
             group /= LEAF_GROUP;
+            here = kept[level];
+            least = kept_least[level];
             continue;
         }
         const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
-        lanes[level][lane] = LANE_NEVER;
-        if ((least | 7) >=
+        const int32_t nearest = least;
+        here = lanes_set_strike(here, least);
+        least = lanes_set_least(here); /* ready when it is asked for */
+        if ((nearest | 7) >=
             (int32_t)float_bits(answers->bound2)) { /* as far as the bound: who ties? */
             const leaf_group *near = &index->groups[index->shape.level_begin[level] + group];
             const float dist2 = lane_dist2(near, query, lane);
@@ -134,9 +159,12 @@ leaf_walk(const leafindex *index, vec3 query, leaf_answers *answers, leaf_visit 
             visit(answers, &index->leaves[child], query);
             continue;
         }
+        kept[level] = here;
+        kept_least[level] = least;
         group = child;
         ++level;
-        lanes_boxes(&index->groups[index->shape.level_begin[level] + group], query, lanes[level]);
+        here = lanes_of_boxes(&index->groups[index->shape.level_begin[level] + group], query);
+        least = lanes_set_least(here);
     }
 }
 
@@ -152,8 +180,22 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
                                 uint64_t *keys) {
     if (k == 0) return 0;
     if (k > index->shape.count) k = index->shape.count;
-    leaf_answers answers = {
-        keys, 0, k, (uint32_t)leafindex_room(k), bound2, leaf_key(bound2, KD_NONE)};
+    leaf_answers answers;
+    answers.keys = keys;
+    answers.count = 0;
+    answers.k = k;
+    answers.capacity = (uint32_t)leafindex_room(k);
+    answers.bound2 = bound2;
+    answers.bound_key = leaf_key(bound2, KD_NONE);
+    if (k <= NEAREST_MAX) {
+        lanes_nearest *list = &answers.nearest;
+        for (int lane = 0; lane < NEAREST_MAX; ++lane) list->dist2[lane] = LANE_NEVER;
+        memset(list->id, 0, sizeof list->id);
+        leaf_walk(index, query, &answers, leaf_nearest);
+        for (uint32_t i = 0; i < k; ++i)
+            keys[i] = (uint64_t)list->dist2[i] << 32 | (uint32_t)list->id[i];
+        return answers.count < k ? answers.count : k;
+    }
     if (k <= SHORT_LIST_MAX) {
         for (uint32_t i = 0; i < k; ++i) keys[i] = UINT64_MAX;
         leaf_walk(index, query, &answers, leaf_short_list);
@@ -174,7 +216,12 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
 
 uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
                                uint64_t *keys) {
-    leaf_answers answers = {keys, 0, 0, capacity, bound2, leaf_key(bound2, KD_NONE)};
+    leaf_answers answers;
+    answers.keys = keys;
+    answers.count = 0;
+    answers.capacity = capacity;
+    answers.bound2 = bound2;
+    answers.bound_key = leaf_key(bound2, KD_NONE);
     leaf_walk(index, query, &answers, leaf_within);
     return answers.count;
 }
