@@ -127,6 +127,18 @@ static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
     return _mm256_or_si256(_mm256_andnot_si256(struck, all), _mm256_srli_epi32(struck, 1));
 }
 
+/* Without the lanes from `count` on. */
+static inline lanes_set lanes_set_limit(lanes_set all, uint32_t count) {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i missing = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32((int32_t)count - 1));
+    return _mm256_or_si256(_mm256_andnot_si256(missing, all), _mm256_srli_epi32(missing, 1));
+}
+
+static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
+    const __m256i at = _mm256_set1_epi32((int32_t)lane);
+    return _mm_cvtsi128_si32(_mm256_castsi256_si128(_mm256_permutevar8x32_epi32(all, at)));
+}
+
 /* A list in order, moved on by one lane and met by x: values by minima and maxima, ids by masks. */
 static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEAF_POINTS],
                                       const uint32_t id[LEAF_POINTS], uint32_t within) {
@@ -141,10 +153,12 @@ static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEA
         const __m256i equal = _mm256_cmpeq_epi32(near, x);
         __m256i behind = _mm256_cmpgt_epi32(near, x);
         if (!_mm256_testz_si256(equal, equal))
-            behind = _mm256_or_si256(behind, _mm256_and_si256(equal, _mm256_cmpgt_epi32(ids, x_id)));
+            behind =
+                _mm256_or_si256(behind, _mm256_and_si256(equal, _mm256_cmpgt_epi32(ids, x_id)));
         const __m256i moved = _mm256_and_si256(_mm256_permutevar8x32_epi32(near, on), not_first);
         const __m256i moved_ids = _mm256_permutevar8x32_epi32(ids, on);
-        const __m256i moved_in = _mm256_and_si256(_mm256_permutevar8x32_epi32(behind, on), not_first);
+        const __m256i moved_in =
+            _mm256_and_si256(_mm256_permutevar8x32_epi32(behind, on), not_first);
         near = _mm256_max_epi32(moved, _mm256_min_epi32(near, x));
         ids = _mm256_blendv_epi8(_mm256_blendv_epi8(ids, x_id, behind), moved_ids, moved_in);
     }
@@ -182,6 +196,13 @@ static inline int32_t lanes_set_least(lanes_set all) {
 static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
     if (value != LANE_NEVER) all.lane[value & 7] = LANE_NEVER;
     return all;
+}
+static inline lanes_set lanes_set_limit(lanes_set all, uint32_t count) {
+    for (uint32_t lane = count; lane < LEAF_GROUP; ++lane) all.lane[lane] = LANE_NEVER;
+    return all;
+}
+static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
+    return all.lane[lane];
 }
 #define lanes_nearest_take lanes_nearest_take_plain
 #define lanes_boxes lanes_boxes_plain

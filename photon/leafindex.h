@@ -52,9 +52,10 @@ static inline uint32_t leaf_key_id(uint64_t key) {
 }
 
 /* The `k` nearest with dist2 <= bound2, as ordered keys in keys[0 ...]; there is room for
-   leafindex_room(k) of them, the rest is working room. Returns how many there are. */
+   leafindex_room(k) of them, the rest is working room. `near`, for queries that follow each other
+   closely: where the last one began, 0 at first; or NULL. Returns how many there are. */
 uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
-                                uint64_t *keys);
+                                uint64_t *keys, uint32_t *near);
 uint64_t leafindex_room(uint32_t k);
 
 /* How many points have dist2 <= bound2; keys of the first `capacity` that are met go to `keys`. */

@@ -131,7 +131,8 @@ static void put_answer(const query_work *work, uint64_t at, uint32_t id, double 
 
 /* One query by buckets; `room` holds its keys. KD_NONE: the offsets are not those of its answers.
  */
-static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *room) {
+static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *room,
+                                uint32_t *near) {
     const leafindex *index = work->target->index;
     const float *q = (const float *)point_array_at(&work->queries->points, i);
     const vec3 query = vec3_make(q[0], q[1], work->queries->points.dims == 3 ? q[2] : 0);
@@ -146,7 +147,7 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
         if (leafindex_within_keys(index, query, bound2, count, room) != count) return KD_NONE;
         leaf_keys_sort(room, count);
     } else {
-        count = leafindex_nearest_keys(index, query, work->k, bound2, room);
+        count = leafindex_nearest_keys(index, query, work->k, bound2, room, near);
     }
     const uint32_t *renamed = work->target->renamed;
     uint32_t *ids = work->rows.ids;
@@ -200,6 +201,7 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
     query_work *work = (query_work *)context;
     uint64_t on_stack[ROOM_ON_STACK], bytes = sizeof on_stack;
     void *room = on_stack, *own = NULL;
+    uint32_t near = 0;
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
         const uint64_t needed = room_bytes(work, i);
@@ -213,7 +215,7 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
             bytes = needed;
         }
         const uint32_t count = work->target->index
-                                   ? answer_by_index(work, i, (uint64_t *)room)
+                                   ? answer_by_index(work, i, (uint64_t *)room, &near)
                                    : answer_by_neighbours(work, i, (neighbour_nd *)room);
         if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
         if (work->counts) work->counts[i] = count;

@@ -19,17 +19,37 @@ static void expect_same(uint32_t expected_count, uint32_t count) {
     }
 }
 
+/* Wherever the query before began, the answers are the same. */
+static void compare_near(const leafindex *index, vec3 query, uint32_t k, float radius,
+                         uint32_t count) {
+    const leaf_shape *shape = &index->shape;
+    const uint32_t last = shape->levels ? leaf_groups(shape, shape->levels - 1) - 1 : 0;
+    uint32_t places[] = {0, last / 3, last, 0};
+    for (int i = 0; i < 4; ++i) { /* the last time where the one before has been */
+        uint32_t near = i == 3 ? places[2] : places[i];
+        assert_int_equal(
+            leafindex_nearest_keys(index, query, k, pointtree_bound2(radius), keys, &near), count);
+        assert_true(near <= last);
+        places[2] = i == 2 ? near : places[2];
+        for (uint32_t j = 0; j < count; ++j)
+            assert_true(keys[j] == leaf_key(expected[j].dist2, expected[j].id));
+    }
+}
+
 static void compare_query(const pointtree_view *view, const leafindex *index, vec3 query) {
-    static const uint32_t ks[] = {1, 8, 20, 21, 50, 300, K_MAX};
+    static const uint32_t ks[] = {1, 7, 8, 9, 20, 21, 50, 300, K_MAX};
+    enum { KS = sizeof ks / sizeof *ks };
     float radii[] = {INFINITY, 0, -1, NAN, 0};
     if (view->count > 40) {
         pointtree_nearest_k(view, query, 40, INFINITY, expected);
         radii[4] = sqrtf(expected[39].dist2);
     }
     for (int r = 0; r < 5; ++r) {
-        for (int i = 0; i < 7; ++i)
-            expect_same(pointtree_nearest_k(view, query, ks[i], radii[r], expected),
-                        leafindex_nearest_k(index, query, ks[i], radii[r], keys, found));
+        for (int i = 0; i < KS; ++i) {
+            const uint32_t count = pointtree_nearest_k(view, query, ks[i], radii[r], expected);
+            expect_same(count, leafindex_nearest_k(index, query, ks[i], radii[r], keys, found));
+            if (ks[i] <= 50) compare_near(index, query, ks[i], radii[r], count);
+        }
         const float bound2 = pointtree_bound2(radii[r]);
         const uint32_t within = pointtree_within(view, query, radii[r], POINTS_MAX, expected);
         assert_int_equal(leafindex_within_keys(index, query, bound2, 0, NULL), within);
@@ -105,6 +125,59 @@ static void lanes_equal_plain_ones(void **state) {
         }
 }
 
+static void struck_lanes_are_gone(void **state) {
+    (void)state;
+    static _Alignas(64) leaf_group group;
+    for (uint32_t i = 0; i < LEAF_GROUP; ++i)
+        for (int axis = 0; axis < 3; ++axis)
+            group.lo[axis][i] = group.hi[axis][i] = (float)(i * 3 % LEAF_GROUP);
+    for (uint32_t count = 1; count <= LEAF_GROUP; ++count) {
+        lanes_set all = lanes_set_limit(lanes_of_boxes(&group, vec3_all(-1)), count);
+        bool seen[LEAF_GROUP] = {false};
+        int32_t before = -1;
+        for (uint32_t i = 0; i < count; ++i) {
+            const int32_t least = lanes_set_least(all);
+            const uint32_t lane = (uint32_t)least & 7;
+            assert_true(least > before && lane < count && !seen[lane]);
+            assert_int_equal(lanes_set_at(all, lane), least);
+            seen[lane] = true;
+            before = least;
+            all = lanes_set_strike(all, least);
+            assert_int_equal(lanes_set_at(all, lane), LANE_NEVER);
+        }
+        assert_int_equal(lanes_set_least(all), LANE_NEVER);
+    }
+}
+
+/* Lists of eight, by AVX2 and plain, of dist2 with many ties. */
+static void nearest_eight_equal_plain_ones(void **state) {
+    (void)state;
+    uint32_t random = 1;
+    for (uint32_t round = 0; round < 2000; ++round) {
+        lanes_nearest list, plain;
+        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+            list.dist2[lane] = plain.dist2[lane] = LANE_NEVER;
+            list.id[lane] = plain.id[lane] = 0;
+        }
+        for (int leaf = 0; leaf < 4; ++leaf) {
+            float dist2[LEAF_POINTS];
+            uint32_t ids[LEAF_POINTS];
+            for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+                random = random * 1664525u + 1013904223u;
+                dist2[i] = (float)(random >> 28) * (round % 3 ? 0.5f : 0);
+                ids[i] = (random >> 8) % 1024 * LEAF_POINTS + i;
+            }
+            lanes_nearest_take(&list, dist2, ids, random >> 16);
+            lanes_nearest_take_plain(&plain, dist2, ids, random >> 16);
+            assert_memory_equal(&list, &plain, sizeof list);
+        }
+        for (int lane = 1; lane < LEAF_GROUP; ++lane)
+            assert_true(
+                list.dist2[lane - 1] < list.dist2[lane] || list.dist2[lane] == LANE_NEVER ||
+                (list.dist2[lane - 1] == list.dist2[lane] && list.id[lane - 1] <= list.id[lane]));
+    }
+}
+
 static void keys_are_sorted(void **state) {
     (void)state;
     for (uint32_t count = 0; count < 2000; count = count * 3 / 2 + 1)
@@ -122,8 +195,8 @@ static void keys_are_sorted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lanes_equal_plain_ones),
-        cmocka_unit_test(keys_are_sorted),
+        cmocka_unit_test(lanes_equal_plain_ones),         cmocka_unit_test(struck_lanes_are_gone),
+        cmocka_unit_test(nearest_eight_equal_plain_ones), cmocka_unit_test(keys_are_sorted),
         cmocka_unit_test(answers_equal_stack_free_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
