@@ -12,7 +12,9 @@
 #include "core/parallel.h"
 #include <stdio.h>
 
-enum { BRANCH_TRIANGLES = 4096 };
+/* A branch is worth its memory if it keeps a thread busy for a while, and no longer than it takes
+   to keep all of them busy. */
+enum { BRANCH_TRIANGLES = 4096, BRANCHES_A_THREAD = 8 };
 
 typedef struct branch {
     sweep work;
@@ -57,7 +59,7 @@ static kd_status grow(sweep *work, const sweep_node *node) {
     bool split = false;
     KD_TRY(sweep_step(work, node, &split, &left, &right));
     if (!split) return KD_OK;
-    if (left.count >= BRANCH_TRIANGLES && right.count >= BRANCH_TRIANGLES)
+    if (left.count >= work->branch_least && right.count >= work->branch_least)
         return grow_apart(work, &left, &right);
     KD_TRY(grow(work, &left));
     return grow(work, &right);
@@ -66,6 +68,9 @@ static kd_status grow(sweep *work, const sweep_node *node) {
 static void grow_tree(branch *tree, box3 box, const tritree_input *input,
                       const tritree_options *options, const job *watched) {
     tree->status = sweep_open(&tree->work, &tree->root, box, input, options, true, watched);
+    const uint32_t share =
+        input->triangle_count / (BRANCHES_A_THREAD * (uint32_t)parallel_threads());
+    tree->work.branch_least = share > BRANCH_TRIANGLES ? share : BRANCH_TRIANGLES;
     if (tree->status == KD_OK) tree->status = grow(&tree->work, &tree->root);
     if (tree->status != KD_OK) snprintf(tree->message, sizeof tree->message, "%s", kd_last_error());
 }

@@ -65,30 +65,46 @@ VECTOR8_FN long4 long4_axis(int axis) {
     return number == axis;
 }
 
+typedef struct clip_cut { /* where an edge crosses a plane */
+    int edge, to;         /* from this corner to the next; which corner that becomes */
+    bool falls;           /* the edge's first end is the lower one */
+    double below, above;  /* heights of its ends */
+} clip_cut;
+
 /* Keeps what lies at or above the plane (`sign` 1), or at or below it (-1). */
 VECTOR8_FN void clip_polygon_cut(clip_polygon *to, clip_polygon *from, int axis, double plane,
                                  double sign) {
     enum { MOST = TRIANGLE_CLIP_CORNERS };
-    const long4 of_axis = long4_axis(axis);
-    const long4 in_plane = of_axis & (long4)double4_all(plane);
+    clip_cut cuts[MOST + 1];
+    const long4 of_axis = long4_axis(axis), in_plane = of_axis & (long4)double4_all(plane);
     from->corner[from->count] = from->corner[0];
     double dp = (double4_axis(from->corner, axis) - plane) * sign;
-    int kept = 0;
+    int kept = 0, cut_count = 0;
     for (int i = 0; i < from->count; ++i) {
-        const double4 *p = from->corner + i;
-        const double dq = (double4_axis(p + 1, axis) - plane) * sign;
+        const double dq = (double4_axis(from->corner + i + 1, axis) - plane) * sign;
         const bool falls = dp < 0;
-        to->corner[kept] = *p;
+        to->corner[kept] = from->corner[i];
         kept += !falls & (kept < MOST);
-        const double4 low = p[falls ? 0 : 1], high = p[falls ? 1 : 0];
-        const double below = falls ? dp : dq, above = falls ? dq : dp;
-        const double s = below / (below - above);
-        const double4 cut = low + s * (high - low);
-        to->corner[kept] = (double4)((~of_axis & (long4)cut) | in_plane);
-        kept += (below < 0) & (above > 0) & (kept < MOST);
+        clip_cut *cut = cuts + cut_count;
+        cut->edge = i;
+        cut->to = kept;
+        cut->falls = falls;
+        cut->below = falls ? dp : dq;
+        cut->above = falls ? dq : dp;
+        const int crosses = (cut->below < 0) & (cut->above > 0) & (kept < MOST);
+        cut_count += crosses;
+        kept += crosses;
         dp = dq;
     }
     to->count = kept;
+    for (const clip_cut *cut = cuts; cut < cuts + cut_count; ++cut) {
+        /* from the lower end always, so that neighbours cut a shared edge at the same point */
+        const double4 *p = from->corner + cut->edge;
+        const double4 low = p[cut->falls ? 0 : 1], high = p[cut->falls ? 1 : 0];
+        const double s = cut->below / (cut->below - cut->above);
+        const double4 between = low + s * (high - low);
+        to->corner[cut->to] = (double4)((~of_axis & (long4)between) | in_plane);
+    }
 }
 
 /* The triangle's part in the closed `box`, in either of two polygons. */
@@ -173,7 +189,7 @@ VECTOR8_FN int clip_halves_by_vectors(vec3 a, vec3 b, vec3 c, box3 box, int axis
         const double s = dp / (dp - dq);
         const double4 between = p[0] + s * (p[1] - p[0]);
         const double4 cut = (double4)((~of_axis & (long4)between) | in_plane);
-        const bool crosses = (dp < 0 && dq > 0) || (dp > 0 && dq < 0);
+        const bool crosses = ((dp < 0) & (dq > 0)) | ((dp > 0) & (dq < 0));
         clip_extent_include(&below, cut, crosses);
         clip_extent_include(&above, cut, crosses);
         dp = dq;

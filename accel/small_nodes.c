@@ -2,13 +2,12 @@
 #include "accel/clip_halves.h"
 #include "accel/sah8.h"
 
-enum { LANES = VECTOR8_LANES };
+enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
 
-/* The best plane of each lane. */
-typedef struct lane_splits {
-    float8 cost, position;
-    int8 axis, planar_left;
-} lane_splits;
+/* What the planes cost at which the node's triangles begin, and end; NaN if not inside. */
+typedef struct plane_costs {
+    float begin[3][SMALL_NODE_ROOM], end[3][SMALL_NODE_ROOM];
+} plane_costs;
 
 typedef struct side_counts {
     int8 left, right, planar;
@@ -19,16 +18,17 @@ typedef struct side_counts {
 VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, const float8 *hi,
                             bool planar, side_counts counts[2]) {
     int8 begun[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, either[2] = {{0}, {0}};
-    for (uint32_t i = 0; i < node->count; ++i) {
-        const float begin = node->lo[axis][i], end = node->hi[axis][i];
-        begun[0] -= begin < *lo;
-        gone[0] -= end <= *lo;
-        begun[1] -= begin < *hi;
-        gone[1] -= end <= *hi;
-        if (!planar) continue;
-        either[0] -= (begin < *lo) | (end <= *lo);
-        either[1] -= (begin < *hi) | (end <= *hi);
-    }
+    for (uint32_t i = 0; i < node->count; i += UNROLLED) /* those behind the last one count not */
+        for (uint32_t k = i; k < i + UNROLLED; ++k) {
+            const float begin = node->lo[axis][k], end = node->hi[axis][k];
+            begun[0] -= begin < *lo;
+            gone[0] -= end <= *lo;
+            begun[1] -= begin < *hi;
+            gone[1] -= end <= *hi;
+            if (!planar) continue;
+            either[0] -= (begin < *lo) | (end <= *lo);
+            either[1] -= (begin < *hi) | (end <= *hi);
+        }
     for (int k = 0; k < 2; ++k) {
         counts[k].left = begun[k];
         counts[k].right = (int32_t)node->count - gone[k];
@@ -36,71 +36,94 @@ VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, 
     }
 }
 
-/* Planes by (cost, axis, position); axes come in order. */
-VECTOR8_FN void try_planes(const sah_costs *costs, const sah_axis *of, int axis,
-                           const float8 *plane, const side_counts *counts, bool planar,
-                           lane_splits *best) {
+VECTOR8_FN float8 cost_planes(const sah_costs *costs, const sah_axis *of, const float8 *plane,
+                              const side_counts *counts, bool planar) {
     const int8 left = counts->left, right = counts->right, in_plane = counts->planar;
     float8 cost = sah_split_cost8(costs, of, *plane, left + in_plane, right);
-    int8 to_left = cost == cost;
-    if (planar) {
-        const float8 other = sah_split_cost8(costs, of, *plane, left, right + in_plane);
-        to_left = cost <= other;
-        cost = float8_select(to_left, cost, other);
-    }
+    if (planar) cost = float8_min(cost, sah_split_cost8(costs, of, *plane, left, right + in_plane));
     const int8 inside = (*plane > of->lo) & (*plane < of->hi);
-    const int8 sooner = (cost == best->cost) & (best->axis == axis) & (*plane < best->position);
-    const int8 better = inside & ((cost < best->cost) | sooner);
-    best->cost = float8_select(better, cost, best->cost);
-    best->position = float8_select(better, *plane, best->position);
-    best->axis = (better & axis) | (~better & best->axis);
-    best->planar_left = int8_select(better, to_left, best->planar_left);
+    return (float8)((int8)cost | ~inside);
 }
 
-VECTOR8_FN void search_axis(const small_build *build, const small_node *node, int axis,
-                            lane_splits *best) {
-    const sah_axis of = sah_axis_of(node->box, axis);
-    int8 flat = {0};
-    for (uint32_t k = 0; k < node->count; k += LANES) {
-        const float8 lo = float8_load(node->lo[axis] + k), hi = float8_load(node->hi[axis] + k);
-        flat |= (lo == hi) & (lo > of.lo) & (lo < of.hi);
-    }
-    const bool planar = int8_any(flat);
+/* What all planes of an axis cost; returns the least. */
+VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, const sah_axis *of,
+                            int axis, bool planar, plane_costs *costs) {
+    float8 least = float8_all(INFINITY);
     for (uint32_t k = 0; k < node->count; k += LANES) {
         const float8 lo = float8_load(node->lo[axis] + k), hi = float8_load(node->hi[axis] + k);
         side_counts counts[2];
-        if (planar)
-            count_sides(node, axis, &lo, &hi, true, counts);
-        else
-            count_sides(node, axis, &lo, &hi, false, counts);
-        try_planes(&build->costs, &of, axis, &lo, &counts[0], planar, best);
-        try_planes(&build->costs, &of, axis, &hi, &counts[1], planar, best);
+        count_sides(node, axis, &lo, &hi, planar, counts);
+        const float8 begin = cost_planes(&build->costs, of, &lo, &counts[0], planar);
+        const float8 end = cost_planes(&build->costs, of, &hi, &counts[1], planar);
+        memcpy(costs->begin[axis] + k, &begin, sizeof begin);
+        memcpy(costs->end[axis] + k, &end, sizeof end);
+        least = float8_min(begin, least);
+        least = float8_min(end, least);
     }
+    return least;
+}
+
+VECTOR8_FN bool has_planar(const small_node *node, int axis) {
+    int8 flat = {0};
+    for (uint32_t k = 0; k < node->count; k += LANES)
+        flat |= float8_load(node->lo[axis] + k) == float8_load(node->hi[axis] + k);
+    return int8_any(flat);
+}
+
+/* Triangles in the plane go to the cheaper side, the left one of equals. */
+static bool planar_goes_left(const small_build *build, const small_node *node, const sah_axis *of,
+                             const sah_split *split) {
+    uint32_t left = 0, right = 0;
+    for (uint32_t i = 0; i < node->count; ++i) {
+        left += node->lo[split->axis][i] < split->position;
+        right += node->hi[split->axis][i] > split->position;
+    }
+    uint32_t planar = 0;
+    for (uint32_t i = 0; i < node->count; ++i)
+        planar += node->lo[split->axis][i] == split->position &&
+                  node->hi[split->axis][i] == split->position;
+    return sah_split_cost(&build->costs, of, split->position, left + planar, right) <=
+           sah_split_cost(&build->costs, of, split->position, left, right + planar);
+}
+
+/* The first position of an axis that costs as much, or INFINITY. */
+VECTOR8_FN float first_of_cost(const small_node *node, int axis, const plane_costs *costs,
+                               float cost) {
+    float first = INFINITY;
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        uint32_t begin = int8_bits(float8_load(costs->begin[axis] + k) == cost);
+        uint32_t end = int8_bits(float8_load(costs->end[axis] + k) == cost);
+        for (; begin; begin &= begin - 1)
+            first = float_min(first, node->lo[axis][k + (uint32_t)__builtin_ctz(begin)]);
+        for (; end; end &= end - 1)
+            first = float_min(first, node->hi[axis][k + (uint32_t)__builtin_ctz(end)]);
+    }
+    return first;
 }
 
 /* The best plane if it beats a leaf. */
 VECTOR8_FN bool search_node(const small_build *build, const small_node *node, sah_split *split) {
-    lane_splits best;
-    best.cost = float8_all(build->costs.intersect * (float)node->count);
-    best.position = float8_all(0);
-    best.axis = best.planar_left = (int8){0} + 3;
-    for (int axis = 0; axis < 3; ++axis) search_axis(build, node, axis, &best);
-    uint32_t lanes = int8_bits(best.axis != 3);
-    if (lanes == 0) return false;
-    *split = sah_split_none();
-    for (; lanes; lanes &= lanes - 1) {
-        const int lane = __builtin_ctz(lanes);
-        const float cost = best.cost[lane], position = best.position[lane];
-        const int axis = best.axis[lane];
-        if (!(cost < split->cost ||
-              (cost == split->cost &&
-               (axis < split->axis || (axis == split->axis && position < split->position)))))
-            continue;
-        split->cost = cost;
-        split->axis = axis;
-        split->position = position;
-        split->planar_left = best.planar_left[lane] != 0;
+    plane_costs costs;
+    sah_axis of[3];
+    bool planar[3];
+    float8 least8 = float8_all(INFINITY);
+    for (int axis = 0; axis < 3; ++axis) of[axis] = sah_axis_of(node->box, axis);
+    for (int axis = 0; axis < 3; ++axis) {
+        planar[axis] = has_planar(node, axis);
+        const float8 least = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
+                                          : cost_axis(build, node, &of[axis], axis, false, &costs);
+        least8 = float8_min(least, least8);
     }
+    const float least = float8_least(least8);
+    if (!(least < build->costs.intersect * (float)node->count)) return false;
+    split->cost = least;
+    split->planar_left = true;
+    for (split->axis = 0;; ++split->axis) {
+        split->position = first_of_cost(node, split->axis, &costs, least);
+        if (split->position < INFINITY || split->axis == 2) break;
+    }
+    if (planar[split->axis])
+        split->planar_left = planar_goes_left(build, node, &of[split->axis], split);
     return true;
 }
 
@@ -169,12 +192,12 @@ static void take_back(small_node *node, uint32_t i) {
     }
 }
 
-/* Lanes behind the last triangle hold no plane. */
+/* Lanes behind the last triangle hold no plane and are on no side of any. */
 static void close_rows(small_node *node) {
-    const float8 nowhere = float8_all(INFINITY);
+    const float8 never = float8_all(INFINITY), unknown = float8_all(NAN);
     for (int axis = 0; axis < 3; ++axis) {
-        memcpy(node->lo[axis] + node->count, &nowhere, sizeof nowhere);
-        memcpy(node->hi[axis] + node->count, &nowhere, sizeof nowhere);
+        memcpy(node->lo[axis] + node->count, &never, sizeof never);
+        memcpy(node->hi[axis] + node->count, &unknown, sizeof unknown);
     }
 }
 

@@ -8,7 +8,7 @@
 #include "accel/vector8.h"
 #include "shaders/sah.h"
 
-enum { SMALL_NODE_MOST = 64 /* triangles */, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
+enum { SMALL_NODE_MOST = 80 /* triangles */, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
 
 typedef struct small_node {
     box3 box;

@@ -18,6 +18,8 @@ typedef struct axis_step {
     float limit; /* planes that do not cost less are of no use */
     sah_split best[3];
     sweep_node *left, *right;
+    int axis;             /* of the split */
+    uint32_t first_right; /* of that axis' events: those from here on are above the plane */
 } axis_step;
 
 static kd_status each_axis(axis_step *step, kd_status (*run)(axis_step *step, int axis)) {
@@ -151,32 +153,47 @@ static void make_fresh(sweep *work, int axis) {
     below->events[below->count] = above->events[above->count] = INT64_MAX;
 }
 
-typedef struct two_lists { /* and what is merged into them */
-    sweep_event *left, *right;
-    const sweep_event *left_fresh, *right_fresh;
-} two_lists;
+/* A child's list that is written, and the fresh events to be merged in. */
+typedef struct child_list {
+    sweep_event *to;
+    const sweep_event *fresh;
+} child_list;
 
 /* Fresh events that come before `until`. */
-static inline void merge_fresh(two_lists *to, sweep_event until) {
-    while (*to->left_fresh < until) *to->left++ = *to->left_fresh++;
-    while (*to->right_fresh < until) *to->right++ = *to->right_fresh++;
+static inline void merge_fresh(child_list *child, sweep_event until) {
+    while (*child->fresh < until) *child->to++ = *child->fresh++;
 }
 
-/* Shares sorted events out to two lists. No branch on sides: they are hard to predict. */
+/* Shares sorted events out to both children. No branch on sides: they are hard to predict. */
 static void share_out(const sweep_event *event, uint32_t count, const uint8_t *sides,
-                      two_lists *to) {
+                      child_list *left, child_list *right) {
+    child_list l = *left, r = *right;
     sweep_event next = INT64_MIN;
     for (uint32_t i = 0; i < count; ++i) {
         if (event[i] > next) {
-            merge_fresh(to, event[i]);
-            next = *to->left_fresh < *to->right_fresh ? *to->left_fresh : *to->right_fresh;
+            merge_fresh(&l, event[i]);
+            merge_fresh(&r, event[i]);
+            next = *l.fresh < *r.fresh ? *l.fresh : *r.fresh;
         }
         const uint8_t side = sides[sweep_event_id(event[i])];
-        *to->left = *to->right = event[i];
-        to->left += side & SIDE_LEFT;
-        to->right += side >> 1;
+        *l.to = *r.to = event[i];
+        l.to += side & SIDE_LEFT;
+        r.to += side >> 1;
     }
-    merge_fresh(to, INT64_MAX);
+    *left = l;
+    *right = r;
+}
+
+/* Events on one side of the split are that child's, but those of straddlers. */
+static void keep(const sweep_event *event, uint32_t count, const uint8_t *sides,
+                 child_list *child) {
+    child_list c = *child;
+    for (uint32_t i = 0; i < count; ++i) {
+        if (event[i] > *c.fresh) merge_fresh(&c, event[i]);
+        *c.to = event[i];
+        c.to += sides[sweep_event_id(event[i])] != SIDE_BOTH;
+    }
+    *child = c;
 }
 
 /* The children's lists on one axis: the right one's above the node's own, the left one's on top. */
@@ -193,11 +210,21 @@ static kd_status split_list(axis_step *step, int axis) {
         stack->room = top + top / 2;
     }
     make_fresh(work, axis);
-    two_lists to = {stack->events + left->list[axis].first, stack->events + right->list[axis].first,
-                    work->fresh[0][axis].events, work->fresh[1][axis].events};
-    share_out(stack->events + from.first, from.count, work->sides, &to);
-    left->list[axis].count = (uint32_t)(to.left - (stack->events + left->list[axis].first));
-    right->list[axis].count = (uint32_t)(to.right - (stack->events + right->list[axis].first));
+    const sweep_event *event = stack->events + from.first;
+    sweep_event *left_events = stack->events + left->list[axis].first;
+    sweep_event *right_events = stack->events + right->list[axis].first;
+    child_list below = {left_events, work->fresh[0][axis].events};
+    child_list above = {right_events, work->fresh[1][axis].events};
+    if (axis == step->axis) {
+        keep(event, step->first_right, work->sides, &below);
+        keep(event + step->first_right, from.count - step->first_right, work->sides, &above);
+    } else {
+        share_out(event, from.count, work->sides, &below, &above);
+    }
+    merge_fresh(&below, INT64_MAX);
+    merge_fresh(&above, INT64_MAX);
+    left->list[axis].count = (uint32_t)(below.to - left_events);
+    right->list[axis].count = (uint32_t)(above.to - right_events);
     return KD_OK;
 }
 
@@ -206,14 +233,12 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The node's triangles, ids ascending. */
 static void list_ids(const sweep *work, const sweep_node *node, uint32_t *ids) {
     const sweep_event *event = work->stack[0].events + node->list[0].first;
     uint32_t count = 0;
     for (uint32_t i = 0; i < node->list[0].count; ++i)
         if (sweep_event_type(event[i]) != EVENT_END) ids[count++] = sweep_event_id(event[i]);
     assert(count == node->count);
-    qsort(ids, count, sizeof *ids, ascending);
 }
 
 static kd_status make_leaf(sweep *work, const sweep_node *node) {
@@ -221,7 +246,25 @@ static kd_status make_leaf(sweep *work, const sweep_node *node) {
     KD_TRY(tree_writer_leaf(&work->writer, node->at, node->count, &ids));
     list_ids(work, node, ids);
     for (uint32_t i = 0; i < node->count; ++i) ids[i] = work->ids[ids[i]];
+    qsort(ids, node->count, sizeof *ids, ascending);
     return KD_OK;
+}
+
+/* Ascending; each id's place is told by how many are less. */
+static void list_ids_sorted(const sweep *work, const sweep_node *node, uint32_t *ids) {
+    uint32_t listed[SMALL_NODE_MOST + 1]; /* one more is written, if it is of no use */
+    const sweep_event *event = work->stack[0].events + node->list[0].first;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < node->list[0].count; ++i) {
+        listed[count] = sweep_event_id(event[i]);
+        count += sweep_event_type(event[i]) != EVENT_END;
+    }
+    assert(count == node->count);
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < count; ++k) before += listed[k] < listed[i];
+        ids[before] = listed[i];
+    }
 }
 
 /* From events back to boxes: the rest of the way goes without sorted lists. */
@@ -231,7 +274,7 @@ static kd_status finish_small(sweep *work, const sweep_node *node) {
     small.at = node->at;
     small.depth = node->depth;
     small.count = node->count;
-    list_ids(work, node, small.id);
+    list_ids_sorted(work, node, small.id);
     for (uint32_t i = 0; i < small.count; ++i) work->sides[small.id[i]] = (uint8_t)i;
     for (int axis = 0; axis < 3; ++axis) {
         const sweep_event *event = work->stack[axis].events + node->list[axis].first;
@@ -271,6 +314,8 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
     left->growth = right->growth =
         node->growth * (((double)left->count + (double)right->count) / (double)node->count);
     axis_step step = {.work = work, .node = node, .left = left, .right = right};
+    step.axis = plane.axis;
+    step.first_right = plane.planar_left ? place.beyond : place.planar;
     KD_TRY(each_axis(&step, split_list));
     KD_TRY(tree_writer_inner(&work->writer, node->at, plane.axis, plane.position, &left->at));
     right->at = left->at + 1;

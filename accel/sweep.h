@@ -54,7 +54,8 @@ typedef struct sweep {
     const job *watched;
     sah_costs costs;
     int32_t max_depth;
-    bool tasks; /* large nodes may use OpenMP tasks */
+    bool tasks;            /* large nodes may use OpenMP tasks */
+    uint32_t branch_least; /* triangles of a child that is worth a branch of its own */
     tree_writer writer;
     uint32_t *ids; /* ascending */
     uint32_t id_count;

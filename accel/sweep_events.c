@@ -1,8 +1,8 @@
 #include "accel/sweep_events.h"
 #include <string.h>
 
-enum { RUN = 32, RADIX_MIN = 4096, PASSES = 4, DIGITS = 512 };
-static const int shifts[PASSES + 1] = {30, 39, 48, 56, 64}; /* position and type */
+enum { RUN = 32, RADIX_MIN = 4096, PASSES = 3, DIGITS = 4096 };
+static const int shifts[PASSES + 1] = {30, 41, 52, 64}; /* position and type */
 
 static uint32_t digit_of(sweep_event event, int pass) {
     const uint64_t key = (uint64_t)event ^ 0x8000000000000000u;
@@ -28,6 +28,7 @@ static void radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count
         from = to;
         to = swap;
     }
+    memcpy(events, scratch, count * sizeof *events); /* an odd number of passes ends there */
 }
 
 /* Each goes where as many lie before it as are less: no branch to predict. */

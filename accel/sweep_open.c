@@ -67,6 +67,7 @@ kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sw
     out->input = from->input;
     out->watched = from->watched;
     out->tasks = from->tasks;
+    out->branch_least = from->branch_least;
     out->costs = from->costs;
     out->max_depth = from->max_depth;
     *root = *node;

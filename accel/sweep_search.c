@@ -3,6 +3,7 @@
 #include "core/memory.h"
 
 enum { LANES = VECTOR8_LANES };
+enum { LOW_HALF = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ }; /* of a 64-bit number */
 static_assert(SWEEP_BLOCK_SPARE >= LANES + 1,
               "whole vectors of blocks are read, and the one after");
 static_assert(SWEEP_BLOCK % LANES == 0, "a block is walked by vectors");
@@ -29,13 +30,31 @@ typedef struct type_counts {
     uint32_t starts, planars;
 } type_counts;
 
-VECTOR8_FN type_counts count_types(const sweep_event *event, uint32_t count) {
-    uint64_t starts = 0, planars = 0;
+static inline type_counts count_types(const sweep_event *event, uint32_t count) {
+    type_counts counts = {0, 0};
     for (uint32_t i = 0; i < count; ++i) {
-        starts += (uint64_t)event[i] >> (EVENT_ID_BITS + 1) & 1;
-        planars += (uint64_t)event[i] >> EVENT_ID_BITS & 1;
+        counts.starts += sweep_event_type(event[i]) == EVENT_START;
+        counts.planars += sweep_event_type(event[i]) == EVENT_PLANAR;
     }
-    const type_counts counts = {(uint32_t)starts, (uint32_t)planars};
+    return counts;
+}
+
+/* The same of a whole block: a bit of each event's type at a time. */
+VECTOR8_FN type_counts count_block(const sweep_event *event) {
+    static_assert(SWEEP_BLOCK == 16 && EVENT_START == 2 && EVENT_PLANAR == 1, "two bits of 16");
+    uint32_t starts = 0, planars = 0;
+    for (int k = 0; k < SWEEP_BLOCK; k += LANES) {
+        int8 low, high;
+        memcpy(&low, event + k, sizeof low);
+        memcpy(&high, event + k + LANES / 2, sizeof high);
+        const int8 codes =
+            __builtin_shufflevector(low, high, LOW_HALF, LOW_HALF + 2, 8 + LOW_HALF, 10 + LOW_HALF,
+                                    4 + LOW_HALF, 6 + LOW_HALF, 12 + LOW_HALF, 14 + LOW_HALF);
+        starts = starts << LANES | int8_bits(codes);
+        planars = planars << LANES | int8_bits(codes << 1);
+    }
+    const type_counts counts = {(uint32_t)__builtin_popcount(starts),
+                                (uint32_t)__builtin_popcount(planars)};
     return counts;
 }
 
@@ -47,8 +66,7 @@ VECTOR8_FN uint32_t count_blocks(const sweep_line *line, const sweep_blocks *blo
     for (uint32_t i = 0; i < line->count; i += SWEEP_BLOCK, ++k) {
         const bool whole = line->count - i >= SWEEP_BLOCK;
         const uint32_t count = whole ? SWEEP_BLOCK : line->count - i;
-        const type_counts types =
-            whole ? count_types(event + i, SWEEP_BLOCK) : count_types(event + i, count);
+        const type_counts types = whole ? count_block(event + i) : count_types(event + i, count);
         blocks->plane[k] = sweep_event_position(event[i]);
         blocks->begun[k] = begun;
         blocks->ended[k] = ended;
@@ -67,12 +85,6 @@ VECTOR8_FN uint32_t count_blocks(const sweep_line *line, const sweep_blocks *blo
         blocks->bound[i] = 0;
     }
     return k;
-}
-
-VECTOR8_FN int8 int8_load(const int32_t *from) {
-    int8 v;
-    memcpy(&v, from, sizeof v);
-    return v;
 }
 
 /* Bounds of all blocks; returns one of the least cost from above. */

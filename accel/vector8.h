@@ -38,25 +38,46 @@ VECTOR8_FN float8 float8_load(const float *from) {
     memcpy(&v, from, sizeof v);
     return v;
 }
+VECTOR8_FN int8 int8_load(const int32_t *from) {
+    int8 v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
 VECTOR8_FN float8 float8_select(int8 mask, float8 yes, float8 no) {
     return (float8)((mask & (int8)yes) | (~mask & (int8)no));
 }
 VECTOR8_FN int8 int8_select(int8 mask, int8 yes, int8 no) {
     return (mask & yes) | (~mask & no);
 }
-/* a < b ? a : b, as float_min. */
+/* a < b ? a : b, as float_min: b if either is NaN. */
 VECTOR8_FN float8 float8_min(float8 a, float8 b) {
+#ifdef __AVX__
+    return __builtin_ia32_minps256(a, b);
+#else
     return float8_select(a < b, a, b);
+#endif
 }
 VECTOR8_FN float8 float8_max(float8 a, float8 b) {
+#ifdef __AVX__
+    return __builtin_ia32_maxps256(a, b);
+#else
     return float8_select(a > b, a, b);
+#endif
+}
+VECTOR8_FN float float8_least(float8 v) {
+    v = float8_min(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+    v = float8_min(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+    v = float8_min(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));
+    return v[0];
 }
 VECTOR8_FN float8 float8_abs(float8 v) {
     return (float8)((int8)v & 0x7fffffff);
 }
 /* Bit l: the sign of lane l. */
 VECTOR8_FN uint32_t int8_bits(int8 mask) {
-#ifdef __SSE__
+#ifdef __AVX__
+    return (uint32_t)__builtin_ia32_movmskps256((float8)mask);
+#elif defined(__SSE__)
     typedef float float4 __attribute__((vector_size(16)));
     const float4 low = (float4)__builtin_shufflevector(mask, mask, 0, 1, 2, 3);
     const float4 high = (float4)__builtin_shufflevector(mask, mask, 4, 5, 6, 7);

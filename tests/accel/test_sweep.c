@@ -133,7 +133,7 @@ static tree_writer plain_tree(const tritree *like) {
 
 static void the_tree_is_the_plain_one(void **state) {
     (void)state;
-    static const uint32_t counts[] = {1, 2, 7, 8, 9, 16, 33, 64, 65, 100, PLAIN_MOST};
+    static const uint32_t counts[] = {1, 2, 7, 8, 9, 16, 33, 80, 81, 100, PLAIN_MOST};
     static const tritree_options settings[] = {{1.5f, 1, 1, 0}, {1, 1, 0.8f, 0}, {0, 1, 1, 9}};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
