@@ -239,6 +239,6 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
     for (uint32_t i = 0; ids && i < t->count; ++i)
         ids[i] = tree->renamed ? tree->renamed[t->ids[i]] : t->ids[i];
     for (uint32_t i = 0; axes && i < t->count; ++i)
-        axes[i] = t->axes ? t->axes[i] : (uint8_t)(pointtree_level_of(i) % t->dims);
+        axes[i] = (uint8_t)(t->axes ? t->axes[i] : pointtree_level_of(i) % t->dims);
     return KD_OK;
 }
