@@ -18,7 +18,7 @@
 
 namespace {
 
-enum { SETUP_BLOCK = 256, SETUP_BLOCKS = 1056 };
+enum { SETUP_BLOCK = 256, BLOCKS_A_PROCESSOR = 8 };
 
 __global__ void clear(const kandela k) {
     counters *c = k.count;
@@ -120,13 +120,11 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
 template <class kernel>
 kd_status launch_cooperative(kernel body, int block, kandela *k, cudaStream_t stream,
                              const char *name) {
-    int on = 0, processors = 0, resident = 0;
-    KD_CUDA(cudaGetDevice(&on));
-    KD_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, on));
-    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, body, block, 0));
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, body, block));
     void *arguments[] = {k};
-    KD_CUDA(cudaLaunchCooperativeKernel((const void *)body, dim3((unsigned)(processors * resident)),
-                                        dim3((unsigned)block), arguments, 0, stream));
+    KD_CUDA(cudaLaunchCooperativeKernel(body, dim3(blocks), dim3((unsigned)block), arguments, 0,
+                                        stream));
     KD_CUDA_LAUNCHED(name);
     return KD_OK;
 }
@@ -165,17 +163,20 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
     k.built = build->built;
     KD_CUDA(cudaMemsetAsync(k.histograms, 0, (uint64_t)k.big_room * 6 * BINS * sizeof *k.histograms,
                             stream));
+    unsigned blocks = 0;
+    KD_TRY(cuda_processors(&blocks));
+    blocks *= BLOCKS_A_PROCESSOR;
     clear<<<1, 128, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("clear");
-    set_up<<<SETUP_BLOCKS, SETUP_BLOCK, 0, stream>>>(k);
+    set_up<<<blocks, SETUP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("set_up");
     KD_TRY(launch_cooperative(large_nodes, LARGE_BLOCK, &k, stream, "large_nodes"));
     KD_TRY(launch_cooperative(small_nodes, SMALL_BLOCK, &k, stream, "small_nodes"));
     KD_TRY(launch_cooperative(smallest_nodes, SMALL_BLOCK, &k, stream, "smallest_nodes"));
-    sum_sizes<<<SETUP_BLOCKS, PLACE_BLOCK, 0, stream>>>(k);
+    sum_sizes<<<blocks, PLACE_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("sum_sizes");
     for (uint32_t above = 0; above <= k.max_depth; above += PLACE_STEP) {
-        place_nodes<<<SETUP_BLOCKS, PLACE_BLOCK, 0, stream>>>(k, above);
+        place_nodes<<<blocks, PLACE_BLOCK, 0, stream>>>(k, above);
         KD_CUDA_LAUNCHED("place_nodes");
     }
     report<<<1, 1, 0, stream>>>(k);

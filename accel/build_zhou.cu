@@ -15,7 +15,7 @@
 
 namespace {
 
-enum { SETUP_BLOCK = 256, BLOCKS = 1056 };
+enum { SETUP_BLOCK = 256, BLOCKS_A_PROCESSOR = 8 };
 
 __global__ void zhou_clear(const zhou_device k) {
     zhou_counters *c = k.count;
@@ -121,14 +121,6 @@ void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n) {
     take(&k->count, arena, 1);
 }
 
-kd_status processors(int *count, const void *body, int block, int *resident) {
-    int on = 0;
-    KD_CUDA(cudaGetDevice(&on));
-    KD_CUDA(cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, on));
-    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(resident, body, block, 0));
-    return KD_OK;
-}
-
 kd_status mark(const tritree_build_cuda *build, int stage) {
     if (!build->marks) return KD_OK;
     KD_CUDA(cudaEventRecord((cudaEvent_t)build->marks[stage], (cudaStream_t)build->stream));
@@ -136,34 +128,33 @@ kd_status mark(const tritree_build_cuda *build, int stage) {
 }
 
 kd_status run_large(zhou_device *k, cudaStream_t stream) {
-    int count = 0, resident = 0;
-    KD_TRY(processors(&count, (const void *)zhou_large_nodes, ZHOU_BLOCK, &resident));
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, zhou_large_nodes, ZHOU_BLOCK));
     void *arguments[] = {k};
-    KD_CUDA(cudaLaunchCooperativeKernel((const void *)zhou_large_nodes,
-                                        dim3((unsigned)(count * resident)), dim3(ZHOU_BLOCK),
+    KD_CUDA(cudaLaunchCooperativeKernel(zhou_large_nodes, dim3(blocks), dim3(ZHOU_BLOCK),
                                         arguments, 0, stream));
     KD_CUDA_LAUNCHED("zhou_large_nodes");
     return KD_OK;
 }
 
 kd_status run_small(const zhou_device *k, cudaStream_t stream) {
-    int count = 0, resident = 0;
-    KD_TRY(processors(&count, (const void *)zhou_small_nodes, ZHOU_SMALL_BLOCK, &resident));
-    zhou_small_nodes<<<(unsigned)(count * resident), ZHOU_SMALL_BLOCK, 0, stream>>>(*k);
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, zhou_small_nodes, ZHOU_SMALL_BLOCK));
+    zhou_small_nodes<<<blocks, ZHOU_SMALL_BLOCK, 0, stream>>>(*k);
     KD_CUDA_LAUNCHED("zhou_small_nodes");
     return KD_OK;
 }
 
-kd_status run_place(const zhou_device *k, cudaStream_t stream) {
-    zhou_sum_sizes<<<BLOCKS, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+kd_status run_place(const zhou_device *k, unsigned blocks, cudaStream_t stream) {
+    zhou_sum_sizes<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
     KD_CUDA_LAUNCHED("zhou_sum_sizes");
-    zhou_sort_leaves<<<BLOCKS, ZHOU_SORT_BLOCK, 0, stream>>>(*k);
+    zhou_sort_leaves<<<blocks, ZHOU_SORT_BLOCK, 0, stream>>>(*k);
     KD_CUDA_LAUNCHED("zhou_sort_leaves");
-    zhou_place_raw<<<BLOCKS, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+    zhou_place_raw<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
     KD_CUDA_LAUNCHED("zhou_place_raw");
-    zhou_move_roots<<<BLOCKS, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+    zhou_move_roots<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
     KD_CUDA_LAUNCHED("zhou_move_roots");
-    zhou_move_leaves<<<BLOCKS, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+    zhou_move_leaves<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
     KD_CUDA_LAUNCHED("zhou_move_leaves");
     zhou_report<<<1, 1, 0, stream>>>(*k);
     KD_CUDA_LAUNCHED("zhou_report");
@@ -206,15 +197,18 @@ kd_status build_zhou_cuda(const tritree_build_cuda *build) {
                      (uint64_t)k.reference_room * sizeof(uint32_t);
     k.built = build->built;
     KD_TRY(mark(build, TRITREE_INIT));
+    unsigned blocks = 0;
+    KD_TRY(cuda_processors(&blocks));
+    blocks *= BLOCKS_A_PROCESSOR;
     zhou_clear<<<1, 128, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("zhou_clear");
-    zhou_set_up<<<BLOCKS, SETUP_BLOCK, 0, stream>>>(k);
+    zhou_set_up<<<blocks, SETUP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("zhou_set_up");
     KD_TRY(mark(build, TRITREE_LARGE));
     KD_TRY(run_large(&k, stream));
     KD_TRY(mark(build, TRITREE_SMALL));
     KD_TRY(run_small(&k, stream));
     KD_TRY(mark(build, TRITREE_OTHER));
-    KD_TRY(run_place(&k, stream));
+    KD_TRY(run_place(&k, blocks, stream));
     return mark(build, TRITREE_STAGES);
 }

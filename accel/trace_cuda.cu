@@ -72,11 +72,9 @@ template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t
 
 /* As many blocks as the device holds. */
 kd_status launch_filling(void (*kernel)(caster), const caster *c, cudaStream_t stream) {
-    int on = 0, processors = 0, resident = 0;
-    KD_CUDA(cudaGetDevice(&on));
-    KD_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, on));
-    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, CAST_BLOCK, 0));
-    kernel<<<(unsigned)(processors * resident), CAST_BLOCK, 0, stream>>>(*c);
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, kernel, CAST_BLOCK));
+    kernel<<<blocks, CAST_BLOCK, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("cast_persistent or cast_sieved");
     return KD_OK;
 }

@@ -46,9 +46,13 @@ __device__ __forceinline__ bool is_left_open(const caster &c, uint32_t i) {
 
 /* 1 / x to 2^-23; infinite for x below 2^-126, 0 for x above 2^126. */
 __device__ __forceinline__ float quick_inverse(float x) {
+#ifdef KD_CUDA_EMULATED
+    return fabsf(x) < 0x1p-126f ? copysignf(INFINITY, x) : fabsf(x) > 0x1p126f ? 0 : 1 / x;
+#else
     float inverse;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
     return inverse;
+#endif
 }
 
 /* A node by its place in walk_nodes << 2. */

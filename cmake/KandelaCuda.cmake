@@ -10,3 +10,6 @@ target_compile_definitions(kd_common INTERFACE KD_HAVE_CUDA=1)
 target_compile_options(kd_common INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra>)
 target_include_directories(kd_common SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+set(KD_CUDA_RUNTIME CUDA::cudart_static)
+function(kd_kernels list) # nvcc takes them as they are
+endfunction()

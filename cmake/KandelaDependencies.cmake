@@ -34,7 +34,9 @@ if(KD_ASSIMP)
 endif()
 
 set(KD_CUDA_FOUND FALSE)
-if(NOT KD_CUDA STREQUAL "OFF")
+if(KD_CUDA STREQUAL "EMULATED")
+  set(KD_CUDA_FOUND TRUE)
+elseif(NOT KD_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     # thread block clusters: compute capability 9.0, and newer ones from its PTX

@@ -32,7 +32,7 @@ endif()
 if(KD_ASSIMP)
   string(APPEND static_libraries " ${KD_ASSIMP_LIBRARY}")
 endif()
-if(KD_CUDA_FOUND)
+if(KD_CUDA_FOUND AND NOT KD_CUDA STREQUAL "EMULATED")
   string(APPEND static_libraries " $<TARGET_FILE:CUDA::cudart_static> -lstdc++ -lpthread -ldl -lrt")
 endif()
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/kandela.pc CONTENT

@@ -28,6 +28,25 @@ static inline kd_status cuda_fail(cudaError_t error, const char *file, int line,
             return cuda_fail(kd_cuda_error, __FILE__, __LINE__, name);                             \
     } while (0)
 
+/* Multiprocessors of the current device. */
+static inline kd_status cuda_processors(unsigned *count) {
+    int on = 0, found = 0;
+    KD_CUDA(cudaGetDevice(&on));
+    KD_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMultiProcessorCount, on));
+    *count = (unsigned)found;
+    return KD_OK;
+}
+
+/* Blocks of a kernel that the current device runs at the same time. */
+template <class KERNEL>
+static kd_status cuda_resident_blocks(unsigned *count, KERNEL kernel, int threads) {
+    int each = 0;
+    KD_TRY(cuda_processors(count));
+    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0));
+    *count *= (unsigned)each;
+    return KD_OK;
+}
+
 /* One block of device memory handed out front to back in 256-byte steps. With base NULL it only
    counts: running the same requests on such an arena gives the bytes that are needed. */
 typedef struct cuda_arena {

@@ -232,13 +232,10 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
 
 kd_status launch_paths(const emission_batch *batch, const scene_view *scene,
                        const photon_order *order, emission_state *state) {
-    int on = 0, processors = 0, resident = 0;
-    KD_CUDA(cudaGetDevice(&on));
-    KD_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, on));
-    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, emit_paths, EMIT_BLOCK, 0));
-    const uint64_t full = (uint64_t)processors * resident;
-    const uint64_t blocks = ((uint64_t)batch->paths + EMIT_BLOCK - 1) / EMIT_BLOCK;
-    emit_paths<<<(unsigned)(blocks < full ? blocks : full), EMIT_BLOCK>>>(
+    unsigned full = 0;
+    KD_TRY(cuda_resident_blocks(&full, emit_paths, EMIT_BLOCK));
+    const unsigned blocks = (batch->paths - 1) / EMIT_BLOCK + 1;
+    emit_paths<<<blocks < full ? blocks : full, EMIT_BLOCK>>>(
         *scene, order->emission, order->wish, *batch, state);
     KD_CUDA_LAUNCHED("emit_paths");
     return KD_OK;

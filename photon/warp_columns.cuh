@@ -6,6 +6,25 @@
 
 namespace warp_columns {
 
+#ifdef KD_CUDA_EMULATED /* what the instructions below do */
+inline uint32_t place_of(const void *shared) {
+    return emulated::place_in_shared(shared);
+}
+inline void store_two(uint32_t place, uint32_t a, uint32_t b) {
+    uint32_t *at = (uint32_t *)emulated::at_shared(place);
+    at[0] = a, at[1] = b;
+}
+template <int APART> inline void store_apart(uint32_t place, uint32_t a, uint32_t b) {
+    *(uint32_t *)emulated::at_shared(place) = a;
+    *(uint32_t *)emulated::at_shared(place + APART) = b;
+}
+template <int BACK> inline unsigned long long load_two_before(uint32_t place, bool there) {
+    if (!there) return ~0ull;
+    const uint32_t *at = (const uint32_t *)emulated::at_shared(place - BACK);
+    return (unsigned long long)at[0] << 32 | at[1];
+}
+#else
+
 __device__ inline uint32_t place_of(const void *shared) {
     return (uint32_t)__cvta_generic_to_shared(shared);
 }
@@ -32,6 +51,7 @@ __device__ inline unsigned long long load_two_before(uint32_t place, bool there)
                  : "memory");
     return (unsigned long long)high << 32 | low;
 }
+#endif
 
 } // namespace warp_columns
 #endif

@@ -15,12 +15,14 @@ template <class KEY> __device__ inline void order_pair(KEY &low, KEY &high) {
     high = b < a ? a : b;
 }
 
+#ifndef KD_CUDA_EMULATED
 /* By one comparison: the compiler makes two or three of it. */
 __device__ inline void order_pair(unsigned long long &low, unsigned long long &high) {
     asm("{\n\t.reg .pred swap;\n\t.reg .b64 least;\n\tsetp.lt.u64 swap, %1, %0;\n\t"
         "selp.b64 least, %1, %0, swap;\n\tselp.b64 %1, %0, %1, swap;\n\tmov.b64 %0, least;\n\t}"
         : "+l"(low), "+l"(high));
 }
+#endif
 
 /* The keys of a lane form a bitonic sequence: afterwards they ascend. */
 template <int N, class KEY> __device__ inline void merge_own(KEY (&key)[N]) {

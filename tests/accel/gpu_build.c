@@ -3,6 +3,7 @@
 #include "accel/tritree_build_cuda.h"
 #include "accel/tritree_check.h"
 #include "core/device.h"
+#include "tests/gpu.h"
 #include "triangle_sets.h"
 
 static tritree build_once(const tritree_builder_cuda *builder, const triangle_set *set,
@@ -49,11 +50,12 @@ static void trees_keep_the_invariants(void **state) {
     for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
             for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
-                check_set(row, (case_triangles)which, counts[i], &options);
+                if (counts[i] <= gpu_size(5000, 520))
+                    check_set(row, (case_triangles)which, counts[i], &options);
     options.traversal_cost = 1;
     options.empty_factor = 0.8f;
     for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
-        check_set(row, CASE_SOUP, 30000, &options);
+        check_set(row, CASE_SOUP, gpu_size(30000, 2000), &options);
 }
 
 static void bad_input_is_refused_by_name(void **state) {
@@ -102,10 +104,7 @@ static void too_little_memory_is_refused(void **state) {
 }
 
 int main(void) {
-    if (device_cuda_count() == 0) {
-        puts("skipped: no CUDA device");
-        return TEST_SKIPPED;
-    }
+    if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants),
                                        cmocka_unit_test(bad_input_is_refused_by_name),
                                        cmocka_unit_test(too_little_memory_is_refused)};

@@ -3,6 +3,7 @@
 #include "accel/trace_cuda.h"
 #include "core/device.h"
 #include "core/device_memory.h"
+#include "tests/gpu.h"
 #include "triangle_sets.h"
 
 enum { RAYS = 2048 };
@@ -109,10 +110,7 @@ static void senseless_requests_are_refused(void **state) {
 }
 
 int main(void) {
-    if (device_cuda_count() == 0) {
-        puts("skipped: no CUDA device");
-        return TEST_SKIPPED;
-    }
+    if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(casters_answer_as_the_cpu_does),
                                        cmocka_unit_test(senseless_requests_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);

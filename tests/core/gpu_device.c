@@ -1,7 +1,7 @@
 /* Device memory goes there and back; what does not fit is refused with the bytes. */
 #include "core/device.h"
 #include "core/device_memory.h"
-#include "tests/test.h"
+#include "tests/gpu.h"
 
 static void bytes_come_back(void **state) {
     (void)state;
@@ -35,10 +35,7 @@ static void too_much_is_refused(void **state) {
 }
 
 int main(void) {
-    if (device_cuda_count() == 0) {
-        puts("skipped: no CUDA device");
-        return TEST_SKIPPED;
-    }
+    if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_come_back),
         cmocka_unit_test(too_much_is_refused),

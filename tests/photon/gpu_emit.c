@@ -6,6 +6,7 @@
 #include "photon/photon_maps_cuda.h"
 #include "photon_scenes.h"
 #include "scenes/scene_cuda.h"
+#include "tests/gpu.h"
 
 typedef struct device_scene {
     tritree_cuda tree;
@@ -101,13 +102,14 @@ static void same_maps_for_any_batch(void **state) {
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
     to_device(&there, scene);
+    const uint32_t photons = gpu_size(9000, 2000);
     for (int i = 0; i < 5; ++i) {
-        photon_options options = options_for(i == 4 ? 60000 : 9000);
+        photon_options options = options_for(i == 4 ? gpu_size(60000, 6000) : photons);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;
         check_maps(scene, &there, &options, &made);
     }
-    photon_options few = options_for(9000);
+    photon_options few = options_for(photons);
     few.max_depth = 3;
     few.gather = 7;
     few.kernel = PHOTON_KERNEL_EPANECHNIKOV;
@@ -154,7 +156,7 @@ static void same_maps_for_every_kind_of_light(void **state) {
         photon_maps_cuda made;
         memset(&made, 0, sizeof made);
         to_device(&there, scene);
-        const photon_options options = options_for(3000);
+        const photon_options options = options_for(gpu_size(3000, 500));
         check_maps(scene, &there, &options, &made);
         photon_maps_cuda_close(&made);
         device_scene_close(&there);
@@ -213,10 +215,7 @@ static void uploaded_photons_are_the_same(void **state) {
 }
 
 int main(void) {
-    if (device_cuda_count() == 0) {
-        puts("skipped: no CUDA device");
-        return TEST_SKIPPED;
-    }
+    if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_maps_for_any_batch),
         cmocka_unit_test(same_maps_for_every_kind_of_light),

@@ -4,7 +4,7 @@
 #include "core/device_memory.h"
 #include "scene_fixture.h"
 #include "scenes/scene_cuda.h"
-#include "tests/test.h"
+#include "tests/gpu.h"
 
 static void expect_same(const void *host, const void *there, size_t bytes) {
     void *back = malloc(bytes);
@@ -116,10 +116,7 @@ static void too_much_is_refused(void **state) {
 }
 
 int main(void) {
-    if (device_cuda_count() == 0) {
-        puts("skipped: no CUDA device");
-        return TEST_SKIPPED;
-    }
+    if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_array_is_there),
         cmocka_unit_test(too_much_is_refused),

@@ -1,0 +1,39 @@
+/* CUB's interface: every lane shows its items, the first one sorts them all. */
+#ifndef KD_TESTS_EMULATED_CUB_BLOCK_RADIX_SORT_CUH
+#define KD_TESTS_EMULATED_CUB_BLOCK_RADIX_SORT_CUH
+#include "cub/device/device_radix_sort.cuh"
+
+namespace cub {
+template <class KEY, int THREADS, int ITEMS, class VALUE> struct BlockRadixSort {
+    struct TempStorage {
+        KEY keys[THREADS * ITEMS];
+        VALUE values[THREADS * ITEMS];
+    };
+    TempStorage &room;
+    explicit BlockRadixSort(TempStorage &room_) : room(room_) {}
+
+    void Sort(KEY (&keys)[ITEMS], VALUE (&values)[ITEMS], int begin, int end) {
+        const int first = (int)threadIdx.x * ITEMS;
+        for (int i = 0; i < ITEMS; ++i) {
+            room.keys[first + i] = keys[i];
+            room.values[first + i] = values[i];
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) sort_all(begin, end);
+        __syncthreads();
+        for (int i = 0; i < ITEMS; ++i) {
+            keys[i] = room.keys[first + i];
+            values[i] = room.values[first + i];
+        }
+    }
+
+    void sort_all(int begin, int end) {
+        size_t bytes = 1;
+        const std::vector<KEY> keys(room.keys, room.keys + THREADS * ITEMS);
+        const std::vector<VALUE> values(room.values, room.values + THREADS * ITEMS);
+        DeviceRadixSort::SortPairs(&bytes, bytes, keys.data(), room.keys, values.data(),
+                                   room.values, THREADS * ITEMS, begin, end);
+    }
+};
+} // namespace cub
+#endif

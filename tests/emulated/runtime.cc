@@ -1,0 +1,141 @@
+/* Memory, copies and events of the emulated device. */
+#include "cuda_runtime.h"
+#include <map>
+#include <mutex>
+#include <string.h>
+#include <time.h>
+
+namespace {
+enum { PROCESSORS = 3, MAJOR = 9, FILLED = 1 << 20 };
+const size_t MEMORY_BYTES = (size_t)4 << 30;
+std::mutex guard;
+std::map<const char *, size_t> taken; /* bytes by address */
+size_t taken_bytes;
+
+cudaError_t release(void *memory) {
+    if (!memory) return cudaSuccess;
+    std::lock_guard<std::mutex> held(guard);
+    const auto found = taken.find((const char *)memory);
+    if (found == taken.end()) return cudaErrorInvalidValue;
+    taken_bytes -= found->second;
+    taken.erase(found);
+    free(memory);
+    return cudaSuccess;
+}
+} // namespace
+
+struct emulated_event {
+    struct timespec at;
+};
+
+cudaError_t emulated::take_memory(void **memory, size_t bytes) {
+    *memory = NULL;
+    std::lock_guard<std::mutex> held(guard);
+    if (bytes > MEMORY_BYTES - taken_bytes) return cudaErrorMemoryAllocation;
+    if (posix_memalign(memory, 256, bytes)) return cudaErrorMemoryAllocation;
+    if (bytes <= 2 * FILLED) {
+        memset(*memory, 0xcd, bytes);
+    } else { /* large rooms are rarely used to the end */
+        memset(*memory, 0xcd, FILLED);
+        memset((char *)*memory + bytes - FILLED, 0xcd, FILLED);
+    }
+    taken[(const char *)*memory] = bytes;
+    taken_bytes += bytes;
+    return cudaSuccess;
+}
+
+extern "C" {
+const char *cudaGetErrorString(cudaError_t error) {
+    return error == cudaSuccess                     ? "no error"
+           : error == cudaErrorMemoryAllocation     ? "out of memory"
+           : error == cudaErrorInvalidConfiguration ? "invalid configuration argument"
+           : error == cudaErrorInvalidDevice        ? "invalid device ordinal"
+                                                    : "invalid argument";
+}
+cudaError_t cudaGetDeviceCount(int *count) {
+    *count = 1;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device) {
+    *device = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
+    if (device != 0) return cudaErrorInvalidDevice;
+    memset(properties, 0, sizeof *properties);
+    strcpy(properties->name, "emulated CUDA device");
+    properties->totalGlobalMem = MEMORY_BYTES;
+    properties->major = MAJOR;
+    properties->multiProcessorCount = PROCESSORS;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int) {
+    *value = PROCESSORS;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize(void) {
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+    return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
+    std::lock_guard<std::mutex> held(guard);
+    *total = MEMORY_BYTES;
+    *available = MEMORY_BYTES - taken_bytes;
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void *memory) {
+    return release(memory);
+}
+cudaError_t cudaFreeAsync(void *memory, cudaStream_t) {
+    return release(memory);
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+    memmove(to, from, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t) {
+    return cudaMemcpy(to, from, bytes, kind);
+}
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t) {
+    memset(to, value, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
+    std::lock_guard<std::mutex> held(guard);
+    auto after = taken.upper_bound((const char *)pointer);
+    bool owned = false;
+    if (after != taken.begin()) {
+        --after;
+        owned = (const char *)pointer < after->first + after->second;
+    }
+    attributes->type = owned ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+    attributes->device = owned ? 0 : -1;
+    return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    *event = (cudaEvent_t)calloc(1, sizeof **event);
+    return *event ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    free(event);
+    return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+    clock_gettime(CLOCK_MONOTONIC, &event->at);
+    return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) {
+    return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+    *milliseconds = (float)(1e3 * (double)(end->at.tv_sec - begin->at.tv_sec) +
+                            1e-6 * (double)(end->at.tv_nsec - begin->at.tv_nsec));
+    return cudaSuccess;
+}
+}
