@@ -232,11 +232,11 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
 
 kd_status launch_paths(const emission_batch *batch, const scene_view *scene,
                        const photon_order *order, emission_state *state) {
-    unsigned full = 0;
-    KD_TRY(cuda_resident_blocks(&full, emit_paths, EMIT_BLOCK));
-    const unsigned blocks = (batch->paths - 1) / EMIT_BLOCK + 1;
-    emit_paths<<<blocks < full ? blocks : full, EMIT_BLOCK>>>(
-        *scene, order->emission, order->wish, *batch, state);
+    const unsigned wanted = (batch->paths - 1) / EMIT_BLOCK + 1;
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, emit_paths, EMIT_BLOCK));
+    if (blocks > wanted) blocks = wanted;
+    emit_paths<<<blocks, EMIT_BLOCK>>>(*scene, order->emission, order->wish, *batch, state);
     KD_CUDA_LAUNCHED("emit_paths");
     return KD_OK;
 }

@@ -36,7 +36,7 @@ STANDARD = {
     "locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio",
     "stdlib", "string", "tgmath", "time", "wchar", "wctype",
 }  # fmt: skip
-SUFFIXES = (".c", ".h", ".cu", ".cuh")
+SUFFIXES = (".c", ".h", ".cu", ".cuh", ".cc")
 FILE_LINES = 500
 FUNCTION_LINES = 60
 

@@ -17,6 +17,7 @@ build  libxxhash-dev   header:xxhash.h
 tests  libcmocka-dev   header:cmocka.h
 tests  pkg-config      command:pkg-config
 tests  python3         command:python3
+ci     g++             command:g++
 ci     clang           command:clang
 ci     libomp-dev      library:libomp.so
 ci     clang-format-14 command:clang-format-14

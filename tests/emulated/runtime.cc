@@ -53,7 +53,8 @@ const char *cudaGetErrorString(cudaError_t error) {
                                                     : "invalid argument";
 }
 cudaError_t cudaGetDeviceCount(int *count) {
-    *count = 1;
+    static const char *const wanted = getenv("KANDELA_EMULATED_DEVICE");
+    *count = wanted && strcmp(wanted, "1") == 0;
     return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device) {

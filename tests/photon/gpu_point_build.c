@@ -151,7 +151,8 @@ static void large_trees_too(void **state) {
         for (int set = 0; set < 4; ++set)
             for (int i = 0; i < 4; ++i)
                 for (int split = 0; split < 2; ++split) {
-                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 7) || counts[i] > most) continue;
+                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 7) || counts[i] > most)
+                        continue;
                     const build_case of = case_of(builder, large_sets[set], counts[i], split);
                     compare(&of);
                 }

@@ -1,7 +1,7 @@
 /* CUB's interface: every lane shows its items, the first one sorts them all. */
 #ifndef KD_TESTS_EMULATED_CUB_BLOCK_RADIX_SORT_CUH
 #define KD_TESTS_EMULATED_CUB_BLOCK_RADIX_SORT_CUH
-#include "cub/device/device_radix_sort.cuh"
+#include <cub/device/device_radix_sort.cuh>
 
 namespace cub {
 template <class KEY, int THREADS, int ITEMS, class VALUE> struct BlockRadixSort {
