@@ -62,8 +62,8 @@ static inline uint32_t lanes_points_plain(const leaf_points *leaf, vec3 query, f
 
 /* The nearest eight in the order (dist2, id): dist2 as bits, LANE_NEVER where there is none yet. */
 typedef struct lanes_nearest {
-    _Alignas(32) int32_t dist2[LEAF_GROUP];
-    _Alignas(32) int32_t id[LEAF_GROUP];
+    int32_t dist2[LEAF_GROUP] __attribute__((aligned(32))); /* nvcc reads this, too */
+    int32_t id[LEAF_GROUP] __attribute__((aligned(32)));
 } lanes_nearest;
 
 /* Takes in the points of a leaf whose bits are set: what is behind moves on by one. */
