@@ -84,7 +84,7 @@ static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dis
 }
 
 #ifdef __AVX2__
-typedef __m256i lanes_set; /* what lanes_boxes gives, in a register */
+typedef __m256i lanes_set; /* what lanes_boxes_plain gives, in a register */
 
 static inline __m256 lanes_outside(const float *lo, const float *hi, __m256 x) {
     const __m256 below = _mm256_sub_ps(_mm256_load_ps(lo), x);
@@ -104,10 +104,6 @@ static inline lanes_set lanes_of_boxes(const leaf_group *group, vec3 query) {
     const __m256i bits = _mm256_castps_si256(lanes_dist2(x, y, z));
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), bits), lanes);
-}
-
-static inline void lanes_boxes(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
-    _mm256_store_si256((__m256i *)(void *)out, lanes_of_boxes(group, query));
 }
 
 static inline int32_t lanes_set_least(lanes_set all) {
@@ -205,7 +201,6 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
     return all.lane[lane];
 }
 #define lanes_nearest_take lanes_nearest_take_plain
-#define lanes_boxes lanes_boxes_plain
 #define lanes_least lanes_least_plain
 #define lanes_points lanes_points_plain
 #endif

@@ -112,7 +112,8 @@ static void lanes_equal_plain_ones(void **state) {
             const vec3 query = case_point((case_points)which, round, 0);
             _Alignas(32) int32_t lanes[LEAF_GROUP], plain_lanes[LEAF_GROUP];
             _Alignas(32) float dist2[LEAF_POINTS], plain_dist2[LEAF_POINTS];
-            lanes_boxes(&group, query, lanes);
+            const lanes_set set = lanes_of_boxes(&group, query);
+            memcpy(lanes, &set, sizeof lanes);
             lanes_boxes_plain(&group, query, plain_lanes);
             assert_memory_equal(lanes, plain_lanes, sizeof lanes);
             assert_int_equal(lanes_least(lanes), lanes_least_plain(lanes));
