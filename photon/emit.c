@@ -213,6 +213,7 @@ done:
 
 kd_status photon_list_own(photon_list *of) {
     photon *copy = NULL;
+    of->nodes = NULL; /* they will be changed */
     if (!of->borrowed) return KD_OK;
     KD_TRY(KD_RESERVE(copy, of->count));
     if (of->count) memcpy(copy, of->photons, of->count * sizeof *copy);

@@ -9,11 +9,12 @@
 typedef struct photon_list {
     photon *photons; /* in the order (path, bounce); power in W: they add up to the flux landed */
     uint64_t count;
-    uint64_t emitted;     /* paths */
-    uint64_t rays;        /* cast by them */
-    photon_ledger ledger; /* mean over paths = totals of the scene's light, W */
-    bool complete;        /* as many as wanted have landed */
-    bool borrowed;        /* the photons are another's (a mapped file's) and only to be read */
+    uint64_t emitted;      /* paths */
+    uint64_t rays;         /* cast by them */
+    photon_ledger ledger;  /* mean over paths = totals of the scene's light, W */
+    bool complete;         /* as many as wanted have landed */
+    bool borrowed;         /* the photons are another's (a mapped file's) and only to be read */
+    const uint32_t *nodes; /* borrowed: the photon at each node of their tree; NULL: not known */
 } photon_list;
 
 enum { PHOTON_LISTS = 3 }; /* global, caustic, media */

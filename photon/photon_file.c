@@ -39,6 +39,43 @@ static list_header list_header_of(const photon_list *list) {
     return made;
 }
 
+/* The photon at each node of the list's tree. */
+static kd_status find_nodes(uint32_t **out, const photon_list *list) {
+    kd_status status = KD_OK;
+    vec3 *positions = NULL;
+    pointtree tree;
+    memset(&tree, 0, sizeof tree);
+    KD_TRY(KD_RESERVE(*out, list->count));
+    if (list->nodes) {
+        memcpy(*out, list->nodes, list->count * sizeof **out);
+        return KD_OK;
+    }
+    KD_TRY_GOTO(KD_RESERVE(positions, list->count));
+    for (uint64_t i = 0; i < list->count; ++i) positions[i] = list->photons[i].position;
+    KD_TRY_GOTO(pointtree_open(&tree, positions, list->count, NULL, NULL, NULL));
+    if (list->count) memcpy(*out, tree.ids, list->count * sizeof **out);
+done:
+    memory_free(positions);
+    pointtree_close(&tree);
+    return status;
+}
+
+static kd_status write_nodes(FILE *to, const photon_file *from) {
+    uint64_t sum = 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        uint32_t *nodes = NULL;
+        const kd_status status = find_nodes(&nodes, &from->lists[i]);
+        const uint64_t count = from->lists[i].count;
+        if (status == KD_OK && count) fwrite(nodes, sizeof *nodes, count, to);
+        const uint64_t hash = hash_bytes(nodes, status == KD_OK ? count * sizeof *nodes : 0);
+        memory_free(nodes);
+        KD_TRY(status);
+        sum = hash_combine(sum, &hash, sizeof hash);
+    }
+    fwrite(&sum, sizeof sum, 1, to);
+    return KD_OK;
+}
+
 kd_status photon_file_write(const char *path, const photon_file *from) {
     file_header header;
     memset(&header, 0, sizeof header);
@@ -53,6 +90,11 @@ kd_status photon_file_write(const char *path, const photon_file *from) {
     for (int i = 0; i < PHOTON_LISTS; ++i)
         if (from->lists[i].count)
             fwrite(from->lists[i].photons, sizeof(photon), from->lists[i].count, output.stream);
+    const kd_status status = write_nodes(output.stream, from);
+    if (status != KD_OK) {
+        file_output_discard(&output);
+        return status;
+    }
     KD_TRY(file_output_commit(&output));
     return KD_OK;
 }
@@ -65,8 +107,8 @@ static kd_status check_header(const file_view *file, const char *path, const fil
                KD_ERROR_INPUT, "%s: no photon map", path);
     KD_REQUIRE(header->version != __builtin_bswap64(PHOTON_FILE_VERSION), KD_ERROR_INPUT,
                "%s: a photon map of another byte order, expected little endian", path);
-    KD_REQUIRE(header->version == PHOTON_FILE_VERSION, KD_ERROR_INPUT,
-               "%s: a photon map of version %llu, expected %d", path,
+    KD_REQUIRE(header->version == PHOTON_FILE_VERSION || header->version == PHOTON_FILE_VERSION_OLD,
+               KD_ERROR_INPUT, "%s: a photon map of version %llu, expected %d", path,
                (unsigned long long)header->version, PHOTON_FILE_VERSION);
     KD_REQUIRE(header->hash == hash_bytes(header, offsetof(file_header, hash)), KD_ERROR_INPUT,
                "%s: damaged: the header's hash is wrong", path);
@@ -78,7 +120,8 @@ static kd_status check_header(const file_view *file, const char *path, const fil
                    (unsigned long long)count, POINTTREE_COUNT_MAX / 2);
         photons += count;
     }
-    const uint64_t bytes = sizeof *header + photons * sizeof(photon);
+    uint64_t bytes = sizeof *header + photons * sizeof(photon);
+    if (header->version == PHOTON_FILE_VERSION) bytes += photons * sizeof(uint32_t) + sizeof bytes;
     KD_REQUIRE(file->count == bytes, KD_ERROR_INPUT,
                "%s: %zu bytes, expected %llu for %llu photons: it is %s", path, file->count,
                (unsigned long long)bytes, (unsigned long long)photons,
@@ -125,6 +168,21 @@ static kd_status read_list(photon_list *out, const char *path, const char *bytes
     return KD_OK;
 }
 
+/* The trees behind the photons: who plants them proves them. */
+static kd_status read_nodes(photon_file *out, const char *path, const char *bytes) {
+    uint64_t sum = 0, found;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        const size_t size = out->lists[i].count * sizeof(uint32_t);
+        const uint64_t hash = hash_bytes(bytes, size);
+        sum = hash_combine(sum, &hash, sizeof hash);
+        out->lists[i].nodes = (const uint32_t *)(const void *)bytes;
+        bytes += size;
+    }
+    memcpy(&found, bytes, sizeof found);
+    KD_REQUIRE(found == sum, KD_ERROR_INPUT, "%s: damaged: the trees' hash is wrong", path);
+    return KD_OK;
+}
+
 kd_status photon_file_open(photon_file *out, const char *path) {
     static const uint32_t kinds[PHOTON_LISTS] = {1u << PHOTON_INDIRECT, 1u << PHOTON_CAUSTIC,
                                                  1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT};
@@ -142,6 +200,7 @@ kd_status photon_file_open(photon_file *out, const char *path) {
         KD_TRY_GOTO(read_list(&out->lists[i], path, bytes, &header.lists[i], kinds[i]));
         bytes += header.lists[i].count * sizeof(photon);
     }
+    if (header.version == PHOTON_FILE_VERSION) KD_TRY_GOTO(read_nodes(out, path, bytes));
 done:
     if (status != KD_OK) photon_file_close(out);
     return status;

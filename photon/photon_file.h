@@ -4,7 +4,8 @@
 #include "core/file.h"
 #include "photon/emit.h"
 
-enum { PHOTON_FILE_VERSION = 2, PHOTON_FILE_HEADER_BYTES = 296 };
+enum { PHOTON_FILE_VERSION = 3, PHOTON_FILE_VERSION_OLD = 2 /* without trees; read too */ };
+enum { PHOTON_FILE_HEADER_BYTES = 296 };
 
 typedef struct photon_file {
     uint64_t scene;                  /* scene_hash of where the photons lie */
@@ -12,10 +13,11 @@ typedef struct photon_file {
     file_view mapped;                /* where the photons lie until they are owned; zero: nowhere */
 } photon_file;
 
-/* Written to a temporary file and renamed. */
+/* Written to a temporary file and renamed. Builds the trees of lists that have none. */
 kd_status photon_file_write(const char *path, const photon_file *from);
 
-/* Maps the file and checks all of it; the lists borrow their photons from there. KD_ERROR_INPUT,
+/* Maps the file and checks all of it; the lists borrow their photons and trees from
+   there. KD_ERROR_INPUT,
    with what was found and what was expected, for a file that is no photon map, is of another
    version or byte order, is truncated or damaged, or holds numbers that no photon has. Owner. */
 kd_status photon_file_open(photon_file *out, const char *path);

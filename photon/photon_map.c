@@ -88,7 +88,11 @@ static kd_status map_plant(photon_map *out, const photon_list *list, job *watche
     photon_ordering work = {list->photons, NULL, NULL, NULL};
     KD_TRY_GOTO(KD_RESERVE(work.positions, list->count));
     parallel_for((int64_t)list->count, ORDER_GRAIN, take_positions, &work);
-    KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
+    out->built = list->nodes == NULL;
+    if (out->built)
+        KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
+    else
+        KD_TRY_GOTO(pointtree_adopt(&out->tree, work.positions, list->count, list->nodes));
     KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
     const pointtree_nd_view tree = pointtree_get_nd_view(&out->tree);
     KD_TRY_GOTO(leafindex_open(&out->index, &tree, true));

@@ -48,6 +48,7 @@ typedef struct photon_map {
     float radius;         /* largest gather radius */
     float scale;          /* flux_scale of the strongest channel of any photon */
     bool complete;        /* as many as wanted have landed */
+    bool built;           /* the tree was built here: nobody knew it before */
 } photon_map;
 
 typedef struct photon_maps {

@@ -62,6 +62,10 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
 /* The same from three floats each. */
 kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
                          const pointtree_options *options, const char *builder, job *watched);
+/* The tree (round robin, order by coordinate) whose node i is points[ids[i]], as pointtree_open
+   made it before: nothing is built. KD_ERROR_INPUT if `ids` are no permutation or the tree is not
+   the one that pointtree_open makes of these points. */
+kd_status pointtree_adopt(pointtree *out, const vec3 *points, uint64_t count, const uint32_t *ids);
 void pointtree_close(pointtree *owned); /* takes a zeroed one */
 
 pointtree_nd_view pointtree_get_nd_view(const pointtree *from);

@@ -103,6 +103,7 @@ static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches)
     list->photons = kept;
     list->count = count;
     list->borrowed = false;
+    list->nodes = NULL;
     return KD_OK;
 }
 

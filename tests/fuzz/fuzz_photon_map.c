@@ -27,6 +27,16 @@ static void sign(uint8_t *bytes, size_t count) {
         memcpy(list + LIST_BYTES - sizeof hash, &hash, sizeof hash);
         at += photons * sizeof(photon);
     }
+    uint64_t trees = 0;
+    for (size_t l = 0; l < LISTS; ++l) {
+        uint64_t photons;
+        memcpy(&photons, bytes + 24 + l * LIST_BYTES, sizeof photons);
+        if (photons > (count - at) / sizeof(uint32_t)) break; /* an old file has none */
+        const uint64_t hash = hash_bytes(bytes + at, photons * sizeof(uint32_t));
+        trees = hash_combine(trees, &hash, sizeof hash);
+        at += photons * sizeof(uint32_t);
+    }
+    if (count - at == sizeof trees) memcpy(bytes + at, &trees, sizeof trees);
     const size_t place = PHOTON_FILE_HEADER_BYTES - sizeof(uint64_t);
     const uint64_t hash = hash_bytes(bytes, place);
     memcpy(bytes + place, &hash, sizeof hash);
@@ -59,7 +69,8 @@ static void open_once(const uint8_t *bytes, size_t count) {
     if (photon_file_open(&file, fuzz_file(bytes, count)) != KD_OK) return;
     uint64_t photons = 0;
     for (int l = 0; l < LISTS; ++l) photons += file.lists[l].count;
-    FUZZ_REQUIRE(PHOTON_FILE_HEADER_BYTES + photons * sizeof(photon) == count);
+    const size_t trees = file.lists[0].nodes ? photons * sizeof(uint32_t) + sizeof(uint64_t) : 0;
+    FUZZ_REQUIRE(PHOTON_FILE_HEADER_BYTES + photons * sizeof(photon) + trees == count);
     if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK) look_up(&file, &scene);
     photon_file_close(&file);
 }

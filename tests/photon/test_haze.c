@@ -84,7 +84,7 @@ static void far_from_walls_nothing_is_lost(void **state) {
     there /= STREWN * 0.6 * 0.6 * 0.6;
     for (int i = 0; i < KERNELS; ++i)
         for (int nearest = 0; nearest < 2; ++nearest) {
-            map.kernel = (photon_kernel)kernels[i];
+            map.kernel = kernels[i];
             map.radius = nearest ? 1 : 0.1f;
             map.gather = nearest ? 200 : 0; /* within some 0.08 */
             expect_near(density_mean(&map, 0.2f, 0.8f), there, 0.01);
@@ -97,7 +97,7 @@ static void walls_take_what_lies_beyond_them(void **state) {
     photon_map_view map = strew();
     for (int i = 0; i < KERNELS; ++i)
         for (int half = 0; half < 2; ++half) {
-            map.kernel = (photon_kernel)kernels[i];
+            map.kernel = kernels[i];
             map.radius = half ? 0.08f : 0.16f;
             const double expected = share_inside(kernels[i], (double)map.radius);
             assert_true(expected < 0.97);

@@ -1,6 +1,7 @@
 /* Photon map files: what is written is read; damaged and hostile ones are refused. */
 #include "core/hash.h"
 #include "photon/photon_file.h"
+#include "photon/photon_map.h"
 #include "shaders/rng.h"
 #include "test.h"
 #include <unistd.h>
@@ -121,13 +122,20 @@ static void test_damage_is_refused(void **state) {
 static void sign(size_t count) {
     size_t first = HEADER;
     for (size_t l = 0; l < PHOTON_LISTS; ++l) {
-        const size_t part = l == 2 ? count - first : (PHOTONS - l) * sizeof(photon);
+        const size_t part = (PHOTONS - l) * sizeof(photon);
         const uint64_t hash = hash_bytes(bytes + first, part);
         memcpy(bytes + 24 + (l + 1) * LIST_HEADER - 8, &hash, sizeof hash);
         first += part;
     }
     const uint64_t hash = hash_bytes(bytes, HEADER - 8);
     memcpy(bytes + HEADER - 8, &hash, sizeof hash);
+    uint64_t trees = 0;
+    for (size_t l = 0; first < count && l < PHOTON_LISTS; ++l) {
+        const uint64_t tree = hash_bytes(bytes + first, (PHOTONS - l) * sizeof(uint32_t));
+        trees = hash_combine(trees, &tree, sizeof tree);
+        first += (PHOTONS - l) * sizeof(uint32_t);
+    }
+    if (first < count) memcpy(bytes + first, &trees, sizeof trees);
 }
 
 static void test_hostile_files(void **state) {
@@ -158,6 +166,59 @@ static void test_hostile_files(void **state) {
         assert_true(status == KD_OK || status == KD_ERROR_INPUT);
         *at = kept;
     }
+    unlink(path);
+}
+
+/* Trees are read, not built; the same as one that is built. */
+static void test_trees_are_in_the_file(void **state) {
+    (void)state;
+    const photon_file made = make_file(0);
+    photon_file found;
+    scene_view scene;
+    photon_maps maps[2];
+    photon_options options = photon_options_default();
+    memset(&scene, 0, sizeof scene);
+    options.gather = 4;
+    options.outlines = false;
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    const size_t count = read_bytes(bytes, sizeof bytes);
+    for (int old = 0; old < 2; ++old) {
+        if (old) { /* version 2 ends with the photons */
+            const size_t photons = (3 * PHOTONS - 3) * sizeof(photon);
+            bytes[8] = PHOTON_FILE_VERSION_OLD;
+            sign(HEADER + photons);
+            assert_int_equal(open_bytes(bytes, HEADER + photons), KD_OK);
+        }
+        assert_int_equal(photon_file_open(&found, path), KD_OK);
+        for (int l = 0; l < PHOTON_LISTS; ++l)
+            assert_true((found.lists[l].nodes == NULL) == (old != 0));
+        assert_int_equal(photon_maps_plant(&maps[old], &scene, found.lists, &options, NULL), KD_OK);
+        photon_file_close(&found);
+    }
+    assert_true(!maps[0].global.built && !maps[0].caustic.built && !maps[0].media.built);
+    assert_true(maps[1].global.built && maps[1].caustic.built && maps[1].media.built);
+    assert_true(pointtree_hash(&maps[0].global.tree) == pointtree_hash(&maps[1].global.tree));
+    assert_true(pointtree_hash(&maps[0].media.tree) == pointtree_hash(&maps[1].media.tree));
+    assert_memory_equal(maps[0].global.photons, maps[1].global.photons, PHOTONS * sizeof(photon));
+    for (int i = 0; i < 2; ++i) photon_maps_close(&maps[i]);
+    /* any two nodes exchanged, an id beyond the last, one twice: refused, however well signed */
+    assert_int_equal(photon_file_write(path, &made), KD_OK);
+    read_bytes(bytes, sizeof bytes);
+    uint32_t *nodes = (uint32_t *)(void *)(bytes + HEADER + (3 * PHOTONS - 3) * sizeof(photon));
+    for (int a = 0; a < PHOTONS; ++a)
+        for (int b = 0; b < a + 2; ++b) {
+            const uint32_t kept = nodes[a], other = b < PHOTONS ? nodes[b] : PHOTONS;
+            nodes[a] = b < a ? other : b == a ? nodes[(a + 1) % PHOTONS] : PHOTONS;
+            if (b < a) nodes[b] = kept;
+            sign(count);
+            assert_int_equal(open_bytes(bytes, count), KD_OK);
+            assert_int_equal(photon_file_open(&found, path), KD_OK);
+            assert_int_equal(photon_maps_plant(&maps[0], &scene, found.lists, &options, NULL),
+                             KD_ERROR_INPUT);
+            photon_file_close(&found);
+            if (b < a) nodes[b] = other;
+            nodes[a] = kept;
+        }
     unlink(path);
 }
 
@@ -196,7 +257,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_merge),
         cmocka_unit_test(test_damage_is_refused), cmocka_unit_test(test_hostile_files),
-        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_messages),          cmocka_unit_test(test_trees_are_in_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
