@@ -166,8 +166,10 @@ static void map_read_list(photon_map *map, const photon_list *list) {
     map->scale = flux_scale(float_from_bits(atomic_load(&work.strongest)));
 }
 
-void photon_map_say_missing(const photon_list *list, const char *name, uint64_t wanted) {
-    if (list->complete || wanted == 0) return;
+void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order) {
+    const uint64_t wanted = order->wanted;
+    const uint32_t pass = order->emission.pass;
+    if (list->complete || wanted == 0 || (pass >= 2 && pass != MEDIA_PASS)) return;
     if (list->emitted == 0)
         log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
     else if (list->count == 0)
@@ -185,8 +187,7 @@ static kd_status emit_list(photon_list *out, const scene_view *scene, const phot
                            const char *name, job *watched) {
     job_stage_begin(watched, "emit", (int64_t)order->wanted);
     KD_TRY(photon_list_open(out, scene, order, watched));
-    if (order->emission.pass < 2 || order->emission.pass == MEDIA_PASS)
-        photon_map_say_missing(out, name, order->wanted);
+    photon_map_say_missing(out, name, order);
     return KD_OK;
 }
 
@@ -254,19 +255,8 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
     return KD_OK;
 }
 
-kd_status photon_orders_make(photon_order out[2], const scene_view *scene,
-                             const photon_options *options) {
-    out[0] = global_order(scene, options);
-    return caustic_order(&out[1], scene, options);
-}
-
-void photon_orders_renew(photon_order orders[2], const photon_options *options) {
-    photon_emission_renew(&orders[0].emission, 2 * options->pass);
-    photon_emission_renew(&orders[1].emission, 2 * options->pass + 1);
-}
-
 /* Light that media scatter, but for light straight from a lamp. */
-photon_order photon_media_order(const scene_view *scene, const photon_options *options) {
+static photon_order media_order(const scene_view *scene, const photon_options *options) {
     photon_order order =
         order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
     order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
@@ -274,6 +264,19 @@ photon_order photon_media_order(const scene_view *scene, const photon_options *o
         photon_emission_make(options->seed, MEDIA_PASS + options->pass, box3_centre(scene->box),
                              0.5f * vec3_length(box3_size(scene->box)), false);
     return order;
+}
+
+kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,
+                             const photon_options *options) {
+    out[0] = global_order(scene, options);
+    out[2] = media_order(scene, options);
+    return caustic_order(&out[1], scene, options);
+}
+
+void photon_orders_renew(photon_order orders[PHOTON_LISTS], const photon_options *options) {
+    photon_emission_renew(&orders[0].emission, 2 * options->pass);
+    photon_emission_renew(&orders[1].emission, 2 * options->pass + 1);
+    photon_emission_renew(&orders[2].emission, MEDIA_PASS + options->pass);
 }
 
 bool photon_scene_scatters(const scene_view *scene) {
@@ -285,13 +288,12 @@ bool photon_scene_scatters(const scene_view *scene) {
 kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
                             const photon_options *options, job *watched) {
     kd_status status = KD_OK;
-    photon_order orders[2];
-    const photon_order media = photon_media_order(scene, options);
+    photon_order orders[PHOTON_LISTS];
     memset(out, 0, PHOTON_LISTS * sizeof *out);
     KD_TRY_GOTO(photon_orders_make(orders, scene, options));
     KD_TRY_GOTO(emit_list(&out[0], scene, &orders[0], "global", watched));
     KD_TRY_GOTO(emit_list(&out[1], scene, &orders[1], "caustic", watched));
-    KD_TRY_GOTO(emit_list(&out[2], scene, &media, "media", watched));
+    KD_TRY_GOTO(emit_list(&out[2], scene, &orders[2], "media", watched));
 done:
     job_stage_end(watched);
     for (int i = 0; i < PHOTON_LISTS && status != KD_OK; ++i) photon_list_close(&out[i]);

@@ -76,17 +76,16 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
    more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
    photon_tree. */
 kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched);
-/* How the two lists are to be emitted. Looks at the whole mesh; for another pass
-   photon_orders_renew is enough. */
-kd_status photon_orders_make(photon_order out[2], const scene_view *scene,
+/* How the lists are to be emitted; that of the media wants nothing where none scatters light. Looks
+   at the whole mesh; for another pass photon_orders_renew is enough. */
+kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,
                              const photon_options *options);
-void photon_orders_renew(photon_order orders[2], const photon_options *options);
-/* The same for the map of the media; wants nothing where none scatters light. */
-photon_order photon_media_order(const scene_view *scene, const photon_options *options);
+void photon_orders_renew(photon_order orders[PHOTON_LISTS], const photon_options *options);
 /* What photon_maps_open and the like would refuse. */
 kd_status photon_options_check(const photon_options *options);
-/* Says in the log why a list that is not complete is not. */
-void photon_map_say_missing(const photon_list *list, const char *name, uint64_t wanted);
+/* Says in the log why a list that is not complete is not, on a method's first pass. `list` needs no
+   photons. */
+void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order);
 enum { RADIUS_PROBES = 1024 };
 /* A map's radius by the distances of some photons to their k-th neighbours, which it sorts: twice
    their median, or that itself for a fixed one. */

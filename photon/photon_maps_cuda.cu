@@ -163,6 +163,7 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[0].list.count));
     kd_status status = plant_map(&maps->map[0], options, ordered);
     if (status == KD_OK) status = plant_map(&maps->map[1], options, ordered);
+    if (status == KD_OK) status = plant_map(&maps->map[2], options, true);
     if (status == KD_OK) status = device_wait();
     job_stage_end(watched);
     return status;

@@ -22,9 +22,9 @@ typedef struct photon_map_cuda {
 } photon_map_cuda;
 
 typedef struct photon_maps_cuda {
-    photon_map_cuda map[2]; /* global, caustic */
-    device_buffer creases;  /* pieces, middles, ids, flips */
-    crease_view outlines;   /* device pointers */
+    photon_map_cuda map[PHOTON_LISTS]; /* global, caustic, media */
+    device_buffer creases;             /* pieces, middles, ids, flips */
+    crease_view outlines;              /* device pointers */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
@@ -32,12 +32,12 @@ typedef struct photon_maps_cuda {
 
 void photon_maps_cuda_close(photon_maps_cuda *owned); /* takes a zeroed one */
 
-/* Emits both lists; orders[1].wanted may be 0. Stage of the job: emit. `out` is zeroed or was used
+/* Emits the lists; any `wanted` may be 0. Stage of the job: emit. `out` is zeroed or was used
    before. */
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
-                                const photon_order orders[2], job *watched);
+                                const photon_order orders[PHOTON_LISTS], job *watched);
 /* Trees and what gatherings need; with `ordered`, also the photons in tree order, which kernels
-   that walk the tree by themselves read. Radii are options->radius or found from the density.
+   that walk the tree by themselves read; the map of the media always has them. Radii are options->radius or found from the density.
    Stage: photon_tree. */
 kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
                                  bool ordered, job *watched);
@@ -48,7 +48,7 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
 kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, const mesh_view *device_mesh,
                                       job *watched);
 
-/* Device pointers for kernels; photons are NULL unless `ordered`. */
+/* Device pointers for kernels; photons are NULL unless they are in tree order. */
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* photon_maps_hash */
 
@@ -60,7 +60,7 @@ typedef struct photon_gather_cuda {
     float *radii;   /* out: within this radius; 0: there are none */
 } photon_gather_cuda;
 
-/* By `gather` nearest photons, or all within `radius` if that is 0. Nothing is waited for. */
+/* In the global map or the caustic one, by `gather` nearest photons, or all within `radius` if that is 0. Nothing is waited for. */
 kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which, uint32_t gather,
                                   float radius, const photon_gather_cuda *asked);
 

@@ -45,8 +45,7 @@ static void map_close(photon_map_cuda *owned) {
 }
 
 void photon_maps_cuda_close(photon_maps_cuda *owned) {
-    map_close(&owned->map[0]);
-    map_close(&owned->map[1]);
+    for (int m = 0; m < PHOTON_LISTS; ++m) map_close(&owned->map[m]);
     device_buffer_free(&owned->creases);
     memset(owned, 0, sizeof *owned);
 }
@@ -60,15 +59,17 @@ static kd_status emit_list(photon_map_cuda *map, const scene_view *device_scene,
     told.count = map->list.count;
     told.emitted = map->list.emitted;
     told.complete = map->list.complete;
-    if (order->emission.pass < 2) photon_map_say_missing(&told, name, order->wanted);
+    photon_map_say_missing(&told, name, order);
     return KD_OK;
 }
 
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
-                                const photon_order orders[2], job *watched) {
+                                const photon_order orders[PHOTON_LISTS], job *watched) {
     kd_status status = emit_list(&out->map[0], device_scene, &orders[0], "global", watched);
     if (status == KD_OK)
         status = emit_list(&out->map[1], device_scene, &orders[1], "caustic", watched);
+    if (status == KD_OK)
+        status = emit_list(&out->map[2], device_scene, &orders[2], "media", watched);
     job_stage_end(watched);
     return status;
 }
@@ -124,8 +125,11 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
 }
 
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
-    const uint64_t caustic = from->map[1].list.hash;
-    return hash_combine(from->map[0].list.hash, &caustic, sizeof caustic);
+    const photon_list_cuda *caustic = &from->map[1].list, *media = &from->map[2].list;
+    const uint64_t both =
+        hash_combine(from->map[0].list.hash, &caustic->hash, sizeof caustic->hash);
+    if (media->count == 0) return both;
+    return hash_combine(both, &media->hash, sizeof media->hash);
 }
 
 #ifndef KD_HAVE_CUDA

@@ -153,6 +153,7 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
         KD_TRY(photon_maps_cuda_precompute(maps, &of->there->scene.view.mesh, of->watched));
     to->view.global = photon_maps_cuda_view(maps, 0);
     to->view.caustic = photon_maps_cuda_view(maps, 1);
+    to->view.media = photon_maps_cuda_view(maps, 2);
     to->view.creases = maps->outlines;
     return KD_OK;
 }
@@ -188,7 +189,6 @@ kd_status photon_prepare(frame *prepared) {
                                "for each %d photons of --gather",
                                options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
     if (status != KD_OK) goto done;
-    if (prepared->there) KD_TRY_GOTO(photon_cuda_check(prepared->scene));
     photon_share_options(&state->options, options);
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;

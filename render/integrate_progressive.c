@@ -52,7 +52,6 @@ kd_status progressive_prepare(frame *prepared) {
                                "%d passes with alpha %g, expected at least 1, and more than 0 to 1",
                                options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
-    if (prepared->there) KD_TRY_GOTO(photon_cuda_check(prepared->scene));
     photon_share_options(&state->photons, options);
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
@@ -129,6 +128,10 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
     const photon_map_cuda *maps = state->there.maps.map;
     for (int m = 0; m < 2 && first; ++m)
         radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
+    const photon_map_cuda *media = &maps[2];
+    if (first)
+        of->carried[CARRIED_MEDIA_RADIUS] =
+            first_radius(of->options, media->list.count, media->radius);
     return KD_OK;
 }
 
@@ -150,7 +153,7 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     view->global = of->there ? photon_maps_cuda_view(there, 0) : photon_maps_global(&state->maps);
     view->caustic = of->there ? photon_maps_cuda_view(there, 1) : photon_maps_caustic(&state->maps);
     view->creases = of->there ? there->outlines : crease_set_get_view(&state->creases);
-    view->media = photon_maps_media(&state->maps);
+    view->media = of->there ? photon_maps_cuda_view(there, 2) : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
     view->global.radius = (float)(radius[0] * share);

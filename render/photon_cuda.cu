@@ -2,7 +2,8 @@
    Idea: a path from the eye is short work of one thread; a look into a map is long work that a warp
          does better (photon/gather_cuda.cuh). So paths only note where they want to look, in the
          order of the picture's tiles; then every look is answered; then each pixel adds up what its
-         path has seen. A final gather's rays look into the maps by themselves.
+         path has seen. A final gather's rays look into the maps by themselves, and so does a path in a
+         medium that scatters light: at places on its way.
    Work: three kernels a sample of every pixel, and two for the maps.
    Memory: 60 bytes a pixel, 212 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h). */
@@ -94,13 +95,13 @@ kd_status reserve_requests(photon_cuda *with, uint32_t room) {
 /* Paths of one sample of every pixel; again with more room if there were more looks. */
 kd_status take_all_looks(photon_cuda *with, const frame *of, photon_view *view,
                          const look_work *work, bool later, uint32_t *asked) {
+    const bool walks = !later || view->final_gather || photon_scene_scatters(of->scene);
     for (;;) {
         view->later.list = later ? (eye_request *)with->requests.memory : NULL;
         view->later.count = (uint32_t *)with->asked.memory;
         view->later.room = with->room;
         KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
-        KD_TRY(later && !view->final_gather ? launch_looks(of, view, work)
-                                            : photon_walk_looks(of, view, work));
+        KD_TRY(walks ? photon_walk_looks(of, view, work) : launch_looks(of, view, work));
         KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
         if (*asked <= with->room) return KD_OK;
         KD_TRY(reserve_requests(with, *asked + *asked / 8));

@@ -16,7 +16,7 @@ enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGE
 
 typedef struct photon_cuda {
     photon_maps_cuda maps;
-    photon_order orders[2]; /* of the pass before */
+    photon_order orders[PHOTON_LISTS]; /* of the pass before */
     bool has_orders;
     device_buffer looks;    /* of each pixel */
     device_buffer requests; /* eye_request */
@@ -29,13 +29,11 @@ typedef struct photon_cuda {
 
 void photon_cuda_close(photon_cuda *owned); /* takes a zeroed one */
 
-/* KD_ERROR_DEVICE if the scene has what is not known there: media that scatter. */
-kd_status photon_cuda_check(const scene_view *host);
 /* Maps of a pass's photons. `ordered`: kernels look into them by themselves, too. */
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
                                 bool ordered);
 /* Maps from lists on the host. */
-kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[2],
+kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job *watched);
 /* Finds the outlines and brings them there. */
 kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float piece_length);

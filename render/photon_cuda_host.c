@@ -14,12 +14,6 @@ void photon_cuda_close(photon_cuda *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status photon_cuda_check(const scene_view *host) {
-    KD_REQUIRE(!photon_scene_scatters(host), KD_ERROR_DEVICE,
-               "photons in media that scatter light run on the CPU only: give --device cpu");
-    return KD_OK;
-}
-
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
                                 bool ordered) {
     KD_TRY(photon_options_check(options));
@@ -30,13 +24,15 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
     to->has_orders = true;
     if (options->photons == 0) to->orders[0].wanted = 0;
     if (options->caustics == 0) to->orders[1].wanted = 0;
+    if (options->strayed == 0) to->orders[2].wanted = 0;
     KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
     return photon_maps_cuda_plant(&to->maps, options, ordered, of->watched);
 }
 
-kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[2],
+kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job *watched) {
-    for (int m = 0; m < 2; ++m) KD_TRY(photon_list_cuda_upload(&to->maps.map[m].list, &lists[m]));
+    for (int m = 0; m < PHOTON_LISTS; ++m)
+        KD_TRY(photon_list_cuda_upload(&to->maps.map[m].list, &lists[m]));
     return photon_maps_cuda_plant(&to->maps, options, ordered, watched);
 }
 
@@ -53,12 +49,13 @@ kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float piec
 
 photon_figures photon_cuda_figures(const photon_cuda *from) {
     const photon_list_cuda *global = &from->maps.map[0].list, *caustic = &from->maps.map[1].list;
+    const photon_list_cuda *media = &from->maps.map[2].list;
     photon_figures figures;
-    figures.emitted = global->emitted + caustic->emitted;
-    figures.rays = global->rays + caustic->rays;
+    figures.emitted = global->emitted + caustic->emitted + media->emitted;
+    figures.rays = global->rays + caustic->rays + media->rays;
     figures.stored = global->count;
     figures.caustics = caustic->count;
-    figures.strayed = 0;
+    figures.strayed = media->count;
     figures.hash = photon_maps_cuda_hash(&from->maps);
     figures.ledger = global->ledger;
     return figures;

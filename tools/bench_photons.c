@@ -45,7 +45,7 @@ static kd_status run_here(photon_timing *out, const bench_stage *stage, photon_o
 static kd_status run_there(photon_timing *out, const bench_stage *stage, photon_options options,
                            int runs) {
     photon_maps_cuda maps;
-    photon_order orders[2];
+    photon_order orders[PHOTON_LISTS];
     kd_status status = KD_OK;
     memset(&maps, 0, sizeof maps);
     KD_TRY(photon_orders_make(orders, &stage->view, &options));

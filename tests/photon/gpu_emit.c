@@ -26,7 +26,7 @@ static void device_scene_close(device_scene *owned) {
 static photon_options options_for(uint64_t photons) {
     photon_options options = photon_options_default();
     options.seed = 11;
-    options.photons = options.caustics = photons;
+    options.photons = options.caustics = options.strayed = photons;
     return options;
 }
 
@@ -57,6 +57,23 @@ static void expect_map(const photon_map *right, const photon_map_cuda *found) {
     free(ids);
 }
 
+/* For kernels that walk the tree. */
+static void expect_in_order(const photon_map *right, const photon_map_cuda *found) {
+    photon *photons = (photon *)malloc((right->count + 1) * sizeof *photons);
+    assert_non_null(photons);
+    assert_int_equal(
+        device_memory_download(photons, found->ordered.memory, right->count * sizeof *photons),
+        KD_OK);
+    assert_memory_equal(photons, right->photons, right->count * sizeof *photons);
+    vec3 *points = (vec3 *)photons; /* smaller */
+    assert_int_equal(
+        device_memory_download(points, found->ordered_points.memory, right->count * sizeof *points),
+        KD_OK);
+    for (uint64_t i = 0; i < right->count; ++i)
+        assert_memory_equal(&points[i], &right->photons[i].position, sizeof *points);
+    free(photons);
+}
+
 static void expect_irradiance(const photon_map *right, const photon_map_cuda *found) {
     vec3 *known = (vec3 *)malloc((right->count + 1) * sizeof *known);
     assert_non_null(known);
@@ -70,21 +87,22 @@ static void expect_irradiance(const photon_map *right, const photon_map_cuda *fo
     free(known);
 }
 
-/* Both maps in all their parts; the device's are made from what `made` still holds of another. */
+/* All maps in all their parts; the device's are made from what `made` still holds of another. */
 static void check_maps(const photon_scene *scene, const device_scene *there,
                        const photon_options *options, photon_maps_cuda *made) {
-    photon_order orders[2];
+    photon_order orders[PHOTON_LISTS];
     photon_list lists[PHOTON_LISTS];
     photon_maps maps;
     assert_int_equal(photon_orders_make(orders, &scene->view, options), KD_OK);
     assert_int_equal(photon_lists_open(lists, &scene->view, options, NULL), KD_OK);
     assert_int_equal(photon_maps_cuda_emit(made, &there->scene.view, orders, NULL), KD_OK);
-    expect_list(&lists[0], &made->map[0].list);
-    expect_list(&lists[1], &made->map[1].list);
+    for (int l = 0; l < PHOTON_LISTS; ++l) expect_list(&lists[l], &made->map[l].list);
     assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, options, NULL), KD_OK);
     assert_int_equal(photon_maps_cuda_plant(made, options, true, NULL), KD_OK);
     expect_map(&maps.global, &made->map[0]);
     expect_map(&maps.caustic, &made->map[1]);
+    expect_map(&maps.media, &made->map[2]);
+    expect_in_order(&maps.media, &made->map[2]);
     assert_true(photon_maps_cuda_hash(made) == photon_maps_hash(&maps));
     assert_int_equal(photon_maps_precompute(&maps, &scene->view.mesh, NULL), KD_OK);
     assert_int_equal(photon_maps_cuda_outline(made, &maps.creases, scene->view.mesh.triangle_count),
@@ -120,6 +138,34 @@ static void same_maps_for_any_batch(void **state) {
     few.kernel = PHOTON_KERNEL_GAUSSIAN;
     few.gather = 40;
     check_maps(scene, &there, &few, &made);
+    photon_maps_cuda_close(&made);
+    device_scene_close(&there);
+    photon_scene_free(scene);
+}
+
+static void same_maps_in_fog(void **state) {
+    (void)state;
+    static const uint32_t batches[] = {0, 333, 5000};
+    photon_scene *scene = photon_scene_fog();
+    device_scene there;
+    photon_maps_cuda made;
+    memset(&made, 0, sizeof made);
+    to_device(&there, scene);
+    for (int i = 0; i < 3; ++i) {
+        photon_options options = options_for(gpu_size(9000, 1500));
+        options.batch_paths = batches[i];
+        options.pass = (uint32_t)i;
+        options.strayed *= 2;
+        if (i == 1) options.estimator = PHOTON_ESTIMATOR_FIXED;
+        if (i == 2) options.max_depth = 4;
+        check_maps(scene, &there, &options, &made);
+        assert_true(made.map[2].list.complete && made.map[2].list.count >= options.strayed);
+        assert_true(made.map[2].radius > 0);
+    }
+    photon_options none = options_for(gpu_size(3000, 500));
+    none.strayed = 0;
+    check_maps(scene, &there, &none, &made);
+    assert_true(made.map[2].list.count == 0);
     photon_maps_cuda_close(&made);
     device_scene_close(&there);
     photon_scene_free(scene);
@@ -194,14 +240,14 @@ static void escaping_photons_end_the_emission(void **state) {
 
 static void uploaded_photons_are_the_same(void **state) {
     (void)state;
-    photon_scene *scene = photon_scene_balls();
+    photon_scene *scene = photon_scene_fog();
     const photon_options options = options_for(5000);
     photon_list lists[PHOTON_LISTS];
     photon_maps maps;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
     assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
-    for (int l = 0; l < 2; ++l) {
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
         assert_int_equal(photon_list_cuda_upload(&made.map[l].list, &lists[l]), KD_OK);
         expect_list(&lists[l], &made.map[l].list);
     }
@@ -209,6 +255,8 @@ static void uploaded_photons_are_the_same(void **state) {
     assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
     expect_map(&maps.global, &made.map[0]);
     expect_map(&maps.caustic, &made.map[1]);
+    expect_map(&maps.media, &made.map[2]);
+    expect_in_order(&maps.media, &made.map[2]);
     photon_maps_close(&maps);
     photon_maps_cuda_close(&made);
     photon_scene_free(scene);
@@ -218,6 +266,7 @@ int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_maps_for_any_batch),
+        cmocka_unit_test(same_maps_in_fog),
         cmocka_unit_test(same_maps_for_every_kind_of_light),
         cmocka_unit_test(escaping_photons_end_the_emission),
         cmocka_unit_test(uploaded_photons_are_the_same),

@@ -51,9 +51,7 @@ static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo,
 }
 
 /* The unit box with a lamp under its ceiling, a ball of glass, one of mirror, and one open side. */
-static inline photon_scene *photon_scene_balls(void) {
-    photon_scene *scene = photon_scene_new();
-    scene_fixture *to = &scene->fixture;
+static inline void photon_scene_put_balls(scene_fixture *to) {
     material glass = material_default(), mirror = material_default();
     glass.kind = MATERIAL_GLASS;
     mirror.kind = MATERIAL_MIRROR;
@@ -73,6 +71,30 @@ static inline photon_scene *photon_scene_balls(void) {
     fixture_quad(to, lamp, q[0], q[1], q[2], q[3]);
     fixture_ball(to, ball, vec3_make(0.65f, 0.25f, 0.6f), 0.2f, 16);
     fixture_ball(to, shiny, vec3_make(0.25f, 0.2f, 0.3f), 0.15f, 12);
+}
+
+static inline photon_scene *photon_scene_balls(void) {
+    photon_scene *scene = photon_scene_new();
+    photon_scene_put_balls(&scene->fixture);
+    photon_scene_finish(scene);
+    return scene;
+}
+
+/* The same full of fog, with a box of thick smoke, and ink that does not scatter. */
+static inline photon_scene *photon_scene_fog(void) {
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    material smoke = material_default(), ink = material_default();
+    photon_scene_put_balls(to);
+    to->fog = fixture_medium(to, vec3_all(0.05f), vec3_make(0.6f, 0.7f, 0.8f), 0.4f);
+    smoke.opacity = 0;
+    smoke.medium = fixture_medium(to, vec3_make(1, 2, 3), vec3_make(15, 12, 9), -0.3f);
+    ink.kind = MATERIAL_GLASS;
+    ink.medium = fixture_medium(to, vec3_make(9, 3, 1), vec3_all(0), 0);
+    const uint32_t smoky = fixture_material(to, smoke);
+    const uint32_t faces[6] = {smoky, smoky, smoky, smoky, smoky, smoky};
+    fixture_box(to, faces, vec3_make(0.1f, 0.4f, 0.5f), vec3_make(0.4f, 0.7f, 0.8f), false);
+    fixture_ball(to, fixture_material(to, ink), vec3_make(0.7f, 0.7f, 0.4f), 0.12f, 8);
     photon_scene_finish(scene);
     return scene;
 }

@@ -1,8 +1,13 @@
 /* `photon`, `sppm` and `ppm` show the same picture from a CUDA device as from the CPU, bit for bit,
-   with the same photons, rays and watts; whole, cropped, resumed here and there. */
+   with the same photons, rays and watts, in air and in fog; whole, cropped, resumed here and there.
+ */
+#include "accel/tritree.h"
 #include "core/device.h"
 #include "core/log.h"
+#include "photon/photon_file.h"
+#include "photon/photon_map.h"
 #include "render/render.h"
+#include "scenes/scene_hash.h"
 #include "tests/gpu.h"
 #include "tests/scenes/files.h"
 
@@ -40,10 +45,41 @@ static const char *const dark =
     "60}],"
     "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
 
+/* A room of fog with a lamp, thick smoke without a surface, clear and inky glass. */
+static const char *const foggy =
+    "{\"kandela\": 1, \"media\": {"
+    "\"fog\": {\"scattering\": [0.3, 0.4, 0.5], \"absorption\": 0.05, \"g\": 0.4},"
+    "\"ink\": {\"absorption\": [3.5, 0.9, 0.4]},"
+    "\"smoke\": {\"scattering\": [4, 3, 2], \"absorption\": [0.2, 0.4, 0.6], \"g\": -0.2}},"
+    "\"fog\": \"fog\", \"materials\": {"
+    "\"white\": {\"diffuse\": [0.7, 0.7, 0.6]},"
+    "\"satin\": {\"kind\": \"plastic\", \"diffuse\": [0.2, 0.5, 0.1], \"roughness\": 0.4},"
+    "\"veil\": {\"diffuse\": 0.6, \"opacity\": 0.4},"
+    "\"glass\": {\"kind\": \"glass\", \"ior\": 1.5},"
+    "\"ink\": {\"kind\": \"glass\", \"ior\": 1.3, \"medium\": \"ink\"},"
+    "\"smoke\": {\"opacity\": 0, \"medium\": \"smoke\"}},"
+    "\"meshes\": ["
+    "{\"quad\": [[-2, 0, 2], [2, 0, 2], [2, 0, -2], [-2, 0, -2]], \"material\": \"white\"},"
+    "{\"quad\": [[-2, 0, -2], [2, 0, -2], [2, 3, -2], [-2, 3, -2]], \"material\": \"satin\"},"
+    "{\"quad\": [[-2, 0, 2], [-2, 0, -2], [-2, 3, -2], [-2, 3, 2]], \"material\": \"white\"},"
+    "{\"quad\": [[-1.5, 0, 1], [-0.5, 0, 1], [-0.5, 1, 1], [-1.5, 1, 1]], \"material\": "
+    "\"veil\"},"
+    "{\"sphere\": {\"centre\": [0.2, 1.5, 0], \"radius\": 0.5, \"triangles\": 300}, "
+    "\"material\": \"glass\"},"
+    "{\"sphere\": {\"centre\": [-1, 0.5, -0.5], \"radius\": 0.5, \"triangles\": 300}, "
+    "\"material\": \"ink\"},"
+    "{\"box\": {\"lo\": [0.5, 0.01, -1], \"hi\": [1.5, 1, 0.5]}, \"material\": \"smoke\"}],"
+    "\"lights\": [{\"kind\": \"spot\", \"position\": [0, 2.9, 0.5], \"look_at\": [0, 0, -0.3], "
+    "\"power\": 60},"
+    "{\"kind\": \"area\", \"corner\": [-1, 2.9, -1], \"edge_u\": [1, 0, 0], \"edge_v\": [0, 0, 1], "
+    "\"power\": 30}],"
+    "\"camera\": {\"eye\": [0, 1.2, 4], \"look_at\": [0, 1.1, 0], \"fov\": 50}}";
+
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
     file_put_text("still.json", still);
     file_put_text("dark.json", dark);
+    file_put_text("foggy.json", foggy);
     return 0;
 }
 
@@ -103,6 +139,7 @@ static void expect_equal(const char *path, const kd_render_options *options, con
                  (unsigned long long)here->image, (unsigned long long)a->rays);
     assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
     assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
+    assert_true(a->watts_media == b->watts_media && a->strayed_stored == b->strayed_stored);
     assert_true(here->samples == there->samples && a->photons_stored == b->photons_stored);
 }
 
@@ -203,7 +240,9 @@ static void test_resumed(void **state) {
         kd_render_options options = options_for(names[n]);
         options.spp = n == 2 ? 2 : 6;
         options.passes = 6;
-        const finished whole = run_kept(scene_path(1), &options, "cpu", NULL);
+        char path[512];
+        snprintf(path, sizeof path, "%s", n == 1 ? file_in("foggy.json") : scene_path(1));
+        const finished whole = run_kept(path, &options, "cpu", NULL);
         char kept[512];
         snprintf(kept, sizeof kept, "%s", file_in("resumed.state"));
         render_keeping keeping = {.state = kept};
@@ -211,11 +250,86 @@ static void test_resumed(void **state) {
             options.passes = 2 * (part + 1);
             if (n == 0) options.spp = options.passes;
             keeping.resume = part > 0;
-            const finished last = run_kept(scene_path(1), &options, where[part], &keeping);
+            const finished last = run_kept(path, &options, where[part], &keeping);
             assert_int_equal(last.status, KD_OK);
-            if (part == 2) expect_equal(scene_path(1), &options, &whole, &last);
+            if (part == 2) expect_equal(path, &options, &whole, &last);
         }
     }
+}
+
+/* --- media that scatter light ----------------------------------------------------------------- */
+
+/* The same there as here, and photons in media show in it. */
+static void expect_same_fog(const kd_render_options *options) {
+    const char *path = file_in("foggy.json");
+    const finished here = run_kept(path, options, "cpu", NULL);
+    const finished there = run_kept(path, options, "cuda:0", NULL);
+    expect_equal(path, options, &here, &there);
+    assert_true(there.frame.strayed_stored > 0 && there.frame.watts_media > 0);
+}
+
+static void test_photon_in_fog(void **state) {
+    (void)state;
+    static const char *const estimators[] = {"nearest", "fixed", "adaptive", "nearest", "nearest"};
+    static const char *const kernels[] = {"cone", "gaussian", "disc", "epanechnikov", "cone"};
+    for (int i = 0; i < 5; ++i) {
+        kd_render_options options = options_for("photon");
+        strcpy(options.estimator, estimators[i]);
+        strcpy(options.kernel, kernels[i]);
+        options.spp = 2;
+        options.media_photons = gpu_size(30000, 1500);
+        options.final_gather = i == 3 ? 2 : 0;
+        options.batches = i == 4 ? 2 : 1;
+        expect_same_fog(&options);
+    }
+}
+
+static void test_progressive_in_fog(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; ++i) {
+        kd_render_options options = options_for(i == 1 ? "ppm" : "sppm");
+        options.spp = i == 1 ? 2 : options.spp;
+        options.final_gather = i == 2;
+        options.batches = i == 0 ? 2 : 1;
+        expect_same_fog(&options);
+    }
+}
+
+/* A map as `kandela photons` writes it. */
+static void put_map(const char *path, const char *scene_path, uint64_t photons) {
+    scene *made = NULL;
+    kd_render_options unused;
+    kd_render_options_default(&unused);
+    assert_int_equal(scene_open(&made, scene_path, &unused, NULL), KD_OK);
+    scene_view view = scene_get_view(made);
+    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
+                                 view.mesh.triangle_count};
+    const tritree_options how = tritree_options_default();
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &input, &how, "sweep", NULL), KD_OK);
+    view.tree = tritree_get_view(&tree);
+    photon_options options = photon_options_default();
+    options.photons = options.caustics = options.strayed = photons;
+    photon_file file;
+    memset(&file, 0, sizeof file);
+    file.scene = scene_hash(&view);
+    assert_int_equal(photon_lists_open(file.lists, &view, &options, NULL), KD_OK);
+    assert_true(file.lists[2].count >= photons);
+    assert_int_equal(photon_file_write(path, &file), KD_OK);
+    photon_file_close(&file);
+    tritree_close(&tree);
+    scene_close(made);
+}
+
+static void test_map_of_fog(void **state) {
+    (void)state;
+    kd_render_options options = options_for("photon");
+    char map[512];
+    snprintf(map, sizeof map, "%s", file_in("fog.kdp"));
+    put_map(map, file_in("foggy.json"), gpu_size(10000, 1000));
+    options.photon_map = map;
+    options.spp = 1;
+    expect_same_fog(&options);
 }
 
 static void ignore(void *context, log_level level, const char *message) {
@@ -237,10 +351,11 @@ static void test_without_photons(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_photon),          cmocka_unit_test(test_estimators),
-        cmocka_unit_test(test_final_gather),    cmocka_unit_test(test_progressive),
-        cmocka_unit_test(test_crops),           cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_without_photons),
+        cmocka_unit_test(test_photon),        cmocka_unit_test(test_estimators),
+        cmocka_unit_test(test_final_gather),  cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_crops),         cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_photon_in_fog), cmocka_unit_test(test_progressive_in_fog),
+        cmocka_unit_test(test_map_of_fog),    cmocka_unit_test(test_without_photons),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }
