@@ -37,8 +37,8 @@ void photon_maps_cuda_close(photon_maps_cuda *owned); /* takes a zeroed one */
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
                                 const photon_order orders[PHOTON_LISTS], job *watched);
 /* Trees and what gatherings need; with `ordered`, also the photons in tree order, which kernels
-   that walk the tree by themselves read; the map of the media always has them. Radii are options->radius or found from the density.
-   Stage: photon_tree. */
+   that walk the tree by themselves read; the map of the media always has them. Radii are
+   options->radius or found from the density. Stage: photon_tree. */
 kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
                                  bool ordered, job *watched);
 /* Copies the outlines to the device. */
@@ -60,7 +60,8 @@ typedef struct photon_gather_cuda {
     float *radii;   /* out: within this radius; 0: there are none */
 } photon_gather_cuda;
 
-/* In the global map or the caustic one, by `gather` nearest photons, or all within `radius` if that is 0. Nothing is waited for. */
+/* In one of the maps of surfaces, by `gather` nearest photons, or all within `radius` if that is 0.
+   Nothing is waited for. */
 kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which, uint32_t gather,
                                   float radius, const photon_gather_cuda *asked);
 

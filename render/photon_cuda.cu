@@ -2,8 +2,8 @@
    Idea: a path from the eye is short work of one thread; a look into a map is long work that a warp
          does better (photon/gather_cuda.cuh). So paths only note where they want to look, in the
          order of the picture's tiles; then every look is answered; then each pixel adds up what its
-         path has seen. A final gather's rays look into the maps by themselves, and so does a path in a
-         medium that scatters light: at places on its way.
+         path has seen. A final gather's rays look into the maps by themselves, and so do paths
+         through media that scatter light, at places on their way.
    Work: three kernels a sample of every pixel, and two for the maps.
    Memory: 60 bytes a pixel, 212 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h). */
