@@ -122,6 +122,7 @@ static void same_maps_for_any_batch(void **state) {
     to_device(&there, scene);
     const uint32_t photons = gpu_size(9000, 2000);
     for (int i = 0; i < 5; ++i) {
+        if (gpu_leaves_out((uint32_t)i, 2)) continue;
         photon_options options = options_for(i == 4 ? gpu_size(60000, 6000) : photons);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;

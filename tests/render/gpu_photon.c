@@ -153,11 +153,11 @@ static kd_render_options options_for(const char *method) {
     kd_render_options options;
     kd_render_options_default(&options);
     strcpy(options.integrator, method);
-    options.width = (int32_t)gpu_size(61, 21); /* no multiple of a tile */
-    options.height = (int32_t)gpu_size(43, 13);
+    options.width = (int32_t)gpu_size(61, 11); /* no multiple of a tile */
+    options.height = (int32_t)gpu_size(43, 7);
     options.spp = 3;
     options.passes = 3;
-    options.photons = gpu_size(20000, 2000);
+    options.photons = gpu_size(20000, 800);
     if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
     options.max_depth = 12;
     options.final_gather = 0;
@@ -223,7 +223,7 @@ static void test_progressive(void **state) {
 static void test_crops(void **state) {
     (void)state;
     const int32_t crops[][4] = {{0, 0, 1, 1},
-                                {3, 7, (int32_t)gpu_size(60, 20), (int32_t)gpu_size(40, 12)}};
+                                {3, 2, (int32_t)gpu_size(60, 10), (int32_t)gpu_size(40, 6)}};
     for (int c = 0; c < 2; ++c) {
         kd_render_options options = options_for(c ? "sppm" : "photon");
         memcpy(options.crop, crops[c], sizeof options.crop);

@@ -128,11 +128,11 @@ static kd_render_options options_for(const char *method) {
     kd_render_options options;
     kd_render_options_default(&options);
     strcpy(options.integrator, method);
-    options.width = (int32_t)gpu_size(61, 21); /* no multiple of a tile */
-    options.height = (int32_t)gpu_size(43, 13);
+    options.width = (int32_t)gpu_size(61, 11); /* no multiple of a tile */
+    options.height = (int32_t)gpu_size(43, 7);
     options.spp = (int32_t)gpu_size(6, 2);
     options.passes = 3;
-    options.photons = gpu_size(20000, 2000);
+    options.photons = gpu_size(20000, 800);
     if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
     options.max_depth = 12;
     return options;
@@ -210,9 +210,9 @@ static void test_debug(void **state) {
 
 static void test_crops(void **state) {
     (void)state;
-    const int32_t right = (int32_t)gpu_size(61, 21), bottom = (int32_t)gpu_size(43, 13);
+    const int32_t right = (int32_t)gpu_size(61, 11), bottom = (int32_t)gpu_size(43, 7);
     const int32_t crops[][4] = {
-        {0, 0, 1, 1}, {3, 7, right - 1, bottom - 3}, {right - 1, bottom - 1, right, bottom}};
+        {0, 0, 1, 1}, {3, 2, right - 1, bottom - 3}, {right - 1, bottom - 1, right, bottom}};
     for (int c = 0; c < 3; ++c) {
         kd_render_options options = options_for(c == 1 ? "light" : "path");
         memcpy(options.crop, crops[c], sizeof options.crop);
