@@ -78,8 +78,8 @@ int32_t integrator_samples(const integrator *of, const kd_render_options *option
 
 extern const integrator integrators[]; /* ends with name NULL */
 const integrator *integrator_find(const char *name);
-/* Whether what the options ask for runs on a CUDA device. */
-bool integrator_runs_there(const integrator *of, const kd_render_options *options);
+/* Whether the options ask for `debug` by a channel that shows photons. */
+bool debug_looks_at_photons(const kd_render_options *options);
 
 #ifdef __cplusplus
 }

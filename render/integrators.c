@@ -47,14 +47,6 @@ pixel_view integrator_view(const frame *of) {
     return view;
 }
 
-bool integrator_runs_there(const integrator *of, const kd_render_options *options) {
-    static const char *const from_photons[] = {"density", "radius", "distance"};
-    if (strcmp(of->name, "debug") == 0)
-        for (int i = 0; i < 3; ++i)
-            if (strcmp(options->channel, from_photons[i]) == 0) return false;
-    return of->launch != NULL;
-}
-
 bool integrator_has_cutouts(const scene_view *scene) {
     for (uint32_t i = 0; i < scene->material_count; ++i)
         if (scene->materials[i].opacity < 1 || scene->materials[i].opacity_map != KD_NONE)

@@ -28,11 +28,6 @@ static bool named(const kd_render_options *options, const char *name) {
     return strcmp(options->integrator, name) == 0;
 }
 
-static bool looks_at_photons(const char *channel) {
-    return strcmp(channel, "density") == 0 || strcmp(channel, "radius") == 0 ||
-           strcmp(channel, "distance") == 0;
-}
-
 kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options) {
     memset(out, 0, sizeof *out);
@@ -49,7 +44,7 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
     add(out, "picture", pixels * PICTURE_PLANES * sizeof(float));
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
     if (named(options, "light")) add(out, "splats", 3 * whole * sizeof(int64_t));
-    if (named(options, "debug") && looks_at_photons(options->channel)) {
+    if (debug_looks_at_photons(options)) {
         add(out, "global photon map", map_bytes(options->photons));
         add(out, "emission", EMIT_BATCH_BYTES);
     }

@@ -42,25 +42,25 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
-/* The photon integrators run on a device that is asked for by name: their pictures have been
-   compared with the CPU's in an emulation of the card only. */
+/* Pictures of photons are made on a device that is asked for by name: they have been compared with
+   the CPU's in an emulation of the card only. */
 static bool waits_to_be_asked(const kd_render_options *options) {
     const char *name = options->integrator;
     return strcmp(options->device, "auto") == 0 &&
-           (strcmp(name, "photon") == 0 || strcmp(name, "sppm") == 0 || strcmp(name, "ppm") == 0);
+           (strcmp(name, "photon") == 0 || strcmp(name, "sppm") == 0 || strcmp(name, "ppm") == 0 ||
+            debug_looks_at_photons(options));
 }
 
 /* "auto" takes the first CUDA device, if there is one and the integrator runs there. */
 static kd_status choose_device(device *out, const kd_render_options *options) {
     device found;
-    const bool runs = integrator_runs_there(integrator_find(options->integrator), options) &&
-                      !waits_to_be_asked(options);
+    const bool runs =
+        integrator_find(options->integrator)->launch != NULL && !waits_to_be_asked(options);
     KD_TRY(device_find(&found, options->device));
     if (found.kind == DEVICE_CUDA && !runs) {
         KD_REQUIRE(strcmp(options->device, "auto") == 0, KD_ERROR_DEVICE,
-                   "%s%s%s runs on the CPU only, not on %s: give --device cpu or auto",
-                   options->integrator, strcmp(options->integrator, "debug") == 0 ? " " : "",
-                   strcmp(options->integrator, "debug") == 0 ? options->channel : "", found.name);
+                   "%s runs on the CPU only, not on %s: give --device cpu or auto",
+                   options->integrator, found.name);
         device_cpu_describe(&found);
     }
     *out = found;

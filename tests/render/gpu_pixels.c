@@ -208,6 +208,22 @@ static void test_debug(void **state) {
     }
 }
 
+/* Channels of photons, on scenes with holes, a smooth coat and mirrors. */
+static void test_debug_photons(void **state) {
+    (void)state;
+    static const char *const channels[] = {"density", "radius", "distance"};
+    static const char *const estimators[] = {"nearest", "adaptive", "fixed"};
+    for (int i = 0; i < 6; ++i) {
+        kd_render_options options = options_for("debug");
+        strcpy(options.channel, channels[i % 3]);
+        strcpy(options.estimator, estimators[i < 3 ? 0 : (i - 2) % 3]);
+        strcpy(options.kernel, i < 3 ? "cone" : "gaussian");
+        options.spp = 2;
+        options.gather = i < 3 ? 50 : 7;
+        expect_same(scene_path(3 + i % 2), &options);
+    }
+}
+
 static void test_crops(void **state) {
     (void)state;
     const int32_t right = (int32_t)gpu_size(61, 11), bottom = (int32_t)gpu_size(43, 7);
@@ -319,12 +335,13 @@ static void test_target_error(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_path),       cmocka_unit_test(test_direct),
-        cmocka_unit_test(test_whitted),    cmocka_unit_test(test_ambient_occlusion),
-        cmocka_unit_test(test_light),      cmocka_unit_test(test_debug),
-        cmocka_unit_test(test_crops),      cmocka_unit_test(test_builders),
-        cmocka_unit_test(test_resumed),    cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_time_limit), cmocka_unit_test(test_target_error),
+        cmocka_unit_test(test_path),          cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_whitted),       cmocka_unit_test(test_ambient_occlusion),
+        cmocka_unit_test(test_light),         cmocka_unit_test(test_debug),
+        cmocka_unit_test(test_debug_photons), cmocka_unit_test(test_crops),
+        cmocka_unit_test(test_builders),      cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_interrupted),   cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_target_error),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }
