@@ -3,6 +3,7 @@
    neighbours. Everything is a function of the list: the same tree as the CPU's. */
 #include "core/cuda.h"
 #include "photon/build_cuda.h"
+#include "photon/check_cuda.h"
 #include "photon/gather_cuda.cuh"
 #include "photon/photon_maps_cuda.h"
 #include "shaders/photon_known.h"
@@ -55,20 +56,31 @@ void (*nearest_kernel(uint32_t k))(gather_work) {
                       : gather_nearest<40>;
 }
 
-/* The tree, and its index. */
-kd_status plant(photon_map_cuda *map, gather_index::index *index) {
+/* Builds the tree, or proves the one that came with the photons. */
+kd_status make_tree(photon_map_cuda *map) {
     const uint64_t count = map->list.count;
     point_build_cuda build;
     memset(&build, 0, sizeof build);
-    KD_TRY(device_buffer_reserve(&map->ids, count * sizeof(uint32_t)));
     build.points = point_array_make(map->list.positions.memory, count, 3, POINT_FLOAT);
     build.split = POINTTREE_ROUND_ROBIN;
+    KD_TRY(device_buffer_reserve(&map->ids, count * sizeof(uint32_t)));
     build.ids = (uint32_t *)map->ids.memory;
+    if (map->planted) {
+        const point_box unused = point_box_empty();
+        const kd_status proved = point_check_cuda(&build, count, POINTTREE_BY_COORDINATE, &unused);
+        return proved == KD_ERROR_CHECK ? KD_ERROR_INPUT : proved;
+    }
     const point_builder_cuda *builder = &point_builders_cuda[0];
     KD_TRY(builder->scratch_bytes(&build.scratch_bytes, &build));
     KD_TRY(device_buffer_reserve(&map->scratch, build.scratch_bytes));
     build.scratch = map->scratch.memory;
-    KD_TRY(builder->build(&build));
+    return builder->build(&build);
+}
+
+/* The tree, and its index. */
+kd_status plant(photon_map_cuda *map, gather_index::index *index) {
+    const uint64_t count = map->list.count;
+    KD_TRY(make_tree(map));
     cuda_arena arena = {NULL, 0};
     gather_index::lay_out(index, &arena, (uint32_t)count);
     KD_TRY(device_buffer_reserve(&map->index, arena.used));

@@ -19,6 +19,7 @@ typedef struct photon_map_cuda {
     device_buffer irradiance;
     float radius, scale; /* as of a photon_map */
     bool known;          /* irradiance is there */
+    bool planted;        /* ids came with the photons: they are proved, not built */
 } photon_map_cuda;
 
 typedef struct photon_maps_cuda {
@@ -36,9 +37,12 @@ void photon_maps_cuda_close(photon_maps_cuda *owned); /* takes a zeroed one */
    before. */
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
                                 const photon_order orders[PHOTON_LISTS], job *watched);
+/* Photons of the host, a map file's for example, with their trees where the lists know them. */
+kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[PHOTON_LISTS]);
 /* Trees and what gatherings need; with `ordered`, also the photons in tree order, which kernels
    that walk the tree by themselves read; the map of the media always has them. Radii are
-   options->radius or found from the density. Stage: photon_tree. */
+   options->radius or found from the density. A tree that came with its photons and is none of
+   theirs is KD_ERROR_INPUT. Stage: photon_tree. */
 kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
                                  bool ordered, job *watched);
 /* Copies the outlines to the device. */

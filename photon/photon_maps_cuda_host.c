@@ -52,6 +52,7 @@ void photon_maps_cuda_close(photon_maps_cuda *owned) {
 
 static kd_status emit_list(photon_map_cuda *map, const scene_view *device_scene,
                            const photon_order *order, const char *name, job *watched) {
+    map->planted = false;
     job_stage_begin(watched, "emit", (int64_t)order->wanted);
     KD_TRY(photon_list_cuda_emit(&map->list, &map->emitter, device_scene, order, watched));
     photon_list told;
@@ -72,6 +73,19 @@ kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_
         status = emit_list(&out->map[2], device_scene, &orders[2], "media", watched);
     job_stage_end(watched);
     return status;
+}
+
+kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[PHOTON_LISTS]) {
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        photon_map_cuda *map = &out->map[l];
+        const uint64_t bytes = lists[l].count * sizeof(uint32_t);
+        KD_TRY(photon_list_cuda_upload(&map->list, &lists[l]));
+        map->planted = lists[l].nodes != NULL;
+        if (!map->planted) continue;
+        KD_TRY(device_buffer_reserve(&map->ids, bytes));
+        KD_TRY(device_memory_upload(map->ids.memory, lists[l].nodes, bytes));
+    }
+    return KD_OK;
 }
 
 /* Appends an array to the block of device memory that is being filled. */

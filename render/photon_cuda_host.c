@@ -31,8 +31,7 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
 
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job *watched) {
-    for (int m = 0; m < PHOTON_LISTS; ++m)
-        KD_TRY(photon_list_cuda_upload(&to->maps.map[m].list, &lists[m]));
+    KD_TRY(photon_maps_cuda_take(&to->maps, lists));
     return photon_maps_cuda_plant(&to->maps, options, ordered, watched);
 }
 

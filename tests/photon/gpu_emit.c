@@ -263,6 +263,49 @@ static void uploaded_photons_are_the_same(void **state) {
     photon_scene_free(scene);
 }
 
+/* A tree that comes with its photons is used as it is, once it is proved. */
+static void known_trees_are_proved(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_fog();
+    const photon_options options = options_for(1000);
+    photon_list lists[PHOTON_LISTS];
+    photon_maps maps;
+    photon_maps_cuda made;
+    uint32_t *nodes[PHOTON_LISTS];
+    memset(&made, 0, sizeof made);
+    assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
+    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
+    const photon_map *right[PHOTON_LISTS] = {&maps.global, &maps.caustic, &maps.media};
+    assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const uint64_t bytes = right[l]->count * sizeof(uint32_t);
+        nodes[l] = (uint32_t *)malloc(bytes + 1);
+        assert_non_null(nodes[l]);
+        memcpy(nodes[l], right[l]->tree.ids, bytes);
+        lists[l].nodes = nodes[l];
+    }
+    assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
+    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        assert_true(made.map[l].planted);
+        expect_map(right[l], &made.map[l]);
+    }
+    const uint32_t kept = nodes[0][0];
+    nodes[0][0] = nodes[0][5], nodes[0][5] = kept;
+    assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
+    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_ERROR_INPUT);
+    nodes[0][5] = KD_NONE;
+    assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
+    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_ERROR_INPUT);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        photon_list_close(&lists[l]);
+        free(nodes[l]);
+    }
+    photon_maps_close(&maps);
+    photon_maps_cuda_close(&made);
+    photon_scene_free(scene);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
@@ -271,6 +314,7 @@ int main(void) {
         cmocka_unit_test(same_maps_for_every_kind_of_light),
         cmocka_unit_test(escaping_photons_end_the_emission),
         cmocka_unit_test(uploaded_photons_are_the_same),
+        cmocka_unit_test(known_trees_are_proved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
