@@ -10,7 +10,7 @@ interrupted() { # SIGNAL
         -o kept.png --stats kept.json >out 2>err &
     local child=$! tries
     for ((tries = 0; tries < 600; ++tries)); do
-        grep -q '"stage":"render","done":[1-9]' err && break
+        grep -qs '"stage":"render","done":[1-9]' err && break
         sleep 0.05
     done
     kill -s "$1" $child
@@ -20,7 +20,7 @@ interrupted() { # SIGNAL
     expect_true "the picture is whole after $1" test "$(tail -c 8 kept.png | head -c 4)" = IEND
     expect_says kept.json '"interrupted"'
     expect_true "nothing is left over" test "$(find . -name '*.tmp' | wc -l)" = 0
-    rm -f kept.png kept.json
+    rm -f kept.png kept.json out err # the next one has not begun because this one had
 }
 set -m # children of a script without it ignore SIGINT
 interrupted INT
