@@ -89,7 +89,7 @@ static void channels_have_names(void **state) {
                      KD_ERROR_USAGE);
     assert_null(image_plane(&made, "Z"));
     for (int i = 3; i < IMAGE_CHANNELS; ++i) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "c%d", i);
         add_channel(&made, name);
     }
