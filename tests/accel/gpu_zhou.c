@@ -38,7 +38,7 @@ static void every_case_gives_the_tree_of_the_cpu(void **state) {
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
             if (counts[i] > gpu_size(20000, 1025) ||
-                gpu_leaves_out((uint32_t)which + (uint32_t)i, 3))
+                gpu_leaves_out((uint32_t)which + (uint32_t)i, 11))
                 continue;
             triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
             compare(&set.input, settings + i % SETTINGS,

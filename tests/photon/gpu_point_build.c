@@ -135,7 +135,7 @@ static void builders_make_the_oracles_tree(void **state) {
         for (int set = 0; set < CASE_POINT_SETS; ++set)
             for (int i = 0; i < CASE_COUNTS; ++i)
                 for (int split = 0; split < 2; ++split) {
-                    if (gpu_leaves_out((uint32_t)(set + i + split), 5)) continue;
+                    if (gpu_leaves_out((uint32_t)(set + i + split), 11)) continue;
                     const build_case of = case_of(builder, (case_points)set, case_counts[i], split);
                     compare(&of);
                 }
@@ -151,7 +151,7 @@ static void large_trees_too(void **state) {
         for (int set = 0; set < 4; ++set)
             for (int i = 0; i < 4; ++i)
                 for (int split = 0; split < 2; ++split) {
-                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 7) || counts[i] > most)
+                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 12) || counts[i] > most)
                         continue;
                     const build_case of = case_of(builder, large_sets[set], counts[i], split);
                     compare(&of);
@@ -166,7 +166,7 @@ static void all_dimensions_and_scalars_too(void **state) {
             for (int scalar = 0; scalar < 2; ++scalar)
                 for (int i = 0; i < 6; ++i)
                     for (int split = 0; split < 2; ++split) {
-                        if (gpu_leaves_out(dims + (uint32_t)(i + split), 8)) continue;
+                        if (gpu_leaves_out(7 * dims + (uint32_t)(i + split), 19)) continue;
                         if (counts[i] > gpu_size(300007, 16385)) continue;
                         build_case of = case_of(builder, large_sets[dims % 4], counts[i], split);
                         of.dims = dims;
@@ -180,7 +180,7 @@ static void duplicates_go_when_asked(void **state) {
     for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
         for (int set = 0; builder->removes && set < CASE_POINT_SETS; ++set)
             for (int i = 0; i < CASE_COUNTS + 3; ++i) {
-                if (gpu_leaves_out((uint32_t)(set + i), 4)) continue;
+                if (gpu_leaves_out((uint32_t)(set + i), 9)) continue;
                 const uint32_t count =
                     i < CASE_COUNTS ? case_counts[i] : 25000 * (uint32_t)(i - CASE_COUNTS + 1);
                 build_case of = case_of(builder, (case_points)set, count, 0);
@@ -200,7 +200,7 @@ static void wehr_rounds_and_is_tuned(void **state) {
     const point_builder_cuda *builder = point_builders_cuda;
     while (strcmp(builder->name, "wehr") != 0) ++builder;
     for (int i = 0; i < 60; ++i) {
-        if (gpu_leaves_out((uint32_t)i, 7)) continue;
+        if (gpu_leaves_out((uint32_t)i, 19)) continue;
         build_case of = case_of(builder, sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
         of.options.cells = cells[i % 3];
         of.dims = 2 + (uint32_t)i % 4;

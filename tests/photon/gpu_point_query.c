@@ -218,7 +218,7 @@ static void all_ways_agree(void **state) {
     static const uint32_t counts[] = {0, 1, 2, 7, 16, 31, 32, 33, 63, 64, 200, 1023, 3000};
     for (int set = 0; set < CASE_POINT_SETS; ++set)
         for (int i = 0; i < (int)(sizeof counts / sizeof *counts); ++i)
-            if (!gpu_leaves_out((uint32_t)(set + i), 8))
+            if (!gpu_leaves_out((uint32_t)(set + i), 17))
                 check_three_floats((case_points)set, counts[i], (pointtree_split)(i % 2));
 }
 
