@@ -1,3 +1,8 @@
+/* Fibers, their meetings, and the blocks that they make up.
+   Idea: a warp runs until each of its lanes is over or waits for the block; whenever none can run,
+         a meeting whose lanes have all come takes place.
+   Work: two switches of a stack a lane and meeting.
+   Memory: 256 KB of address space a lane of the largest block so far. */
 #include "lanes.h"
 #include "cuda_runtime.h"
 #include <pthread.h>
