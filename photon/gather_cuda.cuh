@@ -1,4 +1,4 @@
-/* Many estimates at once: a warp a surface over leaves of 32 photons.
+/* Estimates by a warp a surface over leaves of 32 photons.
    Source: the search is that of gather_index_cuda.cuh; the estimate is that of shaders/estimate.h.
    Idea: photons in reach go to a buffer in shared memory by their place in the index's order. With
          a fixed radius, 32 of them at a time are weighed, a lane each, as soon as they are there.
@@ -25,6 +25,8 @@ struct gather_work {
     gather_index::index index;
     const eye_request *requests;
     uint32_t count;
+    const eye_packet *packets; /* of the requests */
+    uint32_t packet_count;
     flux_sum *sums;
     float *radii;
     uint32_t k;
@@ -86,22 +88,24 @@ __device__ __forceinline__ void store_estimate(const gather_work &work, uint32_t
 
 /* --- all within a radius --------------------------------------------------------------------- */
 
-__global__ __launch_bounds__(32 *
-                             WARPS) void gather_within(const __grid_constant__ gather_work work) {
-    __shared__ descent paths[WARPS];
-    __shared__ float buffer_dist2[WARPS][64];
-    __shared__ uint32_t buffer_place[WARPS][64];
-    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which >= work.count) return;
-    float *dist2 = buffer_dist2[warp];
-    uint32_t *place = buffer_place[warp];
+struct within_room {
+    descent path;
+    float dist2[64];
+    uint32_t place[64];
+};
+
+/* The whole warp for one request. */
+static __device__ __noinline__ void within_of_one(const gather_work &work, within_room &room,
+                                                  uint32_t which) {
+    float *dist2 = room.dist2;
+    uint32_t *place = room.place;
     uint32_t waiting = 0;
     weighing weigh;
     weigh.begin(work.requests + which);
     const float bound2 = pointtree_bound2(work.radius);
     const uint32_t bound = __float_as_uint(bound2);
     gather_index::visit(
-        work.index, paths[warp], weigh.here.position, [&] { return bound; },
+        work.index, room.path, weigh.here.position, [&] { return bound; },
         [&](uint32_t bits, uint32_t at) {
             const bool within = bits <= bound;
             const unsigned all = __ballot_sync(ALL, within);
@@ -209,11 +213,15 @@ template <int PARTS> struct nearest_places {
         bound = hi;
     }
 
-    /* Of exactly k, the last by (dist2, id) goes; its dist2 is the answer. */
-    __device__ uint32_t drop_last() {
+    __device__ __forceinline__ uint32_t last_dist2() const {
         uint32_t most = 0;
         for (uint32_t at = lane_id(); at < count; at += 32) most = max(most, dist2[at]);
-        most = __reduce_max_sync(ALL, most);
+        return __reduce_max_sync(ALL, most);
+    }
+
+    /* Of exactly k, the last by (dist2, id) goes; its dist2 is the answer. */
+    __device__ uint32_t drop_last() {
+        const uint32_t most = last_dist2();
         uint32_t id = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)
             if (dist2[at] == most) id = max(id, ids[place[at]]);
@@ -225,24 +233,31 @@ template <int PARTS> struct nearest_places {
     }
 };
 
+template <int PARTS> struct nearest_room {
+    descent path;
+    uint32_t dist2[32 * PARTS], place[32 * PARTS];
+};
+
+/* The k nearest of a place, or all within the radius if they are fewer. */
 template <int PARTS>
-__global__ __launch_bounds__(32 *
-                             WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
-    __shared__ descent paths[WARPS];
-    __shared__ uint32_t buffers[WARPS][2][32 * PARTS];
-    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which >= work.count) return;
-    const float bound2 = pointtree_bound2(work.radius);
+__device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work &work,
+                                                              nearest_room<PARTS> &room, vec3 q) {
     nearest_places<PARTS> best = {
-        buffers[warp][0], buffers[warp][1], work.index.ids, work.k, 0, __float_as_uint(bound2)};
-    const vec3 q = work.requests[which].at.position;
-    if (bound2 >= 0)
-        gather_index::visit(
-            work.index, paths[warp], q, [&] { return best.bound; },
-            [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
-    float radius = work.radius;
+        room.dist2, room.place, work.index.ids,
+        work.k,     0,          __float_as_uint(pointtree_bound2(work.radius))};
+    gather_index::visit(
+        work.index, room.path, q, [&] { return best.bound; },
+        [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
     __syncwarp();
     if (best.count > best.k) best.shrink(best.k);
+    return best;
+}
+
+/* The estimate of one request by the whole warp. */
+template <int PARTS>
+static __device__ __noinline__ void weigh_nearest(const gather_work &work,
+                                                  nearest_places<PARTS> &best, uint32_t which) {
+    float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
     weighing weigh;
     weigh.begin(work.requests + which);
@@ -254,6 +269,22 @@ __global__ __launch_bounds__(32 *
                           __uint_as_float(best.dist2[at]) * per_radius2);
     __syncwarp();
     store_estimate(work, which, weigh.sum, radius);
+}
+
+template <int PARTS>
+static __device__ __noinline__ void nearest_of_one(const gather_work &work,
+                                                   nearest_room<PARTS> &room, uint32_t which) {
+    nearest_places<PARTS> best = find_nearest(work, room, work.requests[which].at.position);
+    weigh_nearest(work, best, which);
+}
+
+/* A warp a request. */
+template <int PARTS>
+__global__ __launch_bounds__(32 *
+                             WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
+    __shared__ nearest_room<PARTS> rooms[WARPS];
+    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
+    if (which < work.count) nearest_of_one(work, rooms[warp], which);
 }
 
 } // namespace photon_gathering_cuda

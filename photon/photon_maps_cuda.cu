@@ -4,7 +4,7 @@
 #include "core/cuda.h"
 #include "photon/build_cuda.h"
 #include "photon/check_cuda.h"
-#include "photon/gather_cuda.cuh"
+#include "photon/gather_packets_cuda.cuh"
 #include "photon/photon_maps_cuda.h"
 #include "shaders/photon_known.h"
 
@@ -99,12 +99,21 @@ gather_index::index index_of(const photon_map_cuda *map) {
     return found;
 }
 
+/* Of packets; NULL: k is too large for them. */
+void (*packets_kernel(uint32_t k))(gather_work) {
+    return k == 0    ? packets_within
+           : k <= 16 ? packets_nearest<2>
+           : k <= 40 ? packets_nearest<3>
+           : k <= 72 ? packets_nearest<4>
+                     : NULL;
+}
+
 kd_status launch_gather(const gather_work *work) {
-    const unsigned blocks = blocks_for(work->count, WARPS);
-    if (work->k == 0)
-        gather_within<<<blocks, 32 * WARPS>>>(*work);
+    void (*together)(gather_work) = work->packets ? packets_kernel(work->k) : NULL;
+    if (together)
+        together<<<blocks_for(work->packet_count, WARPS), 32 * WARPS>>>(*work);
     else
-        nearest_kernel(work->k)<<<blocks, 32 * WARPS>>>(*work);
+        nearest_kernel(work->k)<<<blocks_for(work->count, WARPS), 32 * WARPS>>>(*work);
     KD_CUDA_LAUNCHED("gather");
     return KD_OK;
 }
@@ -212,6 +221,8 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.index = index_of(map);
     work.requests = asked->requests;
     work.count = asked->count;
+    work.packets = asked->packets;
+    work.packet_count = asked->packet_count;
     work.sums = asked->sums;
     work.radii = asked->radii;
     work.k = gather;

@@ -60,6 +60,8 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* photon_maps_has
 typedef struct photon_gather_cuda {
     const struct eye_request *requests; /* device memory */
     uint32_t count;
+    const struct eye_packet *packets; /* device memory: each request is in one of them */
+    uint32_t packet_count;
     flux_sum *sums; /* out, a request each: what the photons scatter towards wo */
     float *radii;   /* out: within this radius; 0: there are none */
 } photon_gather_cuda;

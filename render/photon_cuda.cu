@@ -5,7 +5,7 @@
          path has seen. A final gather's rays look into the maps by themselves, and so do paths
          through media that scatter light, at places on their way.
    Work: three kernels a sample of every pixel, and two for the maps.
-   Memory: 60 bytes a pixel, 212 a look.
+   Memory: 60 bytes a pixel, 220 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h). */
 #define EYE_ASKS_ONLY
 #include "render/photon_looks.cuh"
@@ -84,6 +84,7 @@ kd_status add_seconds(photon_cuda *with) {
 
 kd_status reserve_requests(photon_cuda *with, uint32_t room) {
     KD_TRY(device_buffer_reserve(&with->requests, (uint64_t)room * sizeof(eye_request)));
+    KD_TRY(device_buffer_reserve(&with->packets, (uint64_t)room * sizeof(eye_packet)));
     for (int m = 0; m < 2; ++m) {
         KD_TRY(device_buffer_reserve(&with->sums[m], (uint64_t)room * sizeof(flux_sum)));
         KD_TRY(device_buffer_reserve(&with->radii[m], (uint64_t)room * sizeof(float)));
@@ -94,24 +95,27 @@ kd_status reserve_requests(photon_cuda *with, uint32_t room) {
 
 /* Paths of one sample of every pixel; again with more room if there were more looks. */
 kd_status take_all_looks(photon_cuda *with, const frame *of, photon_view *view,
-                         const look_work *work, bool later, uint32_t *asked) {
+                         const look_work *work, bool later, eye_asked *asked) {
     const bool walks = !later || view->final_gather || photon_scene_scatters(of->scene);
     for (;;) {
         view->later.list = later ? (eye_request *)with->requests.memory : NULL;
-        view->later.count = (uint32_t *)with->asked.memory;
+        view->later.packets = (eye_packet *)with->packets.memory;
+        view->later.asked = (eye_asked *)with->asked.memory;
         view->later.room = with->room;
         KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
         KD_TRY(walks ? photon_walk_looks(of, view, work) : launch_looks(of, view, work));
         KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
-        if (*asked <= with->room) return KD_OK;
-        KD_TRY(reserve_requests(with, *asked + *asked / 8));
+        if (asked->requests <= with->room) return KD_OK;
+        KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));
     }
 }
 
-kd_status look_into_maps(photon_cuda *with, const photon_view *view, uint32_t asked) {
+kd_status look_into_maps(photon_cuda *with, const photon_view *view, const eye_asked *asked) {
     photon_gather_cuda gather;
     gather.requests = (const eye_request *)with->requests.memory;
-    gather.count = asked;
+    gather.count = asked->requests;
+    gather.packets = (const eye_packet *)with->packets.memory;
+    gather.packet_count = asked->packets;
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
         gather.sums = (flux_sum *)with->sums[m].memory;
@@ -145,11 +149,11 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
 kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view,
                       const look_work *work) {
     const bool later = !view->caustic.adaptive; /* such an estimate needs its photons in order */
-    uint32_t asked = 0;
+    eye_asked asked = {0, 0};
     KD_TRY(mark(with, PHOTON_CUDA_LOOK));
     KD_TRY(take_all_looks(with, of, view, work, later, &asked));
     KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-    if (later) KD_TRY(look_into_maps(with, view, asked));
+    if (later) KD_TRY(look_into_maps(with, view, &asked));
     KD_TRY(mark(with, PHOTON_CUDA_FILM));
     KD_TRY(add_all_to_film(with, of, view, work, later));
     KD_TRY(mark(with, PHOTON_CUDA_STAGES));
@@ -170,7 +174,7 @@ extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *of, const 
     photon_view seen = *view;
     look_work work;
     KD_TRY(device_buffer_reserve(&with->looks, pixels * sizeof(pixel_look)));
-    KD_TRY(device_buffer_reserve(&with->asked, sizeof(uint32_t)));
+    KD_TRY(device_buffer_reserve(&with->asked, sizeof(eye_asked)));
     if (with->room < pixels) KD_TRY(reserve_requests(with, (uint32_t)(pixels + pixels / 8)));
     work.view = integrator_view(of);
     work.range = *range;

@@ -20,9 +20,10 @@ typedef struct photon_cuda {
     bool has_orders;
     device_buffer looks;    /* of each pixel */
     device_buffer requests; /* eye_request */
+    device_buffer packets;  /* eye_packet, of these */
     device_buffer sums[2], radii[2];
-    device_buffer asked;                 /* how many requests */
-    uint32_t room;                       /* for requests */
+    device_buffer asked;                 /* eye_asked */
+    uint32_t room;                       /* for requests, and for packets */
     void *marks[PHOTON_CUDA_STAGES + 1]; /* cudaEvent_t */
     double seconds[PHOTON_CUDA_STAGES];
 } photon_cuda;

@@ -6,6 +6,7 @@ void photon_cuda_close(photon_cuda *owned) {
     photon_maps_cuda_close(&owned->maps);
     device_buffer_free(&owned->looks);
     device_buffer_free(&owned->requests);
+    device_buffer_free(&owned->packets);
     device_buffer_free(&owned->asked);
     for (int m = 0; m < 2; ++m) {
         device_buffer_free(&owned->sums[m]);

@@ -32,10 +32,21 @@ typedef struct eye_request {
     uint32_t next; /* of the same path, or KD_NONE */
 } eye_request;
 
+/* Requests that the threads of a warp made at once: neighbours in the picture, at most 32. */
+typedef struct eye_packet {
+    uint32_t first, count;
+} eye_packet;
+
+/* How many there are of each; may grow beyond `room`: those are not there. */
+typedef struct eye_asked {
+    uint32_t requests, packets;
+} eye_asked;
+
 typedef struct eye_requests {
     eye_request *list; /* NULL: maps are looked into at once */
-    uint32_t *count;   /* may grow beyond `room`: those are not there */
-    uint32_t room;
+    eye_packet *packets;
+    eye_asked *asked;
+    uint32_t room; /* of both */
 } eye_requests;
 
 typedef struct photon_view {
@@ -289,7 +300,13 @@ __device__ inline void eye_ask(eye_path *path, const eye_requests *later, const 
     const unsigned lanes = __activemask();
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
     uint32_t place = 0;
-    if (lane == leader) place = atomicAdd(later->count, (uint32_t)__popc(lanes));
+    if (lane == leader) {
+        const eye_packet packet = {atomicAdd(&later->asked->requests, (uint32_t)__popc(lanes)),
+                                   (uint32_t)__popc(lanes)};
+        const uint32_t number = atomicAdd(&later->asked->packets, 1u);
+        if (number < later->room) later->packets[number] = packet;
+        place = packet.first;
+    }
     place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
     if (place >= later->room) return;
     eye_request *made = later->list + place;
