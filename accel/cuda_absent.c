@@ -20,6 +20,12 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     return no_cuda();
 }
 
+uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
+                            uint32_t positions) {
+    (void)nodes, (void)references, (void)triangles, (void)positions;
+    return 0;
+}
+
 void tritree_cuda_close(tritree_cuda *owned) {
     (void)owned;
 }

@@ -25,6 +25,32 @@ static uint64_t rounded(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
+/* Of the parts of a planned build's memory; their sum. */
+enum { BUILD_PARTS = 6 };
+static uint64_t measure(const tritree_build_cuda *build, uint64_t bytes[BUILD_PARTS]) {
+    const tritree_input *input = &build->input;
+    uint64_t all = 0;
+    bytes[0] = rounded(input->position_count * sizeof(vec3));
+    bytes[1] = rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
+    bytes[2] = rounded(build->node_room * sizeof(tritree_node));
+    bytes[3] = rounded(build->reference_room * sizeof(uint32_t));
+    bytes[4] = rounded(sizeof(tritree_built));
+    bytes[5] = build->scratch_bytes;
+    for (int i = 0; i < BUILD_PARTS; ++i) all += bytes[i];
+    return all;
+}
+
+uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
+                                    uint32_t triangles) {
+    tritree_build_cuda build;
+    uint64_t bytes[BUILD_PARTS];
+    memset(&build, 0, sizeof build);
+    build.input.position_count = positions;
+    build.input.triangle_count = triangles;
+    builder->plan(&build);
+    return measure(&build, bytes);
+}
+
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder) {
@@ -33,13 +59,8 @@ kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_inp
     build->input = *input;
     build->options = *options;
     builder->plan(build);
-    const uint64_t bytes[] = {rounded(input->position_count * sizeof(vec3)),
-                              rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t)),
-                              rounded(build->node_room * sizeof(tritree_node)),
-                              rounded(build->reference_room * sizeof(uint32_t)),
-                              rounded(sizeof(tritree_built)),
-                              build->scratch_bytes};
-    for (int i = 0; i < 6; ++i) out->bytes += bytes[i];
+    uint64_t bytes[BUILD_PARTS];
+    out->bytes = measure(build, bytes);
     KD_TRY(device_memory_reserve(&out->memory, out->bytes));
     char *at = (char *)out->memory;
     vec3 *positions = (vec3 *)(void *)at;

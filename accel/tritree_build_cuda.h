@@ -52,6 +52,9 @@ typedef struct tritree_build_memory {
     uint64_t bytes;
 } tritree_build_memory;
 
+/* Its bytes. */
+uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
+                                    uint32_t triangles);
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder);

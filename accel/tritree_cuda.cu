@@ -124,6 +124,18 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     return status;
 }
 
+uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
+                            uint32_t positions) {
+    tritree_cuda tree;
+    cuda_arena arena = {NULL, 0};
+    memset(&tree, 0, sizeof tree);
+    tree.view.node_count = nodes;
+    tree.view.reference_count = references;
+    tree.view.triangle_count = triangles;
+    lay_out(&tree, &arena, positions);
+    return arena.used;
+}
+
 kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {
     const tritree_view view = tritree_get_view(tree);
     KD_TRY(tritree_cuda_open_view(out, &view, tree->input.position_count, NULL));

@@ -37,6 +37,9 @@ kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree);
 kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
                                  uint32_t position_count, void *stream);
 void tritree_cuda_close(tritree_cuda *owned); /* takes a zeroed one */
+/* Device memory that a tree of this size takes; 0 without CUDA. */
+uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
+                            uint32_t positions);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,10 @@ kd_status device_memory_reserve(void **pointer, uint64_t bytes) {
     return no_cuda();
 }
 
+uint64_t device_memory_peak_bytes(void) {
+    return 0;
+}
+
 void device_memory_free(void *pointer) {
     (void)pointer;
 }

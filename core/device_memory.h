@@ -18,6 +18,8 @@ kd_status device_memory_download(void *host, const void *device_pointer, uint64_
 kd_status device_memory_free_bytes(uint64_t *bytes);
 /* Whether the pointer is device memory; false for host memory, NULL or no CUDA. */
 bool device_memory_owns(const void *pointer);
+/* The most that was reserved at once in this process, bytes; 0 without CUDA. */
+uint64_t device_memory_peak_bytes(void);
 /* Waits for all work on the current device; reports what went wrong in it. */
 kd_status device_wait(void);
 

@@ -1,5 +1,45 @@
 #include "core/cuda.h"
 #include "core/device_memory.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+namespace {
+
+/* What is reserved: CUDA does not tell how large a piece was. */
+struct piece {
+    void *at;
+    uint64_t bytes;
+    piece *next;
+};
+pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+piece *pieces;
+uint64_t held_bytes, peak_bytes;
+
+void note_reserved(void *at, uint64_t bytes) {
+    piece *made = (piece *)malloc(sizeof *made);
+    if (!made) return;
+    pthread_mutex_lock(&guard);
+    *made = {at, bytes, pieces};
+    pieces = made;
+    held_bytes += bytes;
+    if (held_bytes > peak_bytes) peak_bytes = held_bytes;
+    pthread_mutex_unlock(&guard);
+}
+
+void note_freed(void *at) {
+    pthread_mutex_lock(&guard);
+    for (piece **link = &pieces; *link; link = &(*link)->next) {
+        piece *found = *link;
+        if (found->at != at) continue;
+        *link = found->next;
+        held_bytes -= found->bytes;
+        free(found);
+        break;
+    }
+    pthread_mutex_unlock(&guard);
+}
+
+} // namespace
 
 kd_status device_memory_free_bytes(uint64_t *bytes) {
     size_t available = 0, total = 0;
@@ -19,11 +59,18 @@ kd_status device_memory_reserve(void **pointer, uint64_t bytes) {
                 (unsigned long long)bytes, (unsigned long long)available);
     }
     KD_CUDA(error);
+    note_reserved(*pointer, bytes);
     return KD_OK;
 }
 
+uint64_t device_memory_peak_bytes(void) {
+    return peak_bytes;
+}
+
 void device_memory_free(void *pointer) {
-    if (pointer) cudaFree(pointer);
+    if (!pointer) return;
+    note_freed(pointer);
+    cudaFree(pointer);
 }
 
 kd_status device_memory_upload(void *device_pointer, const void *host, uint64_t bytes) {

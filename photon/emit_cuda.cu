@@ -367,6 +367,17 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     return emit_all(list, with, scene, order, &begun, watched);
 }
 
+extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
+    emission_batch batch;
+    cuda_arena arena = {NULL, 0};
+    memset(&batch, 0, sizeof batch);
+    const uint64_t paths = 4 * photons < FIRST_PATHS ? FIRST_PATHS : 4 * photons;
+    batch.paths = (uint32_t)(paths < MOST_PATHS ? paths : MOST_PATHS);
+    batch.room = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
+    if (lay_out(&batch, &arena) != KD_OK) return 0;
+    return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));
+}
+
 extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from) {
     photon_emitter_cuda with;
     emission_state begun;

@@ -36,6 +36,9 @@ kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *wit
 kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from);
 /* To the host: `out` is opened. */
 kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from);
+/* Device memory that emitting and keeping a list takes, where paths leave a fourth of a photon each
+   or more; 0 without CUDA. */
+uint64_t photon_list_cuda_bytes(uint64_t photons);
 void photon_list_cuda_close(photon_list_cuda *owned); /* takes a zeroed one */
 
 #ifdef __cplusplus

@@ -175,6 +175,21 @@ kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool or
 
 } // namespace
 
+extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
+    gather_index::index index;
+    point_build_cuda build;
+    cuda_arena arena = {NULL, 0};
+    if (photons == 0) return 0;
+    memset(&build, 0, sizeof build);
+    build.points = point_array_make(NULL, photons, 3, POINT_FLOAT);
+    build.split = POINTTREE_ROUND_ROBIN;
+    if (point_builders_cuda[0].scratch_bytes(&build.scratch_bytes, &build) != KD_OK) return 0;
+    gather_index::lay_out(&index, &arena, (uint32_t)photons);
+    const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* irradiance with them */
+    return photon_list_cuda_bytes(photons) + arena.used + build.scratch_bytes +
+           photons * (sizeof(uint32_t) + (ordered ? in_order : 0));
+}
+
 extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
                                             bool ordered, job *watched) {
     KD_TRY(photon_options_check(options));

@@ -52,6 +52,10 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
 kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, const mesh_view *device_mesh,
                                       job *watched);
 
+/* Device memory that a map of so many photons takes while it is made; 0 without CUDA. `ordered` as
+   of photon_maps_cuda_plant. */
+uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered);
+
 /* Device pointers for kernels; photons are NULL unless they are in tree order. */
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* photon_maps_hash */

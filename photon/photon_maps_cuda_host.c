@@ -157,6 +157,16 @@ kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *wit
     return absent();
 }
 
+uint64_t photon_list_cuda_bytes(uint64_t photons) {
+    (void)photons;
+    return 0;
+}
+
+uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
+    (void)photons, (void)ordered;
+    return 0;
+}
+
 kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from) {
     (void)list, (void)from;
     return absent();

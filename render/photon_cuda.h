@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+enum { PIXEL_LOOK_BYTES = 56 }; /* photon_looks.cuh */
 enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
 typedef struct photon_cuda {
@@ -45,6 +46,10 @@ void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to);
    that of sample modulo `period`, if that is not 0. */
 kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
                            const sample_range *range, uint32_t period);
+
+/* Device memory for the samples of so many pixels, where each path asks once; a launch takes no more
+   than LAUNCH_SAMPLES of them. */
+uint64_t photon_cuda_look_bytes(uint64_t pixels);
 
 /* Of a zeroed one, and of its marks alone. */
 void photon_cuda_drop_marks(photon_cuda *owned);

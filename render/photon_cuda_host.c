@@ -15,6 +15,13 @@ void photon_cuda_close(photon_cuda *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+uint64_t photon_cuda_look_bytes(uint64_t pixels) {
+    const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
+    const uint64_t request = sizeof(eye_request) + sizeof(eye_packet);
+    return taken * PIXEL_LOOK_BYTES +
+           (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + sizeof(float)));
+}
+
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
                                 bool ordered) {
     KD_TRY(photon_options_check(options));

@@ -15,6 +15,8 @@ struct pixel_look {
     bool taken;             /* false: the pixel has this sample already */
 };
 
+static_assert(sizeof(pixel_look) == PIXEL_LOOK_BYTES, "what the plan counts");
+
 struct look_work {
     pixel_view view; /* its scene is set by the thread */
     sample_range range;

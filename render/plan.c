@@ -1,19 +1,29 @@
 #include "render/plan.h"
-#include "accel/tritree.h"
+#include "accel/tritree_build_cuda.h"
 #include "photon/photon_map.h"
 #include "render/film.h"
 #include "render/integrators.h"
+#include "render/photon_cuda.h"
+#include "render/render.h"
+#include "scenes/scene_cuda.h"
 #include <string.h>
 
 /* of an image: R G B A Z N Albedo */
 enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
+/* of a tree on a device: references, and nodes, a triangle; and of any tree */
+enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
-static void add(render_plan *to, const char *name, uint64_t bytes) {
+static void add_to(render_plan *to, bool on_device, const char *name, uint64_t bytes) {
     if (bytes == 0) return;
     to->rows[to->count].name = name;
     to->rows[to->count].bytes = bytes;
+    to->rows[to->count].on_device = on_device;
     ++to->count;
-    to->total += bytes;
+    *(on_device ? &to->device_total : &to->total) += bytes;
+}
+
+static void add(render_plan *to, const char *name, uint64_t bytes) {
+    add_to(to, false, name, bytes);
 }
 
 /* One map: the list and the ordered copy, positions twice, ids, the index, the builder. */
@@ -28,60 +38,129 @@ static bool named(const kd_render_options *options, const char *name) {
     return strcmp(options->integrator, name) == 0;
 }
 
-kd_status render_plan_make(render_plan *out, const scene_view *from,
-                           const kd_render_options *options) {
-    memset(out, 0, sizeof *out);
-    const bool cropped = options->crop[2] > 0;
+static uint64_t pixels_of(const kd_render_options *options) {
+    const int32_t *crop = options->crop;
+    if (crop[2] > 0) return (uint64_t)(crop[2] - crop[0]) * (uint64_t)(crop[3] - crop[1]);
+    return (uint64_t)options->width * (uint64_t)options->height;
+}
+
+static uint64_t splat_bytes(const kd_render_options *options) {
     const uint64_t whole = (uint64_t)options->width * (uint64_t)options->height;
-    const uint64_t pixels = cropped ? (uint64_t)(options->crop[2] - options->crop[0]) *
-                                          (uint64_t)(options->crop[3] - options->crop[1])
-                                    : whole;
+    return named(options, "light") ? 3 * whole * sizeof(int64_t) : 0;
+}
+
+/* Photons to store in one batch of each map: global, caustic, media. */
+static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
+                       const kd_render_options *options) {
+    const uint64_t batches = (uint64_t)options->batches, same = options->photons;
+    memset(photons, 0, PHOTON_LISTS * sizeof *photons);
+    if (debug_looks_at_photons(options)) photons[0] = same;
+    if (!named(options, "photon") && !named(options, "sppm") && !named(options, "ppm")) return;
+    photons[0] = same;
+    photons[1] = options->caustic_photons ? options->caustic_photons : same;
+    if (photon_scene_scatters(from))
+        photons[2] = options->media_photons ? options->media_photons : same;
+    for (int l = 0; l < PHOTON_LISTS; ++l) photons[l] = (photons[l] + batches - 1) / batches;
+}
+
+static const char *const map_names[PHOTON_LISTS] = {"global photon map", "caustic photon map",
+                                                    "media photon map"};
+
+static kd_status plan_here(render_plan *out, const scene_view *from,
+                           const kd_render_options *options) {
     const tritree_builder *builder = strcmp(options->builder, "auto") == 0
                                          ? tritree_builders
                                          : tritree_builder_find(options->builder);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
-    add(out, "film", pixels * sizeof(film_pixel));
-    add(out, "picture", pixels * PICTURE_PLANES * sizeof(float));
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
-    if (named(options, "light")) add(out, "splats", 3 * whole * sizeof(int64_t));
-    if (debug_looks_at_photons(options)) {
-        add(out, "global photon map", map_bytes(options->photons));
-        add(out, "emission", EMIT_BATCH_BYTES);
+    add(out, "splats", splat_bytes(options));
+    uint64_t photons[PHOTON_LISTS], all = 0;
+    photons_of(photons, from, options);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        add(out, map_names[l], map_bytes(photons[l]));
+        all += photons[l];
     }
-    if (!named(options, "photon") && !named(options, "sppm") && !named(options, "ppm"))
-        return KD_OK;
-    const uint64_t caustics =
-        options->caustic_photons ? options->caustic_photons : options->photons;
-    const uint64_t batches = (uint64_t)options->batches;
-    add(out, "global photon map", map_bytes((options->photons + batches - 1) / batches));
-    add(out, "caustic photon map", map_bytes((caustics + batches - 1) / batches));
-    const uint64_t strayed = options->media_photons ? options->media_photons : options->photons;
-    if (photon_scene_scatters(from))
-        add(out, "media photon map", map_bytes((strayed + batches - 1) / batches));
-    add(out, "emission", EMIT_BATCH_BYTES);
+    if (all) add(out, "emission", EMIT_BATCH_BYTES);
     return KD_OK;
+}
+
+/* A tree while it is built, and its copy in the form that rays want. */
+static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
+                                 const kd_render_options *options) {
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
+    const uint64_t references = PLANNED_REFERENCES * (uint64_t)mesh->triangle_count + SMALL_TREE;
+    const uint32_t most = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
+    add_to(out, true, "triangle tree",
+           tritree_cuda_bytes(most, most, mesh->triangle_count, mesh->position_count));
+    if (builder)
+        add_to(out, true, "tree builder",
+               tritree_build_memory_bytes(builder, mesh->position_count, mesh->triangle_count));
+    else
+        KD_REQUIRE(tritree_builder_find(options->builder), KD_ERROR_USAGE,
+                   "no tree builder is called \"%s\"", options->builder);
+    return KD_OK;
+}
+
+static kd_status plan_there(render_plan *out, const scene_view *from,
+                            const kd_render_options *options) {
+    uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0;
+    const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
+                         strcmp(options->estimator, "adaptive") == 0 ||
+                         debug_looks_at_photons(options);
+    KD_TRY(scene_cuda_measure(&scene_bytes, from));
+    add_to(out, true, "scene", scene_bytes);
+    add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
+    KD_TRY(plan_tree_there(out, &from->mesh, options));
+    add_to(out, true, "splats", splat_bytes(options));
+    photons_of(photons, from, options);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        add_to(out, true, map_names[l], photon_map_cuda_bytes(photons[l], ordered || l == 2));
+        all += photons[l];
+    }
+    if (all) add_to(out, true, "looks into maps", photon_cuda_look_bytes(pixels_of(options)));
+    return KD_OK;
+}
+
+kd_status render_plan_make(render_plan *out, const scene_view *from,
+                           const kd_render_options *options) {
+    device where;
+    memset(out, 0, sizeof *out);
+    KD_TRY(render_choose_device(&where, options));
+    add(out, "film", pixels_of(options) * sizeof(film_pixel));
+    add(out, "picture", pixels_of(options) * PICTURE_PLANES * sizeof(float));
+    return where.kind == DEVICE_CUDA ? plan_there(out, from, options)
+                                     : plan_here(out, from, options);
+}
+
+static bool fits(const render_plan *plan, uint64_t most) {
+    return plan->total <= most && plan->device_total <= most;
 }
 
 kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
                           uint64_t most) {
-    const integrator *how = integrator_find(options->integrator);
-    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     KD_TRY(render_plan_make(out, from, options));
-    if (most == 0 || out->total <= most) return KD_OK;
+    if (most == 0 || fits(out, most)) return KD_OK;
+    const integrator *how = integrator_find(options->integrator);
+    if (out->device_total > most && strcmp(options->builder, "auto") == 0) {
+        strcpy(options->builder, "zhou");
+        KD_TRY(render_plan_make(out, from, options));
+    }
     const int32_t last = integrator_takes_batches(how) ? photon_batches_most(options) : 1;
-    while (out->total > most && options->batches < last) {
+    while (!fits(out, most) && options->batches < last) {
         ++options->batches;
         KD_TRY(render_plan_make(out, from, options));
     }
     const bool by_gather = named(options, "photon") && last < options->spp;
+    const bool there = out->device_total > out->total;
     KD_REQUIRE(
-        out->total <= most, KD_ERROR_MEMORY,
-        "%llu bytes are needed%s and %llu allowed: give %sa smaller --resolution or a --crop",
-        (unsigned long long)out->total,
+        fits(out, most), KD_ERROR_MEMORY,
+        "%llu bytes are needed%s%s and %llu allowed: give %sa smaller --resolution or a --crop%s",
+        (unsigned long long)(there ? out->device_total : out->total), there ? " on the device" : "",
         last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)most,
         by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
                      "--photons, "
         : last > 1 ? "fewer --photons, "
-                   : "");
+                   : "",
+        there ? ", or --device cpu" : "");
     return KD_OK;
 }

@@ -42,22 +42,12 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
-/* Pictures of photons are made on a device that is asked for by name: they have been compared with
-   the CPU's in an emulation of the card only. */
-static bool waits_to_be_asked(const kd_render_options *options) {
-    const char *name = options->integrator;
-    return strcmp(options->device, "auto") == 0 &&
-           (strcmp(name, "photon") == 0 || strcmp(name, "sppm") == 0 || strcmp(name, "ppm") == 0 ||
-            debug_looks_at_photons(options));
-}
-
-/* "auto" takes the first CUDA device, if there is one and the integrator runs there. */
-static kd_status choose_device(device *out, const kd_render_options *options) {
+kd_status render_choose_device(device *out, const kd_render_options *options) {
     device found;
-    const bool runs =
-        integrator_find(options->integrator)->launch != NULL && !waits_to_be_asked(options);
+    const integrator *how = integrator_find(options->integrator);
+    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     KD_TRY(device_find(&found, options->device));
-    if (found.kind == DEVICE_CUDA && !runs) {
+    if (found.kind == DEVICE_CUDA && !how->launch) {
         KD_REQUIRE(strcmp(options->device, "auto") == 0, KD_ERROR_DEVICE,
                    "%s runs on the CPU only, not on %s: give --device cpu or auto",
                    options->integrator, found.name);
@@ -213,7 +203,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     int32_t crop[4];
     KD_TRY(check_options(options, crop));
     job_stage_begin(watched, "context", 0);
-    const kd_status chosen = choose_device(&out->where, options);
+    const kd_status chosen = render_choose_device(&out->where, options);
     job_stage_end(watched);
     KD_TRY(chosen);
     parallel_set_threads(options->threads);

@@ -35,6 +35,10 @@ typedef struct render_keeping {
     const char *title;   /* of the picture there */
 } render_keeping;
 
+/* Where a rendering will run: "auto" takes the first CUDA device, if there is one and the
+   integrator runs there. */
+kd_status render_choose_device(device *out, const kd_render_options *options);
+
 /* KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and
    closed just as after KD_OK. Any other failure leaves `out` closed. */
 kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,

@@ -1,4 +1,5 @@
 #include "render/stats.h"
+#include "core/device_memory.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -44,6 +45,7 @@ static void add_run(cJSON *root, const stats_input *input) {
     }
     add_number(seconds, "total", input->total_seconds);
     add_count(root, "peak_bytes", memory_peak_bytes());
+    add_count(root, "device_peak_bytes", device_memory_peak_bytes());
 }
 
 static void add_options(cJSON *root, const kd_render_options *options) {

@@ -79,6 +79,17 @@ static void place_scene(placing *to, scene_view *view, const scene_view *host,
     place_textures(to, view, host, moved);
 }
 
+kd_status scene_cuda_measure(uint64_t *bytes, const scene_view *host) {
+    placing to = {NULL, 0, false, KD_OK};
+    texture_view *moved = NULL;
+    KD_TRY(KD_RESERVE(moved, host->texture_count));
+    scene_view measured = *host;
+    place_scene(&to, &measured, host, moved);
+    *bytes = to.used;
+    memory_free(moved);
+    return KD_OK;
+}
+
 kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
                           const tritree_view *device_tree) {
     memset(out, 0, sizeof *out);
@@ -86,9 +97,7 @@ kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
     placing to = {NULL, 0, false, KD_OK};
     texture_view *moved = NULL;
     KD_TRY(KD_RESERVE(moved, host->texture_count));
-    scene_view measured = *host;
-    place_scene(&to, &measured, host, moved);
-    out->bytes = to.used;
+    KD_TRY_GOTO(scene_cuda_measure(&out->bytes, host));
     KD_TRY_GOTO(device_memory_reserve(&out->memory, out->bytes));
     out->view = *host;
     to.memory = (char *)out->memory;

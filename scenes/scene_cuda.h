@@ -20,6 +20,8 @@ typedef struct scene_cuda {
    its vertices and triangles are used, not copied again. It must outlive the scene; the host's
    scene need not. KD_ERROR_MEMORY says the bytes needed and the bytes free. */
 kd_status scene_cuda_open(scene_cuda *out, const scene_view *host, const tritree_view *device_tree);
+/* The bytes that a copy of the host's scene takes there. */
+kd_status scene_cuda_measure(uint64_t *bytes, const scene_view *host);
 void scene_cuda_close(scene_cuda *owned); /* takes a zeroed one */
 
 #ifdef __cplusplus

@@ -171,11 +171,16 @@ static kd_status consider_plan(rendering *work) {
         general_note("photons in %d batches of 1/%d each, to need at most %" PRIu64 " bytes",
                      batches, batches, values->max_memory);
     if (!values->plan) return KD_OK;
-    for (int i = 0; i < plan.count; ++i)
-        printf("%-20s %14" PRIu64 "\n", plan.rows[i].name, plan.rows[i].bytes);
-    printf("%-20s %14" PRIu64 "\n", "total", plan.total);
+    for (int i = 0; i < plan.count; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", plan.rows[i].on_device ? "device " : "",
+                 plan.rows[i].name);
+        printf("%-25s %14" PRIu64 "\n", name, plan.rows[i].bytes);
+    }
+    printf("%-25s %14" PRIu64 "\n", "total", plan.total);
+    if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
     if (integrator_takes_batches(integrator_find(values->render.integrator)))
-        printf("%-20s %14d\n", "batches", batches);
+        printf("%-25s %14d\n", "batches", batches);
     return KD_OK;
 }
 

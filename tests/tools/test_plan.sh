@@ -2,7 +2,7 @@
 # The plan is an upper bound of what a rendering takes beside its scene; a limit below it is exit 4.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
-render=("$program" render "$source_folder/scenes/cornell_diffuse.json" --threads 1 --spp 1)
+render=("$program" render "$source_folder/scenes/cornell_diffuse.json" --threads 1 --device cpu --spp 1)
 large=(--integrator photon --photons 300000 --caustic-photons 1 --resolution 256x256)
 
 peak() { sed -n 's/.*"peak_bytes":[^0-9]*\([0-9]*\).*/\1/p' "$1"; }

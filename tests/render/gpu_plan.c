@@ -1,0 +1,84 @@
+/* The plan of a rendering on a device is an upper bound of what it takes there, and not far above;
+   what is too much is fitted or refused. */
+#include "core/device_memory.h"
+#include "render/plan.h"
+#include "render/render.h"
+#include "tests/gpu.h"
+
+static scene *open_scene(void) {
+    scene *made = NULL;
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    const char *path = gpu_is_emulated() ? KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json"
+                                         : KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json";
+    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
+    return made;
+}
+
+static kd_render_options options_for(const char *method) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, method);
+    strcpy(options.device, "cuda:0");
+    strcpy(options.builder, "zhou");
+    options.width = (int32_t)gpu_size(960, 64);
+    options.height = (int32_t)gpu_size(540, 48);
+    options.spp = options.passes = 2;
+    options.final_gather = 0;
+    options.photons = options.caustic_photons = gpu_size(2000000, 20000);
+    return options;
+}
+
+/* In the order of what they need: the peak is the process's. */
+static void plans_are_upper_bounds(void **state) {
+    (void)state;
+    static const char *const methods[] = {"path", "light", "sppm", "photon"};
+    scene *made = open_scene();
+    render_plan plan;
+    const scene_view view = scene_get_view(made);
+    for (int m = 0; m < 4; ++m) {
+        kd_render_options options = options_for(methods[m]);
+        render_result result;
+        job watched;
+        job_init(&watched);
+        options.final_gather = m == 3 ? 1 : 0;
+        assert_int_equal(render_plan_make(&plan, &view, &options), KD_OK);
+        assert_int_equal(render_run(&result, made, &options, &watched), KD_OK);
+        render_close(&result);
+        const uint64_t taken = device_memory_peak_bytes();
+        if (taken > plan.device_total || 3 * taken < plan.device_total)
+            fail_msg("%s took %llu bytes of the device, %llu were planned", methods[m],
+                     (unsigned long long)taken, (unsigned long long)plan.device_total);
+    }
+    scene_close(made);
+}
+
+static void plans_fit_or_are_refused(void **state) {
+    (void)state;
+    scene *made = open_scene();
+    kd_render_options options;
+    render_plan whole, fitted;
+    const scene_view view = scene_get_view(made);
+    options = options_for("sppm");
+    options.photons = options.caustic_photons = 10000000;
+    strcpy(options.builder, "auto");
+    assert_int_equal(render_plan_make(&whole, &view, &options), KD_OK);
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.device_total), KD_OK);
+    assert_string_equal(options.builder, "auto");
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.device_total * 2 / 5), KD_OK);
+    assert_string_equal(options.builder, "zhou");
+    assert_true(options.batches > 1 && fitted.device_total <= whole.device_total * 2 / 5);
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, 100000000), KD_ERROR_MEMORY);
+    assert_non_null(strstr(kd_last_error(), "on the device"));
+    assert_non_null(strstr(kd_last_error(), "or --device cpu"));
+    scene_close(made);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_are_upper_bounds),
+        cmocka_unit_test(plans_fit_or_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
