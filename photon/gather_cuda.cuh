@@ -20,6 +20,12 @@ using gather_index::xyz;
 
 constexpr int WARPS = 4; /* a block */
 
+/* Requests of packets that are left to a warp each. */
+struct alone_requests {
+    uint32_t *list;
+    uint32_t *count, *next; /* how many there are, which is next */
+};
+
 /* What a kernel is given. */
 struct gather_work {
     gather_index::index index;
@@ -27,6 +33,7 @@ struct gather_work {
     uint32_t count;
     const eye_packet *packets; /* of the requests */
     uint32_t packet_count;
+    alone_requests alone;
     flux_sum *sums;
     float *radii;
     uint32_t k;
@@ -95,14 +102,14 @@ struct within_room {
 };
 
 /* The whole warp for one request. */
-static __device__ __noinline__ void within_of_one(const gather_work &work, within_room &room,
-                                                  uint32_t which) {
+__device__ __forceinline__ void within_of_one(const gather_work &work, within_room &room,
+                                              uint32_t which) {
     float *dist2 = room.dist2;
     uint32_t *place = room.place;
     uint32_t waiting = 0;
     weighing weigh;
     weigh.begin(work.requests + which);
-    const float bound2 = pointtree_bound2(work.radius);
+    const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     gather_index::visit(
         work.index, room.path, weigh.here.position, [&] { return bound; },
@@ -114,7 +121,7 @@ static __device__ __noinline__ void within_of_one(const gather_work &work, withi
             waiting += __popc(all);
             if (waiting < 32) return;
             __syncwarp();
-            weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] / bound2);
+            weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] * per_bound2);
             waiting -= 32;
             const float next_dist2 = dist2[32 + lane_id()];
             const uint32_t next_place = place[32 + lane_id()];
@@ -124,7 +131,7 @@ static __device__ __noinline__ void within_of_one(const gather_work &work, withi
         });
     __syncwarp();
     if (lane_id() < waiting)
-        weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] / bound2);
+        weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] * per_bound2);
     __syncwarp();
     store_estimate(work, which, weigh.sum, work.radius);
 }
@@ -255,8 +262,8 @@ __device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work 
 
 /* The estimate of one request by the whole warp. */
 template <int PARTS>
-static __device__ __noinline__ void weigh_nearest(const gather_work &work,
-                                                  nearest_places<PARTS> &best, uint32_t which) {
+__device__ __forceinline__ void weigh_nearest(const gather_work &work, nearest_places<PARTS> &best,
+                                              uint32_t which) {
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
     weighing weigh;
@@ -272,13 +279,40 @@ static __device__ __noinline__ void weigh_nearest(const gather_work &work,
 }
 
 template <int PARTS>
-static __device__ __noinline__ void nearest_of_one(const gather_work &work,
-                                                   nearest_room<PARTS> &room, uint32_t which) {
+__device__ __forceinline__ void nearest_of_one(const gather_work &work, nearest_room<PARTS> &room,
+                                               uint32_t which) {
     nearest_places<PARTS> best = find_nearest(work, room, work.requests[which].at.position);
     weigh_nearest(work, best, which);
 }
 
-/* A warp a request. */
+/* --- who looks ------------------------------------------------------------------------------- */
+
+/* The next request that packets have left; false: there is none. */
+__device__ __forceinline__ bool take_alone(const gather_work &work, uint32_t *which) {
+    uint32_t number = 0;
+    if (lane_id() == 0) number = atomicAdd(work.alone.next, 1u);
+    number = __shfl_sync(ALL, number, 0);
+    if (number >= *work.alone.count) return false;
+    *which = work.alone.list[number];
+    return true;
+}
+
+__global__ __launch_bounds__(32 *
+                             WARPS) void alone_within(const __grid_constant__ gather_work work) {
+    __shared__ within_room rooms[WARPS];
+    for (uint32_t which; take_alone(work, &which);)
+        within_of_one(work, rooms[threadIdx.x / 32], which);
+}
+
+template <int PARTS>
+__global__ __launch_bounds__(32 *
+                             WARPS) void alone_nearest(const __grid_constant__ gather_work work) {
+    __shared__ nearest_room<PARTS> rooms[WARPS];
+    for (uint32_t which; take_alone(work, &which);)
+        nearest_of_one(work, rooms[threadIdx.x / 32], which);
+}
+
+/* A warp a request, of all. */
 template <int PARTS>
 __global__ __launch_bounds__(32 *
                              WARPS) void gather_nearest(const __grid_constant__ gather_work work) {

@@ -4,8 +4,9 @@
          all; what is found goes to shared memory. There each lane marks the photons of its own
          ball, and then all weigh theirs, a photon a lane at a time. For the k nearest the middle
          one's k-th distance bounds those of the others, and each lane finds its own by counting
-         how many photons lie within three distances at a time. Few surfaces, and balls of too many
-         photons, are answered by the whole warp, one after the other (gather_cuda.cuh).
+         how many photons lie within three distances at a time. Few surfaces, and balls of many
+         photons, are left to a warp each (gather_cuda.cuh): else the few packets that look at a
+         focus would be what all others wait for.
    Work: for surfaces together one search instead of one each, over an area at worst
          (1 + NEAR_WITHIN)^2, or (1 + 2 NEAR_NEAREST)^2, times as large.
    Invariants: which photons count is decided by the lane's own (dist2, id): the bits of
@@ -20,6 +21,10 @@ namespace photon_gathering_cuda {
 constexpr float NEAR_WITHIN = 0.75f, NEAR_NEAREST = 0.5f;
 /* Fewer are answered one by one: that takes a warp about an eighth of the instructions. */
 constexpr int TOGETHER_LEAST = 8;
+/* Photons in a ball of all that a packet still weighs. */
+constexpr uint32_t WITHIN_MOST = 1024;
+/* Blocks a multiprocessor. */
+constexpr int PACKET_BLOCKS = 5;
 /* More than the rounding of two distances and their sum. */
 constexpr float SLACK = 1 + 0x1p-16f;
 
@@ -122,6 +127,16 @@ __device__ __forceinline__ void for_wanted(const packet_list<ROOM> &list, uint32
     __syncwarp();
 }
 
+/* Leaves members to a warp each. */
+__device__ __forceinline__ void leave_alone(const gather_work &work, uint32_t which,
+                                            unsigned members) {
+    uint32_t first = 0;
+    if (lane_id() == 0) first = atomicAdd(work.alone.count, (uint32_t)__popc(members));
+    first = __shfl_sync(ALL, first, 0);
+    if (members >> lane_id() & 1u)
+        work.alone.list[first + __popc(members & ((1u << lane_id()) - 1))] = which;
+}
+
 /* A lane's request. Lanes without one have that of the first. */
 struct packet_lane {
     uint32_t which;
@@ -139,18 +154,19 @@ struct packet_lane {
 
 /* --- all within a radius --------------------------------------------------------------------- */
 
-constexpr uint32_t WITHIN_ROOM = 192;
+constexpr uint32_t WITHIN_ROOM = 256;
 
 struct packet_within_room {
-    within_room alone;
+    descent path;
     packet_list<WITHIN_ROOM> list;
 };
 
 /* Weighs the first `count` photons found. */
-__device__ __forceinline__ void weigh_within(const gather_work &work,
-                                             packet_list<WITHIN_ROOM> &list, uint32_t count,
-                                             const packet_lane &lane, bool joins, flux_sum *sum) {
-    const float bound2 = pointtree_bound2(work.radius);
+static __device__ __noinline__ void weigh_within(const gather_work &work,
+                                                 packet_list<WITHIN_ROOM> &list, uint32_t count,
+                                                 const packet_lane &lane, bool joins,
+                                                 flux_sum *sum) {
+    const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     __syncwarp();
     mark_wanted(list, count, lane.q,
                 [&](uint32_t bits, uint32_t) { return joins && bits <= __float_as_uint(bound2); });
@@ -158,18 +174,30 @@ __device__ __forceinline__ void weigh_within(const gather_work &work,
     weigh.begin(work.requests + lane.which);
     weigh.sum = *sum;
     for_wanted(list, count, lane.q, [&](uint32_t place, float dist2) {
-        weigh.add(work, place, work.radius, dist2 / bound2);
+        weigh.add(work, place, work.radius, dist2 * per_bound2);
     });
     *sum = weigh.sum;
 }
 
-__device__ __forceinline__ void within_of_all(const gather_work &work, packet_within_room &room,
+/* How many photons are within the bound, or more than `most`. */
+__device__ __forceinline__ uint32_t count_found(const gather_work &work, descent &path, vec3 centre,
+                                                uint32_t bound, uint32_t most) {
+    uint32_t count = 0;
+    gather_index::visit(
+        work.index, path, centre, [&] { return count > most ? 0 : bound; },
+        [&](uint32_t bits, uint32_t) { count += __popc(__ballot_sync(ALL, bits <= bound)); });
+    return count;
+}
+
+/* False: there are too many photons. */
+__device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_room &room,
                                               const packet_lane &lane, const together &of) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
+    if (count_found(work, room.path, of.centre, bound, WITHIN_MOST) > WITHIN_MOST) return false;
     flux_sum sum = flux_sum_none();
     uint32_t count = 0;
     gather_index::visit(
-        work.index, room.alone.path, of.centre, [&] { return bound; },
+        work.index, room.path, of.centre, [&] { return bound; },
         [&](uint32_t bits, uint32_t place) {
             keep_found(work, room.list, &count, bound, bits, place);
             if (count <= WITHIN_ROOM - 32) return;
@@ -177,29 +205,28 @@ __device__ __forceinline__ void within_of_all(const gather_work &work, packet_wi
             count = 0;
         });
     weigh_within(work, room.list, count, lane, of.joins, &sum);
-    if (!of.joins) return;
+    if (!of.joins) return true;
     work.sums[lane.which] = sum;
     work.radii[lane.which] = work.radius;
+    return true;
 }
 
-__global__ __launch_bounds__(32 *
-                             WARPS) void packets_within(const __grid_constant__ gather_work work) {
+__global__
+__launch_bounds__(32 * WARPS,
+                  PACKET_BLOCKS) void packets_within(const __grid_constant__ gather_work work) {
     __shared__ packet_within_room rooms[WARPS];
     const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
     if (packet >= work.packet_count) return;
     const packet_lane lane(work, packet);
-    for (unsigned left = lane.all; left;) {
+    unsigned left = lane.all;
+    while (__popc(left) >= TOGETHER_LEAST) {
         const unsigned middle = middle_lane(left, lane.q);
         const together of = join(left, middle, lane.q, NEAR_WITHIN * work.radius);
         left &= ~of.members;
-        if (__popc(of.members) >= TOGETHER_LEAST) {
-            within_of_all(work, rooms[warp], lane, of);
-            continue;
-        }
-        for (unsigned alone = of.members; alone; alone &= alone - 1)
-            within_of_one(work, rooms[warp].alone,
-                          __shfl_sync(ALL, lane.which, (int)first_lane(alone)));
+        if (__popc(of.members) < TOGETHER_LEAST || !within_of_all(work, rooms[warp], lane, of))
+            leave_alone(work, lane.which, of.members);
     }
+    if (left) leave_alone(work, lane.which, left);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
@@ -330,16 +357,18 @@ __device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_l
 }
 
 template <int PARTS>
-__global__ __launch_bounds__(32 *
-                             WARPS) void packets_nearest(const __grid_constant__ gather_work work) {
+__global__
+__launch_bounds__(32 * WARPS,
+                  PACKET_BLOCKS) void packets_nearest(const __grid_constant__ gather_work work) {
     __shared__ packet_nearest_room<PARTS> rooms[WARPS];
     const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
     if (packet >= work.packet_count) return;
     packet_nearest_room<PARTS> &room = rooms[warp];
     const packet_lane lane(work, packet);
-    for (unsigned left = lane.all; left;) {
+    unsigned left = lane.all;
+    while (__popc(left) >= TOGETHER_LEAST) {
         const unsigned middle = middle_lane(left, lane.q);
-        nearest_places<PARTS> best = find_nearest(work, room.alone, of_lane(lane.q, middle));
+        const nearest_places<PARTS> best = find_nearest(work, room.alone, of_lane(lane.q, middle));
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
                                                  : pointtree_bound2(work.radius);
         const float last = sqrtf(last2);
@@ -351,19 +380,18 @@ __global__ __launch_bounds__(32 *
             const uint32_t bound = __float_as_uint(pointtree_bound2((ball + of.spread) * SLACK));
             count = 0;
             gather_index::visit(
-                work.index, room.alone.path, of.centre, [&] { return bound; },
+                work.index, room.alone.path, of.centre,
+                [&] { return count > room.ROOM ? 0 : bound; },
                 [&](uint32_t bits, uint32_t place) {
                     keep_found(work, room.list, &count, bound, bits, place);
                 });
         }
-        if (count <= room.ROOM) {
+        if (count <= room.ROOM)
             nearest_of_all(work, room.list, count, lane, of.joins, last2);
-            continue;
-        }
-        weigh_nearest(work, best, __shfl_sync(ALL, lane.which, (int)middle));
-        for (unsigned alone = of.members & ~(1u << middle); alone; alone &= alone - 1)
-            nearest_of_one(work, room.alone, __shfl_sync(ALL, lane.which, (int)first_lane(alone)));
+        else
+            leave_alone(work, lane.which, of.members);
     }
+    if (left) leave_alone(work, lane.which, left);
 }
 
 } // namespace photon_gathering_cuda

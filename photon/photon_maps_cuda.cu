@@ -99,22 +99,38 @@ gather_index::index index_of(const photon_map_cuda *map) {
     return found;
 }
 
-/* Of packets; NULL: k is too large for them. */
-void (*packets_kernel(uint32_t k))(gather_work) {
-    return k == 0    ? packets_within
-           : k <= 16 ? packets_nearest<2>
-           : k <= 40 ? packets_nearest<3>
-           : k <= 72 ? packets_nearest<4>
-                     : NULL;
+/* Of packets, and of what they leave; NULL: k is too large for them. */
+struct packets_kernels {
+    void (*together)(gather_work), (*alone)(gather_work);
+};
+packets_kernels kernels_of_packets(uint32_t k) {
+    return k == 0    ? packets_kernels{packets_within, alone_within}
+           : k <= 16 ? packets_kernels{packets_nearest<2>, alone_nearest<2>}
+           : k <= 40 ? packets_kernels{packets_nearest<3>, alone_nearest<3>}
+           : k <= 72 ? packets_kernels{packets_nearest<4>, alone_nearest<4>}
+                     : packets_kernels{NULL, NULL};
+}
+
+kd_status launch_packets(const gather_work *work, const packets_kernels &kernels) {
+    void (*together)(gather_work) = kernels.together, (*alone)(gather_work) = kernels.alone;
+    unsigned blocks = 0;
+    KD_CUDA(cudaMemsetAsync(work->alone.count, 0, sizeof *work->alone.count));
+    KD_CUDA(cudaMemsetAsync(work->alone.next, 0, sizeof *work->alone.next));
+    together<<<blocks_for(work->packet_count, WARPS), 32 * WARPS>>>(*work);
+    KD_CUDA_LAUNCHED("packets");
+    KD_TRY(cuda_resident_blocks(&blocks, alone, 32 * WARPS));
+    alone<<<blocks, 32 * WARPS>>>(*work);
+    KD_CUDA_LAUNCHED("alone");
+    return KD_OK;
 }
 
 kd_status launch_gather(const gather_work *work) {
-    void (*together)(gather_work) = work->packets ? packets_kernel(work->k) : NULL;
-    if (together)
-        together<<<blocks_for(work->packet_count, WARPS), 32 * WARPS>>>(*work);
-    else
-        nearest_kernel(work->k)<<<blocks_for(work->count, WARPS), 32 * WARPS>>>(*work);
-    KD_CUDA_LAUNCHED("gather");
+    if (work->packets) {
+        const packets_kernels kernels = kernels_of_packets(work->k);
+        if (kernels.together) return launch_packets(work, kernels);
+    }
+    nearest_kernel(work->k)<<<blocks_for(work->count, WARPS), 32 * WARPS>>>(*work);
+    KD_CUDA_LAUNCHED("gather_nearest");
     return KD_OK;
 }
 
@@ -238,6 +254,7 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.count = asked->count;
     work.packets = asked->packets;
     work.packet_count = asked->packet_count;
+    work.alone = {asked->alone, asked->alone + asked->count, asked->alone + asked->count + 1};
     work.sums = asked->sums;
     work.radii = asked->radii;
     work.k = gather;

@@ -66,6 +66,7 @@ typedef struct photon_gather_cuda {
     uint32_t count;
     const struct eye_packet *packets; /* device memory: each request is in one of them */
     uint32_t packet_count;
+    uint32_t *alone; /* device memory: room for `count` + 2 */
     flux_sum *sums; /* out, a request each: what the photons scatter towards wo */
     float *radii;   /* out: within this radius; 0: there are none */
 } photon_gather_cuda;

@@ -5,7 +5,7 @@
          path has seen. A final gather's rays look into the maps by themselves, and so do paths
          through media that scatter light, at places on their way.
    Work: three kernels a sample of every pixel, and two for the maps.
-   Memory: 56 bytes a pixel, 220 a look.
+   Memory: 56 bytes a pixel, 224 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h). */
 #define EYE_ASKS_ONLY
 #include "render/photon_looks.cuh"
@@ -85,6 +85,7 @@ kd_status add_seconds(photon_cuda *with) {
 kd_status reserve_requests(photon_cuda *with, uint32_t room) {
     KD_TRY(device_buffer_reserve(&with->requests, (uint64_t)room * sizeof(eye_request)));
     KD_TRY(device_buffer_reserve(&with->packets, (uint64_t)room * sizeof(eye_packet)));
+    KD_TRY(device_buffer_reserve(&with->alone, ((uint64_t)room + 2) * sizeof(uint32_t)));
     for (int m = 0; m < 2; ++m) {
         KD_TRY(device_buffer_reserve(&with->sums[m], (uint64_t)room * sizeof(flux_sum)));
         KD_TRY(device_buffer_reserve(&with->radii[m], (uint64_t)room * sizeof(float)));
@@ -116,6 +117,7 @@ kd_status look_into_maps(photon_cuda *with, const photon_view *view, const eye_a
     gather.count = asked->requests;
     gather.packets = (const eye_packet *)with->packets.memory;
     gather.packet_count = asked->packets;
+    gather.alone = (uint32_t *)with->alone.memory;
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
         gather.sums = (flux_sum *)with->sums[m].memory;

@@ -7,6 +7,7 @@ void photon_cuda_close(photon_cuda *owned) {
     device_buffer_free(&owned->looks);
     device_buffer_free(&owned->requests);
     device_buffer_free(&owned->packets);
+    device_buffer_free(&owned->alone);
     device_buffer_free(&owned->asked);
     for (int m = 0; m < 2; ++m) {
         device_buffer_free(&owned->sums[m]);
@@ -17,7 +18,7 @@ void photon_cuda_close(photon_cuda *owned) {
 
 uint64_t photon_cuda_look_bytes(uint64_t pixels) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
-    const uint64_t request = sizeof(eye_request) + sizeof(eye_packet);
+    const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
     return taken * PIXEL_LOOK_BYTES +
            (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + sizeof(float)));
 }

@@ -269,6 +269,7 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view
                                    const estimate_point *at, uint32_t without) {
     const float bound2 = pointtree_bound2(map->radius);
     if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
+    const float per_bound2 = 1 / bound2;
     flux_sum sum = flux_sum_none();
     pointtree_walk walk = pointtree_walk_begin();
     while (pointtree_walk_next(&map->tree, at->position, bound2, &walk)) {
@@ -276,7 +277,7 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view
         const photon *landed = &map->photons[walk.node];
         if (!(dist2 <= bound2) || walk.node == without) continue;
         if (!estimate_accepts(landed, at, map->radius)) continue;
-        const float kernel = photon_kernel_at(map->kernel, dist2 / bound2);
+        const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
     const float integral = crease_kernel_integral(creases, at, map->radius, map->kernel);

@@ -19,8 +19,20 @@ KD_FN double progressive_radius_share(uint32_t pass, double alpha) {
     return sqrt(square);
 }
 
+/* The same of a diffuse surface, by far the usual one: bit for bit what the other says. */
+KD_FN vec3 photon_scattered_evenly(const surface *at, vec3 wo, const photon *landed) {
+    const vec3 wi = vec3_negate(landed->direction);
+    const float side = vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f;
+    const float true_cosine = vec3_dot(wi, at->geometric), cosine = vec3_dot(wi, at->normal);
+    if (!(true_cosine * side > 0 && cosine * side > 0)) return vec3_all(0);
+    const vec3 sent = vec3_mul(vec3_scale(at->diffuse, 1 / KD_PI), landed->power);
+    if (cosine == true_cosine) return sent;
+    return vec3_scale(sent, float_min(cosine / true_cosine, 8));
+}
+
 /* What one photon of weight 1 adds to the radiance towards `wo`, times square metres. */
 KD_FN vec3 photon_scattered(const surface *at, vec3 wo, const photon *landed) {
+    if (at->kind == MATERIAL_DIFFUSE) return photon_scattered_evenly(at, wo, landed);
     const vec3 wi = vec3_negate(landed->direction);
     /* photons carry flux across the true surface, shading wants it across the smooth one */
     const float true_cosine = fabsf(vec3_dot(wi, at->geometric));
@@ -52,6 +64,7 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *
     const float bound2 = pointtree_bound2(map->radius);
     if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
     flux_sum sum = flux_sum_none();
+    const float per_bound2 = 1 / bound2;
     const estimate_point here = estimate_point_of(at);
     pointtree_walk walk = pointtree_walk_begin();
     while (pointtree_walk_next(&map->tree, here.position, bound2, &walk)) {
@@ -59,7 +72,7 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *
         if (!(dist2 <= bound2)) continue;
         const photon *landed = &map->photons[walk.node];
         if (!estimate_accepts(landed, &here, map->radius)) continue;
-        const float kernel = photon_kernel_at(map->kernel, dist2 / bound2);
+        const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
     return photon_sum_radiance(map, creases, &here, map->radius, &sum);

@@ -15,7 +15,7 @@ typedef struct stage {
     photon_maps_cuda maps;
     eye_request requests[REQUESTS];
     eye_packet packets[PACKETS];
-    device_buffer there_requests, there_packets, there_sums, there_radii;
+    device_buffer there_requests, there_packets, there_alone, there_sums, there_radii;
     float size; /* of the set */
 } stage;
 
@@ -88,6 +88,7 @@ static stage *stage_open(case_points set, uint32_t count) {
     assert_int_equal(photon_maps_cuda_plant(&made->maps, &options, false, NULL), KD_OK);
     bring(&made->there_requests, made->requests, sizeof made->requests);
     bring(&made->there_packets, made->packets, sizeof made->packets);
+    bring(&made->there_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
     bring(&made->there_sums, NULL, REQUESTS * sizeof(flux_sum));
     bring(&made->there_radii, NULL, REQUESTS * sizeof(float));
     return made;
@@ -97,6 +98,7 @@ static void stage_close(stage *owned) {
     photon_maps_cuda_close(&owned->maps);
     device_buffer_free(&owned->there_requests);
     device_buffer_free(&owned->there_packets);
+    device_buffer_free(&owned->there_alone);
     device_buffer_free(&owned->there_sums);
     device_buffer_free(&owned->there_radii);
     free(owned->lists[0].photons);
@@ -132,7 +134,7 @@ static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t 
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
         const photon *landed = &of->lists[0].photons[found[i].id];
         if (!estimate_accepts(landed, &here, *found_radius)) continue;
-        const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 / bound2;
+        const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 * (1 / bound2);
         flux_sum_add(&sum, photon_kernel_at((int32_t)of->maps.kernel, s2),
                      photon_scattered(&asked->at, asked->wo, landed), of->maps.map[0].scale);
     }
@@ -148,6 +150,7 @@ static void expect_estimates(const stage *of, const char *name, uint32_t k, floa
         .count = REQUESTS,
         .packets = (const eye_packet *)of->there_packets.memory,
         .packet_count = PACKETS,
+        .alone = (uint32_t *)of->there_alone.memory,
         .sums = (flux_sum *)of->there_sums.memory,
         .radii = (float *)of->there_radii.memory,
     };
