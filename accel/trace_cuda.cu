@@ -124,9 +124,9 @@ trace_loop choose_loop(const trace_batch *batch) {
 caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     caster c;
     memset(&c, 0, sizeof c);
-    c.nodes = (const uint2 *)tree->walk_nodes;
+    c.nodes = (const uint2 *)tree->view.pairs;
     c.planes = (const float4 *)tree->planes;
-    c.corners = (const float4 *)tree->corners;
+    c.leaf_rows = (const float4 *)tree->view.leaf_rows;
     c.references = tree->view.references;
     c.box = tree->view.box;
     const vec3 size = box3_size(c.box);

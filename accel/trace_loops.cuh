@@ -26,8 +26,8 @@ enum {
 
 /* What a kernel is given. */
 struct caster {
-    const uint2 *nodes; /* tritree_cuda: walk_nodes */
-    const float4 *planes, *corners;
+    const uint2 *nodes; /* tritree_cuda: pairs */
+    const float4 *planes, *leaf_rows;
     const uint32_t *references;
     box3 box;
     float margin;       /* a length: 1e-4 of the box's three sides */

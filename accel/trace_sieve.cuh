@@ -55,7 +55,7 @@ __device__ __forceinline__ float quick_inverse(float x) {
 #endif
 }
 
-/* A node by its place in walk_nodes << 2. */
+/* A node by its place in the pairs << 2. */
 __device__ __forceinline__ uint2 load_node(const caster &c, uint32_t place) {
     return __ldg(c.nodes + (place >> 2));
 }
@@ -68,16 +68,15 @@ __device__ __forceinline__ int meet_in_float(const caster &c, uint32_t i, uint32
     load_ray(c, i, o, d);
     const triangle_caster with = triangle_caster_make(
         ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w));
-    const float4 *corner = c.corners + 3 * (uint64_t)reference;
-    float x[3], y[3], z[3];
-#pragma unroll
-    for (int k = 0; k < 3; ++k) {
-        const float4 at = __ldg(corner + k);
-        const vec3 p = vec3_make(at.x, at.y, at.z);
-        z[k] = vec3_axis(p, with.kz) - vec3_axis(with.origin, with.kz);
-        x[k] = vec3_axis(p, with.kx) - vec3_axis(with.origin, with.kx) - with.sx * z[k];
-        y[k] = vec3_axis(p, with.ky) - vec3_axis(with.origin, with.ky) - with.sy * z[k];
-    }
+    const float4 *row = c.leaf_rows + 3 * (uint64_t)reference;
+    const float4 rx = __ldg(row + with.kx), ry = __ldg(row + with.ky), rz = __ldg(row + with.kz);
+    const float ox = vec3_axis(with.origin, with.kx), oy = vec3_axis(with.origin, with.ky),
+                oz = vec3_axis(with.origin, with.kz);
+    const float z[3] = {rz.x - oz, rz.y - oz, rz.z - oz};
+    const float x[3] = {rx.x - ox - with.sx * z[0], rx.y - ox - with.sx * z[1],
+                        rx.z - ox - with.sx * z[2]};
+    const float y[3] = {ry.x - oy - with.sy * z[0], ry.y - oy - with.sy * z[1],
+                        ry.z - oy - with.sy * z[2]};
     const float wa = x[2] * y[1] - y[2] * x[1], wb = x[0] * y[2] - y[0] * x[2],
                 wc = x[1] * y[0] - y[1] * x[0];
     const float smallest = fminf(fabsf(wa), fminf(fabsf(wb), fabsf(wc)));
@@ -101,11 +100,11 @@ static __device__ __noinline__ void store_exactly(const caster &c, uint32_t i, f
         load_ray(c, i, o, d);
         const triangle_caster with = triangle_caster_make(
             ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w));
-        const float4 *corner = c.corners + 3 * (uint64_t)reference;
-        const float4 p = __ldg(corner), q = __ldg(corner + 1), r = __ldg(corner + 2);
-        triangle_meet(&with, vec3_make(p.x, p.y, p.z), vec3_make(q.x, q.y, q.z),
-                      vec3_make(r.x, r.y, r.z), &t, &u, &v);
-        id = __float_as_uint(p.w);
+        const float4 *row = c.leaf_rows + 3 * (uint64_t)reference;
+        const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
+        triangle_meet(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
+                      vec3_make(x.z, y.z, z.z), &t, &u, &v);
+        id = __float_as_uint(z.w);
     }
     store_hit(c, i, t, u, v, id);
 }

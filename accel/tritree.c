@@ -179,6 +179,8 @@ tritree_view tritree_get_view(const tritree *from) {
     view.triangle_count = from->input.triangle_count;
     view.rows = from->rows;
     view.fast = NULL;
+    view.pairs = NULL;
+    view.leaf_rows = NULL;
     return view;
 }
 

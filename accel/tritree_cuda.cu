@@ -12,12 +12,12 @@ unsigned blocks_for(uint64_t count) {
     return (unsigned)((count + BLOCK - 1) / BLOCK);
 }
 
-__global__ void prepare_nodes(const tritree_node *nodes, uint32_t count, tritree_node *walk) {
+__global__ void prepare_nodes(const tritree_node *nodes, uint32_t count, tritree_node *pairs) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
     tritree_node node = nodes[i];
     if (!tritree_is_leaf(node)) node.word += 1 << 2;
-    walk[i + 1] = node;
+    pairs[i + 1] = node;
 }
 
 __device__ double dot(const double *a, const double *b) {
@@ -38,17 +38,17 @@ __device__ float4 plane_row(const double *row, const double *through, double sca
 
 /* With n = e1 x e2: (e2 x n) . e1 = (n x e1) . e2 = n . n, so these two over n . n are the
    gradients of u and v; that of the height may have any length, t is a quotient of two heights. */
-__global__ void prepare_triangles(tritree_view view, float4 *planes, float4 *corners) {
+__global__ void prepare_triangles(tritree_view view, float4 *planes, float4 *leaf_rows) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= view.reference_count) return;
     const uint32_t id = view.references[i];
     const uint32_t *index = view.triangles + 3 * (uint64_t)id;
     const vec3 a = view.positions[index[0]], b = view.positions[index[1]],
                c = view.positions[index[2]];
-    float4 *corner = corners + 3 * (uint64_t)i, *row = planes + 3 * (uint64_t)i;
-    corner[0] = make_float4(a.x, a.y, a.z, float_from_bits(id));
-    corner[1] = make_float4(b.x, b.y, b.z, 0);
-    corner[2] = make_float4(c.x, c.y, c.z, 0);
+    float4 *axis = leaf_rows + 3 * (uint64_t)i, *row = planes + 3 * (uint64_t)i;
+    axis[0] = make_float4(a.x, b.x, c.x, __uint_as_float(id));
+    axis[1] = make_float4(a.y, b.y, c.y, __uint_as_float(id));
+    axis[2] = make_float4(a.z, b.z, c.z, __uint_as_float(id));
     const double from[3] = {(double)a.x, (double)a.y, (double)a.z};
     const double e1[3] = {b.x - from[0], b.y - from[1], b.z - from[2]};
     const double e2[3] = {c.x - from[0], c.y - from[1], c.z - from[2]};
@@ -67,10 +67,10 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     tritree_view *view = &tree->view;
     const uint64_t references = view->reference_count;
     view->nodes = (tritree_node *)cuda_arena_take(arena, view->node_count, sizeof(tritree_node));
-    tree->walk_nodes = (tritree_node *)cuda_arena_take(arena, (uint64_t)view->node_count + 1,
-                                                       sizeof(tritree_node));
+    view->pairs = (tritree_node *)cuda_arena_take(arena, (uint64_t)view->node_count + 1,
+                                                  sizeof(tritree_node));
     tree->planes = (float *)cuda_arena_take(arena, references, 3 * sizeof(float4));
-    tree->corners = (float *)cuda_arena_take(arena, references, 3 * sizeof(float4));
+    view->leaf_rows = (triangle_rows *)cuda_arena_take(arena, references, sizeof(triangle_rows));
     view->references = (uint32_t *)cuda_arena_take(arena, references, sizeof(uint32_t));
     view->positions = (vec3 *)cuda_arena_take(arena, position_count, sizeof(vec3));
     view->triangles =
@@ -95,11 +95,11 @@ kd_status fill(tritree_cuda *tree, const tritree_view *from, uint32_t position_c
             KD_CUDA(
                 cudaMemcpyAsync((void *)part.to, part.from, part.bytes, cudaMemcpyDefault, stream));
     prepare_nodes<<<blocks_for(to->node_count), BLOCK, 0, stream>>>(to->nodes, to->node_count,
-                                                                    tree->walk_nodes);
+                                                                    (tritree_node *)to->pairs);
     KD_CUDA_LAUNCHED("prepare_nodes");
     if (to->reference_count == 0) return KD_OK;
     prepare_triangles<<<blocks_for(to->reference_count), BLOCK, 0, stream>>>(
-        *to, (float4 *)tree->planes, (float4 *)tree->corners);
+        *to, (float4 *)tree->planes, (float4 *)to->leaf_rows);
     KD_CUDA_LAUNCHED("prepare_triangles");
     return KD_OK;
 }

@@ -9,20 +9,20 @@ extern "C" {
 #endif
 
 /* Every pointer is memory of the device that was current when the tree was opened.
-   The fast kernels read three arrays instead of the view:
-     walk_nodes   the view's nodes one place up, the root at 1, so that a pair of children starts at
-                  an even index, is 16 bytes aligned and told apart by the lowest bit; a leaf's word
-                  is its count << 2 | 3, its other half the first of its triangles
-     planes       for each reference, in the order of the leaves, three rows of four floats that
-                  map a point to: its height over the triangle's plane, u, v
-     corners      for each reference the three corners; the first one's fourth word is the id
+   Fast kernels read three arrays instead of the layout's own:
+     view.pairs      its nodes one place up, the root at 1, so that a pair of children starts at an
+                     even index, is 16 bytes aligned and told apart by the lowest bit; a leaf's word
+                     is its count << 2 | 3, its other half the first of its triangles
+     view.leaf_rows  for each reference, in the order of the leaves, the three corners: a row of
+                     four floats an axis, the fourth the bits of the triangle's id
+     planes          for each reference three rows of four floats that map a point to: its height
+                     over the triangle's plane, u, v
    A leaf's triangles are copied (48 bytes a reference each form), so that a leaf is read in one go.
+   What renders and what emits photons gets the view alone, and casts by shaders/tritree_device.h.
  */
 typedef struct tritree_cuda {
-    tritree_view view; /* the layout itself: what the plain kernel walks */
-    tritree_node *walk_nodes;
+    tritree_view view;
     float *planes;
-    float *corners;
     void *memory; /* all of the above is in it, and a counter for each batch of rays at work */
     uint32_t *cursors;
     uint64_t bytes;

@@ -2,7 +2,6 @@
    defined), and paths that look into the maps by themselves. */
 #ifndef KD_RENDER_PHOTON_LOOKS_CUH
 #define KD_RENDER_PHOTON_LOOKS_CUH
-#define TRITREE_CAST_FN KD_FN_APART
 #include "render/photon_cuda.h"
 #include "render/take_samples.cuh"
 

@@ -66,6 +66,9 @@ typedef struct tritree_view {
     uint32_t reference_count;
     uint32_t triangle_count;
     const triangle_rows *rows; /* for a CPU: one a triangle; or NULL */
+    /* for a device, in its memory (tritree_cuda.h); else NULL: */
+    const tritree_node *pairs;      /* the nodes, each pair of children 16 bytes aligned */
+    const triangle_rows *leaf_rows; /* one a reference; the fourth numbers are the triangle's id */
     /* If not NULL, rays are tested by triangle_fast instead of triangle_meet: one a reference. */
     const triangle_fast *fast;
 } tritree_view;

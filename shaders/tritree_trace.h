@@ -2,16 +2,13 @@
    Idea: front to back with a stack of {far child, its part of the ray}; near and far are told by
    the direction's sign.
    Invariants: a leaf is visited unless the ray surely misses it. Where the ray meets a plane is
-   known up to `slack`, which covers the rounding of that distance (3 units in the last place of
-   |plane - origin|) and that of the triangle test (5 units of the largest |corner - origin|), so a
-   triangle that triangle_meet would report is never lost between two leaves, and the answer is that
-   of testing all triangles: nearest t, then smallest id, whatever the tree.
-   A direction component of zero counts as 2^-26 of the largest one: within the slack, and no
-   product with it is NaN. */
+   known up to `slack` (tritree_walk.h), so a triangle that triangle_meet would report is never lost
+   between two leaves, and the answer is that of testing all triangles: nearest t, then smallest id,
+   whatever the tree.
+   On a device tritree_closest and tritree_occluded are the walk of tritree_device.h. */
 #ifndef KD_SHADERS_TRITREE_TRACE_H
 #define KD_SHADERS_TRITREE_TRACE_H
-#include "shaders/triangle.h"
-#include "shaders/tritree.h"
+#include "shaders/tritree_device.h"
 
 /* What one ray, or many, had to do. */
 typedef struct tritree_counts {
@@ -19,64 +16,6 @@ typedef struct tritree_counts {
     uint64_t leaves;    /* visited, empty ones included */
     uint64_t triangles; /* tested */
 } tritree_counts;
-
-/* A ray prepared for planes. */
-typedef struct tritree_walk {
-    float origin[3], inverse[3], slack[3];
-    uint64_t negative[3]; /* all bits set where the direction is negative */
-    float slack_t;        /* what a hit's t may be off */
-    float near, far;      /* where the ray is in the tree's box, widened by the slack */
-} tritree_walk;
-
-typedef struct tritree_stack_entry {
-    uint64_t node; /* the node itself, tritree_bits */
-    float near, far;
-} tritree_stack_entry;
-
-/* False if the ray misses the tree's box. */
-KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray cast) {
-    const vec3 d = cast.direction, o = cast.origin;
-    const float largest = float_max(fabsf(d.x), float_max(fabsf(d.y), fabsf(d.z)));
-    if (!(largest > 0 && largest <= FLT_MAX) || tree->reference_count == 0) return false;
-    const vec3 lo = vec3_sub(tree->box.lo, o), hi = vec3_sub(tree->box.hi, o);
-    const float reach =
-        vec3_largest(vec3_max(vec3_max(hi, vec3_negate(hi)), vec3_max(lo, vec3_negate(lo))));
-    float near = cast.tmin, far = cast.tmax;
-    for (int axis = 0; axis < 3; ++axis) {
-        const float along = vec3_axis(d, axis);
-        const float safe =
-            fabsf(along) > largest * 0x1p-26f ? along : copysignf(largest * 0x1p-26f, along);
-        const float inverse = 1 / safe;
-        const float slack = reach * fabsf(inverse) * 0x1p-21f;
-        const float t0 = vec3_axis(lo, axis) * inverse, t1 = vec3_axis(hi, axis) * inverse;
-        near = float_max(float_min(t0, t1) - slack, near);
-        far = float_min(float_max(t0, t1) + slack, far);
-        walk->origin[axis] = vec3_axis(o, axis);
-        walk->inverse[axis] = inverse;
-        walk->slack[axis] = slack;
-        walk->negative[axis] = inverse < 0 ? ~(uint64_t)0 : 0;
-    }
-    walk->slack_t = reach / largest * 0x1p-17f; /* a triangle seen nearly edge-on */
-    walk->near = near;
-    walk->far = far;
-    return near <= far;
-}
-
-/* Takes a triangle's hit into account if the ray's range holds it and it beats `best`: nearest
-   first, then smallest id; a ray's end itself is outside its range. */
-KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
-                                 float tmin, ray_hit *best) {
-    float t = 0, u = 0, v = 0;
-    if (!triangle_meet(caster, a, b, c, &t, &u, &v)) return false;
-    if (!(t > tmin &&
-          (t < best->t || (t == best->t && best->triangle != KD_NONE && id < best->triangle))))
-        return false;
-    best->t = t;
-    best->u = u;
-    best->v = v;
-    best->triangle = id;
-    return true;
-}
 
 /* Tests a leaf's triangles; true if something was hit that improves `best`. */
 KD_FN bool tritree_leaf_meet(const tritree_view *tree, tritree_node leaf,
@@ -126,12 +65,7 @@ KD_FN bool tritree_fast_meet(const tritree_view *tree, tritree_node leaf, const 
     return found;
 }
 
-/* A kernel that casts from many places defines this as KD_FN_APART: one copy of the walk. */
-#ifndef TRITREE_CAST_FN
-#define TRITREE_CAST_FN KD_FN
-#endif
-TRITREE_CAST_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any,
-                                     tritree_counts *counts) {
+KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
     ray_hit best;
     best.t = cast.tmax;
     best.u = best.v = 0;
@@ -189,11 +123,19 @@ TRITREE_CAST_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool an
 
 /* The nearest hit in the ray's range; of hits at the same t the one with the smallest id. */
 KD_FN ray_hit tritree_closest(const tritree_view *tree, ray cast) {
+#ifdef __CUDA_ARCH__
+    return tritree_device_cast(tree, cast, false);
+#else
     return tritree_cast(tree, cast, false, (tritree_counts *)0);
+#endif
 }
 /* Whether anything is hit in the ray's range. */
 KD_FN bool tritree_occluded(const tritree_view *tree, ray cast) {
+#ifdef __CUDA_ARCH__
+    return tritree_device_cast(tree, cast, true).triangle != KD_NONE;
+#else
     return tritree_cast(tree, cast, true, (tritree_counts *)0).triangle != KD_NONE;
+#endif
 }
 /* The same, adding up what was done. */
 KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
