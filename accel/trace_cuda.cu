@@ -11,16 +11,18 @@ namespace {
 const uint64_t launch_rays = 1 << 30; /* at most */
 const uint64_t host_rays = 1 << 24;   /* on the device at a time, if they come from the host */
 
-/* Ray i by nothing but the shared function. */
-__device__ void cast_by_layout(const tritree_view &tree, const caster &c, uint32_t i,
-                               tritree_counts *counts) {
+/* Ray i by nothing but a shared function: that of the layout, which can count, or a device's. */
+template <bool by_layout>
+__device__ __forceinline__ void cast_shared(const tritree_view &tree, const caster &c, uint32_t i,
+                                            tritree_counts *counts) {
     float4 o, d;
     load_ray(c, i, o, d);
+    const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
+    const bool any = c.blocked != NULL;
     ray_hit hit = {d.w, 0, 0, KD_NONE};
     if (ray_is_sound(o, d))
-        hit = tritree_cast(&tree,
-                           ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w),
-                           c.blocked != NULL, counts);
+        hit = by_layout ? tritree_cast(&tree, cast, any, counts)
+                        : tritree_device_cast(&tree, cast, any);
     if (c.blocked)
         c.blocked[i] = hit.triangle != KD_NONE;
     else
@@ -34,7 +36,7 @@ __global__ __launch_bounds__(CAST_BLOCK) void cast_plain(const __grid_constant__
     const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
     if (i >= c.count) return;
     tritree_counts taken = {0, 0, 0};
-    cast_by_layout(tree, c, i, counts ? &taken : NULL);
+    cast_shared<true>(tree, c, i, counts ? &taken : NULL);
     if (counts) counts[i] = taken;
 }
 
@@ -50,7 +52,7 @@ __global__ __launch_bounds__(CAST_BLOCK) void cast_again(const __grid_constant__
     }
     __syncthreads();
     for (uint32_t k = threadIdx.x; k < count; k += CAST_BLOCK)
-        cast_by_layout(tree, c, open[k], NULL);
+        cast_shared<false>(tree, c, open[k], NULL);
 }
 
 unsigned blocks_for(uint32_t count) {
@@ -95,7 +97,7 @@ template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaS
     return launch_filling(cast_persistent<walk_planes, any>, c, stream);
 }
 
-/* The sieve leaves rays open, which are then cast by the layout. */
+/* The sieve leaves rays open, which are then cast by the shared function. */
 template <bool any>
 kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop loop,
                          cudaStream_t stream) {

@@ -29,7 +29,7 @@ __device__ __forceinline__ float load_tmin(const caster &c, uint32_t i) {
     return c.arrays.tmin ? c.arrays.tmin[i] : 0;
 }
 
-/* Instead of a hit: the ray is to be cast again by the layout's own walk. */
+/* Instead of a hit: the ray is to be cast again. */
 template <bool any> __device__ __forceinline__ void leave_open(const caster &c, uint32_t i) {
     if (any)
         c.blocked[i] = 2;
