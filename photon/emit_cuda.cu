@@ -17,7 +17,7 @@
 
 namespace {
 
-constexpr int EMIT_BLOCK = 128, FLAT_BLOCK = 256;
+constexpr int EMIT_BLOCK = 128, EMIT_EACH = 5 /* on a multiprocessor */, FLAT_BLOCK = 256;
 constexpr uint64_t FIRST_PATHS = 1 << 16, MOST_PATHS = 1 << 22;
 constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
 
@@ -71,7 +71,8 @@ __device__ __forceinline__ void finish_path(const emission_batch &batch, uint32_
         batch.ledger[(uint64_t)i * batch.paths + path] = units.row[i];
 }
 
-__global__ __launch_bounds__(EMIT_BLOCK) void emit_paths(
+/* 96 registers: what the walk needs without spilling (shaders/tritree_device.h). */
+__global__ __launch_bounds__(EMIT_BLOCK, EMIT_EACH) void emit_paths(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_wish wish, const emission_batch batch, emission_state *state) {
     photon_way way;
