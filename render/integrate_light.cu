@@ -24,9 +24,8 @@ __device__ void add_splat(const light_state &state, const light_splat &splat, ui
                   (unsigned long long)light_splat_units(value[c], state.unit, cut));
 }
 
-__global__
-__launch_bounds__(TRACE_BLOCK) void trace_light(const __grid_constant__ scene_view scene,
-                                                const __grid_constant__ light_state state) {
+__global__ __launch_bounds__(TRACE_BLOCK, TAKE_EACH) void trace_light(
+    const __grid_constant__ scene_view scene, const __grid_constant__ light_state state) {
     const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
     uint32_t rays = 0, cut = 0;
     if (i < state.paths) {

@@ -39,10 +39,9 @@ static __device__ __forceinline__ pixel_look look(const pixel_view *view,
     return made;
 }
 
-static __global__
-__launch_bounds__(LOOK_BLOCK) void take_looks(const __grid_constant__ scene_view scene,
-                                              const __grid_constant__ photon_view photons,
-                                              const __grid_constant__ look_work work) {
+static __global__ __launch_bounds__(LOOK_BLOCK, TAKE_EACH) void take_looks(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ look_work work) {
     const sample_range &range = work.range;
     const int32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t x = (int32_t)blockIdx.x * TAKE_WIDTH + warp % 2 * 8 + lane % 8;

@@ -9,7 +9,12 @@
 #include "render/frame_cuda.h"
 #include "render/integrators.h"
 
-enum { TAKE_BLOCK = 128, TAKE_WIDTH = 16, TAKE_HEIGHT = 8 };
+enum {
+    TAKE_BLOCK = 128,
+    TAKE_EACH = 4 /* on a multiprocessor */,
+    TAKE_WIDTH = 16,
+    TAKE_HEIGHT = 8
+};
 
 struct sample_work {
     pixel_view view; /* its scene is set by the thread */
@@ -28,9 +33,10 @@ __device__ __forceinline__ void take_counts(sample_counts *to, uint32_t rays, ui
 }
 
 template <class method>
-__global__ __launch_bounds__(TAKE_BLOCK) void take_samples(const __grid_constant__ scene_view scene,
-                                                           const __grid_constant__ sample_work work,
-                                                           const __grid_constant__ method how) {
+__global__ __launch_bounds__(TAKE_BLOCK,
+                             TAKE_EACH) void take_samples(const __grid_constant__ scene_view scene,
+                                                          const __grid_constant__ sample_work work,
+                                                          const __grid_constant__ method how) {
     const sample_range &range = work.range;
     const int32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t x = (int32_t)blockIdx.x * TAKE_WIDTH + warp % 2 * 8 + lane % 8;
