@@ -14,11 +14,12 @@
    references no plane leaves all on one side and some on the other. */
 #include "accel/kandela_place.cuh"
 #include "accel/kandela_small.cuh"
+#include "accel/set_up_block.cuh"
 #include "core/cuda.h"
 
 namespace {
 
-enum { SETUP_BLOCK = 256, BLOCKS_A_PROCESSOR = 8 };
+enum { BLOCKS_A_PROCESSOR = 8 };
 
 __global__ void clear(const kandela k) {
     counters *c = k.count;
@@ -36,13 +37,12 @@ __global__ void clear(const kandela k) {
 }
 
 /* Corners in one place, a reference for each triangle that can be hit, the box of all. */
-__global__ __launch_bounds__(SETUP_BLOCK) void set_up(const kandela k) {
+__global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const kandela k) {
+    __shared__ set_up_shared s;
     float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
-    const uint32_t count = k.input.triangle_count, step = gridDim.x * SETUP_BLOCK;
-    const int lane = threadIdx.x & 31;
-    for (uint32_t begin = blockIdx.x * SETUP_BLOCK + threadIdx.x - lane; begin < count;
-         begin += step) {
-        const uint32_t id = begin + lane;
+    const uint32_t count = k.input.triangle_count, step = gridDim.x * SET_UP_BLOCK;
+    for (uint32_t begin = blockIdx.x * SET_UP_BLOCK; begin < count; begin += step) {
+        const uint32_t id = begin + threadIdx.x;
         bool valid = id < count, flat = false;
         box3 box = box3_empty();
         if (valid) {
@@ -57,16 +57,9 @@ __global__ __launch_bounds__(SETUP_BLOCK) void set_up(const kandela k) {
             valid = !flat;
             if (valid) box = triangle_box(a, b, c);
         }
-        const unsigned lanes = __ballot_sync(WARP_ALL, valid);
-        const int flats = __popc(__ballot_sync(WARP_ALL, flat));
-        uint32_t first = 0;
-        if (lane == 0) {
-            first = atomicAdd(&k.count->valid, (uint32_t)__popc(lanes));
-            if (flats) atomicAdd(&k.count->degenerate, (uint32_t)flats);
-        }
-        first = __shfl_sync(WARP_ALL, first, 0);
+        const uint32_t place = set_up_place(s, valid, flat, &k.count->valid, &k.count->degenerate);
         if (!valid) continue;
-        clipped *ref = k.pool + first + __popc(lanes & ((1u << lane) - 1));
+        clipped *ref = k.pool + place;
         ref->lo = make_float4(box.lo.x, box.lo.y, box.lo.z, __uint_as_float(id));
         ref->hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
         for (int a = 0; a < 3; ++a) {
@@ -74,14 +67,9 @@ __global__ __launch_bounds__(SETUP_BLOCK) void set_up(const kandela k) {
             hi[a] = fmaxf(hi[a], vec3_axis(box.hi, a));
         }
     }
-    for (int a = 0; a < 3; ++a) {
-        const int least = __reduce_min_sync(WARP_ALL, ordered(lo[a]));
-        const int most = __reduce_max_sync(WARP_ALL, ordered(hi[a]));
-        if (lane == 0) {
-            atomicMin(&k.count->box_lo[a], least);
-            atomicMax(&k.count->box_hi[a], most);
-        }
-    }
+    const int least[3] = {ordered(lo[0]), ordered(lo[1]), ordered(lo[2])};
+    const int most[3] = {ordered(hi[0]), ordered(hi[1]), ordered(hi[2])};
+    set_up_box(s, least, most, k.count->box_lo, k.count->box_hi);
 }
 
 template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
@@ -163,12 +151,12 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
     k.built = build->built;
     KD_CUDA(cudaMemsetAsync(k.histograms, 0, (uint64_t)k.big_room * 6 * BINS * sizeof *k.histograms,
                             stream));
-    unsigned blocks = 0;
-    KD_TRY(cuda_processors(&blocks));
-    blocks *= BLOCKS_A_PROCESSOR;
+    unsigned processors = 0;
+    KD_TRY(cuda_processors(&processors));
+    const unsigned blocks = processors * BLOCKS_A_PROCESSOR;
     clear<<<1, 128, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("clear");
-    set_up<<<blocks, SETUP_BLOCK, 0, stream>>>(k);
+    set_up<<<set_up_blocks(processors, n), SET_UP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("set_up");
     KD_TRY(launch_cooperative(large_nodes, LARGE_BLOCK, &k, stream, "large_nodes"));
     KD_TRY(launch_cooperative(small_nodes, SMALL_BLOCK, &k, stream, "small_nodes"));

@@ -9,13 +9,14 @@
    Differs from the paper in: what zhou_stages.h says; a level of the large stage is one pass, in
    which the children's boxes are reduced as their parts are written; a small root's subtree is
    built by one warp, depth first, its masks in shared memory. */
+#include "accel/set_up_block.cuh"
 #include "accel/zhou_large.cuh"
 #include "accel/zhou_place.cuh"
 #include "accel/zhou_small.cuh"
 
 namespace {
 
-enum { SETUP_BLOCK = 256, BLOCKS_A_PROCESSOR = 8 };
+enum { BLOCKS_A_PROCESSOR = 8 };
 
 __global__ void zhou_clear(const zhou_device k) {
     zhou_counters *c = k.count;
@@ -31,13 +32,12 @@ __global__ void zhou_clear(const zhou_device k) {
 }
 
 /* Corners in one place, a part for each triangle that can be hit, the box of all. */
-__global__ __launch_bounds__(SETUP_BLOCK) void zhou_set_up(const zhou_device k) {
+__global__ __launch_bounds__(SET_UP_BLOCK) void zhou_set_up(const zhou_device k) {
+    __shared__ set_up_shared s;
     float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
-    const uint32_t count = k.input.triangle_count, step = gridDim.x * SETUP_BLOCK;
-    const uint32_t lane = threadIdx.x & 31;
-    for (uint32_t begin = blockIdx.x * SETUP_BLOCK + threadIdx.x - lane; begin < count;
-         begin += step) {
-        const uint32_t id = begin + lane;
+    const uint32_t count = k.input.triangle_count, step = gridDim.x * SET_UP_BLOCK;
+    for (uint32_t begin = blockIdx.x * SET_UP_BLOCK; begin < count; begin += step) {
+        const uint32_t id = begin + threadIdx.x;
         bool valid = id < count, flat = false;
         box3 box = box3_empty();
         if (valid) {
@@ -52,16 +52,9 @@ __global__ __launch_bounds__(SETUP_BLOCK) void zhou_set_up(const zhou_device k) 
             valid = !flat;
             if (valid) box = triangle_box(corner[0], corner[1], corner[2]);
         }
-        const unsigned lanes = __ballot_sync(ZHOU_ALL, valid);
-        const int flats = __popc(__ballot_sync(ZHOU_ALL, flat));
-        uint32_t first = 0;
-        if (lane == 0) {
-            first = atomicAdd(&k.count->valid, (uint32_t)__popc(lanes));
-            if (flats) atomicAdd(&k.count->degenerate, (uint32_t)flats);
-        }
-        first = __shfl_sync(ZHOU_ALL, first, 0);
+        const uint32_t place = set_up_place(s, valid, flat, &k.count->valid, &k.count->degenerate);
         if (!valid) continue;
-        zhou_clipped *part = k.parts[0] + first + __popc(lanes & ((1u << lane) - 1));
+        zhou_clipped *part = k.parts[0] + place;
         part->lo = make_float4(box.lo.x, box.lo.y, box.lo.z, __uint_as_float(id));
         part->hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
         for (int a = 0; a < 3; ++a) {
@@ -69,13 +62,9 @@ __global__ __launch_bounds__(SETUP_BLOCK) void zhou_set_up(const zhou_device k) 
             hi[a] = fmaxf(hi[a], vec3_axis(box.hi, a));
         }
     }
-    for (int a = 0; a < 3; ++a) {
-        const int least = __reduce_min_sync(ZHOU_ALL, zhou_ordered(lo[a]));
-        const int most = __reduce_max_sync(ZHOU_ALL, zhou_ordered(hi[a]));
-        if (lane != 0) continue;
-        atomicMin(&k.count->box_lo[a], least);
-        atomicMax(&k.count->box_hi[a], most);
-    }
+    const int least[3] = {zhou_ordered(lo[0]), zhou_ordered(lo[1]), zhou_ordered(lo[2])};
+    const int most[3] = {zhou_ordered(hi[0]), zhou_ordered(hi[1]), zhou_ordered(hi[2])};
+    set_up_box(s, least, most, k.count->box_lo, k.count->box_hi);
 }
 
 template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
@@ -197,12 +186,12 @@ kd_status build_zhou_cuda(const tritree_build_cuda *build) {
                      (uint64_t)k.reference_room * sizeof(uint32_t);
     k.built = build->built;
     KD_TRY(mark(build, TRITREE_INIT));
-    unsigned blocks = 0;
-    KD_TRY(cuda_processors(&blocks));
-    blocks *= BLOCKS_A_PROCESSOR;
+    unsigned processors = 0;
+    KD_TRY(cuda_processors(&processors));
+    const unsigned blocks = processors * BLOCKS_A_PROCESSOR;
     zhou_clear<<<1, 128, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("zhou_clear");
-    zhou_set_up<<<blocks, SETUP_BLOCK, 0, stream>>>(k);
+    zhou_set_up<<<set_up_blocks(processors, n), SET_UP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("zhou_set_up");
     KD_TRY(mark(build, TRITREE_LARGE));
     KD_TRY(run_large(&k, stream));
