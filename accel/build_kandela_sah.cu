@@ -32,8 +32,7 @@ __global__ void clear(const kandela k) {
         c->box_lo[a] = ordered(INFINITY);
         c->box_hi[a] = ordered(-INFINITY);
     }
-    k.raw[1].kind = RAW_HOLE;
-    k.sizes[0] = make_uint2(0, 0);
+    k.pairs[0].state = PAIR_HOLE;
 }
 
 /* Corners in one place, a reference for each triangle that can be hit, the box of all. */
@@ -89,7 +88,6 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     take(&k->pool, arena, k->pool_room);
     take(&k->raw, arena, raw);
     take(&k->pairs, arena, raw / 2);
-    take(&k->sizes, arena, raw);
     take(&k->places, arena, raw);
     take(&k->leaf_ids, arena, leaf);
     for (int i = 0; i < 2; ++i) {

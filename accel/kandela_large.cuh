@@ -24,7 +24,7 @@ struct level_of {
 __device__ inline void hand_on(const kandela &k, const level_of &level, work child) {
     counters *c = k.count;
     if (child.count == 0) {
-        k.raw[child.at] = raw_leaf(child.depth, 0, 0);
+        k.raw[child.at] = raw_leaf(0, 0);
     } else if (child.count <= SMALL_MOST) {
         const int size = small_class(child.count);
         const uint32_t i = atomicAdd(&c->small[0][size], 1u);
@@ -157,8 +157,7 @@ __device__ inline bool reserve_children(const kandela &k, const level_of &level,
         exhaust(k, *children + 2 > k.raw_room ? EXHAUSTED_NODES : EXHAUSTED_POOL, level.next);
         return false;
     }
-    k.raw[node.at] = raw_inner(node.depth, axis, plane, *children);
-    k.pairs[*children >> 1] = make_uint2(node.at, 0);
+    make_inner(k, node, axis, plane, *children);
     return true;
 }
 
@@ -227,7 +226,7 @@ __device__ inline void make_large_leaf(const kandela &k, const level_of &level, 
         if (s.stop)
             exhaust(k, EXHAUSTED_LEAVES, level.next);
         else
-            k.raw[s.node.at] = raw_leaf(s.node.depth, s.children, s.node.count);
+            k.raw[s.node.at] = raw_leaf(s.children, s.node.count);
     }
     __syncthreads();
     if (s.stop) return;

@@ -29,8 +29,8 @@ __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece
 
 /* Ids that nobody takes any more are marked. */
 __device__ __forceinline__ void drop_nodes(const kandela &k, const warp_rooms &rooms) {
-    for (uint32_t i = rooms.node + (threadIdx.x & 31); i < rooms.node_end; i += 32)
-        k.raw[i].kind = RAW_HOLE;
+    for (uint32_t i = rooms.node / 2 + (threadIdx.x & 31); i < rooms.node_end / 2; i += 32)
+        k.pairs[i].state = PAIR_HOLE;
 }
 
 /* Room for `count` items, the same number in all lanes; 0 for where if there is none: the build is
@@ -232,7 +232,7 @@ template <int LANES, int EACH> struct small_splitter {
 #pragma unroll
         for (int j = 0; j < EACH; ++j)
             if (refs.has(j)) k.leaf_ids[at + j * LANES + place] = __float_as_uint(refs.ref[j].lo.w);
-        if (place == 0) k.raw[node.at] = raw_leaf(node.depth, at, node.count);
+        if (place == 0) k.raw[node.at] = raw_leaf(at, node.count);
     }
 
     __device__ __forceinline__ void sort_out(bool split, const plane_choice &best) {
@@ -320,11 +320,8 @@ template <int LANES, int EACH> struct small_splitter {
             if (child.count)
                 size = small_class(child.count);
             else
-                k.raw[child.at] = raw_leaf(child.depth, 0, 0);
-            if (!is_right) {
-                k.raw[node.at] = raw_inner(node.depth, axis, best.plane, children);
-                k.pairs[children >> 1] = make_uint2(node.at, 0);
-            }
+                k.raw[child.at] = raw_leaf(0, 0);
+            if (!is_right) make_inner(k, node, axis, best.plane, children);
         }
 #pragma unroll
         for (int c = 0; c < SMALL_CLASSES; ++c) {

@@ -14,7 +14,7 @@ enum {
     ALL_ASIDE_MOST = 8,
     SMALL_MOST = 64,   /* references of a small node */
     SMALL_CLASSES = 5, /* at most 4, 8, 16, 32, 64 references */
-    RAW_HOLE = 3 << 2,
+    PAIR_HOLE = 0,
     EXHAUSTED_POOL = 1,
     EXHAUSTED_NODES = 2,
     EXHAUSTED_LEAVES = 4,
@@ -39,11 +39,19 @@ struct __align__(16) work {
 };
 
 /* A node of the tree before it has its place. Ids are handed out in pairs; id 1 stays unused. */
-struct raw_node {
+struct __align__(16) raw_node {
     float split;
-    uint32_t kind;  /* axis (3: leaf) | depth << 4; RAW_HOLE: an id that nobody took */
+    uint32_t kind;  /* axis; 3: leaf */
     uint32_t first; /* left child, or the first of a leaf's ids */
     uint32_t count; /* of a leaf */
+};
+
+/* Two children, raw nodes 2 i and 2 i + 1. */
+struct __align__(32) raw_pair {
+    uint32_t parent;
+    uint32_t state; /* depth << 2 | how many of the two reported; PAIR_HOLE: nobody's, the root's */
+    uint2 left, right; /* inner nodes and references of what is below: right ones only of inner
+                          nodes that have an inner sibling */
 };
 
 struct counters {
@@ -51,6 +59,7 @@ struct counters {
     uint32_t small[3][SMALL_CLASSES]; /* lists of three levels: read, filled, cleared */
     uint32_t medium[3], big[3], chunks[3];
     uint32_t exhausted, degenerate, valid;
+    uint2 total;              /* inner nodes and references of the tree */
     uint32_t stop[3];         /* set for the level after the one that exhausted something */
     int box_lo[3], box_hi[3]; /* as ordered integers */
 };
@@ -64,8 +73,8 @@ struct kandela {
     float4 *corners; /* three a triangle */
     clipped *pool;
     raw_node *raw;
-    uint2 *pairs; /* of each pair of raw nodes: parent, how many of the two have reported to it */
-    uint2 *sizes, *places;
+    raw_pair *pairs;
+    uint2 *places;
     uint32_t *leaf_ids;
     work *small[2][SMALL_CLASSES];
     work *medium[2], *big[2];
@@ -118,22 +127,28 @@ __device__ __forceinline__ void exhaust(const kandela &k, uint32_t what, int nex
     k.count->stop[next] = 1;
 }
 
-__device__ __forceinline__ raw_node raw_leaf(uint32_t depth, uint32_t first, uint32_t count) {
+__device__ __forceinline__ raw_node raw_leaf(uint32_t first, uint32_t count) {
     raw_node leaf;
     leaf.split = 0;
-    leaf.kind = 3 | depth << 4;
+    leaf.kind = 3;
     leaf.first = first;
     leaf.count = count;
     return leaf;
 }
-__device__ __forceinline__ raw_node raw_inner(uint32_t depth, int axis, float split,
-                                              uint32_t left) {
+__device__ __forceinline__ raw_node raw_inner(int axis, float split, uint32_t left) {
     raw_node inner;
     inner.split = split;
-    inner.kind = (uint32_t)axis | depth << 4;
+    inner.kind = (uint32_t)axis;
     inner.first = left;
     inner.count = 0;
     return inner;
+}
+/* The node's children get the ids left and left + 1. */
+__device__ __forceinline__ void make_inner(const kandela &k, const work &node, int axis,
+                                           float split, uint32_t left) {
+    k.raw[node.at] = raw_inner(axis, split, left);
+    raw_pair *pair = k.pairs + (left >> 1);
+    *(uint2 *)&pair->parent = make_uint2(node.at, (node.depth + 1) << 2);
 }
 
 __device__ __forceinline__ int small_class(uint32_t count) {
