@@ -19,7 +19,7 @@
 
 namespace {
 
-enum { BLOCKS_A_PROCESSOR = 8 };
+enum { BLOCKS_A_PROCESSOR = 8, BLOCKS_MOST = 16384 /* that run at the same time */ };
 
 __global__ void clear(const kandela k) {
     counters *c = k.count;
@@ -28,6 +28,8 @@ __global__ void clear(const kandela k) {
     if (threadIdx.x != 0) return;
     c->pool = k.input.triangle_count;
     c->nodes = 2;
+    c->pending = 1;
+    c->queue_end = UINT32_MAX;
     for (int a = 0; a < 3; ++a) {
         c->box_lo[a] = ordered(INFINITY);
         c->box_hi[a] = ordered(-INFINITY);
@@ -82,8 +84,9 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     k->raw_room = (uint32_t)raw;
     k->leaf_room = (uint32_t)leaf;
     k->small_room = (uint32_t)(4 * n + 400000);
-    k->big_room = (uint32_t)(n / 64 + 4096);
-    k->medium_room = (uint32_t)(n / 8 + 65536);
+    k->big_room = (uint32_t)(n / 16 + 16384);
+    k->medium_room = (uint32_t)(n / 2 + 400000);
+    k->queue_room = (uint32_t)(n + 500000);
     take(&k->corners, arena, 3 * n);
     take(&k->pool, arena, k->pool_room);
     take(&k->raw, arena, raw);
@@ -93,13 +96,10 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     for (int i = 0; i < 2; ++i) {
         for (int size = 0; size < SMALL_CLASSES; ++size)
             take(&k->small[i][size], arena, k->small_room);
-        take(&k->medium[i], arena, k->medium_room);
-        take(&k->big[i], arena, k->big_room);
-        take(&k->chunks[i], arena, k->medium_room);
-        take(&k->arrived[i], arena, k->big_room);
     }
-    take(&k->histograms, arena, (uint64_t)k->big_room * 6 * BINS);
-    take(&k->splits, arena, k->big_room);
+    take(&k->medium, arena, k->medium_room);
+    take(&k->big, arena, k->big_room);
+    take(&k->queue, arena, k->queue_room + BLOCKS_MOST);
     take(&k->count, arena, 1);
 }
 
@@ -147,7 +147,7 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
     k.node_room = build->node_room;
     k.reference_room = build->reference_room;
     k.built = build->built;
-    KD_CUDA(cudaMemsetAsync(k.histograms, 0, (uint64_t)k.big_room * 6 * BINS * sizeof *k.histograms,
+    KD_CUDA(cudaMemsetAsync(k.queue, 0, ((uint64_t)k.queue_room + BLOCKS_MOST) * sizeof *k.queue,
                             stream));
     unsigned processors = 0;
     KD_TRY(cuda_processors(&processors));

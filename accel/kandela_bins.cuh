@@ -9,7 +9,7 @@
 #define KD_ACCEL_KANDELA_BINS_CUH
 #include "accel/kandela_clip.cuh"
 
-enum { BINS = 64, BINS_EACH = BINS / 32, WARP_ALL = 0xffffffff };
+enum { BINS = 64, BINS_EACH = BINS / 32, LARGE_WARPS = LARGE_BLOCK / 32, WARP_ALL = 0xffffffff };
 
 /* What is chosen for an axis: its best edge, and where looking closer promises most. */
 struct axis_choice {
@@ -24,22 +24,33 @@ struct big_split {
     axis_choice axes[3];
     float cost, plane;
     int axis;
-    bool refine[3], active;
+    bool refine[3];
     uint32_t first, children; /* rooms for both children's references, left first; raw nodes */
-    uint32_t left, right, done;
 };
 
+typedef uint32_t bin_counts[3][2][BINS]; /* begins, ends */
+
+/* What a block knows of the node that it works on. */
 struct large_shared {
+    float lo[3][CHUNK], hi[3][CHUNK]; /* references of a chunk */
+    uint32_t id[CHUNK];
+    uint32_t ref_count;
     work node;
     sah_axis of[3];
-    float scale[3];            /* bins a length */
-    uint32_t bins[3][2][BINS]; /* begins, ends */
+    float scale[3];     /* bins a length */
+    bin_counts bins[2]; /* the node's in the first, or both children's */
+    float child_lo[2][3], child_scale[2][3];
     big_split split;
-    float below[4], above[4];
-    uint32_t left[4], right[4];
-    uint32_t base_left, base_right, total_left, total_right, children;
-    bool stop;
-    bool right_side; /* of references in the plane */
+    float below[LARGE_WARPS], above[LARGE_WARPS];
+    uint32_t left[LARGE_WARPS], right[LARGE_WARPS];
+    uint32_t sorted[LARGE_WARPS]; /* scatter's counts by warps */
+    uint16_t straddlers[CHUNK];   /* places in the chunk */
+    uint32_t base_left, base_right, children;
+    work child[2];
+    bool waits[2]; /* a child that is large too */
+    bool stop, last;
+    bool right_side;           /* of references in the plane */
+    uint32_t first_task, span; /* chunks a task: several where there is enough for all blocks */
 };
 
 __device__ __forceinline__ int bin_of(float x, float lo, float scale) {
@@ -54,15 +65,16 @@ __device__ __forceinline__ float bin_scale(float lo, float hi) {
     return hi > lo ? fminf(BINS / (hi - lo), FLT_MAX) : 0;
 }
 
-__device__ __forceinline__ void clear_bins(large_shared &s) {
-    for (int i = threadIdx.x; i < 6 * BINS; i += LARGE_BLOCK) (&s.bins[0][0][0])[i] = 0;
+__device__ __forceinline__ void clear_bins(bin_counts *bins, int nodes) {
+    for (int i = threadIdx.x; i < nodes * 6 * BINS; i += LARGE_BLOCK) (&bins[0][0][0][0])[i] = 0;
 }
 
-__device__ __forceinline__ void count_bins(large_shared &s, const float *lo, const float *hi) {
+__device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, const float *hi,
+                                           const float *from, const float *scale) {
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
-        atomicAdd(&s.bins[a][0][bin_of(lo[a], s.node.lo[a], s.scale[a])], 1u);
-        atomicAdd(&s.bins[a][1][bin_of(hi[a], s.node.lo[a], s.scale[a])], 1u);
+        atomicAdd(&bins[a][0][bin_of(lo[a], from[a], scale[a])], 1u);
+        atomicAdd(&bins[a][1][bin_of(hi[a], from[a], scale[a])], 1u);
     }
 }
 
@@ -74,9 +86,9 @@ __device__ __forceinline__ void count_fine_bins(large_shared &s, const float *lo
         const axis_choice &in = s.split.axes[a];
         const float scale = bin_scale(in.lo, in.hi);
         if (bin_of(lo[a], s.node.lo[a], s.scale[a]) == in.bin)
-            atomicAdd(&s.bins[a][0][bin_of(lo[a], in.lo, scale)], 1u);
+            atomicAdd(&s.bins[0][a][0][bin_of(lo[a], in.lo, scale)], 1u);
         if (bin_of(hi[a], s.node.lo[a], s.scale[a]) == in.bin)
-            atomicAdd(&s.bins[a][1][bin_of(hi[a], in.lo, scale)], 1u);
+            atomicAdd(&s.bins[0][a][1][bin_of(hi[a], in.lo, scale)], 1u);
     }
 }
 
@@ -101,8 +113,8 @@ __device__ __forceinline__ axis_choice choose_edge(const large_shared &s, const 
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins = 0, sum_ends = 0;
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
-        sum_begins += begins[i] = s.bins[a][0][lane * BINS_EACH + i];
-        sum_ends += ends[i] = s.bins[a][1][lane * BINS_EACH + i];
+        sum_begins += begins[i] = s.bins[0][a][0][lane * BINS_EACH + i];
+        sum_ends += ends[i] = s.bins[0][a][1][lane * BINS_EACH + i];
     }
     uint32_t before = begun + warp_scan(sum_begins) - sum_begins;
     uint32_t behind = ended + warp_scan(sum_ends) - sum_ends;

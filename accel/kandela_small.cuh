@@ -16,6 +16,11 @@ enum {
     LEAF_PIECE = 512
 };
 
+struct level_of {
+    int from, to;         /* rooms of lists */
+    int now, next, after; /* counters */
+};
+
 /* What a warp has taken and not yet given out. */
 struct warp_rooms {
     uint32_t pool, pool_end, node, node_end, leaf, leaf_end;

@@ -9,7 +9,8 @@
 
 enum {
     LARGE_BLOCK = 128,
-    LARGE_EACH = 4, /* references a thread */
+    LARGE_BLOCKS = 7, /* on a multiprocessor */
+    LARGE_EACH = 4,   /* references a thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
     ALL_ASIDE_MOST = 8,
     SMALL_MOST = 64,   /* references of a small node */
@@ -35,7 +36,7 @@ struct __align__(16) work {
     uint32_t count;
     uint32_t at; /* raw node */
     uint32_t depth;
-    uint32_t chunks, slot; /* of a node of several chunks: how many, its histogram */
+    uint32_t unused[2];
 };
 
 /* A node of the tree before it has its place. Ids are handed out in pairs; id 1 stays unused. */
@@ -54,17 +55,27 @@ struct __align__(32) raw_pair {
                           nodes that have an inner sibling */
 };
 
+/* Counters that many blocks meet at lie on lines of their own. */
 struct counters {
-    uint32_t pool, nodes, leaf_ids;
-    uint32_t small[3][SMALL_CLASSES]; /* lists of three levels: read, filled, cleared */
-    uint32_t medium[3], big[3], chunks[3];
-    uint32_t exhausted, degenerate, valid;
+    __align__(128) uint32_t pool;
+    uint32_t nodes, leaf_ids;
+    __align__(
+        128) uint32_t small[3][SMALL_CLASSES]; /* lists of three levels: read, filled, cleared */
+    __align__(128) uint32_t medium;            /* lists of large nodes */
+    uint32_t big;
+    __align__(
+        128) uint32_t pending;     /* tasks of large nodes: listed and not done; 1 to begin with */
+    uint32_t queued;               /* listed */
+    uint32_t queue_end;            /* where the list had no room left */
+    __align__(128) uint32_t taken; /* asked for */
+    __align__(128) uint32_t exhausted;
+    uint32_t degenerate, valid;
     uint2 total;              /* inner nodes and references of the tree */
     uint32_t stop[3];         /* set for the level after the one that exhausted something */
     int box_lo[3], box_hi[3]; /* as ordered integers */
 };
 
-struct big_split; /* kandela_large.cuh */
+struct big_node; /* kandela_large.cuh */
 
 struct kandela {
     tritree_input input;
@@ -77,13 +88,11 @@ struct kandela {
     uint2 *places;
     uint32_t *leaf_ids;
     work *small[2][SMALL_CLASSES];
-    work *medium[2], *big[2];
-    uint2 *chunks[2]; /* index into `big`, chunk */
-    uint32_t *histograms;
-    big_split *splits;
-    uint32_t *arrived[2]; /* of each big node: its chunks that are done with both looks at it */
+    work *medium;
+    big_node *big;
+    unsigned long long *queue; /* kandela_queue.cuh */
     counters *count;
-    uint32_t pool_room, raw_room, leaf_room, small_room, big_room, medium_room;
+    uint32_t pool_room, raw_room, leaf_room, small_room, big_room, medium_room, queue_room;
     tritree_node *nodes;
     uint32_t *references;
     uint32_t node_room, reference_room;

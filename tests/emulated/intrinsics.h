@@ -4,6 +4,7 @@
 #include "lanes.h"
 #include <limits.h>
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 #include <type_traits>
 
@@ -96,6 +97,9 @@ inline int __syncthreads_or(int said) {
 }
 inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+inline void __nanosleep(unsigned) {
+    sched_yield();
 }
 template <class T> T atomicAdd(T *at, typename emulated::same<T>::type value) {
     return emulated::change(at, [&](T before) { return (T)(before + value); });
