@@ -328,24 +328,29 @@ template <int LANES, int EACH> struct small_splitter {
                 k.raw[child.at] = raw_leaf(0, 0);
             if (!is_right) make_inner(k, node, axis, best.plane, children);
         }
+        list_children(child, size);
+    }
+
+    /* By all lanes, those with a child of class `size`; none: -1. A lane a class asks for room, so
+       that the warp waits once. */
+    __device__ __forceinline__ void list_children(const work &child, int size) {
+        uint32_t asked = 0, before = 0;
 #pragma unroll
         for (int c = 0; c < SMALL_CLASSES; ++c) {
             if (LANES * EACH < 4 << c) break;
             const unsigned lanes = __ballot_sync(WARP_ALL, size == c);
-            if (!lanes) continue;
-            const int leader = __ffs(lanes) - 1;
-            uint32_t first = 0;
-            if (lane == leader)
-                first = atomicAdd(&k.count->small[c < low ? 0 : level.next][c],
-                                  (uint32_t)__popc(lanes));
-            first = __shfl_sync(WARP_ALL, first, leader);
-            if (size != c) continue;
-            const uint32_t i = first + __popc(lanes & ((1u << lane) - 1));
-            if (i < k.small_room)
-                k.small[c < low ? 0 : level.to][c][i] = child;
-            else
-                exhaust(k, EXHAUSTED_LISTS, level.next);
+            if (lane == c) asked = (uint32_t)__popc(lanes);
+            if (size == c) before = (uint32_t)__popc(lanes & ((1u << lane) - 1));
         }
+        uint32_t first = 0;
+        if (asked) first = atomicAdd(&k.count->small[lane < low ? 0 : level.next][lane], asked);
+        first = __shfl_sync(WARP_ALL, first, size < 0 ? 0 : size);
+        if (size < 0) return;
+        const uint32_t i = first + before;
+        if (i < k.small_room)
+            k.small[size < low ? 0 : level.to][size][i] = child;
+        else
+            exhaust(k, EXHAUSTED_LISTS, level.next);
     }
 
     __device__ __forceinline__ void run() {
