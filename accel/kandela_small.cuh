@@ -370,17 +370,23 @@ template <int LANES, int EACH> struct small_splitter {
     }
 };
 
+/* `taken`: warps that have begun to be given units of this level; the next class goes on there, so
+   that a level with few nodes is one unit a warp, not one a class. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void split_class(const kandela &k, const level_of &level, int size,
-                                            int low, warp_rooms &rooms, uint32_t *straddlers) {
+                                            int low, warp_rooms &rooms, uint32_t *straddlers,
+                                            uint32_t &taken) {
     const uint32_t count = min(k.count->small[level.now][size], k.small_room);
-    const uint32_t warp = (blockIdx.x * SMALL_BLOCK + threadIdx.x) >> 5;
     const uint32_t warps = gridDim.x * (SMALL_BLOCK / 32), nodes = 32 / LANES;
-    for (uint32_t begin = warp * nodes; begin < count; begin += warps * nodes) {
+    const uint32_t warp = (threadIdx.x >> 5) * gridDim.x + blockIdx.x; /* few units: many blocks */
+    const uint32_t units = (count + nodes - 1) / nodes;
+    for (uint32_t unit = warp < taken ? warp + warps - taken : warp - taken; unit < units;
+         unit += warps) {
         small_splitter<LANES, EACH> splitter(k, level, low, rooms, straddlers);
-        splitter.load(k.small[level.from][size], begin + (threadIdx.x & 31) / LANES, count);
+        splitter.load(k.small[level.from][size], unit * nodes + (threadIdx.x & 31) / LANES, count);
         splitter.run();
     }
+    taken = (taken + units) % warps;
 }
 
 /* Levels until the classes of this kernel are empty. */
@@ -400,13 +406,14 @@ template <bool second> __device__ __forceinline__ void split_small(const kandela
         if (any == 0 || c->stop[level.now]) break;
         if (blockIdx.x == 0 && threadIdx.x < end - first)
             c->small[level.after][first + threadIdx.x] = 0;
+        uint32_t taken = 0;
         if (second) {
-            split_class<16, 1>(k, level, 2, low, rooms, straddlers);
-            split_class<8, 1>(k, level, 1, low, rooms, straddlers);
-            split_class<4, 1>(k, level, 0, low, rooms, straddlers);
+            split_class<16, 1>(k, level, 2, low, rooms, straddlers, taken);
+            split_class<8, 1>(k, level, 1, low, rooms, straddlers, taken);
+            split_class<4, 1>(k, level, 0, low, rooms, straddlers, taken);
         } else {
-            split_class<32, 2>(k, level, 4, low, rooms, straddlers);
-            split_class<32, 1>(k, level, 3, low, rooms, straddlers);
+            split_class<32, 2>(k, level, 4, low, rooms, straddlers, taken);
+            split_class<32, 1>(k, level, 3, low, rooms, straddlers, taken);
         }
         grid.sync();
     }
