@@ -197,7 +197,7 @@ template <int LANES, int EACH> struct small_splitter {
     const level_of level;
     const int low;
     warp_rooms &rooms;
-    uint32_t *straddlers; /* shared, one a lane of the warp */
+    uint32_t *straddlers; /* shared, one a reference that the warp can have */
     int lane, place;      /* in the warp, in the group */
     unsigned group;       /* its lanes */
     work node;
@@ -291,23 +291,39 @@ template <int LANES, int EACH> struct small_splitter {
         __syncwarp();
     }
 
+    /* The same where a lane has several references, all of one node: straddlers are read again. */
+    __device__ __forceinline__ void clip_listed(const plane_choice &best, uint32_t base) {
+        uint32_t count = 0;
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            const unsigned both = __ballot_sync(WARP_ALL, sides[j] == 3);
+            if (sides[j] == 3)
+                straddlers[count + __popc(both & ((1u << lane) - 1))] =
+                    (uint32_t)(j * LANES + place) | left_at[j] << 8 | right_at[j] << 16;
+            count += __popc(both);
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (uint32_t part = lane; part < 2 * count; part += 32) {
+            const uint32_t listed = straddlers[part >> 1];
+            const bool is_right = part & 1;
+            k.pool[base + (is_right ? left + (listed >> 16) : listed >> 8 & 255)] = clip_side(
+                k, k.pool[node.first + (listed & 255)], best.code & 3, best.plane, is_right);
+        }
+        __syncwarp();
+    }
+
     __device__ __forceinline__ void move(const plane_choice &best, uint32_t base) {
         const uint32_t base_right = base + left;
-        if constexpr (EACH == 1) {
-            if (sides[0] == 1) k.pool[base + left_at[0]] = refs.ref[0];
-            if (sides[0] == 2) k.pool[base_right + right_at[0]] = refs.ref[0];
-            clip_shared(best, base + left_at[0], base_right + right_at[0]);
-        } else {
 #pragma unroll
-            for (int j = 0; j < EACH; ++j)
-#pragma unroll 1
-                for (int side = 0; side < 2; ++side)
-                    if (sides[j] >> side & 1)
-                        k.pool[side ? base_right + right_at[j] : base + left_at[j]] =
-                            sides[j] == 3
-                                ? clip_side(k, refs.ref[j], best.code & 3, best.plane, side)
-                                : refs.ref[j];
+        for (int j = 0; j < EACH; ++j) {
+            if (sides[j] == 1) k.pool[base + left_at[j]] = refs.ref[j];
+            if (sides[j] == 2) k.pool[base_right + right_at[j]] = refs.ref[j];
         }
+        if constexpr (EACH == 1)
+            clip_shared(best, base + left_at[0], base_right + right_at[0]);
+        else
+            clip_listed(best, base);
     }
 
     /* The first lane of a group hands on its node's left child, the second the right one. */
@@ -392,7 +408,7 @@ __device__ __forceinline__ void split_class(const kandela &k, const level_of &le
 /* Levels until the classes of this kernel are empty. */
 template <bool second> __device__ __forceinline__ void split_small(const kandela &k) {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    __shared__ uint32_t shared_straddlers[SMALL_BLOCK / 32][32];
+    __shared__ uint32_t shared_straddlers[SMALL_BLOCK / 32][64];
     uint32_t *straddlers = shared_straddlers[threadIdx.x >> 5];
     const int first = second ? 0 : SMALL_CUT, end = second ? SMALL_CUT : SMALL_CLASSES;
     const int low = second ? 0 : SMALL_CUT;
