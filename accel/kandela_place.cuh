@@ -122,7 +122,10 @@ __device__ __forceinline__ void place_node(const kandela &k, uint32_t id, uint32
         k.nodes[index] = tritree_inner((int)(node.kind & 3), node.split, place.x);
     } else {
         k.nodes[index] = tritree_leaf(place.y, node.count);
-        copy_sorted(k.references + place.y, k.leaf_ids + node.first, node.count);
+        if (node.count == 1)
+            k.references[place.y] = node.first;
+        else
+            copy_sorted(k.references + place.y, k.leaf_ids + node.first, node.count);
     }
 }
 

@@ -204,6 +204,8 @@ template <int LANES, int EACH> struct small_splitter {
     lane_refs<EACH> refs;
     uint32_t sides[EACH], left_at[EACH], right_at[EACH]; /* of each reference among its child's */
     uint32_t left, right;                                /* the children's counts */
+    uint32_t
+        alone; /* in the first two lanes of a group: the last reference of the left, right child */
 
     __device__ __forceinline__ small_splitter(const kandela &k, const level_of &level, int low,
                                               warp_rooms &rooms, uint32_t *straddlers)
@@ -229,20 +231,25 @@ template <int LANES, int EACH> struct small_splitter {
     __device__ __forceinline__ void make_leaves(bool leaf) {
         const bool first = place == 0 && leaf;
         if (!__any_sync(WARP_ALL, first)) return;
-        const uint32_t mine = first ? node.count : 0, upto = warp_scan(mine);
+        const bool listed = node.count > 1; /* one id has room in the node */
+        const uint32_t mine = first && listed ? node.count : 0, upto = warp_scan(mine);
         const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
         uint32_t at = take_leaf_ids(k, rooms, total, level.next);
         at += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
         if (!leaf) return;
+        if (!listed) {
+            if (first) k.raw[node.at] = raw_leaf(__float_as_uint(refs.ref[0].lo.w), 1);
+            return;
+        }
 #pragma unroll
         for (int j = 0; j < EACH; ++j)
             if (refs.has(j)) k.leaf_ids[at + j * LANES + place] = __float_as_uint(refs.ref[j].lo.w);
-        if (place == 0) k.raw[node.at] = raw_leaf(at, node.count);
+        if (first) k.raw[node.at] = raw_leaf(at, node.count);
     }
 
     __device__ __forceinline__ void sort_out(bool split, const plane_choice &best) {
         const int axis = best.code & 3;
-        left = right = 0;
+        left = right = alone = 0;
         const unsigned below = (1u << lane) - 1;
 #pragma unroll
         for (int j = 0; j < EACH; ++j) {
@@ -256,6 +263,10 @@ template <int LANES, int EACH> struct small_splitter {
             right_at[j] = right + __popc(right_lanes & below);
             left += __popc(left_lanes);
             right += __popc(right_lanes);
+            const unsigned own = place == 1 ? right_lanes : left_lanes;
+            const uint32_t id = __shfl_sync(WARP_ALL, __float_as_uint(refs.ref[j].lo.w),
+                                            own ? __ffs((int)own) - 1 : lane);
+            if (own) alone = id;
         }
     }
 
@@ -338,10 +349,10 @@ template <int LANES, int EACH> struct small_splitter {
             child.first = is_right ? base + left : base;
             child.count = is_right ? right : left;
             child.at = children + place;
-            if (child.count)
-                size = small_class(child.count);
+            if (child.count == 0 || (child.count == 1 && k.costs.traversal >= k.costs.intersect))
+                k.raw[child.at] = raw_leaf(alone, child.count); /* no split can cost less */
             else
-                k.raw[child.at] = raw_leaf(0, 0);
+                size = small_class(child.count);
             if (!is_right) make_inner(k, node, axis, best.plane, children);
         }
         list_children(child, size);

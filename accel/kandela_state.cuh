@@ -43,7 +43,7 @@ struct __align__(16) work {
 struct __align__(16) raw_node {
     float split;
     uint32_t kind;  /* axis; 3: leaf */
-    uint32_t first; /* left child, or the first of a leaf's ids */
+    uint32_t first; /* left child, or the first of a leaf's ids, or the only id */
     uint32_t count; /* of a leaf */
 };
 
