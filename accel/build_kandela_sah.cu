@@ -19,11 +19,21 @@
 
 namespace {
 
-enum { BLOCKS_A_PROCESSOR = 8, BLOCKS_MOST = 16384 /* that run at the same time */ };
+enum {
+    CLEAR_BLOCK = 256,
+    BLOCKS_A_PROCESSOR = 8,
+    BLOCKS_MOST = 16384 /* that run at the same time */
+};
 
-__global__ void clear(const kandela k) {
+/* Counters, and the list of tasks, whose entries are 0 until they are written. */
+__global__ __launch_bounds__(CLEAR_BLOCK) void clear(const kandela k) {
+    const uint32_t entries = k.queue_room + BLOCKS_MOST;
+    for (uint32_t i = blockIdx.x * CLEAR_BLOCK + threadIdx.x; i < entries;
+         i += gridDim.x * CLEAR_BLOCK)
+        k.queue[i] = 0;
+    if (blockIdx.x != 0) return;
     counters *c = k.count;
-    for (uint32_t i = threadIdx.x; i < sizeof *c / 4; i += blockDim.x) ((uint32_t *)c)[i] = 0;
+    for (uint32_t i = threadIdx.x; i < sizeof *c / 4; i += CLEAR_BLOCK) ((uint32_t *)c)[i] = 0;
     __syncthreads();
     if (threadIdx.x != 0) return;
     c->pool = k.input.triangle_count;
@@ -147,12 +157,10 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
     k.node_room = build->node_room;
     k.reference_room = build->reference_room;
     k.built = build->built;
-    KD_CUDA(cudaMemsetAsync(k.queue, 0, ((uint64_t)k.queue_room + BLOCKS_MOST) * sizeof *k.queue,
-                            stream));
     unsigned processors = 0;
     KD_TRY(cuda_processors(&processors));
     const unsigned blocks = processors * BLOCKS_A_PROCESSOR;
-    clear<<<1, 128, 0, stream>>>(k);
+    clear<<<blocks, CLEAR_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("clear");
     set_up<<<set_up_blocks(processors, n), SET_UP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("set_up");
@@ -161,11 +169,11 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
     KD_TRY(launch_cooperative(smallest_nodes, SMALL_BLOCK, &k, stream, "smallest_nodes"));
     sum_sizes<<<blocks, PLACE_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("sum_sizes");
-    for (uint32_t above = 0; above <= k.max_depth; above += PLACE_STEP) {
-        place_nodes<<<blocks, PLACE_BLOCK, 0, stream>>>(k, above);
+    const uint32_t passes = (k.max_depth + PLACE_STEP_MOST - 1) / PLACE_STEP_MOST;
+    const uint32_t step = (k.max_depth + passes - 1) / passes;
+    for (uint32_t above = 0; above < k.max_depth; above += step) {
+        place_nodes<<<blocks, PLACE_BLOCK, 0, stream>>>(k, above, step);
         KD_CUDA_LAUNCHED("place_nodes");
     }
-    report<<<1, 1, 0, stream>>>(k);
-    KD_CUDA_LAUNCHED("report");
     return KD_OK;
 }

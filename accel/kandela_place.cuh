@@ -1,13 +1,13 @@
 /* From raw nodes to the layout: depth first, a pair of children at a time, ids in a leaf ascending.
    Idea: a thread a pair of children. From pairs of two leaves on, sizes go up: a sibling that is a
    leaf is known at once, of two inner siblings the one that comes second goes on up. A node's place
-   is then a sum of differences along its way to the root, taken PLACE_STEP levels at a time: first
+   is then a sum of differences along its way to the root, taken `step` levels at a time: first
    for nodes down to that depth, whose sums the next pass builds on. */
 #ifndef KD_ACCEL_KANDELA_PLACE_CUH
 #define KD_ACCEL_KANDELA_PLACE_CUH
 #include "accel/kandela_state.cuh"
 
-enum { PLACE_BLOCK = 256, PLACE_STEP = 12, RANKED_MOST = 64 };
+enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14, RANKED_MOST = 64 };
 
 #define FOR_PAIRS(k, pair)                                                                         \
     for (uint32_t pair = blockIdx.x * PLACE_BLOCK + threadIdx.x,                                   \
@@ -129,34 +129,7 @@ __device__ __forceinline__ void place_node(const kandela &k, uint32_t id, uint32
     }
 }
 
-/* Nodes deeper than `above` by at most PLACE_STEP. */
-__global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const kandela k, uint32_t above) {
-    const counters *c = k.count;
-    if (c->exhausted || 2 * c->total.x + 1 > k.node_room || c->total.y > k.reference_room) return;
-    FOR_PAIRS(k, pair) {
-        if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
-        const raw_pair own = k.pairs[pair];
-        const uint32_t depth = own.state >> 2; /* PAIR_HOLE's is 0 */
-        if (depth <= above || depth > above + PLACE_STEP) continue;
-        uint2 place = make_uint2(0, 0); /* of the parent */
-        uint32_t at = own.parent;
-        for (uint32_t up = depth - 1; up > above; --up) {
-            const raw_pair next = k.pairs[at >> 1];
-            place.x += 2;
-            if (at & 1) place.x += 2 * next.left.x, place.y += next.left.y;
-            at = next.parent;
-        }
-        const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
-        place.x += top.x, place.y += top.y;
-        const uint2 left = make_uint2(place.x + 2, place.y);
-        const uint2 right = make_uint2(left.x + 2 * own.left.x, left.y + own.left.y);
-        if (depth == above + PLACE_STEP) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
-        place_node(k, 2 * pair, place.x, left);
-        place_node(k, 2 * pair + 1, place.x + 1, right);
-    }
-}
-
-__global__ void report(const kandela k) {
+__device__ inline void report(const kandela k) {
     const counters *c = k.count;
     tritree_built built;
     built.box.lo =
@@ -171,6 +144,35 @@ __global__ void report(const kandela k) {
     if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;
     if (built.reference_count > k.reference_room) built.exhausted |= EXHAUSTED_LEAVES;
     *k.built = built;
+}
+
+/* Nodes deeper than `above` by at most `step`. The first call says what has been built. */
+__global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const kandela k, uint32_t above,
+                                                           uint32_t step) {
+    const counters *c = k.count;
+    if (above == 0 && blockIdx.x == 0 && threadIdx.x == 0) report(k);
+    if (c->exhausted || 2 * c->total.x + 1 > k.node_room || c->total.y > k.reference_room) return;
+    FOR_PAIRS(k, pair) {
+        if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
+        const raw_pair own = k.pairs[pair];
+        const uint32_t depth = own.state >> 2; /* PAIR_HOLE's is 0 */
+        if (depth <= above || depth > above + step) continue;
+        uint2 place = make_uint2(0, 0); /* of the parent */
+        uint32_t at = own.parent;
+        for (uint32_t up = depth - 1; up > above; --up) {
+            const raw_pair next = k.pairs[at >> 1];
+            place.x += 2;
+            if (at & 1) place.x += 2 * next.left.x, place.y += next.left.y;
+            at = next.parent;
+        }
+        const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
+        place.x += top.x, place.y += top.y;
+        const uint2 left = make_uint2(place.x + 2, place.y);
+        const uint2 right = make_uint2(left.x + 2 * own.left.x, left.y + own.left.y);
+        if (depth == above + step) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
+        place_node(k, 2 * pair, place.x, left);
+        place_node(k, 2 * pair + 1, place.x + 1, right);
+    }
 }
 
 #endif
