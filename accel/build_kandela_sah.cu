@@ -1,17 +1,20 @@
 /* The SAH builder on a CUDA device.
    Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao, Liu
    2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
-   Idea: large nodes are split at the best of 64 bins an axis, looked at twice, moved to the nearest
-   box side (kandela_bins.cuh, kandela_large.cuh); nodes of at most 64 references exactly, by a warp
-   or part of one (kandela_small.cuh); what straddles is clipped from the original triangle to a box
-   that is never too small (kandela_clip.cuh); nodes then find their places in the layout
-   (kandela_place.cuh). Work: O(n log n). Memory: see build_kandela_sah_plan; about 6 kB a triangle,
-   most of it room for the references of all levels, which are handed out once and never taken back.
-   Invariants: decisions rest on counts, smallest and largest values, never on an order of atomics,
-   so the tree is a function of its input; every leaf that a triangle meets holds it. Differs from
-   the papers in: no spatial median, no candidate masks; nothing comes back to the host before the
-   end; in nodes of up to 8
-   references no plane leaves all on one side and some on the other. */
+   Idea: large nodes are split at the best of 64 bins an axis, looked at twice (kandela_bins.cuh),
+   as tasks that blocks list for each other (kandela_queue.cuh): those of several chunks in
+   kandela_large.cuh, the rest, moved to the nearest box side, in kandela_whole.cuh. Nodes of at
+   most 64 references are split exactly, by a warp or part of one (kandela_small.cuh); what
+   straddles is clipped from the original triangle to a box that is never too small
+   (kandela_clip.cuh); nodes then find their places in the layout (kandela_place.cuh). Work: O(n log
+   n). Memory: see build_kandela_sah_plan; about 6 kB a triangle, most of it room for the references
+   of all levels, which are handed out once and never taken back. Invariants: decisions rest on
+   counts, smallest and largest values, never on an order of atomics or of tasks, so the tree is a
+   function of its input; every leaf that a triangle meets holds it. Differs from the papers in: no
+   spatial median, no candidate masks; large nodes have no levels; nothing comes back to the host
+   before the end; in nodes of up to 8 references no plane leaves all on one side and some on the
+   other. */
+#include "accel/kandela_large.cuh"
 #include "accel/kandela_place.cuh"
 #include "accel/kandela_small.cuh"
 #include "accel/set_up_block.cuh"

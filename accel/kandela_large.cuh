@@ -8,7 +8,6 @@
 #ifndef KD_ACCEL_KANDELA_LARGE_CUH
 #define KD_ACCEL_KANDELA_LARGE_CUH
 #include "accel/kandela_whole.cuh"
-#include <cooperative_groups.h>
 
 enum { SPAN_MOST = 8 };
 
