@@ -14,6 +14,7 @@
    spatial median, no candidate masks; large nodes have no levels; nothing comes back to the host
    before the end; in nodes of up to 8 references no plane leaves all on one side and some on the
    other. */
+#include "accel/build_mark.cuh"
 #include "accel/kandela_large.cuh"
 #include "accel/kandela_place.cuh"
 #include "accel/kandela_small.cuh"
@@ -160,6 +161,7 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
     k.node_room = build->node_room;
     k.reference_room = build->reference_room;
     k.built = build->built;
+    KD_TRY(build_mark(build, TRITREE_INIT));
     unsigned processors = 0;
     KD_TRY(cuda_processors(&processors));
     const unsigned blocks = processors * BLOCKS_A_PROCESSOR;
@@ -167,9 +169,12 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
     KD_CUDA_LAUNCHED("clear");
     set_up<<<set_up_blocks(processors, n), SET_UP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("set_up");
+    KD_TRY(build_mark(build, TRITREE_LARGE));
     KD_TRY(launch_cooperative(large_nodes, LARGE_BLOCK, &k, stream, "large_nodes"));
+    KD_TRY(build_mark(build, TRITREE_SMALL));
     KD_TRY(launch_cooperative(small_nodes, SMALL_BLOCK, &k, stream, "small_nodes"));
     KD_TRY(launch_cooperative(smallest_nodes, SMALL_BLOCK, &k, stream, "smallest_nodes"));
+    KD_TRY(build_mark(build, TRITREE_OTHER));
     sum_sizes<<<blocks, PLACE_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("sum_sizes");
     const uint32_t passes = (k.max_depth + PLACE_STEP_MOST - 1) / PLACE_STEP_MOST;
@@ -178,5 +183,5 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
         place_nodes<<<blocks, PLACE_BLOCK, 0, stream>>>(k, above, step);
         KD_CUDA_LAUNCHED("place_nodes");
     }
-    return KD_OK;
+    return build_mark(build, TRITREE_STAGES);
 }

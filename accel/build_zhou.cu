@@ -9,6 +9,7 @@
    Differs from the paper in: what zhou_stages.h says; a level of the large stage is one pass, in
    which the children's boxes are reduced as their parts are written; a small root's subtree is
    built by one warp, depth first, its masks in shared memory. */
+#include "accel/build_mark.cuh"
 #include "accel/set_up_block.cuh"
 #include "accel/zhou_large.cuh"
 #include "accel/zhou_place.cuh"
@@ -110,12 +111,6 @@ void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n) {
     take(&k->count, arena, 1);
 }
 
-kd_status mark(const tritree_build_cuda *build, int stage) {
-    if (!build->marks) return KD_OK;
-    KD_CUDA(cudaEventRecord((cudaEvent_t)build->marks[stage], (cudaStream_t)build->stream));
-    return KD_OK;
-}
-
 kd_status run_large(zhou_device *k, cudaStream_t stream) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, zhou_large_nodes, ZHOU_BLOCK));
@@ -185,7 +180,7 @@ kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     k.memory_bytes = build->scratch_bytes + (uint64_t)k.node_room * sizeof(tritree_node) +
                      (uint64_t)k.reference_room * sizeof(uint32_t);
     k.built = build->built;
-    KD_TRY(mark(build, TRITREE_INIT));
+    KD_TRY(build_mark(build, TRITREE_INIT));
     unsigned processors = 0;
     KD_TRY(cuda_processors(&processors));
     const unsigned blocks = processors * BLOCKS_A_PROCESSOR;
@@ -193,11 +188,11 @@ kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     KD_CUDA_LAUNCHED("zhou_clear");
     zhou_set_up<<<set_up_blocks(processors, n), SET_UP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("zhou_set_up");
-    KD_TRY(mark(build, TRITREE_LARGE));
+    KD_TRY(build_mark(build, TRITREE_LARGE));
     KD_TRY(run_large(&k, stream));
-    KD_TRY(mark(build, TRITREE_SMALL));
+    KD_TRY(build_mark(build, TRITREE_SMALL));
     KD_TRY(run_small(&k, stream));
-    KD_TRY(mark(build, TRITREE_OTHER));
+    KD_TRY(build_mark(build, TRITREE_OTHER));
     KD_TRY(run_place(&k, blocks, stream));
-    return mark(build, TRITREE_STAGES);
+    return build_mark(build, TRITREE_STAGES);
 }

@@ -9,7 +9,7 @@
 const tritree_builder_cuda tritree_builders_cuda[] = {
 #ifdef KD_HAVE_CUDA
     {"kandela", "binned SAH, exact below 64 references; after Zhou et al. 2008",
-     build_kandela_sah_plan, build_kandela_sah, false},
+     build_kandela_sah_plan, build_kandela_sah, true},
     {"zhou", "Zhou, Hou, Wang, Guo 2008: the CPU's tree", build_zhou_cuda_plan, build_zhou_cuda,
      true},
 #endif

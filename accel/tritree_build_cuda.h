@@ -31,7 +31,7 @@ typedef struct tritree_build_cuda {
     uint64_t scratch_bytes;
     void *stream; /* cudaStream_t */
     void **marks; /* NULL, or TRITREE_STAGES + 1 cudaEvent_t: recorded where a stage begins, by
-                     builders that tell their stages apart (zhou) */
+                     builders that tell their stages apart */
 } tritree_build_cuda;
 
 typedef struct tritree_builder_cuda {
