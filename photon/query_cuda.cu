@@ -6,7 +6,7 @@
    (query_cuda_groups.cuh); a few queries get a warp each (query_cuda_leaves.cuh); queries sparse
    among the points a thread each (query_cuda_threads.cuh); everything else walks
    (query_cuda_walk.cuh). Work: the sort is a radix sort of 4-byte keys with 4-byte indices, about
-   24 bits. Memory: 16 bytes a query to sort; k answers a thread to walk. Invariants: whatever the
+   31 bits. Memory: 16 bytes a query to sort; k answers a thread to walk. Invariants: whatever the
    way, the answers are the first of all points by (dist2, id). */
 #include "photon/query_cuda_groups.cuh"
 #include "photon/query_cuda_order.cuh"

@@ -2,7 +2,8 @@
    Source: Hilbert's curve by Skilling 2004, "Programming the Hilbert curve".
    Idea: a curve over the whole box has too few cells where points crowd. So the first part of a
    query's code is the group of 32 leaves whose place it lies in, found by the tree's planes, and
-   the second its place on a curve through that group's box: about 24 bits, three passes of a radix
+   the second its place on a curve through that group's box. Points on walls and in spots fill few
+   of the box's cells, so the code has all bits that a word holds: about 31, four passes of a radix
    sort. */
 #ifndef KD_PHOTON_QUERY_CUDA_ORDER_CUH
 #define KD_PHOTON_QUERY_CUDA_ORDER_CUH
@@ -11,7 +12,7 @@
 namespace point_index {
 
 constexpr int ORDER_BLOCK = 256;
-constexpr uint32_t CODE_BITS = 24;
+constexpr uint32_t CODE_BITS = 32; /* at most */
 
 struct code_plan {
     uint32_t levels; /* of the tree above groups */

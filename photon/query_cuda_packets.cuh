@@ -1,10 +1,11 @@
 /* A warp for 32 neighbouring queries, a query a lane, for few neighbours.
    Idea: neighbouring queries need nearly the same leaves, so the warp visits what any of them needs
-   (query_cuda_leaves.cuh, with the box of the queries) and the points of a leaf are read once and
-   offered to all. A point in a query's reach goes to a short list of the lane in shared memory;
-   when one has more than eight all lanes together sort eight of theirs and merge them into their
-   answers in registers, so that no lane waits for another's.
-   Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane. */
+   (query_cuda_leaves.cuh, with the box of the queries) and the points of a leaf are read once;
+   those in reach of the queries' box, about half, are offered to all. A point in a query's reach
+   goes to a short list of the lane in shared memory; when one has more than eight all lanes
+   together sort eight of theirs and merge them into their answers in registers, so that no lane
+   waits for another's. Work: 13 instructions a point and 32 queries, some 250 for eight insertions
+   a lane. */
 #ifndef KD_PHOTON_QUERY_CUDA_PACKETS_CUH
 #define KD_PHOTON_QUERY_CUDA_PACKETS_CUH
 #include "photon/query_cuda_order.cuh"
@@ -146,29 +147,44 @@ __device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K> 
     }
 }
 
-/* The points of a leaf to all lanes, but for halves out of every lane's reach. */
+/* Puts the points in reach of the queries' box before the others, a lane a point; the others become
+   no point. How many there are. */
+__device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wanted,
+                                       const query_box &queries, uint32_t bound) {
+    const float dist2 = boxes_dist2(xyz(own), xyz(own), queries);
+    const bool near = wanted && dist2 <= __uint_as_float(bound);
+    const unsigned all = __ballot_sync(ALL_LANES, near);
+    const uint32_t count = __popc(all), before = __popc(all & ((1u << lane_id()) - 1));
+    if (!near) own.x = __uint_as_float(KD_NONE); /* not a number: in no one's reach */
+    __syncwarp();
+    points[near ? before : count + lane_id() - before] = own;
+    __syncwarp();
+    return count;
+}
+
+/* The points of a leaf to all lanes, but for halves out of every lane's reach and points out of
+   that of the queries' box; `bound` is the largest of the lanes' as bits. */
 template <int K>
 __device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf, vec3 q,
-                                    packet_lane<K> &mine) {
+                                    const query_box &queries, packet_lane<K> &mine,
+                                    uint32_t &bound) {
     const leaf_halves of = halves_of(index, leaf);
     const uint32_t wanted = wanted_halves(of, q, mine.bound2);
     if (!wanted) return;
     const uint32_t width = half_width(of.end - of.begin);
     const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
     for (uint32_t at = of.begin; at < of.end; at += 32) {
-        const float none = __uint_as_float(KD_NONE); /* not a number: in no one's reach */
-        const float4 own = at + lane_id() < of.end ? index.points[at + lane_id()]
-                                                   : make_float4(none, none, none, none);
-        __syncwarp();
-        sh.points[lane_id()] = own;
-        __syncwarp();
-        const uint32_t count = min(of.end - at, 32u);
+        const uint32_t place = at + lane_id();
+        const bool own_wanted =
+            place < of.end && (wanted & (place - of.begin < width ? 1u : 2u)) != 0;
+        const float4 own = own_wanted ? index.points[place] : make_float4(0, 0, 0, 0);
+        const uint32_t count = gather_near(sh.points, own, own_wanted, queries, bound);
 #pragma unroll 1
         for (uint32_t i = 0; i < count; i += QUEUE_STEP) {
-            if (!(wanted & (at + i - of.begin < width ? 1u : 2u))) continue;
             offer_eight<K>(sh.points + i, q, mine);
             if (K > 1 && __any_sync(ALL_LANES, mine.next > full)) mine.take_eight();
         }
+        bound = most_bound(mine.bound2);
     }
 }
 
@@ -190,12 +206,10 @@ __global__ __launch_bounds__(32 * PACKET_WARPS) void nearest_by_packets(
         const bool on = homes.next();
         mine.open(sh, on ? limit : -1.0f);
         uint32_t bound = most_bound(mine.bound2);
+        const query_box box = box_of_queries(q, on);
         visit_leaves(
-            index, sh.path, box_of_queries(q, on), true, [&] { return bound; },
-            [&](uint32_t leaf) {
-                look_at_leaf(index, sh, leaf, q, mine);
-                bound = most_bound(mine.bound2);
-            });
+            index, sh.path, box, true, [&] { return bound; },
+            [&](uint32_t leaf) { look_at_leaf(index, sh, leaf, q, box, mine, bound); });
         if (K > 1) mine.take_eight();
     }
     if (there) store_list(out, which, k, mine.best, limit >= 0);
