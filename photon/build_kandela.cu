@@ -6,7 +6,8 @@
      (kandela_cuda_select.cuh); the pass that moves the points to their sub-trees collects those
      between them for the level to come (kandela_cuda_move.cuh); among these few the pivot is
      selected exactly. Large inputs are moved every second level only. Sub-trees that fit a block
-     are finished in shared memory (kandela_cuda_bottom.cuh).
+     are finished in shared memory (kandela_cuda_bottom.cuh); where the tree's last level is empty
+     they begin a level higher.
    Work: O(n log n); 32 bytes a point and level above the bottom, 24 where levels go in pairs, and
      some for candidates.
    Memory: 40 bytes a point: records of 16 in two buffers, candidates of 8.
@@ -34,7 +35,8 @@ bool is_ours(const point_build_cuda *a) {
 
 struct plan {
     stage s;
-    uint32_t bottom; /* level of the bottom's roots */
+    uint32_t bottom; /* level of the bottom's deepest roots */
+    bottoms roots;
     uint32_t node_count;
     float4 *buffer[2];
     uint32_t *counters; /* less, found, filled and axis of node_count nodes: 0 to begin with */
@@ -93,10 +95,12 @@ kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, in
     return KD_OK;
 }
 
-template <bool INPUT> kd_status select_level(const plan *p, uint32_t level, cudaStream_t stream) {
+/* The pivots of the first `nodes` of a level. */
+template <bool INPUT>
+kd_status select_level(const plan *p, uint32_t level, uint32_t nodes, cudaStream_t stream) {
     const stage &s = p->s;
     const int cluster = cluster_size(node_segment(s.tree, level, 0).count);
-    const uint64_t blocks = ((uint64_t)1 << level) * cluster;
+    const uint64_t blocks = (uint64_t)nodes * cluster;
     void (*kernel)(stage, uint32_t, bool) = cluster == 8   ? select_pivots<8, 4, INPUT>
                                             : cluster == 4 ? select_pivots<4, 4, INPUT>
                                             : cluster == 2 ? select_pivots<2, 4, INPUT>
@@ -105,33 +109,52 @@ template <bool INPUT> kd_status select_level(const plan *p, uint32_t level, cuda
                   level + 1 == p->bottom);
 }
 
-/* One pass over all records, `depth` levels down from the physical one. */
+/* Nodes `first` to `end` of the physical level. */
+struct node_range {
+    uint32_t first, end;
+};
+
+/* One pass over all records of some nodes, `depth` levels down; `classify` for brackets there. */
 template <bool INPUT>
-kd_status pass(const plan *p, uint32_t depth, bool move, cudaStream_t stream) {
+kd_status pass(const plan *p, node_range nodes, uint32_t depth, bool move, bool classify,
+               cudaStream_t stream) {
     const stage &s = p->s;
-    const uint32_t tiles = move_tiles(s.tree, s.physical);
-    const bool classify = s.physical + depth < p->bottom;
-    void (*kernel)(stage, uint32_t) =
+    if (nodes.first == nodes.end) return KD_OK;
+    const uint32_t tiles = move_tiles(s.tree, s.physical, nodes.first);
+    void (*kernel)(stage, uint32_t, uint32_t) =
         depth == 0 ? move_records<0, false, true, INPUT>
         : !move    ? move_records<1, false, true, INPUT>
         : depth == 1
             ? (classify ? move_records<1, true, true, INPUT> : move_records<1, true, false, INPUT>)
             : (classify ? move_records<2, true, true, INPUT> : move_records<2, true, false, INPUT>);
-    return launch(kernel, (uint64_t)tiles << s.physical, MOVE_THREADS, 1, stream, s, tiles);
+    return launch(kernel, (uint64_t)tiles * (nodes.end - nodes.first), MOVE_THREADS, 1, stream, s,
+                  nodes.first, tiles);
 }
 
-/* The next one or two levels: their pivots, then the records to their children. */
+/* How many nodes of a level have points on the tree's last one. */
+uint32_t deep_nodes(const layout &tree, uint32_t level) {
+    const uint32_t width = 1u << (tree.levels - 1 - level);
+    return (tree.low - 1) / width + 1;
+}
+
+/* The next one or two levels: their pivots, then the records to their children. Of the last ones,
+   nodes without points on the tree's last level are left a level higher: such a one's points fit a
+   block as they are. */
 template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
     stage *s = &p->s;
-    const uint32_t level = s->physical;
+    const uint32_t level = s->physical, all = 1u << level;
     const uint32_t depth = p->paired && level + 2 <= p->bottom ? 2 : 1;
-    KD_TRY(select_level<INPUT>(p, level, stream));
+    const bool last = level + depth == p->bottom;
+    const uint32_t deep = last ? deep_nodes(s->tree, level) : all;
+    KD_TRY(select_level<INPUT>(p, level, depth == 1 ? deep : all, stream));
     if (depth == 2) {
-        KD_TRY(pass<INPUT>(p, 1, false, stream));
-        KD_TRY(select_level<INPUT>(p, level + 1, stream));
+        KD_TRY(pass<INPUT>(p, {0, deep}, 1, false, true, stream));
+        KD_TRY(select_level<INPUT>(p, level + 1, 2 * deep, stream));
     }
     s->moved = s->records == p->buffer[0] ? p->buffer[1] : p->buffer[0];
-    KD_TRY(pass<INPUT>(p, depth, true, stream));
+    KD_TRY(pass<INPUT>(p, {0, deep}, depth, true, !last, stream));
+    if (depth == 2) KD_TRY(pass<INPUT>(p, {deep, all}, 1, true, false, stream));
+    p->roots = {p->bottom, deep << depth, depth == 2 ? s->moved : s->records};
     s->records = s->moved;
     s->physical = level + depth;
     return KD_OK;
@@ -144,7 +167,7 @@ kd_status open_nodes(const plan *p, cudaStream_t stream) {
     if (!s.nodes.region) return KD_OK;
     KD_CUDA(cudaMemsetAsync(s.bounds, 0xff, 3 * sizeof(uint32_t), stream));
     KD_CUDA(cudaMemsetAsync(s.bounds + 3, 0, 3 * sizeof(uint32_t), stream));
-    const uint64_t tiles = move_tiles(s.tree, 0);
+    const uint64_t tiles = move_tiles(s.tree, 0, 0);
     KD_TRY(launch(find_bounds, tiles < 1024 ? tiles : 1024, MOVE_THREADS, 1, stream, s));
     return launch(open_region, 1, 1, 1, stream, s);
 }
@@ -155,7 +178,9 @@ kd_status finish(const plan *p, cudaStream_t stream) {
     typedef bottom_shared<LEVELS> shared;
     KD_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  (int)sizeof(shared)));
-    kernel<<<1u << p->bottom, shared::THREADS, sizeof(shared), stream>>>(p->s, p->bottom);
+    const bottoms &roots = p->roots;
+    const uint32_t blocks = roots.deep + ((1u << roots.level) - roots.deep) / 2;
+    kernel<<<blocks, shared::THREADS, sizeof(shared), stream>>>(p->s, roots);
     KD_CUDA_LAUNCHED("build_bottom");
     return KD_OK;
 }
@@ -168,6 +193,7 @@ kd_status build(plan *p, cudaStream_t stream) {
         KD_TRY(launch(pack_records, (s->tree.count + MOVE_THREADS - 1) / MOVE_THREADS, MOVE_THREADS,
                       1, stream, *s));
         s->records = s->moved;
+        p->roots = {0, 1, NULL};
     } else {
         const int cluster = cluster_size(s->tree.count);
         KD_TRY(launch(cluster == 8   ? open_root<8, 8>
@@ -175,7 +201,7 @@ kd_status build(plan *p, cudaStream_t stream) {
                       : cluster == 2 ? open_root<2, 8>
                                      : open_root<1, 8>,
                       cluster, SELECT_THREADS, cluster, stream, *s));
-        KD_TRY(pass<true>(p, 0, false, stream));
+        KD_TRY(pass<true>(p, {0, 1}, 0, false, true, stream));
         KD_TRY(descend_levels<true>(p, stream));
         while (s->physical < p->bottom) KD_TRY(descend_levels<false>(p, stream));
     }

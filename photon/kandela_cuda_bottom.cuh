@@ -15,6 +15,14 @@ namespace kandela {
 
 enum point_side { SIDE_PIVOT = 0, SIDE_LEFT = 1, SIDE_RIGHT = 2 };
 
+/* The roots of the blocks' sub-trees: the first `deep` nodes of `level`, then, one level higher,
+   all nodes right of these. The latter have no points on the tree's last level, so twice as many
+   fit. */
+struct bottoms {
+    uint32_t level, deep;  /* deep: all of the level, or even */
+    const float4 *shallow; /* records of the nodes one level higher */
+};
+
 /* A sub-tree's place in the whole. */
 struct subtree {
     uint32_t level, index; /* of its root */
@@ -222,17 +230,20 @@ __device__ void store_ids(const bottom_shared<HEIGHT> &sh, const stage &s, const
 
 template <int HEIGHT, bool WIDEST, int BLOCKS>
 __global__ __launch_bounds__(bottom_shared<HEIGHT>::THREADS,
-                             BLOCKS) void build_bottom(stage s, uint32_t level) {
+                             BLOCKS) void build_bottom(stage s, bottoms roots) {
     extern __shared__ __align__(16) char shared[];
     bottom_shared<HEIGHT> &sh = *(bottom_shared<HEIGHT> *)shared;
-    const uint32_t index = blockIdx.x, node = node_at(level, index);
+    const bool deep = blockIdx.x < roots.deep;
+    const uint32_t level = deep ? roots.level : roots.level - 1;
+    const uint32_t index = deep ? blockIdx.x : blockIdx.x - roots.deep / 2;
+    const uint32_t node = node_at(level, index);
     const segment own = node_segment(s.tree, level, index);
     /* A sub-tree without a last level has one level less, all full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
     const uint32_t height = own.count > upper ? levels : levels - 1;
     if (height == 0) return;
     const subtree of = {level, index, height, own.count - (upper >> (levels - height)),
-                        s.records + own.begin};
+                        (deep ? s.records : roots.shallow) + own.begin};
 #pragma unroll 1
     for (int axis = 0; axis < 3; ++axis) sort_axis(sh, of.records, own.count, axis);
     domain region = {};

@@ -1,11 +1,11 @@
 /* A warp for 32 neighbouring queries, a query a lane, for few neighbours.
    Idea: neighbouring queries need nearly the same leaves, so the warp visits what any of them needs
-   (query_cuda_leaves.cuh, with the box of the queries) and the points of a leaf are read once;
-   those in reach of the queries' box, about half, are offered to all. A point in a query's reach
-   goes to a short list of the lane in shared memory; when one has more than eight all lanes
-   together sort eight of theirs and merge them into their answers in registers, so that no lane
-   waits for another's. Work: 13 instructions a point and 32 queries, some 250 for eight insertions
-   a lane. */
+   (query_cuda_leaves.cuh, with the box of the queries) and the points of a leaf are read once. A
+   lane a point, those out of reach of the queries' box, about half, are left out; the others are
+   offered to all. A point in a query's reach goes to a short list of the lane in shared memory;
+   when one has more than eight all lanes together sort eight of theirs and merge them into their
+   answers in registers, so that no lane waits for another's.
+   Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane. */
 #ifndef KD_PHOTON_QUERY_CUDA_PACKETS_CUH
 #define KD_PHOTON_QUERY_CUDA_PACKETS_CUH
 #include "photon/query_cuda_order.cuh"
