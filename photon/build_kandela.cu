@@ -22,9 +22,7 @@
 namespace {
 using namespace kandela;
 
-/* A block of the bottom takes 2^13 points; 2^12 where there would be too few blocks, or where each
-   thread has a region to remember. */
-constexpr uint32_t HEIGHT_HIGH = 13, HEIGHT_LOW = 12, HIGH_COUNT = 300000;
+constexpr uint32_t HEIGHT = 12;             /* a block of the bottom takes 2^12 points */
 constexpr uint32_t PAIRED_COUNT = 1u << 21; /* from here on levels are moved in pairs */
 
 constexpr size_t COUNTER_BYTES = 3 * sizeof(uint32_t) + 1;
@@ -46,7 +44,6 @@ struct plan {
 void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     const uint32_t n = (uint32_t)a->points.count;
     const bool widest = a->split == POINTTREE_WIDEST;
-    const uint32_t height = widest || n < HIGH_COUNT ? HEIGHT_LOW : HEIGHT_HIGH;
     *p = {};
     stage *s = &p->s;
     s->tree = layout_of(n);
@@ -54,7 +51,7 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     s->stride = (int)(a->points.stride_bytes / sizeof(float));
     s->tree_ids = a->ids;
     s->tree_axes = widest ? a->axes : NULL;
-    p->bottom = s->tree.levels > height ? s->tree.levels - height : 0;
+    p->bottom = s->tree.levels > HEIGHT ? s->tree.levels - HEIGHT : 0;
     p->node_count = 2u << p->bottom;
     p->paired = n >= PAIRED_COUNT;
     const uint32_t nodes = p->node_count;
@@ -205,9 +202,8 @@ kd_status build(plan *p, cudaStream_t stream) {
         KD_TRY(descend_levels<true>(p, stream));
         while (s->physical < p->bottom) KD_TRY(descend_levels<false>(p, stream));
     }
-    if (s->nodes.region) return finish<HEIGHT_LOW, true, 3>(p, stream);
-    if (s->tree.count < HIGH_COUNT) return finish<HEIGHT_LOW, false, 3>(p, stream);
-    return finish<HEIGHT_HIGH, false, 2>(p, stream);
+    return s->nodes.region ? finish<HEIGHT, true, 3>(p, stream)
+                           : finish<HEIGHT, false, 3>(p, stream);
 }
 } // namespace
 
