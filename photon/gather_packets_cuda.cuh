@@ -1,15 +1,16 @@
-/* Estimates for surfaces side by side: a warp a packet of up to 32, a lane or several a surface.
+/* Estimates for surfaces side by side: a warp a packet of up to 32, a lane a surface.
    Idea: neighbours in a picture see almost the same photons. The lanes of a packet whose surfaces
          lie together search once, around the one in their middle, a ball that holds the balls of
-         all; what is found goes to shared memory. There a lane marks the photons of its own
-         surface's ball, and then all weigh theirs, a photon a lane at a time; of fewer surfaces
-   each has 2, 4, ... lanes, which share its photons out. For the k nearest the middle one's k-th
-   distance bounds those of the others, and each lane finds its own by counting how many photons lie
-   within three distances at a time. Few surfaces, and balls of many photons, are left to a warp
-   each (gather_cuda.cuh): else the few packets that look at a focus would be what all others wait
-   for. Work: for surfaces together one search instead of one each, over an area at worst (1 +
-   NEAR_WITHIN)^2, or (1 + 2 NEAR_NEAREST)^2, times as large. Invariants: which photons count is
-   decided by the lane's own (dist2, id): the bits of gather_cuda.cuh. */
+         all; what is found goes to shared memory. There each lane marks the photons of its own
+         ball, and then all weigh theirs, a photon a lane at a time. For the k nearest the middle
+         one's k-th distance bounds those of the others, and each lane finds its own by counting
+         how many photons lie within three distances at a time. Few surfaces, and balls of many
+         photons, are left to a warp each (gather_cuda.cuh): else the few packets that look at a
+         focus would be what all others wait for.
+   Work: for surfaces together one search instead of one each, over an area at worst
+         (1 + NEAR_WITHIN)^2, or (1 + 2 NEAR_NEAREST)^2, times as large.
+   Invariants: which photons count is decided by the lane's own (dist2, id): the bits of
+         gather_cuda.cuh. */
 #ifndef KD_PHOTON_GATHER_PACKETS_CUDA_CUH
 #define KD_PHOTON_GATHER_PACKETS_CUDA_CUH
 #include "photon/gather_cuda.cuh"
@@ -18,8 +19,8 @@ namespace photon_gathering_cuda {
 
 /* Surfaces lie together if the one in the middle is within so much of its ball's radius. */
 constexpr float NEAR_WITHIN = 0.75f, NEAR_NEAREST = 0.5f;
-/* Fewer are left alone. */
-constexpr int TOGETHER_LEAST = 2;
+/* Fewer are answered one by one: that takes a warp about an eighth of the instructions. */
+constexpr int TOGETHER_LEAST = 8;
 /* Photons in a ball of all that a packet still weighs. */
 constexpr uint32_t WITHIN_MOST = 1024;
 /* Blocks a multiprocessor. */
@@ -78,26 +79,6 @@ __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q,
     return of;
 }
 
-/* The member that a lane works for, together with parts - 1 lanes beside it. */
-struct seat {
-    uint32_t which; /* its request */
-    vec3 q;
-    uint32_t part, parts;
-    bool taken; /* false: there are more seats than members */
-};
-
-/* Sums and maxima over the lanes of a member. */
-template <class NUMBER> __device__ __forceinline__ NUMBER seat_sum(NUMBER value, uint32_t parts) {
-    for (uint32_t step = parts / 2; step > 0; step /= 2)
-        value += __shfl_xor_sync(ALL, value, (int)step);
-    return value;
-}
-__device__ __forceinline__ uint32_t seat_max(uint32_t value, uint32_t parts) {
-    for (uint32_t step = parts / 2; step > 0; step /= 2)
-        value = max(value, __shfl_xor_sync(ALL, value, (int)step));
-    return value;
-}
-
 /* Appends the photons of a leaf that lie within the bound; beyond ROOM they are only counted. */
 template <uint32_t ROOM>
 __device__ __forceinline__ void keep_found(const gather_work &work, packet_list<ROOM> &list,
@@ -114,16 +95,16 @@ __device__ __forceinline__ void keep_found(const gather_work &work, packet_list<
     *count += __popc(all);
 }
 
-/* Marks what this lane wants(dist2 bits, place) of its part of the first `count`. */
+/* Marks what this lane wants(dist2 bits, place) of the first `count`. */
 template <uint32_t ROOM, class WANTS>
-__device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t count,
-                                            const seat &own, const WANTS &wants) {
+__device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t count, vec3 q,
+                                            const WANTS &wants) {
     for (uint32_t word = 0; 32 * word < count; ++word) {
         const uint32_t end = min(32u, count - 32 * word);
         uint32_t mask = 0;
-        for (uint32_t i = own.part; i < end; i += own.parts) {
+        for (uint32_t i = 0; i < end; ++i) {
             const float4 found = list.found[32 * word + i];
-            const uint32_t bits = __float_as_uint(pointtree_dist2(own.q, xyz(found)));
+            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(found)));
             if (wants(bits, __float_as_uint(found.w))) mask |= 1u << i;
         }
         list.wanted[word][lane_id()] = mask;
@@ -171,26 +152,6 @@ struct packet_lane {
     }
 };
 
-/* Seats for all members; `turns` is shared memory for a word a lane. */
-__device__ __forceinline__ seat take_seat(const packet_lane &lane, const together &of,
-                                          uint32_t *turns) {
-    const uint32_t count = (uint32_t)__popc(of.members);
-    const uint32_t seats = count > 1 ? 1u << (32 - __clz((int)(count - 1))) : 1;
-    seat own;
-    __syncwarp();
-    if (of.joins) turns[__popc(of.members & ((1u << lane_id()) - 1))] = lane_id();
-    __syncwarp();
-    own.parts = 32 / seats;
-    own.part = lane_id() % own.parts;
-    const uint32_t turn = lane_id() / own.parts;
-    own.taken = turn < count;
-    const unsigned from = turns[own.taken ? turn : 0];
-    own.which = __shfl_sync(ALL, lane.which, (int)from);
-    own.q = of_lane(lane.q, from);
-    __syncwarp();
-    return own;
-}
-
 /* --- all within a radius --------------------------------------------------------------------- */
 
 constexpr uint32_t WITHIN_ROOM = 256;
@@ -203,31 +164,19 @@ struct packet_within_room {
 /* Weighs the first `count` photons found. */
 static __device__ __noinline__ void weigh_within(const gather_work &work,
                                                  packet_list<WITHIN_ROOM> &list, uint32_t count,
-                                                 const seat &own, flux_sum *sum) {
+                                                 const packet_lane &lane, bool joins,
+                                                 flux_sum *sum) {
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     __syncwarp();
-    mark_wanted(list, count, own, [&](uint32_t bits, uint32_t) {
-        return own.taken && bits <= __float_as_uint(bound2);
-    });
+    mark_wanted(list, count, lane.q,
+                [&](uint32_t bits, uint32_t) { return joins && bits <= __float_as_uint(bound2); });
     weighing weigh;
-    weigh.begin(work.requests + own.which);
+    weigh.begin(work.requests + lane.which);
     weigh.sum = *sum;
-    for_wanted(list, count, own.q, [&](uint32_t place, float dist2) {
+    for_wanted(list, count, lane.q, [&](uint32_t place, float dist2) {
         weigh.add(work, place, work.radius, dist2 * per_bound2);
     });
     *sum = weigh.sum;
-}
-
-/* What the lanes of a member have summed up is its estimate. */
-__device__ __forceinline__ void store_seat(const gather_work &work, const seat &own,
-                                           const flux_sum &part, float radius) {
-    flux_sum sum;
-    sum.x = seat_sum(part.x, own.parts);
-    sum.y = seat_sum(part.y, own.parts);
-    sum.z = seat_sum(part.z, own.parts);
-    if (!own.taken || own.part) return;
-    work.sums[own.which] = sum;
-    work.radii[own.which] = radius;
 }
 
 /* How many photons are within the bound, or more than `most`. */
@@ -245,7 +194,6 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
                                               const packet_lane &lane, const together &of) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
     if (count_found(work, room.path, of.centre, bound, WITHIN_MOST) > WITHIN_MOST) return false;
-    const seat own = take_seat(lane, of, room.list.wanted[0]);
     flux_sum sum = flux_sum_none();
     uint32_t count = 0;
     gather_index::visit(
@@ -253,11 +201,13 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
         [&](uint32_t bits, uint32_t place) {
             keep_found(work, room.list, &count, bound, bits, place);
             if (count <= WITHIN_ROOM - 32) return;
-            weigh_within(work, room.list, count, own, &sum);
+            weigh_within(work, room.list, count, lane, of.joins, &sum);
             count = 0;
         });
-    weigh_within(work, room.list, count, own, &sum);
-    store_seat(work, own, sum, work.radius);
+    weigh_within(work, room.list, count, lane, of.joins, &sum);
+    if (!of.joins) return true;
+    work.sums[lane.which] = sum;
+    work.radii[lane.which] = work.radius;
     return true;
 }
 
@@ -316,24 +266,21 @@ struct kth_search {
    dist2. All lanes come here. */
 template <uint32_t ROOM>
 __device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, uint32_t count,
-                                                 const seat &own, uint32_t k, uint32_t most,
+                                                 vec3 q, bool joins, uint32_t k, uint32_t most,
                                                  float expected) {
     kth_search at = {0, most, 0, 0};
     uint32_t pivot[3] = {min(most, __float_as_uint(0.9f * expected)),
                          min(most, __float_as_uint(1.1f * expected)), most};
-    bool open = own.taken;
     for (;;) {
         uint32_t counts[3] = {0, 0, 0};
-        for (uint32_t i = own.part; i < count; i += own.parts) {
-            const uint32_t bits = __float_as_uint(pointtree_dist2(own.q, xyz(list.found[i])));
+        for (uint32_t i = 0; i < count; ++i) {
+            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(list.found[i])));
 #pragma unroll
             for (int p = 0; p < 3; ++p) counts[p] += bits <= pivot[p];
         }
-#pragma unroll
-        for (int p = 0; p < 3; ++p) counts[p] = seat_sum(counts[p], own.parts);
-        if (open) at.narrow(pivot, counts, k);
-        open = open && !at.done(k);
-        if (!__any_sync(ALL, open)) return at;
+        if (joins) at.narrow(pivot, counts, k);
+        joins = joins && !at.done(k);
+        if (!__any_sync(ALL, joins)) return at;
 #pragma unroll
         for (uint32_t p = 0; p < 3; ++p)
             pivot[p] = at.low + (uint32_t)((uint64_t)(at.high - at.low) * (p + 1) / 4);
@@ -362,28 +309,26 @@ __device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &
     return high;
 }
 
-/* The k-th of a member, of what was found. */
+/* This lane's k-th of what was found. */
 template <uint32_t ROOM>
 __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
                                                const packet_list<ROOM> &list, uint32_t count,
-                                               const seat &own, float expected) {
+                                               const packet_lane &lane, bool joins,
+                                               float expected) {
     const uint32_t most = __float_as_uint(pointtree_bound2(work.radius));
-    const kth_search at = search_kth(list, count, own, work.k, most, expected);
+    const kth_search at = search_kth(list, count, lane.q, joins, work.k, most, expected);
     kth_photon kth = {most + 1, 0, work.radius};
     uint32_t last = 0, times = 0; /* the largest dist2 up to high, and how often it is there */
-    for (uint32_t i = own.part; i < count; i += own.parts) {
-        const uint32_t bits = __float_as_uint(pointtree_dist2(own.q, xyz(list.found[i])));
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t bits = __float_as_uint(pointtree_dist2(lane.q, xyz(list.found[i])));
         if (bits > at.high || bits < last) continue;
         times = bits == last ? times + 1 : 1;
         last = bits;
     }
-    const uint32_t own_last = last;
-    last = seat_max(last, own.parts);
-    times = seat_sum(own_last == last ? times : 0, own.parts);
-    if (own.taken && at.upto >= work.k) {
+    if (joins && at.upto >= work.k) {
         const uint32_t ties = at.upto == work.k ? times - 1 : work.k - 1 - at.below;
         kth.dist2 = last;
-        kth.id = id_of_kth(work, list, count, own.q, last, ties);
+        kth.id = id_of_kth(work, list, count, lane.q, last, ties);
         kth.radius = sqrtf(__uint_as_float(last));
     }
     __syncwarp();
@@ -392,19 +337,23 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
 
 template <uint32_t ROOM>
 __device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_list<ROOM> &list,
-                                               uint32_t count, const seat &own, float expected) {
-    const kth_photon kth = find_kth(work, list, count, own, expected);
-    mark_wanted(list, count, own, [&](uint32_t bits, uint32_t place) {
-        if (bits == kth.dist2 && kth.id) return own.taken && work.index.ids[place] < kth.id;
-        return own.taken && bits < kth.dist2;
+                                               uint32_t count, const packet_lane &lane, bool joins,
+                                               float expected) {
+    __syncwarp();
+    const kth_photon kth = find_kth(work, list, count, lane, joins, expected);
+    mark_wanted(list, count, lane.q, [&](uint32_t bits, uint32_t place) {
+        if (bits == kth.dist2 && kth.id) return joins && work.index.ids[place] < kth.id;
+        return joins && bits < kth.dist2;
     });
     weighing weigh;
-    weigh.begin(work.requests + own.which);
+    weigh.begin(work.requests + lane.which);
     const float per_radius2 = 1 / (kth.radius * kth.radius);
-    for_wanted(list, kth.radius > 0 ? count : 0, own.q, [&](uint32_t place, float dist2) {
+    for_wanted(list, kth.radius > 0 ? count : 0, lane.q, [&](uint32_t place, float dist2) {
         weigh.add(work, place, kth.radius, dist2 * per_radius2);
     });
-    store_seat(work, own, weigh.sum, kth.radius);
+    if (!joins) return;
+    work.sums[lane.which] = weigh.sum;
+    work.radii[lane.which] = kth.radius;
 }
 
 template <int PARTS>
@@ -438,7 +387,7 @@ __launch_bounds__(32 * WARPS,
                 });
         }
         if (count <= room.ROOM)
-            nearest_of_all(work, room.list, count, take_seat(lane, of, room.list.wanted[0]), last2);
+            nearest_of_all(work, room.list, count, lane, of.joins, last2);
         else
             leave_alone(work, lane.which, of.members);
     }
