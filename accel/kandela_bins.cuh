@@ -9,7 +9,37 @@
 #define KD_ACCEL_KANDELA_BINS_CUH
 #include "accel/kandela_clip.cuh"
 
-enum { BINS = 64, BINS_EACH = BINS / 32, LARGE_WARPS = LARGE_BLOCK / 32, WARP_ALL = 0xffffffff };
+enum {
+    BINS = 64,
+    BINS_EACH = BINS / 32,
+    SIDES_MOST = 6 * CHUNK,
+    LARGE_WARPS = LARGE_BLOCK / 32,
+    WARP_ALL = 0xffffffff
+};
+
+/* The best plane of a node so far. Of equal costs the first by (axis, side, position). */
+struct plane_choice {
+    float cost, plane;
+    uint32_t code; /* axis | 4 if references in the plane go right */
+};
+
+__device__ __forceinline__ bool is_better(const plane_choice &a, const plane_choice &b) {
+    return a.cost < b.cost ||
+           (a.cost == b.cost && (a.code < b.code || (a.code == b.code && a.plane < b.plane)));
+}
+
+/* The best of groups of LANES lanes, for all of them. */
+template <int LANES> __device__ __forceinline__ plane_choice best_of_lanes(plane_choice best) {
+#pragma unroll
+    for (int step = LANES / 2; step; step >>= 1) {
+        plane_choice other;
+        other.cost = __shfl_xor_sync(WARP_ALL, best.cost, step);
+        other.plane = __shfl_xor_sync(WARP_ALL, best.plane, step);
+        other.code = __shfl_xor_sync(WARP_ALL, best.code, step);
+        if (is_better(other, best)) best = other;
+    }
+    return best;
+}
 
 /* What is chosen for an axis: its best edge, and where looking closer promises most. */
 struct axis_choice {
@@ -41,14 +71,17 @@ struct large_shared {
     bin_counts bins[2]; /* the node's in the first, or both children's */
     float child_lo[2][3], child_scale[2][3];
     big_split split;
-    float below[LARGE_WARPS], above[LARGE_WARPS];
-    uint32_t left[LARGE_WARPS], right[LARGE_WARPS];
     uint32_t sorted[LARGE_WARPS]; /* scatter's counts by warps */
-    uint16_t straddlers[CHUNK];   /* places in the chunk */
+    union {
+        uint16_t straddlers[CHUNK]; /* places in the chunk */
+        uint16_t sides[SIDES_MOST]; /* kandela_sides.cuh */
+    };
     uint32_t base_left, base_right, children;
     work child[2];
     bool waits[2]; /* a child that is large too */
     bool stop, last;
+    uint32_t promised[3]; /* sides of each axis */
+    plane_choice best[LARGE_WARPS];
     bool right_side;           /* of references in the plane */
     uint32_t first_task, span; /* chunks a task: several where there is enough for all blocks */
 };
@@ -102,6 +135,15 @@ __device__ __forceinline__ uint32_t warp_scan(uint32_t value) { /* inclusive */
     return value;
 }
 
+/* No plane in a bin costs less, if `begun` references begin below it and `right` end above it. */
+__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,
+                                           float next, uint32_t begun, uint32_t right) {
+    const float meets = (of.base + of.slope * (edge - of.lo)) * (float)begun +
+                        (of.base + of.slope * (of.hi - next)) * (float)right;
+    const float factor = begun == 0 || right == 0 ? costs.empty_factor : 1;
+    return costs.traversal + costs.intersect * factor * meets;
+}
+
 /* By one warp: the best edge of axis a between lo and hi, where `begun` references begin below lo
    and `ended` end there. With `bounds` also the bin of the lowest bound. */
 __device__ __forceinline__ axis_choice choose_edge(const large_shared &s, const sah_costs &costs,
@@ -129,10 +171,7 @@ __device__ __forceinline__ axis_choice choose_edge(const large_shared &s, const 
         }
         if (bounds && begins[i] + ends[i] > 0) {
             const uint32_t right = count - behind - ends[i];
-            const float meets = (of.base + of.slope * (edge - of.lo)) * (float)before +
-                                (of.base + of.slope * (of.hi - next)) * (float)right;
-            const float factor = before == 0 || right == 0 ? costs.empty_factor : 1;
-            const float bound = costs.traversal + costs.intersect * factor * meets;
+            const float bound = bin_bound(costs, of, edge, next, before, right);
             if (bound < best.bound) {
                 best.bound = bound;
                 best.bin = bin;
@@ -165,12 +204,12 @@ __device__ __forceinline__ axis_choice choose_edge(const large_shared &s, const 
 }
 
 /* Each axis's choice by its warp; the block waits before and after. */
-__device__ __forceinline__ void choose_edges(large_shared &s, const sah_costs &costs) {
+__device__ __forceinline__ void choose_edges(large_shared &s, const sah_costs &costs, bool bounds) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
     if (warp < 3) {
         const axis_choice best =
-            choose_edge(s, costs, warp, pick(s.node.lo, warp), pick(s.node.hi, warp), 0, 0, true);
+            choose_edge(s, costs, warp, pick(s.node.lo, warp), pick(s.node.hi, warp), 0, 0, bounds);
         if ((threadIdx.x & 31) == 0) s.split.axes[warp] = best;
     }
     __syncthreads();

@@ -106,7 +106,7 @@ __device__ inline void decide_big(const kandela &k, large_shared &s, uint32_t in
 
 /* From the counts of s.node in s.bins[0]: a second look, or the decision. */
 __device__ inline void choose_big(const kandela &k, large_shared &s, uint32_t index) {
-    choose_edges(s, k.costs);
+    choose_edges(s, k.costs, true);
     if (threadIdx.x == 0) {
         choose_axis(s.split);
         k.big[index].split = s.split;

@@ -19,17 +19,6 @@ struct level_of {
     int now, next, after; /* counters */
 };
 
-/* The best plane of a node so far. Of equal costs the first by (axis, side, position). */
-struct plane_choice {
-    float cost, plane;
-    uint32_t code; /* axis | 4 if references in the plane go right */
-};
-
-__device__ __forceinline__ bool is_better(const plane_choice &a, const plane_choice &b) {
-    return a.cost < b.cost ||
-           (a.cost == b.cost && (a.code < b.code || (a.code == b.code && a.plane < b.plane)));
-}
-
 /* The lanes' references; a lane without one has id KD_NONE and a box that meets no plane. */
 template <int EACH> struct lane_refs {
     clipped ref[EACH];
@@ -117,15 +106,7 @@ __device__ __forceinline__ plane_choice choose_plane(const kandela &k, const wor
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis)
         try_axis<LANES, EACH>(best, refs, axis, of[axis], k.costs, node.count, most);
-#pragma unroll
-    for (int step = LANES / 2; step; step >>= 1) {
-        plane_choice other;
-        other.cost = __shfl_xor_sync(WARP_ALL, best.cost, step);
-        other.plane = __shfl_xor_sync(WARP_ALL, best.plane, step);
-        other.code = __shfl_xor_sync(WARP_ALL, best.code, step);
-        if (is_better(other, best)) best = other;
-    }
-    return best;
+    return best_of_lanes<LANES>(best);
 }
 
 /* One node for each group of LANES lanes. `low`: children of classes below it go to list 0, for the

@@ -3,7 +3,7 @@
 #ifndef KD_ACCEL_KANDELA_WHOLE_CUH
 #define KD_ACCEL_KANDELA_WHOLE_CUH
 #include "accel/kandela_queue.cuh"
-#include "accel/kandela_refs.cuh"
+#include "accel/kandela_sides.cuh"
 
 __device__ __forceinline__ bool is_leaf(const kandela &k, const work &node, float cost) {
     return !(cost < k.costs.intersect * (float)node.count) || node.depth >= k.max_depth;
@@ -64,53 +64,6 @@ __device__ inline void make_large_leaf(const kandela &k, large_shared &s) {
         k.leaf_ids[s.children + i] = __float_as_uint(k.pool[s.node.first + i].lo.w);
 }
 
-/* Moves the plane from a bin's edge to the nearest box side in the direction in which costs fall:
-   at constant counts the cost is linear in the position. What lies in the plane then stays on the
-   side on which it was counted. */
-__device__ __forceinline__ void snap(large_shared &s) {
-    const int axis = s.split.axis, warp = threadIdx.x >> 5;
-    const float plane = s.split.plane;
-    float below = -INFINITY, above = INFINITY;
-    uint32_t left = 0, right = 0;
-    FOR_OWN(s, i) {
-        const float lo = s.lo[axis][i], hi = s.hi[axis][i];
-        if (lo <= plane)
-            below = fmaxf(below, lo);
-        else
-            above = fminf(above, lo);
-        if (hi <= plane)
-            below = fmaxf(below, hi);
-        else
-            above = fminf(above, hi);
-        left += lo < plane;
-        right += hi > plane;
-    }
-    below = unordered(__reduce_max_sync(WARP_ALL, ordered(below)));
-    above = unordered(__reduce_min_sync(WARP_ALL, ordered(above)));
-    left = __reduce_add_sync(WARP_ALL, left);
-    right = __reduce_add_sync(WARP_ALL, right);
-    if ((threadIdx.x & 31) == 0) {
-        s.below[warp] = below, s.above[warp] = above;
-        s.left[warp] = left, s.right[warp] = right;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        for (int w = 1; w < LARGE_WARPS; ++w) {
-            s.below[0] = fmaxf(s.below[0], s.below[w]);
-            s.above[0] = fminf(s.above[0], s.above[w]);
-            s.left[0] += s.left[w];
-            s.right[0] += s.right[w];
-        }
-        const float to = s.left[0] > s.right[0] ? s.below[0] : s.above[0];
-        s.right_side = false;
-        if (to > pick(s.node.lo, axis) && to < pick(s.node.hi, axis)) {
-            s.right_side = to > plane ? false : to < plane;
-            s.split.plane = to;
-        }
-    }
-    __syncthreads();
-}
-
 /* s.node becomes one of its children, if one is large: true. By the whole block. */
 __device__ inline bool split_whole_once(const kandela &k, large_shared &s) {
     clear_bins(s.bins, 1);
@@ -121,19 +74,16 @@ __device__ inline bool split_whole_once(const kandela &k, large_shared &s) {
     }
     load_refs(k, s, s.node.first, s.node.count);
     count_refs(s);
-    choose_edges(s, k.costs);
-    if (threadIdx.x == 0) choose_axis(s.split);
-    clear_bins(s.bins, 1);
-    __syncthreads();
-    if (wants_refinement(s.split)) {
-        count_refs_closer(s);
-        choose_fine_edges(s, k.costs);
+    choose_edges(s, k.costs, false);
+    if (threadIdx.x == 0) {
+        choose_axis(s.split);
+        s.right_side = false;
     }
+    choose_side(s, k.costs, promise_sides(s, k.costs));
     if (is_leaf(k, s.node, s.split.cost)) {
         make_large_leaf(k, s);
         return false;
     }
-    snap(s);
     const sorted_refs sorted = sort_refs(s);
     const uint32_t left = left_only(sorted.all) + straddling(sorted.all),
                    right = right_only(sorted.all) + straddling(sorted.all);
