@@ -4,13 +4,13 @@
    Idea: for each axis one histogram of where boxes begin and one of where they end. Their prefix
    sums are exact counts at the bins' edges. Counts are monotone in between, so each bin has a lower
    bound of its cost; the bin of the lowest bound, if it promises more than the best edge, is
-   divided again. Two passes see as well as 4096 bins. One warp an axis. */
+   divided again. Two passes see as well as 16384 bins. One warp an axis. */
 #ifndef KD_ACCEL_KANDELA_BINS_CUH
 #define KD_ACCEL_KANDELA_BINS_CUH
 #include "accel/kandela_clip.cuh"
 
 enum {
-    BINS = 64,
+    BINS = 128,
     BINS_EACH = BINS / 32,
     SIDES_MOST = 6 * CHUNK,
     LARGE_WARPS = LARGE_BLOCK / 32,
