@@ -12,9 +12,9 @@ enum {
     LARGE_BLOCKS = 7, /* on a multiprocessor */
     LARGE_EACH = 4,   /* references a thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
-    ALL_ASIDE_MOST = 8,
-    SMALL_MOST = 64,   /* references of a small node */
-    SMALL_CLASSES = 5, /* at most 4, 8, 16, 32, 64 references */
+    ALL_ASIDE_MOST = 4, /* up to so many references no plane keeps all on one side */
+    SMALL_MOST = 64,    /* references of a small node */
+    SMALL_CLASSES = 5,  /* at most 4, 8, 16, 32, 64 references */
     PAIR_HOLE = 0,
     EXHAUSTED_POOL = 1,
     EXHAUSTED_NODES = 2,

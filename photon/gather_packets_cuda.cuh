@@ -7,8 +7,7 @@
          how many photons lie within three distances at a time. Few surfaces, and balls of many
          photons, are left to a warp each (gather_cuda.cuh): else the few packets that look at a
          focus would be what all others wait for.
-   Work: for surfaces together one search instead of one each, over an area at worst
-         (1 + NEAR_WITHIN)^2, or (1 + 2 NEAR_NEAREST)^2, times as large.
+   Work: for surfaces together one search instead of one each, over as much more as they lie apart.
    Invariants: which photons count is decided by the lane's own (dist2, id): the bits of
          gather_cuda.cuh. */
 #ifndef KD_PHOTON_GATHER_PACKETS_CUDA_CUH
@@ -17,12 +16,12 @@
 
 namespace photon_gathering_cuda {
 
-/* Surfaces lie together if the one in the middle is within so much of its ball's radius. */
-constexpr float NEAR_WITHIN = 0.75f, NEAR_NEAREST = 0.5f;
-/* Fewer are answered one by one: that takes a warp about an eighth of the instructions. */
-constexpr int TOGETHER_LEAST = 8;
+/* Surfaces lie together if the one in the middle is within so many of its ball's radii. */
+constexpr float NEAR = 4;
+/* Fewer are left alone. */
+constexpr int TOGETHER_LEAST = 12;
 /* Photons in a ball of all that a packet still weighs. */
-constexpr uint32_t WITHIN_MOST = 1024;
+constexpr uint32_t WITHIN_MOST = 512;
 /* Blocks a multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;
 /* More than the rounding of two distances and their sum. */
@@ -221,7 +220,7 @@ __launch_bounds__(32 * WARPS,
     unsigned left = lane.all;
     while (__popc(left) >= TOGETHER_LEAST) {
         const unsigned middle = middle_lane(left, lane.q);
-        const together of = join(left, middle, lane.q, NEAR_WITHIN * work.radius);
+        const together of = join(left, middle, lane.q, NEAR * work.radius);
         left &= ~of.members;
         if (__popc(of.members) < TOGETHER_LEAST || !within_of_all(work, rooms[warp], lane, of))
             leave_alone(work, lane.which, of.members);
@@ -372,7 +371,7 @@ __launch_bounds__(32 * WARPS,
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
                                                  : pointtree_bound2(work.radius);
         const float last = sqrtf(last2);
-        const together of = join(left, middle, lane.q, NEAR_NEAREST * last);
+        const together of = join(left, middle, lane.q, NEAR * last);
         left &= ~of.members;
         uint32_t count = KD_NONE;
         if (__popc(of.members) >= TOGETHER_LEAST) {
