@@ -48,8 +48,8 @@ void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to);
 kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
                            const sample_range *range, uint32_t period);
 
-/* Device memory for the samples of so many pixels, where each path asks once; a launch takes no more
-   than LAUNCH_SAMPLES of them. */
+/* Device memory for the samples of so many pixels, where each path asks once; a launch takes no
+   more than LAUNCH_SAMPLES of them. */
 uint64_t photon_cuda_look_bytes(uint64_t pixels);
 
 /* Of a zeroed one, and of its marks alone. */

@@ -176,7 +176,7 @@ static void same_as_brute_force(void **state) {
     static const uint32_t several[] = {1, 2, 10, 33, 50, 72, 100};
     for (int set = 0; set < CASE_POINT_SETS; ++set)
         for (uint32_t c = 0; c < sizeof counts / sizeof *counts; ++c) {
-            if (gpu_leaves_out((uint32_t)set + c, 4)) continue;
+            if (gpu_leaves_out((uint32_t)set + c, 8)) continue;
             stage *on = stage_open((case_points)set, gpu_size(counts[c], counts[c] % 1900));
             const char *name = case_points_name((case_points)set);
             const float radii[] = {INFINITY, 0.3f * on->size, 0.02f * on->size};
