@@ -114,6 +114,9 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     add_to(out, true, "splats", splat_bytes(options));
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
+        KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+                   "%llu photons in one map on a device, expected at most %u: give more --batches",
+                   (unsigned long long)photons[l], POINTTREE_COUNT_MAX / 2);
         add_to(out, true, map_names[l], photon_map_cuda_bytes(photons[l], ordered || l == 2));
         all += photons[l];
     }

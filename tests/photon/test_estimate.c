@@ -3,6 +3,7 @@
 #include "photon/photon_map.h"
 #include "photon_scenes.h"
 #include "shaders/estimate_adaptive.h"
+#include "shaders/photon_fixed.h"
 
 enum { OUTLINE_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };
 
@@ -435,6 +436,44 @@ static void far_sides_are_rejected(void **state) {
     assert_false(estimate_accepts(&landed, &at, 0.5f));
 }
 
+static vec3 direction_of(rng_block r) {
+    return vec3_normalize(vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f));
+}
+
+/* The short form for diffuse surfaces says what the scattering function says. */
+static void diffuse_surfaces_scatter_by_the_short_form(void **state) {
+    (void)state;
+    uint32_t lit = 0;
+    for (uint32_t i = 0; i < 20000; ++i) {
+        surface at;
+        photon landed;
+        memset(&at, 0, sizeof at);
+        memset(&landed, 0, sizeof landed);
+        const rng_key key = rng_key_make(21, 0, i);
+        at.kind = MATERIAL_DIFFUSE;
+        at.diffuse = vec3_make(0.7f, 0.1f, 0.4f);
+        at.geometric = direction_of(rng_draw(key, 0, 0));
+        at.normal =
+            i % 2
+                ? at.geometric
+                : vec3_normalize(vec3_along(at.geometric, 0.5f, direction_of(rng_draw(key, 0, 1))));
+        landed.direction = direction_of(rng_draw(key, 0, 2));
+        landed.power = vec3_make(2, 0.3f, 1);
+        const vec3 wo = direction_of(rng_draw(key, 0, 3)), wi = vec3_negate(landed.direction);
+        const float true_cosine = fabsf(vec3_dot(wi, at.geometric));
+        const float cosine = fabsf(vec3_dot(wi, at.normal));
+        const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
+        const vec3 right =
+            vec3_scale(vec3_mul(bsdf_evaluate(&at, wo, wi, BSDF_RADIANCE), landed.power), ratio);
+        const vec3 found = photon_scattered(&at, wo, &landed);
+        if (found.x != right.x || found.y != right.y || found.z != right.z)
+            fail_msg("surface %u: %g %g %g, expected %g %g %g", i, (double)found.x, (double)found.y,
+                     (double)found.z, (double)right.x, (double)right.y, (double)right.z);
+        lit += !vec3_is_zero(right);
+    }
+    assert_true(lit > 5000 && lit < 15000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_disc_has_the_kernels_integral),
@@ -446,6 +485,7 @@ int main(void) {
         cmocka_unit_test(an_even_plane_has_its_irradiance),
         cmocka_unit_test(adaptive_estimates_have_little_bias_and_little_noise),
         cmocka_unit_test(poor_maps_have_finite_estimates),
+        cmocka_unit_test(diffuse_surfaces_scatter_by_the_short_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

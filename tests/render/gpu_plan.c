@@ -72,6 +72,10 @@ static void plans_fit_or_are_refused(void **state) {
     assert_int_equal(render_plan_fit(&fitted, &view, &options, 100000000), KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "on the device"));
     assert_non_null(strstr(kd_last_error(), "or --device cpu"));
+    options.batches = 1;
+    options.photons = 5000000000u;
+    assert_int_equal(render_plan_make(&whole, &view, &options), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "5000000000 photons in one map"));
     scene_close(made);
 }
 
