@@ -60,14 +60,24 @@ struct leaf_halves {
     uint32_t begin, end; /* points */
 };
 
+/* Six floats a half, lo and hi, then the leaf's points. */
+__device__ inline const float4 *halves_record(const view &index, uint32_t leaf) {
+    return index.pairs + 4 * ((uint64_t)index.pair_count / 2 + leaf);
+}
+
+__device__ inline point_range halves_points(const float4 *record) {
+    const float2 range = *(const float2 *)(record + 3);
+    return {__float_as_uint(range.x), __float_as_uint(range.y)};
+}
+
 __device__ inline leaf_halves halves_of(const view &index, uint32_t leaf) {
-    const float4 *at = index.pairs + 4 * ((uint64_t)index.pair_count / 2 + leaf);
+    const float4 *at = halves_record(index, leaf);
     const float4 a = at[0], b = at[1], c = at[2];
-    const float2 range = *(const float2 *)(at + 3);
+    const point_range points = halves_points(at);
     return {{vec3_make(a.x, a.y, a.z), vec3_make(b.z, b.w, c.x)},
             {vec3_make(a.w, b.x, b.y), vec3_make(c.y, c.z, c.w)},
-            __float_as_uint(range.x),
-            __float_as_uint(range.y)};
+            points.begin,
+            points.end};
 }
 
 /* Points in the first half, if it is full. */

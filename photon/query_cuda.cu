@@ -19,10 +19,11 @@ using namespace point_index;
 
 constexpr uint64_t SORTED_COUNT = 100000;    /* fewer queries: a warp each, as they come */
 constexpr uint64_t SORTED_LEAVES = 1u << 20; /* sorting helps warps on trees beyond the cache */
-constexpr uint64_t POINTS_A_QUERY = 4;       /* more of them: neighbours are too far apart */
-constexpr uint32_t GROUP_TURNS = 4;          /* eight queries a warp after each other */
-constexpr uint64_t GROUP_TURNS_COUNT = 1u << 20;
-constexpr uint64_t WALK_BYTES = 256ull << 20; /* of lists at most */
+/* With more points a query neighbours are too far apart to be answered together. */
+constexpr uint64_t PACKET_POINTS_A_QUERY = 8, GROUP_POINTS_A_QUERY = 16;
+constexpr uint32_t PACKET_TURNS = 8, GROUP_TURNS = 16; /* at most, after each other in a warp */
+constexpr uint64_t TURNING_WARPS = 12500;              /* what fills a large device a few times */
+constexpr uint64_t WALK_BYTES = 256ull << 20;          /* of lists at most */
 
 struct plan {
     point_query_method method;
@@ -58,11 +59,11 @@ point_query_method choose(const point_query_cuda *q) {
     if (q->method != POINT_QUERY_AUTO) return q->method;
     if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return POINT_QUERY_WALK;
     if (q->k == 0 || q->points.count < SORTED_COUNT) return POINT_QUERY_LEAVES;
-    if (q->points.count < q->index->tree.count / POINTS_A_QUERY)
-        return q->k <= POINT_THREADS_K_MAX ? POINT_QUERY_THREADS : POINT_QUERY_LEAVES;
-    return q->k <= POINT_PACKETS_K_MAX  ? POINT_QUERY_PACKETS
-           : q->k <= POINT_GROUPS_K_MAX ? POINT_QUERY_GROUPS
-                                        : POINT_QUERY_LEAVES;
+    const uint64_t points_a_query = q->index->tree.count / q->points.count;
+    if (q->k <= POINT_PACKETS_K_MAX)
+        return points_a_query < PACKET_POINTS_A_QUERY ? POINT_QUERY_PACKETS : POINT_QUERY_THREADS;
+    return q->k <= POINT_GROUPS_K_MAX && points_a_query < GROUP_POINTS_A_QUERY ? POINT_QUERY_GROUPS
+                                                                               : POINT_QUERY_LEAVES;
 }
 
 uint32_t k_most(point_query_method method) {
@@ -91,13 +92,19 @@ kd_status check(const point_query_cuda *q) {
     return KD_OK;
 }
 
+/* What is answered together has to be near each other on all axes: rows of an image are not. */
+bool wants_order(point_query_method method, const point_query_cuda *q) {
+    if (method == POINT_QUERY_PACKETS || method == POINT_QUERY_GROUPS) return true;
+    if (q->coherent || method == POINT_QUERY_WALK) return false;
+    return method != POINT_QUERY_LEAVES || q->index->tree.count >= SORTED_LEAVES;
+}
+
 kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     memset(p, 0, sizeof *p);
     KD_TRY(check(q));
     const uint64_t count = q->points.count;
     p->method = choose(q);
-    p->sorted = !q->coherent && p->method != POINT_QUERY_WALK && count >= SORTED_COUNT &&
-                (p->method != POINT_QUERY_LEAVES || q->index->tree.count >= SORTED_LEAVES);
+    p->sorted = count >= SORTED_COUNT && wants_order(p->method, q);
     size_t scan_bytes = 0, sort_bytes = 0;
     KD_TRY(scan_counts(NULL, &scan_bytes, NULL, count, 0));
     p->code = code_plan_of(q->index);
@@ -160,9 +167,11 @@ template <typename real> kd_status nearest_walk(const plan *p, const point_query
     return KD_OK;
 }
 
+typedef void (*nearest_kernel)(view, asked, uint32_t, answer_rows);
+
 /* Parts of 32 answers: room for k, for a step of 32 more, and for some to spare, so that the buffer
    is shrunk seldom. */
-void (*leaves_kernel(uint32_t k))(view, asked, uint32_t, answer_rows) {
+nearest_kernel leaves_kernel(uint32_t k) {
     return k <= 16    ? nearest_by_leaves<2>
            : k <= 40  ? nearest_by_leaves<3>
            : k <= 72  ? nearest_by_leaves<4>
@@ -171,8 +180,6 @@ void (*leaves_kernel(uint32_t k))(view, asked, uint32_t, answer_rows) {
            : k <= 640 ? nearest_by_leaves<24>
                       : nearest_by_leaves<40>;
 }
-
-typedef void (*nearest_kernel)(view, asked, uint32_t, answer_rows);
 
 nearest_kernel threads_kernel(uint32_t k) {
     return k == 1    ? nearest_by_threads<1>
@@ -183,47 +190,62 @@ nearest_kernel threads_kernel(uint32_t k) {
                      : nearest_by_threads<16>;
 }
 
-nearest_kernel packets_kernel(uint32_t k) {
-    return k == 1   ? nearest_by_packets<1>
-           : k == 2 ? nearest_by_packets<2>
-           : k <= 4 ? nearest_by_packets<4>
-           : k <= 8 ? nearest_by_packets<8>
-                    : nearest_by_packets<16>;
+/* How many times `together` queries a warp answers after each other: as often as leaves enough
+   warps, so that what one has found helps the next. */
+uint32_t turns_of(const point_query_cuda *q, uint64_t together, uint32_t most) {
+    if (q->turns) return q->turns;
+    const uint64_t turns = q->points.count / (together * TURNING_WARPS);
+    return turns >= most ? most : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
 }
 
-/* Columns of ROOM for a query's four lanes, which sort SORTED each at the end. */
-template <int ROOM, int SORTED>
-kd_status start_groups(const view &index, const asked &queries, uint32_t k, const answer_rows &out,
-                       cudaStream_t stream) {
-    const size_t bytes = GROUP_WARPS * sizeof(group_shared<ROOM>);
-    const uint32_t turns = queries.count >= GROUP_TURNS_COUNT ? GROUP_TURNS : 1;
-    const uint64_t blocks = blocks_for(queries.count, GROUPS * GROUP_WARPS * turns);
-    KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<ROOM, SORTED>,
+template <int K>
+kd_status start_packets(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
+    const uint32_t turns = turns_of(q, 32, PACKET_TURNS);
+    const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
+    nearest_by_packets<K><<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)q->stream>>>(
+        view_of(q->index), queries, q->k, turns, hope_of(q->k), out);
+    KD_CUDA_LAUNCHED("nearest_by_packets");
+    return KD_OK;
+}
+
+kd_status nearest_packets(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
+    return q->k == 1   ? start_packets<1>(q, queries, out)
+           : q->k == 2 ? start_packets<2>(q, queries, out)
+           : q->k <= 4 ? start_packets<4>(q, queries, out)
+           : q->k <= 8 ? start_packets<8>(q, queries, out)
+                       : start_packets<16>(q, queries, out);
+}
+
+template <class SHAPE>
+kd_status start_groups(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
+    const size_t bytes = GROUP_WARPS * sizeof(group_shared<SHAPE>);
+    const uint32_t turns = turns_of(q, SHAPE::QUERIES, GROUP_TURNS);
+    const uint64_t blocks = blocks_for(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
+    KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE>,
                                  cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    nearest_by_groups<ROOM, SORTED>
-        <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, stream>>>(index, queries, k, turns, out);
+    nearest_by_groups<SHAPE>
+        <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)q->stream>>>(
+            view_of(q->index), queries, q->k, turns, hope_of(q->k), out);
     KD_CUDA_LAUNCHED("nearest_by_groups");
     return KD_OK;
 }
 
-kd_status nearest_of_index(point_query_method method, const view &index, const asked &queries,
-                           uint32_t k, const answer_rows &out, cudaStream_t stream) {
-    if (method == POINT_QUERY_GROUPS)
-        return k <= 24   ? start_groups<24, 8>(index, queries, k, out, stream)
-               : k <= 56 ? start_groups<40, 16>(index, queries, k, out, stream)
-                         : start_groups<64, 32>(index, queries, k, out, stream);
-    const uint64_t count = queries.count;
-    if (method == POINT_QUERY_LEAVES)
-        leaves_kernel(
-            k)<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
-            index, queries, k, out);
-    else if (method == POINT_QUERY_THREADS)
-        threads_kernel(k)<<<(unsigned)blocks_for(count, THREADS_BLOCK), THREADS_BLOCK, 0, stream>>>(
-            index, queries, k, out);
-    else
-        packets_kernel(
-            k)<<<(unsigned)blocks_for(count, 32 * PACKET_WARPS), 32 * PACKET_WARPS, 0, stream>>>(
-            index, queries, k, out);
+kd_status nearest_groups(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
+    return q->k <= 24   ? start_groups<group_shape<4, 24, 8, 8, true>>(q, queries, out)
+           : q->k <= 56 ? start_groups<group_shape<4, 32, 16, 6, true>>(q, queries, out)
+                        : start_groups<group_shape<8, 24, 16, 8, false>>(q, queries, out);
+}
+
+kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
+                           const asked &queries) {
+    const answer_rows out = {q->ids, (float *)q->dist2, q->counts};
+    if (method == POINT_QUERY_PACKETS) return nearest_packets(q, queries, out);
+    if (method == POINT_QUERY_GROUPS) return nearest_groups(q, queries, out);
+    const bool leaves = method == POINT_QUERY_LEAVES;
+    const int threads = leaves ? 32 * LEAVES_WARPS : THREADS_BLOCK;
+    const nearest_kernel kernel = leaves ? leaves_kernel(q->k) : threads_kernel(q->k);
+    kernel<<<(unsigned)blocks_for(queries.count, leaves ? LEAVES_WARPS : THREADS_BLOCK), threads, 0,
+             (cudaStream_t)q->stream>>>(view_of(q->index), queries, q->k, out);
     KD_CUDA_LAUNCHED("nearest");
     return KD_OK;
 }
@@ -245,8 +267,7 @@ extern "C" kd_status point_query_cuda_nearest(const point_query_cuda *q) {
     if (p.method == POINT_QUERY_WALK)
         return q->points.scalar == POINT_DOUBLE ? nearest_walk<double>(&p, q)
                                                 : nearest_walk<float>(&p, q);
-    return nearest_of_index(p.method, view_of(q->index), queries, q->k,
-                            {q->ids, (float *)q->dist2, q->counts}, (cudaStream_t)q->stream);
+    return nearest_of_index(p.method, q, queries);
 }
 
 extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, uint64_t *offsets) {

@@ -57,7 +57,8 @@ typedef struct point_query_cuda {
     const void *radii;             /* one of the tree's scalars each, or NULL */
     double max_radius;             /* of all; INFINITY: no limit */
     uint32_t k;                    /* for the nearest */
-    bool coherent;                 /* neighbours in the array are near each other: do not sort */
+    bool coherent;  /* neighbours in the array are near each other: sort only if needed */
+    uint32_t turns; /* that a warp answers after each other; 0: by the number of queries */
     point_query_method method;
     uint32_t *ids;    /* rows of k, or at offsets; what is not there is KD_NONE; or NULL */
     void *dist2;      /* as ids, of the tree's scalar; INFINITY; or NULL */

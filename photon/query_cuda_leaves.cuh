@@ -44,24 +44,31 @@ __device__ inline int box_order(vec3 lo, vec3 hi, const query_box &q, bool many)
     return (int)__float_as_uint(boxes_dist2(lo, hi, {middle, middle})) - INT_MAX;
 }
 
-/* This lane's box of a group; INT_MAX if there is none. */
-__device__ inline int group_order(const view &index, uint32_t level, uint32_t group,
-                                  const query_box &q, bool many) {
+/* This lane's box of a group. */
+struct lane_box {
+    int order;          /* INT_MAX: there is none */
+    point_range points; /* of a leaf */
+};
+
+__device__ inline lane_box box_of_lane(const view &index, uint32_t level, uint32_t group,
+                                       const query_box &q, bool many) {
     const uint32_t box = group * 32 + lane_id();
-    if (box >= index.box_count[level]) return INT_MAX;
+    if (box >= index.box_count[level]) return {INT_MAX, {0, 0}};
     const float4 *at = index.boxes + 2 * (index.box_begin[level] + (uint64_t)box);
     const float4 a = at[0], b = at[1];
-    return box_order(xyz(a), vec3_make(a.w, b.x, b.y), q, many);
+    return {box_order(xyz(a), vec3_make(a.w, b.x, b.y), q, many),
+            {__float_as_uint(b.z), __float_as_uint(b.w)}};
 }
 
-/* Calls look(leaf) for every leaf that the bound does not rule out, the nearest of a group first.
-   bound() gives the bits of the largest dist2 of use to any of the queries. */
+/* Calls look(leaf, its points) for every leaf that the bound does not rule out, the nearest of a
+   group first. bound() gives the bits of the largest dist2 of use to any of the queries. */
 template <class BOUND, class LOOK>
 __device__ inline void visit_leaves(const view &index, descent &path, const query_box &q, bool many,
                                     const BOUND &bound, const LOOK &look) {
     int *above = &path.left[0][lane_id()]; /* 32 on: the next level */
     uint32_t level = index.box_levels - 1, group = 0;
-    int left = group_order(index, level, 0, q, many);
+    lane_box own = box_of_lane(index, level, 0, q, many);
+    int left = own.order;
     for (;;) {
         const int least = __reduce_min_sync(ALL_LANES, left);
         if (least > (int)bound()) {
@@ -76,10 +83,12 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
         if (level > 0) {
             above[32 * level] = left;
             group = box;
-            left = group_order(index, --level, group, q, many);
+            own = box_of_lane(index, --level, group, q, many);
+            left = own.order;
             continue;
         }
-        look(box);
+        look(box, {__shfl_sync(ALL_LANES, own.points.begin, nearest),
+                   __shfl_sync(ALL_LANES, own.points.end, nearest)});
     }
 }
 
@@ -87,8 +96,7 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
 template <class BOUND, class TAKE>
 __device__ inline void visit_points(const view &index, descent &path, vec3 q, const BOUND &bound,
                                     const TAKE &take) {
-    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t leaf) {
-        const point_range of = leaf_range(index, leaf);
+    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t, point_range of) {
         for (uint32_t at = of.begin; at < of.end; at += 32) {
             uint32_t dist2 = KD_NONE, id = 0;
             if (at + lane_id() < of.end) {

@@ -4,10 +4,12 @@
    lane a point, those out of reach of the queries' box, about half, are left out; the others are
    offered to all. A point in a query's reach goes to a short list of the lane in shared memory;
    when one has more than eight all lanes together sort eight of theirs and merge them into their
-   answers in registers, so that no lane waits for another's.
+   answers in registers, so that no lane waits for another's. A warp answers some packets after each
+   other, each with what is known from the one before (query_cuda_known.cuh).
    Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane. */
 #ifndef KD_PHOTON_QUERY_CUDA_PACKETS_CUH
 #define KD_PHOTON_QUERY_CUDA_PACKETS_CUH
+#include "photon/query_cuda_known.cuh"
 #include "photon/query_cuda_order.cuh"
 #include "photon/query_cuda_threads.cuh"
 #include "photon/warp_columns.cuh"
@@ -24,25 +26,21 @@ struct packet_shared {
     uint2 queue[QUEUE_POINTS][32]; /* dist2 bits, id */
 };
 
-__device__ inline vec3 warp_min(vec3 v) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        v = vec3_min(v, vec3_make(__shfl_xor_sync(ALL_LANES, v.x, step),
-                                  __shfl_xor_sync(ALL_LANES, v.y, step),
-                                  __shfl_xor_sync(ALL_LANES, v.z, step)));
-    return v;
+/* The least of the lanes that are `on`; what none is, is not a number. */
+__device__ inline float least_of(float x, bool on) {
+    const uint32_t bits = on ? pointtree_order_bits(x) : KD_NONE;
+    return pointtree_float_of_order_bits(__reduce_min_sync(ALL_LANES, bits));
+}
+
+__device__ inline float most_of(float x, bool on) {
+    const uint32_t bits = on ? pointtree_order_bits(x) : 0;
+    return pointtree_float_of_order_bits(__reduce_max_sync(ALL_LANES, bits));
 }
 
 /* The box of the lanes' queries that ask for something. */
 __device__ inline query_box box_of_queries(vec3 q, bool on) {
-    const vec3 least = warp_min(on ? q : vec3_all(INFINITY));
-    const vec3 most = warp_min(on ? vec3_scale(q, -1.0f) : vec3_all(INFINITY));
-    return {least, vec3_scale(most, -1.0f)};
-}
-
-/* The largest bound of the warp as bits; a negative one is none. */
-__device__ inline uint32_t most_bound(float bound2) {
-    return __reduce_max_sync(ALL_LANES, bound2 > 0 ? __float_as_uint(bound2) : 0);
+    return {vec3_make(least_of(q.x, on), least_of(q.y, on), least_of(q.z, on)),
+            vec3_make(most_of(q.x, on), most_of(q.y, on), most_of(q.z, on))};
 }
 
 /* Which of the warp's queries are answered together: those at home in the same group of 32 leaves.
@@ -165,11 +163,10 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
 /* The points of a leaf to all lanes, but for halves out of every lane's reach and points out of
    that of the queries' box; `bound` is the largest of the lanes' as bits. */
 template <int K>
-__device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf, vec3 q,
-                                    const query_box &queries, packet_lane<K> &mine,
-                                    uint32_t &bound) {
-    const leaf_halves of = halves_of(index, leaf);
-    const uint32_t wanted = wanted_halves(of, q, mine.bound2);
+__device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
+                                    point_range of, vec3 q, const query_box &queries,
+                                    packet_lane<K> &mine, uint32_t &bound) {
+    const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
     if (!wanted) return;
     const uint32_t width = half_width(of.end - of.begin);
     const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
@@ -188,31 +185,65 @@ __device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32
     }
 }
 
+/* 32 queries' answers within a bound each, for those that are `on`. */
 template <int K>
-__global__ __launch_bounds__(32 * PACKET_WARPS) void nearest_by_packets(
-    const __grid_constant__ view index, asked queries, uint32_t k, answer_rows out) {
-    __shared__ packet_shared all[PACKET_WARPS];
-    const uint32_t turn = blockIdx.x * 32 * PACKET_WARPS + threadIdx.x;
-    packet_shared &sh = all[threadIdx.x / 32];
-    const bool there = turn < queries.count;
-    const uint32_t place = there ? turn : queries.count - 1;
-    const uint32_t which = queries.order ? queries.order[place] : place;
-    const vec3 q = asked_point(queries, which);
-    const float first = asked_bound2(queries, which, q), limit = there ? first : -1.0f;
-    packet_lane<K> mine;
-    mine.best.open(limit);
-    home_order homes = home_order_of(index, queries, place, q, limit >= 0);
+__device__ inline void visit_packet(const view &index, const asked &queries, packet_shared &sh,
+                                    uint32_t place, vec3 q, bool on, float limit,
+                                    packet_lane<K> &mine) {
+    if (on) mine.best.open(limit);
+    home_order homes = home_order_of(index, queries, place, q, on);
     while (homes.to_come) {
-        const bool on = homes.next();
-        mine.open(sh, on ? limit : -1.0f);
+        const bool now = homes.next();
+        mine.open(sh, now ? limit : -1.0f);
         uint32_t bound = most_bound(mine.bound2);
-        const query_box box = box_of_queries(q, on);
+        const query_box box = box_of_queries(q, now);
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },
-            [&](uint32_t leaf) { look_at_leaf(index, sh, leaf, q, box, mine, bound); });
+            [&](uint32_t leaf, point_range of) {
+                look_at_leaf(index, sh, leaf, of, q, box, mine, bound);
+            });
         if (K > 1) mine.take_eight();
     }
-    if (there) store_list(out, which, k, mine.best, limit >= 0);
+}
+
+/* Blocks of a multiprocessor, so that registers do not keep more away. */
+constexpr int packet_blocks(int k) {
+    return k > 8 ? 6 : 7;
+}
+
+/* `turns` packets a warp. */
+template <int K>
+__global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
+    const __grid_constant__ view index, asked queries, uint32_t k, uint32_t turns, float hope,
+    answer_rows out) {
+    __shared__ packet_shared all[PACKET_WARPS];
+    packet_shared &sh = all[threadIdx.x / 32];
+    const uint32_t warp = blockIdx.x * PACKET_WARPS + threadIdx.x / 32;
+    known_query known = {vec3_all(0), INFINITY};
+#pragma unroll 1
+    for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
+        if (turn * 32 >= queries.count) return;
+        const uint32_t own = turn * 32 + lane_id();
+        const bool there = own < queries.count;
+        const uint32_t place = there ? own : queries.count - 1;
+        const uint32_t which = queries.order ? queries.order[place] : place;
+        const vec3 q = asked_point(queries, which);
+        const float limit = there ? asked_bound2(queries, which, q) : -1.0f;
+        const query_bounds bounds = bounds_of(known, q, limit, hope);
+        packet_lane<K> mine;
+        mine.best.open(limit);
+        bool on = limit >= 0;
+        float tried = bounds.hoped;
+        for (;;) {
+            visit_packet(index, queries, sh, place, q, on, tried, mine);
+            on = on && !mine.best.is_full() && tried < bounds.sure;
+            if (!__any_sync(ALL_LANES, on)) break;
+            tried = bounds.sure;
+        }
+        const bool found = limit >= 0 && mine.best.is_full();
+        known = {q, found ? mine.best.bound2() : INFINITY};
+        if (there) store_list(out, which, k, mine.best, limit >= 0);
+    }
 }
 
 } // namespace point_index

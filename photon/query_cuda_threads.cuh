@@ -25,6 +25,9 @@ template <int K> struct nearest_list {
     __device__ float bound2() const {
         return __uint_as_float((uint32_t)(key[K - 1] >> 32));
     }
+    __device__ bool is_full() const {
+        return (uint32_t)key[K - 1] != KD_NONE;
+    }
     __device__ void offer(float dist2, uint32_t id) {
         const answer_key item = (answer_key)__float_as_uint(dist2) << 32 | id;
         if (item < key[K - 1]) insert(item);

@@ -198,6 +198,7 @@ static void check_three_floats(case_points set, uint32_t count, pointtree_split 
         for (int i = 0; i < KS; ++i) {
             if (r > 1 && ks[i] > 8) break;
             if (gpu_leaves_out((uint32_t)(r + i), 2)) continue;
+            t.query.turns = (uint32_t)(r + i / 2) % 4;
             check_nearest(name, &t, POINT_QUERY_AUTO, ks[i]);
             check_nearest(name, &t, POINT_QUERY_LEAVES, ks[i]);
             if (ks[i] <= POINT_THREADS_K_MAX) check_nearest(name, &t, POINT_QUERY_THREADS, ks[i]);
@@ -282,7 +283,8 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
         point_query_method method;
         uint32_t k;
     } asked[] = {{POINT_QUERY_AUTO, 1},    {POINT_QUERY_THREADS, 8}, {POINT_QUERY_PACKETS, 8},
-                 {POINT_QUERY_PACKETS, 3}, {POINT_QUERY_GROUPS, 20}, {POINT_QUERY_LEAVES, 20}};
+                 {POINT_QUERY_PACKETS, 3}, {POINT_QUERY_GROUPS, 20}, {POINT_QUERY_GROUPS, 50},
+                 {POINT_QUERY_GROUPS, 99}, {POINT_QUERY_LEAVES, 20}};
     const uint32_t all = count + queries;
     vec3 *points = (vec3 *)malloc(all * sizeof *points);
     float *radii = (float *)malloc(queries * sizeof *radii);
@@ -300,6 +302,7 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
     t.query.radii = device_radii;
     for (int i = 0; i < (int)(sizeof asked / sizeof *asked); ++i) {
         answers right = ask(&t, POINT_QUERY_WALK, queries, asked[i].k);
+        t.query.turns = (uint32_t)(7 * i) % 5;
         answers a = ask(&t, asked[i].method, queries, asked[i].k);
         expect_same(&t, &a, &right, queries);
         answers_free(&a);
