@@ -244,8 +244,9 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT>::THREADS,
     if (height == 0) return;
     const subtree of = {level, index, height, own.count - (upper >> (levels - height)),
                         (deep ? s.records : roots.shallow) + own.begin};
+    bool ends = false;
 #pragma unroll 1
-    for (int axis = 0; axis < 3; ++axis) sort_axis(sh, of.records, own.count, axis);
+    for (int axis = 0; axis < 3; ++axis) ends = sort_axis(sh, of.records, own.count, axis, ends);
     domain region = {};
     if (WIDEST) region = s.nodes.region[node];
     int axis = s.nodes.axis[node];

@@ -1,6 +1,7 @@
 /* A block sorts the points of a sub-tree along one axis, by (coordinate, id).
-   Idea: a counting sort with as many bins as there are points, linear in the coordinate; within a
-   bin each point counts those before it. Where data crowd, rounds follow: each crowded bin is
+   Idea: a counting sort with twice as many bins as there may be points, linear in the coordinate.
+   Where no bin has more than five points, a network over eight places sorts within bins; elsewhere
+   each point counts those of its bin before it. Where data crowd, rounds follow: each crowded bin is
    spread, linearly between its own ends, over as many bins as it has points, by coordinate, or, if
    all of these are equal, by id. Data that resist all rounds are still sorted rightly, by the
    counting within bins.
@@ -12,7 +13,7 @@
 namespace kandela {
 
 constexpr int ITEMS = 8; /* points and slots a thread */
-constexpr uint32_t CROWDED = 32;
+constexpr uint32_t SMALL = 5, CROWDED = 32; /* points in a bin */
 constexpr int SORT_ROUNDS = 6;
 
 /* The ends of a crowded bin. */
@@ -23,16 +24,18 @@ struct crowd {
 
 template <int HEIGHT> struct bottom_shared {
     static constexpr int SLOTS = 1 << HEIGHT, THREADS = SLOTS / ITEMS, WARPS = THREADS / 32;
+    static constexpr int BINS = 2 * SLOTS;
     alignas(16) uint16_t list[3][SLOTS]; /* points by their order on each axis */
     union {
         float coordinate[SLOTS]; /* while sorting */
         uint16_t placed[SLOTS];  /* the pivots, in order */
     };
     union {
-        alignas(16) uint16_t bin[SLOTS]; /* while sorting: counts, then where bins begin */
+        alignas(16) uint16_t bin[BINS]; /* while sorting: counts, then where bins begin */
         uint8_t side[SLOTS];             /* of each point: see kandela_cuda_bottom.cuh */
     };
     uint32_t warp_sum[2 * WARPS];
+    uint32_t warp_most[WARPS];
     struct {
         crowd ends;
         uint32_t at_least, at_most; /* points at the ends */
@@ -65,13 +68,18 @@ __device__ inline void widen(uint32_t *least, uint32_t *most, uint32_t value) {
     if (value > *(volatile uint32_t *)most) atomicMax(most, value);
 }
 
-/* Counts to begins. Returns whether a bin is crowded. */
-template <int HEIGHT> __device__ bool scan_bins(bottom_shared<HEIGHT> &sh) {
+/* Counts to begins, sixteen bins a thread. Returns how many the fullest bin has. */
+template <int HEIGHT> __device__ uint32_t scan_bins(bottom_shared<HEIGHT> &sh) {
+    constexpr int WORDS = sh.BINS / sh.THREADS / 2;
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    uint4 packed = ((uint4 *)sh.bin)[t];
-    uint32_t word[4] = {packed.x, packed.y, packed.z, packed.w}, sum = 0, most = 0;
+    uint32_t word[WORDS], sum = 0, most = 0;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < WORDS; i += 4) {
+        const uint4 packed = ((uint4 *)sh.bin)[(t * WORDS + i) / 4];
+        word[i] = packed.x, word[i + 1] = packed.y, word[i + 2] = packed.z, word[i + 3] = packed.w;
+    }
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i) {
         const uint32_t low = word[i] & 0xffff, high = word[i] >> 16;
         most = max(most, max(low, high));
         word[i] = sum | (sum + low) << 16;
@@ -83,20 +91,24 @@ template <int HEIGHT> __device__ bool scan_bins(bottom_shared<HEIGHT> &sh) {
         const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
         if (lane >= step) before += other;
     }
-    if (lane == 31) sh.warp_sum[warp] = before;
-    const bool crowded = __syncthreads_or(most > CROWDED);
+    most = __reduce_max_sync(ALL_LANES, most);
+    if (lane == 31) sh.warp_sum[warp] = before, sh.warp_most[warp] = most;
+    __syncthreads();
     before -= sum;
     for (int w = 0; w < warp; ++w) before += sh.warp_sum[w];
+    most = __reduce_max_sync(ALL_LANES, lane < sh.WARPS ? sh.warp_most[lane] : 0);
     before |= before << 16;
-    ((uint4 *)sh.bin)[t] =
-        make_uint4(word[0] + before, word[1] + before, word[2] + before, word[3] + before);
+#pragma unroll
+    for (int i = 0; i < WORDS; i += 4)
+        ((uint4 *)sh.bin)[(t * WORDS + i) / 4] = make_uint4(
+            word[i] + before, word[i + 1] + before, word[i + 2] + before, word[i + 3] + before);
     __syncthreads();
-    return crowded;
+    return most;
 }
 
 template <int HEIGHT>
 __device__ inline uint32_t bin_end(const bottom_shared<HEIGHT> &sh, uint32_t bin, uint32_t n) {
-    return bin == sh.SLOTS - 1 ? n : sh.bin[bin + 1];
+    return bin == sh.BINS - 1 ? n : sh.bin[bin + 1];
 }
 
 /* Loads the coordinates of an axis. */
@@ -123,9 +135,10 @@ __device__ void load_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint
     __syncthreads();
 }
 
-/* Counts the points at either end, and, if they crowd there, finds the ends of all ids. */
+/* Counts the points at either end, and, if they crowd there, finds the ends of all ids. Returns
+   whether they do. */
 template <int HEIGHT>
-__device__ void count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n) {
+__device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n) {
     const float least = pointtree_float_of_order_bits(sh.all.ends.least);
     const float most = pointtree_float_of_order_bits(sh.all.ends.most);
     uint32_t at_least = 0, at_most = 0, least_id = FULL, most_id = 0;
@@ -139,7 +152,7 @@ __device__ void count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uin
         atomicAdd(&sh.all.at_most, both >> 16);
     }
     __syncthreads();
-    if (max(sh.all.at_least, sh.all.at_most) <= CROWDED) return;
+    if (max(sh.all.at_least, sh.all.at_most) <= CROWDED) return false;
     for (uint32_t q = threadIdx.x; q < n; q += sh.THREADS) {
         const uint32_t id = record_id(records[q]);
         least_id = min(least_id, id), most_id = max(most_id, id);
@@ -151,19 +164,35 @@ __device__ void count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uin
         atomicMax(&sh.all.ends.most_id, most_id);
     }
     __syncthreads();
+    return true;
 }
 
-/* The first bins: linear in the coordinate, but for points that crowd at either end (walls of a
-   room), which have bins of their own, linear in the id. */
+/* The first bins: linear in the coordinate. */
 template <int HEIGHT>
-__device__ void spread_all(const bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n,
+__device__ void spread_all(const bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t (&spot)[ITEMS]) {
+    const float least = pointtree_float_of_order_bits(sh.all.ends.least);
+    const float most = pointtree_float_of_order_bits(sh.all.ends.most);
+    const float scale = (float)sh.BINS / (most - least);
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + threadIdx.x;
+        if (q >= n) continue;
+        const float at = (sh.coordinate[q] - least) * scale;
+        spot[i] = (at < (float)sh.BINS ? (uint32_t)at : sh.BINS - 1) << 16;
+    }
+}
+
+/* The same where points crowd at either end (walls of a room): these have bins of their own, linear
+   in the id. */
+template <int HEIGHT>
+__device__ void spread_with_ends(const bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n,
                            uint32_t (&spot)[ITEMS]) {
     const crowd ends = sh.all.ends;
     const float least = pointtree_float_of_order_bits(ends.least);
     const float most = pointtree_float_of_order_bits(ends.most);
     const uint32_t low = sh.all.at_least > CROWDED ? sh.all.at_least : 0;
     const uint32_t high = sh.all.at_most > CROWDED && least != most ? sh.all.at_most : 0;
-    const uint32_t bins = sh.SLOTS - low - high;
+    const uint32_t bins = sh.BINS - low - high;
     const float scale = (float)bins / (most - least);
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
@@ -223,7 +252,9 @@ __device__ void spread_crowds(bottom_shared<HEIGHT> &sh, crowd *crowds, const fl
 template <int HEIGHT>
 __device__ void count_bins(bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t (&spot)[ITEMS]) {
     const int t = threadIdx.x;
-    ((uint4 *)sh.bin)[t] = make_uint4(0, 0, 0, 0);
+    constexpr int PARTS = sh.BINS * sizeof(uint16_t) / sizeof(uint4) / sh.THREADS;
+#pragma unroll
+    for (int i = 0; i < PARTS; ++i) ((uint4 *)sh.bin)[i * sh.THREADS + t] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     uint32_t *words = (uint32_t *)sh.bin;
 #pragma unroll
@@ -252,29 +283,72 @@ __device__ uint32_t rank_in_bin(const bottom_shared<HEIGHT> &sh, const uint16_t 
     return rank;
 }
 
-/* The `n` points of a sub-tree, named by their index in `records`, in order along an axis. */
+/* Of eight neighbours in order of coordinates, the equal ones in order of ids. */
+__device__ inline void order_ties(float (&x)[8], uint32_t (&point)[8], const float4 *records) {
+    bool tied = false;
+#pragma unroll
+    for (int i = 0; i + 1 < 8; ++i) tied |= x[i] == x[i + 1] && x[i] < INFINITY;
+    while (tied) {
+        tied = false;
+#pragma unroll
+        for (int i = 0; i + 1 < 8; ++i)
+            if (x[i] == x[i + 1] && x[i] < INFINITY &&
+                record_id(records[point[i + 1]]) < record_id(records[point[i]])) {
+                const uint32_t moved = point[i];
+                point[i] = point[i + 1], point[i + 1] = moved;
+                tied = true;
+            }
+    }
+}
+
+/* Eight neighbours of a list from place `at` on, in order; those from `n` on are none. */
 template <int HEIGHT>
-__device__ void sort_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n, int axis) {
-    const int t = threadIdx.x;
-    uint16_t *list = sh.list[axis];
-    uint32_t spot[ITEMS];
-    load_axis(sh, records, n, axis);
-    count_ends(sh, records, n);
-    spread_all(sh, records, n, spot);
-    count_bins(sh, n, spot);
-    bool crowded = scan_bins(sh);
-#pragma unroll 1
-    for (int round = 1; crowded && round < SORT_ROUNDS; ++round) {
-        spread_crowds(sh, (crowd *)list, records, n, spot);
-        count_bins(sh, n, spot);
-        crowded = scan_bins(sh);
+__device__ void sort_eight_places(const bottom_shared<HEIGHT> &sh, uint16_t *list,
+                                  const float4 *records, uint32_t n, uint32_t at) {
+    constexpr int low[19] = {0, 1, 4, 5, 0, 1, 2, 3, 0, 2, 4, 6, 2, 3, 1, 3, 1, 3, 5};
+    constexpr int high[19] = {2, 3, 6, 7, 4, 5, 6, 7, 1, 3, 5, 7, 4, 5, 4, 6, 2, 4, 6};
+    if (at >= n) return;
+    uint2 *places = (uint2 *)(list + at); /* four each */
+    const uint2 a = places[0], b = places[1];
+    const uint32_t word[4] = {a.x, a.y, b.x, b.y};
+    uint32_t point[8];
+    float x[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        point[i] = word[i / 2] >> 16 * (i % 2) & 0xffff;
+        x[i] = at + i < n ? sh.coordinate[point[i]] : INFINITY;
     }
 #pragma unroll
-    for (int i = 0; i < ITEMS; ++i) {
-        const uint32_t q = i * sh.THREADS + t;
-        if (q < n) list[sh.bin[spot[i] >> 16] + (spot[i] & 0xffff)] = (uint16_t)q;
+    for (int i = 0; i < 19; ++i) {
+        const int l = low[i], h = high[i];
+        const bool swap = x[h] < x[l];
+        const float least = swap ? x[h] : x[l], most = swap ? x[l] : x[h];
+        const uint32_t first = swap ? point[h] : point[l], second = swap ? point[l] : point[h];
+        x[l] = least, x[h] = most;
+        point[l] = first, point[h] = second;
     }
+    order_ties(x, point, records);
+    places[0] = make_uint2(point[0] | point[1] << 16, point[2] | point[3] << 16);
+    places[1] = make_uint2(point[4] | point[5] << 16, point[6] | point[7] << 16);
+}
+
+/* A list in the order of bins of at most five points, into its own: each eight places, then each
+   eight from the fourth on, which hold any five that lie across two of the first. */
+template <int HEIGHT>
+__device__ void sort_small_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list,
+                                const float4 *records, uint32_t n) {
+    const uint32_t at = threadIdx.x * 8;
+    sort_eight_places(sh, list, records, n, at);
     __syncthreads();
+    if (at + 12 <= sh.SLOTS) sort_eight_places(sh, list, records, n, at + 4);
+    __syncthreads();
+}
+
+/* A list in the order of bins of any size into its own. */
+template <int HEIGHT>
+__device__ void sort_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list, const float4 *records,
+                          uint32_t n, uint32_t (&spot)[ITEMS]) {
+    const int t = threadIdx.x;
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const uint32_t q = i * sh.THREADS + t;
@@ -287,6 +361,43 @@ __device__ void sort_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint
         if (q < n) list[spot[i]] = (uint16_t)q;
     }
     __syncthreads();
+}
+
+/* The `n` points of a sub-tree, named by their index in `records`, in order along an axis. Returns
+   whether points crowd at an end of the axis, as they are then likely to at those of the next:
+   `ends` of it. */
+template <int HEIGHT>
+__device__ bool sort_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n, int axis,
+                          bool ends) {
+    const int t = threadIdx.x;
+    uint16_t *list = sh.list[axis];
+    uint32_t spot[ITEMS], fullest;
+    load_axis(sh, records, n, axis);
+    ends = ends && count_ends(sh, records, n);
+    if (ends)
+        spread_with_ends(sh, records, n, spot);
+    else
+        spread_all(sh, n, spot);
+    count_bins(sh, n, spot);
+    fullest = scan_bins(sh);
+    if (fullest > CROWDED && !ends) ends = count_ends(sh, records, n);
+#pragma unroll 1
+    for (int round = 1; fullest > CROWDED && round < SORT_ROUNDS; ++round) {
+        spread_crowds(sh, (crowd *)list, records, n, spot);
+        count_bins(sh, n, spot);
+        fullest = scan_bins(sh);
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + t;
+        if (q < n) list[sh.bin[spot[i] >> 16] + (spot[i] & 0xffff)] = (uint16_t)q;
+    }
+    __syncthreads();
+    if (fullest <= SMALL)
+        sort_small_bins(sh, list, records, n);
+    else
+        sort_bins(sh, list, records, n, spot);
+    return ends;
 }
 
 } // namespace kandela
