@@ -37,7 +37,7 @@ kd_status device_cuda_describe(device *out, int index) {
     int kilohertz = 0, bits = 0;
     if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, index) != cudaSuccess ||
         cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, index) != cudaSuccess)
-        cudaGetLastError(); /* then it is unknown */
+        cudaGetLastError();                      /* then it is unknown */
     out->bandwidth = 2e3 * kilohertz * bits / 8; /* two transfers a clock */
     return KD_OK;
 }
