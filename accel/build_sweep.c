@@ -27,7 +27,7 @@ kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_op
     sweep work;
     sweep_node root;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(sweep_open(&work, &root, out->box, input, options, false, watched));
+    KD_TRY_GOTO(sweep_open(&work, &root, out->box, input, options, NULL, watched));
     KD_TRY_GOTO(subdivide(&work, &root));
     tree_writer_finish(&work.writer, out);
 done:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum { SIDE_BOTH = 0, SIDE_LEFT = 1, SIDE_RIGHT = 2 }; /* bit 0: stays left, bit 1: right */
-enum { TASK_TRIANGLES = 4096, CUT_PIECE = 1024 };      /* what is worth a task */
+enum { TASK_TRIANGLES = 4096, CUT_TRIANGLES = 1024, CUT_PIECES = 8 }; /* what is worth a task */
 
 uint64_t sweep_scratch_bytes(uint32_t triangle_count) {
     return 250 * (uint64_t)triangle_count;
@@ -17,26 +17,32 @@ typedef struct axis_step {
     const sweep_node *node;
     float limit; /* planes that do not cost less are of no use */
     sah_split best[3];
+    const sah_split *split;
     sweep_node *left, *right;
     int axis;             /* of the split */
     uint32_t first_right; /* of that axis' events: those from here on are above the plane */
+    bool alone;           /* one axis after the other */
+    kd_status (*run)(struct axis_step *step, int axis);
+    kd_status status[3];
 } axis_step;
 
+static void run_axis(void *context, int axis) {
+    axis_step *step = (axis_step *)context;
+    step->status[axis] = step->run(step, axis);
+}
+
 static kd_status each_axis(axis_step *step, kd_status (*run)(axis_step *step, int axis)) {
-    if (!step->work->tasks || step->node->count < TASK_TRIANGLES) {
+    step->alone = !step->work->pool || step->node->count < TASK_TRIANGLES;
+    if (step->alone) {
         for (int axis = 0; axis < 3; ++axis) KD_TRY(run(step, axis));
         return KD_OK;
     }
-    kd_status status[3] = {KD_OK, KD_OK, KD_OK};
-#pragma omp taskgroup
-    for (int axis = 0; axis < 3; ++axis) {
-#pragma omp task firstprivate(axis, step, run) shared(status)
-        status[axis] = run(step, axis);
-    }
+    step->run = run;
+    task_each(step->work->pool, 3, run_axis, step);
     /* what went wrong was said on another thread */
     for (int axis = 0; axis < 3; ++axis)
-        KD_REQUIRE(status[axis] == KD_OK, status[axis], "out of memory for the events of axis %d",
-                   axis);
+        KD_REQUIRE(step->status[axis] == KD_OK, step->status[axis],
+                   "out of memory for the events of axis %d", axis);
     return KD_OK;
 }
 
@@ -51,7 +57,7 @@ static kd_status search_one(axis_step *step, int axis) {
     const sweep_line line = line_of(step->work, step->node, axis);
     step->best[axis] =
         sweep_search(&line, &step->work->costs, step->limit, &step->work->blocks[axis]);
-    if (!step->work->tasks) step->limit = float_min(step->limit, step->best[axis].cost);
+    if (step->alone) step->limit = float_min(step->limit, step->best[axis].cost);
     return KD_OK;
 }
 
@@ -119,20 +125,22 @@ static void cut_some(sweep *work, const sweep_node *node, const sah_split *split
     }
 }
 
+static void cut_piece(void *context, int piece) {
+    const axis_step *step = (const axis_step *)context;
+    const uint64_t count = step->work->straddler_count, i = (uint64_t)piece;
+    cut_some(step->work, step->node, step->split, (uint32_t)(count * i / CUT_PIECES),
+             (uint32_t)(count * (i + 1) / CUT_PIECES));
+}
+
 /* Cuts the straddlers in two. */
-static kd_status cut_straddlers(sweep *work, const sweep_node *node, const sah_split *split,
-                                uint32_t straddlers) {
+static kd_status cut_straddlers(axis_step *step) {
+    sweep *work = step->work;
+    const uint32_t straddlers = work->straddler_count;
     KD_TRY(reserve_fresh(work, straddlers));
-    if (!work->tasks || straddlers < CUT_PIECE) {
-        cut_some(work, node, split, 0, straddlers);
-        return KD_OK;
-    }
-#pragma omp taskgroup
-    for (uint32_t begin = 0; begin < straddlers; begin += CUT_PIECE) {
-        const uint32_t end = straddlers - begin < CUT_PIECE ? straddlers : begin + CUT_PIECE;
-#pragma omp task firstprivate(begin, end)
-        cut_some(work, node, split, begin, end);
-    }
+    if (work->pool && straddlers >= CUT_TRIANGLES)
+        task_each(work->pool, CUT_PIECES, cut_piece, step);
+    else
+        cut_some(work, step->node, step->split, 0, straddlers);
     return KD_OK;
 }
 
@@ -206,7 +214,10 @@ static kd_status split_list(axis_step *step, int axis) {
     left->list[axis].first = right->list[axis].first + 2 * (uint64_t)right->count + 1;
     const uint64_t top = left->list[axis].first + 2 * (uint64_t)left->count + 1;
     if (top > stack->room) {
-        KD_TRY(KD_GROW(stack->events, from.first + from.count, top + top / 2));
+        pthread_mutex_lock(&work->moving);
+        const kd_status grown = KD_GROW(stack->events, from.first + from.count, top + top / 2);
+        pthread_mutex_unlock(&work->moving);
+        KD_TRY(grown);
         stack->room = top + top / 2;
     }
     make_fresh(work, axis);
@@ -303,7 +314,10 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
     if (!(plane.cost < INFINITY)) return make_leaf(work, node);
     *left = *right = *node;
     work->straddler_count = classify(work, node, &plane, &place);
-    KD_TRY(cut_straddlers(work, node, &plane, work->straddler_count));
+    axis_step step = {.work = work, .node = node, .split = &plane, .left = left, .right = right};
+    step.axis = plane.axis;
+    step.first_right = plane.planar_left ? place.beyond : place.planar;
+    KD_TRY(cut_straddlers(&step));
     const uint32_t in_plane = place.beyond - place.planar;
     left->count = place.ended - (plane.planar_left ? 0 : in_plane);
     right->count = node->count - left->count - work->straddler_count;
@@ -313,9 +327,6 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
     }
     left->growth = right->growth =
         node->growth * (((double)left->count + (double)right->count) / (double)node->count);
-    axis_step step = {.work = work, .node = node, .left = left, .right = right};
-    step.axis = plane.axis;
-    step.first_right = plane.planar_left ? place.beyond : place.planar;
     KD_TRY(each_axis(&step, split_list));
     KD_TRY(tree_writer_inner(&work->writer, node->at, plane.axis, plane.position, &left->at));
     right->at = left->at + 1;

@@ -12,6 +12,7 @@
 #define KD_ACCEL_SWEEP_H
 #include "accel/sweep_search.h"
 #include "accel/tree_writer.h"
+#include "core/tasks.h"
 #include "shaders/sah.h"
 
 /* A node of more than SMALL_NODE_MOST triangles and of more growth than this is a leaf. Since the
@@ -54,12 +55,12 @@ typedef struct sweep {
     const job *watched;
     sah_costs costs;
     int32_t max_depth;
-    bool tasks;            /* large nodes may use OpenMP tasks */
-    uint32_t branch_least; /* triangles of a child that is worth a branch of its own */
+    task_pool *pool; /* of the threads that help; NULL: there are none */
     tree_writer writer;
     uint32_t *ids; /* ascending */
     uint32_t id_count;
     event_stack stack[3];
+    pthread_mutex_t moving; /* held while lists are moved, or read by another thread */
     sweep_blocks blocks[3];
     uint8_t *sides;       /* of each triangle (or its slot), for the node at hand */
     uint32_t *straddlers; /* of the node at hand */
@@ -74,9 +75,10 @@ uint64_t sweep_scratch_bytes(uint32_t triangle_count);
 
 /* The whole tree's work: *root holds all triangles that can be hit. */
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
-                     const tritree_options *options, bool tasks, const job *watched);
-/* A subtree's work, apart from the tree it belongs to: *root becomes the copy of `node`. */
-kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node);
+                     const tritree_options *options, task_pool *pool, const job *watched);
+/* A subtree's work, apart from the tree it belongs to: *root becomes the copy of `node`. Another
+   thread may meanwhile work on what lies above the node's lists. */
+kd_status sweep_branch(sweep *out, sweep_node *root, sweep *from, const sweep_node *node);
 void sweep_close(sweep *owned); /* takes a zeroed one */
 
 /* Either writes the node's leaf or whole small subtree, and *split is false; or writes an inner

@@ -4,6 +4,7 @@
 #ifndef KD_ACCEL_SWEEP_EVENTS_H
 #define KD_ACCEL_SWEEP_EVENTS_H
 #include "core/status.h"
+#include "core/tasks.h"
 #include "shaders/box.h"
 
 /* At equal positions what ends comes before what lies in the plane, before what begins. */
@@ -45,6 +46,16 @@ static inline uint32_t sweep_events_of(sweep_event *out, box3 part, int axis, ui
 /* Sorts events that all differ; `scratch` has room for as many. From some thousands on, those of
    the same position and type are left in the order in which they came. */
 void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count);
+
+/* The same of a list in parts, which lie in `spare` or elsewhere, into `to`: on all threads of the
+   pool if there are several parts. Returns how many events there are. */
+enum { EVENT_PARTS_MOST = 8 };
+typedef struct event_part {
+    const sweep_event *events;
+    uint64_t count;
+} event_part;
+uint64_t sweep_events_sort_parts(sweep_event *to, sweep_event *spare, const event_part *part,
+                                 int parts, task_pool *pool);
 
 /* The first of the sorted events that is not before `bound`. */
 uint32_t sweep_events_find(const sweep_event *events, uint32_t count, sweep_event bound);

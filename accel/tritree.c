@@ -5,8 +5,11 @@
 #include "accel/tritree_check.h"
 #include "core/hash.h"
 #include "core/memory.h"
+#include "core/parallel.h"
 #include "core/timing.h"
 #include "shaders/triangle.h"
+
+enum { CHECK_PIECES = 64, CHECK_ALONE = 16384 }; /* fewer triangles are one thread's */
 
 const tritree_builder tritree_builders[] = {
     {"sweep", "Wald and Havran 2006: exact SAH, sorted events", "cpu", build_sweep_scratch_bytes,
@@ -51,27 +54,76 @@ kd_status tritree_check_options(const tritree_options *options) {
     return KD_OK;
 }
 
-/* Refuses what no builder could work with; finds the box of all triangles that can be hit. */
-static kd_status check_triangles(tritree *out) {
-    const tritree_input *input = &out->input;
+/* What is wrong with a triangle. */
+static kd_status check_triangle(const tritree_input *input, uint32_t id) {
+    const uint32_t *index = input->triangles + 3 * (uint64_t)id;
+    for (int k = 0; k < 3; ++k) {
+        KD_REQUIRE(index[k] < input->position_count, KD_ERROR_INPUT,
+                   "triangle %u: vertex index %u, expected less than %u", id, index[k],
+                   input->position_count);
+        const vec3 corner = input->positions[index[k]];
+        KD_REQUIRE(vec3_is_finite(corner), KD_ERROR_INPUT,
+                   "triangle %u: corner (%g, %g, %g), expected finite numbers", id,
+                   (double)corner.x, (double)corner.y, (double)corner.z);
+    }
+    return KD_OK;
+}
+
+typedef struct checked_piece {
+    box3 box;
+    uint32_t degenerate, wrong; /* wrong: the first such triangle, or the end */
+} checked_piece;
+
+typedef struct check_work {
+    const tritree_input *input;
+    checked_piece piece[CHECK_PIECES];
+} check_work;
+
+static uint32_t piece_begin(const tritree_input *input, int64_t piece) {
+    return (uint32_t)((uint64_t)input->triangle_count * (uint64_t)piece / CHECK_PIECES);
+}
+
+static void check_piece(const tritree_input *input, uint32_t begin, uint32_t end,
+                        checked_piece *out) {
     out->box = box3_empty();
-    for (uint32_t id = 0; id < input->triangle_count; ++id) {
-        const uint32_t *index = input->triangles + 3 * (uint64_t)id;
+    out->degenerate = 0;
+    for (out->wrong = begin; out->wrong < end; ++out->wrong) {
+        const uint32_t *index = input->triangles + 3 * (uint64_t)out->wrong;
         vec3 corner[3];
         for (int k = 0; k < 3; ++k) {
-            KD_REQUIRE(index[k] < input->position_count, KD_ERROR_INPUT,
-                       "triangle %u: vertex index %u, expected less than %u", id, index[k],
-                       input->position_count);
+            if (index[k] >= input->position_count) return;
             corner[k] = input->positions[index[k]];
-            KD_REQUIRE(vec3_is_finite(corner[k]), KD_ERROR_INPUT,
-                       "triangle %u: corner (%g, %g, %g), expected finite numbers", id,
-                       (double)corner[k].x, (double)corner[k].y, (double)corner[k].z);
+            if (!vec3_is_finite(corner[k])) return;
         }
         if (triangle_is_degenerate(corner[0], corner[1], corner[2])) {
-            ++out->statistics.degenerate_triangles;
+            ++out->degenerate;
             continue;
         }
         for (int k = 0; k < 3; ++k) box3_include(&out->box, corner[k]);
+    }
+}
+
+static void check_pieces(void *context, int64_t begin, int64_t end, int thread) {
+    check_work *work = (check_work *)context;
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i)
+        check_piece(work->input, piece_begin(work->input, i), piece_begin(work->input, i + 1),
+                    &work->piece[i]);
+}
+
+/* Refuses what no builder could work with; finds the box of all triangles that can be hit. */
+static kd_status check_triangles(tritree *out) {
+    check_work work;
+    work.input = &out->input;
+    parallel_for(CHECK_PIECES, work.input->triangle_count < CHECK_ALONE ? CHECK_PIECES : 1,
+                 check_pieces, &work);
+    out->box = box3_empty();
+    for (int64_t i = 0; i < CHECK_PIECES; ++i) {
+        const checked_piece *piece = &work.piece[i];
+        if (piece->wrong < piece_begin(&out->input, i + 1))
+            return check_triangle(&out->input, piece->wrong);
+        out->statistics.degenerate_triangles += piece->degenerate;
+        box3_join(&out->box, piece->box);
     }
     return KD_OK;
 }

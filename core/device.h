@@ -18,6 +18,7 @@ typedef struct device {
     uint64_t memory_bytes; /* total */
     int32_t processors;    /* multiprocessors, or threads */
     int32_t major, minor;  /* compute capability; 0 for the CPU */
+    double bandwidth;      /* of a CUDA device's memory, bytes a second, as it says itself; or 0 */
 } device;
 
 /* "auto": the first CUDA device, else the CPU; "cpu"; "cuda" or "cuda:N". A device that is absent,

@@ -34,5 +34,10 @@ kd_status device_cuda_describe(device *out, int index) {
     out->processors = properties.multiProcessorCount;
     out->major = properties.major;
     out->minor = properties.minor;
+    int kilohertz = 0, bits = 0;
+    if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, index) != cudaSuccess ||
+        cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, index) != cudaSuccess)
+        cudaGetLastError();                      /* then it is unknown */
+    out->bandwidth = 2e3 * kilohertz * bits / 8; /* two transfers a clock */
     return KD_OK;
 }

@@ -18,7 +18,7 @@ kd_status device_timer_start(device_timer *timer, void *stream);
 kd_status device_timer_stop(device_timer *timer, void *stream, double *seconds);
 
 /* Marks between which the stages of one run lie. */
-enum { DEVICE_MARKS_MAX = 8 };
+enum { DEVICE_MARKS_MAX = 128 };
 typedef struct device_marks {
     void *marks[DEVICE_MARKS_MAX]; /* cudaEvent_t */
     int count;
@@ -26,6 +26,7 @@ typedef struct device_marks {
 
 kd_status device_marks_open(device_marks *out, int count);
 void device_marks_close(device_marks *owned); /* takes a zeroed one */
+kd_status device_marks_record(const device_marks *to, int which, void *stream);
 /* Waits for the last mark; seconds[i] lie between marks i and i + 1. All must have been recorded.
  */
 kd_status device_marks_read(const device_marks *from, double *seconds);

@@ -43,6 +43,11 @@ extern "C" void device_marks_close(device_marks *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+extern "C" kd_status device_marks_record(const device_marks *to, int which, void *stream) {
+    KD_CUDA(cudaEventRecord((cudaEvent_t)to->marks[which], (cudaStream_t)stream));
+    return KD_OK;
+}
+
 extern "C" kd_status device_marks_read(const device_marks *from, double *seconds) {
     KD_CUDA(cudaEventSynchronize((cudaEvent_t)from->marks[from->count - 1]));
     for (int i = 0; i + 1 < from->count; ++i) {

@@ -3,6 +3,7 @@
 #ifndef KD_PHOTON_BUILD_CUDA_H
 #define KD_PHOTON_BUILD_CUDA_H
 #include "core/status.h"
+#include "photon/build_stages.h"
 #include "shaders/points.h"
 #include "shaders/pointtree.h"
 #include <stdbool.h>
@@ -18,12 +19,13 @@ typedef struct point_build_cuda {
     uint32_t *ids; /* out: original index of each point in tree order */
     uint8_t *axes; /* out: split axis of each node; NULL for round robin */
     void *scratch;
-    size_t scratch_bytes; /* at least what the builder asks for */
-    void *stream;         /* cudaStream_t */
-    bool unique;          /* `brown`: keep one of equal points, that of the least id */
-    uint32_t *kept;       /* out, host memory: how many points the tree has; or NULL */
-    double cells;         /* a unit, that `wehr` rounds coordinates to; 0: not at all */
-    point_box box;        /* of all points: `wehr` wants it */
+    size_t scratch_bytes;       /* at least what the builder asks for */
+    void *stream;               /* cudaStream_t */
+    bool unique;                /* `brown`: keep one of equal points, that of the least id */
+    uint32_t *kept;             /* out, host memory: how many points the tree has; or NULL */
+    double cells;               /* a unit, that `wehr` rounds coordinates to; 0: not at all */
+    point_box box;              /* of all points: `wehr` wants it */
+    point_build_stages *stages; /* NULL, or told of by `kandela` for three floats */
 } point_build_cuda;
 
 typedef struct point_builder_cuda {

@@ -16,6 +16,7 @@
    Other points than three floats are built by lists (build_brown.cu), to the same tree. */
 #include "photon/build_cuda.h"
 #include "photon/kandela_cuda_bottom.cuh"
+#include "photon/kandela_cuda_bytes.cuh"
 #include "photon/kandela_cuda_move.cuh"
 #include "photon/kandela_cuda_select.cuh"
 
@@ -39,12 +40,14 @@ struct plan {
     float4 *buffer[2];
     uint32_t *counters; /* less, found, filled and axis of node_count nodes: 0 to begin with */
     bool paired;
+    point_build_stages *stages; /* or NULL */
 };
 
 void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     const uint32_t n = (uint32_t)a->points.count;
     const bool widest = a->split == POINTTREE_WIDEST;
     *p = {};
+    p->stages = a->stages;
     stage *s = &p->s;
     s->tree = layout_of(n);
     s->points = (const float *)a->points.coordinates;
@@ -92,6 +95,17 @@ kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, in
     return KD_OK;
 }
 
+/* From here on pivots of the first `nodes` of a level are selected. */
+kd_status begin_select(const plan *p, uint32_t level, uint32_t nodes, cudaStream_t stream) {
+    const layout &tree = p->s.tree;
+    const double points = points_of(tree, level, 0, nodes);
+    const double draws = SELECT_THREADS * 4.0 * cluster_size(node_segment(tree, level, 0).count);
+    const uint32_t above = level == 0 ? 0 : level > p->s.physical || !p->paired ? 1 : 2;
+    const double samples = level + 1 == p->bottom ? 0 : sample_bytes(points, nodes, draws);
+    return point_build_stages_begin(p->stages, POINT_STAGE_SELECT,
+                                    samples + candidate_bytes(points, nodes, draws, above), stream);
+}
+
 /* The pivots of the first `nodes` of a level. */
 template <bool INPUT>
 kd_status select_level(const plan *p, uint32_t level, uint32_t nodes, cudaStream_t stream) {
@@ -102,6 +116,7 @@ kd_status select_level(const plan *p, uint32_t level, uint32_t nodes, cudaStream
                                             : cluster == 4 ? select_pivots<4, 4, INPUT>
                                             : cluster == 2 ? select_pivots<2, 4, INPUT>
                                                            : select_pivots<1, 4, INPUT>;
+    KD_TRY(begin_select(p, level, nodes, stream));
     return launch(kernel, blocks, SELECT_THREADS, cluster, stream, s, level,
                   level + 1 == p->bottom);
 }
@@ -111,12 +126,30 @@ struct node_range {
     uint32_t first, end;
 };
 
+/* From here on these nodes' records are read and, if `move`, written. */
+kd_status begin_pass(const plan *p, node_range nodes, uint32_t depth, bool move, bool classify,
+                     cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t sampled = s.physical + (depth ? depth - 1 : 0);
+    const double points = points_of(s.tree, s.physical, nodes.first, nodes.end);
+    const double draws =
+        SELECT_THREADS * (depth ? 4.0 : 8.0) * cluster_size(node_segment(s.tree, sampled, 0).count);
+    const double read = s.records ? RECORD_BYTES : s.stride * sizeof(float);
+    double bytes = points * (read + (move ? RECORD_BYTES : 0));
+    if (classify)
+        bytes +=
+            candidate_bytes(points, (double)((nodes.end - nodes.first) << depth), draws, depth);
+    return point_build_stages_begin(p->stages, move ? POINT_STAGE_MOVE : POINT_STAGE_COLLECT, bytes,
+                                    stream);
+}
+
 /* One pass over all records of some nodes, `depth` levels down; `classify` for brackets there. */
 template <bool INPUT>
 kd_status pass(const plan *p, node_range nodes, uint32_t depth, bool move, bool classify,
                cudaStream_t stream) {
     const stage &s = p->s;
     if (nodes.first == nodes.end) return KD_OK;
+    KD_TRY(begin_pass(p, nodes, depth, move, classify, stream));
     const uint32_t tiles = move_tiles(s.tree, s.physical, nodes.first);
     void (*kernel)(stage, uint32_t, uint32_t) =
         depth == 0 ? move_records<0, false, true, INPUT>
@@ -160,6 +193,10 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
 /* Zeroes the counters; finds the region of the root if it matters. */
 kd_status open_nodes(const plan *p, cudaStream_t stream) {
     const stage &s = p->s;
+    const double n = s.tree.count, draws = 8.0 * SELECT_THREADS * cluster_size(s.tree.count);
+    const double bounds = s.nodes.region ? n * s.stride * sizeof(float) : 0;
+    KD_TRY(point_build_stages_begin(p->stages, POINT_STAGE_SELECT,
+                                    bounds + (p->bottom ? sample_bytes(n, 1, draws) : 0), stream));
     KD_CUDA(cudaMemsetAsync(p->counters, 0, COUNTER_BYTES * p->node_count, stream));
     if (!s.nodes.region) return KD_OK;
     KD_CUDA(cudaMemsetAsync(s.bounds, 0xff, 3 * sizeof(uint32_t), stream));
@@ -176,10 +213,13 @@ kd_status finish(const plan *p, cudaStream_t stream) {
     KD_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  (int)sizeof(shared)));
     const bottoms &roots = p->roots;
+    const double ids = sizeof(uint32_t) + (WIDEST ? sizeof(uint8_t) : 0);
+    KD_TRY(point_build_stages_begin(p->stages, POINT_STAGE_BOTTOM,
+                                    (double)p->s.tree.count * (RECORD_BYTES + ids), stream));
     const uint32_t blocks = roots.deep + ((1u << roots.level) - roots.deep) / 2;
     kernel<<<blocks, shared::THREADS, sizeof(shared), stream>>>(p->s, roots);
     KD_CUDA_LAUNCHED("build_bottom");
-    return KD_OK;
+    return point_build_stages_end(p->stages, stream);
 }
 
 kd_status build(plan *p, cudaStream_t stream) {
@@ -187,6 +227,7 @@ kd_status build(plan *p, cudaStream_t stream) {
     KD_TRY(open_nodes(p, stream));
     if (p->bottom == 0) {
         s->moved = p->buffer[0];
+        KD_TRY(begin_pass(p, {0, 1}, 0, true, false, stream));
         KD_TRY(launch(pack_records, (s->tree.count + MOVE_THREADS - 1) / MOVE_THREADS, MOVE_THREADS,
                       1, stream, *s));
         s->records = s->moved;

@@ -70,6 +70,36 @@ static void add_machine(cJSON *line, const char *device_name) {
     cJSON_AddStringToObject(line, "commit", KD_COMMIT);
 }
 
+static const char *stage_name(const bench_row *row, int stage) {
+    static const char *const usual[BENCH_STAGES] = {"init", "large", "small", "other"};
+    return (row->stage_names ? row->stage_names : usual)[stage];
+}
+
+/* Of the device's bandwidth, by what a stage has to move at least; 0: not known. */
+static double stage_share(const bench_row *row, int stage) {
+    const double most = row->bandwidth * row->stage_seconds[stage];
+    return most > 0 ? row->stage_bytes[stage] / most : 0;
+}
+
+static void add_stages(cJSON *line, const bench_row *row) {
+    double whole = 0, bytes = 0;
+    for (int i = 0; i < BENCH_STAGES; ++i) {
+        whole += row->stage_seconds[i];
+        bytes += row->stage_bytes[i];
+    }
+    cJSON *ms = whole > 0 ? cJSON_AddObjectToObject(line, "stage_ms") : NULL;
+    cJSON *moved = bytes > 0 ? cJSON_AddObjectToObject(line, "stage_bytes") : NULL;
+    const bool shared = whole > 0 && bytes > 0 && row->bandwidth > 0;
+    cJSON *share = shared ? cJSON_AddObjectToObject(line, "stage_share") : NULL;
+    for (int i = 0; i < BENCH_STAGES; ++i) {
+        const char *name = stage_name(row, i);
+        if (ms) cJSON_AddNumberToObject(ms, name, rounded(row->stage_seconds[i] * 1e3));
+        if (moved) cJSON_AddNumberToObject(moved, name, rounded(row->stage_bytes[i]));
+        if (share) cJSON_AddNumberToObject(share, name, rounded(stage_share(row, i)));
+    }
+    add_number(line, "bandwidth", rounded(row->bandwidth));
+}
+
 static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     cJSON *line = cJSON_CreateObject();
     cJSON_AddStringToObject(line, "bench", row->bench);
@@ -98,12 +128,7 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "ratio", rounded(row->ratio));
     add_number(line, "primary_rays_per_second", rounded(row->primary_rate));
     add_number(line, "diffuse_rays_per_second", rounded(row->diffuse_rate));
-    static const char *const stages[BENCH_STAGES] = {"init", "large", "small", "other"};
-    double whole = 0;
-    for (int i = 0; i < BENCH_STAGES; ++i) whole += row->stage_seconds[i];
-    cJSON *stage_ms = whole > 0 ? cJSON_AddObjectToObject(line, "stage_ms") : NULL;
-    for (int i = 0; stage_ms && i < BENCH_STAGES; ++i)
-        cJSON_AddNumberToObject(stage_ms, stages[i], rounded(row->stage_seconds[i] * 1e3));
+    add_stages(line, row);
     if (row->hash) {
         char text[32];
         snprintf(text, sizeof text, "%016" PRIx64, row->hash);
@@ -127,6 +152,15 @@ kd_status bench_write(const bench_request *request, const bench_row *row) {
     return KD_OK;
 }
 
+static void print_stages(const bench_row *row) {
+    const double *seconds = row->stage_seconds;
+    if (seconds[1] <= 0 && seconds[2] <= 0) return;
+    for (int i = 0; i < BENCH_STAGES; ++i) {
+        printf("%s %s %.3f", i ? "," : " ", stage_name(row, i), seconds[i] * 1e3);
+        if (stage_share(row, i) > 0) printf(" (%.0f %%)", 100 * stage_share(row, i));
+    }
+}
+
 kd_status bench_report(const bench_request *request, const bench_row *row) {
     const bench_summary summary = bench_summarise(row);
     const double rate = summary.median > 0 ? row->items / summary.median : 0;
@@ -138,10 +172,7 @@ kd_status bench_report(const bench_request *request, const bench_row *row) {
     printf(" %10.3f ms  %8.2f M/s", summary.median * 1e3, rate * 1e-6);
     if (row->sah_cost > 0)
         printf("  SAH %.2f, %.2f refs/triangle", row->sah_cost, row->references_per_triangle);
-    const double *stage = row->stage_seconds;
-    if (stage[1] > 0 || stage[2] > 0)
-        printf("  init %.3f, large %.3f, small %.3f, other %.3f", stage[0] * 1e3, stage[1] * 1e3,
-               stage[2] * 1e3, stage[3] * 1e3);
+    print_stages(row);
     if (row->different) printf("  %" PRIu64 " differ", row->different);
     printf("%s\n", row->checked ? "" : "  NOT CHECKED");
     fflush(stdout);

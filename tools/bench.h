@@ -43,7 +43,10 @@ typedef struct bench_row {
     double published, ratio; /* of a paper's table: its figure, and how many times faster ours is */
     const char *published_on;
     double primary_rate, diffuse_rate;  /* rays per second on the tree */
-    double stage_seconds[BENCH_STAGES]; /* Init, Large, Small, Other of builders that have them */
+    double stage_seconds[BENCH_STAGES]; /* of builders that tell their stages apart */
+    const char *const *stage_names;     /* BENCH_STAGES of them; NULL: init, large, small, other */
+    double stage_bytes[BENCH_STAGES];   /* that have to be moved, predicted; 0: not known */
+    double bandwidth;   /* of the device, bytes a second, for the stages' shares; 0: not known */
     uint64_t different; /* answers that differ from the oracle's, as few as are allowed */
 } bench_row;
 

@@ -40,6 +40,7 @@ typedef struct knn_case {
     point_build_cuda tree;
     point_index_cuda index;
     void *index_memory;
+    size_t index_bytes;
     point_query_cuda query;
     float *radii;        /* of queries, on the host, or NULL */
     const char *variant; /* of the query, or NULL */
@@ -117,6 +118,28 @@ done:
     return status;
 }
 
+/* Times the call on its device and reports it. */
+static kd_status time_call(const bench_request *request, bench_row *row,
+                           kd_status (*call)(void *context), void *context) {
+    kd_status status = KD_OK;
+    device_timer timer = {NULL, NULL};
+    row->runs = request->runs;
+    KD_TRY_GOTO(device_timer_open(&timer));
+    for (int run = 0; run < row->runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(call(context));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
+    }
+    KD_TRY_GOTO(bench_report(request, row));
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+static kd_status call_nearest(void *query) {
+    return point_query_cuda_nearest((const point_query_cuda *)query);
+}
+
 static kd_status time_method(knn_case *of, const knn_method *method) {
     point_query_cuda *q = &of->query;
     bench_row row = {.bench = "knn", .set = of->set, .builder = method->name, .device = "cuda:0"};
@@ -126,26 +149,17 @@ static kd_status time_method(knn_case *of, const knn_method *method) {
     row.variant = of->variant;
     row.items = (double)q->points.count;
     row.rate_name = "queries_per_second";
-    row.runs = of->request->runs;
     q->method = method->method;
     KD_TRY(point_query_cuda_scratch_bytes(&q->scratch_bytes, q));
     row.bytes = q->scratch_bytes;
     kd_status status = KD_OK;
-    device_timer timer = {NULL, NULL};
     KD_TRY_GOTO(device_memory_reserve(&q->scratch, q->scratch_bytes));
     KD_TRY_GOTO(point_query_cuda_nearest(q));
     KD_TRY_GOTO(device_wait());
     KD_TRY_GOTO(check_answers(of, method->name));
     row.checked = true;
-    KD_TRY_GOTO(device_timer_open(&timer));
-    for (int run = 0; run < row.runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(point_query_cuda_nearest(q));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
-    }
-    KD_TRY_GOTO(bench_report(of->request, &row));
+    KD_TRY_GOTO(time_call(of->request, &row, call_nearest, q));
 done:
-    device_timer_close(&timer);
     device_memory_free(q->scratch);
     q->scratch = NULL;
     return status;
@@ -211,9 +225,21 @@ done:
     return status;
 }
 
+typedef struct within_call {
+    const point_query_cuda *query;
+    uint64_t *offsets;
+    bool fills;
+} within_call;
+
+static kd_status call_within(void *context) {
+    const within_call *call = (const within_call *)context;
+    return call->fills ? point_query_cuda_within(call->query, call->offsets)
+                       : point_query_cuda_count_within(call->query, call->offsets);
+}
+
 /* Times one of the two calls of within. */
 static kd_status time_within(knn_case *of, uint64_t *offsets, bool fills, uint64_t answers) {
-    kd_status status = KD_OK;
+    within_call call = {&of->query, offsets, fills};
     bench_row row = {.bench = "within", .set = of->set, .device = "cuda:0"};
     row.checked = of->query.ids != NULL; /* they were there to be checked */
     row.builder = fills ? "fill" : "count";
@@ -222,20 +248,8 @@ static kd_status time_within(knn_case *of, uint64_t *offsets, bool fills, uint64
     row.dims = 3;
     row.items = (double)of->query.points.count;
     row.rate_name = "queries_per_second";
-    row.runs = of->request->runs;
     row.bytes = fills ? answers * 8 : of->query.scratch_bytes;
-    device_timer timer = {NULL, NULL};
-    KD_TRY_GOTO(device_timer_open(&timer));
-    for (int run = 0; run < row.runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(fills ? point_query_cuda_within(&of->query, offsets)
-                          : point_query_cuda_count_within(&of->query, offsets));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
-    }
-    KD_TRY_GOTO(bench_report(of->request, &row));
-done:
-    device_timer_close(&timer);
-    return status;
+    return time_call(of->request, &row, call_within, &call);
 }
 
 /* All within the radius: the count, then the answers. */
@@ -294,27 +308,20 @@ done:
     return status;
 }
 
+static kd_status call_index(void *context) {
+    knn_case *of = (knn_case *)context;
+    return point_index_cuda_open(&of->index, &of->tree, of->index_memory, of->index_bytes);
+}
+
 /* The index that queries need beside the tree, to be weighed against what it saves. */
-static kd_status time_index(knn_case *of, size_t bytes) {
-    kd_status status = KD_OK;
+static kd_status time_index(knn_case *of) {
     bench_row row = {.bench = "index", .set = of->set, .builder = "kandela", .device = "cuda:0"};
     row.n = of->count;
     row.dims = 3;
     row.items = (double)of->count;
-    row.runs = of->request->runs;
-    row.bytes = bytes;
+    row.bytes = of->index_bytes;
     row.checked = true; /* by the answers it gives */
-    device_timer timer = {NULL, NULL};
-    KD_TRY_GOTO(device_timer_open(&timer));
-    for (int run = 0; run < row.runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(point_index_cuda_open(&of->index, &of->tree, of->index_memory, bytes));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
-    }
-    KD_TRY_GOTO(bench_report(of->request, &row));
-done:
-    device_timer_close(&timer);
-    return status;
+    return time_call(of->request, &row, call_index, of);
 }
 
 /* The tree of the widest side by the fastest builder, and its index. */
@@ -330,11 +337,10 @@ static kd_status open_tree(knn_case *of) {
     KD_TRY(point_builders_cuda[0].scratch_bytes(&tree->scratch_bytes, tree));
     KD_TRY(device_memory_reserve(&tree->scratch, tree->scratch_bytes));
     KD_TRY(point_builders_cuda[0].build(tree));
-    size_t bytes = 0;
-    KD_TRY(point_index_cuda_bytes(&bytes, tree));
-    KD_TRY(device_memory_reserve(&of->index_memory, bytes));
-    KD_TRY(point_index_cuda_open(&of->index, tree, of->index_memory, bytes));
-    KD_TRY(time_index(of, bytes));
+    KD_TRY(point_index_cuda_bytes(&of->index_bytes, tree));
+    KD_TRY(device_memory_reserve(&of->index_memory, of->index_bytes));
+    KD_TRY(call_index(of));
+    KD_TRY(time_index(of));
     of->query.index = &of->index;
     of->query.points =
         point_array_make(of->device_points + of->count, of->query_count, 3, POINT_FLOAT);

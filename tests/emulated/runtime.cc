@@ -73,8 +73,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     properties->multiProcessorCount = PROCESSORS;
     return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int) {
-    *value = PROCESSORS;
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
+    *value = attribute == cudaDevAttrMultiProcessorCount ? PROCESSORS : 0; /* 0: not known */
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize(void) {

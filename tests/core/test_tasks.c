@@ -1,0 +1,97 @@
+/* Offered tasks are done once, by whomever, and what was written is there after the join. */
+#include "core/parallel.h"
+#include "core/tasks.h"
+#include "tests/test.h"
+
+enum { LEAF = 64, EACH = TASK_EACH_MOST };
+
+typedef struct sum_task {
+    task base;
+    task_pool *pool;
+    int64_t begin, end, sum;
+    int times; /* that it was done */
+} sum_task;
+
+static void run_sum(task *self);
+
+static void sum_halves(sum_task *of) {
+    const int64_t middle = of->begin + (of->end - of->begin) / 2;
+    sum_task left = {{run_sum, TASK_BRANCH, 0, NULL, NULL}, of->pool, of->begin, middle, 0, 0};
+    sum_task right = {{run_sum, TASK_BRANCH, 0, NULL, NULL}, of->pool, middle, of->end, 0, 0};
+    task_offer(of->pool, &right.base);
+    run_sum(&left.base);
+    if (!task_join(of->pool, &right.base)) run_sum(&right.base);
+    assert_int_equal(left.times + right.times, 2);
+    of->sum = left.sum + right.sum;
+}
+
+static void add_one(void *context, int i) {
+    ++((int *)context)[i];
+}
+
+static void run_sum(task *self) {
+    sum_task *of = (sum_task *)(void *)self;
+    int counts[EACH] = {0};
+    ++of->times;
+    if (of->end - of->begin > LEAF) {
+        sum_halves(of);
+        return;
+    }
+    task_each(of->pool, EACH, add_one, counts);
+    for (int i = 0; i < EACH; ++i) assert_int_equal(counts[i], 1);
+    for (int64_t i = of->begin; i < of->end; ++i) of->sum += i;
+}
+
+static void sum_all(task_pool *pool, void *context) {
+    sum_task *all = (sum_task *)context;
+    all->pool = pool;
+    run_sum(&all->base);
+}
+
+static void every_task_is_done_once(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 8; ++threads) {
+        parallel_set_threads(threads);
+        for (int round = 0; round < 20; ++round) {
+            sum_task all = {{run_sum, TASK_BRANCH, 0, NULL, NULL}, NULL, 0, 20000, 0, 0};
+            task_pool_run(sum_all, &all);
+            assert_int_equal(all.times, 1);
+            assert_int_equal(all.sum, 20000LL * 19999 / 2);
+        }
+    }
+    parallel_set_threads(0);
+}
+
+static void run_inside(void *context, int64_t begin, int64_t end, int thread) {
+    (void)end, (void)thread;
+    sum_task *all = (sum_task *)context + begin;
+    task_pool_run(sum_all, all);
+}
+
+/* Where there are no more threads to have, the body does all. */
+static void pools_may_be_opened_inside_loops(void **state) {
+    (void)state;
+    sum_task all[4];
+    parallel_set_threads(3);
+    for (int i = 0; i < 4; ++i)
+        all[i] = (sum_task){{run_sum, TASK_BRANCH, 0, NULL, NULL}, NULL, 0, 5000, 0, 0};
+    parallel_for(4, 1, run_inside, all);
+    for (int i = 0; i < 4; ++i) assert_int_equal(all[i].sum, 5000LL * 4999 / 2);
+    parallel_set_threads(0);
+}
+
+static void without_a_pool_all_is_done_here(void **state) {
+    (void)state;
+    int counts[EACH] = {0};
+    task_each(NULL, EACH, add_one, counts);
+    for (int i = 0; i < EACH; ++i) assert_int_equal(counts[i], 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_task_is_done_once),
+        cmocka_unit_test(pools_may_be_opened_inside_loops),
+        cmocka_unit_test(without_a_pool_all_is_done_here),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
