@@ -14,16 +14,15 @@
    Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
      no sample decides anything but time.
    Other points than three floats are built by lists (build_brown.cu), to the same tree. */
-#include "photon/build_cuda.h"
+#include "photon/build_kandela.h"
+#include "photon/kandela_cuda_aim.cuh"
 #include "photon/kandela_cuda_bottom.cuh"
-#include "photon/kandela_cuda_move.cuh"
-#include "photon/kandela_cuda_select.cuh"
+#include "photon/kandela_cuda_settle.cuh"
 
 namespace {
 using namespace kandela;
 
-constexpr uint32_t HEIGHT = 12;             /* a block of the bottom takes 2^12 points */
-constexpr uint32_t PAIRED_COUNT = 1u << 21; /* from here on levels are moved in pairs */
+constexpr uint32_t HEIGHT = 12; /* a block of the bottom takes 2^12 points */
 
 constexpr size_t COUNTER_BYTES = 3 * sizeof(uint32_t) + 1;
 
@@ -39,9 +38,12 @@ struct plan {
     float4 *buffer[2];
     uint32_t *counters; /* less, found, filled and axis of node_count nodes: 0 to begin with */
     bool paired;
+    uint32_t group; /* levels that go together, or 0 */
+    float sigmas;
 };
 
-void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
+void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
+             const kandela_parameters *chosen) {
     const uint32_t n = (uint32_t)a->points.count;
     const bool widest = a->split == POINTTREE_WIDEST;
     *p = {};
@@ -53,7 +55,9 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     s->tree_axes = widest ? a->axes : NULL;
     p->bottom = s->tree.levels > HEIGHT ? s->tree.levels - HEIGHT : 0;
     p->node_count = 2u << p->bottom;
-    p->paired = n >= PAIRED_COUNT;
+    p->paired = n >= chosen->large;
+    p->group = p->paired && !widest ? chosen->group : 0;
+    p->sigmas = chosen->sigmas;
     const uint32_t nodes = p->node_count;
     s->nodes.pivot = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
     s->nodes.lo = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
@@ -69,7 +73,14 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     if (!p->bottom) return;
     p->buffer[1] = (float4 *)cuda_arena_take(arena, n, sizeof(float4));
     s->candidates = (point_key *)cuda_arena_take(arena, n, sizeof(point_key));
+    s->lists = (float4 *)(void *)s->candidates;
+    s->counts = (uint32_t *)cuda_arena_take(arena, (uint64_t)GROUP_PLACES << (p->bottom - 1),
+                                            sizeof(uint32_t));
 }
+
+constexpr int AIM_DRAWS = 8;            /* sampled points a thread */
+constexpr uint32_t SMALL_COUNT = 50000; /* a node's list is settled by a small block */
+constexpr int SMALL_THREADS = 128;
 
 /* Blocks that share a node: its candidates are some percent of its points. */
 int cluster_size(uint32_t count) {
@@ -157,6 +168,57 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
     return KD_OK;
 }
 
+/* The brackets of a group of levels under some nodes, the pass over their records, and the pivots,
+   a level at a time. */
+template <bool INPUT>
+kd_status descend_nodes(const plan *p, node_range nodes, int depth, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t roots = nodes.end - nodes.first;
+    if (roots == 0 || depth == 0) return KD_OK;
+    const int cluster = cluster_size(node_segment(s.tree, s.physical, nodes.first).count);
+    KD_TRY(launch(cluster == 8   ? aim_group<8, AIM_DRAWS, INPUT>
+                  : cluster == 4 ? aim_group<4, AIM_DRAWS, INPUT>
+                  : cluster == 2 ? aim_group<2, AIM_DRAWS, INPUT>
+                                 : aim_group<1, AIM_DRAWS, INPUT>,
+                  (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s, nodes.first, depth,
+                  p->sigmas));
+    const uint32_t tiles = move_tiles(s.tree, s.physical, nodes.first);
+    KD_TRY(launch(depth == 1   ? part_records<1, INPUT>
+                  : depth == 2 ? part_records<2, INPUT>
+                               : part_records<3, INPUT>,
+                  (uint64_t)tiles * roots, MOVE_THREADS, 1, stream, s, nodes.first, tiles));
+    for (int down = 0; down < depth; ++down) {
+        const uint32_t level = s.physical + down;
+        const uint32_t count = node_segment(s.tree, level, nodes.first << down).count;
+        const int sharing = cluster_size(count);
+        const bool small = count < SMALL_COUNT;
+        KD_TRY(launch(sharing == 8   ? settle_pivots<8, SELECT_THREADS, INPUT>
+                      : sharing == 4 ? settle_pivots<4, SELECT_THREADS, INPUT>
+                      : sharing == 2 ? settle_pivots<2, SELECT_THREADS, INPUT>
+                      : small        ? settle_pivots<1, SMALL_THREADS, INPUT>
+                                     : settle_pivots<1, SELECT_THREADS, INPUT>,
+                      ((uint64_t)roots << down) * sharing, small ? SMALL_THREADS : SELECT_THREADS,
+                      sharing, stream, s, nodes.first, down, depth));
+    }
+    return KD_OK;
+}
+
+/* As many levels as go together; four are two and two. Nodes without points on the tree's last
+   level are left a level higher, as by descend_levels. */
+template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
+    stage *s = &p->s;
+    const uint32_t level = s->physical, all = 1u << level, left = p->bottom - level;
+    const uint32_t depth = left == 4 && p->group == 3 ? 2 : left < p->group ? left : p->group;
+    const uint32_t deep = level + depth == p->bottom ? deep_nodes(s->tree, level) : all;
+    s->moved = s->records == p->buffer[0] ? p->buffer[1] : p->buffer[0];
+    KD_TRY(descend_nodes<INPUT>(p, {0, deep}, (int)depth, stream));
+    KD_TRY(descend_nodes<INPUT>(p, {deep, all}, (int)depth - 1, stream));
+    p->roots = {p->bottom, deep << depth, depth > 1 ? s->moved : s->records};
+    s->records = s->moved;
+    s->physical = level + depth;
+    return KD_OK;
+}
+
 /* Zeroes the counters; finds the region of the root if it matters. */
 kd_status open_nodes(const plan *p, cudaStream_t stream) {
     const stage &s = p->s;
@@ -191,6 +253,9 @@ kd_status build(plan *p, cudaStream_t stream) {
                       1, stream, *s));
         s->records = s->moved;
         p->roots = {0, 1, NULL};
+    } else if (p->group) {
+        KD_TRY(descend_group<true>(p, stream));
+        while (s->physical < p->bottom) KD_TRY(descend_group<false>(p, stream));
     } else {
         const int cluster = cluster_size(s->tree.count);
         KD_TRY(launch(cluster == 8   ? open_root<8, 8>
@@ -213,19 +278,30 @@ extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point
     *bytes = 0;
     if (a->points.count == 0) return KD_OK;
     cuda_arena counted = {NULL, 0};
+    const kandela_parameters chosen = kandela_parameters_default();
     plan p;
-    lay_out(&p, &counted, a);
+    lay_out(&p, &counted, a, &chosen);
     *bytes = counted.used;
     return KD_OK;
 }
 
-extern "C" kd_status build_kandela_cuda(const point_build_cuda *a) {
+extern "C" kandela_parameters kandela_parameters_default(void) {
+    return {1u << 21, 3, 4.5f};
+}
+
+extern "C" kd_status build_kandela_cuda_with(const point_build_cuda *a,
+                                             const kandela_parameters *chosen) {
     if (!is_ours(a)) return build_lists_cuda(a);
     KD_TRY(point_build_cuda_check(a, 0));
     if (a->points.count == 0) return KD_OK;
     cuda_arena arena = {(char *)a->scratch, 0};
     plan p;
-    lay_out(&p, &arena, a);
+    lay_out(&p, &arena, a, chosen);
     KD_TRY(point_build_cuda_check(a, arena.used));
     return build(&p, (cudaStream_t)a->stream);
+}
+
+extern "C" kd_status build_kandela_cuda(const point_build_cuda *a) {
+    const kandela_parameters chosen = kandela_parameters_default();
+    return build_kandela_cuda_with(a, &chosen);
 }

@@ -17,6 +17,11 @@ constexpr float SIGMAS = 5.5f;        /* misses once in 10^7 brackets */
 constexpr uint32_t SAMPLE_SHARE = 64; /* brackets end within 1 / 64 of the sample around it */
 constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
 
+struct select_shared : narrow_shared<SELECT_THREADS> {
+    /* of the sampled points left and right of the pivot */
+    uint32_t side_count[2], side_least[2], side_most[2];
+};
+
 /* A hash of 32 bits, every output bit a function of all input bits (the finaliser of MurmurHash3,
    by multiplication and shifts): where in its stratum a sample lies. */
 __device__ inline uint32_t scramble(uint32_t x) {

@@ -1,0 +1,192 @@
+/* The brackets of a group of levels, from one sample of the root's points.
+   Idea: the sample is split like the points: at the middle of a node's bracket, for want of the
+   pivot. A child's sample then has points that are none of its own and lacks others, all between
+   the middle and the true pivot; how many, has a standard deviation that is known, and what part of
+   them lies before the child's own pivot is not. So the child's bracket is as wide as its own
+   sample asks for, and by the worst of that. A bracket that misses costs time only.
+   Work: a cluster of blocks a root; a sector of 32 bytes a sampled point; two or three rounds of
+   counting a level, of all its nodes together. */
+#ifndef KD_PHOTON_KANDELA_CUDA_AIM_CUH
+#define KD_PHOTON_KANDELA_CUDA_AIM_CUH
+#include "photon/kandela_cuda_group.cuh"
+#include "photon/kandela_cuda_select.cuh"
+
+namespace kandela {
+
+constexpr uint32_t AIM_SHARE = 128; /* brackets end within 1 / 128 of the sample around them */
+constexpr int AIM_NODES = 1 << (GROUP_LEVELS - 1);
+
+/* What a node leaves to its children. */
+struct aimed {
+    float doubt; /* variance of the number of sampled points on the wrong side */
+    float error; /* how many more are, for the middle is not where it should be */
+    float left;  /* sampled points that should go left */
+};
+
+struct aim_shared : narrow_shared<SELECT_THREADS> {
+    uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* of a depth's samples */
+    uint32_t rank[2 * AIM_NODES]; /* of the bracket's ends, before they were narrowed */
+    aimed node[GROUP_INNER];
+};
+
+/* How many sampled points each of a depth's nodes has, and their ends. */
+template <int NODES, int CLUSTER, int DRAWS>
+__device__ void count_samples(aim_shared &sh, const sample<CLUSTER, DRAWS> &drawn, int axis) {
+    const int t = threadIdx.x;
+    if (t < NODES) sh.count[t] = 0, sh.least[t] = FULL, sh.most[t] = 0;
+    __syncthreads();
+#pragma unroll
+    for (int node = 0; node < NODES; ++node) {
+        uint32_t count = 0, least = FULL, most = 0;
+#pragma unroll
+        for (int i = 0; i < DRAWS; ++i) {
+            if (drawn.side[i] != node) continue;
+            const uint32_t bits = pointtree_order_bits(record_axis(drawn.record[i], axis));
+            ++count;
+            least = min(least, bits);
+            most = max(most, bits);
+        }
+        count = __reduce_add_sync(ALL_LANES, count);
+        least = __reduce_min_sync(ALL_LANES, least);
+        most = __reduce_max_sync(ALL_LANES, most);
+        if (t % 32) continue;
+        atomicAdd(&sh.count[node], count);
+        atomicMin(&sh.least[node], least);
+        atomicMax(&sh.most[node], most);
+    }
+}
+
+template <int CLUSTER> __device__ uint32_t count_of_node(aim_shared &sh, int node) {
+    uint32_t sum = 0;
+    for (int rank = 0; rank < CLUSTER; ++rank) sum += in_block<CLUSTER>(sh.count, rank)[node];
+    return sum;
+}
+
+/* One end of a node's bracket: where in its sample to look for it. */
+template <int DEPTH, int CLUSTER>
+__device__ void aim_end(aim_shared &sh, const stage &s, uint32_t root, float sigmas) {
+    const int node = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
+    const int h = (1 << DEPTH) - 1 + node, above = (h - 1) / 2;
+    uint32_t least = FULL, most = 0;
+    for (int rank = 0; rank < CLUSTER; ++rank) {
+        least = min(least, in_block<CLUSTER>(sh.least, rank)[node]);
+        most = max(most, in_block<CLUSTER>(sh.most, rank)[node]);
+    }
+    const uint32_t sampled = count_of_node<CLUSTER>(sh, node);
+    const segment of = node_segment(s.tree, s.physical + DEPTH, (root << DEPTH) + (uint32_t)node);
+    const float m = (float)sampled, n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
+    const float own = m * q * (1.0f - q) * fmaxf(0.0f, 1.0f - m / n), part = fmaxf(q, 1.0f - q);
+    float doubt = 0, error = 0;
+    if (DEPTH) {
+        doubt = sh.node[above].doubt;
+        error = sh.node[above].error +
+                fabsf((float)count_of_node<CLUSTER>(sh, node & ~1) - sh.node[above].left);
+    }
+    const float variance = own + part * part * doubt;
+    const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
+    const float rank = q * m + (upper ? reach : -reach);
+    narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* no bound */
+    sh.rank[threadIdx.x] = upper ? sampled : 0;
+    if (rank >= 0.0f && rank < m) {
+        target.base = (point_key)least << 32;
+        target.range = ((point_key)most << 32 | FULL) - target.base;
+        target.rank = sh.rank[threadIdx.x] = (uint32_t)rank;
+        target.count = sampled;
+    }
+    sh.target[threadIdx.x] = target;
+    if (!upper) sh.node[h] = {variance + 0.5f * doubt, error, q * m};
+}
+
+/* Sampled points go to the children by the middle of their node's bracket: its key where the pivot
+   would be if the sample were all. */
+template <int NODES, int CLUSTER, int DRAWS>
+__device__ void split_samples(aim_shared &sh, int axis, sample<CLUSTER, DRAWS> &drawn) {
+    const int t = threadIdx.x;
+    narrowing middle = {};
+    if (t < NODES) {
+        const narrowing lo = sh.target[2 * t], hi = sh.target[2 * t + 1];
+        const uint32_t begin = sh.rank[2 * t] - lo.rank;
+        const uint32_t end = sh.rank[2 * t + 1] - hi.rank + hi.count;
+        const uint32_t wanted = (uint32_t)sh.node[NODES - 1 + t].left;
+        middle = {lo.base, hi.base + hi.range - lo.base, wanted - min(wanted, begin), end - begin};
+    }
+    __syncthreads();
+    if (t < NODES) sh.target[t] = middle;
+    __syncthreads();
+    narrow<CLUSTER, NODES>(sh, [&](const auto &add) {
+#pragma unroll
+        for (int i = 0; i < DRAWS; ++i)
+            if (drawn.side[i] >= 0) add(drawn.side[i], record_key(drawn.record[i], axis));
+    });
+#pragma unroll
+    for (int i = 0; i < DRAWS; ++i) {
+        if (drawn.side[i] < 0) continue;
+        const narrowing at = sh.target[drawn.side[i]];
+        const bool right = record_key(drawn.record[i], axis) > at.base + at.range / 2;
+        drawn.side[i] = 2 * drawn.side[i] + right;
+    }
+    __syncthreads();
+}
+
+/* The brackets of the group's nodes of a depth. drawn.side: which of them a point belongs to. */
+template <int DEPTH, int CLUSTER, int DRAWS>
+__device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t root, float sigmas,
+                          const sample<CLUSTER, DRAWS> &drawn) {
+    constexpr int NODES = 1 << DEPTH;
+    const int t = threadIdx.x, axis = level_axis(s.physical + DEPTH);
+    count_samples<NODES>(sh, drawn, axis);
+    sync_cluster<CLUSTER>();
+    if (t < 2 * NODES) aim_end<DEPTH, CLUSTER>(sh, s, root, sigmas);
+    __syncthreads();
+    const uint32_t draws = CLUSTER * SELECT_THREADS * DRAWS;
+    const uint32_t tolerance = max(1u, draws / NODES / AIM_SHARE);
+    for (int round = 0; round < BRACKET_ROUNDS; ++round) {
+        bool wide = false;
+#pragma unroll
+        for (int i = 0; i < 2 * NODES; ++i)
+            wide |= sh.target[i].range && sh.target[i].count > tolerance;
+        if (!wide) break;
+        narrow<CLUSTER, 2 * NODES>(sh, [&](const auto &add) {
+#pragma unroll
+            for (int i = 0; i < DRAWS; ++i) {
+                if (drawn.side[i] < 0) continue;
+                const point_key key = record_key(drawn.record[i], axis);
+                add(2 * drawn.side[i], key);
+                add(2 * drawn.side[i] + 1, key);
+            }
+        });
+    }
+    if (block_rank<CLUSTER>() || t >= 2 * NODES) return;
+    const uint32_t node = node_at(s.physical + DEPTH, (root << DEPTH) + (uint32_t)t / 2);
+    const narrowing at = sh.target[t];
+    if (t % 2)
+        s.nodes.hi[node] = upper_bound_key(at.base + at.range);
+    else
+        s.nodes.lo[node] = lower_bound_key(at.base);
+}
+
+/* A cluster a root of a group, from `first` on. The counters of its places begin at 0. */
+template <int CLUSTER, int DRAWS, bool INPUT>
+__global__ __launch_bounds__(SELECT_THREADS, 2) void aim_group(const __grid_constant__ stage s,
+                                                               uint32_t first, int levels,
+                                                               float sigmas) {
+    __shared__ aim_shared sh;
+    const uint32_t root = first + blockIdx.x / CLUSTER;
+    sample<CLUSTER, DRAWS> drawn;
+    draw_sample<CLUSTER, DRAWS, INPUT>(drawn, s, s.physical, root);
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x < GROUP_PLACES)
+        s.counts[root * GROUP_PLACES + threadIdx.x] = 0;
+    aim_depth<0>(sh, s, root, sigmas, drawn);
+    if (levels > 1) {
+        split_samples<1>(sh, level_axis(s.physical), drawn);
+        aim_depth<1>(sh, s, root, sigmas, drawn);
+    }
+    if (levels > 2) {
+        split_samples<2>(sh, level_axis(s.physical + 1), drawn);
+        aim_depth<2>(sh, s, root, sigmas, drawn);
+    }
+    sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
+}
+
+} // namespace kandela
+#endif

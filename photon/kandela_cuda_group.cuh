@@ -1,0 +1,141 @@
+/* Some levels at once, by brackets alone: one pass moves the records of a segment LEVELS levels
+   down before a single pivot there is known.
+   Idea: of each node of the group a bracket is known in which its pivot must lie
+   (kandela_cuda_aim.cuh). A record before or after it goes on to the left or right child; one
+   within it stops in the node's list. What comes through is in its segment for good; lists are
+   some percent of the points and are settled level by level (kandela_cuda_settle.cuh).
+   A group's nodes and the segments under them are its places, numbered like a tree: 0 the root,
+   2 h + 1 and 2 h + 2 under h, the last 2^LEVELS the segments. A counter each says how many records
+   came; those beyond a place's room are counted and dropped: that happens under a bracket that
+   missed or about a list too long, and both are seen from the counters and made good.
+   Work: bytes: 16 to read, 16 to write, a point and group. Memory: lists in half a record a point.
+   Round robin only: the axis below a pivot must not depend on it. */
+#ifndef KD_PHOTON_KANDELA_CUDA_GROUP_CUH
+#define KD_PHOTON_KANDELA_CUDA_GROUP_CUH
+#include "photon/kandela_cuda_move.cuh"
+
+namespace kandela {
+
+constexpr int GROUP_LEVELS = 3;                      /* at most */
+constexpr int GROUP_INNER = (1 << GROUP_LEVELS) - 1; /* nodes */
+constexpr int GROUP_PLACES = 2 << GROUP_LEVELS;      /* counters of a root, one to spare */
+
+__host__ __device__ inline int level_axis(uint32_t level) {
+    return (int)(level % 3);
+}
+
+/* Where a place's records are stored, and how many may be. */
+struct place {
+    uint32_t begin, room;
+};
+
+/* Of 16 parts of the list memory, what the nodes of a depth share: brackets of deeper nodes are
+   wider, as they have fewer sampled points and inherit the doubt about the planes above. */
+__device__ inline uint32_t list_share(int levels, int depth) {
+    return levels == 1 ? 16 : levels == 2 ? (depth ? 10 : 6) : depth == 0 ? 3 : depth == 1 ? 5 : 8;
+}
+
+__device__ inline place place_of(const stage &s, int levels, uint32_t root, int h) {
+    const int depth = 31 - __clz(h + 1);
+    const uint32_t index = (root << depth) + (uint32_t)(h + 1 - (1 << depth));
+    const segment own = node_segment(s.tree, s.physical + depth, index);
+    if (depth == levels) return {own.begin, own.count};
+    const segment from = node_segment(s.tree, s.physical, root);
+    const uint32_t share = list_share(levels, depth);
+    uint32_t skipped = 0;
+    for (int above = 0; above < depth; ++above) skipped += list_share(levels, above);
+    return {from.begin / 2 + skipped * (from.count / 32) + share * ((own.begin - from.begin) / 32),
+            share * (own.count / 32)};
+}
+
+/* The bracket of inner place h. */
+__device__ inline move_bracket group_bracket(const stage &s, uint32_t root, int h) {
+    const int depth = 31 - __clz(h + 1);
+    const uint32_t node =
+        node_at(s.physical + depth, (root << depth) + (uint32_t)(h + 1 - (1 << depth)));
+    return {bound_of(s.nodes.lo[node]), bound_of(s.nodes.hi[node])};
+}
+
+/* Where a record stops on its way down from place h at `depth`. */
+__device__ inline int stop_of(const move_bracket *brackets, const float4 &record, int axis, int h,
+                              int depth, int levels) {
+    bool going = true;
+#pragma unroll
+    for (; depth < levels; ++depth) {
+        const move_bracket bracket = brackets[h];
+        const float x = record_axis(record, axis);
+        const bool right = after(x, record_id(record), bracket.hi);
+        going &= right | before(x, record_id(record), bracket.lo);
+        h = going ? 2 * h + 1 + right : h;
+        axis = axis == 2 ? 0 : axis + 1;
+    }
+    return h;
+}
+
+template <int LEVELS> struct part_shared {
+    static constexpr int INNER = (1 << LEVELS) - 1, PLACES = 2 * INNER + 1;
+    move_bracket bracket[INNER];
+    uint32_t records_at[MOVE_WARPS][PLACES + 1];
+};
+
+/* The block's share of each place gets its room, all of it or none: one atomic a place, of
+   neighbouring lanes and words. */
+template <int LEVELS>
+__device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t root) {
+    const int h = threadIdx.x;
+    if (h >= sh.PLACES) return;
+    uint32_t sum = 0;
+#pragma unroll
+    for (int warp = 0; warp < MOVE_WARPS; ++warp) {
+        const uint32_t own = sh.records_at[warp][h];
+        sh.records_at[warp][h] = sum;
+        sum += own;
+    }
+    const place to = place_of(s, LEVELS, root, h);
+    const uint32_t filled = sum ? atomicAdd(&s.counts[root * GROUP_PLACES + h], sum) : 0;
+    const bool fits = filled + sum <= to.room;
+#pragma unroll
+    for (int warp = 0; warp < MOVE_WARPS; ++warp)
+        sh.records_at[warp][h] = fits ? sh.records_at[warp][h] + to.begin + filled : FULL;
+}
+
+/* Segments from that of node `first` on, `tiles` blocks each. */
+template <int LEVELS, bool INPUT>
+__global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_constant__ stage s,
+                                                                uint32_t first, uint32_t tiles) {
+    __shared__ part_shared<LEVELS> sh;
+    constexpr int INNER = part_shared<LEVELS>::INNER, PLACES = part_shared<LEVELS>::PLACES;
+    const uint32_t root = first + blockIdx.x / tiles;
+    const uint32_t begin = blockIdx.x % tiles * MOVE_TILE + threadIdx.x;
+    const segment from = node_segment(s.tree, s.physical, root);
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = level_axis(s.physical);
+    float4 record[MOVE_ITEMS] = {};
+#pragma unroll
+    for (int i = 0; i < MOVE_ITEMS; ++i) {
+        const uint32_t at = begin + i * MOVE_THREADS;
+        if (at < from.count) record[i] = load_record<INPUT>(s, from.begin + at);
+    }
+    if (threadIdx.x < INNER) sh.bracket[threadIdx.x] = group_bracket(s, root, threadIdx.x);
+    __syncthreads();
+    int stop[MOVE_ITEMS];
+    uint32_t rank[MOVE_ITEMS], filled = 0;
+#pragma unroll
+    for (int i = 0; i < MOVE_ITEMS; ++i) {
+        const bool valid = begin + i * MOVE_THREADS < from.count;
+        stop[i] = valid ? stop_of(sh.bracket, record[i], axis, 0, 0, LEVELS) : -1;
+        rank[i] = rank_among<LEVELS + 1>(stop[i], filled);
+    }
+    if (lane < PLACES) sh.records_at[warp][lane] = filled;
+    __syncthreads();
+    part_reserve<LEVELS>(sh, s, root);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < MOVE_ITEMS; ++i) {
+        if (stop[i] < 0) continue;
+        const uint32_t at = sh.records_at[warp][stop[i]];
+        if (at != FULL) (stop[i] < INNER ? s.lists : s.moved)[at + rank[i]] = record[i];
+    }
+}
+
+} // namespace kandela
+#endif

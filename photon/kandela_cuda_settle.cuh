@@ -1,0 +1,160 @@
+/* The pivots of a level of a group, exactly, and the records of their lists sent on.
+   Idea: with the lists above settled, all points of a node are in the places of its sub-tree, so
+   the counters say how many lie left of its bracket, and the pivot is the one of its list at rank
+   left - less. With it the rest of the list knows its sides, and goes on through the brackets below
+   like any record of the pass before. If the bracket missed or the list was too long, the
+   sub-tree's places are emptied and filled again from the group's source, which is still as it was:
+   slow, and as right.
+   Work: a cluster of blocks a node; three reads of the list and one write. */
+#ifndef KD_PHOTON_KANDELA_CUDA_SETTLE_CUH
+#define KD_PHOTON_KANDELA_CUDA_SETTLE_CUH
+#include "photon/kandela_cuda_group.cuh"
+#include "photon/kandela_cuda_select.cuh"
+
+namespace kandela {
+
+/* A node of a group, and where its records are: in its list, or among all of the root's. */
+struct settled {
+    uint32_t root, level, index;
+    int place, depth, levels;
+    segment own;
+    bool listed;
+    uint32_t begin, count, less;
+};
+
+template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
+    move_bracket bracket[GROUP_INNER];
+    place to[GROUP_PLACES];
+    uint32_t filled[GROUP_PLACES]; /* those of the cluster's first block count */
+    uint32_t less, found;
+};
+
+/* Whether h is place `top` or below it. */
+__device__ inline bool is_under(int h, int top) {
+    while (h > top) h = (h - 1) / 2;
+    return h == top;
+}
+
+/* Counters, brackets and rooms of the places; what they say about the node. */
+template <int CLUSTER, int THREADS>
+__device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settled &of) {
+    const int t = threadIdx.x, places = (2 << of.levels) - 1;
+    if (t < 32) {
+        const uint32_t came = t < places ? s.counts[of.root * GROUP_PLACES + t] : 0;
+        const uint32_t less =
+            __reduce_add_sync(ALL_LANES, is_under(t, 2 * of.place + 1) ? came : 0);
+        if (t < places) {
+            sh.filled[t] = came;
+            sh.to[t] = place_of(s, of.levels, of.root, t);
+            if (t < places / 2) sh.bracket[t] = group_bracket(s, of.root, t);
+        }
+        if (t == 0) sh.less = less;
+        if (t == of.place) sh.found = came;
+    }
+    __syncthreads();
+    of.less = sh.less;
+    of.count = sh.found;
+    of.begin = sh.to[of.place].begin;
+    of.listed = of.count <= sh.to[of.place].room && of.own.left >= of.less &&
+                of.own.left - of.less < of.count;
+    if (of.listed) return;
+    const segment from = node_segment(s.tree, s.physical, of.root);
+    of.begin = from.begin;
+    of.count = from.count;
+    if (t < places && t > of.place && is_under(t, of.place)) sh.filled[t] = 0;
+}
+
+/* Calls `each` with every record of the node, a thread of the cluster a record, and whether there
+   was one; warps stay together. */
+template <int CLUSTER, int THREADS, bool INPUT, class EACH>
+__device__ void each_record(const stage &s, const settled &of, const EACH &each) {
+    constexpr uint32_t STEP = CLUSTER * THREADS;
+    constexpr int LOADS = 4;
+    const uint32_t own = block_rank<CLUSTER>() * THREADS + threadIdx.x;
+    for (uint32_t from = 0; from < of.count; from += LOADS * STEP) {
+        float4 record[LOADS] = {};
+#pragma unroll
+        for (int i = 0; i < LOADS; ++i) {
+            const uint32_t at = from + own + i * STEP;
+            if (at < of.count)
+                record[i] =
+                    of.listed ? s.lists[of.begin + at] : load_record<INPUT>(s, of.begin + at);
+        }
+#pragma unroll
+        for (int i = 0; i < LOADS; ++i)
+            each(record[i], from + own + i * STEP < of.count &&
+                                (of.listed || in_subtree(s, record[i], of.level, of.index)));
+    }
+}
+
+/* All but the pivot to places below; a warp's records for one place by one atomic. */
+template <int CLUSTER, int THREADS, bool INPUT>
+__device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settled &of,
+                        point_key pivot) {
+    const int axis = level_axis(of.level), below = level_axis(of.level + 1);
+    const int lane = threadIdx.x & 31, inner = (1 << of.levels) - 1;
+    uint32_t *filled = in_block<CLUSTER>(sh.filled, 0);
+    each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
+        const point_key key = record_key(record, axis);
+        valid &= key != pivot;
+        const int h = valid ? stop_of(sh.bracket, record, below, 2 * of.place + 1 + (key > pivot),
+                                      of.depth + 1, of.levels)
+                            : GROUP_PLACES - 1;
+        unsigned same = ALL_LANES;
+#pragma unroll
+        for (int bit = 0; bit <= GROUP_LEVELS; ++bit) {
+            const unsigned ones = __ballot_sync(ALL_LANES, h >> bit & 1);
+            same &= h >> bit & 1 ? ones : ~ones;
+        }
+        const int first = __ffs((int)same) - 1;
+        uint32_t at = 0;
+        if (valid && lane == first) at = atomicAdd(&filled[h], __popc(same));
+        at = __shfl_sync(ALL_LANES, at, first) + __popc(same & ((1u << lane) - 1));
+        if (valid && at < sh.to[h].room)
+            (h < inner ? s.lists : s.moved)[sh.to[h].begin + at] = record;
+    });
+}
+
+/* A cluster a node at `depth` of the groups of `levels` levels whose roots begin at `first`. */
+template <int CLUSTER, int THREADS, bool INPUT>
+__global__ __launch_bounds__(THREADS,
+                             1024 / THREADS) void settle_pivots(const __grid_constant__ stage s,
+                                                                uint32_t first, int depth,
+                                                                int levels) {
+    __shared__ settle_shared<THREADS> sh;
+    const uint32_t index = (first << depth) + blockIdx.x / CLUSTER;
+    settled of = {};
+    of.root = index >> depth, of.index = index;
+    of.level = s.physical + depth, of.depth = depth, of.levels = levels;
+    of.place = (1 << depth) - 1 + (int)(index & ((1u << depth) - 1));
+    of.own = node_segment(s.tree, of.level, index);
+    open_settling<CLUSTER>(sh, s, of);
+    const int axis = level_axis(of.level);
+    const uint32_t node = node_at(of.level, index);
+    if (threadIdx.x == 0) {
+        const point_key lo = s.nodes.lo[node];
+        sh.target[0] = of.listed
+                           ? narrowing{lo, s.nodes.hi[node] - lo, of.own.left - of.less, of.count}
+                           : narrowing{0, KEY_MAX, of.own.left, of.own.count};
+    }
+    sync_cluster<CLUSTER>(); /* the counters are open before others count there */
+    const point_key pivot = select_key<CLUSTER>(sh, [&](const auto &add) {
+        each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
+            if (valid) add(0, record_key(record, axis));
+        });
+    });
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x == 0) {
+        s.nodes.pivot[node] = pivot;
+        s.tree_ids[node] = (uint32_t)pivot;
+        split_region(s, of.level, index, pivot);
+    }
+    send_on<CLUSTER, THREADS, INPUT>(sh, s, of, pivot);
+    sync_cluster<CLUSTER>();
+    const int h = threadIdx.x;
+    if (block_rank<CLUSTER>() == 0 && h > of.place && h < (2 << levels) - 1 &&
+        is_under(h, of.place))
+        s.counts[of.root * GROUP_PLACES + h] = sh.filled[h];
+}
+
+} // namespace kandela
+#endif
