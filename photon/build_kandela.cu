@@ -78,7 +78,6 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
                                             sizeof(uint32_t));
 }
 
-constexpr int AIM_DRAWS = 8;            /* sampled points a thread */
 constexpr uint32_t SMALL_COUNT = 50000; /* a node's list is settled by a small block */
 constexpr int SMALL_THREADS = 128;
 
@@ -176,10 +175,10 @@ kd_status descend_nodes(const plan *p, node_range nodes, int depth, cudaStream_t
     const uint32_t roots = nodes.end - nodes.first;
     if (roots == 0 || depth == 0) return KD_OK;
     const int cluster = cluster_size(node_segment(s.tree, s.physical, nodes.first).count);
-    KD_TRY(launch(cluster == 8   ? aim_group<8, AIM_DRAWS, INPUT>
-                  : cluster == 4 ? aim_group<4, AIM_DRAWS, INPUT>
-                  : cluster == 2 ? aim_group<2, AIM_DRAWS, INPUT>
-                                 : aim_group<1, AIM_DRAWS, INPUT>,
+    KD_TRY(launch(cluster == 8   ? aim_group<8, INPUT>
+                  : cluster == 4 ? aim_group<4, INPUT>
+                  : cluster == 2 ? aim_group<2, INPUT>
+                                 : aim_group<1, INPUT>,
                   (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s, nodes.first, depth,
                   p->sigmas));
     const uint32_t tiles = move_tiles(s.tree, s.physical, nodes.first);

@@ -14,6 +14,7 @@
 namespace kandela {
 
 constexpr uint32_t AIM_SHARE = 128; /* brackets end within 1 / 128 of the sample around them */
+constexpr int AIM_DRAWS = 8;        /* sampled points a thread */
 constexpr int AIM_NODES = 1 << (GROUP_LEVELS - 1);
 
 /* What a node leaves to its children. */
@@ -23,15 +24,53 @@ struct aimed {
     float left;  /* sampled points that should go left */
 };
 
+/* A thread's sampled points: their keys on the axis in turn, and, four bits each, which node of the
+   depth they belong to. */
+struct aim_sample {
+    uint32_t bits[AIM_DRAWS], id[AIM_DRAWS];
+    uint32_t nodes;
+};
+static_assert(AIM_DRAWS <= 8 && AIM_NODES < 15, "of four bits each");
+
+constexpr int NO_NODE = 15;
+
+__device__ inline int sampled_node(const aim_sample &drawn, int i) {
+    return (int)(drawn.nodes >> 4 * i & 15);
+}
+
+__device__ inline point_key sampled_key(const aim_sample &drawn, int i) {
+    return (point_key)drawn.bits[i] << 32 | drawn.id[i];
+}
+
 struct aim_shared : narrow_shared<SELECT_THREADS> {
+    uint32_t later[GROUP_LEVELS - 1][AIM_DRAWS][THREADS]; /* order bits on the axes to come */
     uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* of a depth's samples */
     uint32_t rank[2 * AIM_NODES]; /* of the bracket's ends, before they were narrowed */
     aimed node[GROUP_INNER];
 };
 
+template <int CLUSTER, bool INPUT>
+__device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const stage &s, uint32_t root) {
+    const segment from = node_segment(s.tree, s.physical, root);
+    const strata of = strata_of(from, CLUSTER * SELECT_THREADS * AIM_DRAWS);
+    const int axis = level_axis(s.physical), second = level_axis(s.physical + 1);
+    const int third = level_axis(s.physical + 2), t = threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < AIM_DRAWS; ++i) {
+        const uint32_t draw =
+            (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + t);
+        if (draw >= of.draws) continue;
+        out.nodes &= ~(15u << 4 * i);
+        const float4 record = load_record<INPUT>(s, from.begin + draw_from(of, draw, s.physical));
+        out.bits[i] = pointtree_order_bits(record_axis(record, axis));
+        out.id[i] = record_id(record);
+        sh.later[0][i][t] = pointtree_order_bits(record_axis(record, second));
+        sh.later[1][i][t] = pointtree_order_bits(record_axis(record, third));
+    }
+}
+
 /* How many sampled points each of a depth's nodes has, and their ends. */
-template <int NODES, int CLUSTER, int DRAWS>
-__device__ void count_samples(aim_shared &sh, const sample<CLUSTER, DRAWS> &drawn, int axis) {
+template <int NODES> __device__ void count_samples(aim_shared &sh, const aim_sample &drawn) {
     const int t = threadIdx.x;
     if (t < NODES) sh.count[t] = 0, sh.least[t] = FULL, sh.most[t] = 0;
     __syncthreads();
@@ -39,12 +78,11 @@ __device__ void count_samples(aim_shared &sh, const sample<CLUSTER, DRAWS> &draw
     for (int node = 0; node < NODES; ++node) {
         uint32_t count = 0, least = FULL, most = 0;
 #pragma unroll
-        for (int i = 0; i < DRAWS; ++i) {
-            if (drawn.side[i] != node) continue;
-            const uint32_t bits = pointtree_order_bits(record_axis(drawn.record[i], axis));
-            ++count;
-            least = min(least, bits);
-            most = max(most, bits);
+        for (int i = 0; i < AIM_DRAWS; ++i) {
+            const bool own = sampled_node(drawn, i) == node;
+            count += own;
+            least = min(least, own ? drawn.bits[i] : FULL);
+            most = max(most, own ? drawn.bits[i] : 0);
         }
         count = __reduce_add_sync(ALL_LANES, count);
         least = __reduce_min_sync(ALL_LANES, least);
@@ -98,9 +136,9 @@ __device__ void aim_end(aim_shared &sh, const stage &s, uint32_t root, float sig
 }
 
 /* Sampled points go to the children by the middle of their node's bracket: its key where the pivot
-   would be if the sample were all. */
-template <int NODES, int CLUSTER, int DRAWS>
-__device__ void split_samples(aim_shared &sh, int axis, sample<CLUSTER, DRAWS> &drawn) {
+   would be if the sample were all. From then on the next axis is theirs. */
+template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, aim_sample &drawn) {
+    constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
     narrowing middle = {};
     if (t < NODES) {
@@ -115,30 +153,33 @@ __device__ void split_samples(aim_shared &sh, int axis, sample<CLUSTER, DRAWS> &
     __syncthreads();
     narrow<CLUSTER, NODES>(sh, [&](const auto &add) {
 #pragma unroll
-        for (int i = 0; i < DRAWS; ++i)
-            if (drawn.side[i] >= 0) add(drawn.side[i], record_key(drawn.record[i], axis));
+        for (int i = 0; i < AIM_DRAWS; ++i)
+            if (sampled_node(drawn, i) != NO_NODE)
+                add(sampled_node(drawn, i), sampled_key(drawn, i));
     });
 #pragma unroll
-    for (int i = 0; i < DRAWS; ++i) {
-        if (drawn.side[i] < 0) continue;
-        const narrowing at = sh.target[drawn.side[i]];
-        const bool right = record_key(drawn.record[i], axis) > at.base + at.range / 2;
-        drawn.side[i] = 2 * drawn.side[i] + right;
+    for (int i = 0; i < AIM_DRAWS; ++i) {
+        const int node = sampled_node(drawn, i);
+        if (node == NO_NODE) continue;
+        const narrowing at = sh.target[node];
+        const uint32_t right = sampled_key(drawn, i) > at.base + at.range / 2;
+        drawn.nodes += ((uint32_t)node + right) << 4 * i;
+        drawn.bits[i] = sh.later[DEPTH][i][t];
     }
     __syncthreads();
 }
 
-/* The brackets of the group's nodes of a depth. drawn.side: which of them a point belongs to. */
-template <int DEPTH, int CLUSTER, int DRAWS>
+/* The brackets of the group's nodes of a depth. */
+template <int DEPTH, int CLUSTER>
 __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t root, float sigmas,
-                          const sample<CLUSTER, DRAWS> &drawn) {
+                          const aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
-    const int t = threadIdx.x, axis = level_axis(s.physical + DEPTH);
-    count_samples<NODES>(sh, drawn, axis);
+    const int t = threadIdx.x;
+    count_samples<NODES>(sh, drawn);
     sync_cluster<CLUSTER>();
     if (t < 2 * NODES) aim_end<DEPTH, CLUSTER>(sh, s, root, sigmas);
     __syncthreads();
-    const uint32_t draws = CLUSTER * SELECT_THREADS * DRAWS;
+    const uint32_t draws = CLUSTER * SELECT_THREADS * AIM_DRAWS;
     const uint32_t tolerance = max(1u, draws / NODES / AIM_SHARE);
     for (int round = 0; round < BRACKET_ROUNDS; ++round) {
         bool wide = false;
@@ -148,11 +189,11 @@ __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t root, float s
         if (!wide) break;
         narrow<CLUSTER, 2 * NODES>(sh, [&](const auto &add) {
 #pragma unroll
-            for (int i = 0; i < DRAWS; ++i) {
-                if (drawn.side[i] < 0) continue;
-                const point_key key = record_key(drawn.record[i], axis);
-                add(2 * drawn.side[i], key);
-                add(2 * drawn.side[i] + 1, key);
+            for (int i = 0; i < AIM_DRAWS; ++i) {
+                const int node = sampled_node(drawn, i);
+                if (node == NO_NODE) continue;
+                add(2 * node, sampled_key(drawn, i));
+                add(2 * node + 1, sampled_key(drawn, i));
             }
         });
     }
@@ -166,24 +207,26 @@ __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t root, float s
 }
 
 /* A cluster a root of a group, from `first` on. The counters of its places begin at 0. */
-template <int CLUSTER, int DRAWS, bool INPUT>
-__global__ __launch_bounds__(SELECT_THREADS, 2) void aim_group(const __grid_constant__ stage s,
-                                                               uint32_t first, int levels,
-                                                               float sigmas) {
+template <int CLUSTER, bool INPUT>
+__global__ __launch_bounds__(SELECT_THREADS,
+                             CLUSTER > 2 ? 1 : 2) void aim_group(const __grid_constant__ stage s,
+                                                                 uint32_t first, int levels,
+                                                                 float sigmas) {
     __shared__ aim_shared sh;
     const uint32_t root = first + blockIdx.x / CLUSTER;
-    sample<CLUSTER, DRAWS> drawn;
-    draw_sample<CLUSTER, DRAWS, INPUT>(drawn, s, s.physical, root);
+    aim_sample drawn;
+    drawn.nodes = FULL;
+    draw_group_sample<CLUSTER, INPUT>(sh, drawn, s, root);
     if (block_rank<CLUSTER>() == 0 && threadIdx.x < GROUP_PLACES)
         s.counts[root * GROUP_PLACES + threadIdx.x] = 0;
-    aim_depth<0>(sh, s, root, sigmas, drawn);
+    aim_depth<0, CLUSTER>(sh, s, root, sigmas, drawn);
     if (levels > 1) {
-        split_samples<1>(sh, level_axis(s.physical), drawn);
-        aim_depth<1>(sh, s, root, sigmas, drawn);
+        split_samples<0, CLUSTER>(sh, drawn);
+        aim_depth<1, CLUSTER>(sh, s, root, sigmas, drawn);
     }
     if (levels > 2) {
-        split_samples<2>(sh, level_axis(s.physical + 1), drawn);
-        aim_depth<2>(sh, s, root, sigmas, drawn);
+        split_samples<1, CLUSTER>(sh, drawn);
+        aim_depth<2, CLUSTER>(sh, s, root, sigmas, drawn);
     }
     sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
 }

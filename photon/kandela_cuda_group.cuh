@@ -117,13 +117,13 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_con
     }
     if (threadIdx.x < INNER) sh.bracket[threadIdx.x] = group_bracket(s, root, threadIdx.x);
     __syncthreads();
-    int stop[MOVE_ITEMS];
-    uint32_t rank[MOVE_ITEMS], filled = 0;
+    uint32_t stop[MOVE_ITEMS], filled = 0; /* stop: the place, the rank from bit 8 on */
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
         const bool valid = begin + i * MOVE_THREADS < from.count;
-        stop[i] = valid ? stop_of(sh.bracket, record[i], axis, 0, 0, LEVELS) : -1;
-        rank[i] = rank_among<LEVELS + 1>(stop[i], filled);
+        const int h = valid ? stop_of(sh.bracket, record[i], axis, 0, 0, LEVELS) : -1;
+        const uint32_t rank = rank_among<LEVELS + 1>(h, filled);
+        stop[i] = valid ? (uint32_t)h | rank << 8 : FULL;
     }
     if (lane < PLACES) sh.records_at[warp][lane] = filled;
     __syncthreads();
@@ -131,9 +131,10 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_con
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
-        if (stop[i] < 0) continue;
-        const uint32_t at = sh.records_at[warp][stop[i]];
-        if (at != FULL) (stop[i] < INNER ? s.lists : s.moved)[at + rank[i]] = record[i];
+        if (stop[i] == FULL) continue;
+        const int h = (int)(stop[i] & 255);
+        const uint32_t at = sh.records_at[warp][h];
+        if (at != FULL) (h < INNER ? s.lists : s.moved)[at + (stop[i] >> 8)] = record[i];
     }
 }
 
