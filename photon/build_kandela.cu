@@ -39,6 +39,7 @@ struct plan {
     uint32_t *counters; /* less, found, filled and axis of node_count nodes: 0 to begin with */
     bool paired;
     uint32_t group; /* levels that go together, or 0 */
+    uint32_t refined;
     float sigmas;
 };
 
@@ -57,6 +58,7 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
     p->node_count = 2u << p->bottom;
     p->paired = n >= chosen->large;
     p->group = p->paired && !widest ? chosen->group : 0;
+    p->refined = chosen->refined;
     p->sigmas = chosen->sigmas;
     const uint32_t nodes = p->node_count;
     s->nodes.pivot = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
@@ -74,12 +76,13 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
     p->buffer[1] = (float4 *)cuda_arena_take(arena, n, sizeof(float4));
     s->candidates = (point_key *)cuda_arena_take(arena, n, sizeof(point_key));
     s->lists = (float4 *)(void *)s->candidates;
-    s->counts = (uint32_t *)cuda_arena_take(arena, (uint64_t)GROUP_PLACES << (p->bottom - 1),
+    s->counts = (uint32_t *)cuda_arena_take(arena, (uint64_t)GROUP_COUNTS << (p->bottom - 1),
                                             sizeof(uint32_t));
 }
 
 constexpr uint32_t SMALL_COUNT = 50000; /* a node's list is settled by a small block */
 constexpr int SMALL_THREADS = 128;
+constexpr uint32_t CAREFUL_COUNT = 1000000; /* to miss with so many points costs milliseconds */
 
 /* Blocks that share a node: its candidates are some percent of its points. */
 int cluster_size(uint32_t count) {
@@ -167,37 +170,62 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
     return KD_OK;
 }
 
+/* Second brackets of the nodes at a depth of a group, and their lists on by these. */
+kd_status refine_lists(const plan *p, node_range nodes, int down, int depth, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t level = s.physical + down, count = (nodes.end - nodes.first) << down;
+    const uint32_t points = node_segment(s.tree, level, nodes.first << down).count;
+    KD_TRY(launch(aim_lists<8>, 8ull * count, SELECT_THREADS, 8, stream, s, nodes.first, down,
+                  depth, p->sigmas + 1));
+    const uint32_t tiles = (list_share(depth, down) * (points / 32) + MOVE_TILE - 1) / MOVE_TILE;
+    return launch(depth == 1   ? part_lists<1>
+                  : depth == 2 ? part_lists<2>
+                               : part_lists<3>,
+                  (uint64_t)tiles * count, MOVE_THREADS, 1, stream, s, nodes.first << down, down,
+                  tiles);
+}
+
+/* The pivots of the nodes at a depth of a group. */
+template <bool INPUT>
+kd_status settle_level(const plan *p, node_range nodes, int down, int depth, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t level = s.physical + down, blocks = (nodes.end - nodes.first) << down;
+    const uint32_t count = node_segment(s.tree, level, nodes.first << down).count;
+    const int cluster = cluster_size(count);
+    const bool small = count < SMALL_COUNT;
+    return launch(cluster == 8   ? settle_pivots<8, SELECT_THREADS, INPUT>
+                  : cluster == 4 ? settle_pivots<4, SELECT_THREADS, INPUT>
+                  : cluster == 2 ? settle_pivots<2, SELECT_THREADS, INPUT>
+                  : small        ? settle_pivots<1, SMALL_THREADS, INPUT>
+                                 : settle_pivots<1, SELECT_THREADS, INPUT>,
+                  (uint64_t)blocks * cluster, small ? SMALL_THREADS : SELECT_THREADS, cluster,
+                  stream, s, nodes.first, down, depth);
+}
+
 /* The brackets of a group of levels under some nodes, the pass over their records, and the pivots,
    a level at a time. */
 template <bool INPUT>
-kd_status descend_nodes(const plan *p, node_range nodes, int depth, cudaStream_t stream) {
-    const stage &s = p->s;
+kd_status descend_nodes(plan *p, node_range nodes, int depth, cudaStream_t stream) {
+    stage &s = p->s;
     const uint32_t roots = nodes.end - nodes.first;
     if (roots == 0 || depth == 0) return KD_OK;
-    const int cluster = cluster_size(node_segment(s.tree, s.physical, nodes.first).count);
+    const uint32_t count = node_segment(s.tree, s.physical, nodes.first).count;
+    const int cluster = cluster_size(count);
+    s.refined = count >= p->refined;
     KD_TRY(launch(cluster == 8   ? aim_group<8, INPUT>
                   : cluster == 4 ? aim_group<4, INPUT>
                   : cluster == 2 ? aim_group<2, INPUT>
                                  : aim_group<1, INPUT>,
                   (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s, nodes.first, depth,
-                  p->sigmas));
+                  count >= CAREFUL_COUNT ? p->sigmas + 1 : p->sigmas));
     const uint32_t tiles = move_tiles(s.tree, s.physical, nodes.first);
     KD_TRY(launch(depth == 1   ? part_records<1, INPUT>
                   : depth == 2 ? part_records<2, INPUT>
                                : part_records<3, INPUT>,
                   (uint64_t)tiles * roots, MOVE_THREADS, 1, stream, s, nodes.first, tiles));
     for (int down = 0; down < depth; ++down) {
-        const uint32_t level = s.physical + down;
-        const uint32_t count = node_segment(s.tree, level, nodes.first << down).count;
-        const int sharing = cluster_size(count);
-        const bool small = count < SMALL_COUNT;
-        KD_TRY(launch(sharing == 8   ? settle_pivots<8, SELECT_THREADS, INPUT>
-                      : sharing == 4 ? settle_pivots<4, SELECT_THREADS, INPUT>
-                      : sharing == 2 ? settle_pivots<2, SELECT_THREADS, INPUT>
-                      : small        ? settle_pivots<1, SMALL_THREADS, INPUT>
-                                     : settle_pivots<1, SELECT_THREADS, INPUT>,
-                      ((uint64_t)roots << down) * sharing, small ? SMALL_THREADS : SELECT_THREADS,
-                      sharing, stream, s, nodes.first, down, depth));
+        if (s.refined) KD_TRY(refine_lists(p, nodes, down, depth, stream));
+        KD_TRY(settle_level<INPUT>(p, nodes, down, depth, stream));
     }
     return KD_OK;
 }
@@ -285,7 +313,7 @@ extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point
 }
 
 extern "C" kandela_parameters kandela_parameters_default(void) {
-    return {1u << 21, 3, 4.5f};
+    return {1u << 21, 3, 1u << 22, 4.5f};
 }
 
 extern "C" kd_status build_kandela_cuda_with(const point_build_cuda *a,

@@ -8,9 +8,10 @@ extern "C" {
 #endif
 
 typedef struct kandela_parameters {
-    uint32_t large; /* points from which on levels go in groups, in pairs by the widest side */
-    uint32_t group; /* levels of a group: 1 to 3; 0: pairs by either rule */
-    float sigmas;   /* half a bracket in standard deviations of its sample, in groups */
+    uint32_t large;   /* points from which on levels go in groups, in pairs by the widest side */
+    uint32_t group;   /* levels of a group: 1 to 3; 0: pairs by either rule */
+    uint32_t refined; /* points of a group's root from which on its lists get second brackets */
+    float sigmas;     /* half a bracket in standard deviations of its sample, in groups */
 } kandela_parameters;
 
 kandela_parameters kandela_parameters_default(void);

@@ -14,6 +14,7 @@
 namespace kandela {
 
 constexpr uint32_t AIM_SHARE = 128; /* brackets end within 1 / 128 of the sample around them */
+constexpr float DOUBT = 0.25f;      /* of the variance that points all on one side would give */
 constexpr int AIM_DRAWS = 8;        /* sampled points a thread */
 constexpr int AIM_NODES = 1 << (GROUP_LEVELS - 1);
 
@@ -49,19 +50,21 @@ struct aim_shared : narrow_shared<SELECT_THREADS> {
     aimed node[GROUP_INNER];
 };
 
-template <int CLUSTER, bool INPUT>
-__device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const stage &s, uint32_t root) {
-    const segment from = node_segment(s.tree, s.physical, root);
+/* Of the records that `load` reads, on the axes from that of `level` on. */
+template <int CLUSTER, class LOAD>
+__device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment &from,
+                                  uint32_t level, const LOAD &load) {
     const strata of = strata_of(from, CLUSTER * SELECT_THREADS * AIM_DRAWS);
-    const int axis = level_axis(s.physical), second = level_axis(s.physical + 1);
-    const int third = level_axis(s.physical + 2), t = threadIdx.x;
+    const int axis = level_axis(level), second = level_axis(level + 1);
+    const int third = level_axis(level + 2), t = threadIdx.x;
+    out.nodes = FULL;
 #pragma unroll
     for (int i = 0; i < AIM_DRAWS; ++i) {
         const uint32_t draw =
             (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + t);
         if (draw >= of.draws) continue;
         out.nodes &= ~(15u << 4 * i);
-        const float4 record = load_record<INPUT>(s, from.begin + draw_from(of, draw, s.physical));
+        const float4 record = load(from.begin + draw_from(of, draw, level));
         out.bits[i] = pointtree_order_bits(record_axis(record, axis));
         out.id[i] = record_id(record);
         sh.later[0][i][t] = pointtree_order_bits(record_axis(record, second));
@@ -102,7 +105,7 @@ template <int CLUSTER> __device__ uint32_t count_of_node(aim_shared &sh, int nod
 
 /* One end of a node's bracket: where in its sample to look for it. */
 template <int DEPTH, int CLUSTER>
-__device__ void aim_end(aim_shared &sh, const stage &s, uint32_t root, float sigmas) {
+__device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const int node = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
     const int h = (1 << DEPTH) - 1 + node, above = (h - 1) / 2;
     uint32_t least = FULL, most = 0;
@@ -111,7 +114,6 @@ __device__ void aim_end(aim_shared &sh, const stage &s, uint32_t root, float sig
         most = max(most, in_block<CLUSTER>(sh.most, rank)[node]);
     }
     const uint32_t sampled = count_of_node<CLUSTER>(sh, node);
-    const segment of = node_segment(s.tree, s.physical + DEPTH, (root << DEPTH) + (uint32_t)node);
     const float m = (float)sampled, n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
     const float own = m * q * (1.0f - q) * fmaxf(0.0f, 1.0f - m / n), part = fmaxf(q, 1.0f - q);
     float doubt = 0, error = 0;
@@ -120,7 +122,7 @@ __device__ void aim_end(aim_shared &sh, const stage &s, uint32_t root, float sig
         error = sh.node[above].error +
                 fabsf((float)count_of_node<CLUSTER>(sh, node & ~1) - sh.node[above].left);
     }
-    const float variance = own + part * part * doubt;
+    const float variance = own + DOUBT * part * part * doubt;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
     narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* no bound */
@@ -169,15 +171,16 @@ template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, 
     __syncthreads();
 }
 
-/* The brackets of the group's nodes of a depth. */
+/* The brackets of nodes from `first` of `level` on, all of a root's at a depth; `of`: this thread's
+   end's node. */
 template <int DEPTH, int CLUSTER>
-__device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t root, float sigmas,
-                          const aim_sample &drawn) {
+__device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t level, uint32_t first,
+                          const segment &of, float sigmas, const aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
     count_samples<NODES>(sh, drawn);
     sync_cluster<CLUSTER>();
-    if (t < 2 * NODES) aim_end<DEPTH, CLUSTER>(sh, s, root, sigmas);
+    if (t < 2 * NODES) aim_end<DEPTH, CLUSTER>(sh, of, sigmas);
     __syncthreads();
     const uint32_t draws = CLUSTER * SELECT_THREADS * AIM_DRAWS;
     const uint32_t tolerance = max(1u, draws / NODES / AIM_SHARE);
@@ -198,12 +201,20 @@ __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t root, float s
         });
     }
     if (block_rank<CLUSTER>() || t >= 2 * NODES) return;
-    const uint32_t node = node_at(s.physical + DEPTH, (root << DEPTH) + (uint32_t)t / 2);
+    const uint32_t node = node_at(level, first + (uint32_t)t / 2);
     const narrowing at = sh.target[t];
     if (t % 2)
         s.nodes.hi[node] = upper_bound_key(at.base + at.range);
     else
         s.nodes.lo[node] = lower_bound_key(at.base);
+}
+
+template <int DEPTH, int CLUSTER>
+__device__ void aim_level(aim_shared &sh, const stage &s, uint32_t root, float sigmas,
+                          const aim_sample &drawn) {
+    const uint32_t level = s.physical + DEPTH, first = root << DEPTH;
+    const segment of = node_segment(s.tree, level, first + (threadIdx.x / 2 & ((1u << DEPTH) - 1)));
+    aim_depth<DEPTH, CLUSTER>(sh, s, level, first, of, sigmas, drawn);
 }
 
 /* A cluster a root of a group, from `first` on. The counters of its places begin at 0. */
@@ -215,20 +226,41 @@ __global__ __launch_bounds__(SELECT_THREADS,
     __shared__ aim_shared sh;
     const uint32_t root = first + blockIdx.x / CLUSTER;
     aim_sample drawn;
-    drawn.nodes = FULL;
-    draw_group_sample<CLUSTER, INPUT>(sh, drawn, s, root);
-    if (block_rank<CLUSTER>() == 0 && threadIdx.x < GROUP_PLACES)
-        s.counts[root * GROUP_PLACES + threadIdx.x] = 0;
-    aim_depth<0, CLUSTER>(sh, s, root, sigmas, drawn);
+    draw_group_sample<CLUSTER>(sh, drawn, node_segment(s.tree, s.physical, root), s.physical,
+                               [&](uint32_t i) { return load_record<INPUT>(s, i); });
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x < GROUP_COUNTS)
+        s.counts[root * GROUP_COUNTS + threadIdx.x] = 0;
+    aim_level<0, CLUSTER>(sh, s, root, sigmas, drawn);
     if (levels > 1) {
         split_samples<0, CLUSTER>(sh, drawn);
-        aim_depth<1, CLUSTER>(sh, s, root, sigmas, drawn);
+        aim_level<1, CLUSTER>(sh, s, root, sigmas, drawn);
     }
     if (levels > 2) {
         split_samples<1, CLUSTER>(sh, drawn);
-        aim_depth<2, CLUSTER>(sh, s, root, sigmas, drawn);
+        aim_level<2, CLUSTER>(sh, s, root, sigmas, drawn);
     }
     sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
+}
+
+/* The second brackets of nodes of a group, from their lists alone; a cluster a node from `first` of
+   the roots on. Their ranks there are known, as all others have their places. */
+template <int CLUSTER>
+__global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_constant__ stage s,
+                                                               uint32_t first, int depth,
+                                                               int levels, float sigmas) {
+    __shared__ aim_shared sh;
+    const group_node node = group_node_of(s, (first << depth) + blockIdx.x / CLUSTER, depth);
+    const uint32_t left = node_segment(s.tree, node.level, node.index).left;
+    const place list = place_of(s, levels, node.root, node.place);
+    const uint32_t *counts = s.counts + node.root * GROUP_COUNTS;
+    uint32_t less = 0;
+    for (int h = 2 * node.place + 1; h < (2 << levels) - 1; ++h)
+        if (is_under(h, 2 * node.place + 1)) less += counts[h];
+    const segment of = {list.begin, min(counts[node.place], list.room), left - min(less, left)};
+    aim_sample drawn;
+    draw_group_sample<CLUSTER>(sh, drawn, of, node.level, [&](uint32_t i) { return s.lists[i]; });
+    aim_depth<0, CLUSTER>(sh, s, node.level, node.index, of, sigmas, drawn);
+    sync_cluster<CLUSTER>();
 }
 
 } // namespace kandela

@@ -8,6 +8,8 @@
    2 h + 1 and 2 h + 2 under h, the last 2^LEVELS the segments. A counter each says how many records
    came; those beyond a place's room are counted and dropped: that happens under a bracket that
    missed or about a list too long, and both are seen from the counters and made good.
+   Long lists get a second bracket each, from a sample of their own, and go on by it to a second
+   list, so that few records are left to select among.
    Work: bytes: 16 to read, 16 to write, a point and group. Memory: lists in half a record a point.
    Round robin only: the axis below a pivot must not depend on it. */
 #ifndef KD_PHOTON_KANDELA_CUDA_GROUP_CUH
@@ -18,7 +20,9 @@ namespace kandela {
 
 constexpr int GROUP_LEVELS = 3;                      /* at most */
 constexpr int GROUP_INNER = (1 << GROUP_LEVELS) - 1; /* nodes */
-constexpr int GROUP_PLACES = 2 << GROUP_LEVELS;      /* counters of a root, one to spare */
+constexpr int GROUP_PLACES = 2 << GROUP_LEVELS;      /* one to spare */
+constexpr int GROUP_COUNTS =
+    2 * GROUP_PLACES; /* of a root: its places', its nodes' second lists' */
 
 __host__ __device__ inline int level_axis(uint32_t level) {
     return (int)(level % 3);
@@ -31,7 +35,7 @@ struct place {
 
 /* Of 16 parts of the list memory, what the nodes of a depth share: brackets of deeper nodes are
    wider, as they have fewer sampled points and inherit the doubt about the planes above. */
-__device__ inline uint32_t list_share(int levels, int depth) {
+__host__ __device__ inline uint32_t list_share(int levels, int depth) {
     return levels == 1 ? 16 : levels == 2 ? (depth ? 10 : 6) : depth == 0 ? 3 : depth == 1 ? 5 : 8;
 }
 
@@ -44,8 +48,31 @@ __device__ inline place place_of(const stage &s, int levels, uint32_t root, int 
     const uint32_t share = list_share(levels, depth);
     uint32_t skipped = 0;
     for (int above = 0; above < depth; ++above) skipped += list_share(levels, above);
+    const uint32_t room = share * (own.count / 32);
     return {from.begin / 2 + skipped * (from.count / 32) + share * ((own.begin - from.begin) / 32),
-            share * (own.count / 32)};
+            s.refined ? room - room / 4 : room};
+}
+
+/* Behind a node's list, its second one. */
+__device__ inline place second_list(const place &list) {
+    return {list.begin + list.room, list.room / 4};
+}
+
+/* Whether h is place `top` or below it. */
+__device__ inline bool is_under(int h, int top) {
+    while (h > top) h = (h - 1) / 2;
+    return h == top;
+}
+
+/* A node of a group. */
+struct group_node {
+    uint32_t root, level, index;
+    int place, depth;
+};
+
+__device__ inline group_node group_node_of(const stage &s, uint32_t index, int depth) {
+    return {index >> depth, s.physical + depth, index,
+            (1 << depth) - 1 + (int)(index & ((1u << depth) - 1)), depth};
 }
 
 /* The bracket of inner place h. */
@@ -79,11 +106,11 @@ template <int LEVELS> struct part_shared {
 };
 
 /* The block's share of each place gets its room, all of it or none: one atomic a place, of
-   neighbouring lanes and words. */
+   neighbouring lanes and words. The spare place is the second list of node `top`. */
 template <int LEVELS>
-__device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t root) {
+__device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t root, int top) {
     const int h = threadIdx.x;
-    if (h >= sh.PLACES) return;
+    if (h > sh.PLACES) return;
     uint32_t sum = 0;
 #pragma unroll
     for (int warp = 0; warp < MOVE_WARPS; ++warp) {
@@ -91,12 +118,48 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
         sh.records_at[warp][h] = sum;
         sum += own;
     }
-    const place to = place_of(s, LEVELS, root, h);
-    const uint32_t filled = sum ? atomicAdd(&s.counts[root * GROUP_PLACES + h], sum) : 0;
+    if (sum == 0) return;
+    const place of = place_of(s, LEVELS, root, h < sh.PLACES ? h : top);
+    const place to = h < sh.PLACES ? of : second_list(of);
+    const uint32_t counter = root * GROUP_COUNTS + (h < sh.PLACES ? h : GROUP_PLACES + top);
+    const uint32_t filled = atomicAdd(&s.counts[counter], sum);
     const bool fits = filled + sum <= to.room;
 #pragma unroll
     for (int warp = 0; warp < MOVE_WARPS; ++warp)
         sh.records_at[warp][h] = fits ? sh.records_at[warp][h] + to.begin + filled : FULL;
+}
+
+/* A thread's records on from node `of`, out of `count` from `begin` on. */
+template <int LEVELS, bool LISTS>
+__device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_node &of,
+                          const float4 (&record)[MOVE_ITEMS], uint32_t begin, uint32_t count) {
+    constexpr int INNER = part_shared<LEVELS>::INNER, PLACES = part_shared<LEVELS>::PLACES;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = level_axis(of.level);
+    if (threadIdx.x < INNER) sh.bracket[threadIdx.x] = group_bracket(s, of.root, threadIdx.x);
+    __syncthreads();
+    uint32_t stop[MOVE_ITEMS], filled = 0; /* stop: the place, the rank from bit 8 on */
+#pragma unroll
+    for (int i = 0; i < MOVE_ITEMS; ++i) {
+        const bool valid = begin + i * MOVE_THREADS < count;
+        int h = valid ? stop_of(sh.bracket, record[i], axis, LISTS ? of.place : 0,
+                                LISTS ? of.depth : 0, LEVELS)
+                      : -1;
+        if (LISTS && h == of.place) h = PLACES;
+        const uint32_t rank = rank_among<LEVELS + 1>(h, filled);
+        stop[i] = valid ? (uint32_t)h | rank << 8 : FULL;
+    }
+    if (lane <= PLACES) sh.records_at[warp][lane] = filled;
+    __syncthreads();
+    part_reserve<LEVELS>(sh, s, of.root, of.place);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < MOVE_ITEMS; ++i) {
+        if (stop[i] == FULL) continue;
+        const int h = (int)(stop[i] & 255);
+        const uint32_t at = sh.records_at[warp][h];
+        const bool listed = h < INNER || (LISTS && h == PLACES);
+        if (at != FULL) (listed ? s.lists : s.moved)[at + (stop[i] >> 8)] = record[i];
+    }
 }
 
 /* Segments from that of node `first` on, `tiles` blocks each. */
@@ -104,38 +167,36 @@ template <int LEVELS, bool INPUT>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_constant__ stage s,
                                                                 uint32_t first, uint32_t tiles) {
     __shared__ part_shared<LEVELS> sh;
-    constexpr int INNER = part_shared<LEVELS>::INNER, PLACES = part_shared<LEVELS>::PLACES;
-    const uint32_t root = first + blockIdx.x / tiles;
+    const group_node of = group_node_of(s, first + blockIdx.x / tiles, 0);
     const uint32_t begin = blockIdx.x % tiles * MOVE_TILE + threadIdx.x;
-    const segment from = node_segment(s.tree, s.physical, root);
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = level_axis(s.physical);
+    const segment from = node_segment(s.tree, s.physical, of.root);
     float4 record[MOVE_ITEMS] = {};
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
         const uint32_t at = begin + i * MOVE_THREADS;
         if (at < from.count) record[i] = load_record<INPUT>(s, from.begin + at);
     }
-    if (threadIdx.x < INNER) sh.bracket[threadIdx.x] = group_bracket(s, root, threadIdx.x);
-    __syncthreads();
-    uint32_t stop[MOVE_ITEMS], filled = 0; /* stop: the place, the rank from bit 8 on */
+    part_tile<LEVELS, false>(sh, s, of, record, begin, from.count);
+}
+
+/* Lists of the nodes from `first` on at `depth`, by their second brackets. */
+template <int LEVELS>
+__global__ __launch_bounds__(MOVE_THREADS, 5) void part_lists(const __grid_constant__ stage s,
+                                                              uint32_t first, int depth,
+                                                              uint32_t tiles) {
+    __shared__ part_shared<LEVELS> sh;
+    const group_node of = group_node_of(s, first + blockIdx.x / tiles, depth);
+    const uint32_t tile = blockIdx.x % tiles * MOVE_TILE, begin = tile + threadIdx.x;
+    const place list = place_of(s, LEVELS, of.root, of.place);
+    const uint32_t count = min(s.counts[of.root * GROUP_COUNTS + of.place], list.room);
+    if (tile >= count) return;
+    float4 record[MOVE_ITEMS] = {};
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
-        const bool valid = begin + i * MOVE_THREADS < from.count;
-        const int h = valid ? stop_of(sh.bracket, record[i], axis, 0, 0, LEVELS) : -1;
-        const uint32_t rank = rank_among<LEVELS + 1>(h, filled);
-        stop[i] = valid ? (uint32_t)h | rank << 8 : FULL;
+        const uint32_t at = begin + i * MOVE_THREADS;
+        if (at < count) record[i] = s.lists[list.begin + at];
     }
-    if (lane < PLACES) sh.records_at[warp][lane] = filled;
-    __syncthreads();
-    part_reserve<LEVELS>(sh, s, root);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < MOVE_ITEMS; ++i) {
-        if (stop[i] == FULL) continue;
-        const int h = (int)(stop[i] & 255);
-        const uint32_t at = sh.records_at[warp][h];
-        if (at != FULL) (h < INNER ? s.lists : s.moved)[at + (stop[i] >> 8)] = record[i];
-    }
+    part_tile<LEVELS, true>(sh, s, of, record, begin, count);
 }
 
 } // namespace kandela

@@ -38,7 +38,7 @@ struct strata {
 
 __device__ inline strata strata_of(const segment &from, uint32_t most) {
     const uint32_t draws = min(from.count, most);
-    return {draws, ((uint64_t)from.count << 32) / draws};
+    return {draws, ((uint64_t)from.count << 32) / max(draws, 1u)};
 }
 
 __device__ inline uint32_t draw_from(const strata &of, uint32_t draw, uint32_t level) {

@@ -15,8 +15,8 @@ namespace kandela {
 
 /* A node of a group, and where its records are: in its list, or among all of the root's. */
 struct settled {
-    uint32_t root, level, index;
-    int place, depth, levels;
+    group_node node;
+    int levels;
     segment own;
     bool listed;
     uint32_t begin, count, less;
@@ -26,42 +26,37 @@ template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
     move_bracket bracket[GROUP_INNER];
     place to[GROUP_PLACES];
     uint32_t filled[GROUP_PLACES]; /* those of the cluster's first block count */
-    uint32_t less, found;
+    uint32_t less;
 };
-
-/* Whether h is place `top` or below it. */
-__device__ inline bool is_under(int h, int top) {
-    while (h > top) h = (h - 1) / 2;
-    return h == top;
-}
 
 /* Counters, brackets and rooms of the places; what they say about the node. */
 template <int CLUSTER, int THREADS>
 __device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settled &of) {
     const int t = threadIdx.x, places = (2 << of.levels) - 1;
+    const int top = of.node.place;
+    const uint32_t root = of.node.root, *counts = s.counts + root * GROUP_COUNTS;
     if (t < 32) {
-        const uint32_t came = t < places ? s.counts[of.root * GROUP_PLACES + t] : 0;
-        const uint32_t less =
-            __reduce_add_sync(ALL_LANES, is_under(t, 2 * of.place + 1) ? came : 0);
+        const uint32_t came = t < places ? counts[t] : 0;
+        const uint32_t less = __reduce_add_sync(ALL_LANES, is_under(t, 2 * top + 1) ? came : 0);
         if (t < places) {
             sh.filled[t] = came;
-            sh.to[t] = place_of(s, of.levels, of.root, t);
-            if (t < places / 2) sh.bracket[t] = group_bracket(s, of.root, t);
+            sh.to[t] = place_of(s, of.levels, root, t);
+            if (t < places / 2) sh.bracket[t] = group_bracket(s, root, t);
         }
         if (t == 0) sh.less = less;
-        if (t == of.place) sh.found = came;
     }
     __syncthreads();
+    const place first = sh.to[top], list = s.refined ? second_list(first) : first;
     of.less = sh.less;
-    of.count = sh.found;
-    of.begin = sh.to[of.place].begin;
-    of.listed = of.count <= sh.to[of.place].room && of.own.left >= of.less &&
+    of.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
+    of.begin = list.begin;
+    of.listed = sh.filled[top] <= first.room && of.count <= list.room && of.own.left >= of.less &&
                 of.own.left - of.less < of.count;
     if (of.listed) return;
-    const segment from = node_segment(s.tree, s.physical, of.root);
+    const segment from = node_segment(s.tree, s.physical, root);
     of.begin = from.begin;
     of.count = from.count;
-    if (t < places && t > of.place && is_under(t, of.place)) sh.filled[t] = 0;
+    if (t < places && t > top && is_under(t, top)) sh.filled[t] = 0;
 }
 
 /* Calls `each` with every record of the node, a thread of the cluster a record, and whether there
@@ -82,8 +77,9 @@ __device__ void each_record(const stage &s, const settled &of, const EACH &each)
         }
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)
-            each(record[i], from + own + i * STEP < of.count &&
-                                (of.listed || in_subtree(s, record[i], of.level, of.index)));
+            each(record[i],
+                 from + own + i * STEP < of.count &&
+                     (of.listed || in_subtree(s, record[i], of.node.level, of.node.index)));
     }
 }
 
@@ -91,15 +87,16 @@ __device__ void each_record(const stage &s, const settled &of, const EACH &each)
 template <int CLUSTER, int THREADS, bool INPUT>
 __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settled &of,
                         point_key pivot) {
-    const int axis = level_axis(of.level), below = level_axis(of.level + 1);
+    const int axis = level_axis(of.node.level), below = level_axis(of.node.level + 1);
     const int lane = threadIdx.x & 31, inner = (1 << of.levels) - 1;
     uint32_t *filled = in_block<CLUSTER>(sh.filled, 0);
     each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
         const point_key key = record_key(record, axis);
         valid &= key != pivot;
-        const int h = valid ? stop_of(sh.bracket, record, below, 2 * of.place + 1 + (key > pivot),
-                                      of.depth + 1, of.levels)
-                            : GROUP_PLACES - 1;
+        const int h =
+            valid ? stop_of(sh.bracket, record, below, 2 * of.node.place + 1 + (key > pivot),
+                            of.node.depth + 1, of.levels)
+                  : GROUP_PLACES - 1;
         unsigned same = ALL_LANES;
 #pragma unroll
         for (int bit = 0; bit <= GROUP_LEVELS; ++bit) {
@@ -124,13 +121,12 @@ __global__ __launch_bounds__(THREADS,
     __shared__ settle_shared<THREADS> sh;
     const uint32_t index = (first << depth) + blockIdx.x / CLUSTER;
     settled of = {};
-    of.root = index >> depth, of.index = index;
-    of.level = s.physical + depth, of.depth = depth, of.levels = levels;
-    of.place = (1 << depth) - 1 + (int)(index & ((1u << depth) - 1));
-    of.own = node_segment(s.tree, of.level, index);
+    of.node = group_node_of(s, index, depth);
+    of.levels = levels;
+    of.own = node_segment(s.tree, of.node.level, index);
     open_settling<CLUSTER>(sh, s, of);
-    const int axis = level_axis(of.level);
-    const uint32_t node = node_at(of.level, index);
+    const int axis = level_axis(of.node.level);
+    const uint32_t node = node_at(of.node.level, index);
     if (threadIdx.x == 0) {
         const point_key lo = s.nodes.lo[node];
         sh.target[0] = of.listed
@@ -146,14 +142,13 @@ __global__ __launch_bounds__(THREADS,
     if (block_rank<CLUSTER>() == 0 && threadIdx.x == 0) {
         s.nodes.pivot[node] = pivot;
         s.tree_ids[node] = (uint32_t)pivot;
-        split_region(s, of.level, index, pivot);
+        split_region(s, of.node.level, index, pivot);
     }
     send_on<CLUSTER, THREADS, INPUT>(sh, s, of, pivot);
     sync_cluster<CLUSTER>();
-    const int h = threadIdx.x;
-    if (block_rank<CLUSTER>() == 0 && h > of.place && h < (2 << levels) - 1 &&
-        is_under(h, of.place))
-        s.counts[of.root * GROUP_PLACES + h] = sh.filled[h];
+    const int h = threadIdx.x, top = of.node.place;
+    if (block_rank<CLUSTER>() == 0 && h > top && h < (2 << levels) - 1 && is_under(h, top))
+        s.counts[of.node.root * GROUP_COUNTS + h] = sh.filled[h];
 }
 
 } // namespace kandela

@@ -243,7 +243,8 @@ static void kandela_goes_by_groups(void **state) {
                     if (counts[i] > most) continue;
                     build_case of =
                         case_of(&point_builders_cuda[0], (case_points)set, counts[i], 0);
-                    of.groups = (kandela_parameters){1, group, sigmas[sigma]};
+                    of.groups = (kandela_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
+                                                     sigmas[sigma]};
                     if (group == 0) of.options.split = (pointtree_split)(i % 2);
                     compare(&of);
                 }
