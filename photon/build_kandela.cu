@@ -230,12 +230,13 @@ kd_status descend_nodes(plan *p, node_range nodes, int depth, cudaStream_t strea
     return KD_OK;
 }
 
-/* As many levels as go together; four are two and two. Nodes without points on the tree's last
-   level are left a level higher, as by descend_levels. */
+/* As many levels as go together; the last four are two and two. Nodes without points on the tree's
+   last level are left a level higher, as by descend_levels. */
 template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
     stage *s = &p->s;
     const uint32_t level = s->physical, all = 1u << level, left = p->bottom - level;
-    const uint32_t depth = left == 4 && p->group == 3 ? 2 : left < p->group ? left : p->group;
+    const uint32_t most = left == 4 || level % GROUP_LEVELS ? min(p->group, 2u) : p->group;
+    const uint32_t depth = min(left, most);
     const uint32_t deep = level + depth == p->bottom ? deep_nodes(s->tree, level) : all;
     s->moved = s->records == p->buffer[0] ? p->buffer[1] : p->buffer[0];
     KD_TRY(descend_nodes<INPUT>(p, {0, deep}, (int)depth, stream));

@@ -18,7 +18,7 @@
 
 namespace kandela {
 
-constexpr int GROUP_LEVELS = 3;                      /* at most */
+constexpr int GROUP_LEVELS = 3; /* at most; groups of so many begin on axis 0 */
 constexpr int GROUP_INNER = (1 << GROUP_LEVELS) - 1; /* nodes */
 constexpr int GROUP_PLACES = 2 << GROUP_LEVELS;      /* one to spare */
 constexpr int GROUP_COUNTS =
@@ -99,9 +99,32 @@ __device__ inline int stop_of(const move_bracket *brackets, const float4 &record
     return h;
 }
 
+/* Whether a bracket has all ids of the coordinates at its ends, as all have but those that were
+   narrowed within one coordinate. Then ids need not be compared. */
+__device__ inline bool is_plain(const move_bracket &bracket) {
+    return bracket.lo.id == 0 && bracket.hi.id == FULL;
+}
+
+/* The same by plain brackets: lo, hi. */
+__device__ inline int plain_stop_of(const float2 *brackets, const float4 &record, int axis, int h,
+                                    int depth, int levels) {
+    bool going = true;
+#pragma unroll
+    for (; depth < levels; ++depth) {
+        const float2 bracket = brackets[h];
+        const float x = record_axis(record, axis);
+        const bool right = x > bracket.y;
+        going &= right | (x < bracket.x);
+        h = going ? 2 * h + 1 + right : h;
+        axis = axis == 2 ? 0 : axis + 1;
+    }
+    return h;
+}
+
 template <int LEVELS> struct part_shared {
     static constexpr int INNER = (1 << LEVELS) - 1, PLACES = 2 * INNER + 1;
     move_bracket bracket[INNER];
+    float2 plain[INNER];
     uint32_t records_at[MOVE_WARPS][PLACES + 1];
 };
 
@@ -129,25 +152,53 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
         sh.records_at[warp][h] = fits ? sh.records_at[warp][h] + to.begin + filled : FULL;
 }
 
+/* Brackets of the group; whether all of them are plain. */
+template <int LEVELS>
+__device__ inline bool open_brackets(part_shared<LEVELS> &sh, const stage &s, uint32_t root) {
+    const int t = threadIdx.x;
+    bool crowded = false;
+    if (t < sh.INNER) {
+        const move_bracket bracket = group_bracket(s, root, t);
+        sh.bracket[t] = bracket;
+        sh.plain[t] = make_float2(bracket.lo.coordinate, bracket.hi.coordinate);
+        crowded = !is_plain(bracket);
+    }
+    return !__syncthreads_or(crowded);
+}
+
+/* Where a thread's records stop, and from bit 8 on their ranks among the warp's that stop there;
+   the spare place takes those that stay where they were, in a list. `filled`: what came to the
+   lane-th place. */
+template <int LEVELS, bool LISTS, bool PLAIN>
+__device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const group_node &of,
+                                        const float4 (&record)[MOVE_ITEMS], uint32_t begin,
+                                        uint32_t count, uint32_t (&stop)[MOVE_ITEMS]) {
+    const int top = LISTS ? of.place : 0, from = LISTS ? of.depth : 0;
+    const int axis = LEVELS == GROUP_LEVELS ? from : level_axis(of.level);
+    uint32_t filled = 0;
+#pragma unroll
+    for (int i = 0; i < MOVE_ITEMS; ++i) {
+        int h = PLAIN ? plain_stop_of(sh.plain, record[i], axis, top, from, LEVELS)
+                      : stop_of(sh.bracket, record[i], axis, top, from, LEVELS);
+        if (LISTS && h == top) h = sh.PLACES;
+        if (begin + i * MOVE_THREADS >= count) h = -1;
+        const uint32_t rank = rank_among<LEVELS + 1>(h, filled);
+        stop[i] = h < 0 ? FULL : (uint32_t)h | rank << 8;
+    }
+    return filled;
+}
+
 /* A thread's records on from node `of`, out of `count` from `begin` on. */
 template <int LEVELS, bool LISTS>
 __device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_node &of,
                           const float4 (&record)[MOVE_ITEMS], uint32_t begin, uint32_t count) {
     constexpr int INNER = part_shared<LEVELS>::INNER, PLACES = part_shared<LEVELS>::PLACES;
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = level_axis(of.level);
-    if (threadIdx.x < INNER) sh.bracket[threadIdx.x] = group_bracket(s, of.root, threadIdx.x);
-    __syncthreads();
-    uint32_t stop[MOVE_ITEMS], filled = 0; /* stop: the place, the rank from bit 8 on */
-#pragma unroll
-    for (int i = 0; i < MOVE_ITEMS; ++i) {
-        const bool valid = begin + i * MOVE_THREADS < count;
-        int h = valid ? stop_of(sh.bracket, record[i], axis, LISTS ? of.place : 0,
-                                LISTS ? of.depth : 0, LEVELS)
-                      : -1;
-        if (LISTS && h == of.place) h = PLACES;
-        const uint32_t rank = rank_among<LEVELS + 1>(h, filled);
-        stop[i] = valid ? (uint32_t)h | rank << 8 : FULL;
-    }
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    uint32_t stop[MOVE_ITEMS];
+    const uint32_t filled =
+        open_brackets(sh, s, of.root)
+            ? stop_records<LEVELS, LISTS, true>(sh, of, record, begin, count, stop)
+            : stop_records<LEVELS, LISTS, false>(sh, of, record, begin, count, stop);
     if (lane <= PLACES) sh.records_at[warp][lane] = filled;
     __syncthreads();
     part_reserve<LEVELS>(sh, s, of.root, of.place);

@@ -239,7 +239,7 @@ static void kandela_goes_by_groups(void **state) {
         for (int i = 0; i < 8; ++i)
             for (uint32_t group = 0; group <= 3; ++group)
                 for (int sigma = 0; sigma < 3; ++sigma) {
-                    if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 9)) continue;
+                    if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
                     if (counts[i] > most) continue;
                     build_case of =
                         case_of(&point_builders_cuda[0], (case_points)set, counts[i], 0);
