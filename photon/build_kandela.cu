@@ -170,27 +170,25 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
     return KD_OK;
 }
 
-/* Second brackets of the nodes at a depth of a group, and their lists on by these. */
-kd_status refine_lists(const plan *p, node_range nodes, int down, int depth, cudaStream_t stream) {
+/* Second brackets of the first `nodes` at a depth of a group, and their lists on by these. */
+kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
-    const uint32_t level = s.physical + down, count = (nodes.end - nodes.first) << down;
-    const uint32_t points = node_segment(s.tree, level, nodes.first << down).count;
-    KD_TRY(launch(aim_lists<8>, 8ull * count, SELECT_THREADS, 8, stream, s, nodes.first, down,
-                  depth, p->sigmas + 1));
-    const uint32_t tiles = (list_share(depth, down) * (points / 32) + MOVE_TILE - 1) / MOVE_TILE;
-    return launch(depth == 1   ? part_lists<1>
-                  : depth == 2 ? part_lists<2>
-                               : part_lists<3>,
-                  (uint64_t)tiles * count, MOVE_THREADS, 1, stream, s, nodes.first << down, down,
-                  tiles);
+    const uint32_t points = node_segment(s.tree, s.physical + depth, 0).count;
+    KD_TRY(launch(aim_lists<8>, 8ull * nodes, SELECT_THREADS, 8, stream, s, depth, p->sigmas + 1));
+    const bool shallow = s.deep < 1u << s.physical && depth + 1 < s.levels; /* some roots' lists */
+    const uint32_t most = list_share(s.levels - shallow, depth) * (points / 32);
+    const uint32_t tiles = (most + MOVE_TILE - 1) / MOVE_TILE;
+    return launch(s.levels == 1   ? part_lists<1>
+                  : s.levels == 2 ? part_lists<2>
+                                  : part_lists<3>,
+                  (uint64_t)tiles * nodes, MOVE_THREADS, 1, stream, s, depth, tiles);
 }
 
-/* The pivots of the nodes at a depth of a group. */
+/* The pivots of the first `nodes` at a depth of a group. */
 template <bool INPUT>
-kd_status settle_level(const plan *p, node_range nodes, int down, int depth, cudaStream_t stream) {
+kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
-    const uint32_t level = s.physical + down, blocks = (nodes.end - nodes.first) << down;
-    const uint32_t count = node_segment(s.tree, level, nodes.first << down).count;
+    const uint32_t count = node_segment(s.tree, s.physical + depth, 0).count;
     const int cluster = cluster_size(count);
     const bool small = count < SMALL_COUNT;
     return launch(cluster == 8   ? settle_pivots<8, SELECT_THREADS, INPUT>
@@ -198,34 +196,31 @@ kd_status settle_level(const plan *p, node_range nodes, int down, int depth, cud
                   : cluster == 2 ? settle_pivots<2, SELECT_THREADS, INPUT>
                   : small        ? settle_pivots<1, SMALL_THREADS, INPUT>
                                  : settle_pivots<1, SELECT_THREADS, INPUT>,
-                  (uint64_t)blocks * cluster, small ? SMALL_THREADS : SELECT_THREADS, cluster,
-                  stream, s, nodes.first, down, depth);
+                  (uint64_t)nodes * cluster, small ? SMALL_THREADS : SELECT_THREADS, cluster,
+                  stream, s, depth);
 }
 
-/* The brackets of a group of levels under some nodes, the pass over their records, and the pivots,
-   a level at a time. */
-template <bool INPUT>
-kd_status descend_nodes(plan *p, node_range nodes, int depth, cudaStream_t stream) {
-    stage &s = p->s;
-    const uint32_t roots = nodes.end - nodes.first;
-    if (roots == 0 || depth == 0) return KD_OK;
-    const uint32_t count = node_segment(s.tree, s.physical, nodes.first).count;
+/* The brackets of a group of levels, the pass over all records under its roots, and the pivots, a
+   level at a time. */
+template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t count = node_segment(s.tree, s.physical, 0).count;
     const int cluster = cluster_size(count);
-    s.refined = count >= p->refined;
     KD_TRY(launch(cluster == 8   ? aim_group<8, INPUT>
                   : cluster == 4 ? aim_group<4, INPUT>
                   : cluster == 2 ? aim_group<2, INPUT>
                                  : aim_group<1, INPUT>,
-                  (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s, nodes.first, depth,
+                  (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s,
                   count >= CAREFUL_COUNT ? p->sigmas + 1 : p->sigmas));
-    const uint32_t tiles = move_tiles(s.tree, s.physical, nodes.first);
-    KD_TRY(launch(depth == 1   ? part_records<1, INPUT>
-                  : depth == 2 ? part_records<2, INPUT>
-                               : part_records<3, INPUT>,
-                  (uint64_t)tiles * roots, MOVE_THREADS, 1, stream, s, nodes.first, tiles));
-    for (int down = 0; down < depth; ++down) {
-        if (s.refined) KD_TRY(refine_lists(p, nodes, down, depth, stream));
-        KD_TRY(settle_level<INPUT>(p, nodes, down, depth, stream));
+    const uint32_t tiles = move_tiles(s.tree, s.physical, 0);
+    KD_TRY(launch(s.levels == 1   ? part_records<1, INPUT>
+                  : s.levels == 2 ? part_records<2, INPUT>
+                                  : part_records<3, INPUT>,
+                  (uint64_t)tiles * roots, MOVE_THREADS, 1, stream, s, tiles));
+    for (int depth = 0; depth < s.levels; ++depth) {
+        const uint32_t nodes = (depth + 1 < s.levels ? roots : s.deep) << depth;
+        if (s.refined) KD_TRY(refine_lists(p, nodes, depth, stream));
+        KD_TRY(settle_level<INPUT>(p, nodes, depth, stream));
     }
     return KD_OK;
 }
@@ -236,14 +231,15 @@ template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
     stage *s = &p->s;
     const uint32_t level = s->physical, all = 1u << level, left = p->bottom - level;
     const uint32_t most = left == 4 || level % GROUP_LEVELS ? min(p->group, 2u) : p->group;
-    const uint32_t depth = min(left, most);
-    const uint32_t deep = level + depth == p->bottom ? deep_nodes(s->tree, level) : all;
+    const uint32_t levels = min(left, most);
+    s->levels = (int)levels;
+    s->deep = level + levels == p->bottom ? deep_nodes(s->tree, level) : all;
+    s->refined = node_segment(s->tree, level, 0).count >= p->refined;
     s->moved = s->records == p->buffer[0] ? p->buffer[1] : p->buffer[0];
-    KD_TRY(descend_nodes<INPUT>(p, {0, deep}, (int)depth, stream));
-    KD_TRY(descend_nodes<INPUT>(p, {deep, all}, (int)depth - 1, stream));
-    p->roots = {p->bottom, deep << depth, depth > 1 ? s->moved : s->records};
+    KD_TRY(descend_roots<INPUT>(p, levels > 1 ? all : s->deep, stream));
+    p->roots = {p->bottom, s->deep << levels, levels > 1 ? s->moved : s->records};
     s->records = s->moved;
-    s->physical = level + depth;
+    s->physical = level + levels;
     return KD_OK;
 }
 

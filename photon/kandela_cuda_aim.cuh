@@ -217,14 +217,14 @@ __device__ void aim_level(aim_shared &sh, const stage &s, uint32_t root, float s
     aim_depth<DEPTH, CLUSTER>(sh, s, level, first, of, sigmas, drawn);
 }
 
-/* A cluster a root of a group, from `first` on. The counters of its places begin at 0. */
+/* A cluster a root of a group. The counters of its places begin at 0. */
 template <int CLUSTER, bool INPUT>
 __global__ __launch_bounds__(SELECT_THREADS,
                              CLUSTER > 2 ? 1 : 2) void aim_group(const __grid_constant__ stage s,
-                                                                 uint32_t first, int levels,
                                                                  float sigmas) {
     __shared__ aim_shared sh;
-    const uint32_t root = first + blockIdx.x / CLUSTER;
+    const uint32_t root = blockIdx.x / CLUSTER;
+    const int levels = group_levels(s, root);
     aim_sample drawn;
     draw_group_sample<CLUSTER>(sh, drawn, node_segment(s.tree, s.physical, root), s.physical,
                                [&](uint32_t i) { return load_record<INPUT>(s, i); });
@@ -242,19 +242,18 @@ __global__ __launch_bounds__(SELECT_THREADS,
     sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
 }
 
-/* The second brackets of nodes of a group, from their lists alone; a cluster a node from `first` of
-   the roots on. Their ranks there are known, as all others have their places. */
+/* The second brackets of nodes of a group, from their lists alone; a cluster a node. Their ranks
+   there are known, as all other points have their places. */
 template <int CLUSTER>
 __global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_constant__ stage s,
-                                                               uint32_t first, int depth,
-                                                               int levels, float sigmas) {
+                                                               int depth, float sigmas) {
     __shared__ aim_shared sh;
-    const group_node node = group_node_of(s, (first << depth) + blockIdx.x / CLUSTER, depth);
+    const group_node node = group_node_of(s, blockIdx.x / CLUSTER, depth);
     const uint32_t left = node_segment(s.tree, node.level, node.index).left;
-    const place list = place_of(s, levels, node.root, node.place);
+    const place list = place_of(s, node.root, node.place);
     const uint32_t *counts = s.counts + node.root * GROUP_COUNTS;
     uint32_t less = 0;
-    for (int h = 2 * node.place + 1; h < (2 << levels) - 1; ++h)
+    for (int h = 2 * node.place + 1; h < (2 << group_levels(s, node.root)) - 1; ++h)
         if (is_under(h, 2 * node.place + 1)) less += counts[h];
     const segment of = {list.begin, min(counts[node.place], list.room), left - min(less, left)};
     aim_sample drawn;

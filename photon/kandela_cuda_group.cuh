@@ -39,7 +39,12 @@ __host__ __device__ inline uint32_t list_share(int levels, int depth) {
     return levels == 1 ? 16 : levels == 2 ? (depth ? 10 : 6) : depth == 0 ? 3 : depth == 1 ? 5 : 8;
 }
 
-__device__ inline place place_of(const stage &s, int levels, uint32_t root, int h) {
+__device__ inline int group_levels(const stage &s, uint32_t root) {
+    return s.levels - (root >= s.deep);
+}
+
+__device__ inline place place_of(const stage &s, uint32_t root, int h) {
+    const int levels = group_levels(s, root);
     const int depth = 31 - __clz(h + 1);
     const uint32_t index = (root << depth) + (uint32_t)(h + 1 - (1 << depth));
     const segment own = node_segment(s.tree, s.physical + depth, index);
@@ -110,7 +115,8 @@ __device__ inline int plain_stop_of(const float2 *brackets, const float4 &record
                                     int depth, int levels) {
     bool going = true;
 #pragma unroll
-    for (; depth < levels; ++depth) {
+    for (int i = 0; i < GROUP_LEVELS; ++i, ++depth) {
+        if (depth >= levels) break;
         const float2 bracket = brackets[h];
         const float x = record_axis(record, axis);
         const bool right = x > bracket.y;
@@ -142,7 +148,7 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
         sum += own;
     }
     if (sum == 0) return;
-    const place of = place_of(s, LEVELS, root, h < sh.PLACES ? h : top);
+    const place of = place_of(s, root, h < sh.PLACES ? h : top);
     const place to = h < sh.PLACES ? of : second_list(of);
     const uint32_t counter = root * GROUP_COUNTS + (h < sh.PLACES ? h : GROUP_PLACES + top);
     const uint32_t filled = atomicAdd(&s.counts[counter], sum);
@@ -157,7 +163,7 @@ template <int LEVELS>
 __device__ inline bool open_brackets(part_shared<LEVELS> &sh, const stage &s, uint32_t root) {
     const int t = threadIdx.x;
     bool crowded = false;
-    if (t < sh.INNER) {
+    if (t < (1 << group_levels(s, root)) - 1) {
         const move_bracket bracket = group_bracket(s, root, t);
         sh.bracket[t] = bracket;
         sh.plain[t] = make_float2(bracket.lo.coordinate, bracket.hi.coordinate);
@@ -170,16 +176,18 @@ __device__ inline bool open_brackets(part_shared<LEVELS> &sh, const stage &s, ui
    the spare place takes those that stay where they were, in a list. `filled`: what came to the
    lane-th place. */
 template <int LEVELS, bool LISTS, bool PLAIN>
-__device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const group_node &of,
-                                        const float4 (&record)[MOVE_ITEMS], uint32_t begin,
-                                        uint32_t count, uint32_t (&stop)[MOVE_ITEMS]) {
+__device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const stage &s,
+                                        const group_node &of, const float4 (&record)[MOVE_ITEMS],
+                                        uint32_t begin, uint32_t count,
+                                        uint32_t (&stop)[MOVE_ITEMS]) {
     const int top = LISTS ? of.place : 0, from = LISTS ? of.depth : 0;
     const int axis = LEVELS == GROUP_LEVELS ? from : level_axis(of.level);
+    const int levels = group_levels(s, of.root);
     uint32_t filled = 0;
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
-        int h = PLAIN ? plain_stop_of(sh.plain, record[i], axis, top, from, LEVELS)
-                      : stop_of(sh.bracket, record[i], axis, top, from, LEVELS);
+        int h = PLAIN ? plain_stop_of(sh.plain, record[i], axis, top, from, levels)
+                      : stop_of(sh.bracket, record[i], axis, top, from, levels);
         if (LISTS && h == top) h = sh.PLACES;
         if (begin + i * MOVE_THREADS >= count) h = -1;
         const uint32_t rank = rank_among<LEVELS + 1>(h, filled);
@@ -192,13 +200,14 @@ __device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const gro
 template <int LEVELS, bool LISTS>
 __device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_node &of,
                           const float4 (&record)[MOVE_ITEMS], uint32_t begin, uint32_t count) {
-    constexpr int INNER = part_shared<LEVELS>::INNER, PLACES = part_shared<LEVELS>::PLACES;
+    constexpr int PLACES = part_shared<LEVELS>::PLACES;
+    const int inner = (1 << group_levels(s, of.root)) - 1;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     uint32_t stop[MOVE_ITEMS];
     const uint32_t filled =
         open_brackets(sh, s, of.root)
-            ? stop_records<LEVELS, LISTS, true>(sh, of, record, begin, count, stop)
-            : stop_records<LEVELS, LISTS, false>(sh, of, record, begin, count, stop);
+            ? stop_records<LEVELS, LISTS, true>(sh, s, of, record, begin, count, stop)
+            : stop_records<LEVELS, LISTS, false>(sh, s, of, record, begin, count, stop);
     if (lane <= PLACES) sh.records_at[warp][lane] = filled;
     __syncthreads();
     part_reserve<LEVELS>(sh, s, of.root, of.place);
@@ -208,17 +217,17 @@ __device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_n
         if (stop[i] == FULL) continue;
         const int h = (int)(stop[i] & 255);
         const uint32_t at = sh.records_at[warp][h];
-        const bool listed = h < INNER || (LISTS && h == PLACES);
+        const bool listed = h < inner || (LISTS && h == PLACES);
         if (at != FULL) (listed ? s.lists : s.moved)[at + (stop[i] >> 8)] = record[i];
     }
 }
 
-/* Segments from that of node `first` on, `tiles` blocks each. */
+/* Segments of the first roots, `tiles` blocks each. */
 template <int LEVELS, bool INPUT>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_constant__ stage s,
-                                                                uint32_t first, uint32_t tiles) {
+                                                                uint32_t tiles) {
     __shared__ part_shared<LEVELS> sh;
-    const group_node of = group_node_of(s, first + blockIdx.x / tiles, 0);
+    const group_node of = group_node_of(s, blockIdx.x / tiles, 0);
     const uint32_t begin = blockIdx.x % tiles * MOVE_TILE + threadIdx.x;
     const segment from = node_segment(s.tree, s.physical, of.root);
     float4 record[MOVE_ITEMS] = {};
@@ -230,15 +239,14 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_con
     part_tile<LEVELS, false>(sh, s, of, record, begin, from.count);
 }
 
-/* Lists of the nodes from `first` on at `depth`, by their second brackets. */
+/* Lists of the first nodes at `depth`, by their second brackets. */
 template <int LEVELS>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void part_lists(const __grid_constant__ stage s,
-                                                              uint32_t first, int depth,
-                                                              uint32_t tiles) {
+                                                              int depth, uint32_t tiles) {
     __shared__ part_shared<LEVELS> sh;
-    const group_node of = group_node_of(s, first + blockIdx.x / tiles, depth);
+    const group_node of = group_node_of(s, blockIdx.x / tiles, depth);
     const uint32_t tile = blockIdx.x % tiles * MOVE_TILE, begin = tile + threadIdx.x;
-    const place list = place_of(s, LEVELS, of.root, of.place);
+    const place list = place_of(s, of.root, of.place);
     const uint32_t count = min(s.counts[of.root * GROUP_COUNTS + of.place], list.room);
     if (tile >= count) return;
     float4 record[MOVE_ITEMS] = {};

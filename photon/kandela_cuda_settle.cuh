@@ -40,7 +40,7 @@ __device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settle
         const uint32_t less = __reduce_add_sync(ALL_LANES, is_under(t, 2 * top + 1) ? came : 0);
         if (t < places) {
             sh.filled[t] = came;
-            sh.to[t] = place_of(s, of.levels, root, t);
+            sh.to[t] = place_of(s, root, t);
             if (t < places / 2) sh.bracket[t] = group_bracket(s, root, t);
         }
         if (t == 0) sh.less = less;
@@ -112,17 +112,16 @@ __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settle
     });
 }
 
-/* A cluster a node at `depth` of the groups of `levels` levels whose roots begin at `first`. */
+/* A cluster a node at `depth`. */
 template <int CLUSTER, int THREADS, bool INPUT>
 __global__ __launch_bounds__(THREADS,
                              1024 / THREADS) void settle_pivots(const __grid_constant__ stage s,
-                                                                uint32_t first, int depth,
-                                                                int levels) {
+                                                                int depth) {
     __shared__ settle_shared<THREADS> sh;
-    const uint32_t index = (first << depth) + blockIdx.x / CLUSTER;
+    const uint32_t index = blockIdx.x / CLUSTER;
     settled of = {};
     of.node = group_node_of(s, index, depth);
-    of.levels = levels;
+    of.levels = group_levels(s, of.node.root);
     of.own = node_segment(s.tree, of.node.level, index);
     open_settling<CLUSTER>(sh, s, of);
     const int axis = level_axis(of.node.level);
@@ -147,7 +146,7 @@ __global__ __launch_bounds__(THREADS,
     send_on<CLUSTER, THREADS, INPUT>(sh, s, of, pivot);
     sync_cluster<CLUSTER>();
     const int h = threadIdx.x, top = of.node.place;
-    if (block_rank<CLUSTER>() == 0 && h > top && h < (2 << levels) - 1 && is_under(h, top))
+    if (block_rank<CLUSTER>() == 0 && h > top && h < (2 << of.levels) - 1 && is_under(h, top))
         s.counts[of.node.root * GROUP_COUNTS + h] = sh.filled[h];
 }
 
