@@ -5,12 +5,14 @@
      node's pivot and one pass. A sample says between which two keys a pivot must lie
      (kandela_cuda_select.cuh); the pass that moves the points to their sub-trees collects those
      between them for the level to come (kandela_cuda_move.cuh); among these few the pivot is
-     selected exactly. Large inputs are moved every second level only. Sub-trees that fit a block
-     are finished in shared memory (kandela_cuda_bottom.cuh); where the tree's last level is empty
-     they begin a level higher.
-   Work: O(n log n); 32 bytes a point and level above the bottom, 24 where levels go in pairs, and
-     some for candidates.
-   Memory: 40 bytes a point: records of 16 in two buffers, candidates of 8.
+     selected exactly. Large inputs go down three levels a pass, by brackets alone: the few points
+     within one wait in a list for the pivot (kandela_cuda_group.cuh, _aim, _settle). By the widest
+     side, where an axis depends on the pivots above, they go in pairs of levels. Sub-trees that fit
+     a block are finished in shared memory (kandela_cuda_bottom.cuh); where the tree's last level
+     is empty they begin a level higher.
+   Work: O(n log n); 32 bytes a point and level above the bottom, 24 in pairs, 11 in groups of
+     three, and some for candidates or lists.
+   Memory: 40 bytes a point: records of 16 in two buffers, candidates or lists of 8.
    Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
      no sample decides anything but time.
    Other points than three floats are built by lists (build_brown.cu), to the same tree. */

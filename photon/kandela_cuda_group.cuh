@@ -21,8 +21,7 @@ namespace kandela {
 constexpr int GROUP_LEVELS = 3; /* at most; groups of so many begin on axis 0 */
 constexpr int GROUP_INNER = (1 << GROUP_LEVELS) - 1; /* nodes */
 constexpr int GROUP_PLACES = 2 << GROUP_LEVELS;      /* one to spare */
-constexpr int GROUP_COUNTS =
-    2 * GROUP_PLACES; /* of a root: its places', its nodes' second lists' */
+constexpr int GROUP_COUNTS = 2 * GROUP_PLACES;       /* of places, then of second lists */
 
 __host__ __device__ inline int level_axis(uint32_t level) {
     return (int)(level % 3);
@@ -39,6 +38,7 @@ __host__ __device__ inline uint32_t list_share(int levels, int depth) {
     return levels == 1 ? 16 : levels == 2 ? (depth ? 10 : 6) : depth == 0 ? 3 : depth == 1 ? 5 : 8;
 }
 
+/* A tree's last group: roots without points on the last level have a level less. */
 __device__ inline int group_levels(const stage &s, uint32_t root) {
     return s.levels - (root >= s.deep);
 }
