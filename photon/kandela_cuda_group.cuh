@@ -131,11 +131,12 @@ template <int LEVELS> struct part_shared {
     static constexpr int INNER = (1 << LEVELS) - 1, PLACES = 2 * INNER + 1;
     move_bracket bracket[INNER];
     float2 plain[INNER];
+    place to[PLACES + 1]; /* the spare one: the second list of the node that the block begins at */
     uint32_t records_at[MOVE_WARPS][PLACES + 1];
 };
 
 /* The block's share of each place gets its room, all of it or none: one atomic a place, of
-   neighbouring lanes and words. The spare place is the second list of node `top`. */
+   neighbouring lanes and words. */
 template <int LEVELS>
 __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t root, int top) {
     const int h = threadIdx.x;
@@ -148,8 +149,7 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
         sum += own;
     }
     if (sum == 0) return;
-    const place of = place_of(s, root, h < sh.PLACES ? h : top);
-    const place to = h < sh.PLACES ? of : second_list(of);
+    const place to = sh.to[h];
     const uint32_t counter = root * GROUP_COUNTS + (h < sh.PLACES ? h : GROUP_PLACES + top);
     const uint32_t filled = atomicAdd(&s.counts[counter], sum);
     const bool fits = filled + sum <= to.room;
@@ -158,17 +158,20 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
         sh.records_at[warp][h] = fits ? sh.records_at[warp][h] + to.begin + filled : FULL;
 }
 
-/* Brackets of the group; whether all of them are plain. */
+/* Brackets and places of a group; whether all brackets are plain. A warp each, while the records
+   are on their way. */
 template <int LEVELS>
-__device__ inline bool open_brackets(part_shared<LEVELS> &sh, const stage &s, uint32_t root) {
-    const int t = threadIdx.x;
+__device__ inline bool open_group(part_shared<LEVELS> &sh, const stage &s, const group_node &of) {
+    const int t = threadIdx.x, h = t - 32, inner = (1 << group_levels(s, of.root)) - 1;
     bool crowded = false;
-    if (t < (1 << group_levels(s, root)) - 1) {
-        const move_bracket bracket = group_bracket(s, root, t);
+    if (t < inner) {
+        const move_bracket bracket = group_bracket(s, of.root, t);
         sh.bracket[t] = bracket;
         sh.plain[t] = make_float2(bracket.lo.coordinate, bracket.hi.coordinate);
         crowded = !is_plain(bracket);
     }
+    if (h >= 0 && h <= 2 * inner) sh.to[h] = place_of(s, of.root, h);
+    if (h == sh.PLACES) sh.to[h] = second_list(place_of(s, of.root, of.place));
     return !__syncthreads_or(crowded);
 }
 
@@ -205,7 +208,7 @@ __device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_n
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     uint32_t stop[MOVE_ITEMS];
     const uint32_t filled =
-        open_brackets(sh, s, of.root)
+        open_group(sh, s, of)
             ? stop_records<LEVELS, LISTS, true>(sh, s, of, record, begin, count, stop)
             : stop_records<LEVELS, LISTS, false>(sh, s, of, record, begin, count, stop);
     if (lane <= PLACES) sh.records_at[warp][lane] = filled;
