@@ -82,8 +82,8 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
                                             sizeof(uint32_t));
 }
 
-constexpr uint32_t SMALL_COUNT = 50000; /* a node's list is settled by a small block */
-constexpr int SMALL_THREADS = 128;
+constexpr uint32_t SMALL_COUNT = 50000;     /* a node's list is settled by a small block, */
+constexpr uint32_t MANY_NODES = 512;        /* the smaller the more there are: all at once */
 constexpr uint32_t CAREFUL_COUNT = 1000000; /* to miss with so many points costs milliseconds */
 
 /* Blocks that share a node: its candidates are some percent of its points. */
@@ -92,19 +92,29 @@ int cluster_size(uint32_t count) {
 }
 
 template <class... PARAMETERS, class... ARGUMENTS>
-kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, int cluster,
-                 cudaStream_t stream, ARGUMENTS... arguments) {
+kd_status launch_with(size_t shared, void (*kernel)(PARAMETERS...), uint64_t blocks, int threads,
+                      int cluster, cudaStream_t stream, ARGUMENTS... arguments) {
     cudaLaunchAttribute attribute;
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {(unsigned)cluster, 1, 1};
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);
     config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared;
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = cluster > 1 ? 1 : 0;
+    if (shared)
+        KD_CUDA(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
     KD_CUDA(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...));
     return KD_OK;
+}
+
+template <class... PARAMETERS, class... ARGUMENTS>
+kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, int cluster,
+                 cudaStream_t stream, ARGUMENTS... arguments) {
+    return launch_with(0, kernel, blocks, threads, cluster, stream, arguments...);
 }
 
 /* The pivots of the first `nodes` of a level. */
@@ -176,7 +186,8 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
 kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t points = node_segment(s.tree, s.physical + depth, 0).count;
-    KD_TRY(launch(aim_lists<8>, 8ull * nodes, SELECT_THREADS, 8, stream, s, depth, p->sigmas + 1));
+    KD_TRY(launch_with(sizeof(aim_shared), aim_lists<8>, 8ull * nodes, SELECT_THREADS, 8, stream, s,
+                       depth, p->sigmas + 1));
     const bool shallow = s.deep < 1u << s.physical && depth + 1 < s.levels; /* some roots' lists */
     const uint32_t most = list_share(s.levels - shallow, depth) * (points / 32);
     const uint32_t tiles = (most + MOVE_TILE - 1) / MOVE_TILE;
@@ -192,14 +203,16 @@ kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t st
     const stage &s = p->s;
     const uint32_t count = node_segment(s.tree, s.physical + depth, 0).count;
     const int cluster = cluster_size(count);
-    const bool small = count < SMALL_COUNT;
-    return launch(cluster == 8   ? settle_pivots<8, SELECT_THREADS, INPUT>
-                  : cluster == 4 ? settle_pivots<4, SELECT_THREADS, INPUT>
-                  : cluster == 2 ? settle_pivots<2, SELECT_THREADS, INPUT>
-                  : small        ? settle_pivots<1, SMALL_THREADS, INPUT>
-                                 : settle_pivots<1, SELECT_THREADS, INPUT>,
-                  (uint64_t)nodes * cluster, small ? SMALL_THREADS : SELECT_THREADS, cluster,
-                  stream, s, depth);
+    const int threads = count >= SMALL_COUNT || nodes <= MANY_NODES / 2 ? SELECT_THREADS
+                        : nodes <= MANY_NODES                           ? SELECT_THREADS / 2
+                                                                        : SELECT_THREADS / 4;
+    return launch(cluster == 8                    ? settle_pivots<8, SELECT_THREADS, INPUT>
+                  : cluster == 4                  ? settle_pivots<4, SELECT_THREADS, INPUT>
+                  : cluster == 2                  ? settle_pivots<2, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS     ? settle_pivots<1, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS / 2 ? settle_pivots<1, SELECT_THREADS / 2, INPUT>
+                                                  : settle_pivots<1, SELECT_THREADS / 4, INPUT>,
+                  (uint64_t)nodes * cluster, threads, cluster, stream, s, depth);
 }
 
 /* The brackets of a group of levels, the pass over all records under its roots, and the pivots, a
@@ -208,12 +221,13 @@ template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cud
     const stage &s = p->s;
     const uint32_t count = node_segment(s.tree, s.physical, 0).count;
     const int cluster = cluster_size(count);
-    KD_TRY(launch(cluster == 8   ? aim_group<8, INPUT>
-                  : cluster == 4 ? aim_group<4, INPUT>
-                  : cluster == 2 ? aim_group<2, INPUT>
-                                 : aim_group<1, INPUT>,
-                  (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s,
-                  count >= CAREFUL_COUNT ? p->sigmas + 1 : p->sigmas));
+    KD_TRY(launch_with(sizeof(aim_shared),
+                       cluster == 8   ? aim_group<8, INPUT>
+                       : cluster == 4 ? aim_group<4, INPUT>
+                       : cluster == 2 ? aim_group<2, INPUT>
+                                      : aim_group<1, INPUT>,
+                       (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s,
+                       count >= CAREFUL_COUNT ? p->sigmas + 1 : p->sigmas));
     const uint32_t tiles = move_tiles(s.tree, s.physical, 0);
     KD_TRY(launch(s.levels == 1   ? part_records<1, INPUT>
                   : s.levels == 2 ? part_records<2, INPUT>

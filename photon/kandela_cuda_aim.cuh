@@ -25,30 +25,29 @@ struct aimed {
     float left;  /* sampled points that should go left */
 };
 
-/* A thread's sampled points: their keys on the axis in turn, and, four bits each, which node of the
-   depth they belong to. */
+constexpr int NO_NODE = 15;
+static_assert(AIM_DRAWS <= 8 && AIM_NODES < NO_NODE, "four bits each");
+
+struct aim_shared : narrow_shared<SELECT_THREADS> {
+    uint32_t bits[GROUP_LEVELS][AIM_DRAWS][THREADS]; /* sampled order bits, on the axes in turn */
+    uint32_t id[AIM_DRAWS][THREADS];
+    uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* of a depth's samples */
+    uint32_t rank[2 * AIM_NODES]; /* of the bracket's ends, before they were narrowed */
+    aimed node[GROUP_INNER];
+};
+
+/* A thread's sampled points: which node of the depth each belongs to, four bits each. */
 struct aim_sample {
-    uint32_t bits[AIM_DRAWS], id[AIM_DRAWS];
     uint32_t nodes;
 };
-static_assert(AIM_DRAWS <= 8 && AIM_NODES < 15, "of four bits each");
-
-constexpr int NO_NODE = 15;
 
 __device__ inline int sampled_node(const aim_sample &drawn, int i) {
     return (int)(drawn.nodes >> 4 * i & 15);
 }
 
-__device__ inline point_key sampled_key(const aim_sample &drawn, int i) {
-    return (point_key)drawn.bits[i] << 32 | drawn.id[i];
+__device__ inline point_key sampled_key(const aim_shared &sh, int depth, int i) {
+    return (point_key)sh.bits[depth][i][threadIdx.x] << 32 | sh.id[i][threadIdx.x];
 }
-
-struct aim_shared : narrow_shared<SELECT_THREADS> {
-    uint32_t later[GROUP_LEVELS - 1][AIM_DRAWS][THREADS]; /* order bits on the axes to come */
-    uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* of a depth's samples */
-    uint32_t rank[2 * AIM_NODES]; /* of the bracket's ends, before they were narrowed */
-    aimed node[GROUP_INNER];
-};
 
 /* Of the records that `load` reads, on the axes from that of `level` on. */
 template <int CLUSTER, class LOAD>
@@ -65,15 +64,16 @@ __device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment
         if (draw >= of.draws) continue;
         out.nodes &= ~(15u << 4 * i);
         const float4 record = load(from.begin + draw_from(of, draw, level));
-        out.bits[i] = pointtree_order_bits(record_axis(record, axis));
-        out.id[i] = record_id(record);
-        sh.later[0][i][t] = pointtree_order_bits(record_axis(record, second));
-        sh.later[1][i][t] = pointtree_order_bits(record_axis(record, third));
+        sh.bits[0][i][t] = pointtree_order_bits(record_axis(record, axis));
+        sh.bits[1][i][t] = pointtree_order_bits(record_axis(record, second));
+        sh.bits[2][i][t] = pointtree_order_bits(record_axis(record, third));
+        sh.id[i][t] = record_id(record);
     }
 }
 
 /* How many sampled points each of a depth's nodes has, and their ends. */
-template <int NODES> __device__ void count_samples(aim_shared &sh, const aim_sample &drawn) {
+template <int DEPTH> __device__ void count_samples(aim_shared &sh, const aim_sample &drawn) {
+    constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
     if (t < NODES) sh.count[t] = 0, sh.least[t] = FULL, sh.most[t] = 0;
     __syncthreads();
@@ -82,10 +82,11 @@ template <int NODES> __device__ void count_samples(aim_shared &sh, const aim_sam
         uint32_t count = 0, least = FULL, most = 0;
 #pragma unroll
         for (int i = 0; i < AIM_DRAWS; ++i) {
-            const bool own = sampled_node(drawn, i) == node;
-            count += own;
-            least = min(least, own ? drawn.bits[i] : FULL);
-            most = max(most, own ? drawn.bits[i] : 0);
+            if (sampled_node(drawn, i) != node) continue;
+            const uint32_t bits = sh.bits[DEPTH][i][t];
+            ++count;
+            least = min(least, bits);
+            most = max(most, bits);
         }
         count = __reduce_add_sync(ALL_LANES, count);
         least = __reduce_min_sync(ALL_LANES, least);
@@ -125,20 +126,16 @@ __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const float variance = own + DOUBT * part * part * doubt;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
-    narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* no bound */
-    sh.rank[threadIdx.x] = upper ? sampled : 0;
-    if (rank >= 0.0f && rank < m) {
-        target.base = (point_key)least << 32;
-        target.range = ((point_key)most << 32 | FULL) - target.base;
-        target.rank = sh.rank[threadIdx.x] = (uint32_t)rank;
-        target.count = sampled;
-    }
+    narrowing target = {(point_key)least << 32, 0, FULL, 0}; /* no bound: no such rank */
+    target.range = ((point_key)most << 32 | FULL) - target.base;
+    if (rank >= 0.0f && rank < m) target.rank = (uint32_t)rank, target.count = sampled;
+    sh.rank[threadIdx.x] = target.rank + (target.count || !upper ? 0 : sampled);
     sh.target[threadIdx.x] = target;
     if (!upper) sh.node[h] = {variance + 0.5f * doubt, error, q * m};
 }
 
 /* Sampled points go to the children by the middle of their node's bracket: its key where the pivot
-   would be if the sample were all. From then on the next axis is theirs. */
+   would be if the sample were all. */
 template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
@@ -157,16 +154,15 @@ template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, 
 #pragma unroll
         for (int i = 0; i < AIM_DRAWS; ++i)
             if (sampled_node(drawn, i) != NO_NODE)
-                add(sampled_node(drawn, i), sampled_key(drawn, i));
+                add(sampled_node(drawn, i), sampled_key(sh, DEPTH, i));
     });
 #pragma unroll
     for (int i = 0; i < AIM_DRAWS; ++i) {
         const int node = sampled_node(drawn, i);
         if (node == NO_NODE) continue;
         const narrowing at = sh.target[node];
-        const uint32_t right = sampled_key(drawn, i) > at.base + at.range / 2;
+        const uint32_t right = sampled_key(sh, DEPTH, i) > at.base + at.range / 2;
         drawn.nodes += ((uint32_t)node + right) << 4 * i;
-        drawn.bits[i] = sh.later[DEPTH][i][t];
     }
     __syncthreads();
 }
@@ -178,13 +174,19 @@ __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t level, uint32
                           const segment &of, float sigmas, const aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
-    count_samples<NODES>(sh, drawn);
+    count_samples<DEPTH>(sh, drawn);
     sync_cluster<CLUSTER>();
     if (t < 2 * NODES) aim_end<DEPTH, CLUSTER>(sh, of, sigmas);
     __syncthreads();
+    narrow<CLUSTER, NODES, 2>(sh, [&](const auto &add) {
+#pragma unroll
+        for (int i = 0; i < AIM_DRAWS; ++i)
+            if (sampled_node(drawn, i) != NO_NODE)
+                add(sampled_node(drawn, i), sampled_key(sh, DEPTH, i));
+    });
     const uint32_t draws = CLUSTER * SELECT_THREADS * AIM_DRAWS;
     const uint32_t tolerance = max(1u, draws / NODES / AIM_SHARE);
-    for (int round = 0; round < BRACKET_ROUNDS; ++round) {
+    for (int round = 1; round < BRACKET_ROUNDS; ++round) {
         bool wide = false;
 #pragma unroll
         for (int i = 0; i < 2 * NODES; ++i)
@@ -195,8 +197,8 @@ __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t level, uint32
             for (int i = 0; i < AIM_DRAWS; ++i) {
                 const int node = sampled_node(drawn, i);
                 if (node == NO_NODE) continue;
-                add(2 * node, sampled_key(drawn, i));
-                add(2 * node + 1, sampled_key(drawn, i));
+                add(2 * node, sampled_key(sh, DEPTH, i));
+                add(2 * node + 1, sampled_key(sh, DEPTH, i));
             }
         });
     }
@@ -204,9 +206,9 @@ __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t level, uint32
     const uint32_t node = node_at(level, first + (uint32_t)t / 2);
     const narrowing at = sh.target[t];
     if (t % 2)
-        s.nodes.hi[node] = upper_bound_key(at.base + at.range);
+        s.nodes.hi[node] = upper_bound_key(at.count ? at.base + at.range : KEY_MAX);
     else
-        s.nodes.lo[node] = lower_bound_key(at.base);
+        s.nodes.lo[node] = lower_bound_key(at.count ? at.base : 0);
 }
 
 template <int DEPTH, int CLUSTER>
@@ -222,7 +224,8 @@ template <int CLUSTER, bool INPUT>
 __global__ __launch_bounds__(SELECT_THREADS,
                              CLUSTER > 2 ? 1 : 2) void aim_group(const __grid_constant__ stage s,
                                                                  float sigmas) {
-    __shared__ aim_shared sh;
+    extern __shared__ __align__(16) char shared[];
+    aim_shared &sh = *(aim_shared *)shared;
     const uint32_t root = blockIdx.x / CLUSTER;
     const int levels = group_levels(s, root);
     aim_sample drawn;
@@ -247,7 +250,8 @@ __global__ __launch_bounds__(SELECT_THREADS,
 template <int CLUSTER>
 __global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_constant__ stage s,
                                                                int depth, float sigmas) {
-    __shared__ aim_shared sh;
+    extern __shared__ __align__(16) char shared[];
+    aim_shared &sh = *(aim_shared *)shared;
     const group_node node = group_node_of(s, blockIdx.x / CLUSTER, depth);
     const uint32_t left = node_segment(s.tree, node.level, node.index).left;
     const place list = place_of(s, node.root, node.place);

@@ -52,23 +52,28 @@ template <int BINS> __device__ inline int bin_shift(point_key range) {
     return bits > kept ? bits - kept : 0;
 }
 
-/* One round for all targets. `each` calls its argument with (target, key) for every key of this
+/* One round for all targets; RANKS of them in turn are for other ranks of the same keys and
+   interval. `each` calls its argument with (number of the interval, key) for every key of this
    thread. The threads have to be in step before. */
-template <int CLUSTER, int TARGETS, int THREADS, class EACH>
+template <int CLUSTER, int INTERVALS, int RANKS = 1, int THREADS, class EACH>
 __device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
-    constexpr int BINS = narrow_shared<THREADS>::BINS / TARGETS, GROUP = THREADS / TARGETS;
-    static_assert(TARGETS <= NARROW_TARGETS && GROUP >= 32, "a target has its own warps");
+    constexpr int BINS = narrow_shared<THREADS>::BINS / INTERVALS, GROUP = THREADS / INTERVALS;
+    static_assert(INTERVALS * RANKS <= NARROW_TARGETS && GROUP >= 32, "an interval has its warps");
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5, group = t / GROUP;
     uint32_t *bins = (uint32_t *)sh.bins;
     sh.bins[t] = make_uint4(0, 0, 0, 0);
     __syncthreads();
-    each([&](int target, point_key key) {
-        const point_key range = sh.target[target].range, offset = key - sh.target[target].base;
+    each([&](int interval, point_key key) {
+        const narrowing &target = sh.target[interval * RANKS];
+        const point_key range = target.range, offset = key - target.base;
         if (offset <= range)
-            atomicAdd(&bins[target * BINS + (int)(offset >> bin_shift<BINS>(range))], 1u);
+            atomicAdd(&bins[interval * BINS + (int)(offset >> bin_shift<BINS>(range))], 1u);
     });
     sync_cluster<CLUSTER>();
-    const narrowing old = sh.target[group];
+    const point_key base = sh.target[group * RANKS].base, range = sh.target[group * RANKS].range;
+    uint32_t wanted[RANKS];
+#pragma unroll
+    for (int r = 0; r < RANKS; ++r) wanted[r] = sh.target[group * RANKS + r].rank;
     uint32_t own[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int rank = 0; rank < CLUSTER; ++rank) {
@@ -86,17 +91,21 @@ __device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
     __syncthreads();
     before -= sum;
     for (int w = group * (GROUP / 32); w < warp; ++w) before += sh.warp_sum[w];
-    if (before <= old.rank && old.rank - before < sum) {
-        const int shift = bin_shift<BINS>(old.range);
+#pragma unroll
+    for (int r = 0; r < RANKS; ++r) {
+        const uint32_t rank = wanted[r];
+        if (before > rank || rank - before >= sum) continue;
+        const int shift = bin_shift<BINS>(range);
+        uint32_t less = before;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            if (before <= old.rank && old.rank - before < own[i]) {
+            if (less <= rank && rank - less < own[i]) {
                 const point_key skipped = (point_key)(t % GROUP * 4 + i) << shift;
-                const point_key width = (1ull << shift) - 1, rest = old.range - skipped;
-                sh.target[group] = {old.base + skipped, width < rest ? width : rest,
-                                    old.rank - before, own[i]};
+                const point_key width = (1ull << shift) - 1, rest = range - skipped;
+                sh.target[group * RANKS + r] = {base + skipped, width < rest ? width : rest,
+                                                rank - less, own[i]};
             }
-            before += own[i];
+            less += own[i];
         }
     }
     sync_cluster<CLUSTER>();
