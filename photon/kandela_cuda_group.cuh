@@ -221,7 +221,8 @@ __device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_n
         const int h = (int)(stop[i] & 255);
         const uint32_t at = sh.records_at[warp][h];
         const bool listed = h < inner || (LISTS && h == PLACES);
-        if (at != FULL) (listed ? s.lists : s.moved)[at + (stop[i] >> 8)] = record[i];
+        float4 *const to = listed ? s.lists : s.moved;
+        if (at != FULL) to[at + (stop[i] >> 8)] = record[i];
     }
 }
 

@@ -107,8 +107,8 @@ __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settle
         uint32_t at = 0;
         if (valid && lane == first) at = atomicAdd(&filled[h], __popc(same));
         at = __shfl_sync(ALL_LANES, at, first) + __popc(same & ((1u << lane) - 1));
-        if (valid && at < sh.to[h].room)
-            (h < inner ? s.lists : s.moved)[sh.to[h].begin + at] = record;
+        float4 *const to = h < inner ? s.lists : s.moved;
+        if (valid && at < sh.to[h].room) to[sh.to[h].begin + at] = record;
     });
 }
 
