@@ -5,26 +5,29 @@
      node's pivot and one pass. A sample says between which two keys a pivot must lie
      (kandela_cuda_select.cuh); the pass that moves the points to their sub-trees collects those
      between them for the level to come (kandela_cuda_move.cuh); among these few the pivot is
-     selected exactly. Large inputs are moved every second level only. Sub-trees that fit a block
-     are finished in shared memory (kandela_cuda_bottom.cuh); where the tree's last level is empty
-     they begin a level higher.
-   Work: O(n log n); 32 bytes a point and level above the bottom, 24 where levels go in pairs, and
-     some for candidates.
-   Memory: 40 bytes a point: records of 16 in two buffers, candidates of 8.
+     selected exactly. Large inputs go down three levels a pass, by brackets alone: the few points
+     within one wait in a list for the pivot (kandela_cuda_group.cuh, _aim, _settle). By the widest
+     side, where an axis depends on the pivots above, they go in pairs of levels. Sub-trees that fit
+     a block are finished in shared memory (kandela_cuda_bottom.cuh); where the tree's last level
+     is empty they begin a level higher.
+   Work: O(n log n); 32 bytes a point and level above the bottom, 24 in pairs, 11 in groups of
+     three, and some for candidates or lists.
+   Memory: 40 bytes a point: records of 16 in two buffers, candidates or lists of 8.
    Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
      no sample decides anything but time.
    Other points than three floats are built by lists (build_brown.cu), to the same tree. */
-#include "photon/build_cuda.h"
+#include "photon/build_kandela.h"
+#include "photon/kandela_cuda_aim.cuh"
 #include "photon/kandela_cuda_bottom.cuh"
 #include "photon/kandela_cuda_bytes.cuh"
 #include "photon/kandela_cuda_move.cuh"
 #include "photon/kandela_cuda_select.cuh"
+#include "photon/kandela_cuda_settle.cuh"
 
 namespace {
 using namespace kandela;
 
-constexpr uint32_t HEIGHT = 12;             /* a block of the bottom takes 2^12 points */
-constexpr uint32_t PAIRED_COUNT = 1u << 21; /* from here on levels are moved in pairs */
+constexpr uint32_t HEIGHT = 12; /* a block of the bottom takes 2^12 points */
 
 constexpr size_t COUNTER_BYTES = 3 * sizeof(uint32_t) + 1;
 
@@ -41,9 +44,13 @@ struct plan {
     uint32_t *counters; /* less, found, filled and axis of node_count nodes: 0 to begin with */
     bool paired;
     point_build_stages *stages; /* or NULL */
+    uint32_t group;             /* levels that go together, or 0 */
+    uint32_t refined;
+    float sigmas;
 };
 
-void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
+void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
+             const kandela_parameters *chosen) {
     const uint32_t n = (uint32_t)a->points.count;
     const bool widest = a->split == POINTTREE_WIDEST;
     *p = {};
@@ -56,7 +63,10 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     s->tree_axes = widest ? a->axes : NULL;
     p->bottom = s->tree.levels > HEIGHT ? s->tree.levels - HEIGHT : 0;
     p->node_count = 2u << p->bottom;
-    p->paired = n >= PAIRED_COUNT;
+    p->paired = n >= chosen->large;
+    p->group = p->paired && !widest ? chosen->group : 0;
+    p->refined = chosen->refined;
+    p->sigmas = chosen->sigmas;
     const uint32_t nodes = p->node_count;
     s->nodes.pivot = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
     s->nodes.lo = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
@@ -72,7 +82,14 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     if (!p->bottom) return;
     p->buffer[1] = (float4 *)cuda_arena_take(arena, n, sizeof(float4));
     s->candidates = (point_key *)cuda_arena_take(arena, n, sizeof(point_key));
+    s->lists = (float4 *)(void *)s->candidates;
+    s->counts = (uint32_t *)cuda_arena_take(arena, (uint64_t)GROUP_COUNTS << (p->bottom - 1),
+                                            sizeof(uint32_t));
 }
+
+constexpr uint32_t SMALL_COUNT = 50000;     /* a node's list is settled by a small block, */
+constexpr uint32_t MANY_NODES = 512;        /* the smaller the more there are: all at once */
+constexpr uint32_t CAREFUL_COUNT = 1000000; /* to miss with so many points costs milliseconds */
 
 /* Blocks that share a node: its candidates are some percent of its points. */
 int cluster_size(uint32_t count) {
@@ -80,19 +97,29 @@ int cluster_size(uint32_t count) {
 }
 
 template <class... PARAMETERS, class... ARGUMENTS>
-kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, int cluster,
-                 cudaStream_t stream, ARGUMENTS... arguments) {
+kd_status launch_with(size_t shared, void (*kernel)(PARAMETERS...), uint64_t blocks, int threads,
+                      int cluster, cudaStream_t stream, ARGUMENTS... arguments) {
     cudaLaunchAttribute attribute;
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {(unsigned)cluster, 1, 1};
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);
     config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared;
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = cluster > 1 ? 1 : 0;
+    if (shared)
+        KD_CUDA(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
     KD_CUDA(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...));
     return KD_OK;
+}
+
+template <class... PARAMETERS, class... ARGUMENTS>
+kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, int cluster,
+                 cudaStream_t stream, ARGUMENTS... arguments) {
+    return launch_with(0, kernel, blocks, threads, cluster, stream, arguments...);
 }
 
 /* From here on pivots of the first `nodes` of a level are selected. */
@@ -190,13 +217,101 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
     return KD_OK;
 }
 
+/* Second brackets of the first `nodes` at a depth of a group, and their lists on by these. */
+kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t points = node_segment(s.tree, s.physical + depth, 0).count;
+    KD_TRY(launch_with(sizeof(aim_shared), aim_lists<8>, 8ull * nodes, SELECT_THREADS, 8, stream, s,
+                       depth, p->sigmas + 1));
+    const bool shallow = s.deep < 1u << s.physical && depth + 1 < s.levels; /* some roots' lists */
+    const uint32_t most = list_share(s.levels - shallow, depth) * (points / 32);
+    const uint32_t tiles = (most + MOVE_TILE - 1) / MOVE_TILE;
+    return launch(s.levels == 1   ? part_lists<1>
+                  : s.levels == 2 ? part_lists<2>
+                                  : part_lists<3>,
+                  (uint64_t)tiles * nodes, MOVE_THREADS, 1, stream, s, depth, tiles);
+}
+
+/* The pivots of the first `nodes` at a depth of a group. */
+template <bool INPUT>
+kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t count = node_segment(s.tree, s.physical + depth, 0).count;
+    const int cluster = cluster_size(count);
+    const int threads = count >= SMALL_COUNT || nodes <= MANY_NODES / 2 ? SELECT_THREADS
+                        : nodes <= MANY_NODES                           ? SELECT_THREADS / 2
+                                                                        : SELECT_THREADS / 4;
+    return launch(cluster == 8                    ? settle_pivots<8, SELECT_THREADS, INPUT>
+                  : cluster == 4                  ? settle_pivots<4, SELECT_THREADS, INPUT>
+                  : cluster == 2                  ? settle_pivots<2, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS     ? settle_pivots<1, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS / 2 ? settle_pivots<1, SELECT_THREADS / 2, INPUT>
+                                                  : settle_pivots<1, SELECT_THREADS / 4, INPUT>,
+                  (uint64_t)nodes * cluster, threads, cluster, stream, s, depth);
+}
+
+/* The brackets of a group of levels, the pass over all records under its roots, and the pivots, a
+   level at a time. */
+template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cudaStream_t stream) {
+    const stage &s = p->s;
+    const uint32_t count = node_segment(s.tree, s.physical, 0).count;
+    const int cluster = cluster_size(count);
+    const double points = points_of(s.tree, s.physical, 0, roots);
+    const double draws = (double)SELECT_THREADS * AIM_DRAWS * cluster;
+    const double read = s.records ? RECORD_BYTES : s.stride * sizeof(float);
+    const double listed = listed_bytes(points, roots, draws, (double)p->sigmas, s.levels);
+    KD_TRY(point_build_stages_begin(p->stages, POINT_STAGE_SELECT,
+                                    sample_bytes(points, roots, draws), stream));
+    KD_TRY(launch_with(sizeof(aim_shared),
+                       cluster == 8   ? aim_group<8, INPUT>
+                       : cluster == 4 ? aim_group<4, INPUT>
+                       : cluster == 2 ? aim_group<2, INPUT>
+                                      : aim_group<1, INPUT>,
+                       (uint64_t)roots * cluster, SELECT_THREADS, cluster, stream, s,
+                       count >= CAREFUL_COUNT ? p->sigmas + 1 : p->sigmas));
+    const uint32_t tiles = move_tiles(s.tree, s.physical, 0);
+    KD_TRY(point_build_stages_begin(p->stages, POINT_STAGE_MOVE, points * (read + RECORD_BYTES),
+                                    stream));
+    KD_TRY(launch(s.levels == 1   ? part_records<1, INPUT>
+                  : s.levels == 2 ? part_records<2, INPUT>
+                                  : part_records<3, INPUT>,
+                  (uint64_t)tiles * roots, MOVE_THREADS, 1, stream, s, tiles));
+    KD_TRY(point_build_stages_begin(p->stages, POINT_STAGE_SELECT, s.refined ? 2 * listed : listed,
+                                    stream));
+    for (int depth = 0; depth < s.levels; ++depth) {
+        const uint32_t nodes = (depth + 1 < s.levels ? roots : s.deep) << depth;
+        if (s.refined) KD_TRY(refine_lists(p, nodes, depth, stream));
+        KD_TRY(settle_level<INPUT>(p, nodes, depth, stream));
+    }
+    return KD_OK;
+}
+
+/* As many levels as go together; the last four are two and two. Nodes without points on the tree's
+   last level are left a level higher, as by descend_levels. */
+template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
+    stage *s = &p->s;
+    const uint32_t level = s->physical, all = 1u << level, left = p->bottom - level;
+    const uint32_t most = left == 4 || level % GROUP_LEVELS ? min(p->group, 2u) : p->group;
+    const uint32_t levels = min(left, most);
+    s->levels = (int)levels;
+    s->deep = level + levels == p->bottom ? deep_nodes(s->tree, level) : all;
+    s->refined = node_segment(s->tree, level, 0).count >= p->refined;
+    s->moved = s->records == p->buffer[0] ? p->buffer[1] : p->buffer[0];
+    KD_TRY(descend_roots<INPUT>(p, levels > 1 ? all : s->deep, stream));
+    p->roots = {p->bottom, s->deep << levels, levels > 1 ? s->moved : s->records};
+    s->records = s->moved;
+    s->physical = level + levels;
+    return KD_OK;
+}
+
 /* Zeroes the counters; finds the region of the root if it matters. */
 kd_status open_nodes(const plan *p, cudaStream_t stream) {
     const stage &s = p->s;
     const double n = s.tree.count, draws = 8.0 * SELECT_THREADS * cluster_size(s.tree.count);
     const double bounds = s.nodes.region ? n * s.stride * sizeof(float) : 0;
-    KD_TRY(point_build_stages_begin(p->stages, POINT_STAGE_SELECT,
-                                    bounds + (p->bottom ? sample_bytes(n, 1, draws) : 0), stream));
+    KD_TRY(point_build_stages_begin(
+        p->stages, POINT_STAGE_SELECT,
+        bounds + (p->bottom && !p->group ? sample_bytes(n, 1, draws) : 0), stream));
     KD_CUDA(cudaMemsetAsync(p->counters, 0, COUNTER_BYTES * p->node_count, stream));
     if (!s.nodes.region) return KD_OK;
     KD_CUDA(cudaMemsetAsync(s.bounds, 0xff, 3 * sizeof(uint32_t), stream));
@@ -232,6 +347,9 @@ kd_status build(plan *p, cudaStream_t stream) {
                       1, stream, *s));
         s->records = s->moved;
         p->roots = {0, 1, NULL};
+    } else if (p->group) {
+        KD_TRY(descend_group<true>(p, stream));
+        while (s->physical < p->bottom) KD_TRY(descend_group<false>(p, stream));
     } else {
         const int cluster = cluster_size(s->tree.count);
         KD_TRY(launch(cluster == 8   ? open_root<8, 8>
@@ -254,19 +372,30 @@ extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point
     *bytes = 0;
     if (a->points.count == 0) return KD_OK;
     cuda_arena counted = {NULL, 0};
+    const kandela_parameters chosen = kandela_parameters_default();
     plan p;
-    lay_out(&p, &counted, a);
+    lay_out(&p, &counted, a, &chosen);
     *bytes = counted.used;
     return KD_OK;
 }
 
-extern "C" kd_status build_kandela_cuda(const point_build_cuda *a) {
+extern "C" kandela_parameters kandela_parameters_default(void) {
+    return {1u << 21, 3, 1u << 22, 4.5f};
+}
+
+extern "C" kd_status build_kandela_cuda_with(const point_build_cuda *a,
+                                             const kandela_parameters *chosen) {
     if (!is_ours(a)) return build_lists_cuda(a);
     KD_TRY(point_build_cuda_check(a, 0));
     if (a->points.count == 0) return KD_OK;
     cuda_arena arena = {(char *)a->scratch, 0};
     plan p;
-    lay_out(&p, &arena, a);
+    lay_out(&p, &arena, a, chosen);
     KD_TRY(point_build_cuda_check(a, arena.used));
     return build(&p, (cudaStream_t)a->stream);
+}
+
+extern "C" kd_status build_kandela_cuda(const point_build_cuda *a) {
+    const kandela_parameters chosen = kandela_parameters_default();
+    return build_kandela_cuda_with(a, &chosen);
 }

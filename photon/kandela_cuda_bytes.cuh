@@ -5,7 +5,7 @@
    points that lie evenly. */
 #ifndef KD_PHOTON_KANDELA_CUDA_BYTES_CUH
 #define KD_PHOTON_KANDELA_CUDA_BYTES_CUH
-#include "photon/kandela_cuda_select.cuh"
+#include "photon/kandela_cuda_aim.cuh"
 #include <math.h>
 
 namespace kandela {
@@ -25,9 +25,23 @@ inline double candidate_bytes(double points, double nodes, double draws, uint32_
     const double own = points / nodes, drawn = draws / (double)(1u << above);
     const double m = drawn < own ? drawn : own;
     const double reach = (double)SIGMAS * sqrt(m / 4 * (1 - m / own)) + 2;
-    const double bins = 1.0 / (SELECT_BINS / 4); /* an end is as narrow as a bin of four targets' */
+    const double bins = 1.0 / SELECT_THREADS; /* an end is as narrow as a bin of four targets' */
     const double share = 2 * (reach / m + bins);
     return sizeof(point_key) * points * (share < 1 ? share : 1);
+}
+
+/* Records that stop in the lists of a group of levels under `nodes` roots, from samples of `draws`
+   points a root, and go on from there. */
+inline double listed_bytes(double points, double nodes, double draws, double sigmas, int levels) {
+    double bytes = 0;
+    for (int depth = 0; depth < levels; ++depth) {
+        const double own = points / (nodes * (1 << depth)), drawn = draws / (1 << depth);
+        const double m = drawn < own ? drawn : own;
+        const double reach = sigmas * sqrt(m / 4 * (1 - m / own)) + 2;
+        const double share = 2 * reach / m + 1.0 / AIM_SHARE;
+        bytes += 2 * RECORD_BYTES * points * (share < 1 ? share : 1);
+    }
+    return bytes;
 }
 
 /* Samples of the nodes' own points. */

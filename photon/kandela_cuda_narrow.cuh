@@ -1,9 +1,9 @@
 /* Selection by rank among the keys that the threads of a cluster of blocks hold, for several
    targets at once.
    Idea: a round counts the keys of each target's interval in bins, linear in the key, and goes on
-   with the bin that holds the rank. 2048 bins take 11 bits of a key a round, so equal coordinates
-   cost rounds, never correctness. Blocks of a cluster add up each other's counts through
-   distributed shared memory and come to the same result each for itself. */
+   with the bin that holds the rank. Four bins a thread, 2048 of 512, take 11 bits of a key a round,
+   so equal coordinates cost rounds, never correctness. Blocks of a cluster add up each other's
+   counts through distributed shared memory and come to the same result each for itself. */
 #ifndef KD_PHOTON_KANDELA_CUDA_NARROW_CUH
 #define KD_PHOTON_KANDELA_CUDA_NARROW_CUH
 #include "photon/kandela_cuda_nodes.cuh"
@@ -11,7 +11,8 @@
 
 namespace kandela {
 
-constexpr int SELECT_THREADS = 512, SELECT_BINS = 2048, SELECT_COLLECT = 256;
+constexpr int SELECT_THREADS = 512;
+constexpr int NARROW_TARGETS = 8;
 
 /* The keys in base ... base + range, `count` of them, hold the sought one at `rank`. */
 struct narrowing {
@@ -19,15 +20,15 @@ struct narrowing {
     uint32_t rank, count;
 };
 
-struct select_shared {
-    uint4 bins[SELECT_BINS / 4];
-    narrowing target[4];
-    uint32_t warp_sum[SELECT_THREADS / 32];
-    point_key collected[SELECT_COLLECT];
+template <int BLOCK> struct narrow_shared {
+    static constexpr int THREADS = BLOCK, BINS = 4 * THREADS;
+    static constexpr int COLLECT = THREADS < 256 ? THREADS : 256;
+    uint4 bins[THREADS];
+    narrowing target[NARROW_TARGETS];
+    uint32_t warp_sum[THREADS / 32];
+    point_key collected[COLLECT];
     uint32_t collected_count;
     point_key pivot;
-    /* of the sampled points left and right of the pivot */
-    uint32_t side_count[2], side_least[2], side_most[2];
 };
 
 template <int CLUSTER> __device__ inline void sync_cluster() {
@@ -51,22 +52,28 @@ template <int BINS> __device__ inline int bin_shift(point_key range) {
     return bits > kept ? bits - kept : 0;
 }
 
-/* One round for all targets. `each` calls its argument with (target, key) for every key of this
+/* One round for all targets; RANKS of them in turn are for other ranks of the same keys and
+   interval. `each` calls its argument with (number of the interval, key) for every key of this
    thread. The threads have to be in step before. */
-template <int CLUSTER, int TARGETS, class EACH>
-__device__ void narrow(select_shared &sh, const EACH &each) {
-    constexpr int BINS = SELECT_BINS / TARGETS, GROUP = SELECT_THREADS / TARGETS;
+template <int CLUSTER, int INTERVALS, int RANKS = 1, int THREADS, class EACH>
+__device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
+    constexpr int BINS = narrow_shared<THREADS>::BINS / INTERVALS, GROUP = THREADS / INTERVALS;
+    static_assert(INTERVALS * RANKS <= NARROW_TARGETS && GROUP >= 32, "an interval has its warps");
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5, group = t / GROUP;
     uint32_t *bins = (uint32_t *)sh.bins;
     sh.bins[t] = make_uint4(0, 0, 0, 0);
     __syncthreads();
-    each([&](int target, point_key key) {
-        const point_key range = sh.target[target].range, offset = key - sh.target[target].base;
+    each([&](int interval, point_key key) {
+        const narrowing &target = sh.target[interval * RANKS];
+        const point_key range = target.range, offset = key - target.base;
         if (offset <= range)
-            atomicAdd(&bins[target * BINS + (int)(offset >> bin_shift<BINS>(range))], 1u);
+            atomicAdd(&bins[interval * BINS + (int)(offset >> bin_shift<BINS>(range))], 1u);
     });
     sync_cluster<CLUSTER>();
-    const narrowing old = sh.target[group];
+    const point_key base = sh.target[group * RANKS].base, range = sh.target[group * RANKS].range;
+    uint32_t wanted[RANKS];
+#pragma unroll
+    for (int r = 0; r < RANKS; ++r) wanted[r] = sh.target[group * RANKS + r].rank;
     uint32_t own[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int rank = 0; rank < CLUSTER; ++rank) {
@@ -84,26 +91,31 @@ __device__ void narrow(select_shared &sh, const EACH &each) {
     __syncthreads();
     before -= sum;
     for (int w = group * (GROUP / 32); w < warp; ++w) before += sh.warp_sum[w];
-    if (before <= old.rank && old.rank - before < sum) {
-        const int shift = bin_shift<BINS>(old.range);
+#pragma unroll
+    for (int r = 0; r < RANKS; ++r) {
+        const uint32_t rank = wanted[r];
+        if (before > rank || rank - before >= sum) continue;
+        const int shift = bin_shift<BINS>(range);
+        uint32_t less = before;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            if (before <= old.rank && old.rank - before < own[i]) {
+            if (less <= rank && rank - less < own[i]) {
                 const point_key skipped = (point_key)(t % GROUP * 4 + i) << shift;
-                const point_key width = (1ull << shift) - 1, rest = old.range - skipped;
-                sh.target[group] = {old.base + skipped, width < rest ? width : rest,
-                                    old.rank - before, own[i]};
+                const point_key width = (1ull << shift) - 1, rest = range - skipped;
+                sh.target[group * RANKS + r] = {base + skipped, width < rest ? width : rest,
+                                                rank - less, own[i]};
             }
-            before += own[i];
+            less += own[i];
         }
     }
     sync_cluster<CLUSTER>();
 }
 
 /* The key at target[0]'s rank: narrow until few are left, then count each one's rank. */
-template <int CLUSTER, class EACH>
-__device__ point_key select_key(select_shared &sh, const EACH &each) {
-    while (sh.target[0].count > SELECT_COLLECT && sh.target[0].range) narrow<CLUSTER, 1>(sh, each);
+template <int CLUSTER, int THREADS, class EACH>
+__device__ point_key select_key(narrow_shared<THREADS> &sh, const EACH &each) {
+    constexpr int COLLECT = narrow_shared<THREADS>::COLLECT;
+    while (sh.target[0].count > COLLECT && sh.target[0].range) narrow<CLUSTER, 1>(sh, each);
     const narrowing last = sh.target[0];
     if (last.range == 0) return last.base;
     if (threadIdx.x == 0) sh.collected_count = 0;
@@ -113,13 +125,12 @@ __device__ point_key select_key(select_shared &sh, const EACH &each) {
     each([&](int, point_key key) {
         if (key - last.base > last.range) return;
         const uint32_t at = atomicAdd(count, 1);
-        if (at < SELECT_COLLECT) collected[at] = key;
+        if (at < COLLECT) collected[at] = key;
     });
     sync_cluster<CLUSTER>();
-    if (block_rank<CLUSTER>() == 0 && threadIdx.x < sh.collected_count &&
-        threadIdx.x < SELECT_COLLECT) {
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x < sh.collected_count && threadIdx.x < COLLECT) {
         const point_key key = sh.collected[threadIdx.x];
-        const uint32_t all = min(sh.collected_count, (uint32_t)SELECT_COLLECT);
+        const uint32_t all = min(sh.collected_count, (uint32_t)COLLECT);
         uint32_t rank = 0;
         for (uint32_t i = 0; i < all; ++i) rank += sh.collected[i] < key;
         if (rank == last.rank) sh.pivot = key;

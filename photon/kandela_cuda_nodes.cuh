@@ -142,6 +142,11 @@ struct stage {
     const float4 *records; /* NULL while the input was not moved yet */
     float4 *moved;         /* where to */
     point_key *candidates;
+    float4 *lists; /* of levels that go in groups, instead of candidates: half a record a point */
+    uint32_t *counts; /* of their places */
+    int levels;       /* of a group; of roots from the `deep`-th on one less */
+    uint32_t deep;
+    bool refined; /* lists are searched by a second bracket each */
     uint32_t *tree_ids;
     uint8_t *tree_axes; /* NULL for round robin */
     uint32_t *bounds;   /* order bits of the bounding box: lo 3, hi 3 */

@@ -17,6 +17,11 @@ constexpr float SIGMAS = 5.5f;        /* misses once in 10^7 brackets */
 constexpr uint32_t SAMPLE_SHARE = 64; /* brackets end within 1 / 64 of the sample around it */
 constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
 
+struct select_shared : narrow_shared<SELECT_THREADS> {
+    /* of the sampled points left and right of the pivot */
+    uint32_t side_count[2], side_least[2], side_most[2];
+};
+
 /* A hash of 32 bits, every output bit a function of all input bits (the finaliser of MurmurHash3,
    by multiplication and shifts): where in its stratum a sample lies. */
 __device__ inline uint32_t scramble(uint32_t x) {
@@ -25,7 +30,24 @@ __device__ inline uint32_t scramble(uint32_t x) {
     return x ^ x >> 16;
 }
 
-/* Stratified sample of a segment: one point of each of `draws` equal parts, DRAWS a thread. */
+/* A segment in `draws` equal parts: a stratified sample has one point of each. */
+struct strata {
+    uint32_t draws;
+    uint64_t step; /* 32 bits of it a fraction */
+};
+
+__device__ inline strata strata_of(const segment &from, uint32_t most) {
+    const uint32_t draws = min(from.count, most);
+    return {draws, ((uint64_t)from.count << 32) / max(draws, 1u)};
+}
+
+__device__ inline uint32_t draw_from(const strata &of, uint32_t draw, uint32_t level) {
+    const uint32_t begin = (uint32_t)(draw * of.step >> 32);
+    const uint32_t width = (uint32_t)((draw + 1) * of.step >> 32) - begin;
+    return begin + __umulhi(scramble(draw + 0x9e3779b9u * level), width);
+}
+
+/* A sample of a segment, DRAWS points a thread. */
 template <int CLUSTER, int DRAWS> struct sample {
     float4 record[DRAWS];
     int side[DRAWS]; /* 0 left, 1 right of the pivot, -1: none */
@@ -35,17 +57,14 @@ template <int CLUSTER, int DRAWS, bool INPUT>
 __device__ void draw_sample(sample<CLUSTER, DRAWS> &out, const stage &s, uint32_t level,
                             uint32_t index) {
     const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
-    const uint32_t draws = min(from.count, (uint32_t)(CLUSTER * SELECT_THREADS * DRAWS));
-    const uint64_t step = ((uint64_t)from.count << 32) / draws;
+    const strata of = strata_of(from, CLUSTER * SELECT_THREADS * DRAWS);
 #pragma unroll
     for (int i = 0; i < DRAWS; ++i) {
         const uint32_t draw =
             (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + threadIdx.x);
-        out.side[i] = draw < draws ? 0 : -1;
-        if (draw >= draws) continue;
-        const uint32_t begin = (uint32_t)(draw * step >> 32);
-        const uint32_t width = (uint32_t)((draw + 1) * step >> 32) - begin;
-        const uint32_t at = begin + __umulhi(scramble(draw + 0x9e3779b9u * level), width);
+        out.side[i] = draw < of.draws ? 0 : -1;
+        if (draw >= of.draws) continue;
+        const uint32_t at = draw_from(of, draw, level);
         out.record[i] = load_record<INPUT>(s, from.begin + at);
     }
 }

@@ -1,9 +1,9 @@
 /* A block sorts the points of a sub-tree along one axis, by (coordinate, id).
    Idea: a counting sort with twice as many bins as there may be points, linear in the coordinate.
    Where no bin has more than five points, a network over eight places sorts within bins; elsewhere
-   each point counts those of its bin before it. Where data crowd, rounds follow: each crowded bin is
-   spread, linearly between its own ends, over as many bins as it has points, by coordinate, or, if
-   all of these are equal, by id. Data that resist all rounds are still sorted rightly, by the
+   each point counts those of its bin before it. Where data crowd, rounds follow: each crowded bin
+   is spread, linearly between its own ends, over as many bins as it has points, by coordinate, or,
+   if all of these are equal, by id. Data that resist all rounds are still sorted rightly, by the
    counting within bins.
    Memory: shared: a float a point, two bytes a bin. */
 #ifndef KD_PHOTON_KANDELA_CUDA_SORT_CUH
@@ -12,7 +12,7 @@
 
 namespace kandela {
 
-constexpr int ITEMS = 8; /* points and slots a thread */
+constexpr int ITEMS = 8;                    /* points and slots a thread */
 constexpr uint32_t SMALL = 5, CROWDED = 32; /* points in a bin */
 constexpr int SORT_ROUNDS = 6;
 
@@ -32,7 +32,7 @@ template <int HEIGHT> struct bottom_shared {
     };
     union {
         alignas(16) uint16_t bin[BINS]; /* while sorting: counts, then where bins begin */
-        uint8_t side[SLOTS];             /* of each point: see kandela_cuda_bottom.cuh */
+        uint8_t side[SLOTS];            /* of each point: see kandela_cuda_bottom.cuh */
     };
     uint32_t warp_sum[2 * WARPS];
     uint32_t warp_most[WARPS];
@@ -186,7 +186,7 @@ __device__ void spread_all(const bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t
    in the id. */
 template <int HEIGHT>
 __device__ void spread_with_ends(const bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n,
-                           uint32_t (&spot)[ITEMS]) {
+                                 uint32_t (&spot)[ITEMS]) {
     const crowd ends = sh.all.ends;
     const float least = pointtree_float_of_order_bits(ends.least);
     const float most = pointtree_float_of_order_bits(ends.most);

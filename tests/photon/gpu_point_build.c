@@ -2,6 +2,7 @@
    what shares an order is compared with the serial oracle. The checker on the device agrees. */
 #include "core/device.h"
 #include "core/device_memory.h"
+#include "photon/build_kandela.h"
 #include "photon/build_wehr.h"
 #include "photon/check_cuda.h"
 #include "photon/pointtree.h"
@@ -15,6 +16,7 @@ typedef struct build_case {
     point_scalar scalar;
     pointtree_options options;
     wehr_parameters parameters; /* block 0: its defaults */
+    kandela_parameters groups;  /* large 0: its defaults */
 } build_case;
 
 typedef struct device_tree {
@@ -104,6 +106,7 @@ static void compare(const build_case *of) {
     device_tree tree;
     device_tree_open(&tree, of, points, &oracle.box);
     assert_int_equal(of->parameters.block ? build_wehr_cuda_with(&tree.arguments, &of->parameters)
+                     : of->groups.large   ? build_kandela_cuda_with(&tree.arguments, &of->groups)
                                           : of->builder->build(&tree.arguments),
                      KD_OK);
     assert_int_equal(device_wait(), KD_OK);
@@ -225,6 +228,28 @@ static void wehr_rounds_and_is_tuned(void **state) {
     free(points);
 }
 
+/* Levels in groups, as large inputs take them: of all heights, with brackets that hold and with
+   some that miss, so that nodes are made good. */
+static void kandela_goes_by_groups(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {8192, 12287, 20000, 33000, 65535, 100003, 140000, 300007};
+    static const float sigmas[] = {4.5f, 1, 0.02f};
+    const uint32_t most = gpu_size(300007, 140000);
+    for (int set = 0; set < CASE_POINT_SETS; ++set)
+        for (int i = 0; i < 8; ++i)
+            for (uint32_t group = 0; group <= 3; ++group)
+                for (int sigma = 0; sigma < 3; ++sigma) {
+                    if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
+                    if (counts[i] > most) continue;
+                    build_case of =
+                        case_of(&point_builders_cuda[0], (case_points)set, counts[i], 0);
+                    of.groups = (kandela_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
+                                                     sigmas[sigma]};
+                    if (group == 0) of.options.split = (pointtree_split)(i % 2);
+                    compare(&of);
+                }
+}
+
 /* The checker on the device sees a node in the wrong place, twice, or with the wrong axis. */
 static void sabotage_is_found(void **state) {
     (void)state;
@@ -311,6 +336,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(duplicates_go_when_asked),
         cmocka_unit_test(wehr_rounds_and_is_tuned),
         cmocka_unit_test(large_trees_too),
+        cmocka_unit_test(kandela_goes_by_groups),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
