@@ -380,7 +380,7 @@ extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point
 }
 
 extern "C" kandela_parameters kandela_parameters_default(void) {
-    return {1u << 21, 3, 1u << 22, 4.5f};
+    return {1u << 21, 3, 1u << 22, 3.5f};
 }
 
 extern "C" kd_status build_kandela_cuda_with(const point_build_cuda *a,

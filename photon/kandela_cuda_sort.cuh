@@ -2,7 +2,7 @@
    Idea: a counting sort with twice as many bins as there may be points, linear in the coordinate.
    Where no bin has more than five points, a network over eight places sorts within bins; elsewhere
    each point counts those of its bin before it. Where data crowd, rounds follow: each crowded bin
-   is spread, linearly between its own ends, over as many bins as it has points, by coordinate, or,
+   is spread, linearly between its own ends, over two bins a point, by coordinate, or,
    if all of these are equal, by id. Data that resist all rounds are still sorted rightly, by the
    counting within bins.
    Memory: shared: a float a point, two bytes a bin. */
@@ -190,8 +190,8 @@ __device__ void spread_with_ends(const bottom_shared<HEIGHT> &sh, const float4 *
     const crowd ends = sh.all.ends;
     const float least = pointtree_float_of_order_bits(ends.least);
     const float most = pointtree_float_of_order_bits(ends.most);
-    const uint32_t low = sh.all.at_least > CROWDED ? sh.all.at_least : 0;
-    const uint32_t high = sh.all.at_most > CROWDED && least != most ? sh.all.at_most : 0;
+    const uint32_t low = sh.all.at_least > CROWDED ? 2 * sh.all.at_least : 0;
+    const uint32_t high = sh.all.at_most > CROWDED && least != most ? 2 * sh.all.at_most : 0;
     const uint32_t bins = sh.BINS - low - high;
     const float scale = (float)bins / (most - least);
 #pragma unroll
@@ -241,9 +241,9 @@ __device__ void spread_crowds(bottom_shared<HEIGHT> &sh, crowd *crowds, const fl
         const uint32_t q = i * sh.THREADS + t;
         if (q >= n) continue;
         const uint32_t bin = spot[i] >> 16, begin = sh.bin[bin], size = bin_end(sh, bin, n) - begin;
-        spot[i] = (size <= CROWDED ? begin
-                                   : spread_crowd(crowds[begin / (CROWDED + 1)], begin, size,
-                                                  sh.coordinate[q], &records[q]))
+        spot[i] = (size <= CROWDED ? 2 * begin
+                                   : spread_crowd(crowds[begin / (CROWDED + 1)], 2 * begin,
+                                                  2 * size, sh.coordinate[q], &records[q]))
                   << 16;
     }
     __syncthreads();
@@ -284,20 +284,25 @@ __device__ uint32_t rank_in_bin(const bottom_shared<HEIGHT> &sh, const uint16_t 
 }
 
 /* Of eight neighbours in order of coordinates, the equal ones in order of ids. */
-__device__ inline void order_ties(float (&x)[8], uint32_t (&point)[8], const float4 *records) {
+__device__ inline void order_ties(const float (&x)[8], uint32_t (&point)[8],
+                                  const float4 *records) {
     bool tied = false;
 #pragma unroll
     for (int i = 0; i + 1 < 8; ++i) tied |= x[i] == x[i + 1] && x[i] < INFINITY;
+    if (!tied) return;
+    uint32_t id[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) id[i] = x[i] < INFINITY ? record_id(records[point[i]]) : 0;
     while (tied) {
         tied = false;
 #pragma unroll
-        for (int i = 0; i + 1 < 8; ++i)
-            if (x[i] == x[i + 1] && x[i] < INFINITY &&
-                record_id(records[point[i + 1]]) < record_id(records[point[i]])) {
-                const uint32_t moved = point[i];
-                point[i] = point[i + 1], point[i + 1] = moved;
-                tied = true;
-            }
+        for (int i = 0; i + 1 < 8; ++i) {
+            if (!(x[i] == x[i + 1] && id[i + 1] < id[i])) continue;
+            const uint32_t next = id[i + 1], moved = point[i + 1];
+            id[i + 1] = id[i], point[i + 1] = point[i];
+            id[i] = next, point[i] = moved;
+            tied = true;
+        }
     }
 }
 
@@ -373,7 +378,7 @@ __device__ bool sort_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint
     uint16_t *list = sh.list[axis];
     uint32_t spot[ITEMS], fullest;
     load_axis(sh, records, n, axis);
-    ends = ends && count_ends(sh, records, n);
+    ends = (ends || sh.all.ends.least == sh.all.ends.most) && count_ends(sh, records, n);
     if (ends)
         spread_with_ends(sh, records, n, spot);
     else
