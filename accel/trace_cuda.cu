@@ -141,7 +141,6 @@ caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     const vec3 size = box3_size(c.box);
     c.margin = 1e-4f * (size.x + size.y + size.z);
     c.error = 0x1p-20f * vec3_largest(vec3_max(c.box.hi, vec3_negate(c.box.lo)));
-    c.strict = batch->test == TRACE_WATERTIGHT;
     c.empty = tree->view.reference_count == 0;
     c.measured = batch->measured && batch->loop == TRACE_AUTO;
     c.cursor = take_cursor(tree);

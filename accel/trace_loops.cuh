@@ -43,7 +43,6 @@ struct caster {
     uint32_t width;   /* of the image that the rays are, row by row; 0: they are none */
     uint32_t *cursor; /* the next ray that nobody has fetched; behind it measure_order's answer */
     bool measured;    /* whether that answer decides which loop runs */
-    bool strict;      /* whether rays must both start and point alike for cast_once */
 };
 
 /* Whether the other loop casts these rays. */
@@ -123,9 +122,8 @@ __device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
 }
 
 /* By one block, each warp a few of the batch's groups of 32 rays: the persistent loop is for rays
-   that neither start nor point alike, or not both if `strict`. Alike: starts within a sixteenth of
-   the box's sides, or directions within about 25 degrees of the group's first, for half of the
-   rays. */
+   that do not both start and point alike. Alike: starts within a sixteenth of the box's sides, and
+   directions within about 25 degrees of the group's first, for half of the rays. */
 __global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
     __shared__ uint32_t alike;
     if (threadIdx.x == 0) alike = 0;
@@ -145,7 +143,7 @@ __global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
         const float off = fabsf(__shfl_sync(~0u, o.x, 0) - o.x) +
                           fabsf(__shfl_sync(~0u, o.y, 0) - o.y) +
                           fabsf(__shfl_sync(~0u, o.z, 0) - o.z);
-        const bool is_alike = off <= near * 0.0625f || (along > 0 && along * along > 0.8f * square);
+        const bool is_alike = off <= near * 0.0625f && along > 0 && along * along > 0.8f * square;
         if (is_alike) atomicAdd(&alike, 1u);
     }
     __syncthreads();
