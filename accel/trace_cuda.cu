@@ -1,5 +1,6 @@
 /* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be. */
 #include "accel/trace_cuda.h"
+#include "accel/trace_persistent.cuh"
 #include "accel/trace_planes.cuh"
 #include "accel/trace_sieve.cuh"
 #include "accel/trace_watertight.cuh"
@@ -67,7 +68,13 @@ kd_status run_plain(const tritree_cuda *tree, const caster *c, tritree_counts *c
 }
 
 template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t stream) {
-    cast_once<walk, any><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(*c);
+    if (c->width) {
+        const dim3 blocks((c->width + TILES_WIDTH - 1) / TILES_WIDTH,
+                          (c->count / c->width + TILES_HEIGHT - 1) / TILES_HEIGHT);
+        cast_once<walk, any, true><<<blocks, CAST_BLOCK, 0, stream>>>(*c);
+    } else {
+        cast_once<walk, any, false><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(*c);
+    }
     KD_CUDA_LAUNCHED("cast_once");
     return KD_OK;
 }
@@ -94,7 +101,7 @@ template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaS
     KD_TRY(begin_walk(c, loop, stream));
     if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk_planes, any>(c, stream)));
     if (loop == TRACE_ONCE && !c->measured) return KD_OK;
-    return launch_filling(cast_persistent<walk_planes, any>, c, stream);
+    return launch_filling(cast_persistent<any>, c, stream);
 }
 
 /* The sieve leaves rays open, which are then cast by the shared function. */
@@ -134,7 +141,6 @@ caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     const vec3 size = box3_size(c.box);
     c.margin = 1e-4f * (size.x + size.y + size.z);
     c.error = 0x1p-20f * vec3_largest(vec3_max(c.box.hi, vec3_negate(c.box.lo)));
-    c.strict = batch->test == TRACE_WATERTIGHT;
     c.empty = tree->view.reference_count == 0;
     c.measured = batch->measured && batch->loop == TRACE_AUTO;
     c.cursor = take_cursor(tree);
@@ -145,9 +151,10 @@ caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
 kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, caster *c,
                     tritree_counts *counts, uint32_t count) {
     c->count = count;
-    /* whole tiles only: a warp's rays lie in four rows of eight */
+    /* whole tiles only: a warp's rays lie in four rows of eight; a grid has 65535 rows at most */
     const uint64_t width = batch->width;
-    const bool tiles = width && width % 8 == 0 && count % (4 * width) == 0;
+    const bool tiles = width && width % 8 == 0 && count % (4 * width) == 0 &&
+                       count / width <= 65535 * (uint64_t)TILES_HEIGHT;
     c->width = tiles ? batch->width : 0;
     cudaStream_t stream = (cudaStream_t)batch->stream;
     const trace_loop loop = choose_loop(batch);

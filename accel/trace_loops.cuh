@@ -1,15 +1,16 @@
-/* The loops that run rays, for any walk (trace_planes.cuh, trace_watertight.cuh).
+/* What all kernels that cast rays have in common, and the loop for rays that run alike.
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs":
-   while-while, and persistent threads that fetch new rays. Idea: a ray goes down to its next leaf,
-   tests that leaf, takes the next subtree from its stack. cast_once gives each thread one ray; a
-   warp is as slow as its slowest ray, and coherent rays, whose neighbours take the same way, fare
-   best. cast_persistent fills the card once; as soon as fewer than REFILL lanes of a warp have
-   work, the idle ones fetch the next rays of the batch, which pays when rays of one warp differ in
-   length. A walk holds one ray on its way through the tree: bool begin(caster)  false: the ray
-   misses the tree's box void descend(caster, stack)  to the next leaf bool test(caster, any)  that
-   leaf; true: the answer is known bool pop(stack)  the next subtree; false: there is none void
-   store(caster, ray, any) The stack is an array apart from the walk, which thus stays in registers.
- */
+   while-while. Idea: a ray goes down to its next leaf, tests that leaf, takes the next subtree from
+   its stack. cast_once gives each thread one ray; a warp is as slow as its slowest ray, and
+   coherent rays, whose neighbours take the same way, fare best. Rays that run apart have loops of
+   their own (trace_persistent.cuh, trace_sieve.cuh). A walk (trace_planes.cuh,
+   trace_watertight.cuh) holds one ray on its way through the tree:
+     bool begin(caster, i)         false: the ray misses the tree's box
+     void descend(caster, stack)   to the next leaf
+     bool test<any>(caster)        that leaf; true: the answer is known
+     bool pop(stack)               the next subtree; false: there is none
+     void store<any>(caster, i)
+   The stack is an array apart from the walk, which thus stays in registers. */
 #ifndef KD_ACCEL_TRACE_LOOPS_CUH
 #define KD_ACCEL_TRACE_LOOPS_CUH
 #include "accel/trace_cuda.h"
@@ -18,7 +19,8 @@
 
 enum {
     CAST_BLOCK = 128,
-    CAST_REFILL = 20, /* of 32 lanes; 8 is 2 % better for any hits, 20 for the rest */
+    TILES_WIDTH = 16, /* pixels of an image that a block takes */
+    TILES_HEIGHT = 8,
     CAST_STACK = TRITREE_MAX_DEPTH + 2,
     MEASURE_BLOCK = 256,
     MEASURE_EACH = 4 /* groups a warp */
@@ -41,7 +43,6 @@ struct caster {
     uint32_t width;   /* of the image that the rays are, row by row; 0: they are none */
     uint32_t *cursor; /* the next ray that nobody has fetched; behind it measure_order's answer */
     bool measured;    /* whether that answer decides which loop runs */
-    bool strict;      /* whether rays must both start and point alike for cast_once */
 };
 
 /* Whether the other loop casts these rays. */
@@ -90,20 +91,39 @@ template <bool any> __device__ __forceinline__ void store_miss(const caster &c, 
     store_hit(c, i, d.w, 0, 0, KD_NONE);
 }
 
-/* Which ray a thread casts: of an image each warp takes a tile of 8 by 4 pixels, whose rays have
-   more of their way in common than those of 32 pixels in a row. */
-__device__ __forceinline__ uint32_t ray_of_thread(const caster &c) {
-    const uint32_t thread = blockIdx.x * CAST_BLOCK + threadIdx.x;
-    if (c.width == 0) return thread;
-    const uint32_t tile = thread / 32, across = c.width / 8, row = tile / across;
-    const uint32_t x = (tile - row * across) * 8 + thread % 8, y = row * 4 + thread / 8 % 4;
-    return y * c.width + x;
+/* 1 / x to 2^-23; infinite for x below 2^-126, 0 for x above 2^126. */
+__device__ __forceinline__ float quick_inverse(float x) {
+#ifdef KD_CUDA_EMULATED
+    return fabsf(x) < 0x1p-126f ? copysignf(INFINITY, x) : fabsf(x) > 0x1p126f ? 0 : 1 / x;
+#else
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+    return inverse;
+#endif
+}
+
+/* The next ray for each of these lanes of the warp; one atomic for all. */
+__device__ __forceinline__ uint32_t fetch_for(uint32_t *cursor, unsigned lanes) {
+    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
+    uint32_t first = 0;
+    if (lane == leader) first = atomicAdd(cursor, (uint32_t)__popc(lanes));
+    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
+}
+
+/* Which ray of an image a thread casts, or KD_NONE: each block takes 16 by 8 pixels, each of its
+   warps 8 by 4 of them, whose rays have more of their way in common than those of 32 pixels in a
+   row. The image's sides are multiples of 8 and 4. */
+__device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
+    const uint32_t warp = threadIdx.x / 32;
+    const uint32_t x = blockIdx.x * TILES_WIDTH + warp % 2 * 8;
+    const uint32_t y = blockIdx.y * TILES_HEIGHT + warp / 2 * 4;
+    if (x >= c.width || y * c.width >= c.count) return KD_NONE;
+    return (y + threadIdx.x / 8 % 4) * c.width + x + threadIdx.x % 8;
 }
 
 /* By one block, each warp a few of the batch's groups of 32 rays: the persistent loop is for rays
-   that neither start nor point alike, or not both if `strict`. Alike: starts within a sixteenth of
-   the box's sides, or directions within about 25 degrees of the group's first, for half of the
-   rays. */
+   that do not both start and point alike. Alike: starts within a sixteenth of the box's sides, and
+   directions within about 25 degrees of the group's first, for half of the rays. */
 __global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
     __shared__ uint32_t alike;
     if (threadIdx.x == 0) alike = 0;
@@ -123,18 +143,18 @@ __global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
         const float off = fabsf(__shfl_sync(~0u, o.x, 0) - o.x) +
                           fabsf(__shfl_sync(~0u, o.y, 0) - o.y) +
                           fabsf(__shfl_sync(~0u, o.z, 0) - o.z);
-        const bool is_alike = off <= near * 0.0625f || (along > 0 && along * along > 0.8f * square);
+        const bool is_alike = off <= near * 0.0625f && along > 0 && along * along > 0.8f * square;
         if (is_alike) atomicAdd(&alike, 1u);
     }
     __syncthreads();
     if (threadIdx.x == 0) c.cursor[1] = groups && alike < MEASURE_EACH * MEASURE_BLOCK / 2;
 }
 
-template <class walk, bool any>
+template <class walk, bool any, bool tiles>
 __global__ __launch_bounds__(CAST_BLOCK, walk::blocks) void cast_once(const caster c) {
     if (is_for_other_loop(c, false)) return;
-    if (blockIdx.x * CAST_BLOCK + threadIdx.x >= c.count) return;
-    const uint32_t i = ray_of_thread(c);
+    const uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * CAST_BLOCK + threadIdx.x;
+    if (tiles ? i == KD_NONE : i >= c.count) return;
     walk on;
     typename walk::entry stack[CAST_STACK];
     if (!on.begin(c, i)) {
@@ -145,44 +165,6 @@ __global__ __launch_bounds__(CAST_BLOCK, walk::blocks) void cast_once(const cast
         on.descend(c, stack);
     } while (!on.template test<any>(c) && on.pop(stack));
     on.template store<any>(c, i);
-}
-
-/* The next ray for each lane that comes here; one atomic a warp. */
-__device__ __forceinline__ uint32_t fetch_ray(uint32_t *cursor) {
-    const unsigned lanes = __activemask();
-    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
-    uint32_t first = 0;
-    if (lane == leader) first = atomicAdd(cursor, (uint32_t)__popc(lanes));
-    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
-}
-
-template <class walk, bool any>
-__global__ __launch_bounds__(CAST_BLOCK,
-                             walk::persistent_blocks) void cast_persistent(const caster c) {
-    if (is_for_other_loop(c, true)) return;
-    walk on;
-    typename walk::entry stack[CAST_STACK];
-    uint32_t i = 0;
-    bool idle = true;
-    for (;;) {
-        if (idle) {
-            i = fetch_ray(c.cursor);
-            if (i >= c.count) return;
-            if (!on.begin(c, i)) {
-                store_miss<any>(c, i);
-                continue;
-            }
-            idle = false;
-        }
-        do {
-            on.descend(c, stack);
-            if (on.template test<any>(c) || !on.pop(stack)) {
-                on.template store<any>(c, i);
-                idle = true;
-                break;
-            }
-        } while (__popc(__activemask()) >= CAST_REFILL);
-    }
 }
 
 #endif

@@ -4,8 +4,11 @@
    child is told by the direction's sign, t of a plane is one fused multiply-add. The stack of {far
    child, where the ray leaves it} lies in local memory, interleaved by the hardware. A triangle's
    first row gives t; the other two are read only if t lies in the leaf, give or take a margin, and
-   before the nearest hit so far.
-   Work: 31 registers, so that 64 warps share a multiprocessor and hide each other's reads.
+   before the nearest hit so far. They give u and v as functions of t, so that no point is kept. A
+   ray that misses the tree's box starts at an empty leaf, place 0 of the pairs: each ray takes the
+   same way through a loop.
+   Work: 32 registers in either loop, so that 64 warps share a multiprocessor and hide each other's
+   reads.
    Invariants: near and far of neighbouring leaves meet in the same number, so no part of a ray is
    skipped; a hit counts as the nearest once it lies before the leaf's end. */
 #ifndef KD_ACCEL_TRACE_PLANES_CUH
@@ -13,8 +16,7 @@
 #include "accel/trace_loops.cuh"
 
 struct walk_planes {
-    /* of 128 threads on a multiprocessor: 32 registers each; with fetching 40, it would spill */
-    enum { blocks = 16, persistent_blocks = 12 };
+    enum { blocks = 16 }; /* of 128 threads on a multiprocessor: 32 registers each */
     float ox, oy, oz, dx, dy, dz, tmin;
     float ix, iy, iz; /* 1 / direction */
     float near, far;  /* the ray's part in the subtree at hand */
@@ -25,14 +27,13 @@ struct walk_planes {
     int waiting;
     typedef uint2 entry; /* far child, where the ray leaves it */
 
+    /* Always true: a ray that misses starts at the empty leaf. */
     __device__ __forceinline__ bool begin(const caster &c, uint32_t i) {
         float4 o, d;
         load_ray(c, i, o, d);
-        if (!ray_is_sound(o, d)) return false;
         ox = o.x, oy = o.y, oz = o.z, tmin = o.w;
         dx = d.x, dy = d.y, dz = d.z, nearest = d.w;
         const float largest = fmaxf(fmaxf(fabsf(dx), fabsf(dy)), fabsf(dz));
-        if (!(largest > 0 && largest <= FLT_MAX) || c.empty) return false;
         const float least = largest * 0x1p-26f; /* stands for zero: no product is NaN */
         ix = 1 / (fabsf(dx) > least ? dx : copysignf(least, dx));
         iy = 1 / (fabsf(dy) > least ? dy : copysignf(least, dy));
@@ -44,9 +45,10 @@ struct walk_planes {
         far = fminf(fminf(fmaxf(x0, x1), fmaxf(y0, y1)), fminf(fmaxf(z0, z1), nearest));
         far *= 1.0000004f; /* 3 roundings */
         best = KD_NONE;
-        at = 1;
         waiting = 0;
-        return near <= far;
+        at = ray_is_sound(o, d) && largest > 0 && !c.empty && near <= far;
+        if (!at) far = INFINITY;
+        return true;
     }
 
     /* Down to a leaf: near child first, the far one onto the stack if the ray comes to it. */
@@ -84,20 +86,24 @@ struct walk_planes {
             const float4 n = __ldg(row);
             const float height = fmaf(ox, n.x, fmaf(oy, n.y, fmaf(oz, n.z, n.w)));
             const float sink = fmaf(dx, n.x, fmaf(dy, n.y, dz * n.z));
-            const float t = __fdividef(-height, sink);
+            /* a sink below 2^-126, which counts as 0, stands for a t above all that can be hit */
+            const float t = -height * quick_inverse(sink);
             if (!(t > low && t < high)) continue;
-            const float x = fmaf(t, dx, ox), y = fmaf(t, dy, oy), z = fmaf(t, dz, oz);
-            const float4 p = __ldg(row + 1);
-            const float u = fmaf(x, p.x, fmaf(y, p.y, fmaf(z, p.z, p.w)));
+            const float u = weight(__ldg(row + 1), t);
             if (u < 0) continue;
-            const float4 q = __ldg(row + 2);
-            const float v = fmaf(x, q.x, fmaf(y, q.y, fmaf(z, q.z, q.w)));
+            const float v = weight(__ldg(row + 2), t);
             if (!(v >= 0 && u + v <= 1)) continue;
             nearest = high = t;
             best = at;
             if (any) return true;
         }
         return !any && nearest <= fmaf(fabsf(far), 1e-6f, far);
+    }
+
+    /* u or v where the ray is at t */
+    __device__ __forceinline__ float weight(float4 p, float t) const {
+        const float start = fmaf(ox, p.x, fmaf(oy, p.y, fmaf(oz, p.z, p.w)));
+        return fmaf(t, fmaf(dx, p.x, fmaf(dy, p.y, dz * p.z)), start);
     }
 
     __device__ __forceinline__ bool pop(const entry *stack) {
@@ -118,11 +124,8 @@ struct walk_planes {
         uint32_t id = KD_NONE;
         if (best != KD_NONE) {
             const float4 *row = c.planes + 3 * (uint64_t)best;
-            const float4 p = __ldg(row + 1), q = __ldg(row + 2);
-            const float x = fmaf(nearest, dx, ox), y = fmaf(nearest, dy, oy),
-                        z = fmaf(nearest, dz, oz);
-            u = fmaf(x, p.x, fmaf(y, p.y, fmaf(z, p.z, p.w)));
-            v = fmaf(x, q.x, fmaf(y, q.y, fmaf(z, q.z, q.w)));
+            u = weight(__ldg(row + 1), nearest);
+            v = weight(__ldg(row + 2), nearest);
             id = __ldg(c.references + best);
         }
         store_hit(c, i, nearest, u, v, id);

@@ -22,7 +22,10 @@
 
 const uint32_t CAST_OPEN = KD_NONE - 1; /* instead of a reference: nobody knows yet */
 
-enum { AGAIN_RAYS = 2048 /* that a block looks through */ };
+enum {
+    AGAIN_RAYS = 2048, /* that a block looks through */
+    SIEVE_REFILL = 20  /* of 32 lanes: below this many at work, the others get new rays */
+};
 
 __device__ __forceinline__ float load_tmin(const caster &c, uint32_t i) {
     if (c.rays) return __ldg((const float *)(c.rays + 2 * (uint64_t)i) + 3);
@@ -42,17 +45,6 @@ __device__ __forceinline__ bool is_left_open(const caster &c, uint32_t i) {
     if (c.hits) return isnan(c.hits[i].x);
     const float *any = c.arrays.t ? c.arrays.t : c.arrays.u ? c.arrays.u : c.arrays.v;
     return any ? isnan(any[i]) : c.arrays.triangle[i] == CAST_OPEN;
-}
-
-/* 1 / x to 2^-23; infinite for x below 2^-126, 0 for x above 2^126. */
-__device__ __forceinline__ float quick_inverse(float x) {
-#ifdef KD_CUDA_EMULATED
-    return fabsf(x) < 0x1p-126f ? copysignf(INFINITY, x) : fabsf(x) > 0x1p126f ? 0 : 1 / x;
-#else
-    float inverse;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
-    return inverse;
-#endif
 }
 
 /* A node by its place in the pairs << 2. */
@@ -245,14 +237,6 @@ struct walk_sieve {
     }
 };
 
-/* The next ray for each of these lanes of the warp; one atomic for all. */
-__device__ __forceinline__ uint32_t fetch_for(uint32_t *cursor, unsigned lanes) {
-    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
-    uint32_t first = 0;
-    if (lane == leader) first = atomicAdd(cursor, (uint32_t)__popc(lanes));
-    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
-}
-
 /* The warp's lanes stay together: those without work wait for the next time rays are fetched, and
    give their answers then, many at a time. */
 template <bool any>
@@ -267,7 +251,7 @@ __launch_bounds__(CAST_BLOCK,
     on.ray_index = KD_NONE;
     for (;;) {
         const unsigned waiting = __ballot_sync(~0u, idle);
-        if (waiting == ~0u || (!drained && __popc(waiting) > 32 - CAST_REFILL)) {
+        if (waiting == ~0u || (!drained && __popc(waiting) > 32 - SIEVE_REFILL)) {
             bool last = false;
             if (idle) {
                 if (on.ray_index != KD_NONE) on.template store<any>(c);

@@ -1,11 +1,10 @@
-/* A ray's walk with the watertight test: that of shaders/tritree_device.h, for the loops of
-   trace_loops.cuh. */
+/* A ray's walk with the watertight test: that of shaders/tritree_device.h, for cast_once. */
 #ifndef KD_ACCEL_TRACE_WATERTIGHT_CUH
 #define KD_ACCEL_TRACE_WATERTIGHT_CUH
 #include "accel/trace_loops.cuh"
 
 struct walk_watertight {
-    enum { blocks = 8, persistent_blocks = 8 }; /* of 128 threads: 64 registers each */
+    enum { blocks = 8 }; /* of 128 threads on a multiprocessor: 64 registers each */
     typedef tritree_device_entry entry;
     tritree_device_walk on;
 

@@ -12,8 +12,10 @@ unsigned blocks_for(uint64_t count) {
     return (unsigned)((count + BLOCK - 1) / BLOCK);
 }
 
+/* Place 0 is an empty leaf: where rays begin that miss the tree's box. */
 __global__ void prepare_nodes(const tritree_node *nodes, uint32_t count, tritree_node *pairs) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i == 0) pairs[0] = tritree_leaf(0, 0);
     if (i >= count) return;
     tritree_node node = nodes[i];
     if (!tritree_is_leaf(node)) node.word += 1 << 2;

@@ -12,7 +12,8 @@ extern "C" {
    Fast kernels read three arrays instead of the layout's own:
      view.pairs      its nodes one place up, the root at 1, so that a pair of children starts at an
                      even index, is 16 bytes aligned and told apart by the lowest bit; a leaf's word
-                     is its count << 2 | 3, its other half the first of its triangles
+                     is its count << 2 | 3, its other half the first of its triangles; place 0 is
+                     an empty leaf
      view.leaf_rows  for each reference, in the order of the leaves, the three corners: a row of
                      four floats an axis, the fourth the bits of the triangle's id
      planes          for each reference three rows of four floats that map a point to: its height

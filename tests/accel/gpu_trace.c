@@ -14,14 +14,16 @@ typedef struct answers {
     uint8_t wanted_blocked[RAYS], blocked[RAYS];
 } answers;
 
-static void cast(const tritree_cuda *tree, answers *a, trace_test test, trace_loop loop,
-                 uint32_t width) {
+/* The first `count` rays; the measure chooses the loop if none is named. */
+static void cast_some(const tritree_cuda *tree, answers *a, trace_test test, trace_loop loop,
+                      uint32_t width, uint32_t count) {
     trace_batch batch;
     memset(&batch, 0, sizeof batch);
     batch.rays = a->rays;
-    batch.count = RAYS;
+    batch.count = count;
     batch.test = test;
     batch.loop = loop;
+    batch.measured = true;
     batch.width = width;
     batch.hits = a->hits;
     memset(a->hits, 7, sizeof a->hits);
@@ -30,6 +32,11 @@ static void cast(const tritree_cuda *tree, answers *a, trace_test test, trace_lo
     batch.blocked = a->blocked;
     memset(a->blocked, 7, sizeof a->blocked);
     assert_int_equal(trace_cuda(tree, &batch), KD_OK);
+}
+
+static void cast(const tritree_cuda *tree, answers *a, trace_test test, trace_loop loop,
+                 uint32_t width) {
+    cast_some(tree, a, test, loop, width, RAYS);
 }
 
 static void same_bits(const answers *a, const char *what, const char *set, uint32_t count) {
@@ -60,7 +67,31 @@ static void nearly_the_same(const answers *a, const char *set, uint32_t count) {
         fail_msg("planes, %s %u: %u of %d answers differ", set, count, different, RAYS / 6);
 }
 
-static void compare(answers *a, case_triangles which, uint32_t count) {
+/* The other loops, and tiles of any image, give what `a` holds of one thread a ray. */
+static void fast_loops_agree(const tritree_cuda *tree, answers *a, answers *b) {
+    static const struct {
+        trace_loop loop;
+        uint32_t width, count;
+    } ways[] = {{TRACE_PERSISTENT, 0, RAYS}, {TRACE_AUTO, 0, RAYS},    {TRACE_PERSISTENT, 0, 0},
+                {TRACE_ONCE, 0, 0},          {TRACE_PERSISTENT, 0, 1}, {TRACE_ONCE, 0, 1},
+                {TRACE_PERSISTENT, 0, 33},   {TRACE_ONCE, 0, 129},     {TRACE_ONCE, 8, 8 * 4},
+                {TRACE_ONCE, 8, 8 * 252},    {TRACE_ONCE, 16, 16 * 8}, {TRACE_ONCE, 24, 24 * 84},
+                {TRACE_ONCE, 40, 40 * 48},   {TRACE_AUTO, 64, RAYS},   {TRACE_ONCE, 512, 512 * 4},
+                {TRACE_ONCE, 24, 24 * 82},   {TRACE_ONCE, 20, 20 * 8}, {TRACE_ONCE, 4096, RAYS}};
+    memcpy(b->rays, a->rays, sizeof b->rays);
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
+        const uint32_t count = ways[k].count;
+        cast_some(tree, b, TRACE_PLANES, ways[k].loop, ways[k].width, count);
+        assert_memory_equal(b->hits, a->hits, count * sizeof *b->hits);
+        assert_memory_equal(b->blocked, a->blocked, count);
+        const uint8_t *behind = (const uint8_t *)(b->hits + count);
+        for (size_t i = 0; i < (RAYS - count) * sizeof *b->hits; ++i)
+            assert_int_equal(behind[i], 7);
+        for (uint32_t i = count; i < RAYS; ++i) assert_int_equal(b->blocked[i], 7);
+    }
+}
+
+static void compare(answers *a, answers *b, case_triangles which, uint32_t count) {
     triangle_set set = triangle_set_make(which, count);
     const char *name = case_triangles_name(which);
     const tritree_options options = tritree_options_default();
@@ -80,10 +111,11 @@ static void compare(answers *a, case_triangles which, uint32_t count) {
     same_bits(a, "watertight, tiles", name, count);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PERSISTENT, 0);
     same_bits(a, "watertight, persistent", name, count);
-    for (int loop = TRACE_ONCE; loop <= TRACE_PERSISTENT; ++loop) {
-        cast(&on_device, a, TRACE_PLANES, (trace_loop)loop, 0);
-        if (which == CASE_SOUP) nearly_the_same(a, name, count);
-    }
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 8);
+    same_bits(a, "watertight, narrow tiles", name, count);
+    cast(&on_device, a, TRACE_PLANES, TRACE_ONCE, 0);
+    if (which == CASE_SOUP) nearly_the_same(a, name, count);
+    fast_loops_agree(&on_device, a, b);
     tritree_cuda_close(&on_device);
     tritree_close(&tree);
     triangle_set_close(&set);
@@ -92,12 +124,62 @@ static void compare(answers *a, case_triangles which, uint32_t count) {
 static void casters_answer_as_the_cpu_does(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 17, 127, 1025};
-    answers *a = (answers *)malloc(sizeof *a);
+    answers *a = (answers *)malloc(2 * sizeof *a);
     assert_non_null(a);
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
-            compare(a, (case_triangles)which, counts[i]);
+            compare(a, a + 1, (case_triangles)which, counts[i]);
     free(a);
+}
+
+/* Ray i, which hits nothing whatever the triangles are. */
+static ray unsound_ray(const triangle_set *set, uint32_t i) {
+    ray out = triangle_set_ray(set, i);
+    float *const places[] = {&out.origin.x,    &out.origin.y,    &out.origin.z,
+                             &out.direction.x, &out.direction.y, &out.direction.z};
+    const float sign = i % 2 ? 1.0f : -1.0f;
+    out.tmax = i % 3 ? INFINITY : 5;
+    switch (i / 6 % 6) {
+    case 0: *places[i % 6] = NAN; break;
+    case 1: *places[i % 6] = sign * INFINITY; break;
+    case 2: out.direction = vec3_make(sign * 0, 0, -sign * 0); break;
+    case 3: out.tmin = out.tmax = 2; break;
+    case 4: out.tmin = 3, out.tmax = 2; break;
+    default:
+        out.origin = vec3_along(set->centre, -9 * set->size, vec3_make(sign, 1, 1));
+        out.direction = vec3_make(-sign, 1, -1);
+    }
+    return out;
+}
+
+/* Beside rays that do hit, in every loop. */
+static void unsound_rays_miss(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 127);
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
+    tritree_cuda on_device;
+    assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
+    answers *a = (answers *)malloc(sizeof *a);
+    assert_non_null(a);
+    for (uint32_t i = 0; i < RAYS; ++i)
+        a->rays[i] = i % 5 ? unsound_ray(&set, i) : triangle_set_ray(&set, i);
+    for (int test = TRACE_WATERTIGHT; test <= TRACE_PLANES; ++test)
+        for (int way = 0; way < 3; ++way) {
+            cast(&on_device, a, (trace_test)test, way < 2 ? TRACE_ONCE : TRACE_PERSISTENT,
+                 way == 1 ? 8 : 0);
+            for (uint32_t i = 0; i < RAYS; ++i) {
+                const ray_hit miss = {a->rays[i].tmax, 0, 0, KD_NONE};
+                if (i % 5 == 0) continue;
+                assert_memory_equal(&a->hits[i], &miss, sizeof miss);
+                assert_int_equal(a->blocked[i], 0);
+            }
+        }
+    free(a);
+    tritree_cuda_close(&on_device);
+    tritree_close(&tree);
+    triangle_set_close(&set);
 }
 
 static void senseless_requests_are_refused(void **state) {
@@ -112,6 +194,7 @@ static void senseless_requests_are_refused(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(casters_answer_as_the_cpu_does),
+                                       cmocka_unit_test(unsound_rays_miss),
                                        cmocka_unit_test(senseless_requests_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
