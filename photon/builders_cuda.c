@@ -1,4 +1,5 @@
 /* The table of builders on a CUDA device; empty in a build without CUDA. */
+#include "photon/build_kandela.h"
 #include "photon/build_wehr.h"
 
 const point_builder_cuda point_builders_cuda[] = {
@@ -30,6 +31,12 @@ kd_status point_build_cuda_check(const point_build_cuda *a, size_t needed) {
 #ifndef KD_HAVE_CUDA
 kd_status build_wehr_cuda_with(const point_build_cuda *arguments,
                                const wehr_parameters *parameters) {
+    (void)arguments, (void)parameters;
+    KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
+}
+
+kd_status build_kandela_cuda_with(const point_build_cuda *arguments,
+                                  const kandela_parameters *parameters) {
     (void)arguments, (void)parameters;
     KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
 }
