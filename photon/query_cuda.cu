@@ -200,7 +200,7 @@ uint32_t turns_of(const point_query_cuda *q, uint64_t together, uint32_t most) {
 
 template <int K>
 kd_status start_packets(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
-    const uint32_t turns = turns_of(q, 32, PACKET_TURNS);
+    const uint32_t turns = turns_of(q, 32, K > 2 ? PACKET_TURNS : 1); /* few are found at once */
     const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
     nearest_by_packets<K><<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)q->stream>>>(
         view_of(q->index), queries, q->k, turns, hope_of(q->k), out);
