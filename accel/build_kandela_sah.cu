@@ -1,9 +1,9 @@
 /* The SAH builder on a CUDA device.
    Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao, Liu
    2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
-   Idea: large nodes are split at the best of 64 bins an axis, looked at twice (kandela_bins.cuh),
+   Idea: large nodes are split at the best of 128 bins an axis, looked at twice (kandela_bins.cuh),
    as tasks that blocks list for each other (kandela_queue.cuh): those of several chunks in
-   kandela_large.cuh, the rest, moved to the nearest box side, in kandela_whole.cuh. Nodes of at
+   kandela_large.cuh, the rest, at the best box side, in kandela_whole.cuh. Nodes of at
    most 64 references are split exactly, by a warp or part of one (kandela_small.cuh); what
    straddles is clipped from the original triangle to a box that is never too small
    (kandela_clip.cuh); nodes then find their places in the layout (kandela_place.cuh). Work: O(n log
@@ -12,7 +12,7 @@
    counts, smallest and largest values, never on an order of atomics or of tasks, so the tree is a
    function of its input; every leaf that a triangle meets holds it. Differs from the papers in: no
    spatial median, no candidate masks; large nodes have no levels; nothing comes back to the host
-   before the end; in nodes of up to 8 references no plane leaves all on one side and some on the
+   before the end; in nodes of up to 4 references no plane leaves all on one side and some on the
    other. */
 #include "accel/build_mark.cuh"
 #include "accel/kandela_large.cuh"

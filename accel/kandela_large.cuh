@@ -1,12 +1,13 @@
 /* Large nodes: one cooperative kernel until all nodes have at most SMALL_MOST references.
    Idea: no levels and no grid-wide barriers; blocks take tasks from a list (kandela_queue.cuh). A
    node of at most CHUNK references is one task (kandela_whole.cuh). A larger one is cut into
-   chunks, a few of them a task, in two rounds: the look into the bins that promise most, and the
+   chunks, a few of them a task, in two rounds: the look into the bins that promise more, and the
    scatter, in which the children's bins are counted as their references are written. Who is done
    last in a round brings it to its end and lists the next. (Only the root's bins are counted in a
    round of their own.) */
 #ifndef KD_ACCEL_KANDELA_LARGE_CUH
 #define KD_ACCEL_KANDELA_LARGE_CUH
+#include "accel/kandela_closer.cuh"
 #include "accel/kandela_whole.cuh"
 
 enum { SPAN_MOST = 8 };
@@ -15,6 +16,7 @@ enum { SPAN_MOST = 8 };
 struct big_node {
     work node;
     big_split split;
+    closer_look closer;
     uint32_t arrived;     /* tasks of the round that are done */
     uint32_t left, right; /* references that have been written to each side */
     bin_counts bins[2];   /* the second look's in the first; then, both children's */
@@ -106,14 +108,14 @@ __device__ inline void decide_big(const kandela &k, large_shared &s, uint32_t in
 
 /* From the counts of s.node in s.bins[0]: a second look, or the decision. */
 __device__ inline void choose_big(const kandela &k, large_shared &s, uint32_t index) {
-    choose_edges(s, k.costs, true);
+    choose_edges(s, k.costs);
+    if (threadIdx.x == 0) choose_axis(s.split);
+    promise_closer(s, k.costs, &k.big[index].closer);
     if (threadIdx.x == 0) {
-        choose_axis(s.split);
         k.big[index].split = s.split;
         k.big[index].arrived = 0;
     }
-    __syncthreads();
-    if (wants_refinement(s.split))
+    if (wants_closer_look(s.split))
         list_round(k, s, index, TASK_LOOK_CLOSER);
     else
         decide_big(k, s, index);
@@ -141,6 +143,7 @@ __device__ inline void look(const kandela &k, large_shared &s, const large_task 
     const bool closer = task.kind == TASK_LOOK_CLOSER;
     big_node *big = k.big + task.node;
     begin_big(s, big);
+    if (closer) begin_closer(s, big->closer);
     const uint32_t begin = task.chunk * CHUNK, end = min(s.node.count, begin + s.span * CHUNK);
     for (uint32_t at = begin; at < end; at += CHUNK) {
         load_refs(k, s, s.node.first + at, min((uint32_t)CHUNK, end - at));
@@ -152,7 +155,7 @@ __device__ inline void look(const kandela &k, large_shared &s, const large_task 
     if (!report_bins(k, s, big, 1)) return;
     take_bins(s, big->bins);
     if (closer) {
-        choose_fine_edges(s, k.costs);
+        choose_closer(s, k.costs, big->closer);
         decide_big(k, s, task.node);
     } else {
         choose_big(k, s, task.node);

@@ -35,14 +35,6 @@ __device__ __forceinline__ void count_refs(large_shared &s) {
     }
 }
 
-__device__ __forceinline__ void count_refs_closer(large_shared &s) {
-    FOR_OWN(s, i) {
-        const float lo[3] = {s.lo[0][i], s.lo[1][i], s.lo[2][i]};
-        const float hi[3] = {s.hi[0][i], s.hi[1][i], s.hi[2][i]};
-        count_fine_bins(s, lo, hi);
-    }
-}
-
 /* Which sides a reference is on; bit 0: left, bit 1: right. */
 __device__ __forceinline__ uint32_t sides_of(float lo, float hi, float plane, bool right_side) {
     const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);

@@ -74,7 +74,7 @@ __device__ inline bool split_whole_once(const kandela &k, large_shared &s) {
     }
     load_refs(k, s, s.node.first, s.node.count);
     count_refs(s);
-    choose_edges(s, k.costs, false);
+    choose_edges(s, k.costs);
     if (threadIdx.x == 0) {
         choose_axis(s.split);
         s.right_side = false;

@@ -3,6 +3,7 @@
 #include "accel/tritree_build_cuda.h"
 #include "accel/tritree_check.h"
 #include "core/device.h"
+#include "scenes/procedural.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 
@@ -59,6 +60,33 @@ static void trees_keep_the_invariants(void **state) {
         check_set(row, CASE_SOUP, gpu_size(30000, 2000), &options);
 }
 
+/* Small things far apart: where one look into one bin of a large node misses the best plane. */
+static void rooms_cost_hardly_more_than_exact_trees(void **state) {
+    (void)state;
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find("kandela");
+    tritree_options options = tritree_options_default();
+    options.traversal_cost = 1;
+    options.empty_factor = 0.8f;
+    triangle_set set;
+    mesh room;
+    memset(&set, 0, sizeof set);
+    const char *path = gpu_is_emulated() ? "gen:room:16000" : "gen:room:200000";
+    assert_int_equal(procedural_load(&room, path), KD_OK);
+    set.input.positions = room.positions;
+    set.input.triangles = room.triangles;
+    set.input.position_count = room.position_count;
+    set.input.triangle_count = room.triangle_count;
+    tritree exact, tree = build_once(builder, &set, &options, path, room.triangle_count);
+    assert_int_equal(tritree_check(&tree), KD_OK);
+    assert_int_equal(tritree_open(&exact, &set.input, &options, "sweep", NULL), KD_OK);
+    if (tree.statistics.sah_cost > 1.01 * exact.statistics.sah_cost)
+        fail_msg("%s: SAH cost %g, exact %g", path, tree.statistics.sah_cost,
+                 exact.statistics.sah_cost);
+    tritree_close(&exact);
+    tritree_close(&tree);
+    mesh_close(&room);
+}
+
 static void bad_input_is_refused_by_name(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
@@ -107,6 +135,7 @@ static void too_little_memory_is_refused(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants),
+                                       cmocka_unit_test(rooms_cost_hardly_more_than_exact_trees),
                                        cmocka_unit_test(bad_input_is_refused_by_name),
                                        cmocka_unit_test(too_little_memory_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
