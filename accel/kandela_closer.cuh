@@ -36,10 +36,7 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
                    *ends = s.bins[0][a][1] + lane * BINS_EACH;
     uint32_t sum_begins = 0, sum_ends = 0;
 #pragma unroll
-    for (int i = 0; i < BINS_EACH; ++i) {
-        sum_begins += begins[i];
-        sum_ends += ends[i];
-    }
+    for (int i = 0; i < BINS_EACH; ++i) sum_begins += begins[i], sum_ends += ends[i];
     const uint32_t first_begun = warp_scan(sum_begins) - sum_begins;
     const uint32_t first_ended = warp_scan(sum_ends) - sum_ends;
     uint32_t begun = first_begun, ended = first_ended;
@@ -53,8 +50,7 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
                        : bin_bound(costs, of, bin_edge(of.lo, of.hi, bin),
                                    bin_edge(of.lo, of.hi, bin + 1), begun, right);
         least = fminf(least, bound[i]);
-        begun += begins[i];
-        ended += ends[i];
+        begun += begins[i], ended += ends[i];
     }
 #pragma unroll
     for (int step = 16; step; step >>= 1)
@@ -84,8 +80,7 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
             look->ended[a][slot] = ended;
             ++slot;
         }
-        begun += begins[i];
-        ended += ends[i];
+        begun += begins[i], ended += ends[i];
     }
     look->slots[a][lane] = word;
     if (lane != 0) return;
