@@ -387,7 +387,7 @@ static void print_trees(const bench_request *request, const column *columns, int
             const result *from = &c->results[i];
             char what[192];
             snprintf(what, sizeof what, "%s, %s on %s", c->label, from->builder, from->device);
-            printf("%-40s %9.2f %9.3f %9.2f %6u %12.1f %12.1f\n", what, from->sah_cost,
+            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g\n", what, from->sah_cost,
                    from->sah_cost / c->results[0].sah_cost, from->references, from->depth,
                    from->primary * 1e-6, from->diffuse * 1e-6);
         }
