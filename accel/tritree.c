@@ -217,7 +217,10 @@ kd_status tritree_adopt(tritree *read) {
 kd_status tritree_widen(tritree *tree) {
     if (tree->wide) return KD_OK;
     const tritree_view view = tritree_get_view(tree);
-    return wide_tree_open(&tree->wide, &view);
+    const double started = timing_now();
+    KD_TRY(wide_tree_open(&tree->wide, &view));
+    tree->statistics.widen_seconds = timing_now() - started;
+    return KD_OK;
 }
 
 void tritree_close(tritree *owned) {

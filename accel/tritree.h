@@ -30,6 +30,7 @@ typedef struct tritree_statistics {
     double references_per_triangle;
     double sah_cost; /* C_t sum A(inner)/A(root) + C_i sum n A(leaf)/A(root) */
     double build_seconds;
+    double widen_seconds; /* of the form that rays on a CPU walk */
 } tritree_statistics;
 
 /* Stages of builders that tell their time apart (zhou), as in table II of Choi and Ye 2020. */

@@ -32,11 +32,16 @@ double wide_area(box3 box) {
 }
 
 box3 wide_cell_of(const tritree_view *tree, uint32_t id, box3 cell) {
-    const uint32_t *corner = tree->triangles + 3 * (uint64_t)id;
-    const vec3 *at = tree->positions;
-    box3 box = triangle_box(at[corner[0]], at[corner[1]], at[corner[2]]);
-    box.lo = vec3_max(box.lo, cell.lo);
-    box.hi = vec3_min(box.hi, cell.hi);
+    const triangle_rows *rows = tree->rows + id;
+    float lo[3], hi[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        const float *x = rows->axis[axis];
+        lo[axis] = float_min(x[0], float_min(x[1], x[2]));
+        hi[axis] = float_max(x[0], float_max(x[1], x[2]));
+    }
+    box3 box;
+    box.lo = vec3_max(vec3_make(lo[0], lo[1], lo[2]), cell.lo);
+    box.hi = vec3_min(vec3_make(hi[0], hi[1], hi[2]), cell.hi);
     return box;
 }
 

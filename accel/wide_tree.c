@@ -206,13 +206,8 @@ static void fill_leaf(const wide_maker *m, const cell_part *part, uint32_t word)
     else
         wide_ids_collect(&held, tree, part->node);
     for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t *index = tree->triangles + 3 * (uint64_t)held.ids[i];
-        for (uint32_t corner = 0; corner < 3; ++corner) {
-            const vec3 at = tree->positions[index[corner]];
-            leaf[corner * count + i] = at.x;
-            leaf[(3 + corner) * count + i] = at.y;
-            leaf[(6 + corner) * count + i] = at.z;
-        }
+        const triangle_rows *rows = tree->rows + held.ids[i];
+        for (uint32_t k = 0; k < 9; ++k) leaf[k * count + i] = rows->axis[k / 3][k % 3];
         leaf[9 * count + i] = float_from_bits(held.ids[i]);
     }
 }

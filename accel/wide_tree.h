@@ -39,8 +39,7 @@ typedef struct wide_tree {
 } wide_tree;
 
 /* *out is the tree's wide form, or NULL if nothing in it can be hit or it has more than 2^28 nodes
-   or triangles in leaves. The same for any number of threads. The box that `from` says must hold
-   all triangles of its leaves. */
+   or triangles in leaves. The same for any number of threads. `from` has rows. */
 kd_status wide_tree_open(wide_tree **out, const tritree_view *from);
 void wide_tree_close(wide_tree *owned); /* takes NULL */
 uint64_t wide_tree_bytes(const wide_tree *of);
