@@ -1,7 +1,7 @@
 /* shaders/tritree_trace.h on the trees of every builder, against testing all triangles. */
 #include "accel/trace.h"
-#include "accel/trace_wide.h"
 #include "accel/trace_packet.h"
+#include "accel/trace_wide.h"
 #include "core/parallel.h"
 #include "triangle_sets.h"
 
