@@ -1,9 +1,12 @@
 #include "accel/trace.h"
-#include "accel/trace_lanes.h"
 #include "accel/trace_packet.h"
+#include "accel/trace_wide.h"
 #include "core/parallel.h"
 
-enum { GRAIN = 1024 }; /* rays a piece */
+enum {
+    GRAIN = 1024, /* rays a piece */
+    APART = 32     /* packets that go apart after some that were of little use */
+};
 
 typedef struct batch {
     const tritree_view *tree;
@@ -29,20 +32,35 @@ static void cast_one(const batch *b, int64_t i) {
 }
 
 /* Eight neighbours at once, if they run alike. */
-static bool cast_together(const batch *b, int64_t begin) {
-    if (b->hits) return trace_packet(b->tree, b->rays + begin, false, b->hits + begin);
+static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
+    if (b->hits) return trace_packet(b->tree, b->rays + begin, false, b->hits + begin, use);
     ray_hit any[TRACE_PACKET];
-    if (!trace_packet(b->tree, b->rays + begin, true, any)) return false;
+    if (!trace_packet(b->tree, b->rays + begin, true, any, use)) return false;
     for (int64_t i = 0; i < TRACE_PACKET; ++i) b->blocked[begin + i] = any[i].triangle != KD_NONE;
     return true;
 }
 
-/* Rays begin ... end by vectors: what does not run alike goes side by side. */
+/* Where less than two fifths of packets' tests were of rays that meet the leaf, rays are faster on
+   their own: how many packets are to go apart. */
+static int packets_apart(packet_use *use) {
+    const bool poor = use->tests > 5 * use->useful / 2;
+    use->tests /= 2;
+    use->useful /= 2;
+    return poor ? APART : 0;
+}
+
+/* Rays begin ... end by vectors: what does not run alike, or gains nothing by it, goes by streams.
+ */
 static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
     uint32_t listed[GRAIN], count = 0;
     ray_hit any[GRAIN];
+    packet_use use = {0, 0};
+    int apart = 0;
     for (int64_t i = begin; i < end;) {
-        if (end - i >= TRACE_PACKET && cast_together(b, i)) {
+        if (apart > 0) {
+            --apart;
+        } else if (end - i >= TRACE_PACKET && cast_together(b, i, &use)) {
+            apart = packets_apart(&use);
             i += TRACE_PACKET;
             continue;
         }
@@ -50,7 +68,7 @@ static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
             listed[count++] = (uint32_t)(i - begin);
     }
     if (count == 0) return;
-    trace_lanes(b->tree, b->rays + begin, listed, count, !b->hits, b->hits ? b->hits + begin : any);
+    trace_wide(b->tree, b->rays + begin, listed, count, !b->hits, b->hits ? b->hits + begin : any);
     if (b->hits) return;
     for (uint32_t i = 0; i < count; ++i)
         b->blocked[begin + listed[i]] = any[listed[i]].triangle != KD_NONE;
@@ -60,8 +78,7 @@ static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {
     const batch *b = (const batch *)context;
     (void)thread;
     if (job_cancelled(b->watched)) return;
-    const bool by_vectors =
-        !b->counts && b->tree->rows && !b->tree->fast && b->tree->reference_count > 0;
+    const bool by_vectors = !b->counts && b->tree->cast_wide;
     for (int64_t i = begin; i < end; i += GRAIN) {
         const int64_t piece_end = end - i < GRAIN ? end : i + GRAIN;
         if (by_vectors)

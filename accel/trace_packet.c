@@ -177,7 +177,7 @@ VECTOR8_FN tritree_node descend(const tritree_view *tree, const packet *p, uint3
 }
 
 VECTOR8_FN bool cast_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                            ray_hit hits[TRACE_PACKET]) {
+                            ray_hit hits[TRACE_PACKET], packet_use *use) {
     packet p;
     packet_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
@@ -190,6 +190,8 @@ VECTOR8_FN bool cast_packet(const tritree_view *tree, const ray rays[TRACE_PACKE
         const uint32_t count = tritree_count(leaf);
         const uint32_t *ids = tree->references + tritree_first(leaf);
         const int8 active = near <= far;
+        use->tests += TRACE_PACKET * count;
+        use->useful += (uint32_t)__builtin_popcount(int8_bits(active)) * count;
         for (uint32_t i = 0; i < count; ++i)
             meet(&p, rays, tree->rows + ids[i], (int32_t)ids[i], active);
         for (going = false; waiting > 0 && !going;) {
@@ -218,25 +220,25 @@ static bool ends_differ(const ray rays[TRACE_PACKET]) {
 }
 
 static bool cast_here(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                      ray_hit hits[TRACE_PACKET]) {
-    return cast_packet(tree, rays, any, hits);
+                      ray_hit hits[TRACE_PACKET], packet_use *use) {
+    return cast_packet(tree, rays, any, hits, use);
 }
 
 #ifdef VECTOR8_DISPATCH
 VECTOR8_AVX2 static bool cast_avx2(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                                   ray_hit hits[TRACE_PACKET]) {
-    return cast_packet(tree, rays, any, hits);
+                                   ray_hit hits[TRACE_PACKET], packet_use *use) {
+    return cast_packet(tree, rays, any, hits, use);
 }
 
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                  ray_hit hits[TRACE_PACKET]) {
+                  ray_hit hits[TRACE_PACKET], packet_use *use) {
     if (ends_differ(rays)) return false;
-    return (vector8_has_avx2() ? cast_avx2 : cast_here)(tree, rays, any, hits);
+    return (vector8_has_avx2() ? cast_avx2 : cast_here)(tree, rays, any, hits, use);
 }
 #else
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                  ray_hit hits[TRACE_PACKET]) {
+                  ray_hit hits[TRACE_PACKET], packet_use *use) {
     if (ends_differ(rays)) return false;
-    return cast_here(tree, rays, any, hits);
+    return cast_here(tree, rays, any, hits, use);
 }
 #endif

@@ -1,5 +1,6 @@
 #include "accel/triangles.h"
 #include "accel/triangles_cuda.h"
+#include "accel/wide_tree.h"
 #include "core/device.h"
 #include "core/device_stream.h"
 #include "core/memory.h"
@@ -207,6 +208,7 @@ void triangles_drop_host(kd_triangles *tree) {
     kept.references = NULL;
     kept.rows = NULL;
     kept.fast = NULL;
+    kept.wide = NULL;
     kept.input.positions = NULL;
     kept.input.triangles = NULL;
     tree->tree = kept;
@@ -225,7 +227,8 @@ static uint64_t bytes_held(const kd_triangles *of) {
     return sizeof *of + tree->input.position_count * sizeof(vec3) +
            3ull * tree->input.triangle_count * sizeof(uint32_t) +
            tree->input.triangle_count * sizeof(triangle_rows) +
-           tree->node_count * sizeof(tritree_node) + tree->reference_count * sizeof(uint32_t);
+           tree->node_count * sizeof(tritree_node) + tree->reference_count * sizeof(uint32_t) +
+           wide_tree_bytes(tree->wide);
 }
 
 static void describe_tree(const tritree *tree, kd_triangles_info *info) {

@@ -1,6 +1,7 @@
 /* The owner of a triangle tree: checks the input, runs the builder asked for, takes stock. */
 #include "accel/tritree.h"
 #include "accel/build.h"
+#include "accel/trace_wide.h"
 #include "accel/tree_rows.h"
 #include "accel/tritree_check.h"
 #include "core/hash.h"
@@ -195,6 +196,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     KD_TRY_GOTO(tree_rows_fill(out));
     out->statistics.build_seconds = timing_now() - started;
     tritree_take_stock(out);
+    KD_TRY_GOTO(tritree_widen(out));
 done:
     if (status != KD_OK) tritree_close(out);
     return status;
@@ -208,7 +210,17 @@ kd_status tritree_adopt(tritree *read) {
     if (read->input.triangle_count)
         read->statistics.references_per_triangle =
             (double)read->reference_count / (double)read->input.triangle_count;
-    return tree_rows_fill(read);
+    KD_TRY(tree_rows_fill(read));
+    return tritree_widen(read);
+}
+
+kd_status tritree_widen(tritree *tree) {
+    if (tree->wide) return KD_OK;
+    const tritree_view view = tritree_get_view(tree);
+    const double started = timing_now();
+    KD_TRY(wide_tree_open(&tree->wide, &view));
+    tree->statistics.widen_seconds = timing_now() - started;
+    return KD_OK;
 }
 
 void tritree_close(tritree *owned) {
@@ -216,6 +228,7 @@ void tritree_close(tritree *owned) {
     memory_free(owned->references);
     memory_free(owned->rows);
     memory_free(owned->fast);
+    wide_tree_close(owned->wide);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -230,6 +243,8 @@ tritree_view tritree_get_view(const tritree *from) {
     view.reference_count = from->reference_count;
     view.triangle_count = from->input.triangle_count;
     view.rows = from->rows;
+    view.wide = from->wide;
+    view.cast_wide = from->wide ? trace_wide_one : NULL;
     view.fast = NULL;
     view.pairs = NULL;
     view.leaf_rows = NULL;
@@ -239,6 +254,7 @@ tritree_view tritree_get_view(const tritree *from) {
 tritree_view tritree_get_fast_view(const tritree *from) {
     tritree_view view = tritree_get_view(from);
     view.fast = from->fast;
+    view.cast_wide = NULL;
     return view;
 }
 

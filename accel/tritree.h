@@ -30,6 +30,7 @@ typedef struct tritree_statistics {
     double references_per_triangle;
     double sah_cost; /* C_t sum A(inner)/A(root) + C_i sum n A(leaf)/A(root) */
     double build_seconds;
+    double widen_seconds; /* of the form that rays on a CPU walk */
 } tritree_statistics;
 
 /* Stages of builders that tell their time apart (zhou), as in table II of Choi and Ye 2020. */
@@ -41,6 +42,7 @@ typedef struct tritree {
     uint32_t node_count, reference_count;
     triangle_rows *rows; /* one a triangle */
     triangle_fast *fast; /* NULL until tritree_prepare_fast */
+    struct wide_tree *wide; /* NULL: rays walk the nodes */
     box3 box;
     tritree_input input; /* borrowed */
     tritree_options options;
@@ -79,6 +81,9 @@ kd_status tritree_adopt(tritree *read);
 void tritree_close(tritree *owned); /* takes a zeroed one */
 tritree_view tritree_get_view(const tritree *from);
 
+/* Gives the tree its wide form, which rays on a CPU walk; once. tritree_open and tritree_adopt have
+   done it. */
+kd_status tritree_widen(tritree *tree);
 /* Prepares the fast triangle test, 48 bytes a reference; once. */
 kd_status tritree_prepare_fast(tritree *tree);
 /* The view whose rays are tested by it. */

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 #pragma GCC diagnostic ignored "-Wpsabi"
 
@@ -18,12 +21,12 @@ typedef int64_t int8_halves __attribute__((vector_size(4 * VECTOR8_LANES)));
 #define VECTOR8_FN static inline __attribute__((always_inline))
 #if defined(__x86_64__) && !defined(__AVX2__)
 #define VECTOR8_DISPATCH 1
-#define VECTOR8_AVX2 __attribute__((target("avx2")))
+#define VECTOR8_AVX2 __attribute__((target("avx2,fma")))
 #endif
 
 static inline bool vector8_has_avx2(void) {
 #ifdef __x86_64__
-    return __builtin_cpu_supports("avx2") != 0;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
     return false;
 #endif
@@ -62,6 +65,34 @@ VECTOR8_FN float8 float8_max(float8 a, float8 b) {
     return __builtin_ia32_maxps256(a, b);
 #else
     return float8_select(a > b, a, b);
+#endif
+}
+/* a b + c, rounded once where the CPU can. */
+VECTOR8_FN float8 float8_multiply_add(float8 a, float8 b, float8 c) {
+#ifdef __FMA__
+    return __builtin_ia32_vfmaddps256(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+/* Lane l: lane from[l] of v; from[l] is 0 ... 7. */
+VECTOR8_FN int8 int8_permute(int8 v, int8 from) {
+#ifdef __AVX2__
+    return (int8)__builtin_ia32_permvarsi256(v, from);
+#else
+    int8 to;
+    for (int lane = 0; lane < VECTOR8_LANES; ++lane) to[lane] = v[from[lane]];
+    return to;
+#endif
+}
+/* Eight bytes as numbers. */
+VECTOR8_FN int8 int8_from_bytes(const uint8_t from[VECTOR8_LANES]) {
+#ifdef __AVX2__
+    return (int8)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from));
+#else
+    int8 to;
+    for (int lane = 0; lane < VECTOR8_LANES; ++lane) to[lane] = from[lane];
+    return to;
 #endif
 }
 VECTOR8_FN float float8_least(float8 v) {

@@ -10,6 +10,7 @@
 
 /* of an image: R G B A Z N Albedo */
 enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
+enum { WIDE_BYTES = 200 }; /* a triangle in the tree's wide form, while it is made */
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
@@ -73,6 +74,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
                                          : tritree_builder_find(options->builder);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
+    add(out, "tree for rays", WIDE_BYTES * (uint64_t)from->mesh.triangle_count);
     add(out, "splats", splat_bytes(options));
     uint64_t photons[PHOTON_LISTS], all = 0;
     photons_of(photons, from, options);

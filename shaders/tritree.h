@@ -55,6 +55,8 @@ KD_FN uint32_t tritree_count(tritree_node node) {
     return node.word >> 2;
 }
 
+struct wide_tree; /* accel/wide_tree.h */
+
 /* What rays are cast against: a tree over the triangles of a mesh; borrows everything. */
 typedef struct tritree_view {
     const tritree_node *nodes;
@@ -66,6 +68,9 @@ typedef struct tritree_view {
     uint32_t reference_count;
     uint32_t triangle_count;
     const triangle_rows *rows; /* for a CPU: one a triangle; or NULL */
+    /* for a CPU: the same tree in wide nodes, and who casts a ray at it; or NULL */
+    const struct wide_tree *wide;
+    ray_hit (*cast_wide)(const struct tritree_view *tree, ray cast, bool any);
     /* for a device, in its memory (tritree_cuda.h); else NULL: */
     const tritree_node *pairs;      /* the nodes, each pair of children 16 bytes aligned */
     const triangle_rows *leaf_rows; /* one a reference; the fourth numbers are the triangle's id */

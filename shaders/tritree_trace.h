@@ -126,6 +126,7 @@ KD_FN ray_hit tritree_closest(const tritree_view *tree, ray cast) {
 #ifdef __CUDA_ARCH__
     return tritree_device_cast(tree, cast, false);
 #else
+    if (tree->cast_wide) return tree->cast_wide(tree, cast, false);
     return tritree_cast(tree, cast, false, (tritree_counts *)0);
 #endif
 }
@@ -134,6 +135,7 @@ KD_FN bool tritree_occluded(const tritree_view *tree, ray cast) {
 #ifdef __CUDA_ARCH__
     return tritree_device_cast(tree, cast, true).triangle != KD_NONE;
 #else
+    if (tree->cast_wide) return tree->cast_wide(tree, cast, true).triangle != KD_NONE;
     return tritree_cast(tree, cast, true, (tritree_counts *)0).triangle != KD_NONE;
 #endif
 }

@@ -1,7 +1,7 @@
 /* shaders/tritree_trace.h on the trees of every builder, against testing all triangles. */
 #include "accel/trace.h"
-#include "accel/trace_lanes.h"
 #include "accel/trace_packet.h"
+#include "accel/trace_wide.h"
 #include "core/parallel.h"
 #include "triangle_sets.h"
 
@@ -30,6 +30,7 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
     const tritree_view view = tritree_get_view(&tree);
     tritree_view bare = view; /* without what is packed for a CPU */
     bare.rows = NULL;
+    bare.cast_wide = NULL;
     uint32_t hits = 0;
     for (uint32_t i = 0; i < RAYS; ++i) {
         const ray cast = triangle_set_ray(&set, i);
@@ -151,6 +152,7 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[TRACE_PACKET]) 
 static void packets_answer_as_single_rays_do(void **state) {
     (void)state;
     uint32_t together = 0, hit = 0;
+    packet_use use = {0, 0};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         triangle_set set = triangle_set_make((case_triangles)which, 1000);
         const tritree_options options = tritree_options_default();
@@ -161,8 +163,8 @@ static void packets_answer_as_single_rays_do(void **state) {
             ray fan[TRACE_PACKET];
             ray_hit closest[TRACE_PACKET], any[TRACE_PACKET];
             fan_out(&set, i, fan);
-            if (!trace_packet(&view, fan, false, closest)) continue;
-            assert_true(trace_packet(&view, fan, true, any));
+            if (!trace_packet(&view, fan, false, closest, &use)) continue;
+            assert_true(trace_packet(&view, fan, true, any, &use));
             ++together;
             for (int k = 0; k < TRACE_PACKET; ++k) {
                 const ray_hit want = tritree_closest(&view, fan[k]);
@@ -179,10 +181,12 @@ static void packets_answer_as_single_rays_do(void **state) {
         triangle_set_close(&set);
     }
     assert_true(together > 2000 && hit > 2000);
+    assert_true(use.useful > 0 && use.useful <= use.tests);
 }
 
-/* Lanes answer each of the rays listed as if it were alone, to the bit, and leave the others. */
-static void lanes_answer_as_single_rays_do(void **state) {
+/* Rays through the wide tree, alone and in streams, are answered as by the plain walk, to the bit;
+   those that are not listed are left alone. */
+static void streams_answer_as_single_rays_do(void **state) {
     (void)state;
     static ray rays[RAYS];
     static ray_hit closest[RAYS], any[RAYS];
@@ -201,12 +205,17 @@ static void lanes_answer_as_single_rays_do(void **state) {
         }
         memset(closest, 0x55, sizeof closest);
         memset(any, 0x55, sizeof any);
-        for (uint32_t few = 0; few < 10; ++few) trace_lanes(&view, rays, listed, few, false, any);
+        for (uint32_t few = 0; few < 10; ++few) trace_wide(&view, rays, listed, few, false, any);
         memset(any, 0x55, sizeof any);
-        trace_lanes(&view, rays, listed, count, false, closest);
-        trace_lanes(&view, rays, listed, count, true, any);
+        trace_wide(&view, rays, listed, count, false, closest);
+        trace_wide(&view, rays, listed, count, true, any);
         for (uint32_t i = 0; i < RAYS; ++i) {
-            ray_hit want = tritree_closest(&view, rays[i]);
+            tritree_counts unused;
+            ray_hit want = tritree_closest_counted(&view, rays[i], &unused);
+            ray_hit one = tritree_closest(&view, rays[i]);
+            if (want.triangle == KD_NONE) one.t = want.t;
+            assert_memory_equal(&want, &one, sizeof want);
+            assert_true(tritree_occluded(&view, rays[i]) == (want.triangle != KD_NONE));
             if (i % 3 == 0) memset(&want, 0x55, sizeof want);
             if (want.triangle == KD_NONE) closest[i].t = want.t; /* may be NaN */
             assert_memory_equal(&want, &closest[i], sizeof want);
@@ -248,7 +257,7 @@ int main(void) {
                                        cmocka_unit_test(batches_answer_as_single_rays_do),
                                        cmocka_unit_test(the_fast_test_agrees_but_for_edges),
                                        cmocka_unit_test(packets_answer_as_single_rays_do),
-                                       cmocka_unit_test(lanes_answer_as_single_rays_do),
+                                       cmocka_unit_test(streams_answer_as_single_rays_do),
                                        cmocka_unit_test(senseless_rays_hit_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
