@@ -3,7 +3,6 @@
 #include "accel/clip_halves.h"
 #include "accel/small_nodes.h"
 #include "accel/sweep.h"
-#include "accel/tritree_check.h"
 #include "shaders/triangle_clip.h"
 #include "triangle_sets.h"
 
@@ -192,54 +191,6 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
     for (int parts = 0; parts < 4; ++parts) assert_true(seen[parts] > 1000);
 }
 
-/* Square tiles in the plane y = 0, and one triangle as far above it as the floor is wide. */
-static triangle_set floor_and_lamp(uint32_t wide, bool upside_down) {
-    const uint32_t count = 2 * wide * wide + 1;
-    triangle_set set = triangle_set_make(CASE_SOUP, count);
-    for (uint32_t i = 0; i < count; ++i) {
-        vec3 *corner = set.positions + 3 * i;
-        const bool lamp = i + 1 == count;
-        const float x = (float)(i / 2 % wide), z = (float)(i / 2 / wide);
-        const float y = lamp ? (upside_down ? -(float)wide : (float)wide) : 0.0f;
-        const float odd = i % 2 ? 1.0f : 0.0f;
-        corner[0] = vec3_make(lamp ? 0 : x, y, lamp ? 0 : z);
-        corner[1] = vec3_add(corner[0], vec3_make(1, -y / 8, 1));
-        corner[2] = vec3_add(corner[0], vec3_make(odd, 0, 1 - odd));
-    }
-    return set;
-}
-
-/* How many tiles leaves with a thickness name. */
-static uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 box) {
-    const tritree_node node = tree->nodes[at];
-    if (tritree_is_leaf(node)) {
-        uint32_t tiles = 0;
-        for (uint32_t i = 0; i < tritree_count(node) && box.lo.y < box.hi.y; ++i)
-            tiles += tree->references[tritree_first(node) + i] + 1 < tree->input.triangle_count;
-        return tiles;
-    }
-    box3 left = box, right = box;
-    vec3_set_axis(&left.hi, tritree_axis(node), node.split);
-    vec3_set_axis(&right.lo, tritree_axis(node), node.split);
-    return tiles_in_the_air(tree, tritree_left(node), left) +
-           tiles_in_the_air(tree, tritree_left(node) + 1, right);
-}
-
-static void floors_are_parted_from_the_air_above(void **state) {
-    (void)state;
-    static const char *const builders[] = {"sweep", "parallel"};
-    const tritree_options options = {1, 1, 0.8f, 0};
-    for (uint32_t i = 0; i < 12; ++i) {
-        triangle_set set = floor_and_lamp(4u << i / 4, i / 2 % 2);
-        tritree tree;
-        assert_int_equal(tritree_open(&tree, &set.input, &options, builders[i % 2], NULL), KD_OK);
-        assert_int_equal(tritree_check(&tree), KD_OK);
-        assert_int_equal(tiles_in_the_air(&tree, 0, tree.box), 0);
-        tritree_close(&tree);
-        triangle_set_close(&set);
-    }
-}
-
 static void growth_is_bounded(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_FAN, 20000);
@@ -254,7 +205,6 @@ static void growth_is_bounded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_tree_is_the_plain_one),
                                        cmocka_unit_test(clipping_by_vectors_gives_the_same_bits),
-                                       cmocka_unit_test(floors_are_parted_from_the_air_above),
                                        cmocka_unit_test(growth_is_bounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
