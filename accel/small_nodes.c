@@ -4,8 +4,9 @@
 
 enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
 
-/* What the planes cost at which the node's triangles begin, and end; NaN if not inside. What the
-   planes in the node's own sides cost; INFINITY if nothing lies in them. */
+/* What the planes cost at which the node's triangles begin, and end; NaN if not inside. Of axes
+   with flat triangles, what the planes in the node's own sides cost; INFINITY if nothing lies in
+   them. */
 typedef struct plane_costs {
     float begin[3][SMALL_NODE_ROOM], end[3][SMALL_NODE_ROOM];
     float lower[3], upper[3];
@@ -81,6 +82,7 @@ VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node
         lower += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->hi[axis] + k) == of->lo));
         upper += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->lo[axis] + k) == of->hi));
     }
+    costs->lower[axis] = costs->upper[axis] = INFINITY;
     if (!(of->lo < of->hi)) return INFINITY;
     if (lower)
         costs->lower[axis] = sah_split_cost(&build->costs, of, of->lo, lower, node->count - lower);
@@ -128,15 +130,18 @@ VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *nod
     for (;; ++split.axis) {
         const int axis = split.axis;
         split.position = of[axis].lo;
-        if (costs->lower[axis] == least) return split;
+        if (planar[axis] && costs->lower[axis] == least) return split;
         split.position = first_of_cost(node, axis, costs, least);
-        if (split.position < INFINITY) break;
-        split.position = of[axis].hi;
-        split.planar_left = costs->upper[axis] != least;
-        if (!split.planar_left || axis == 2) return split;
+        if (split.position < INFINITY || axis == 2) break;
+        if (planar[axis] && costs->upper[axis] == least) break;
     }
-    if (planar[split.axis])
+    if (!planar[split.axis]) return split;
+    if (split.position < INFINITY) {
         split.planar_left = planar_goes_left(build, node, &of[split.axis], &split);
+    } else {
+        split.position = of[split.axis].hi;
+        split.planar_left = false;
+    }
     return split;
 }
 
@@ -153,7 +158,6 @@ VECTOR8_FN bool search_node(const small_build *build, const small_node *node, sa
         const float8 inside = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
                                            : cost_axis(build, node, &of[axis], axis, false, &costs);
         least8 = float8_min(inside, least8);
-        costs.lower[axis] = costs.upper[axis] = INFINITY;
         if (planar[axis])
             least = float_min(least, cost_own_sides(build, node, &of[axis], axis, &costs));
     }

@@ -89,7 +89,7 @@ static void compare_with_exact(const char *path, double most) {
 static void rooms_cost_hardly_more_than_exact_trees(void **state) {
     (void)state;
     compare_with_exact(gpu_is_emulated() ? "gen:room:16000" : "gen:room:200000", 1.01);
-    compare_with_exact(gpu_is_emulated() ? "gen:hall:10000" : "gen:hall:200000", 1.02);
+    compare_with_exact(gpu_is_emulated() ? "gen:hall:10000" : "gen:hall:100000", 1.02);
 }
 
 static void floors_are_parted_from_the_air(void **state) {
