@@ -8,7 +8,8 @@
    Differs from the papers in: a large node whose split would give its branch more than
    ZHOU_GROWTH_MOST references for each triangle, or go too deep, is a leaf; an axis across which
    all of a node lies in one plane is not halved; of a triangle in a candidate's plane both sides
-   are tried; costs are those of shaders/sah.h. */
+   are tried; a node's own side is a candidate if triangles lie in it; costs are those of
+   shaders/sah.h. */
 #ifndef KD_ACCEL_ZHOU_STAGES_H
 #define KD_ACCEL_ZHOU_STAGES_H
 #include "shaders/sah.h"
