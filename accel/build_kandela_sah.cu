@@ -13,7 +13,8 @@
    function of its input; every leaf that a triangle meets holds it. Differs from the papers in: no
    spatial median, no candidate masks; large nodes have no levels; nothing comes back to the host
    before the end; in nodes of up to 4 references no plane leaves all on one side and some on the
-   other. */
+   other; nodes of at most 512 are cut in their own side too, to part what lies in it from all else
+   (in larger ones a bin's edge close to it does nearly as well). */
 #include "accel/build_mark.cuh"
 #include "accel/kandela_large.cuh"
 #include "accel/kandela_place.cuh"

@@ -92,9 +92,10 @@ __device__ __forceinline__ void list_sides(large_shared &s) {
 __device__ __forceinline__ void try_side(plane_choice &best, const large_shared &s,
                                          const sah_costs &costs, uint32_t side) {
     const int axis = (int)(side >> 9 & 3);
+    const uint32_t ref = side & (CHUNK - 1);
     const float plane = side_at(s, side, axis);
     const sah_axis of = s.of[axis];
-    if (!(plane > of.lo && plane < of.hi)) return;
+    if (!is_candidate(of, plane, s.lo[axis][ref] == s.hi[axis][ref])) return;
     const int bin = bin_of(plane, s.node.lo[axis], s.scale[axis]);
     const uint32_t room = s.bins[1][axis][0][bin], below = s.bins[1][axis][1][bin];
     uint32_t begin = room & 0xffff, in = 0;
@@ -116,8 +117,8 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     const uint32_t count = s.node.count, right = count - ended;
     plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
                           (uint32_t)axis};
-    if (is_better(tried, best)) best = tried;
-    if (in == 0) return;
+    if (plane < of.hi && is_better(tried, best)) best = tried;
+    if (in == 0 || plane == of.lo) return;
     tried.cost = cost_of(costs, of, plane, left, right + in, count);
     tried.code |= 4;
     if (is_better(tried, best)) best = tried;

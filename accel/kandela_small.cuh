@@ -83,13 +83,13 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
             const float plane = side ? hi[j] : lo[j];
-            if (!refs.has(j) || !(plane > of.lo && plane < of.hi)) continue;
+            if (!refs.has(j) || !is_candidate(of, plane, lo[j] == hi[j])) continue;
             const uint32_t packed = counts[j][side];
             const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
             plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
                                   (uint32_t)axis};
-            if (is_better(tried, best)) best = tried;
-            if (in == 0) continue;
+            if (plane < of.hi && is_better(tried, best)) best = tried;
+            if (in == 0 || plane == of.lo) continue;
             tried.cost = cost_of(costs, of, plane, left, right + in, count);
             tried.code |= 4;
             if (is_better(tried, best)) best = tried;

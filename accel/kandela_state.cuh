@@ -192,6 +192,13 @@ __device__ __forceinline__ void axes_of(const work &node, sah_axis of[3]) {
     }
 }
 
+/* Whether a side of a reference is a plane to cut at: strictly inside the node, or in the node's
+   own side if the reference is flat. What lies in that is then parted from all else: it goes left
+   in the lower side, right in the upper one. */
+__device__ __forceinline__ bool is_candidate(const sah_axis &of, float plane, bool flat) {
+    return (plane > of.lo && plane < of.hi) || (flat && of.lo < of.hi);
+}
+
 /* Cost of a split under the rule that in nodes of few references a plane must not leave all of them
    on one side and some on the other: such splits seldom pay and make trees deep. */
 __device__ __forceinline__ float cost_of(const sah_costs &costs, const sah_axis &of, float plane,

@@ -4,9 +4,12 @@
 
 enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
 
-/* What the planes cost at which the node's triangles begin, and end; NaN if not inside. */
+/* What the planes cost at which the node's triangles begin, and end; NaN if not inside. Of axes
+   with flat triangles, what the planes in the node's own sides cost; INFINITY if nothing lies in
+   them. */
 typedef struct plane_costs {
     float begin[3][SMALL_NODE_ROOM], end[3][SMALL_NODE_ROOM];
+    float lower[3], upper[3];
 } plane_costs;
 
 typedef struct side_counts {
@@ -70,6 +73,24 @@ VECTOR8_FN bool has_planar(const small_node *node, int axis) {
     return int8_any(flat);
 }
 
+/* What the planes in the node's own sides cost, which part triangles in them from all else; returns
+   the least. */
+VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node,
+                                const sah_axis *of, int axis, plane_costs *costs) {
+    uint32_t lower = 0, upper = 0;
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        lower += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->hi[axis] + k) == of->lo));
+        upper += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->lo[axis] + k) == of->hi));
+    }
+    costs->lower[axis] = costs->upper[axis] = INFINITY;
+    if (!(of->lo < of->hi)) return INFINITY;
+    if (lower)
+        costs->lower[axis] = sah_split_cost(&build->costs, of, of->lo, lower, node->count - lower);
+    if (upper)
+        costs->upper[axis] = sah_split_cost(&build->costs, of, of->hi, node->count - upper, upper);
+    return float_min(costs->lower[axis], costs->upper[axis]);
+}
+
 /* Triangles in the plane go to the cheaper side, the left one of equals. */
 static bool planar_goes_left(const small_build *build, const small_node *node, const sah_axis *of,
                              const sah_split *split) {
@@ -101,29 +122,48 @@ VECTOR8_FN float first_of_cost(const small_node *node, int axis, const plane_cos
     return first;
 }
 
+/* The first plane that costs `least`. */
+VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *node,
+                                 const sah_axis of[3], const bool planar[3],
+                                 const plane_costs *costs, float least) {
+    sah_split split = {.cost = least, .planar_left = true};
+    for (;; ++split.axis) {
+        const int axis = split.axis;
+        split.position = of[axis].lo;
+        if (planar[axis] && costs->lower[axis] == least) return split;
+        split.position = first_of_cost(node, axis, costs, least);
+        if (split.position < INFINITY || axis == 2) break;
+        if (planar[axis] && costs->upper[axis] == least) break;
+    }
+    if (!planar[split.axis]) return split;
+    if (split.position < INFINITY) {
+        split.planar_left = planar_goes_left(build, node, &of[split.axis], &split);
+    } else {
+        split.position = of[split.axis].hi;
+        split.planar_left = false;
+    }
+    return split;
+}
+
 /* The best plane if it beats a leaf. */
 VECTOR8_FN bool search_node(const small_build *build, const small_node *node, sah_split *split) {
     plane_costs costs;
     sah_axis of[3];
     bool planar[3];
     float8 least8 = float8_all(INFINITY);
+    float least = INFINITY; /* of planes in the node's own sides */
     for (int axis = 0; axis < 3; ++axis) of[axis] = sah_axis_of(node->box, axis);
     for (int axis = 0; axis < 3; ++axis) {
         planar[axis] = has_planar(node, axis);
-        const float8 least = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
-                                          : cost_axis(build, node, &of[axis], axis, false, &costs);
-        least8 = float8_min(least, least8);
+        const float8 inside = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
+                                           : cost_axis(build, node, &of[axis], axis, false, &costs);
+        least8 = float8_min(inside, least8);
+        if (planar[axis])
+            least = float_min(least, cost_own_sides(build, node, &of[axis], axis, &costs));
     }
-    const float least = float8_least(least8);
+    least = float_min(least, float8_least(least8));
     if (!(least < build->costs.intersect * (float)node->count)) return false;
-    split->cost = least;
-    split->planar_left = true;
-    for (split->axis = 0;; ++split->axis) {
-        split->position = first_of_cost(node, split->axis, &costs, least);
-        if (split->position < INFINITY || split->axis == 2) break;
-    }
-    if (planar[split->axis])
-        split->planar_left = planar_goes_left(build, node, &of[split->axis], split);
+    *split = first_plane(build, node, of, planar, &costs, least);
     return true;
 }
 

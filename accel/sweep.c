@@ -73,12 +73,15 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     if (!(split->cost < INFINITY)) return KD_OK;
     const sweep_line line = line_of(work, node, split->axis);
     *place = sweep_find_place(&line, split->position, &work->blocks[split->axis]);
-    /* triangles in the plane go to the cheaper side, the left one of equals */
+    /* triangles in the plane go to the cheaper side, the left one of equals; those in the node's
+       own side are parted from all else */
     const sah_axis of = sah_axis_of(node->box, split->axis);
     const uint32_t planar = place->beyond - place->planar, right = node->count - place->ended;
     split->planar_left =
-        sah_split_cost(&work->costs, &of, split->position, place->begun + planar, right) <=
-        sah_split_cost(&work->costs, &of, split->position, place->begun, right + planar);
+        split->position == of.lo ||
+        (split->position != of.hi &&
+         sah_split_cost(&work->costs, &of, split->position, place->begun + planar, right) <=
+             sah_split_cost(&work->costs, &of, split->position, place->begun, right + planar));
     return KD_OK;
 }
 

@@ -5,9 +5,10 @@
    three lists; lists of children are filtered from their parent's, and only what is cut anew is
    sorted and merged in. Invariants: lists are sorted by (position, type) and hold each triangle
    once; of planes of equal cost the first by (axis, position) wins, so the tree is a function of
-   its input; ids in a leaf ascend. Differs from the paper in: planes only strictly inside the node;
-   triangles are clipped from the original to both children at once; nodes of few triangles go to
-   small_nodes.c. */
+   its input; ids in a leaf ascend. Differs from the paper in: planes lie strictly inside the node,
+   or in its own side, to part triangles that lie in that from all else (a floor's cell has no
+   thickness, the air above it no triangle); triangles are clipped from the original to both
+   children at once; nodes of few triangles go to small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_H
 #define KD_ACCEL_SWEEP_H
 #include "accel/sweep_search.h"

@@ -216,6 +216,22 @@ VECTOR8_FN void walk_block(axis_walk *walk, const sweep_line *line, const sweep_
     }
 }
 
+/* Tries the node's own side as the plane between what lies in it and all else. */
+static inline void try_own_side(axis_walk *walk, const sweep_line *line, bool upper) {
+    const float plane = upper ? walk->of.hi : walk->of.lo;
+    const sweep_event outermost = line->events[upper ? line->count - 1 : 0];
+    if (sweep_event_type(outermost) != EVENT_PLANAR || sweep_event_position(outermost) != plane)
+        return;
+    const uint32_t bound = sweep_events_find(
+        line->events, line->count, sweep_event_make(plane, upper ? EVENT_PLANAR : EVENT_START, 0));
+    const uint32_t flat = upper ? line->count - bound : bound, rest = line->triangles - flat;
+    const float cost =
+        sah_split_cost(walk->costs, &walk->of, plane, upper ? rest : flat, upper ? flat : rest);
+    if (!(cost < walk->least)) return;
+    walk->least = cost;
+    walk->where = plane;
+}
+
 VECTOR8_FN sah_split search_line(const sweep_line *line, const sah_costs *costs, float limit,
                                  const sweep_blocks *blocks) {
     axis_walk walk = {.costs = costs, .of = sah_axis_of(line->box, line->axis), .least = limit};
@@ -223,9 +239,12 @@ VECTOR8_FN sah_split search_line(const sweep_line *line, const sah_costs *costs,
     walk.end = line->events + line->count;
     const uint32_t count = count_blocks(line, blocks);
     const float most = bound_blocks(line, costs, &walk.of, blocks, count);
+    const bool thick = walk.of.lo < walk.of.hi;
+    if (thick) try_own_side(&walk, line, false);
     for (uint32_t k = 0; k < count; ++k)
         if (blocks->bound[k] <= most && blocks->bound[k] < walk.least)
             walk_block(&walk, line, blocks, k);
+    if (thick) try_own_side(&walk, line, true);
     if (!(walk.least < limit)) return best;
     best.cost = walk.least;
     best.position = walk.where;

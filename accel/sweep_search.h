@@ -34,8 +34,9 @@ typedef struct sweep_place {
     uint32_t begun, ended; /* triangles that begin before `first`; that end before `beyond` */
 } sweep_place;
 
-/* The cheapest of the planes strictly inside the node that cost less than `limit`: the first of
-   equal ones. Its planar_left is not set. Fills `blocks`. */
+/* The cheapest of the planes that cost less than `limit`: the first of equal ones. Planes lie
+   strictly inside the node, or in its own side if triangles do. Its planar_left is not set. Fills
+   `blocks`. */
 sah_split sweep_search(const sweep_line *line, const sah_costs *costs, float limit,
                        const sweep_blocks *blocks);
 /* `blocks` as sweep_search left them. */

@@ -53,7 +53,7 @@ static zhou_choice search(const small_stage *stage, const small_subset *node) {
         for (uint64_t left_over = node->set; left_over; left_over &= left_over - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(left_over);
             zhou_choice tried = {0, stage->all.plane[side][i], side, i};
-            if (!(of.lo < tried.plane && tried.plane < of.hi)) continue;
+            if (!zhou_is_candidate(&of, tried.plane, side)) continue;
             tried.cost = sah_split_cost(&stage->costs, &of, tried.plane,
                                         count_of(node->set & stage->all.left[side][i]),
                                         count_of(node->set & stage->all.right[side][i]));

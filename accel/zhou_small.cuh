@@ -151,7 +151,7 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         tried.from = s.member[i - (uint32_t)side * count];
         tried.side = side;
         tried.plane = s.plane[side][tried.from];
-        if (!(of.lo < tried.plane && tried.plane < of.hi)) continue;
+        if (!zhou_is_candidate(&of, tried.plane, tried.side)) continue;
         tried.cost = sah_split_cost(&k.costs, &of, tried.plane,
                                     (uint32_t)__popcll(node.set & s.left[side][tried.from]),
                                     (uint32_t)__popcll(node.set & s.right[side][tried.from]));

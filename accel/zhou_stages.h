@@ -8,7 +8,8 @@
    Differs from the papers in: a large node whose split would give its branch more than
    ZHOU_GROWTH_MOST references for each triangle, or go too deep, is a leaf; an axis across which
    all of a node lies in one plane is not halved; of a triangle in a candidate's plane both sides
-   are tried; costs are those of shaders/sah.h. */
+   are tried; a node's own side is a candidate if triangles lie in it; costs are those of
+   shaders/sah.h. */
 #ifndef KD_ACCEL_ZHOU_STAGES_H
 #define KD_ACCEL_ZHOU_STAGES_H
 #include "shaders/sah.h"
@@ -74,7 +75,7 @@ KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint3
     const float lo = vec3_axis(plan->box.lo, axis), hi = vec3_axis(plan->box.hi, axis);
     const float at = upper ? vec3_axis(node->tight.hi, axis) : vec3_axis(node->tight.lo, axis);
     const float empty = upper ? hi - at : at - lo;
-    if (!(empty > ZHOU_EMPTY_SHARE * (hi - lo)) || !(lo < at && at < hi)) return;
+    if (!(empty > ZHOU_EMPTY_SHARE * (hi - lo)) || !(lo <= at && at <= hi)) return;
     if (plan->depth >= max_depth) return;
     plan->cut[plan->cuts] = at;
     plan->cut_side[plan->cuts] = side;
@@ -190,6 +191,13 @@ KD_FN bool zhou_choice_better(const zhou_choice *a, const zhou_choice *b) {
 KD_FN bool zhou_may_split(const sah_costs *costs, uint32_t count, uint32_t depth,
                           uint32_t max_depth) {
     return costs->intersect * (float)count > costs->traversal && depth < max_depth;
+}
+
+/* Whether a candidate cuts the node: strictly inside it, or in its own side to part what lies in
+   that from all else. What ends at the lower side or begins at the upper one lies in it. */
+KD_FN bool zhou_is_candidate(const sah_axis *of, float plane, int side) {
+    return (of->lo < plane && plane < of->hi) ||
+           (of->lo < of->hi && plane == (side & 1 ? of->lo : of->hi));
 }
 
 /* Which sides of a candidate's plane a part is on; bits as in zhou_sides. What lies in the plane is

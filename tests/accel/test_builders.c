@@ -56,6 +56,22 @@ static void same_input_gives_the_same_tree(void **state) {
         }
 }
 
+/* A floor is a cell without thickness. */
+static void floors_are_parted_from_the_air(void **state) {
+    (void)state;
+    static const char *const builders[] = {"sweep", "parallel", "zhou"};
+    const tritree_options options = options_of(1);
+    for (uint32_t i = 0; i < 18; ++i) {
+        triangle_set set = triangle_set_floor(4u << i / 6, i / 3 % 2);
+        tritree tree;
+        assert_int_equal(tritree_open(&tree, &set.input, &options, builders[i % 3], NULL), KD_OK);
+        assert_int_equal(tritree_check(&tree), KD_OK);
+        assert_int_equal(tiles_in_the_air(&tree, 0, tree.box), 0);
+        tritree_close(&tree);
+        triangle_set_close(&set);
+    }
+}
+
 static uint64_t hash_of(const triangle_set *set, const char *builder, int setting, int threads) {
     const tritree_options options = options_of(setting);
     tritree tree;
@@ -228,6 +244,7 @@ static void a_cancelled_build_leaves_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_builder_keeps_the_invariants),
                                        cmocka_unit_test(same_input_gives_the_same_tree),
+                                       cmocka_unit_test(floors_are_parted_from_the_air),
                                        cmocka_unit_test(all_cores_build_the_serial_tree),
                                        cmocka_unit_test(the_checker_finds_what_is_wrong),
                                        cmocka_unit_test(bad_input_is_refused_by_name),

@@ -27,14 +27,17 @@ static void try_plane(const plain_build *build, const plain_node *node, int axis
                       sah_split *best) {
     const sah_axis of = sah_axis_of(node->box, axis);
     uint32_t left = 0, right = 0, planar = 0;
-    if (!(plane > of.lo && plane < of.hi)) return;
+    const bool at_lo = plane == of.lo, at_hi = plane == of.hi;
+    if (at_lo && at_hi) return;
     for (uint32_t i = 0; i < node->count; ++i) {
         const float lo = vec3_axis(node->part[i].lo, axis), hi = vec3_axis(node->part[i].hi, axis);
         planar += lo == plane && hi == plane;
         left += lo < plane;
         right += hi > plane;
     }
+    if ((at_lo || at_hi) && !planar) return;
     for (int to_left = 1; to_left >= 0; --to_left) {
+        if (to_left ? at_hi : at_lo) continue; /* else nothing would be parted */
         const float cost = sah_split_cost(&build->costs, &of, plane, left + (to_left ? planar : 0),
                                           right + (to_left ? 0 : planar));
         const bool sooner = cost == best->cost && axis == best->axis && plane < best->position;

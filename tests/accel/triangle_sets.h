@@ -39,6 +39,39 @@ static inline void triangle_set_close(triangle_set *set) {
     memory_free(set->triangles);
 }
 
+/* Square tiles in the plane y = 0, and one triangle as far above or below as the floor is wide. */
+static inline triangle_set triangle_set_floor(uint32_t wide, bool below) {
+    const uint32_t count = 2 * wide * wide + 1;
+    triangle_set set = triangle_set_make(CASE_SOUP, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        vec3 *corner = set.positions + 3 * i;
+        const bool lamp = i + 1 == count;
+        const float x = (float)(i / 2 % wide), z = (float)(i / 2 / wide);
+        const float y = lamp ? (below ? -(float)wide : (float)wide) : 0.0f;
+        const float odd = i % 2 ? 1.0f : 0.0f;
+        corner[0] = vec3_make(lamp ? 0 : x, y, lamp ? 0 : z);
+        corner[1] = vec3_add(corner[0], vec3_make(1, -y / 8, 1));
+        corner[2] = vec3_add(corner[0], vec3_make(odd, 0, 1 - odd));
+    }
+    return set;
+}
+
+/* How many of the tiles leaves of some height name, below node `at` of that box. */
+static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 box) {
+    const tritree_node node = tree->nodes[at];
+    if (tritree_is_leaf(node)) {
+        uint32_t tiles = 0;
+        for (uint32_t i = 0; i < tritree_count(node) && box.lo.y < box.hi.y; ++i)
+            tiles += tree->references[tritree_first(node) + i] + 1 < tree->input.triangle_count;
+        return tiles;
+    }
+    box3 left = box, right = box;
+    vec3_set_axis(&left.hi, tritree_axis(node), node.split);
+    vec3_set_axis(&right.lo, tritree_axis(node), node.split);
+    return tiles_in_the_air(tree, tritree_left(node), left) +
+           tiles_in_the_air(tree, tritree_left(node) + 1, right);
+}
+
 /* Ray i at the set: anywhere to anywhere, at corners, at edges, along axes, in planes of corners.
  */
 static inline ray triangle_set_ray(const triangle_set *set, uint32_t i) {
