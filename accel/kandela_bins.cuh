@@ -105,14 +105,18 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
     }
 }
 
-__device__ __forceinline__ uint32_t warp_scan(uint32_t value) { /* inclusive */
-    const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int step = 1; step < 32; step <<= 1) {
-        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step);
-        if (lane >= step) value += other;
+/* Inclusive sums in groups of `width` lanes. */
+__device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
+    const int place = threadIdx.x & (width - 1);
+    for (int step = 1; step < width; step <<= 1) {
+        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step, width);
+        if (place >= step) value += other;
     }
     return value;
+}
+
+__device__ __forceinline__ uint32_t warp_scan(uint32_t value) {
+    return group_scan(value, 32);
 }
 
 /* No plane in a bin costs less, if `begun` references begin below it and `right` end above it. */

@@ -131,16 +131,6 @@ __device__ __forceinline__ void count_refs_closer(large_shared &s) {
     }
 }
 
-/* Inclusive sums in groups of `width` lanes. */
-__device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
-    const int place = threadIdx.x & (width - 1);
-    for (int step = 1; step < width; step <<= 1) {
-        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step, width);
-        if (place >= step) value += other;
-    }
-    return value;
-}
-
 /* By one warp: the best edge of axis a between the parts of bins. */
 __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const sah_costs &costs,
                                                     int a, const closer_look &look) {
