@@ -105,14 +105,18 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
     }
 }
 
-__device__ __forceinline__ uint32_t warp_scan(uint32_t value) { /* inclusive */
-    const int lane = threadIdx.x & 31;
-#pragma unroll
-    for (int step = 1; step < 32; step <<= 1) {
-        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step);
-        if (lane >= step) value += other;
+/* Inclusive sums in groups of `width` lanes. */
+__device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
+    const int place = threadIdx.x & (width - 1);
+    for (int step = 1; step < width; step <<= 1) {
+        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step, width);
+        if (place >= step) value += other;
     }
     return value;
+}
+
+__device__ __forceinline__ uint32_t warp_scan(uint32_t value) {
+    return group_scan(value, 32);
 }
 
 /* No plane in a bin costs less, if `begun` references begin below it and `right` end above it. */
@@ -124,23 +128,30 @@ __device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axi
     return costs.traversal + costs.intersect * factor * meets;
 }
 
-/* By one warp: the best edge of axis a. */
-__device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const sah_costs &costs,
-                                                    int a) {
-    const int lane = threadIdx.x & 31;
-    const sah_axis of = s.of[a];
-    const uint32_t count = s.node.count;
-    uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins = 0, sum_ends = 0;
+/* A lane's bins of an axis, and how many begin and end in all of them. */
+__device__ __forceinline__ void load_bins(const large_shared &s, int a,
+                                          uint32_t (&begins)[BINS_EACH],
+                                          uint32_t (&ends)[BINS_EACH], uint32_t &sum_begins,
+                                          uint32_t &sum_ends) {
+    const int first = (threadIdx.x & 31) * BINS_EACH;
+    sum_begins = sum_ends = 0;
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
-        sum_begins += begins[i] = s.bins[0][a][0][lane * BINS_EACH + i];
-        sum_ends += ends[i] = s.bins[0][a][1][lane * BINS_EACH + i];
+        sum_begins += begins[i] = s.bins[0][a][0][first + i];
+        sum_ends += ends[i] = s.bins[0][a][1][first + i];
     }
-    uint32_t begun = warp_scan(sum_begins) - sum_begins, ended = warp_scan(sum_ends) - sum_ends;
-    plane_choice best = {INFINITY, 0, (uint32_t)a};
+}
+
+/* The best of the edges that a lane's bins begin at, by what begins and ends below the first of
+   them; edge_of(i) is that of its bin i. */
+template <class edges>
+__device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &costs,
+                                          const sah_axis &of, const uint32_t (&begins)[BINS_EACH],
+                                          const uint32_t (&ends)[BINS_EACH], uint32_t begun,
+                                          uint32_t ended, uint32_t count, edges edge_of) {
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
-        const float edge = bin_edge(of.lo, of.hi, lane * BINS_EACH + i);
+        const float edge = edge_of(i);
         if (edge > of.lo && edge < of.hi) {
             const float cost = cost_of(costs, of, edge, begun, count - ended, count);
             if (cost < best.cost) best.cost = cost, best.plane = edge;
@@ -148,6 +159,21 @@ __device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const
         begun += begins[i];
         ended += ends[i];
     }
+}
+
+/* By one warp: the best edge of axis a. */
+__device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const sah_costs &costs,
+                                                    int a) {
+    const int lane = threadIdx.x & 31;
+    const sah_axis of = s.of[a];
+    const uint32_t count = s.node.count;
+    uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
+    load_bins(s, a, begins, ends, sum_begins, sum_ends);
+    const uint32_t begun = warp_scan(sum_begins) - sum_begins,
+                   ended = warp_scan(sum_ends) - sum_ends;
+    plane_choice best = {INFINITY, 0, (uint32_t)a};
+    try_edges(best, costs, of, begins, ends, begun, ended, count,
+              [&](int i) { return bin_edge(of.lo, of.hi, lane * BINS_EACH + i); });
     return best_of_lanes<32>(best);
 }
 

@@ -131,28 +131,14 @@ __device__ __forceinline__ void count_refs_closer(large_shared &s) {
     }
 }
 
-/* Inclusive sums in groups of `width` lanes. */
-__device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
-    const int place = threadIdx.x & (width - 1);
-    for (int step = 1; step < width; step <<= 1) {
-        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step, width);
-        if (place >= step) value += other;
-    }
-    return value;
-}
-
 /* By one warp: the best edge of axis a between the parts of bins. */
 __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const sah_costs &costs,
                                                     int a, const closer_look &look) {
     const int first = (threadIdx.x & 31) * BINS_EACH, closer = (int)s.split.closer[a];
     const uint32_t slot = (uint32_t)(first >> closer), count = s.node.count;
     const sah_axis of = s.of[a];
-    uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins = 0, sum_ends = 0;
-#pragma unroll
-    for (int i = 0; i < BINS_EACH; ++i) {
-        sum_begins += begins[i] = s.bins[0][a][0][first + i];
-        sum_ends += ends[i] = s.bins[0][a][1][first + i];
-    }
+    uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
+    load_bins(s, a, begins, ends, sum_begins, sum_ends);
     const int width = (1 << closer) / BINS_EACH;
     uint32_t begun = group_scan(sum_begins, width) - sum_begins;
     uint32_t ended = group_scan(sum_ends, width) - sum_ends;
@@ -162,16 +148,8 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
         ended += look.ended[a][slot];
         const int part = ((int)look.bin[a][slot] << closer) + (first & ((1 << closer) - 1));
         const float share = 1.0f / (float)(BINS << closer);
-#pragma unroll
-        for (int i = 0; i < BINS_EACH; ++i) {
-            const float edge = of.lo + (of.hi - of.lo) * ((float)(part + i) * share);
-            if (edge > of.lo && edge < of.hi) {
-                const float cost = cost_of(costs, of, edge, begun, count - ended, count);
-                if (cost < best.cost) best.cost = cost, best.plane = edge;
-            }
-            begun += begins[i];
-            ended += ends[i];
-        }
+        try_edges(best, costs, of, begins, ends, begun, ended, count,
+                  [&](int i) { return of.lo + (of.hi - of.lo) * ((float)(part + i) * share); });
     }
     return best_of_lanes<32>(best);
 }

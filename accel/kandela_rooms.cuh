@@ -6,9 +6,13 @@
 
 enum { POOL_PIECE = 1024, NODE_PIECE = 128, LEAF_PIECE = 512 };
 
-/* What a warp has taken and not yet given out. */
+/* What a warp has taken of one kind and not yet given out. */
+struct warp_room {
+    uint32_t next, end;
+};
+
 struct warp_rooms {
-    uint32_t pool, pool_end, node, node_end, leaf, leaf_end;
+    warp_room pool, nodes, leaf_ids;
 };
 
 __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece) {
@@ -19,51 +23,44 @@ __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece
 
 /* Ids that nobody takes any more are marked. */
 __device__ __forceinline__ void drop_nodes(const kandela &k, const warp_rooms &rooms) {
-    for (uint32_t i = rooms.node / 2 + (threadIdx.x & 31); i < rooms.node_end / 2; i += 32)
+    for (uint32_t i = rooms.nodes.next / 2 + (threadIdx.x & 31); i < rooms.nodes.end / 2; i += 32)
         k.pairs[i].state = PAIR_HOLE;
 }
 
-/* Room for `count` items, the same number in all lanes; 0 for where if there is none: the build is
-   void then, and writes go where they do no harm. */
+/* Room for `count` items, the same number in all lanes, by a new piece if the last one has too
+   little, whose rest is left() before; 0 for where if the `most` that there are are given out: the
+   build is void then, `what` is exhausted, and writes go where they do no harm. */
+template <class leave>
+__device__ __forceinline__ uint32_t take_room(const kandela &k, warp_room &room, uint32_t count,
+                                              uint32_t *counter, uint32_t piece, uint32_t most,
+                                              uint32_t what, int next, leave left) {
+    if (room.next + count > room.end) {
+        left();
+        room.next = take_piece(counter, piece);
+        if (room.next > most - piece) {
+            exhaust(k, what, next);
+            room.next = 0;
+        }
+        room.end = room.next + piece;
+    }
+    room.next += count;
+    return room.next - count;
+}
+
 __device__ __forceinline__ uint32_t take_pool(const kandela &k, warp_rooms &rooms, uint32_t count,
                                               int next) {
-    if (rooms.pool + count > rooms.pool_end) {
-        rooms.pool = take_piece(&k.count->pool, POOL_PIECE);
-        if (rooms.pool > k.pool_room - POOL_PIECE) {
-            exhaust(k, EXHAUSTED_POOL, next);
-            rooms.pool = 0;
-        }
-        rooms.pool_end = rooms.pool + POOL_PIECE;
-    }
-    rooms.pool += count;
-    return rooms.pool - count;
+    return take_room(k, rooms.pool, count, &k.count->pool, POOL_PIECE, k.pool_room, EXHAUSTED_POOL,
+                     next, [] {});
 }
 __device__ __forceinline__ uint32_t take_nodes(const kandela &k, warp_rooms &rooms, uint32_t count,
                                                int next) {
-    if (rooms.node + count > rooms.node_end) {
-        drop_nodes(k, rooms);
-        rooms.node = take_piece(&k.count->nodes, NODE_PIECE);
-        if (rooms.node > k.raw_room - NODE_PIECE) {
-            exhaust(k, EXHAUSTED_NODES, next);
-            rooms.node = 0;
-        }
-        rooms.node_end = rooms.node + NODE_PIECE;
-    }
-    rooms.node += count;
-    return rooms.node - count;
+    return take_room(k, rooms.nodes, count, &k.count->nodes, NODE_PIECE, k.raw_room,
+                     EXHAUSTED_NODES, next, [&] { drop_nodes(k, rooms); });
 }
 __device__ __forceinline__ uint32_t take_leaf_ids(const kandela &k, warp_rooms &rooms,
                                                   uint32_t count, int next) {
-    if (rooms.leaf + count > rooms.leaf_end) {
-        rooms.leaf = take_piece(&k.count->leaf_ids, LEAF_PIECE);
-        if (rooms.leaf > k.leaf_room - LEAF_PIECE) {
-            exhaust(k, EXHAUSTED_LEAVES, next);
-            rooms.leaf = 0;
-        }
-        rooms.leaf_end = rooms.leaf + LEAF_PIECE;
-    }
-    rooms.leaf += count;
-    return rooms.leaf - count;
+    return take_room(k, rooms.leaf_ids, count, &k.count->leaf_ids, LEAF_PIECE, k.leaf_room,
+                     EXHAUSTED_LEAVES, next, [] {});
 }
 
 #endif

@@ -219,18 +219,14 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * SHAPE::QUERIES >= queries.count) return;
-        const uint32_t own = turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES;
-        const bool there = own < queries.count;
-        const uint32_t place = there ? own : queries.count - 1;
-        const uint32_t which = queries.order ? queries.order[place] : place;
-        const vec3 q = asked_point(queries, which);
-        const float limit = there ? asked_bound2(queries, which, q) : -1.0f;
-        const query_bounds bounds = bounds_of(known, q, limit, hope);
+        const turn_query own =
+            query_of_turn(queries, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES);
+        const query_bounds bounds = bounds_of(known, own.q, own.limit, hope);
         group_lane mine = {first, k, bounds.hoped};
-        bool on = limit >= 0;
+        bool on = own.limit >= 0;
         uint32_t total;
         for (float tried = bounds.hoped;; tried = bounds.sure) {
-            visit_group(index, queries, sh, place, q, on, mine);
+            visit_group(index, queries, sh, own.place, own.q, on, mine);
             mine = group_shrink(sh, mine, SHAPE::LANES * (SHAPE::SORTED - 1));
             total = group_sum<SHAPE>(column_count(sh, mine));
             on = on && total < k && tried < bounds.sure;
@@ -240,8 +236,8 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
         mine = group_level(sh, mine, SHAPE::SORTED);
         answer_key key[SHAPE::SORTED];
         sort_columns(sh, column_count(sh, mine), key);
-        store_rows(out, sh, there ? which : KD_NONE, k, min(total, k), key);
-        known = {q, total >= k ? kth_dist2(sh, k) : INFINITY};
+        store_rows(out, sh, own.there ? own.which : KD_NONE, k, min(total, k), key);
+        known = {own.q, total >= k ? kth_dist2(sh, k) : INFINITY};
         __syncwarp();
     }
 }

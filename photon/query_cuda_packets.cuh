@@ -37,6 +37,24 @@ __device__ inline float most_of(float x, bool on) {
     return pointtree_float_of_order_bits(__reduce_max_sync(ALL_LANES, bits));
 }
 
+/* A lane's query of a turn. Lanes behind the last query have that one, and ask nothing. */
+struct turn_query {
+    bool there;
+    uint32_t place, which; /* in the order of answers; in the caller's */
+    vec3 q;
+    float limit; /* the largest dist2 of use; negative if nothing is */
+};
+
+__device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
+    turn_query of;
+    of.there = own < queries.count;
+    of.place = of.there ? own : queries.count - 1;
+    of.which = queries.order ? queries.order[of.place] : of.place;
+    of.q = asked_point(queries, of.which);
+    of.limit = of.there ? asked_bound2(queries, of.which, of.q) : -1.0f;
+    return of;
+}
+
 /* The box of the lanes' queries that ask for something. */
 __device__ inline query_box box_of_queries(vec3 q, bool on) {
     return {vec3_make(least_of(q.x, on), least_of(q.y, on), least_of(q.z, on)),
@@ -223,26 +241,21 @@ __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_b
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * 32 >= queries.count) return;
-        const uint32_t own = turn * 32 + lane_id();
-        const bool there = own < queries.count;
-        const uint32_t place = there ? own : queries.count - 1;
-        const uint32_t which = queries.order ? queries.order[place] : place;
-        const vec3 q = asked_point(queries, which);
-        const float limit = there ? asked_bound2(queries, which, q) : -1.0f;
-        const query_bounds bounds = bounds_of(known, q, limit, hope);
+        const turn_query own = query_of_turn(queries, turn * 32 + lane_id());
+        const query_bounds bounds = bounds_of(known, own.q, own.limit, hope);
         packet_lane<K> mine;
-        mine.best.open(limit);
-        bool on = limit >= 0;
+        mine.best.open(own.limit);
+        bool on = own.limit >= 0;
         float tried = bounds.hoped;
         for (;;) {
-            visit_packet(index, queries, sh, place, q, on, tried, mine);
+            visit_packet(index, queries, sh, own.place, own.q, on, tried, mine);
             on = on && !mine.best.is_full() && tried < bounds.sure;
             if (!__any_sync(ALL_LANES, on)) break;
             tried = bounds.sure;
         }
-        const bool found = limit >= 0 && mine.best.is_full();
-        known = {q, found ? mine.best.bound2() : INFINITY};
-        if (there) store_list(out, which, k, mine.best, limit >= 0);
+        const bool found = own.limit >= 0 && mine.best.is_full();
+        known = {own.q, found ? mine.best.bound2() : INFINITY};
+        if (own.there) store_list(out, own.which, k, mine.best, own.limit >= 0);
     }
 }
 

@@ -79,9 +79,7 @@ class Kandela : public Contender {
         query.points = kd_point_array_make(queries.data(), count, 3, KD_FLOAT);
         query.coherent = sorted;
         demand(kd_points_nearest(tree, &query, k, ids.data(), dist2.data(), nullptr));
-        double sum = 0;
-        for (size_t i = 0; i < count; ++i) sum += std::sqrt(dist2[i * k + k - 1]);
-        return sum;
+        return sum_of_last(dist2, k);
     }
 
   private:

@@ -1,7 +1,9 @@
 /* What compare_knn.cpp asks of each library that it compares. */
 #ifndef KD_TOOLS_COMPARE_KNN_HPP
 #define KD_TOOLS_COMPARE_KNN_HPP
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +24,28 @@ class Contender {
 };
 
 using Contenders = std::vector<std::unique_ptr<Contender>>;
+
+// For libraries that answer one query at a time: the sum of the distances to the k-th, queries
+// shared out by an OpenMP loop. make() gives each thread what answers: a query to the square of
+// that distance.
+template <class Make> double ask_each(const Cloud &queries, int threads, const Make &make) {
+    const int64_t count = int64_t(queries.size() / 3);
+    double sum = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+    {
+        auto ask = make();
+#pragma omp for schedule(dynamic, 256)
+        for (int64_t i = 0; i < count; ++i) sum += std::sqrt(ask(&queries[size_t(3 * i)]));
+    }
+    return sum;
+}
+
+// For those that answer all at once, k squares a query, sorted.
+inline double sum_of_last(const std::vector<float> &dist2, unsigned k) {
+    double sum = 0;
+    for (size_t i = k; i <= dist2.size(); i += k) sum += std::sqrt(dist2[i - 1]);
+    return sum;
+}
 
 // Each appends its library, the first two if that was there when this was built.
 void add_nanoflann(Contenders &all, const Cloud &cloud, int threads);

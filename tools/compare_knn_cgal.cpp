@@ -13,8 +13,6 @@
 #include <CGAL/Search_traits_3.h>
 #include <CGAL/Simple_cartesian.h>
 #include <CGAL/version.h>
-#include <cmath>
-#include <cstdint>
 
 namespace {
 
@@ -62,15 +60,12 @@ class Cgal : public Contender {
     }
 
     double ask(const Cloud &queries, unsigned k, bool) override {
-        const int64_t count = int64_t(queries.size() / 3);
-        double sum = 0;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 256) reduction(+ : sum)
-        for (int64_t i = 0; i < count; ++i) {
-            const float *q = &queries[size_t(3 * i)];
-            Search search(*tree, Kernel::Point_3(q[0], q[1], q[2]), k);
-            sum += std::sqrt((search.end() - 1)->second);
-        }
-        return sum;
+        return ask_each(queries, threads, [&] {
+            return [this, k](const float *q) {
+                Search search(*tree, Kernel::Point_3(q[0], q[1], q[2]), k);
+                return (search.end() - 1)->second;
+            };
+        });
     }
 
   private:

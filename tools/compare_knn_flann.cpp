@@ -1,7 +1,5 @@
 // nanoflann and FLANN for compare_knn.
 #include "tools/compare_knn.hpp"
-#include <cmath>
-#include <cstdint>
 
 #ifdef COMPARE_NANOFLANN
 #include <nanoflann.hpp>
@@ -48,19 +46,13 @@ class Nanoflann : public Contender {
     }
 
     double ask(const Cloud &queries, unsigned k, bool) override {
-        const int64_t count = int64_t(queries.size() / 3);
-        double sum = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : sum)
-        {
-            std::vector<uint32_t> ids(k);
-            std::vector<float> dist2(k);
-#pragma omp for schedule(dynamic, 256)
-            for (int64_t i = 0; i < count; ++i) {
-                tree->knnSearch(&queries[size_t(3 * i)], k, ids.data(), dist2.data());
-                sum += std::sqrt(dist2[k - 1]);
-            }
-        }
-        return sum;
+        return ask_each(queries, threads, [&] {
+            return [this, k, ids = std::vector<uint32_t>(k),
+                    dist2 = std::vector<float>(k)](const float *q) mutable {
+                tree->knnSearch(q, k, ids.data(), dist2.data());
+                return dist2[k - 1];
+            };
+        });
     }
 
   private:
@@ -113,9 +105,7 @@ class Flann : public Contender {
         flann::SearchParams exact(flann::FLANN_CHECKS_UNLIMITED);
         exact.cores = threads;
         tree->knnSearch(asked, id_matrix, dist2_matrix, k, exact);
-        double sum = 0;
-        for (size_t i = 0; i < count; ++i) sum += std::sqrt(dist2[i * k + k - 1]);
-        return sum;
+        return sum_of_last(dist2, k);
     }
 
   private:

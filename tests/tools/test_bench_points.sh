@@ -6,6 +6,7 @@
 bench() { # ROWS OPTION...
     local rows=$1
     shift
+    rm -f lines
     expect_exit 0 "$program" bench points --sizes 1K --devices cpu --runs 2 --json lines "$@"
     expect_true "$rows rows for $*, not $(wc -l <lines)" test "$(wc -l <lines)" = "$rows"
     expect_true "all are checked" test "$(grep -c '"checked":true' lines)" = "$rows"
@@ -19,6 +20,11 @@ expect_true 'dims are said' test "$(grep -c '"dims":8' lines)" = 2
 bench 5 --double --splits round-robin
 bench 2 --unique --sets ties
 bench 5 --stride 16 --splits round-robin
+expect_exit 0 "$program" bench points --sizes 2K --devices cpu --runs 2 --splits widest --json lines
+expect_true 'lines of earlier runs stay' test "$(wc -l <lines)" = 10
+expect_true 'and new ones follow' test "$(tail -n 5 lines | grep -c '"n":2000,')" = 5
+expect_exit 1 "$program" bench points --sizes 1K --json no/folder/lines
+expect_says err 'no/folder/lines: cannot write'
 expect_exit 2 "$program" bench points --stride 8
 expect_says err 'stride of 8 bytes'
 expect_exit 2 "$program" bench points --dims 9
