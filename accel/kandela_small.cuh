@@ -61,6 +61,27 @@ __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const f
     }
 }
 
+/* Tries the node's own sides, where references lie in them: those are parted from all else, and go
+   left in the lower side, right in the upper one. */
+template <int EACH>
+__device__ __forceinline__ void
+try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)[EACH],
+              const float (&hi)[EACH], const uint32_t (&counts)[EACH][2], int axis,
+              const sah_axis &of, const sah_costs &costs, uint32_t count) {
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) {
+        const float plane = lo[j];
+        const bool lower = plane == of.lo, upper = plane == of.hi;
+        if (!refs.has(j) || plane != hi[j] || lower == upper) continue;
+        const uint32_t packed = counts[j][0];
+        const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
+        const plane_choice tried = {
+            cost_of(costs, of, plane, lower ? left + in : left, lower ? right : right + in, count),
+            plane, (uint32_t)axis | (lower ? 0u : 4u)};
+        if (is_better(tried, best)) best = tried;
+    }
+}
+
 /* Tries both sides of the lane's references across one axis. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
@@ -78,22 +99,26 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
         count_round<LANES, EACH, true>(counts, lo, hi, most);
     else
         count_round<LANES, EACH, false>(counts, lo, hi, most);
+    bool aside = false; /* something lies in the node's own side */
 #pragma unroll
-    for (int j = 0; j < EACH; ++j)
+    for (int j = 0; j < EACH; ++j) {
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
             const float plane = side ? hi[j] : lo[j];
-            if (!refs.has(j) || !is_candidate(of, plane, lo[j] == hi[j])) continue;
+            if (!refs.has(j) || !(plane > of.lo && plane < of.hi)) continue;
             const uint32_t packed = counts[j][side];
             const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
             plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
                                   (uint32_t)axis};
-            if (plane < of.hi && is_better(tried, best)) best = tried;
-            if (in == 0 || plane == of.lo) continue;
+            if (is_better(tried, best)) best = tried;
+            if (in == 0) continue;
             tried.cost = cost_of(costs, of, plane, left, right + in, count);
             tried.code |= 4;
             if (is_better(tried, best)) best = tried;
         }
+        aside |= refs.has(j) && lo[j] == hi[j] && (lo[j] == of.lo || lo[j] == of.hi);
+    }
+    if (aside) try_own_sides(best, refs, lo, hi, counts, axis, of, costs, count);
 }
 
 template <int LANES, int EACH>

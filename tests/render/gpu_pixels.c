@@ -275,9 +275,11 @@ static void test_resumed(void **state) {
     }
 }
 
-static void cancel(void *context, const char *stage, int64_t done, int64_t total) {
-    (void)total;
-    if (strcmp(stage, "render") == 0 && done > 0) atomic_store(&((job *)context)->cancelled, true);
+/* Stops where the picture so far is saved first: however fast the device, most is still to come. */
+static kd_status cancel(void *context, const render_result *so_far) {
+    (void)so_far;
+    atomic_store(&((job *)context)->cancelled, true);
+    return KD_OK;
 }
 
 /* Stopped anywhere, and while it is saved all the time: the end is the same. */
@@ -293,12 +295,13 @@ static void test_interrupted(void **state) {
     render_keeping keeping = {.state = kept, .every_seconds = 1e-4};
     job watched;
     job_init(&watched);
-    watched.report = cancel;
-    watched.context = &watched;
+    keeping.show = cancel;
+    keeping.context = &watched;
     finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &watched);
     assert_int_equal(last.status, KD_INTERRUPTED);
     assert_true(last.samples < 40);
     keeping.resume = true;
+    keeping.show = NULL;
     last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
     assert_true(last.image == whole.image && last.rays == whole.rays);
