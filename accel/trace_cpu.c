@@ -5,7 +5,7 @@
 
 enum {
     GRAIN = 1024, /* rays a piece */
-    APART = 32     /* packets that go apart after some that were of little use */
+    APART = 32    /* packets that go apart after some that were of little use */
 };
 
 typedef struct batch {

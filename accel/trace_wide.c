@@ -5,7 +5,10 @@
 #include "accel/trace_wide.h"
 #include "accel/wide_walk.h"
 
-enum { STREAM = 32 };
+enum {
+    STREAM = 32,
+    LARGE_BYTES = 16 << 20 /* of trees that caches near the core do not hold */
+};
 
 typedef struct stream {
     const tritree_view *tree;
@@ -42,16 +45,24 @@ VECTOR8_FN void begin_next(stream *s, uint32_t walk) {
     }
 }
 
-VECTOR8_FN void join_list(stream *s, uint32_t walk) {
+/* Asks memory for a leaf that is visited when the other walks have taken their steps. */
+VECTOR8_FN void expect_leaf(const wide_tree *tree, uint32_t word) {
+    const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+    for (int line = 0; line <= WIDE_CELLS * WIDE_LEAF_FLOATS / 16; ++line)
+        __builtin_prefetch(leaf + 16 * line);
+}
+
+VECTOR8_FN void join_list(stream *s, uint32_t walk, bool large) {
     const uint32_t word = s->walks[walk].word;
     const uint32_t leaf = (word & WIDE_COUNT_MASK) != 0, over = word == WIDE_OVER;
+    if (large && leaf) expect_leaf(s->tree->wide, word);
     s->nodes[s->node_count] = s->leaves[s->leaf_count] = s->over[s->over_count] = walk;
     s->node_count += !(leaf | over);
     s->leaf_count += leaf;
     s->over_count += over;
 }
 
-VECTOR8_FN void cast_stream(stream *s) {
+VECTOR8_FN void cast_stream(stream *s, bool large) {
     const wide_tree *tree = s->tree->wide;
     for (uint32_t walk = 0; walk < STREAM; ++walk) {
         s->words[walk * s->room] = WIDE_OVER;
@@ -63,7 +74,7 @@ VECTOR8_FN void cast_stream(stream *s) {
         for (uint32_t i = 0; i < nodes; ++i) {
             const uint32_t walk = s->nodes[i];
             wide_step(&s->walks[walk], tree, stack_of(s, walk));
-            join_list(s, walk);
+            join_list(s, walk, large);
         }
         const uint32_t leaves = s->leaf_count;
         s->leaf_count = 0;
@@ -71,7 +82,7 @@ VECTOR8_FN void cast_stream(stream *s) {
             const uint32_t walk = s->leaves[i];
             wide_visit(&s->walks[walk], tree, s->rays + s->numbers[walk], s->any,
                        stack_of(s, walk));
-            join_list(s, walk);
+            join_list(s, walk, large);
         }
         for (uint32_t i = 0; i < s->over_count; ++i) {
             const uint32_t walk = s->over[i];
@@ -99,16 +110,16 @@ VECTOR8_FN ray_hit cast_one(const tritree_view *tree, const ray *cast, bool any)
     return walk.best;
 }
 
-static void stream_here(stream *s) {
-    cast_stream(s);
+static void stream_here(stream *s, bool large) {
+    large ? cast_stream(s, true) : cast_stream(s, false);
 }
 static ray_hit one_here(const tritree_view *tree, const ray *cast, bool any) {
     return cast_one(tree, cast, any);
 }
 
 #ifdef VECTOR8_DISPATCH
-VECTOR8_AVX2 static void stream_avx2(stream *s) {
-    cast_stream(s);
+VECTOR8_AVX2 static void stream_avx2(stream *s, bool large) {
+    large ? cast_stream(s, true) : cast_stream(s, false);
 }
 VECTOR8_AVX2 static ray_hit one_avx2(const tritree_view *tree, const ray *cast, bool any) {
     return cast_one(tree, cast, any);
@@ -134,5 +145,5 @@ void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *liste
     s.any = any;
     s.room = (WIDE_CELLS - 1) * tree->wide->depth + 2 * WIDE_CELLS;
     s.node_count = s.leaf_count = s.over_count = 0;
-    CHOOSE(stream)(&s);
+    CHOOSE(stream)(&s, wide_tree_bytes(tree->wide) > LARGE_BYTES);
 }

@@ -40,8 +40,8 @@ typedef struct tritree {
     tritree_node *nodes;
     uint32_t *references;
     uint32_t node_count, reference_count;
-    triangle_rows *rows; /* one a triangle */
-    triangle_fast *fast; /* NULL until tritree_prepare_fast */
+    triangle_rows *rows;    /* one a triangle */
+    triangle_fast *fast;    /* NULL until tritree_prepare_fast */
     struct wide_tree *wide; /* NULL: rays walk the nodes */
     box3 box;
     tritree_input input; /* borrowed */
