@@ -1,5 +1,6 @@
 /* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be. */
 #include "accel/trace_cuda.h"
+#include "accel/trace_dealt.cuh"
 #include "accel/trace_persistent.cuh"
 #include "accel/trace_planes.cuh"
 #include "accel/trace_sieve.cuh"
@@ -67,15 +68,26 @@ kd_status run_plain(const tritree_cuda *tree, const caster *c, tritree_counts *c
     return KD_OK;
 }
 
+dim3 blocks_of_tiles(const caster *c) {
+    return dim3((c->width + TILES_WIDTH - 1) / TILES_WIDTH,
+                (c->count / c->width + TILES_HEIGHT - 1) / TILES_HEIGHT);
+}
+
 template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t stream) {
     if (c->width) {
-        const dim3 blocks((c->width + TILES_WIDTH - 1) / TILES_WIDTH,
-                          (c->count / c->width + TILES_HEIGHT - 1) / TILES_HEIGHT);
-        cast_once<walk, any, true><<<blocks, CAST_BLOCK, 0, stream>>>(*c);
+        cast_once<walk, any, true><<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
     } else {
         cast_once<walk, any, false><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(*c);
     }
     KD_CUDA_LAUNCHED("cast_once");
+    return KD_OK;
+}
+
+/* The fast test's, each ray by one thread. */
+template <bool any> kd_status run_planes_once(const caster *c, cudaStream_t stream) {
+    if (any || !c->width) return run_once<walk_planes, any>(c, stream);
+    cast_dealt<<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("cast_dealt");
     return KD_OK;
 }
 
@@ -99,7 +111,7 @@ kd_status begin_walk(const caster *c, trace_loop loop, cudaStream_t stream) {
 
 template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaStream_t stream) {
     KD_TRY(begin_walk(c, loop, stream));
-    if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk_planes, any>(c, stream)));
+    if (loop == TRACE_ONCE || c->measured) KD_TRY(run_planes_once<any>(c, stream));
     if (loop == TRACE_ONCE && !c->measured) return KD_OK;
     return launch_filling(cast_persistent<any>, c, stream);
 }

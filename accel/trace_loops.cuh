@@ -110,13 +110,21 @@ __device__ __forceinline__ uint32_t fetch_for(uint32_t *cursor, unsigned lanes) 
     return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
 }
 
+/* The rows of an image's blocks from its middle out, one below, one above: blocks start in the
+   order of their numbers, and those that end last, alone, had better be short. What takes long
+   mostly lies in the middle. */
+__device__ __forceinline__ uint32_t row_of_tiles(void) {
+    const uint32_t step = blockIdx.y, middle = (gridDim.y - 1) / 2;
+    return step % 2 ? middle + (step + 1) / 2 : middle - step / 2;
+}
+
 /* Which ray of an image a thread casts, or KD_NONE: each block takes 16 by 8 pixels, each of its
    warps 8 by 4 of them, whose rays have more of their way in common than those of 32 pixels in a
    row. The image's sides are multiples of 8 and 4. */
 __device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
     const uint32_t warp = threadIdx.x / 32;
     const uint32_t x = blockIdx.x * TILES_WIDTH + warp % 2 * 8;
-    const uint32_t y = blockIdx.y * TILES_HEIGHT + warp / 2 * 4;
+    const uint32_t y = row_of_tiles() * TILES_HEIGHT + warp / 2 * 4;
     if (x >= c.width || y * c.width >= c.count) return KD_NONE;
     return (y + threadIdx.x / 8 % 4) * c.width + x + threadIdx.x % 8;
 }
