@@ -1,6 +1,9 @@
 #include "accel/small_nodes.h"
 #include "accel/clip_halves.h"
 #include "accel/sah8.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
 
@@ -174,10 +177,10 @@ static void give(small_node *child, const small_node *node, uint32_t k, uint32_t
     child->count = to + (uint32_t)__builtin_popcount(mask);
 }
 
-static void set_part(small_node *node, uint32_t i, const box3 *part) {
+static void set_part(small_node *node, uint32_t i, const clip_part *part) {
     for (int axis = 0; axis < 3; ++axis) {
-        node->lo[axis][i] = vec3_axis(part->lo, axis);
-        node->hi[axis][i] = vec3_axis(part->hi, axis);
+        node->lo[axis][i] = part->lo[axis];
+        node->hi[axis][i] = part->hi[axis];
     }
 }
 
@@ -208,17 +211,19 @@ typedef struct straddler_list {
 
 static void cut_straddlers(const small_build *build, const small_node *node, const sah_split *split,
                            const straddler_list *straddlers, small_node *left, small_node *right) {
+    const clip_split cut = clip_split_make(node->box, split->axis, split->position);
     uint32_t left_lost = 0, right_lost = 0;
     for (uint32_t i = 0; i < straddlers->count; ++i) {
         const uint32_t left_at = straddlers->left[i] - left_lost;
         const uint32_t right_at = straddlers->right[i] - right_lost;
         const uint32_t *index = build->input->triangles + 3 * (uint64_t)left->id[left_at];
-        const vec3 *corner = build->input->positions;
-        box3 below, above;
-        const int parts = clip_halves(corner[index[0]], corner[index[1]], corner[index[2]],
-                                      node->box, split->axis, split->position, &below, &above);
-        set_part(left, left_at, &below);
-        set_part(right, right_at, &above);
+        const vec3 *const corner[3] = {build->input->positions + index[0],
+                                       build->input->positions + index[1],
+                                       build->input->positions + index[2]};
+        clip_part part[2];
+        const int parts = clip_halves(&cut, corner, part);
+        set_part(left, left_at, &part[0]);
+        set_part(right, right_at, &part[1]);
         if (parts == 3) continue;
         if (!(parts & 1)) take_back(left, left_at);
         if (!(parts & 2)) take_back(right, right_at);

@@ -115,13 +115,15 @@ static kd_status reserve_fresh(sweep *work, uint32_t straddlers) {
 
 static void cut_some(sweep *work, const sweep_node *node, const sah_split *split, uint32_t begin,
                      uint32_t end) {
-    const vec3 *corner = work->input->positions;
+    const clip_split by = clip_split_make(node->box, split->axis, split->position);
+    const vec3 *at = work->input->positions;
     for (uint32_t i = begin; i < end; ++i) {
         const uint32_t *index =
             work->input->triangles + 3 * (uint64_t)work->ids[work->straddlers[i]];
-        sweep_cut *cut = &work->cuts[i];
-        cut->parts = clip_halves(corner[index[0]], corner[index[1]], corner[index[2]], node->box,
-                                 split->axis, split->position, &cut->part[0], &cut->part[1]);
+        const vec3 *const corner[3] = {at + index[0], at + index[1], at + index[2]};
+        clip_part part[2];
+        work->cuts[i].parts = clip_halves(&by, corner, part);
+        for (int side = 0; side < 2; ++side) work->cuts[i].part[side] = clip_part_box(&part[side]);
     }
 }
 
