@@ -190,10 +190,10 @@ VECTOR8_FN void clip_extents(const clip_edges *edges, int vectors, const clip_sp
 
 /* Numbers that clip_float_down does not take are there, or zeros of which it is not sure. */
 static __attribute__((noinline)) bool clip_is_odd(const double4 end[4], const clip_split *split,
-                                                  const vec3 *const corner[3]) {
-    const float given[] = {corner[0]->x,    corner[0]->y,    corner[0]->z,    corner[1]->x,
-                           corner[1]->y,    corner[1]->z,    corner[2]->x,    corner[2]->y,
-                           corner[2]->z,    split->box.lo.x, split->box.lo.y, split->box.lo.z,
+                                                  const float4v corner[3]) {
+    const float given[] = {corner[0][0],    corner[0][1],    corner[0][2],    corner[1][0],
+                           corner[1][1],    corner[1][2],    corner[2][0],    corner[2][1],
+                           corner[2][2],    split->box.lo.x, split->box.lo.y, split->box.lo.z,
                            split->box.hi.x, split->box.hi.y, split->box.hi.z, split->plane};
     for (int i = 0; i < 16; ++i) {
         const double x = end[i / 4][i % 4];
@@ -247,7 +247,7 @@ VECTOR8_FN void clip_round(double4 lo, double4 hi, int axis, clip_part *part) {
 
 /* Bit 0: the lower half has a part, bit 1: the upper one has; negative: ask the plain way. */
 VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const clip_split *split,
-                                 const vec3 *const corner[3], clip_part part[2]) {
+                                 const float4v corner[3], clip_part part[2]) {
     const long4 positive = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
     clip_extent extent[2];
     double4 end[4], least = double4_all((double)INFINITY);
@@ -276,14 +276,12 @@ VECTOR8_FN uint32_t clip_sides(const float4v corner[3], const clip_split *split)
                       every_other[int4v_signs(most > split->hi)] << 1);
 }
 
-VECTOR8_FN int clip_by_edges(const clip_split *split, const vec3 *const corner[3],
-                             clip_part part[2]) {
-    const float4v row[3] = {clip_float4(corner[0]), clip_float4(corner[1]), clip_float4(corner[2])};
-    uint32_t sides = clip_sides(row, split);
+VECTOR8_FN int clip_by_edges(const clip_split *split, const float4v corner[3], clip_part part[2]) {
+    uint32_t sides = clip_sides(corner, split);
     clip_edges edges;
     clip_outcome outcome = CLIP_DONE;
     if (__builtin_popcount(sides) > CLIP_CUTS_MOST) return -1;
-    clip_edges_open(&edges, row);
+    clip_edges_open(&edges, corner);
     if (sides) outcome = clip_edges_side(&edges, 1, 3, &split->box, sides);
     sides &= sides - 1;
     if (!sides && outcome == CLIP_DONE) return clip_edges_halves(&edges, 1, split, corner, part);
@@ -295,11 +293,12 @@ VECTOR8_FN int clip_by_edges(const clip_split *split, const vec3 *const corner[3
     return clip_edges_halves(&edges, 2, split, corner, part);
 }
 
-static __attribute__((noinline)) int clip_plainly(const clip_split *split,
-                                                  const vec3 *const corner[3], clip_part part[2]) {
+static __attribute__((noinline)) int clip_plainly(const clip_split *split, const float4v corner[3],
+                                                  clip_part part[2]) {
     box3 lower, upper;
-    const int parts = triangle_clip_halves(*corner[0], *corner[1], *corner[2], split->box,
-                                           split->axis, split->plane, &lower, &upper);
+    const int parts =
+        triangle_clip_halves(clip_vec3(corner[0]), clip_vec3(corner[1]), clip_vec3(corner[2]),
+                             split->box, split->axis, split->plane, &lower, &upper);
     const clip_part both[2] = {{clip_float4(&lower.lo), clip_float4(&lower.hi)},
                                {clip_float4(&upper.lo), clip_float4(&upper.hi)}};
     memcpy(part, both, sizeof both);
@@ -307,8 +306,9 @@ static __attribute__((noinline)) int clip_plainly(const clip_split *split,
 }
 
 /* Bounding boxes of the triangle's parts in the two halves of the box, where there is none the
-   half; bit 0 of the answer: the lower half has one, bit 1: the upper half has. */
-VECTOR8_FN int clip_halves_by_vectors(const clip_split *split, const vec3 *const corner[3],
+   half; corners are clip_float4's; bit 0 of the answer: the lower half has one, bit 1: the upper
+   half has. */
+VECTOR8_FN int clip_halves_by_vectors(const clip_split *split, const float4v corner[3],
                                       clip_part part[2]) {
     part[0].lo = split->lo;
     part[0].hi = split->lower_hi;
@@ -326,8 +326,7 @@ VECTOR8_FN box3 clip_part_box(const clip_part *part) {
 }
 
 /* By pairs of doubles (SSE2) vectors take twice as long as the plain way. */
-VECTOR8_FN int clip_halves(const clip_split *split, const vec3 *const corner[3],
-                           clip_part part[2]) {
+VECTOR8_FN int clip_halves(const clip_split *split, const float4v corner[3], clip_part part[2]) {
 #ifdef __AVX__
     return clip_halves_by_vectors(split, corner, part);
 #else

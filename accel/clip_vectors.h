@@ -77,6 +77,9 @@ VECTOR8_FN float4v clip_float4(const vec3 *v) {
     const float4v of = {v->x, v->y, v->z, 0};
     return of;
 }
+VECTOR8_FN vec3 clip_vec3(float4v v) {
+    return vec3_make(v[0], v[1], v[2]);
+}
 VECTOR8_FN float4v clip_select(int4v mask, float4v yes, float4v no) {
     return (float4v)((mask & (int4v)yes) | (~mask & (int4v)no));
 }
