@@ -37,12 +37,13 @@ static void grow_branch(task *self) {
     branch *of = (branch *)(void *)self;
     of->status = sweep_branch(&of->work, &of->root, of->from, of->node);
     if (of->status == KD_OK) of->status = grow(&of->work, &of->root);
+    if (of->status == KD_OK) sweep_close_lists(&of->work);
     if (of->status != KD_OK) snprintf(of->message, sizeof of->message, "%s", kd_last_error());
 }
 
 static kd_status append(sweep *work, const sweep_node *node, branch *grown) {
     KD_REQUIRE(grown->status == KD_OK, grown->status, "%s", grown->message);
-    return tree_writer_append(&work->writer, node->at, &grown->work.writer);
+    return tree_writer_append(&work->writer, node->at, &grown->work.writer, work->pool);
 }
 
 /* Both children of a node, the right one on another thread if one is idle. */
@@ -88,6 +89,7 @@ static void grow_tree(task_pool *pool, void *context) {
     tree->status = sweep_open(&tree->work, &root, tree->out->box, tree->input, tree->options, pool,
                               tree->watched);
     if (tree->status == KD_OK) tree->status = grow(&tree->work, &root);
+    if (tree->status == KD_OK) sweep_close_lists(&tree->work);
     if (tree->status != KD_OK) snprintf(tree->message, sizeof tree->message, "%s", kd_last_error());
 }
 

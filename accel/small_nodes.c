@@ -1,6 +1,9 @@
 #include "accel/small_nodes.h"
 #include "accel/clip_halves.h"
 #include "accel/sah8.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
 
@@ -194,7 +197,7 @@ static void give(small_node *child, const small_node *node, uint32_t k, uint32_t
     _mm256_storeu_ps(                                                                              \
         (float *)(child->row + to),                                                                \
         _mm256_permutevar8x32_ps(_mm256_loadu_ps((const float *)(node->row + k)), order))
-    GIVE(id);
+    GIVE(place);
     for (int axis = 0; axis < 3; ++axis) {
         GIVE(lo[axis]);
         GIVE(hi[axis]);
@@ -204,7 +207,7 @@ static void give(small_node *child, const small_node *node, uint32_t k, uint32_t
     uint32_t at = to;
     for (uint32_t rest = mask; rest; rest &= rest - 1, ++at) {
         const uint32_t i = k + (uint32_t)__builtin_ctz(rest);
-        child->id[at] = node->id[i];
+        child->place[at] = node->place[i];
         for (int axis = 0; axis < 3; ++axis) {
             child->lo[axis][at] = node->lo[axis][i];
             child->hi[axis][at] = node->hi[axis][i];
@@ -214,17 +217,17 @@ static void give(small_node *child, const small_node *node, uint32_t k, uint32_t
     child->count = to + (uint32_t)__builtin_popcount(mask);
 }
 
-static void set_part(small_node *node, uint32_t i, const box3 *part) {
+static void set_part(small_node *node, uint32_t i, const clip_part *part) {
     for (int axis = 0; axis < 3; ++axis) {
-        node->lo[axis][i] = vec3_axis(part->lo, axis);
-        node->hi[axis][i] = vec3_axis(part->hi, axis);
+        node->lo[axis][i] = part->lo[axis];
+        node->hi[axis][i] = part->hi[axis];
     }
 }
 
 static void take_back(small_node *node, uint32_t i) {
     --node->count;
     for (; i < node->count; ++i) {
-        node->id[i] = node->id[i + 1];
+        node->place[i] = node->place[i + 1];
         for (int axis = 0; axis < 3; ++axis) {
             node->lo[axis][i] = node->lo[axis][i + 1];
             node->hi[axis][i] = node->hi[axis][i + 1];
@@ -248,17 +251,15 @@ typedef struct straddler_list {
 
 static void cut_straddlers(const small_build *build, const small_node *node, const sah_split *split,
                            const straddler_list *straddlers, small_node *left, small_node *right) {
+    const clip_split cut = clip_split_make(node->box, split->axis, split->position);
     uint32_t left_lost = 0, right_lost = 0;
     for (uint32_t i = 0; i < straddlers->count; ++i) {
         const uint32_t left_at = straddlers->left[i] - left_lost;
         const uint32_t right_at = straddlers->right[i] - right_lost;
-        const uint32_t *index = build->input->triangles + 3 * (uint64_t)left->id[left_at];
-        const vec3 *corner = build->input->positions;
-        box3 below, above;
-        const int parts = clip_halves(corner[index[0]], corner[index[1]], corner[index[2]],
-                                      node->box, split->axis, split->position, &below, &above);
-        set_part(left, left_at, &below);
-        set_part(right, right_at, &above);
+        clip_part part[2];
+        const int parts = clip_halves(&cut, build->corner + 3 * left->place[left_at], part);
+        set_part(left, left_at, &part[0]);
+        set_part(right, right_at, &part[1]);
         if (parts == 3) continue;
         if (!(parts & 1)) take_back(left, left_at);
         if (!(parts & 2)) take_back(right, right_at);
@@ -296,11 +297,11 @@ static void share_out(const small_build *build, const small_node *node, const sa
 static kd_status write_leaf(const small_build *build, const small_node *node) {
     uint32_t *ids = NULL;
     KD_TRY(tree_writer_leaf(build->writer, node->at, node->count, &ids));
-    if (node->count) memcpy(ids, node->id, node->count * sizeof *ids);
+    for (uint32_t i = 0; i < node->count; ++i) ids[i] = build->ids[node->place[i]];
     return KD_OK;
 }
 
-kd_status small_nodes_build(const small_build *build, small_node *node) {
+static kd_status build_below(const small_build *build, small_node *node) {
     const float leaf_cost = build->costs.intersect * (float)node->count;
     sah_split split;
     if (!(leaf_cost > build->costs.traversal) || node->depth >= build->max_depth)
@@ -316,6 +317,18 @@ kd_status small_nodes_build(const small_build *build, small_node *node) {
     share_out(build, node, &split, &left, &right);
     KD_TRY(tree_writer_inner(build->writer, node->at, split.axis, split.position, &left.at));
     right.at = left.at + 1;
-    KD_TRY(small_nodes_build(build, &left));
-    return small_nodes_build(build, &right);
+    KD_TRY(build_below(build, &left));
+    return build_below(build, &right);
+}
+
+kd_status small_nodes_build(small_build *build, small_node *node) {
+    float4v corner[3 * SMALL_NODE_MOST];
+    for (uint32_t i = 0; i < node->count; ++i) {
+        const uint32_t *index = build->input->triangles + 3 * (uint64_t)build->ids[i];
+        node->place[i] = i;
+        for (int k = 0; k < 3; ++k)
+            corner[3 * i + (uint32_t)k] = clip_float4(build->input->positions + index[k]);
+    }
+    build->corner = corner;
+    return build_below(build, node);
 }

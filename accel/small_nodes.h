@@ -7,6 +7,7 @@
 #include "accel/tree_writer.h"
 #include "accel/vector8.h"
 #include "shaders/sah.h"
+#include "shaders/triangle_rows.h"
 
 enum { SMALL_NODE_MOST = 80 /* triangles */, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
 
@@ -15,7 +16,7 @@ typedef struct small_node {
     uint32_t at; /* index in the tree */
     int32_t depth;
     uint32_t count;
-    uint32_t id[SMALL_NODE_ROOM];                         /* ascending */
+    uint32_t place[SMALL_NODE_ROOM];                      /* among the ids; ascending */
     float lo[3][SMALL_NODE_ROOM], hi[3][SMALL_NODE_ROOM]; /* of the triangles' parts in the node */
 } small_node;
 
@@ -24,9 +25,11 @@ typedef struct small_build {
     sah_costs costs;
     int32_t max_depth;
     tree_writer *writer;
+    const uint32_t *ids;   /* the triangles', ascending */
+    const float4v *corner; /* theirs, three each: read once for all times that they are clipped */
 } small_build;
 
-/* Writes the whole subtree below `node`. */
-kd_status small_nodes_build(const small_build *build, small_node *node);
+/* Writes the whole subtree below `node`; sets the build's corners. */
+kd_status small_nodes_build(small_build *build, small_node *node);
 
 #endif

@@ -118,13 +118,16 @@ static kd_status reserve_fresh(sweep *work, uint32_t straddlers) {
 
 static void cut_some(sweep *work, const sweep_node *node, const sah_split *split, uint32_t begin,
                      uint32_t end) {
-    const vec3 *corner = work->input->positions;
+    const clip_split by = clip_split_make(node->box, split->axis, split->position);
+    const vec3 *at = work->input->positions;
     for (uint32_t i = begin; i < end; ++i) {
         const uint32_t *index =
             work->input->triangles + 3 * (uint64_t)work->ids[work->straddlers[i]];
-        sweep_cut *cut = &work->cuts[i];
-        cut->parts = clip_halves(corner[index[0]], corner[index[1]], corner[index[2]], node->box,
-                                 split->axis, split->position, &cut->part[0], &cut->part[1]);
+        const float4v corner[3] = {clip_float4(at + index[0]), clip_float4(at + index[1]),
+                                   clip_float4(at + index[2])};
+        clip_part part[2];
+        work->cuts[i].parts = clip_halves(&by, corner, part);
+        for (int side = 0; side < 2; ++side) work->cuts[i].part[side] = clip_part_box(&part[side]);
     }
 }
 
@@ -284,12 +287,13 @@ static void list_ids_sorted(const sweep *work, const sweep_node *node, uint32_t 
 /* From events back to boxes: the rest of the way goes without sorted lists. */
 static kd_status finish_small(sweep *work, const sweep_node *node) {
     small_node small;
+    uint32_t ids[SMALL_NODE_MOST];
     small.box = node->box;
     small.at = node->at;
     small.depth = node->depth;
     small.count = node->count;
-    list_ids_sorted(work, node, small.id);
-    for (uint32_t i = 0; i < small.count; ++i) work->sides[small.id[i]] = (uint8_t)i;
+    list_ids_sorted(work, node, ids);
+    for (uint32_t i = 0; i < small.count; ++i) work->sides[ids[i]] = (uint8_t)i;
     for (int axis = 0; axis < 3; ++axis) {
         const sweep_event *event = work->stack[axis].events + node->list[axis].first;
         for (uint32_t i = 0; i < node->list[axis].count; ++i) {
@@ -300,8 +304,8 @@ static kd_status finish_small(sweep *work, const sweep_node *node) {
             if (type == EVENT_PLANAR) small.hi[axis][slot] = row[slot];
         }
     }
-    for (uint32_t i = 0; i < small.count; ++i) small.id[i] = work->ids[small.id[i]];
-    const small_build rest = {work->input, work->costs, work->max_depth, &work->writer};
+    for (uint32_t i = 0; i < small.count; ++i) ids[i] = work->ids[ids[i]];
+    small_build rest = {work->input, work->costs, work->max_depth, &work->writer, ids, NULL};
     return small_nodes_build(&rest, &small);
 }
 

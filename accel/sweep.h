@@ -80,6 +80,8 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
 /* A subtree's work, apart from the tree it belongs to: *root becomes the copy of `node`. Another
    thread may meanwhile work on what lies above the node's lists. */
 kd_status sweep_branch(sweep *out, sweep_node *root, sweep *from, const sweep_node *node);
+/* The lists, once the tree is written; the rest by sweep_close. */
+void sweep_close_lists(sweep *work);
 void sweep_close(sweep *owned); /* takes a zeroed one */
 
 /* Either writes the node's leaf or whole small subtree, and *split is false; or writes an inner

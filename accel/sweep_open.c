@@ -5,7 +5,14 @@
 
 enum { PARTS_TRIANGLES = 16384 }; /* fewer are one part */
 
-static kd_status reserve(sweep *work, uint32_t count, uint64_t events) {
+/* Lists of halves, of their halves and so on, and what straddlers add; a longer one would have to
+   be moved, while what is not used is not there. */
+static uint64_t events_expected(uint32_t count) {
+    return 6 * (uint64_t)count + count / 2 + 1024;
+}
+
+static kd_status reserve(sweep *work, uint32_t count) {
+    const uint64_t events = events_expected(count);
     pthread_mutex_init(&work->moving, NULL);
     KD_TRY(KD_RESERVE(work->ids, count));
     KD_TRY(KD_RESERVE(work->sides, count));
@@ -106,7 +113,7 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
     out->costs.intersect = options->intersect_cost;
     out->costs.empty_factor = options->empty_factor;
     out->max_depth = tritree_depth_limit(options, n);
-    KD_TRY(reserve(out, n, 6 * (uint64_t)n + 2));
+    KD_TRY(reserve(out, n));
     root->box = box;
     root->growth = 1;
     list_all(out, root);
@@ -176,7 +183,7 @@ kd_status sweep_branch(sweep *out, sweep_node *root, sweep *from, const sweep_no
     out->max_depth = from->max_depth;
     *root = *node;
     root->at = 0;
-    KD_TRY(reserve(out, node->count, 6 * (uint64_t)node->count + 2));
+    KD_TRY(reserve(out, node->count));
     pthread_mutex_lock(&from->moving);
     KD_TRY_GOTO(place_set_open(&set, from, node));
     copy_lists(out, root, from, node, &set);
@@ -186,13 +193,24 @@ done:
     return status;
 }
 
+/* Memory goes back to the system page by page: by axes, on all threads. */
+static void free_axis(void *context, int axis) {
+    sweep *work = (sweep *)context;
+    memory_free(work->stack[axis].events);
+    memory_free(work->scratch[axis]);
+    memory_free(work->fresh[0][axis].events);
+    memory_free(work->fresh[1][axis].events);
+    work->stack[axis].events = work->scratch[axis] = NULL;
+    work->fresh[0][axis].events = work->fresh[1][axis].events = NULL;
+    sweep_blocks_close(&work->blocks[axis]);
+}
+
+void sweep_close_lists(sweep *work) {
+    task_each(work->pool, 3, free_axis, work);
+}
+
 void sweep_close(sweep *owned) {
-    for (int i = 0; i < 6; ++i) memory_free(owned->fresh[i / 3][i % 3].events);
-    for (int axis = 0; axis < 3; ++axis) {
-        memory_free(owned->stack[axis].events);
-        memory_free(owned->scratch[axis]);
-        sweep_blocks_close(&owned->blocks[axis]);
-    }
+    for (int axis = 0; axis < 3; ++axis) free_axis(owned, axis);
     memory_free(owned->cuts);
     memory_free(owned->straddlers);
     memory_free(owned->sides);

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 
 enum { LAYOUT_LIMIT = 1 << 30 }; /* nodes and references are addressed with 30 bits */
+enum { APPEND_NODES = 1 << 16, APPEND_PIECES = 8 }; /* fewer nodes are one piece */
 
 kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
                            uint64_t references_expected) {
@@ -55,22 +56,43 @@ kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uin
     return KD_OK;
 }
 
-kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part) {
+/* A tree to be appended in pieces. */
+typedef struct appendix {
+    tree_writer *to;
+    const tree_writer *part;
+    uint32_t at, nodes_before, references_before;
+    int pieces;
+} appendix;
+
+static void append_piece(void *context, int piece) {
+    const appendix *of = (const appendix *)context;
+    const tree_writer *part = of->part;
+    const uint64_t pieces = (uint64_t)of->pieces, i = (uint64_t)piece;
+    const uint64_t end = part->node_count * (i + 1) / pieces;
+    for (uint64_t k = part->node_count * i / pieces; k < end; ++k) {
+        const tritree_node node = part->nodes[k];
+        of->to->nodes[k ? of->nodes_before + k : of->at] =
+            tritree_is_leaf(node)
+                ? tritree_leaf(tritree_first(node) + of->references_before, tritree_count(node))
+                : tritree_inner(tritree_axis(node), node.split,
+                                tritree_left(node) + of->nodes_before);
+    }
+    const uint64_t first = part->reference_count * i / pieces;
+    const uint64_t count = part->reference_count * (i + 1) / pieces - first;
+    if (count)
+        memcpy(of->to->references + of->references_before + first, part->references + first,
+               count * sizeof *part->references);
+}
+
+kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part,
+                             task_pool *pool) {
     KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
     KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
-    const uint32_t nodes_before =
-        (uint32_t)writer->node_count - 1; /* the part's root goes to `at` */
-    const uint32_t references_before = (uint32_t)writer->reference_count;
-    for (uint32_t i = 0; i < part->node_count; ++i) {
-        const tritree_node node = part->nodes[i];
-        writer->nodes[i ? nodes_before + i : at] =
-            tritree_is_leaf(node)
-                ? tritree_leaf(tritree_first(node) + references_before, tritree_count(node))
-                : tritree_inner(tritree_axis(node), node.split, tritree_left(node) + nodes_before);
-    }
-    if (part->reference_count)
-        memcpy(writer->references + references_before, part->references,
-               part->reference_count * sizeof *part->references);
+    appendix of = {.to = writer, .part = part, .at = at};
+    of.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root goes to `at` */
+    of.references_before = (uint32_t)writer->reference_count;
+    of.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
+    task_each(pool, of.pieces, append_piece, &of);
     writer->node_count += part->node_count - 1;
     writer->reference_count += part->reference_count;
     return KD_OK;

@@ -4,6 +4,7 @@
 #ifndef KD_ACCEL_TREE_WRITER_H
 #define KD_ACCEL_TREE_WRITER_H
 #include "accel/tritree.h"
+#include "core/tasks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,8 +28,10 @@ kd_status tree_writer_inner(tree_writer *writer, uint32_t at, int axis, float sp
 /* Writes leaf `at` with room for `count` references, to be filled at *ids. */
 kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uint32_t **ids);
 
-/* Puts a whole tree written apart at node `at`, the rest of its nodes behind those there are. */
-kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part);
+/* Puts a whole tree written apart at node `at`, the rest of its nodes behind those there are; on
+   all threads of the pool if it is large. */
+kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part,
+                             task_pool *pool);
 
 /* Hands the arrays over to the tree. */
 void tree_writer_finish(tree_writer *writer, tritree *out);
