@@ -1,149 +1,21 @@
-/* Idea: one ray waits at every step: for the node, for the planes, for the word on its stack. So
-   many are on their way together and take their steps in turns: those at nodes first, then those at
-   leaves, then new rays for those that are over. Which list a ray joins costs no branch.
-   Source: the streams of Gribble and Ramani 2008, "Coherent ray tracing via stream filtering". */
+/* Chooses by the CPU that it runs on; trace_wide_avx2.c is compiled for one kind of them. */
 #include "accel/trace_wide.h"
-#include "accel/wide_walk.h"
-
-enum {
-    STREAM = 32,
-    LARGE_BYTES = 16 << 20 /* of trees that caches near the core do not hold */
-};
-
-typedef struct stream {
-    const tritree_view *tree;
-    const ray *rays;
-    const uint32_t *listed;
-    ray_hit *hits;
-    uint32_t count, next;
-    bool any;
-    uint32_t room; /* of a ray's stack */
-    wide_ray walks[STREAM];
-    uint32_t numbers[STREAM]; /* of their rays */
-    /* walks by what is next */
-    uint32_t nodes[STREAM + 1], leaves[STREAM + 1], over[STREAM + 1];
-    uint32_t node_count, leaf_count, over_count;
-    uint32_t words[STREAM * WIDE_STACK];
-    float nears[STREAM * WIDE_STACK];
-} stream;
-
-VECTOR8_FN wide_stack stack_of(stream *s, uint32_t walk) {
-    const wide_stack stack = {s->words + walk * s->room, s->nears + walk * s->room};
-    return stack;
-}
-
-/* The next ray of the list that can meet anything, to the list of nodes. */
-VECTOR8_FN void begin_next(stream *s, uint32_t walk) {
-    while (s->next < s->count) {
-        const uint32_t number = s->listed[s->next++];
-        if (wide_ray_begin(&s->walks[walk], s->tree, s->rays + number)) {
-            s->numbers[walk] = number;
-            s->nodes[s->node_count++] = walk;
-            return;
-        }
-        s->hits[number] = tritree_cast(s->tree, s->rays[number], s->any, NULL);
-    }
-}
-
-/* Asks memory for a leaf that is visited when the other walks have taken their steps. */
-VECTOR8_FN void expect_leaf(const wide_tree *tree, uint32_t word) {
-    const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
-    for (int line = 0; line <= WIDE_CELLS * WIDE_LEAF_FLOATS / 16; ++line)
-        __builtin_prefetch(leaf + 16 * line);
-}
-
-VECTOR8_FN void join_list(stream *s, uint32_t walk, bool large) {
-    const uint32_t word = s->walks[walk].word;
-    const uint32_t leaf = (word & WIDE_COUNT_MASK) != 0, over = word == WIDE_OVER;
-    if (large && leaf) expect_leaf(s->tree->wide, word);
-    s->nodes[s->node_count] = s->leaves[s->leaf_count] = s->over[s->over_count] = walk;
-    s->node_count += !(leaf | over);
-    s->leaf_count += leaf;
-    s->over_count += over;
-}
-
-VECTOR8_FN void cast_stream(stream *s, bool large) {
-    const wide_tree *tree = s->tree->wide;
-    for (uint32_t walk = 0; walk < STREAM; ++walk) {
-        s->words[walk * s->room] = WIDE_OVER;
-        begin_next(s, walk);
-    }
-    while (s->node_count | s->leaf_count) {
-        const uint32_t nodes = s->node_count;
-        s->node_count = 0;
-        for (uint32_t i = 0; i < nodes; ++i) {
-            const uint32_t walk = s->nodes[i];
-            wide_step(&s->walks[walk], tree, stack_of(s, walk));
-            join_list(s, walk, large);
-        }
-        const uint32_t leaves = s->leaf_count;
-        s->leaf_count = 0;
-        for (uint32_t i = 0; i < leaves; ++i) {
-            const uint32_t walk = s->leaves[i];
-            wide_visit(&s->walks[walk], tree, s->rays + s->numbers[walk], s->any,
-                       stack_of(s, walk));
-            join_list(s, walk, large);
-        }
-        for (uint32_t i = 0; i < s->over_count; ++i) {
-            const uint32_t walk = s->over[i];
-            s->hits[s->numbers[walk]] = s->walks[walk].best;
-            begin_next(s, walk);
-        }
-        s->over_count = 0;
-    }
-}
-
-VECTOR8_FN ray_hit cast_one(const tritree_view *tree, const ray *cast, bool any) {
-    wide_ray walk;
-    uint32_t words[WIDE_STACK];
-    float nears[WIDE_STACK];
-    const wide_stack stack = {words, nears};
-    words[0] = WIDE_OVER;
-    if (!wide_ray_begin(&walk, tree, cast)) return tritree_cast(tree, *cast, any, NULL);
-    wide_step(&walk, tree->wide, stack);
-    while (walk.word != WIDE_OVER) {
-        if (walk.word & WIDE_COUNT_MASK)
-            wide_visit(&walk, tree->wide, cast, any, stack);
-        else
-            wide_step(&walk, tree->wide, stack);
-    }
-    return walk.best;
-}
-
-static void stream_here(stream *s, bool large) {
-    large ? cast_stream(s, true) : cast_stream(s, false);
-}
-static ray_hit one_here(const tritree_view *tree, const ray *cast, bool any) {
-    return cast_one(tree, cast, any);
-}
-
-#ifdef VECTOR8_DISPATCH
-VECTOR8_AVX2 static void stream_avx2(stream *s, bool large) {
-    large ? cast_stream(s, true) : cast_stream(s, false);
-}
-VECTOR8_AVX2 static ray_hit one_avx2(const tritree_view *tree, const ray *cast, bool any) {
-    return cast_one(tree, cast, any);
-}
-#define CHOOSE(what) (vector8_has_avx2() ? what##_avx2 : what##_here)
-#else
-#define CHOOSE(what) what##_here
-#endif
+#include "accel/wide_cast.h"
 
 ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any) {
-    return CHOOSE(one)(tree, &cast, any);
+#ifdef __x86_64__
+    if (vector8_has_avx2()) return trace_wide_one_avx2(tree, cast, any);
+#endif
+    return wide_cast_one(tree, &cast, any);
 }
 
 void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,
                 bool any, ray_hit *hits) {
-    stream s;
-    s.tree = tree;
-    s.rays = rays;
-    s.listed = listed;
-    s.hits = hits;
-    s.count = count;
-    s.next = 0;
-    s.any = any;
-    s.room = (WIDE_CELLS - 1) * tree->wide->depth + 2 * WIDE_CELLS;
-    s.node_count = s.leaf_count = s.over_count = 0;
-    CHOOSE(stream)(&s, wide_tree_bytes(tree->wide) > LARGE_BYTES);
+#ifdef __x86_64__
+    if (vector8_has_avx2()) {
+        trace_wide_avx2(tree, rays, listed, count, any, hits);
+        return;
+    }
+#endif
+    wide_cast(tree, rays, listed, count, any, hits);
 }
