@@ -44,8 +44,8 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
    their own: how many packets are to go apart. */
 static int packets_apart(packet_use *use) {
     const bool poor = use->tests > 5 * use->useful / 2;
-    use->tests /= 2;
-    use->useful /= 2;
+    use->tests -= use->tests / 8; /* what was long ago counts less */
+    use->useful -= use->useful / 8;
     return poor ? APART : 0;
 }
 
