@@ -5,7 +5,7 @@
 
 enum {
     GRAIN = 1024, /* rays a piece */
-    APART = 32    /* packets that go apart after some that were of little use */
+    APART = 8     /* packets that go apart after some that were of little use */
 };
 
 typedef struct batch {
@@ -40,12 +40,12 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
     return true;
 }
 
-/* Where less than two fifths of packets' tests were of rays that meet the leaf, rays are faster on
-   their own: how many packets are to go apart. */
+/* Where less than two sevenths of packets' tests were of rays that meet the leaf, rays are faster
+   on their own: how many packets are to go apart. */
 static int packets_apart(packet_use *use) {
-    const bool poor = use->tests > 5 * use->useful / 2;
-    use->tests -= use->tests / 8; /* what was long ago counts less */
-    use->useful -= use->useful / 8;
+    const bool poor = use->tests > 7 * use->useful / 2;
+    use->tests -= use->tests / 4; /* what was long ago counts less */
+    use->useful -= use->useful / 4;
     return poor ? APART : 0;
 }
 
