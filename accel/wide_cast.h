@@ -1,8 +1,9 @@
-/* Rays through a wide tree, one or many, for the kind of CPU that the including file is compiled
-   for. Idea: one ray waits at every step: for the node, for the planes, for the word on its stack.
-   So many are on their way together and take their steps in turns: those at nodes first, then those
-   at leaves, then new rays for those that are over. Which list a ray joins costs no branch. Source:
-   the streams of Gribble and Ramani 2008, "Coherent ray tracing via stream filtering". */
+/* Rays through a wide tree, one or many, for the kind of CPU that the including file is made for.
+   Source: the streams of Gribble and Ramani 2008, "Coherent ray tracing via stream filtering".
+   Idea: one ray waits at every step: for the node, for the planes, for the word on its stack. So
+   many are on their way together and take their steps in turns: those at nodes first, then those
+   at leaves, then new rays for those that are over. Which list a ray joins costs no branch.
+   Memory: 5 kB a ray on the way, of which its stack takes what the tree's depth asks for. */
 #ifndef KD_ACCEL_WIDE_CAST_H
 #define KD_ACCEL_WIDE_CAST_H
 #include "accel/wide_walk.h"

@@ -1,10 +1,10 @@
 /* The triangle k-d tree in the form that rays on a CPU walk: eight cells at a time.
    Source: Wald, Benthin, Boulos 2008, "Getting rid of packets": one ray, all children of a wide
-   node by one vector. Kaplan 1985: in a k-d tree the order along a ray is known from signs. Idea: a
-   wide node stands for the top of a subtree: up to eight cells, each shrunk to the boxes of what
-   lies in it. The cells do not overlap, so the order in which a ray meets them follows from the
-   signs of its direction, and nothing is sorted. Neighbouring leaves that share triangles become
-   one, and a leaf's corners lie side by side: up to eight triangles for one vector.
+   node by one vector. Kaplan 1985: in a k-d tree the order along a ray is known from signs.
+   Idea: a wide node stands for the top of a subtree: up to eight cells, each shrunk to the boxes
+   of what lies in it. The cells do not overlap, so the order in which a ray meets them follows
+   from the signs of its direction, and nothing is sorted. Neighbouring leaves that share triangles
+   become one, and a leaf's corners lie side by side: up to eight triangles for one vector.
    Memory: 256 bytes a node, 40 bytes a triangle of a leaf; some 150 bytes a triangle in all. */
 #ifndef KD_ACCEL_WIDE_TREE_H
 #define KD_ACCEL_WIDE_TREE_H

@@ -1,12 +1,13 @@
 /* One ray's walk through a wide tree: what it is prepared to, a step, a leaf.
-   Idea: a step has no branch: the cells that the ray meets are compressed, in the order of the walk
-   backwards, to the top of its stack, and the topmost word says what comes next. So the steps of
-   many rays may run one after the other without a wrong guess, each while the others wait for
-   memory or for their own results (wide_cast.h). Invariants: a leaf is visited unless the ray
-   surely misses all in it. Planes are less the tree's centre, so that plane * inverse + back is off
-   by at most 11 units of reach |inverse| (5 of them the triangle test's, tritree_walk.h); the slack
-   covers 16. What a leaf's vectors decide, triangle_meet decides with the same operations; what
-   they leave open it is asked for: answers are those of tritree_cast to the bit. */
+   Idea: a step has no branch: the cells that the ray meets are compressed, in the order of the
+   walk backwards, to the top of its stack, and the topmost word says what comes next. So the steps
+   of many rays may run one after the other without a wrong guess, each while the others wait for
+   memory or for their own results (wide_cast.h).
+   Invariants: a leaf is visited unless the ray surely misses all in it. Planes are less the tree's
+   centre, so that plane * inverse + back is off by at most 11 units of reach |inverse| (5 of them
+   the triangle test's, tritree_walk.h); the slack covers 16. What a leaf's vectors decide,
+   triangle_meet decides with the same operations; what they leave open it is asked for: answers
+   are those of tritree_cast to the bit. */
 #ifndef KD_ACCEL_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WALK_H
 #include "accel/vector8.h"
