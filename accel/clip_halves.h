@@ -231,18 +231,18 @@ VECTOR8_FN clip_split clip_split_make(box3 box, int axis, float plane) {
     const int4v number = {0, 1, 2, 3};
     const float4v all = {plane, plane, plane, plane};
     clip_split split = {.box = box, .axis = axis, .plane = plane};
-    split.lo = clip_float4(&box.lo);
-    split.hi = clip_float4(&box.hi);
-    split.lower_hi = clip_select(number == axis, all, split.hi);
-    split.upper_lo = clip_select(number == axis, all, split.lo);
+    split.lo = float4v_of(box.lo);
+    split.hi = float4v_of(box.hi);
+    split.lower_hi = float4v_select(number == axis, all, split.hi);
+    split.upper_lo = float4v_select(number == axis, all, split.lo);
     return split;
 }
 
 /* Rows of an extent to a part that is not beyond its half. */
 VECTOR8_FN void clip_round(double4 lo, double4 hi, int axis, clip_part *part) {
     static const int4v turn[3] = {{0, 1, 2, 3}, {2, 0, 1, 3}, {1, 2, 0, 3}};
-    part->lo = clip_max(clip_permute(clip_float_down(lo), turn[axis]), part->lo);
-    part->hi = clip_min(clip_permute(clip_float_up(hi), turn[axis]), part->hi);
+    part->lo = float4v_max(float4v_permute(clip_float_down(lo), turn[axis]), part->lo);
+    part->hi = float4v_min(float4v_permute(clip_float_up(hi), turn[axis]), part->hi);
 }
 
 /* Bit 0: the lower half has a part, bit 1: the upper one has; negative: ask the plain way. */
@@ -270,8 +270,8 @@ VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const cli
 /* Which sides of the box the triangle is beyond: a bit each. */
 VECTOR8_FN uint32_t clip_sides(const float4v corner[3], const clip_split *split) {
     static const uint8_t every_other[8] = {0, 1, 4, 5, 16, 17, 20, 21};
-    const float4v least = clip_min(clip_min(corner[0], corner[1]), corner[2]);
-    const float4v most = clip_max(clip_max(corner[0], corner[1]), corner[2]);
+    const float4v least = float4v_min(float4v_min(corner[0], corner[1]), corner[2]);
+    const float4v most = float4v_max(float4v_max(corner[0], corner[1]), corner[2]);
     return (uint32_t)(every_other[int4v_signs(least < split->lo)] |
                       every_other[int4v_signs(most > split->hi)] << 1);
 }
@@ -296,17 +296,17 @@ VECTOR8_FN int clip_by_edges(const clip_split *split, const float4v corner[3], c
 static __attribute__((noinline)) int clip_plainly(const clip_split *split, const float4v corner[3],
                                                   clip_part part[2]) {
     box3 lower, upper;
-    const int parts =
-        triangle_clip_halves(clip_vec3(corner[0]), clip_vec3(corner[1]), clip_vec3(corner[2]),
-                             split->box, split->axis, split->plane, &lower, &upper);
-    const clip_part both[2] = {{clip_float4(&lower.lo), clip_float4(&lower.hi)},
-                               {clip_float4(&upper.lo), clip_float4(&upper.hi)}};
+    const int parts = triangle_clip_halves(float4v_vec3(corner[0]), float4v_vec3(corner[1]),
+                                           float4v_vec3(corner[2]), split->box, split->axis,
+                                           split->plane, &lower, &upper);
+    const clip_part both[2] = {{float4v_of(lower.lo), float4v_of(lower.hi)},
+                               {float4v_of(upper.lo), float4v_of(upper.hi)}};
     memcpy(part, both, sizeof both);
     return parts;
 }
 
 /* Bounding boxes of the triangle's parts in the two halves of the box, where there is none the
-   half; corners are clip_float4's; bit 0 of the answer: the lower half has one, bit 1: the upper
+   half; corners are float4v_of's; bit 0 of the answer: the lower half has one, bit 1: the upper
    half has. */
 VECTOR8_FN int clip_halves_by_vectors(const clip_split *split, const float4v corner[3],
                                       clip_part part[2]) {

@@ -1,12 +1,8 @@
-/* Four doubles or floats at once, for clip_halves.h: by the compilers' vector extension, and by
-   name where that would take more instructions than there need be. */
+/* Four doubles at once, for clip_halves.h: by the compilers' vector extension, and by name where
+   that would take more instructions than there need be. */
 #ifndef KD_ACCEL_CLIP_VECTORS_H
 #define KD_ACCEL_CLIP_VECTORS_H
-#include "accel/vector8.h"
-#include "shaders/triangle_rows.h"
-#ifdef __SSE__
-#include <immintrin.h>
-#endif
+#include "accel/vector4.h"
 
 typedef double double4 __attribute__((vector_size(32)));
 typedef int64_t long4 __attribute__((vector_size(32)));
@@ -65,39 +61,6 @@ VECTOR8_FN float4v double4_rounded(double4 v) {
     return __builtin_convertvector(v, float4v);
 #endif
 }
-VECTOR8_FN float4v clip_permute(float4v v, int4v order) {
-#ifdef __AVX__
-    return (float4v)_mm_permutevar_ps((__m128)v, (__m128i)order);
-#else
-    const float4v permuted = {v[order[0]], v[order[1]], v[order[2]], v[order[3]]};
-    return permuted;
-#endif
-}
-VECTOR8_FN float4v clip_float4(const vec3 *v) {
-    const float4v of = {v->x, v->y, v->z, 0};
-    return of;
-}
-VECTOR8_FN vec3 clip_vec3(float4v v) {
-    return vec3_make(v[0], v[1], v[2]);
-}
-VECTOR8_FN float4v clip_select(int4v mask, float4v yes, float4v no) {
-    return (float4v)((mask & (int4v)yes) | (~mask & (int4v)no));
-}
-VECTOR8_FN float4v clip_min(float4v a, float4v b) { /* a < b ? a : b */
-#ifdef __SSE__
-    return (float4v)_mm_min_ps((__m128)a, (__m128)b);
-#else
-    return clip_select(a < b, a, b);
-#endif
-}
-VECTOR8_FN float4v clip_max(float4v a, float4v b) { /* a > b ? a : b */
-#ifdef __SSE__
-    return (float4v)_mm_max_ps((__m128)a, (__m128)b);
-#else
-    return clip_select(a > b, a, b);
-#endif
-}
-
 /* The next float that is not above, or not below; x is 0 or no smaller than a float can be with all
    of its precision. */
 VECTOR8_FN float4v clip_float_down(double4 x) {

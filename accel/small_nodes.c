@@ -327,7 +327,7 @@ kd_status small_nodes_build(small_build *build, small_node *node) {
         const uint32_t *index = build->input->triangles + 3 * (uint64_t)build->ids[i];
         node->place[i] = i;
         for (int k = 0; k < 3; ++k)
-            corner[3 * i + (uint32_t)k] = clip_float4(build->input->positions + index[k]);
+            corner[3 * i + (uint32_t)k] = float4v_of(build->input->positions[index[k]]);
     }
     build->corner = corner;
     return build_below(build, node);

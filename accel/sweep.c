@@ -123,8 +123,8 @@ static void cut_some(sweep *work, const sweep_node *node, const sah_split *split
     for (uint32_t i = begin; i < end; ++i) {
         const uint32_t *index =
             work->input->triangles + 3 * (uint64_t)work->ids[work->straddlers[i]];
-        const float4v corner[3] = {clip_float4(at + index[0]), clip_float4(at + index[1]),
-                                   clip_float4(at + index[2])};
+        const float4v corner[3] = {float4v_of(at[index[0]]), float4v_of(at[index[1]]),
+                                   float4v_of(at[index[2]])};
         clip_part part[2];
         work->cuts[i].parts = clip_halves(&by, corner, part);
         for (int side = 0; side < 2; ++side) work->cuts[i].part[side] = clip_part_box(&part[side]);

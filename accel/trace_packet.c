@@ -7,7 +7,7 @@
    what tritree_closest does with its ray, operation by operation, so answers are equal to the bit.
  */
 #include "accel/trace_packet.h"
-#include "accel/vector8.h"
+#include "accel/triangle8.h"
 
 typedef struct packet {
     float8 origin[3], inverse[3], slack[3];
@@ -107,31 +107,19 @@ static bool meet_alone(const ray *cast, const triangle_rows *rows, float *t, flo
 /* Eight rays against one triangle: triangle_meet and tritree_triangle_meet. */
 VECTOR8_FN void meet(packet *p, const ray rays[TRACE_PACKET], const triangle_rows *rows, int32_t id,
                      int8 active) {
-    float8 x[3], y[3], z[3];
+    triangle8 eight;
+    float8 *x = eight.x, *y = eight.y, *z = eight.z;
     for (int i = 0; i < 3; ++i) {
         z[i] = rows->axis[p->kz][i] - p->origin[p->kz];
         x[i] = rows->axis[p->kx][i] - p->origin[p->kx] - p->sx * z[i];
         y[i] = rows->axis[p->ky][i] - p->origin[p->ky] - p->sy * z[i];
     }
-    const float8 wa = x[2] * y[1] - y[2] * x[1], wb = x[0] * y[2] - y[0] * x[2],
-                 wc = x[1] * y[0] - y[1] * x[0];
-    const float8 sa = float8_abs(wa), sb = float8_abs(wb), sc = float8_abs(wc);
-    const float8 smallest = float8_min(sa, float8_min(sb, sc)),
-                 largest = float8_max(sa, float8_max(sb, sc));
-    const int8 safe = (smallest > 0x1p-80f) & (largest < 0x1p80f);
-    const int8 signs = (((int8)wa ^ (int8)wb) | ((int8)wa ^ (int8)wc)) >> 31;
-    const int8 candidates = active & ~(safe & signs);
+    const int8 candidates = active & ~triangle8_missed(&eight);
     if (!int8_any(candidates)) return;
-    const float8 sum = wa + wb + wc, inverse = 1 / sum;
-    float8 u = wb * inverse, v = wc * inverse;
-    float8 t = (wa * inverse * z[0] + u * z[1] + v * z[2]) * p->sz;
-    const float8 wide =
-        float8_max(float8_abs(x[0]), float8_max(float8_abs(x[1]), float8_abs(x[2])));
-    const float8 high =
-        float8_max(float8_abs(y[0]), float8_max(float8_abs(y[1]), float8_abs(y[2])));
-    const int8 good = safe & (float8_abs(sum) > 0.125f * wide * high);
+    triangle8_meet(&eight, p->sz);
+    float8 t = eight.t, u = eight.u, v = eight.v;
     int8 met = candidates;
-    const int8 alone = candidates & ~good;
+    const int8 alone = candidates & ~eight.good;
     if (int8_any(alone))
         for (int i = 0; i < TRACE_PACKET; ++i) {
             float one[3] = {0, 0, 0};

@@ -1,4 +1,7 @@
-/* What lies in each subtree of a triangle k-d tree, and which subtrees are worth one leaf. */
+/* What lies in each subtree of a triangle k-d tree, and which subtrees are worth one leaf.
+   Idea: from the leaves up, by the surface area heuristic with a wide walk's costs: a subtree of at
+   most eight triangles becomes one leaf where that costs no more than its parts.
+   Work: O(nodes + references), subtrees side by side. Memory: 25 bytes a node while it is used. */
 #ifndef KD_ACCEL_WIDE_CELLS_H
 #define KD_ACCEL_WIDE_CELLS_H
 #include "accel/wide_tree.h"

@@ -259,6 +259,8 @@ static kd_status make_levels(wide_maker *m) {
     m->level[0] = part_of_node(&m->cells, 0, tree->box).part;
     m->level_count = 1;
     while (m->level_count) {
+        KD_REQUIRE(out->depth < WIDE_MAX_DEPTH, KD_ERROR_CHECK,
+                   "a wide tree of more than %d levels", WIDE_MAX_DEPTH);
         KD_TRY_GOTO(make_level(m));
         m->base += m->level_count;
         memory_free(m->level);

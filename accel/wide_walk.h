@@ -10,7 +10,8 @@
    are those of tritree_cast to the bit. */
 #ifndef KD_ACCEL_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WALK_H
-#include "accel/vector8.h"
+#include "accel/triangle8.h"
+#include "accel/vector4.h"
 #include "accel/wide_tree.h"
 #include "shaders/tritree_trace.h"
 
@@ -39,27 +40,6 @@ typedef struct wide_stack {
     uint32_t *words;
     float *nears;
 } wide_stack;
-
-VECTOR8_FN float4v float4v_abs(float4v v) {
-    const int4v mask = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
-    return (float4v)((int4v)v & mask);
-}
-VECTOR8_FN float4v float4v_max(float4v a, float4v b) {
-#ifdef __SSE__
-    return __builtin_ia32_maxps(a, b);
-#else
-    const int4v above = a > b;
-    return (float4v)((above & (int4v)a) | (~above & (int4v)b));
-#endif
-}
-VECTOR8_FN float4v float4v_all(float x) {
-    const float4v v = {x, x, x, x};
-    return v;
-}
-VECTOR8_FN float4v float4v_of(vec3 from) {
-    const float4v v = {from.x, from.y, from.z, 0};
-    return v;
-}
 
 /* The planes' part: false if the numbers leave the range of float. */
 VECTOR8_FN bool wide_ray_aim(wide_ray *to, const tritree_view *tree, const ray *cast) {
@@ -170,34 +150,24 @@ static inline bool wide_take(wide_ray *at, float t, float u, float v, uint32_t i
 VECTOR8_FN bool wide_meet(wide_ray *at, const wide_tree *tree, const ray *cast) {
     const uint32_t count = at->word & WIDE_COUNT_MASK;
     const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
-    float8 x[3], y[3], z[3];
+    triangle8 eight;
+    float8 *x = eight.x, *y = eight.y, *z = eight.z;
     for (uint32_t i = 0; i < 3; ++i) {
         z[i] = float8_load(leaf + (at->rows[2] + i) * count) - at->origin[2];
         x[i] = float8_load(leaf + (at->rows[0] + i) * count) - at->origin[0] - at->shear[0] * z[i];
         y[i] = float8_load(leaf + (at->rows[1] + i) * count) - at->origin[1] - at->shear[1] * z[i];
     }
-    const float8 wa = x[2] * y[1] - y[2] * x[1], wb = x[0] * y[2] - y[0] * x[2],
-                 wc = x[1] * y[0] - y[1] * x[0];
-    const float8 sa = float8_abs(wa), sb = float8_abs(wb), sc = float8_abs(wc);
-    const float8 smallest = float8_min(sa, float8_min(sb, sc)),
-                 largest = float8_max(sa, float8_max(sb, sc));
-    const int8 safe = (smallest > 0x1p-80f) & (largest < 0x1p80f);
-    const int8 signs = ((int8)wa ^ (int8)wb) | ((int8)wa ^ (int8)wc);
-    uint32_t met = ~int8_bits(safe & signs) & ((1u << count) - 1);
+    uint32_t met = int8_bits(~triangle8_missed(&eight)) & ((1u << count) - 1);
     if (!met) return false;
-    const float8 sum = wa + wb + wc, inverse = 1 / sum;
-    const float8 u = wb * inverse, v = wc * inverse;
-    const float8 t = (wa * inverse * z[0] + u * z[1] + v * z[2]) * at->shear[2];
-    const float8 wide =
-        float8_max(float8_abs(x[0]), float8_max(float8_abs(x[1]), float8_abs(x[2])));
-    const float8 high =
-        float8_max(float8_abs(y[0]), float8_max(float8_abs(y[1]), float8_abs(y[2])));
-    const uint32_t good = int8_bits(safe & (float8_abs(sum) > 0.125f * wide * high));
+    triangle8_meet(&eight, float8_all(at->shear[2]));
+    const uint32_t good = int8_bits(eight.good);
+    const float8 t = eight.t;
     bool found = false;
     for (met &= ~good | int8_bits((t > at->tmin) & (t <= at->best.t)); met; met &= met - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(met);
-        found |= good >> i & 1 ? wide_take(at, t[i], u[i], v[i], float_bits(leaf[9 * count + i]))
-                               : wide_meet_alone(at, cast, leaf, count, i);
+        found |= good >> i & 1
+                     ? wide_take(at, t[i], eight.u[i], eight.v[i], float_bits(leaf[9 * count + i]))
+                     : wide_meet_alone(at, cast, leaf, count, i);
     }
     return found;
 }

@@ -223,6 +223,11 @@ static agreement compare_answers(const tritree *tree, const peer *with, const be
     return found;
 }
 
+static bool same_bits(const bench_rays *set, const answers *a, const answers *b) {
+    return set->any ? memcmp(a->blocked, b->blocked, set->count) == 0
+                    : memcmp(a->hits, b->hits, set->count * sizeof *a->hits) == 0;
+}
+
 static kd_status compare_set(const tritree *tree, const bench_rays *set, const caster *casters,
                              int count) {
     kd_status status = KD_OK;
@@ -247,6 +252,10 @@ static kd_status compare_set(const tritree *tree, const bench_rays *set, const c
         if (casters[c].tree == casters[0].tree) {
             if (c == 0) own = rate;
             puts("");
+            if (c && !same_bits(set, &ours, &theirs))
+                status =
+                    status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                "%s: rays cast alone are not answered as in batches", set->set);
             continue;
         }
         const agreement found =

@@ -185,7 +185,7 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
         const int parts =
             triangle_clip_halves(v[0], v[1], v[2], box, axis, plane, &want[0], &want[1]);
         const clip_split split = clip_split_make(box, axis, plane);
-        const float4v corner[3] = {clip_float4(&v[0]), clip_float4(&v[1]), clip_float4(&v[2])};
+        const float4v corner[3] = {float4v_of(v[0]), float4v_of(v[1]), float4v_of(v[2])};
         clip_part part[2];
         assert_int_equal(clip_halves_by_vectors(&split, corner, part), parts);
         for (int side = 0; side < 2; ++side) got[side] = clip_part_box(&part[side]);
