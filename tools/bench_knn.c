@@ -4,6 +4,7 @@
    are not sorted. Answers are checked against brute force before they are timed. */
 #include "core/device_memory.h"
 #include "core/device_timer.h"
+#include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "photon/query_cuda.h"
@@ -14,6 +15,7 @@
 
 enum { CHECKED_QUERIES = 64, K_MOST = 4096 };
 enum { QUERIES = 10000000, IMAGE_QUERIES = 2000000, WITHIN_QUERIES = 1000000 };
+enum { HASHED_ANSWERS = 1 << 20 }; /* the first of them stand for all */
 enum { WITHIN_ANSWERS = 1 << 28 }; /* more are only counted, and not checked */
 
 typedef struct knn_method {
@@ -118,6 +120,23 @@ done:
     return status;
 }
 
+/* Of the first `count` answers of a query: the same by every method. */
+static kd_status hash_answers(const knn_case *of, uint64_t count, uint64_t *hash) {
+    if (count > HASHED_ANSWERS) count = HASHED_ANSWERS;
+    kd_status status = KD_OK;
+    uint32_t *ids = NULL;
+    float *dist2 = NULL;
+    KD_TRY_GOTO(KD_RESERVE(ids, count));
+    KD_TRY_GOTO(KD_RESERVE(dist2, count));
+    KD_TRY_GOTO(device_memory_download(ids, of->query.ids, count * sizeof *ids));
+    KD_TRY_GOTO(device_memory_download(dist2, of->query.dist2, count * sizeof *dist2));
+    *hash = hash_combine(hash_bytes(ids, count * sizeof *ids), dist2, count * sizeof *dist2);
+done:
+    memory_free(ids);
+    memory_free(dist2);
+    return status;
+}
+
 /* Times the call on its device and reports it. */
 static kd_status time_call(const bench_request *request, bench_row *row,
                            kd_status (*call)(void *context), void *context) {
@@ -158,6 +177,7 @@ static kd_status time_method(knn_case *of, const knn_method *method) {
     KD_TRY_GOTO(device_wait());
     KD_TRY_GOTO(check_answers(of, method->name));
     row.checked = true;
+    KD_TRY_GOTO(hash_answers(of, q->points.count * q->k, &row.hash));
     KD_TRY_GOTO(time_call(of->request, &row, call_nearest, q));
 done:
     device_memory_free(q->scratch);
@@ -249,6 +269,7 @@ static kd_status time_within(knn_case *of, uint64_t *offsets, bool fills, uint64
     row.items = (double)of->query.points.count;
     row.rate_name = "queries_per_second";
     row.bytes = fills ? answers * 8 : of->query.scratch_bytes;
+    if (fills) KD_TRY(hash_answers(of, answers, &row.hash));
     return time_call(of->request, &row, call_within, &call);
 }
 

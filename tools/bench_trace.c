@@ -7,6 +7,7 @@
 #include "accel/tritree_check.h"
 #include "core/device_memory.h"
 #include "core/device_timer.h"
+#include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "core/timing.h"
@@ -185,6 +186,9 @@ static kd_status run_variant(trace_case *of, const trace_variant *variant) {
         row.different = different;
     }
     row.checked = true;
+    if (variant->test == TRACE_WATERTIGHT)
+        row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? of->wanted : of->hits,
+                              of->rays.count * sizeof *of->hits);
     device_timer timer;
     KD_TRY(device_timer_open(&timer));
     kd_status status = KD_OK;
@@ -234,6 +238,7 @@ static kd_status run_on_cpu(trace_case *of) {
         memcpy(of->wanted, of->hits, of->rays.count * sizeof *of->hits);
     KD_TRY(check_oracle(of));
     row.checked = true;
+    row.hash = hash_bytes(of->wanted, of->rays.count * sizeof *of->wanted);
     return bench_report(of->request, &row);
 }
 
