@@ -2,7 +2,7 @@
    call is KD_ERROR_DEVICE. */
 #ifndef KD_ACCEL_TRITREE_BUILD_CUDA_H
 #define KD_ACCEL_TRITREE_BUILD_CUDA_H
-#include "accel/tritree_cuda.h"
+#include "accel/tritree.h"
 
 #ifdef __cplusplus
 extern "C" {

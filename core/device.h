@@ -5,6 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A function or a table of device code where it was compiled, else NULL: device_find fails before
+   anybody would call it. */
+#ifdef KD_HAVE_CUDA
+#define KD_IF_CUDA(name) name
+#else
+#define KD_IF_CUDA(name) NULL
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -10,7 +10,9 @@
 #ifndef KD_PHOTON_GATHER_CUDA_CUH
 #define KD_PHOTON_GATHER_CUDA_CUH
 #include "photon/gather_index_cuda.cuh"
-#include "shaders/photon_eye.h"
+#include "shaders/estimate_adaptive.h"
+#include "shaders/eye_request.h"
+#include "shaders/photon_fixed.h"
 
 namespace photon_gathering_cuda {
 using gather_index::ALL;

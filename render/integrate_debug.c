@@ -1,6 +1,8 @@
 /* Pictures of what an estimate works with instead of light (shaders/debug_channel.h). */
 #include "core/memory.h"
+#include "render/integrate_photon.h"
 #include "render/integrators.h"
+#include "render/launches.h"
 #include "render/photon_cuda.h"
 #include "shaders/debug_channel.h"
 
@@ -20,11 +22,11 @@ static kd_status find_channel(int32_t *out, const char *name) {
             "channel \"%s\", expected normals, depth, ids, density, radius or distance", name);
 }
 
-bool debug_looks_at_photons(const kd_render_options *options) {
-    if (strcmp(options->integrator, "debug") != 0) return false;
+/* Channels from DEBUG_DENSITY on look at photons. */
+static uint32_t debug_maps(const kd_render_options *options) {
     for (int i = DEBUG_DENSITY; i < DEBUG_CHANNELS; ++i)
-        if (strcmp(debug_channel_name(i), options->channel) == 0) return true;
-    return false;
+        if (strcmp(debug_channel_name(i), options->channel) == 0) return MAPS_GLOBAL;
+    return MAPS_NONE;
 }
 
 static kd_status make_maps(debug_state *state, frame *of, const photon_options *options) {
@@ -48,7 +50,16 @@ static kd_status make_maps_there(debug_state *state, frame *of, const photon_opt
     return KD_OK;
 }
 
-kd_status debug_prepare(frame *prepared) {
+static void debug_close(frame *closed) {
+    debug_state *state = (debug_state *)closed->state;
+    if (!state) return;
+    photon_maps_close(&state->maps);
+    photon_cuda_close(&state->there);
+    memory_free(state);
+    closed->state = NULL;
+}
+
+static kd_status debug_prepare(frame *prepared) {
     kd_status status = KD_OK;
     photon_options options;
     debug_state *state = NULL;
@@ -69,16 +80,15 @@ done:
     return status;
 }
 
-void debug_close(frame *closed) {
-    debug_state *state = (debug_state *)closed->state;
-    if (!state) return;
-    photon_maps_close(&state->maps);
-    photon_cuda_close(&state->there);
-    memory_free(state);
-    closed->state = NULL;
-}
-
-pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
     return debug_pixel(&view, &((const debug_state *)of->state)->shown, x, y, sample);
 }
+
+const integrator integrator_debug = {.name = "debug",
+                                     .source = "what an estimate works with",
+                                     .prepare = debug_prepare,
+                                     .sample = debug_sample,
+                                     .close = debug_close,
+                                     .launch = KD_IF_CUDA(debug_launch),
+                                     .maps = debug_maps};

@@ -16,15 +16,19 @@
 #include "core/parallel.h"
 #include "render/frame_cuda.h"
 #include "render/integrators.h"
+#include "render/launches.h"
 
 enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
+
+/* Reached only by a frame on a device: never without CUDA. */
+static const light_device *const on_device = KD_IF_CUDA(&light_on_device);
 
 typedef struct light_work {
     light_state *state;
     const scene_view *scene;
 } light_work;
 
-kd_status light_prepare(frame *prepared) {
+static kd_status light_prepare(frame *prepared) {
     const kd_render_options *options = prepared->options;
     const scene_view *scene = prepared->scene;
     const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
@@ -38,7 +42,7 @@ kd_status light_prepare(frame *prepared) {
                "light tracing sees through a pinhole only: this camera has a lens of radius %g",
                (double)prepared->view.lens_radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
-    const kd_status status = prepared->there ? light_state_place(state, 3 * pixels)
+    const kd_status status = prepared->there ? on_device->place(state, 3 * pixels)
                                              : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
     if (status != KD_OK) {
         memory_free(state);
@@ -60,14 +64,14 @@ kd_status light_prepare(frame *prepared) {
     return KD_OK;
 }
 
-void light_close(frame *closed) {
+static void light_close(frame *closed) {
     light_state *state = (light_state *)closed->state;
     if (!state) return;
     if (state->counts.cut)
         log_message(LOG_WARNING, "%llu splats very near to the camera are cut to what a sum holds",
                     (unsigned long long)state->counts.cut);
     if (state->there)
-        light_state_leave(state);
+        on_device->leave(state);
     else
         memory_free(state->sums);
     memory_free(state);
@@ -101,7 +105,7 @@ static void trace_paths(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 static kd_status trace_pass(frame *of, light_state *state) {
-    if (of->there) return light_state_trace(state, &of->there->scene.view);
+    if (of->there) return on_device->trace(state, &of->there->scene.view);
     light_work work = {state, of->scene};
     memset(state->sums, 0,
            3 * (size_t)state->eye.width * (size_t)state->eye.height * sizeof *state->sums);
@@ -109,7 +113,7 @@ static kd_status trace_pass(frame *of, light_state *state) {
     return KD_OK;
 }
 
-kd_status light_pass(frame *of, uint32_t pass) {
+static kd_status light_pass(frame *of, uint32_t pass) {
     light_state *state = (light_state *)of->state;
     const scene_view *scene = of->scene;
     const bool dark = scene->light_count == 0 || !(state->unit > 0);
@@ -137,8 +141,21 @@ light_pixels light_state_pixels(const light_state *of) {
     return pixels;
 }
 
-pixel_sample light_sample_pixel(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample light_sample_pixel(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
     const light_pixels pixels = light_state_pixels((const light_state *)of->state);
     return light_pixel(&view, &pixels, x, y, sample);
 }
+
+static uint64_t sums_bytes(const kd_render_options *options) {
+    return 3 * (uint64_t)options->width * (uint64_t)options->height * sizeof(int64_t);
+}
+
+const integrator integrator_light = {.name = "light",
+                                     .source = "Dutre, Lafortune and Willems 1993",
+                                     .prepare = light_prepare,
+                                     .sample = light_sample_pixel,
+                                     .close = light_close,
+                                     .pass = light_pass,
+                                     .launch = KD_IF_CUDA(light_launch),
+                                     .state_bytes = sums_bytes};

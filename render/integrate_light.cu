@@ -49,7 +49,7 @@ kd_status light_launch(const frame *of, const sample_range *range) {
     return take_samples_launch(of, range, how);
 }
 
-kd_status light_state_place(light_state *to, uint64_t sums) {
+static kd_status light_state_place(light_state *to, uint64_t sums) {
     void *memory = NULL;
     KD_TRY(device_memory_reserve(&memory, sizeof(light_counts) + sums * sizeof *to->sums));
     to->there = (light_counts *)memory;
@@ -57,13 +57,13 @@ kd_status light_state_place(light_state *to, uint64_t sums) {
     return KD_OK;
 }
 
-void light_state_leave(light_state *owned) {
+static void light_state_leave(light_state *owned) {
     device_memory_free(owned->there);
     owned->there = NULL;
     owned->sums = NULL;
 }
 
-kd_status light_state_trace(light_state *of, const scene_view *scene) {
+static kd_status light_state_trace(light_state *of, const scene_view *scene) {
     const size_t sums = 3 * (size_t)of->eye.width * (size_t)of->eye.height;
     light_counts found;
     KD_CUDA(cudaMemsetAsync(of->there, 0, sizeof(light_counts) + sums * sizeof *of->sums));
@@ -75,3 +75,6 @@ kd_status light_state_trace(light_state *of, const scene_view *scene) {
     of->counts.cut += found.cut;
     return KD_OK;
 }
+
+extern const light_device light_on_device;
+const light_device light_on_device = {light_state_place, light_state_leave, light_state_trace};

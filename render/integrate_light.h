@@ -27,11 +27,16 @@ typedef struct light_state {
 
 light_pixels light_state_pixels(const light_state *of);
 
-/* Memory of the current device for sums and counts. */
-kd_status light_state_place(light_state *to, uint64_t sums);
-void light_state_leave(light_state *owned);
-/* Traces the pass's paths there, waits, and adds to `counts`. `scene` points to device memory. */
-kd_status light_state_trace(light_state *of, const scene_view *scene);
+/* The same on a CUDA device (integrate_light.cu). */
+typedef struct light_device {
+    /* Memory of the current device for sums and counts. */
+    kd_status (*place)(light_state *to, uint64_t sums);
+    void (*leave)(light_state *owned);
+    /* Traces the pass's paths there, waits, and adds to `counts`. `scene` points to device
+       memory. */
+    kd_status (*trace)(light_state *of, const scene_view *scene);
+} light_device;
+extern const light_device light_on_device;
 
 #ifdef __cplusplus
 }

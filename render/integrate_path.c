@@ -1,6 +1,7 @@
 /* Path tracing: shaders/path.h for every pixel sample. */
 #include "core/memory.h"
 #include "render/integrators.h"
+#include "render/launches.h"
 #include "shaders/pixel_methods.h"
 
 static kd_status prepare(frame *prepared, int32_t scatterings) {
@@ -13,22 +14,36 @@ static kd_status prepare(frame *prepared, int32_t scatterings) {
     return KD_OK;
 }
 
-kd_status path_prepare(frame *prepared) {
+static kd_status path_prepare(frame *prepared) {
     return prepare(prepared, INT32_MAX);
 }
 
 /* Direct light shows what surfaces emit, and the light that reaches them from lights without a
    bounce between; through mirrors and smooth glass before the eye too. */
-kd_status direct_prepare(frame *prepared) {
+static kd_status direct_prepare(frame *prepared) {
     return prepare(prepared, 1);
 }
 
-pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
     return path_pixel(&view, (const path_options *)of->state, x, y, sample);
 }
 
-void path_close(frame *closed) {
+static void path_close(frame *closed) {
     memory_free(closed->state);
     closed->state = NULL;
 }
+
+const integrator integrator_path = {.name = "path",
+                                    .source = "Kajiya 1986; Veach 1997",
+                                    .prepare = path_prepare,
+                                    .sample = path_sample,
+                                    .close = path_close,
+                                    .launch = KD_IF_CUDA(path_launch)};
+
+const integrator integrator_direct = {.name = "direct",
+                                      .source = "Veach 1997, chapter 9",
+                                      .prepare = direct_prepare,
+                                      .sample = path_sample,
+                                      .close = path_close,
+                                      .launch = KD_IF_CUDA(path_launch)};

@@ -7,6 +7,7 @@
 #include "core/memory.h"
 #include "photon/photon_file.h"
 #include "photon/photon_map.h"
+#include "render/integrators.h"
 #include "render/photon_cuda.h"
 #include "scenes/scene_hash.h"
 #include "shaders/photon_eye.h"
@@ -175,7 +176,25 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
     return KD_OK;
 }
 
-kd_status photon_prepare(frame *prepared) {
+/* A batch of each sample, and an estimate of BATCH_GATHER_LEAST photons each. */
+static int32_t photon_batches_most(const kd_render_options *options) {
+    const int32_t samples = options->spp < BATCHES_MOST ? options->spp : BATCHES_MOST;
+    if (strcmp(options->estimator, "fixed") == 0) return samples;
+    const int32_t most = options->gather / BATCH_GATHER_LEAST;
+    return most < 1 ? 1 : most < samples ? most : samples;
+}
+
+static void photon_close(frame *closed) {
+    photon_state *state = (photon_state *)closed->state;
+    if (!state) return;
+    photon_cuda_tell_seconds(&state->there, &closed->statistics);
+    photon_maps_close(&state->maps);
+    photon_cuda_close(&state->there);
+    memory_free(state);
+    closed->state = NULL;
+}
+
+static kd_status photon_prepare(frame *prepared) {
     kd_status status = KD_OK;
     const kd_render_options *options = prepared->options;
     photon_state *state = NULL;
@@ -202,25 +221,7 @@ done:
     return status;
 }
 
-int32_t photon_batches_most(const kd_render_options *options) {
-    if (strcmp(options->integrator, "photon") != 0) return BATCHES_MOST;
-    const int32_t samples = options->spp < BATCHES_MOST ? options->spp : BATCHES_MOST;
-    if (strcmp(options->estimator, "fixed") == 0) return samples;
-    const int32_t most = options->gather / BATCH_GATHER_LEAST;
-    return most < 1 ? 1 : most < samples ? most : samples;
-}
-
-void photon_close(frame *closed) {
-    photon_state *state = (photon_state *)closed->state;
-    if (!state) return;
-    photon_cuda_tell_seconds(&state->there, &closed->statistics);
-    photon_maps_close(&state->maps);
-    photon_cuda_close(&state->there);
-    memory_free(state);
-    closed->state = NULL;
-}
-
-pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const photon_state *state = (const photon_state *)of->state;
     const pixel_view view = integrator_view(of);
     const rng_key key = pixel_key(&view, x, y, sample);
@@ -229,7 +230,27 @@ pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sampl
     return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
 }
 
-kd_status photon_launch(const frame *of, const struct sample_range *range) {
+static kd_status photon_launch(const frame *of, const struct sample_range *range) {
     photon_state *state = (photon_state *)of->state;
     return photon_cuda_take(&state->there, of, &state->view, range, 0);
 }
+
+uint32_t photon_all_maps(const kd_render_options *options) {
+    (void)options;
+    return MAPS_ALL;
+}
+
+/* Whether irradiance is precomputed, and which batch a sample is in, hang on spp. */
+static bool photon_counts_samples(const kd_render_options *options) {
+    return (options->final_gather && options->precompute) || options->batches > 1;
+}
+
+const integrator integrator_photon = {.name = "photon",
+                                      .source = "Jensen 2001",
+                                      .prepare = photon_prepare,
+                                      .sample = photon_sample,
+                                      .close = photon_close,
+                                      .launch = photon_launch,
+                                      .maps = photon_all_maps,
+                                      .batches_most = photon_batches_most,
+                                      .counts_samples = photon_counts_samples};

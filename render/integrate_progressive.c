@@ -17,6 +17,7 @@
          but draws the ways through rough lenses behind them anew. */
 #include "core/hash.h"
 #include "core/memory.h"
+#include "render/integrators.h"
 #include "render/photon_cuda.h"
 #include "shaders/photon_eye.h"
 
@@ -40,7 +41,7 @@ typedef struct progressive_state {
     photon_view view;
 } progressive_state;
 
-kd_status progressive_prepare(frame *prepared) {
+static kd_status progressive_prepare(frame *prepared) {
     kd_status status = KD_OK;
     const kd_render_options *options = prepared->options;
     progressive_state *state = NULL;
@@ -65,7 +66,7 @@ done:
     return status;
 }
 
-void progressive_close(frame *closed) {
+static void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
     photon_cuda_tell_seconds(&state->there, &closed->statistics);
@@ -161,7 +162,7 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
 }
 
-kd_status progressive_pass(frame *of, uint32_t pass) {
+static kd_status progressive_pass(frame *of, uint32_t pass) {
     progressive_state *state = (progressive_state *)of->state;
     const double *radius = of->carried + CARRIED_RADIUS,
                  *media_radius = of->carried + CARRIED_MEDIA_RADIUS;
@@ -195,20 +196,53 @@ static pixel_sample sample_pass(const frame *of, int32_t x, int32_t y, uint32_t 
     return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
 }
 
-pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     return sample_pass(of, x, y, sample, sample);
 }
 
-pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     return sample_pass(of, x, y, sample, sample % (uint32_t)of->options->spp);
 }
 
-kd_status sppm_launch(const frame *of, const struct sample_range *range) {
+static kd_status sppm_launch(const frame *of, const struct sample_range *range) {
     progressive_state *state = (progressive_state *)of->state;
     return photon_cuda_take(&state->there, of, &state->view, range, 0);
 }
 
-kd_status ppm_launch(const frame *of, const struct sample_range *range) {
+static kd_status ppm_launch(const frame *of, const struct sample_range *range) {
     progressive_state *state = (progressive_state *)of->state;
     return photon_cuda_take(&state->there, of, &state->view, range, (uint32_t)of->options->spp);
 }
+
+static int32_t progressive_batches_most(const kd_render_options *options) {
+    (void)options;
+    return BATCHES_MOST;
+}
+
+/* Its rays are taken again after spp of them. */
+static bool ppm_counts_samples(const kd_render_options *options) {
+    (void)options;
+    return true;
+}
+
+const integrator integrator_sppm = {.name = "sppm",
+                                    .source = "Hachisuka and Jensen 2009; Knaus and Zwicker 2011",
+                                    .prepare = progressive_prepare,
+                                    .sample = sppm_sample,
+                                    .close = progressive_close,
+                                    .pass = progressive_pass,
+                                    .launch = sppm_launch,
+                                    .maps = photon_all_maps,
+                                    .batches_most = progressive_batches_most};
+
+const integrator integrator_ppm = {.name = "ppm",
+                                   .source =
+                                       "Hachisuka, Ogaki and Jensen 2008; Knaus and Zwicker 2011",
+                                   .prepare = progressive_prepare,
+                                   .sample = ppm_sample,
+                                   .close = progressive_close,
+                                   .pass = progressive_pass,
+                                   .launch = ppm_launch,
+                                   .maps = photon_all_maps,
+                                   .batches_most = progressive_batches_most,
+                                   .counts_samples = ppm_counts_samples};

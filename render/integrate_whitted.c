@@ -1,9 +1,10 @@
 /* Pictures that need no light to have bounced: `whitted`, and `ao`, ambient occlusion. */
 #include "core/memory.h"
 #include "render/integrators.h"
+#include "render/launches.h"
 #include "shaders/pixel_methods.h"
 
-kd_status whitted_prepare(frame *prepared) {
+static kd_status whitted_prepare(frame *prepared) {
     whitted_options *state = NULL;
     const float radius = prepared->options->radius;
     KD_REQUIRE(radius >= 0, KD_ERROR_USAGE, "radius %g, expected a length, or 0", (double)radius);
@@ -17,17 +18,31 @@ kd_status whitted_prepare(frame *prepared) {
     return KD_OK;
 }
 
-void whitted_close(frame *closed) {
+static void whitted_close(frame *closed) {
     memory_free(closed->state);
     closed->state = NULL;
 }
 
-pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
     return whitted_pixel(&view, (const whitted_options *)of->state, x, y, sample);
 }
 
-pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+static pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
     return ambient_pixel(&view, (const whitted_options *)of->state, x, y, sample);
 }
+
+const integrator integrator_whitted = {.name = "whitted",
+                                       .source = "Whitted 1980",
+                                       .prepare = whitted_prepare,
+                                       .sample = whitted_sample,
+                                       .close = whitted_close,
+                                       .launch = KD_IF_CUDA(whitted_launch)};
+
+const integrator integrator_ao = {.name = "ao",
+                                  .source = "Zhukov, Iones and Kronin 1998",
+                                  .prepare = whitted_prepare,
+                                  .sample = ambient_sample,
+                                  .close = whitted_close,
+                                  .launch = KD_IF_CUDA(ambient_launch)};

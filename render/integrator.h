@@ -1,5 +1,5 @@
-/* An integrator turns a pixel sample into radiance. One file each, a row in the table; the frame
-   loop (render/frame.c) knows no integrator. */
+/* What a row of the table of integrators offers. An integrator turns a pixel sample into radiance;
+   the frame loop (render/frame.c) knows none of them. */
 #ifndef KD_RENDER_INTEGRATOR_H
 #define KD_RENDER_INTEGRATOR_H
 #include "core/job.h"
@@ -25,6 +25,7 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
 
 struct film;
 struct frame;
+struct integrator;
 struct frame_cuda;
 struct sample_range;
 
@@ -42,6 +43,7 @@ enum { FRAME_CARRIED = 16 };
 typedef struct frame {
     const scene_view *scene;
     const kd_render_options *options;
+    const struct integrator *how;
     camera view;
     void *state;                   /* the integrator's own: photon maps, ... */
     double carried[FRAME_CARRIED]; /* its numbers that a resumed frame needs back; at first all 0 */
@@ -54,6 +56,9 @@ typedef struct frame {
        batches are runs of samples, as even as they can be. NULL: all samples are alike. */
     kd_status (*begin_batch)(struct frame *of, uint32_t batch);
 } frame;
+
+/* Photon maps, as bits 1 << PHOTON_GLOBAL ... of a mask. */
+enum { MAPS_NONE = 0, MAPS_GLOBAL = 1, MAPS_ALL = 7 };
 
 typedef struct integrator {
     const char *name;
@@ -69,17 +74,27 @@ typedef struct integrator {
     /* The same samples on a CUDA device (frame_cuda.h), not waited for; prepare, pass and close
        then care for what lies there. NULL: it runs on the CPU only. */
     kd_status (*launch)(const frame *of, const struct sample_range *range);
+    /* What others have to know of it; each may be NULL. */
+    /* which photon maps the options make it need: a mask; NULL: none */
+    uint32_t (*maps)(const kd_render_options *options);
+    /* in how many batches its photons can be made at most; NULL: in one */
+    int32_t (*batches_most)(const kd_render_options *options);
+    /* whether a sample depends on how many there are to be; NULL: never */
+    bool (*counts_samples)(const kd_render_options *options);
+    /* bytes that it keeps beside its maps, where samples are taken; NULL: next to none */
+    uint64_t (*state_bytes)(const kd_render_options *options);
 } integrator;
 
-/* Whether its photons can be made in batches. */
-bool integrator_takes_batches(const integrator *of);
+/* In how many batches its photons can be made at most; 1 for one that makes none. */
+int32_t integrator_batches_most(const integrator *of, const kd_render_options *options);
+uint32_t integrator_maps(const integrator *of, const kd_render_options *options);
+uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *options);
 /* Samples that each pixel is to get: options->passes of all batches, or options->spp. */
 int32_t integrator_samples(const integrator *of, const kd_render_options *options);
-
-extern const integrator integrators[]; /* ends with name NULL */
-const integrator *integrator_find(const char *name);
-/* Whether the options ask for `debug` by a channel that shows photons. */
-bool debug_looks_at_photons(const kd_render_options *options);
+/* The frame as samples see it; on a CUDA device the thread that takes them sets the scene. */
+pixel_view integrator_view(const frame *of);
+/* Whether some material lets a part of the light pass by its opacity. */
+bool integrator_has_cutouts(const scene_view *scene);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 #define KD_RENDER_PHOTON_CUDA_H
 #include "photon/photon_maps_cuda.h"
 #include "render/frame_cuda.h"
-#include "render/integrators.h"
+#include "render/integrate_photon.h"
 #include "shaders/photon_eye.h"
 
 #ifdef __cplusplus

@@ -35,33 +35,27 @@ static uint64_t map_bytes(uint64_t photons) {
     return photons * each + pointtree_builders[0].scratch_bytes(photons);
 }
 
-static bool named(const kd_render_options *options, const char *name) {
-    return strcmp(options->integrator, name) == 0;
-}
-
 static uint64_t pixels_of(const kd_render_options *options) {
     const int32_t *crop = options->crop;
     if (crop[2] > 0) return (uint64_t)(crop[2] - crop[0]) * (uint64_t)(crop[3] - crop[1]);
     return (uint64_t)options->width * (uint64_t)options->height;
 }
 
-static uint64_t splat_bytes(const kd_render_options *options) {
-    const uint64_t whole = (uint64_t)options->width * (uint64_t)options->height;
-    return named(options, "light") ? 3 * whole * sizeof(int64_t) : 0;
+static uint64_t state_bytes(const kd_render_options *options) {
+    return integrator_state_bytes(integrator_find(options->integrator), options);
 }
 
 /* Photons to store in one batch of each map: global, caustic, media. */
 static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
                        const kd_render_options *options) {
     const uint64_t batches = (uint64_t)options->batches, same = options->photons;
-    memset(photons, 0, PHOTON_LISTS * sizeof *photons);
-    if (debug_looks_at_photons(options)) photons[0] = same;
-    if (!named(options, "photon") && !named(options, "sppm") && !named(options, "ppm")) return;
-    photons[0] = same;
-    photons[1] = options->caustic_photons ? options->caustic_photons : same;
-    if (photon_scene_scatters(from))
-        photons[2] = options->media_photons ? options->media_photons : same;
-    for (int l = 0; l < PHOTON_LISTS; ++l) photons[l] = (photons[l] + batches - 1) / batches;
+    const uint64_t given[PHOTON_LISTS] = {same, options->caustic_photons, options->media_photons};
+    uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
+    if (!photon_scene_scatters(from)) maps &= ~(uint32_t)(1 << 2);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const uint64_t wanted = maps & 1u << l ? (given[l] ? given[l] : same) : 0;
+        photons[l] = (wanted + batches - 1) / batches;
+    }
 }
 
 static const char *const map_names[PHOTON_LISTS] = {"global photon map", "caustic photon map",
@@ -75,7 +69,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
     add(out, "tree for rays", WIDE_BYTES * (uint64_t)from->mesh.triangle_count);
-    add(out, "splats", splat_bytes(options));
+    add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], all = 0;
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
@@ -106,14 +100,15 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
 static kd_status plan_there(render_plan *out, const scene_view *from,
                             const kd_render_options *options) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0;
+    /* methods that need the global map alone look into it by themselves */
+    const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
     const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
-                         strcmp(options->estimator, "adaptive") == 0 ||
-                         debug_looks_at_photons(options);
+                         strcmp(options->estimator, "adaptive") == 0 || maps == MAPS_GLOBAL;
     KD_TRY(scene_cuda_measure(&scene_bytes, from));
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
     KD_TRY(plan_tree_there(out, &from->mesh, options));
-    add_to(out, true, "splats", splat_bytes(options));
+    add_to(out, true, "splats", state_bytes(options));
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
@@ -150,12 +145,12 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
         strcpy(options->builder, "zhou");
         KD_TRY(render_plan_make(out, from, options));
     }
-    const int32_t last = integrator_takes_batches(how) ? photon_batches_most(options) : 1;
+    const int32_t last = integrator_batches_most(how, options);
     while (!fits(out, most) && options->batches < last) {
         ++options->batches;
         KD_TRY(render_plan_make(out, from, options));
     }
-    const bool by_gather = named(options, "photon") && last < options->spp;
+    const bool by_gather = how->batches_most && !how->pass && last < options->spp;
     const bool there = out->device_total > out->total;
     KD_REQUIRE(
         fits(out, most), KD_ERROR_MEMORY,

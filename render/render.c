@@ -7,6 +7,7 @@
 #include "render/display.h"
 #include "render/frame.h"
 #include "render/frame_cuda.h"
+#include "render/integrators.h"
 #include "render/room_camera.h"
 #include "render/state.h"
 
@@ -24,8 +25,7 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     const bool whole = options->crop[2] == 0;
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
-    KD_REQUIRE(options->batches == 1 || (options->batches > 1 && integrator_takes_batches(how)),
-               KD_ERROR_USAGE,
+    KD_REQUIRE(options->batches == 1 || (options->batches > 1 && how->batches_most), KD_ERROR_USAGE,
                "%d batches of photons by the integrator %s, expected 1 (or more of photon, ppm, "
                "sppm)",
                options->batches, how->name);
@@ -179,10 +179,9 @@ static kd_status shoot(render_result *out, tritree *tree, scene_view *view, fram
         log_message(LOG_INFO, "the scene is a room: the camera stands inside");
     }
     if (keeping->resume) KD_TRY(state_read(keeping->state, of, to));
-    const integrator *how = integrator_find(of->options->integrator);
-    if (how->prepare) KD_TRY(how->prepare(of));
-    kd_status status = frame_run(of, how, to);
-    if (how->close) how->close(of);
+    if (of->how->prepare) KD_TRY(of->how->prepare(of));
+    kd_status status = frame_run(of, of->how, to);
+    if (of->how->close) of->how->close(of);
     if (keeping->state && (status == KD_OK || status == KD_INTERRUPTED)) {
         const kd_status kept = state_write(keeping->state, of, to);
         if (kept != KD_OK) status = status_pass(kept, __FILE__, __LINE__, "state_write");
@@ -217,6 +216,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
                                  keeping->display ? show_frame : NULL, &saving};
     frame of = {.scene = &view,
+                .how = integrator_find(options->integrator),
                 .keeper = &keeper,
                 .options = options,
                 .view = scene_camera(from),

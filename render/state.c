@@ -37,13 +37,8 @@ static uint64_t options_hash(const frame *of) {
     const uint64_t counts[] = {options->photons, options->caustic_photons, options->media_photons,
                                options->seed};
     const float real[] = {options->radius, options->alpha};
-    /* ppm repeats its rays after spp of them; whether irradiance is precomputed hangs on spp */
-    const bool counted =
-        strcmp(options->integrator, "ppm") == 0 || (strcmp(options->integrator, "photon") == 0 &&
-                                                    options->final_gather && options->precompute);
-    /* which batch a sample is in hangs on spp, too */
-    const bool batched = strcmp(options->integrator, "photon") == 0 && options->batches > 1;
-    const int32_t period[2] = {counted || batched ? options->spp : 0, options->batches};
+    const bool counted = of->how->counts_samples && of->how->counts_samples(options);
+    const int32_t period[2] = {counted ? options->spp : 0, options->batches};
     uint64_t hash = text_hash(text_hash(0, options->integrator), options->kernel);
     hash = text_hash(text_hash(hash, options->channel), options->estimator);
     hash = hash_combine(hash, whole, sizeof whole);

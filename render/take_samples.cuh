@@ -7,7 +7,7 @@
 #define KD_RENDER_TAKE_SAMPLES_CUH
 #include "core/cuda.h"
 #include "render/frame_cuda.h"
-#include "render/integrators.h"
+#include "render/launches.h"
 
 enum {
     TAKE_BLOCK = 128,

@@ -1,6 +1,7 @@
 #include "scenes/describe_json.h"
 #include "core/file.h"
 #include "scenes/describe_reader.h"
+#include "scenes/readers.h"
 
 /* --- camera, environment, render settings ------------------------------------------------------
  */

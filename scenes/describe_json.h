@@ -1,7 +1,9 @@
 /* Scene descriptions in JSON; the keys are listed in scenes/DESCRIPTION.md. */
 #ifndef KD_SCENES_DESCRIBE_JSON_H
 #define KD_SCENES_DESCRIBE_JSON_H
-#include "scenes/scene_build.h"
+#include "core/job.h"
+#include "scenes/draft.h"
+#include <kandela/render.h>
 
 /* Reads a description into a zeroed draft (scene_draft_close after any status) and its render
    settings into `options`. Paths in it are relative to its folder. */

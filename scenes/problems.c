@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static problem_record *record_next(problem_list *list, bool fatal) {
     if (list->count >= PROBLEMS_KEPT)

@@ -2,8 +2,29 @@
 #ifndef KD_SCENES_PROBLEMS_H
 #define KD_SCENES_PROBLEMS_H
 #include "core/status.h"
-#include "scenes/obj.h"
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* One trouble found while reading, in file order. */
+typedef struct obj_problem {
+    const char *file; /* valid during the call */
+    uint32_t line;    /* 1-based; 0: the file as a whole */
+    const char *kind; /* static slug: "missing-mtl", "missing-texture", "index-range", "nan", ... */
+    const char *what; /* one clear clause: what was found, what was expected */
+    bool fatal;       /* the file cannot be used */
+} obj_problem;
+
+typedef struct obj_options {
+    /* Hears every problem; NULL: warnings go to log_message. A fatal one is also the error. */
+    void (*problem)(void *context, const obj_problem *found);
+    void *context;
+    bool keep_going; /* a fatal problem does not fail the load: `out` gets what is sound */
+    /* line of each triangle's face, or NULL if nobody asks: *triangle_lines gets triangle_count
+       lines (memory_free) */
+    uint32_t **triangle_lines;
+    uint32_t chunk_bytes; /* of text that a thread takes at a time; 0: 1 MiB. Changes no result. */
+} obj_options;
 
 enum { PROBLEM_TEXT = 200, PROBLEMS_KEPT = 256 };
 

@@ -3,43 +3,10 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "scenes/describe_json.h"
-#include "scenes/import_assimp.h"
-#include "scenes/obj.h"
 #include "scenes/procedural.h"
-#include "scenes/scene_build.h"
+#include "scenes/readers.h"
+#include "scenes/scene_parts.h"
 #include <strings.h>
-
-kd_status scene_load_mesh(mesh *out, const char *path, job *watched) {
-    if (procedural_is_path(path)) {
-        KD_TRY(procedural_load(out, path));
-    } else if (strcasecmp(file_suffix(path), ".obj") == 0) {
-        KD_TRY(obj_load(out, path, NULL, watched));
-    } else {
-        KD_TRY(assimp_load(out, path, watched));
-    }
-    return KD_OK;
-}
-
-kd_status scene_draft_add_light(scene_draft *to, const light *added) {
-    if (to->light_count == to->light_room) {
-        const uint32_t room = to->light_room ? 2 * to->light_room : 8;
-        KD_TRY(KD_GROW(to->lights, to->light_count, room));
-        to->light_room = room;
-    }
-    to->lights[to->light_count++] = *added;
-    return KD_OK;
-}
-
-void scene_draft_close(scene_draft *owned) {
-    mesh_close(&owned->geometry);
-    memory_free(owned->lights);
-    memory_free(owned->sky_image);
-    memory_free(owned->photon_map);
-    memory_free(owned->media);
-    memset(owned, 0, sizeof *owned);
-}
-
-/* --- assembly --------------------------------------------------------------------------------- */
 
 /* The box of all triangles' corners; what a mesh must keep for everybody else is checked here. */
 static kd_status measure_box(scene *to) {

@@ -1,5 +1,5 @@
 /* The camera that a file does not describe, or only in part. */
-#include "scenes/scene_build.h"
+#include "scenes/scene_parts.h"
 
 /* Smallest distance from `centre` along the unit direction `back` at which the whole box is in the
    picture: every corner within both half angles. */

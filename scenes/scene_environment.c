@@ -8,7 +8,7 @@
    Memory: 4 bytes a texel. */
 #include "core/memory.h"
 #include "core/parallel.h"
-#include "scenes/scene_build.h"
+#include "scenes/scene_parts.h"
 
 typedef struct sky_tables {
     const texture_view *image;

@@ -2,7 +2,7 @@
    the power of each, and the choice between them in proportion to it. */
 #include "core/log.h"
 #include "core/memory.h"
-#include "scenes/scene_build.h"
+#include "scenes/scene_parts.h"
 
 static const double pi = 3.14159265358979323846;
 

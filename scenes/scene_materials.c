@@ -1,6 +1,6 @@
 /* Materials as importers yield them become records with texture indices. */
 #include "core/memory.h"
-#include "scenes/scene_build.h"
+#include "scenes/scene_parts.h"
 
 static kd_status request(scene *to, const mesh_material *from, const char *path, texture_role role,
                          uint32_t *index) {

@@ -12,6 +12,7 @@
 #ifndef KD_SHADERS_PHOTON_EYE_H
 #define KD_SHADERS_PHOTON_EYE_H
 #include "shaders/estimate_adaptive.h"
+#include "shaders/eye_request.h"
 #include "shaders/path.h"
 #include "shaders/photon_fixed.h"
 #include "shaders/photon_haze.h"
@@ -24,24 +25,7 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
 enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
 
 /* A kernel whose paths only ask, and gather nothing themselves, not even from media, defines
-   EYE_ASKS_ONLY: it needs no room for lists of photons.
-   A surface whose look into the maps waits until many can be answered at once. */
-typedef struct eye_request {
-    surface at;
-    vec3 wo, throughput;
-    uint32_t next; /* of the same path, or KD_NONE */
-} eye_request;
-
-/* Requests that the threads of a warp made at once: neighbours in the picture, at most 32. */
-typedef struct eye_packet {
-    uint32_t first, count;
-} eye_packet;
-
-/* How many there are of each; may grow beyond `room`: those are not there. */
-typedef struct eye_asked {
-    uint32_t requests, packets;
-} eye_asked;
-
+   EYE_ASKS_ONLY: it needs no room for lists of photons. */
 typedef struct eye_requests {
     eye_request *list; /* NULL: maps are looked into at once */
     eye_packet *packets;

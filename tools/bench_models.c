@@ -1,5 +1,5 @@
 #include "tools/bench_models.h"
-#include "scenes/scene_build.h"
+#include "scenes/readers.h"
 #include <string.h>
 
 static const char *const usual[] = {"gen:blob:300000", "gen:blob:1000000", "gen:room:1000000"};

@@ -1,7 +1,7 @@
 #include "tools/render_values.h"
 #include "core/nearest.h"
 #include "photon/photon_map.h"
-#include "render/integrator.h"
+#include "render/integrators.h"
 #include "shaders/debug_channel.h"
 #include "shaders/estimate.h"
 #include "tools/shared_options.h"
@@ -14,7 +14,7 @@ static_assert(sizeof(vec3) == 3 * sizeof(float), "");
 static_assert(sizeof(kd_tonemap) == sizeof(int32_t), "");
 
 static const char *integrator_choice(int index) {
-    return integrators[index].name;
+    return integrators[index] ? integrators[index]->name : NULL;
 }
 
 static const char *switch_choice(int index) {

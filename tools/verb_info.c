@@ -4,7 +4,7 @@
 #include "core/parallel.h"
 #include "photon/points_cuda.h"
 #include "photon/pointtree.h"
-#include "render/integrator.h"
+#include "render/integrators.h"
 #include "tools/general.h"
 #include "tools/info.h"
 #include "tools/verb.h"
@@ -59,8 +59,8 @@ static kd_status run(const option_line *line) {
                       points_cuda_builder(row->name) ? "cpu, cuda" : row->devices,
                       row->scratch_bytes(values.points), row->source);
     printf("\nIntegrators:\n");
-    for (const integrator *row = integrators; row->name; ++row)
-        printf("  %-12s %s\n", row->name, row->source);
+    for (const integrator *const *row = integrators; *row; ++row)
+        printf("  %-12s %s\n", (*row)->name, (*row)->source);
     printf("\nCompiled in:\n");
     info_compiled(stdout);
     return KD_OK;

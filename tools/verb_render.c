@@ -3,6 +3,7 @@
 #include "core/parallel.h"
 #include "core/timing.h"
 #include "render/display.h"
+#include "render/integrators.h"
 #include "render/plan.h"
 #include "render/render.h"
 #include "render/stats.h"
@@ -179,7 +180,7 @@ static kd_status consider_plan(rendering *work) {
     }
     printf("%-25s %14" PRIu64 "\n", "total", plan.total);
     if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
-    if (integrator_takes_batches(integrator_find(values->render.integrator)))
+    if (integrator_find(values->render.integrator)->batches_most)
         printf("%-25s %14d\n", "batches", batches);
     return KD_OK;
 }

@@ -6,6 +6,7 @@
 #include "render/film.h"
 #include "render/frame.h"
 #include "render/image.h"
+#include "render/integrators.h"
 #include "scene_fixture.h"
 
 typedef struct shot {

@@ -1,7 +1,7 @@
-/* The inside of a scene, and the steps of its assembly. What a file says is first a draft. */
-#ifndef KD_SCENES_SCENE_BUILD_H
-#define KD_SCENES_SCENE_BUILD_H
-#include "scenes/mesh.h"
+/* The inside of a scene, and the steps that make it from a draft. */
+#ifndef KD_SCENES_SCENE_PARTS_H
+#define KD_SCENES_SCENE_PARTS_H
+#include "scenes/draft.h"
 #include "scenes/scene.h"
 #include "scenes/scene_textures.h"
 
@@ -23,28 +23,6 @@ struct scene {
     bool view_is_default;
     char *photon_map; /* path that the options of the description name; NULL: none */
 };
-
-typedef struct scene_draft {
-    mesh geometry; /* owned; world space */
-    light *lights; /* owned; all but emitting triangles and the sky: power is not set yet */
-    uint32_t light_count, light_room;
-    bool sky;                   /* there is an environment */
-    vec3 sky_radiance;          /* factor of the image, or the constant */
-    char *sky_image;            /* path, NULL: constant; owned */
-    float sky_rotation;         /* radians */
-    medium *media;              /* owned */
-    uint32_t medium_count, fog; /* index; from medium_count on: there is none */
-    char *photon_map;           /* path, owned: what the options point to */
-    camera view;                /* what is given of it */
-    bool eye_given, look_at_given, fov_given;
-    bool inside; /* a default camera stands inside */
-} scene_draft;
-
-kd_status scene_draft_add_light(scene_draft *to, const light *added);
-void scene_draft_close(scene_draft *owned); /* takes a zeroed one */
-
-/* By the path's form: a generator, an OBJ, anything else through assimp. */
-kd_status scene_load_mesh(mesh *out, const char *path, job *watched);
 
 /* Moves the draft's parts into a new scene and makes everything that follows from them. */
 kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options);
