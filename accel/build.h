@@ -10,6 +10,9 @@ extern "C" {
 /* Fills the statistics that follow from nodes, references and box. */
 void tritree_take_stock(tritree *tree);
 
+uint64_t build_exact_scratch_bytes(uint32_t triangle_count);
+kd_status build_exact(tritree *out, const tritree_input *input, const tritree_options *options,
+                      job *watched);
 uint64_t build_sweep_scratch_bytes(uint32_t triangle_count);
 kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_options *options,
                       job *watched);

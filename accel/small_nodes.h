@@ -4,12 +4,13 @@
    is small. The planes, their counts and costs, and so the tree, are those of the sweep. */
 #ifndef KD_ACCEL_SMALL_NODES_H
 #define KD_ACCEL_SMALL_NODES_H
+#include "accel/build_exact.h"
 #include "accel/tree_writer.h"
 #include "accel/vector8.h"
 #include "shaders/sah.h"
 #include "shaders/triangle_rows.h"
 
-enum { SMALL_NODE_MOST = 80 /* triangles */, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
+enum { SMALL_NODE_MOST = EXACT_SMALL_MOST, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
 
 typedef struct small_node {
     box3 box;

@@ -316,7 +316,7 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
     if (node->count <= SMALL_NODE_MOST) return finish_small(work, node);
     sah_split plane = sah_split_none();
     sweep_place place = {0};
-    if (node->depth < work->max_depth && node->growth <= SWEEP_GROWTH_MOST)
+    if (node->depth < work->max_depth && node->growth <= EXACT_GROWTH_MOST)
         KD_TRY(find_split(work, node, &plane, &place));
     if (!(plane.cost < INFINITY)) return make_leaf(work, node);
     *left = *right = *node;

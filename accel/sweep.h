@@ -11,15 +11,11 @@
    children at once; nodes of few triangles go to small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_H
 #define KD_ACCEL_SWEEP_H
+#include "accel/build_exact.h"
 #include "accel/sweep_search.h"
 #include "accel/tree_writer.h"
 #include "core/tasks.h"
 #include "shaders/sah.h"
-
-/* A node of more than SMALL_NODE_MOST triangles and of more growth than this is a leaf. Since the
-   sum of count / growth over the nodes of a level is never more than the number of all triangles,
-   no level has more than 2 x 16 times as many. Real models stay below 5. */
-enum { SWEEP_GROWTH_MOST = 16 };
 
 typedef struct event_list { /* in the axis' stack */
     uint64_t first;

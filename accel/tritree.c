@@ -19,6 +19,8 @@ const tritree_builder tritree_builders[] = {
      build_parallel_scratch_bytes, build_parallel},
     {"zhou", "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH by masks", "cpu",
      build_zhou_scratch_bytes, build_zhou},
+    {"exact", "Wald and Havran 2006: exact SAH as defined, serial; the oracle of sweep", "cpu",
+     build_exact_scratch_bytes, build_exact},
     {"median", "spatial median; baseline", "cpu", build_median_scratch_bytes, build_median},
     {NULL, NULL, NULL, NULL, NULL},
 };
