@@ -1,7 +1,6 @@
 /* Pictures of what an estimate works with instead of light (shaders/debug_channel.h). */
 #include "core/memory.h"
 #include "render/integrate_photon.h"
-#include "render/integrators.h"
 #include "render/launches.h"
 #include "render/photon_cuda.h"
 #include "shaders/debug_channel.h"

@@ -15,7 +15,6 @@
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "render/frame_cuda.h"
-#include "render/integrators.h"
 #include "render/launches.h"
 
 enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };

@@ -1,6 +1,5 @@
 /* Path tracing: shaders/path.h for every pixel sample. */
 #include "core/memory.h"
-#include "render/integrators.h"
 #include "render/launches.h"
 #include "shaders/pixel_methods.h"
 

@@ -7,7 +7,6 @@
 #include "core/memory.h"
 #include "photon/photon_file.h"
 #include "photon/photon_map.h"
-#include "render/integrators.h"
 #include "render/photon_cuda.h"
 #include "scenes/scene_hash.h"
 #include "shaders/photon_eye.h"

@@ -17,7 +17,6 @@
          but draws the ways through rough lenses behind them anew. */
 #include "core/hash.h"
 #include "core/memory.h"
-#include "render/integrators.h"
 #include "render/photon_cuda.h"
 #include "shaders/photon_eye.h"
 

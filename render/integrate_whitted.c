@@ -1,6 +1,5 @@
 /* Pictures that need no light to have bounced: `whitted`, and `ao`, ambient occlusion. */
 #include "core/memory.h"
-#include "render/integrators.h"
 #include "render/launches.h"
 #include "shaders/pixel_methods.h"
 

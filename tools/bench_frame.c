@@ -1,6 +1,7 @@
 /* kandela bench frame: how long a pass of `sppm` and a sample of `photon` take, stage by stage:
    what one pass and some more of them take longer than one, so that what is done once does not
    count. Pictures of all devices have to be the same, bit for bit. */
+#include "render/integrators.h"
 #include "render/render.h"
 #include "tools/bench_light.h"
 #include <string.h>
@@ -29,7 +30,7 @@ static kd_status run_frames(frame_timing *out, const scene *from,
     seconds[5] = result.frame.gather_seconds;
     seconds[6] = result.frame.film_seconds;
     const uint64_t passes =
-        strcmp(options->integrator, "photon") == 0 ? 1 : (uint64_t)result.samples_done;
+        integrator_find(options->integrator)->pass ? (uint64_t)result.samples_done : 1;
     out->stored = (result.frame.photons_stored + result.frame.caustics_stored) / passes;
     out->hash = result.image_hash;
     render_close(&result);

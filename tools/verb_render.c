@@ -68,7 +68,7 @@ static void say_reduced(const kd_render_options *full, const kd_render_options *
         snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
                  full->width, full->height);
     add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
-    if (strcmp(full->integrator, "photon") == 0) {
+    if (integrator_maps(integrator_find(full->integrator), full) != MAPS_NONE) {
         add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
         add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
                     "caustic photons");
