@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""usage: book.py quotes [ROOT]
+       book.py figures PROGRAM [--check] [CHAPTER...]
+
+quotes   Checks that every passage of code that a chapter of docs/book/ quotes stands in the file and the
+         function that it names. A quote is a fenced block right below a line such as
+             <!-- quote: points/tree/walk.h pointtree_closest -->
+         (without the function: anywhere in the file). Its lines stand in that order and without a gap; a
+         line "..." leaves some out. Indentation by a common depth does not count. Also checks that every
+         file of the house that a chapter names in `code letters` exists, and that every picture does.
+figures  Draws docs/book/figures/*.svg anew by PROGRAM (build/bin/kandela), from its own output. With
+         --check nothing is written: what is drawn must equal what is there.
+
+Exit 1 with FILE:LINE: what is wrong.
+"""
+
+import glob
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+
+QUOTE = re.compile(r"^<!-- quote: (\S+)(?: (\w+))? -->$")
+PATH = re.compile(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.(?:h|c|cu|cuh|py|json))`")
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def bodies(text, name):
+    """All texts from the line that begins a definition of `name` to the brace that closes it."""
+    found = []
+    for match in re.finditer(r"^[^\s#/*}][^\n;]*\b" + name + r"\b", text, re.MULTILINE):
+        opened = text.find("{", match.end())
+        semicolon = text.find(";", match.end())
+        if opened < 0 or 0 <= semicolon < opened:
+            continue
+        end = text.find("\n}", opened)
+        if end >= 0:
+            found.append(text[match.start() : end + 2])
+    return found
+
+
+def dedented(lines):
+    depth = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[depth:].rstrip() for line in lines]
+
+
+def pieces(lines):
+    """The quote's runs of lines between the lines of dots."""
+    runs = [[]]
+    for line in lines:
+        if line.strip() in ("...", "/* ... */"):
+            runs.append([])
+        else:
+            runs[-1].append(line)
+    return [run for run in runs if any(line.strip() for line in run)]
+
+
+def stands_in(lines, text):
+    source = [line.rstrip() for line in text.split("\n")]
+    begin = 0
+    for run in pieces(lines):
+        wanted = dedented(run)
+        for at in range(begin, len(source) - len(wanted) + 1):
+            if dedented(source[at : at + len(wanted)]) == wanted:
+                begin = at + len(wanted)
+                break
+        else:
+            return False
+    return True
+
+
+def check_quote(root, path, function, lines):
+    """What is wrong with a quote, or None."""
+    if not os.path.exists(os.path.join(root, path)):
+        return f"quotes {path}, which is not there"
+    text = read(os.path.join(root, path))
+    places = bodies(text, function) if function else [text]
+    if not places:
+        return f"{path} defines no {function}"
+    if not any(stands_in(lines, place) for place in places):
+        return f"the passage does not stand in {path}" + (f", {function}" if function else "")
+    return None
+
+
+def check_chapter(root, chapter):
+    lines = read(chapter).split("\n")
+    at = 0
+    while at < len(lines):
+        quote = QUOTE.match(lines[at])
+        if quote:
+            first = at + 2
+            last = next((k for k in range(first, len(lines)) if lines[k].startswith("```")), None)
+            if last is None or not lines[at + 1].startswith("```"):
+                yield at + 1, "a quote is no fenced block"
+                return
+            wrong = check_quote(root, quote.group(1), quote.group(2), lines[first:last])
+            if wrong:
+                yield at + 1, wrong
+            at = last
+        for name in PATH.findall(lines[at]):
+            if not os.path.exists(os.path.join(root, name)):
+                yield at + 1, f"{name} is not there"
+        for name in PICTURE.findall(lines[at]):
+            if not os.path.exists(os.path.join(os.path.dirname(chapter), name)):
+                yield at + 1, f"the picture {name} is not there"
+        at += 1
+
+
+def quotes(root):
+    chapters = sorted(glob.glob(os.path.join(root, "docs/book/*.md")))
+    failures = 0
+    for chapter in chapters:
+        for line, what in check_chapter(root, chapter):
+            failures += 1
+            print(f"{os.path.relpath(chapter, root)}:{line}: {what}")
+    if not failures:
+        print(f"{len(chapters)} chapters quote what stands there")
+    return 1 if failures or not chapters else 0
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.path.dirname(path))
+    spec.loader.exec_module(module)
+    return module
+
+
+def figures(root, arguments):
+    check = "--check" in arguments
+    program, *chapters = [word for word in arguments if word != "--check"]
+    folder = os.path.join(root, "docs/book/figures")
+    failures = 0
+    with tempfile.TemporaryDirectory() as fresh:
+        for path in sorted(glob.glob(os.path.join(folder, "chapter_*.py"))):
+            if chapters and os.path.basename(path)[8:-3] not in chapters:
+                continue
+            load(path).draw(os.path.abspath(program), fresh if check else folder)
+        for path in sorted(glob.glob(os.path.join(fresh, "*.svg"))):
+            name = os.path.basename(path)
+            there = os.path.join(folder, name)
+            if not os.path.exists(there) or read(there) != read(path):
+                failures += 1
+                print(f"docs/book/figures/{name}:1: drawn anew it is another picture")
+    return 1 if failures else 0
+
+
+def main(arguments):
+    root = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    if len(arguments) >= 1 and arguments[0] == "quotes":
+        return quotes(arguments[1] if len(arguments) > 1 else root)
+    if len(arguments) >= 2 and arguments[0] == "figures":
+        return figures(root, arguments[1:])
+    print(__doc__.strip(), file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
