@@ -1,5 +1,5 @@
 # tools/compare_knn: the peers' nearest neighbours beside ours, if any of their packages is installed
-# (libnanoflann-dev, libflann-dev, libcgal-dev; libtbb-dev for CGAL's threads). Not part of what is installed.
+# and OpenMP for their loops (libnanoflann-dev, libflann-dev, libcgal-dev; libtbb-dev for CGAL's threads). Not part of what is installed.
 # It takes of ours what it needs, and static libraries where there are any, so that it runs elsewhere, too:
 # then with -DKD_MARCH=x86-64-v3, which the peers follow; -DKD_COMPARE_TBB=OFF leaves TBB out.
 option(KD_COMPARE_TBB "CGAL's threads in tools/compare_knn, if TBB is found" ON)
@@ -14,7 +14,9 @@ include(CheckLanguage)
 check_language(CXX)
 if(NOT KD_SANITIZE AND CMAKE_CXX_COMPILER AND (KD_NANOFLANN_INCLUDE OR KD_FLANN_INCLUDE OR KD_CGAL_INCLUDE))
   enable_language(CXX)
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  find_package(OpenMP COMPONENTS CXX)
+endif()
+if(OpenMP_CXX_FOUND)
   add_library(kd_compare INTERFACE)
   target_include_directories(kd_compare INTERFACE ${CMAKE_SOURCE_DIR})
   target_compile_features(kd_compare INTERFACE cxx_std_17)

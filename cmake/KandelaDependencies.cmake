@@ -1,7 +1,8 @@
 # Packages of the system, each behind one interface target kd_dep_<name>; nothing is vendored or downloaded.
-find_package(OpenMP REQUIRED COMPONENTS C)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
 find_package(PkgConfig)
-target_link_libraries(kd_common INTERFACE OpenMP::OpenMP_C m)
+target_link_libraries(kd_common INTERFACE Threads::Threads m)
 
 find_path(KD_CJSON_INCLUDE cjson/cJSON.h REQUIRED)
 find_library(KD_CJSON_LIBRARY cjson REQUIRED)

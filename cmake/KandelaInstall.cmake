@@ -25,7 +25,7 @@ install(FILES ${CMAKE_BINARY_DIR}/kandela-config.cmake ${CMAKE_BINARY_DIR}/kande
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela)
 
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-set(static_libraries "${KD_CJSON_LIBRARY} -fopenmp -lm")
+set(static_libraries "${KD_CJSON_LIBRARY} -pthread -lm")
 if(KD_OPENEXR)
   string(APPEND static_libraries " $<TARGET_FILE:OpenEXR::OpenEXRCore>")
 endif()

@@ -55,8 +55,8 @@ static void print_log(void *context, log_level level, const char *message) {
 
 void general_apply(const general_options *options) {
     asked = *options;
+    log_set_sink(print_log, NULL); /* the next may have something to say */
     parallel_set_threads(options->threads);
-    log_set_sink(print_log, NULL);
 }
 
 bool general_colours(void) {

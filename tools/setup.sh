@@ -19,7 +19,6 @@ tests  pkg-config      command:pkg-config
 tests  python3         command:python3
 ci     g++             command:g++
 ci     clang           command:clang
-ci     libomp-dev      library:libomp.so
 ci     clang-format-14 command:clang-format-14
 ci     xz-utils        command:xz
 '

@@ -1,0 +1,255 @@
+/* Loops over all threads: forked children, loops inside loops, many callers at once, and counts of
+   threads that change meanwhile. Whatever hangs is ended after a minute. */
+#include "core/cores.h"
+#include "core/log.h"
+#include "core/parallel.h"
+#include "core/tasks.h"
+#include "tests/test.h"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ITEMS = 5000, CALLERS = 6, ROUNDS = 200, WATCHDOG_SECONDS = 60 };
+
+typedef struct tally {
+    atomic_llong sum;
+    atomic_int within[PARALLEL_THREADS_MAX], shared; /* threads at work by number; number twice */
+} tally;
+
+static void add_piece(void *context, int64_t begin, int64_t end, int thread) {
+    tally *to = (tally *)context;
+    if (thread < 0 || thread >= PARALLEL_THREADS_MAX ||
+        atomic_fetch_add(&to->within[thread], 1) != 0) {
+        atomic_fetch_add(&to->shared, 1);
+        return;
+    }
+    long long sum = 0;
+    for (int64_t i = begin; i < end; ++i) sum += i;
+    atomic_fetch_add(&to->sum, sum);
+    atomic_fetch_sub(&to->within[thread], 1);
+}
+
+/* Whether a loop does each item once, no two threads with one number. */
+static bool loop_is_right(int64_t grain) {
+    static _Thread_local tally to;
+    memset(&to, 0, sizeof to);
+    parallel_for(ITEMS, grain, add_piece, &to);
+    return to.sum == (long long)ITEMS * (ITEMS - 1) / 2 && to.shared == 0;
+}
+
+/* The exit code of a child that a function is called in; -1 if it hangs. */
+static int code_of_child(int (*function)(void)) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(WATCHDOG_SECONDS);
+        _exit(function());
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int loop_in_child(void) {
+    return loop_is_right(1) ? 0 : 1;
+}
+
+static int loop_in_grandchild(void) {
+    return loop_is_right(1) && code_of_child(loop_in_child) == 0 ? 0 : 1;
+}
+
+static void a_forked_child_has_threads_of_its_own(void **state) {
+    (void)state;
+    parallel_set_threads(4);
+    assert_true(loop_is_right(1));
+    for (int i = 0; i < 10; ++i) assert_int_equal(code_of_child(loop_in_child), 0);
+    assert_int_equal(code_of_child(loop_in_grandchild), 0);
+    assert_true(loop_is_right(1));
+    parallel_set_threads(0);
+}
+
+typedef struct calls {
+    atomic_bool stop;
+    atomic_int wrong, loops;
+} calls;
+
+static void *call_loops(void *context) {
+    calls *of = (calls *)context;
+    for (int i = 0; i < ROUNDS || !of->stop; ++i) {
+        atomic_fetch_add(&of->wrong, loop_is_right(1 + i % 100) ? 0 : 1);
+        atomic_fetch_add(&of->loops, 1);
+        if (i >= ROUNDS) sched_yield();
+    }
+    return NULL;
+}
+
+static void a_fork_while_others_are_in_loops_does_not_hang(void **state) {
+    (void)state;
+    calls of = {false, 0, 0};
+    pthread_t callers[2];
+    parallel_set_threads(4);
+    for (int i = 0; i < 2; ++i)
+        assert_int_equal(pthread_create(&callers[i], NULL, call_loops, &of), 0);
+    for (int i = 0; i < 20; ++i) assert_int_equal(code_of_child(loop_in_child), 0);
+    of.stop = true;
+    for (int i = 0; i < 2; ++i) pthread_join(callers[i], NULL);
+    assert_int_equal(of.wrong, 0);
+    parallel_set_threads(0);
+}
+
+static void fork_in_piece(void *context, int64_t begin, int64_t end, int thread) {
+    atomic_int *failed = (atomic_int *)context;
+    (void)end, (void)thread;
+    if (begin % 8 == 0 && code_of_child(loop_in_child) != 0) atomic_fetch_add(failed, 1);
+}
+
+static void a_fork_inside_a_loop_does_not_hang(void **state) {
+    (void)state;
+    atomic_int failed = 0;
+    parallel_set_threads(4);
+    parallel_for(64, 1, fork_in_piece, &failed);
+    assert_int_equal(failed, 0);
+    parallel_set_threads(0);
+}
+
+/* The child goes back into the loop's code instead of ending itself. */
+static void fork_and_return(void *context, int64_t begin, int64_t end, int thread) {
+    atomic_int *failed = (atomic_int *)context;
+    (void)end, (void)thread;
+    if (begin % 8 != 0) return;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(WATCHDOG_SECONDS);
+        atomic_store(failed, -(1 << 20)); /* its copy: whoever sees this is a child */
+        return;
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) atomic_fetch_add(failed, 1);
+}
+
+static void a_child_that_returns_into_a_loop_does_not_hang(void **state) {
+    (void)state;
+    atomic_int failed = 0;
+    parallel_set_threads(4);
+    parallel_for(32, 1, fork_and_return, &failed);
+    if (failed < 0) _exit(0);
+    assert_int_equal(failed, 0);
+    parallel_set_threads(0);
+}
+
+static void many_callers_at_once_have_their_loops_done(void **state) {
+    (void)state;
+    calls of = {true, 0, 0};
+    pthread_t callers[CALLERS];
+    parallel_set_threads(3);
+    for (int i = 0; i < CALLERS; ++i)
+        assert_int_equal(pthread_create(&callers[i], NULL, call_loops, &of), 0);
+    for (int i = 0; i < CALLERS; ++i) pthread_join(callers[i], NULL);
+    assert_int_equal(of.wrong, 0);
+    assert_int_equal(of.loops, CALLERS * ROUNDS);
+    parallel_set_threads(0);
+}
+
+static void the_count_may_change_while_loops_run(void **state) {
+    (void)state;
+    calls of = {false, 0, 0};
+    pthread_t caller;
+    assert_int_equal(pthread_create(&caller, NULL, call_loops, &of), 0);
+    for (int i = 0; i < ROUNDS; ++i) {
+        parallel_set_threads(i % 9);
+        assert_true(loop_is_right(7));
+    }
+    of.stop = true;
+    pthread_join(caller, NULL);
+    assert_int_equal(of.wrong, 0);
+    parallel_set_threads(0);
+}
+
+static void loop_inside(void *context, int64_t begin, int64_t end, int thread) {
+    tally *inner = (tally *)context + begin;
+    (void)end, (void)thread;
+    for (int i = 0; i < 3; ++i) parallel_for(ITEMS, 10, add_piece, inner);
+}
+
+static void loops_inside_loops_are_one_threads(void **state) {
+    (void)state;
+    static tally inner[16];
+    parallel_set_threads(4);
+    parallel_for(16, 1, loop_inside, inner);
+    for (int i = 0; i < 16; ++i) {
+        assert_int_equal(inner[i].sum, 3LL * ITEMS * (ITEMS - 1) / 2);
+        assert_int_equal(inner[i].shared, 0);
+    }
+    parallel_set_threads(0);
+}
+
+static void count_warnings(void *context, log_level level, const char *message) {
+    (void)message;
+    if (level == LOG_WARNING) ++*(int *)context;
+}
+
+static void too_many_threads_are_fewer_and_that_is_said_once(void **state) {
+    (void)state;
+    int warnings = 0;
+    log_set_sink(count_warnings, &warnings);
+    for (int i = 0; i < 3; ++i) {
+        parallel_set_threads(1 << 30 >> i);
+        assert_in_range(parallel_threads(), 1, cores_count() * PARALLEL_EACH);
+        assert_true(loop_is_right(1));
+    }
+    assert_int_equal(warnings, 1);
+    parallel_set_threads(-1); /* is like 0 */
+    const int usual = parallel_threads();
+    parallel_set_threads(0);
+    assert_int_equal(parallel_threads(), usual);
+    log_set_sink(NULL, NULL);
+}
+
+static void look_at_signals(void *context, int64_t begin, int64_t end, int thread) {
+    (void)begin, (void)end;
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    if (thread > 0 && (!sigismember(&blocked, SIGINT) || sigismember(&blocked, SIGSEGV)))
+        atomic_fetch_add((atomic_int *)context, 1);
+    usleep(100); /* so that workers come, too */
+}
+
+static void workers_take_no_signals_of_the_program(void **state) {
+    (void)state;
+    atomic_int wrong = 0;
+    parallel_set_threads(4);
+    parallel_for(40, 1, look_at_signals, &wrong);
+    assert_int_equal(wrong, 0);
+    sigset_t here;
+    pthread_sigmask(SIG_BLOCK, NULL, &here);
+    assert_false(sigismember(&here, SIGINT));
+    parallel_set_threads(0);
+}
+
+static void nothing_is_done_for_no_items(void **state) {
+    (void)state;
+    tally none = {.sum = 0};
+    parallel_for(0, 10, add_piece, &none);
+    parallel_for(-5, 1, add_piece, &none);
+    assert_int_equal(none.sum, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_forked_child_has_threads_of_its_own),
+        cmocka_unit_test(a_fork_while_others_are_in_loops_does_not_hang),
+        cmocka_unit_test(a_fork_inside_a_loop_does_not_hang),
+        cmocka_unit_test(a_child_that_returns_into_a_loop_does_not_hang),
+        cmocka_unit_test(many_callers_at_once_have_their_loops_done),
+        cmocka_unit_test(the_count_may_change_while_loops_run),
+        cmocka_unit_test(loops_inside_loops_are_one_threads),
+        cmocka_unit_test(too_many_threads_are_fewer_and_that_is_said_once),
+        cmocka_unit_test(workers_take_no_signals_of_the_program),
+        cmocka_unit_test(nothing_is_done_for_no_items),
+    };
+    alarm(4 * WATCHDOG_SECONDS);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
