@@ -43,7 +43,7 @@ typedef struct scene_draft {
 kd_status scene_draft_add_light(scene_draft *to, const light *added);
 void scene_draft_close(scene_draft *owned); /* takes a zeroed one */
 
-/* By the path's form: a generator, an OBJ, anything else through assimp. */
+/* By the path's form: a generator, or a file by its reader (readers.h). */
 kd_status scene_load_mesh(mesh *out, const char *path, job *watched);
 
 /* Moves the draft's parts into a new scene and makes everything that follows from them. */
