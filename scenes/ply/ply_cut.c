@@ -147,6 +147,15 @@ static const char *rows_over(const char *at, uint64_t rows, uint64_t *line) {
     return at;
 }
 
+/* Over empty lines, to one that is not. */
+static const char *empty_lines_over(const char *at, uint64_t *line) {
+    while (text_is_line_end(*text_blanks_over(at))) {
+        at = text_line_next(at);
+        ++*line;
+    }
+    return at;
+}
+
 static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts counts) {
     ply_file *from = cutter->from;
     const char *at = text.begin;
@@ -154,6 +163,7 @@ static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts coun
     while (left > 0) {
         const ply_element *element = element_now(cutter);
         if (!element) {
+            at = empty_lines_over(at, &line);
             ply_problem(from, &from->problems, false, "trailing", at, line,
                         "found lines behind the last row, expected the file's end");
             cutter->line = UINT64_MAX; /* told once */
