@@ -1,12 +1,8 @@
 #include "scenes/check.h"
-#include "core/file.h"
 #include "core/memory.h"
 #include "scenes/check_parts.h"
-#include "scenes/import_assimp.h"
-#include "scenes/obj.h"
-#include "scenes/procedural.h"
+#include "scenes/readers.h"
 #include <stdarg.h>
-#include <strings.h>
 
 /* One more of a kind: is it among the first CHECK_PROBLEMS? */
 static bool kind_has_room(examination *of, const char *kind) {
@@ -76,15 +72,8 @@ static void reader_gave_up(examination *of) {
 }
 
 static kd_status body_read(examination *of, job *watched) {
-    kd_status status;
-    if (procedural_is_path(of->path)) {
-        status = procedural_load(&of->body, of->path);
-    } else if (strcasecmp(file_suffix(of->path), ".obj") == 0) {
-        const obj_options options = {hear, of, true, &of->lines, 0};
-        status = obj_load(&of->body, of->path, &options, watched);
-    } else {
-        status = assimp_load(&of->body, of->path, watched);
-    }
+    const obj_options options = {hear, of, true, &of->lines, 0};
+    const kd_status status = mesh_load(&of->body, of->path, &options, watched);
     if (status != KD_ERROR_INPUT) return status;
     reader_gave_up(of);
     status_clear();

@@ -157,16 +157,25 @@ static char *copy_text(mesh_builder *to, const char *text) {
     return copy;
 }
 
-static uint32_t find_material(const mesh *in, const char *name) {
-    for (uint32_t i = 0; i < in->material_count; ++i)
-        if (strcmp(in->materials[i].name, name) == 0) return i;
-    return KD_NONE;
+static uint32_t find_material(const mesh_builder *in, const char *name) {
+    const text_span span = {name, strlen(name)};
+    return name_table_find(&in->names, span);
+}
+
+/* The name's text is the material's own, which moves no more. */
+static void name_keep(mesh_builder *to, const char *name, uint32_t index) {
+    const text_span span = {name, strlen(name)};
+    if (to->status == KD_OK) to->status = name_table_add(&to->names, span, index);
+    if (to->status == KD_OK) to->copies[index] = 1;
 }
 
 static mesh_material *add_material(mesh_builder *to, const char *name) {
     make_room(to, (void **)&to->made.materials, to->made.material_count, 1, &to->material_room,
               sizeof(mesh_material));
+    make_room(to, (void **)&to->copies, to->made.material_count, 1, &to->copies_room,
+              sizeof(uint32_t));
     char *copy = copy_text(to, name);
+    if (copy) name_keep(to, copy, to->made.material_count);
     if (to->status != KD_OK) {
         memory_free(copy);
         return NULL;
@@ -179,7 +188,7 @@ static mesh_material *add_material(mesh_builder *to, const char *name) {
 }
 
 uint32_t mesh_builder_material(mesh_builder *to, const char *name, const material *record) {
-    uint32_t found = find_material(&to->made, name);
+    uint32_t found = find_material(to, name);
     if (found == KD_NONE) {
         mesh_material *made = add_material(to, name);
         if (!made) return 0;
@@ -190,12 +199,19 @@ uint32_t mesh_builder_material(mesh_builder *to, const char *name, const materia
     return found;
 }
 
+/* `name`, or the first of name#2, name#3, ... that is free: names are never freed, so the search goes
+   on behind the last number that was given. */
+static void free_name(mesh_builder *in, const char *name, char *found, size_t size) {
+    snprintf(found, size, "%.480s", name);
+    const uint32_t first = find_material(in, found);
+    while (first != KD_NONE && find_material(in, found) != KD_NONE)
+        snprintf(found, size, "%.480s#%u", name, ++in->copies[first]);
+}
+
 uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from) {
     const mesh_material copied = *from; /* it may be one of this mesh, which may move */
     char name[512];
-    snprintf(name, sizeof name, "%.480s", copied.name ? copied.name : "");
-    for (uint32_t copy = 2; find_material(&to->made, name) != KD_NONE; ++copy)
-        snprintf(name, sizeof name, "%.480s#%u", copied.name ? copied.name : "", copy);
+    free_name(to, copied.name ? copied.name : "", name, sizeof name);
     mesh_material *made = add_material(to, name);
     if (!made) return 0;
     char *own_name = made->name;
@@ -312,6 +328,8 @@ kd_status mesh_builder_finish(mesh_builder *from, mesh *out) {
     } else {
         mesh_close(made);
     }
+    name_table_close(&from->names);
+    memory_free(from->copies);
     memset(from, 0, sizeof *from);
     return status;
 }

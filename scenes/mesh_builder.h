@@ -3,12 +3,16 @@
 #ifndef KD_SCENES_MESH_BUILDER_H
 #define KD_SCENES_MESH_BUILDER_H
 #include "scenes/mesh.h"
+#include "scenes/names.h"
 #include "scenes/transform.h"
 
 typedef struct mesh_builder {
     mesh made; /* index arrays are always there, KD_NONE where a corner has no normal or texcoord */
     uint64_t position_room, normal_room, texcoord_room, triangle_room, material_room;
     uint32_t material; /* of the triangles that follow */
+    name_table names;  /* of the materials */
+    uint32_t *copies;  /* of each material, the last number that a copy of its name was given */
+    uint64_t copies_room;
     kd_status status;
 } mesh_builder;
 

@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "scenes/mesh_squeeze.h"
 #include "scenes/obj_chunk.h"
 #include <stdatomic.h>
 
@@ -196,6 +197,20 @@ static kd_status problems_tell(const obj_reader *from) {
     return status;
 }
 
+static mesh_faults faults_met(const obj_reader *from) {
+    mesh_faults met = {0};
+    for (uint64_t i = 0; i < from->chunk_count; ++i) {
+        const obj_chunk *chunk = &from->chunks[i];
+        met.unusable = met.unusable || chunk->unusable_triangles > 0;
+        met.position = met.position || chunk->bad_position;
+        met.normal = met.normal || chunk->bad_normal;
+        met.texcoord = met.texcoord || chunk->bad_texcoord;
+        met.uses_normals = met.uses_normals || chunk->uses_normals;
+        met.uses_texcoords = met.uses_texcoords || chunk->uses_texcoords;
+    }
+    return met;
+}
+
 static kd_status passes_run(obj_reader *from) {
     KD_TRY(text_encoding_check(from->file.bytes, from->file.count, from->path));
     KD_TRY(text_split(from));
@@ -208,7 +223,8 @@ static kd_status passes_run(obj_reader *from) {
     mesh *into = from->target.into;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
     KD_TRY(obj_materials(into, from->chunks, from->chunk_count, from->path, from->options));
-    obj_squeeze(into, from->target.triangle_lines, from->chunks, from->chunk_count);
+    const mesh_faults faults = faults_met(from);
+    mesh_squeeze(into, from->target.triangle_lines, &faults);
     return KD_OK;
 }
 

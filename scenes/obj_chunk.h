@@ -113,8 +113,4 @@ void obj_chunk_close(obj_chunk *chunk);
 kd_status obj_materials(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
                         const obj_options *options);
 
-/* Takes out triangles without sound corners, and references to numbers that are not finite. */
-void obj_squeeze(mesh *into, uint32_t *triangle_lines, const obj_chunk *chunks,
-                 uint64_t chunk_count);
-
 #endif

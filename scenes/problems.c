@@ -54,7 +54,11 @@ static void tell(const problem_record *record, const char *file, uint64_t first_
                                record->what, record->fatal};
     if (is_heard(options))
         options->problem(options->context, &found);
-    else if (!record->fatal || (options && options->keep_going))
+    else if (record->fatal && !(options && options->keep_going))
+        return;
+    else if (found.line == 0)
+        log_message(LOG_WARNING, "%s: %s", file, found.what);
+    else
         log_message(LOG_WARNING, "%s:%u: %s", file, found.line, found.what);
 }
 
@@ -72,8 +76,8 @@ kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t
     if (list->found > told)
         log_message(LOG_WARNING, "%s: %llu more such lines; kandela check lists them", file,
                     (unsigned long long)(list->found - told));
-    if (fatal && !(options && options->keep_going))
-        KD_FAIL(KD_ERROR_INPUT, "%s:%llu: %s", file,
-                (unsigned long long)(first_line + fatal->line + 1), fatal->what);
-    return KD_OK;
+    if (!fatal || (options && options->keep_going)) return KD_OK;
+    KD_REQUIRE(first_line != PROBLEM_NO_LINES, KD_ERROR_INPUT, "%s: %s", file, fatal->what);
+    KD_FAIL(KD_ERROR_INPUT, "%s:%llu: %s", file,
+            (unsigned long long)(first_line + fatal->line + 1), fatal->what);
 }

@@ -50,7 +50,9 @@ void problem_list_close(problem_list *list);
 
 /* Tells them all: to the options' listener, else warnings to the log. The first fatal one becomes
    the status that is returned, unless the options say to keep going. `first_line` is the 0-based
-   line of the text's beginning in `file`. */
+   line of the text's beginning in `file`; PROBLEM_NO_LINES (with records of line 0): a file without
+   lines, the words say where. */
+#define PROBLEM_NO_LINES UINT64_MAX
 kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t first_line,
                             const obj_options *options);
 

@@ -10,7 +10,7 @@
 typedef struct scene scene;
 
 /* Loads by suffix and form: "*.json" a scene description, "gen:NAME:N" a generator, anything else a
-   mesh file (OBJ by our reader, the rest by assimp). A mesh alone gets a camera that frames its box
+   mesh file (by its reader: readers.h). A mesh alone gets a camera that frames its box
    from the front, a soft default light if nothing in it emits (log_message says so), and an
    exposure by the picture (NAN). `options` holds defaults on entry and what the file says on
    return. */

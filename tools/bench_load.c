@@ -1,7 +1,7 @@
 /* kandela bench load: how fast mesh files become triangles. The rate is in bytes of the file. */
 #include "core/file.h"
 #include "core/timing.h"
-#include "scenes/obj.h"
+#include "scenes/readers.h"
 #include "tools/bench.h"
 #include <string.h>
 
@@ -9,7 +9,7 @@ static kd_status load_model(const bench_request *request, const char *path) {
     file_view file;
     KD_TRY(file_open(&file, path));
     const char *slash = strrchr(path, '/');
-    bench_row row = {.bench = "load", .builder = "obj", .device = "cpu", .runs = request->runs};
+    bench_row row = {.bench = "load", .builder = mesh_reader_find(path)->name, .device = "cpu", .runs = request->runs};
     row.set = slash ? slash + 1 : path;
     row.n = file.count;
     row.items = (double)file.count;
@@ -17,7 +17,7 @@ static kd_status load_model(const bench_request *request, const char *path) {
     for (int run = -1; run < row.runs; ++run) {
         mesh read;
         const double started = timing_now();
-        KD_TRY(obj_load(&read, path, NULL, NULL));
+        KD_TRY(mesh_load(&read, path, NULL, NULL));
         if (run >= 0)
             row.seconds[run] = timing_now() - started;
         else

@@ -1,63 +1,8 @@
-/* Any bytes as an OBJ file: the reader answers, every index it gives is in range, every number is
-   finite, and neither the size of its chunks nor what it is asked for changes what it says. */
-#include "core/memory.h"
-#include "core/parallel.h"
+/* Any bytes as an OBJ file. */
 #include "scenes/obj.h"
-#include "tests/fuzz/fuzz.h"
-
-static void indices_require(const uint32_t *indices, const mesh *from, uint32_t limit,
-                            bool optional) {
-    for (uint64_t i = 0; indices && i < 3 * (uint64_t)from->triangle_count; ++i)
-        FUZZ_REQUIRE(indices[i] < limit || (optional && indices[i] == KD_NONE));
-}
-
-static void mesh_require(const mesh *from) {
-    indices_require(from->triangles, from, from->position_count, false);
-    indices_require(from->normal_indices, from, from->normal_count, true);
-    indices_require(from->texcoord_indices, from, from->texcoord_count, true);
-    for (uint32_t i = 0; i < from->triangle_count; ++i)
-        FUZZ_REQUIRE(from->triangle_materials[i] < from->material_count);
-    for (uint32_t i = 0; i < from->position_count; ++i)
-        FUZZ_REQUIRE(vec3_is_finite(from->positions[i]));
-}
-
-static void count_problem(void *context, const obj_problem *found) {
-    FUZZ_REQUIRE(found->what && found->kind && found->line > 0);
-    ++*(int *)context;
-}
-
-static void same_require(const mesh *a, const mesh *b) {
-    FUZZ_REQUIRE(a->triangle_count == b->triangle_count && a->face_count == b->face_count);
-    FUZZ_REQUIRE(a->position_count == b->position_count && a->material_count == b->material_count);
-    FUZZ_REQUIRE(memcmp(a->triangles, b->triangles, 12 * (size_t)a->triangle_count) == 0);
-    FUZZ_REQUIRE(memcmp(a->positions, b->positions, 12 * (size_t)a->position_count) == 0);
-    FUZZ_REQUIRE(
-        memcmp(a->triangle_materials, b->triangle_materials, 4 * (size_t)a->triangle_count) == 0);
-}
+#include "tests/fuzz/fuzz_mesh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
-    parallel_set_threads(1);
-    const char *path = fuzz_file(bytes, count);
-    int whole_problems = 0, part_problems = 0;
-    uint32_t *lines = NULL;
-    mesh strict, whole, parts;
-    const kd_status status = obj_load(&strict, path, NULL, NULL);
-    if (status == KD_OK) mesh_require(&strict);
-    obj_options options = {count_problem, &whole_problems, true, &lines, 0};
-    const kd_status lenient = obj_load(&whole, path, &options, NULL);
-    if (lenient == KD_OK) {
-        mesh_require(&whole);
-        for (uint32_t i = 0; i < whole.triangle_count; ++i) FUZZ_REQUIRE(lines[i] > 0);
-        memory_free(lines);
-        const obj_options small = {count_problem, &part_problems, true, NULL, 16};
-        FUZZ_REQUIRE(obj_load(&parts, path, &small, NULL) == KD_OK);
-        same_require(&whole, &parts);
-        if (status == KD_OK) same_require(&whole, &strict);
-        mesh_close(&parts);
-    } else {
-        FUZZ_REQUIRE(status != KD_OK);
-    }
-    mesh_close(&whole);
-    mesh_close(&strict);
+    fuzz_reader(obj_load, bytes, count);
     return 0;
 }

@@ -1,7 +1,5 @@
-/* What cannot be used is taken out of the mesh, so that whoever comes next finds every index in
-   range and every number finite. */
+#include "scenes/mesh_squeeze.h"
 #include "core/memory.h"
-#include "scenes/obj_chunk.h"
 
 static bool triangle_is_usable(const mesh *from, uint64_t i) {
     for (int k = 0; k < 3; ++k) {
@@ -60,27 +58,16 @@ static void texcoords_mend(mesh *into) {
             into->texcoords[i] = vec2_make(0, 0);
 }
 
-void obj_squeeze(mesh *into, uint32_t *triangle_lines, const obj_chunk *chunks,
-                 uint64_t chunk_count) {
-    bool unusable = false, position = false, normal = false, texcoord = false;
-    bool uses_normals = false, uses_texcoords = false;
-    for (uint64_t i = 0; i < chunk_count; ++i) {
-        unusable = unusable || chunks[i].unusable_triangles > 0;
-        position = position || chunks[i].bad_position;
-        normal = normal || chunks[i].bad_normal;
-        texcoord = texcoord || chunks[i].bad_texcoord;
-        uses_normals = uses_normals || chunks[i].uses_normals;
-        uses_texcoords = uses_texcoords || chunks[i].uses_texcoords;
-    }
-    if (unusable || position) triangles_squeeze(into, triangle_lines);
-    if (position) positions_mend(into);
-    if (normal) normals_mend(into);
-    if (texcoord) texcoords_mend(into);
-    if (!uses_normals) {
+void mesh_squeeze(mesh *into, uint32_t *lines, const mesh_faults *faults) {
+    if (faults->unusable || faults->position) triangles_squeeze(into, lines);
+    if (faults->position) positions_mend(into);
+    if (faults->normal) normals_mend(into);
+    if (faults->texcoord) texcoords_mend(into);
+    if (!faults->uses_normals) {
         memory_free(into->normal_indices);
         into->normal_indices = NULL;
     }
-    if (!uses_texcoords) {
+    if (!faults->uses_texcoords) {
         memory_free(into->texcoord_indices);
         into->texcoord_indices = NULL;
     }

@@ -1,0 +1,8 @@
+/* Any bytes as a PLY file. */
+#include "scenes/ply/ply.h"
+#include "tests/fuzz/fuzz_mesh.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    fuzz_reader(ply_load, bytes, count);
+    return 0;
+}

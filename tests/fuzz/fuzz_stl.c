@@ -1,0 +1,8 @@
+/* Any bytes as an STL file. */
+#include "scenes/stl/stl.h"
+#include "tests/fuzz/fuzz_mesh.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    fuzz_reader(stl_load, bytes, count);
+    return 0;
+}
