@@ -2,6 +2,7 @@
  */
 #ifndef KD_CORE_LOG_H
 #define KD_CORE_LOG_H
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +14,10 @@ typedef void (*log_sink)(void *context, log_level level, const char *message);
 
 /* Set once, before threads are started. */
 void log_set_sink(log_sink sink, void *context);
+
+/* While it lasts, what this thread has to say goes nowhere: for who asks and tells in other words.
+ */
+void log_mute(bool mute);
 
 /* printf form, one line, no newline at its end. */
 void log_message(log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

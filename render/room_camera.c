@@ -1,7 +1,10 @@
 /* Idea: from the middle of a solid every ray meets a back, from outside a hull some meet nothing;
-         only in a room nearly all meet fronts. Then a few standpoints are tried for the far view.
-   Work: 512 rays, and 256 for each of nine standpoints. Invariants: scale-free, a pure function of
-   the mesh and the picture's shape. */
+         only in a room nearly all meet fronts. That is true inside a mesh wound inwards too, so two
+         more things are asked of a room: it is as closed around the place where the camera would
+         stand, which a body of legs and necks is not, and light comes in. Then a few standpoints
+         are tried for the far view.
+   Work: 1024 rays, and 256 for each of nine standpoints. Invariants: scale-free, a pure function of
+   the mesh, its lights and the picture's shape. */
 #include "render/room_camera.h"
 #include "shaders/camera.h"
 #include "shaders/rng.h"
@@ -10,22 +13,52 @@
 
 enum { ROOM_RAYS = 512, VIEW_RAYS = 16 };
 static const float room_share = 0.9f; /* an open side of a cube leaves 0.83 */
+/* Of all rays that must get away where only the sky gives light: a mesh of an animal that has small
+   holes is no room with windows. */
+static const float window_share = 0.02f;
 
-bool room_camera_is_room(const scene_view *scene) {
-    const vec3 centre = box3_centre(scene->box);
-    int outsides = 0;
+/* What rays in all directions from a place meet; the others meet backs. */
+typedef struct outlook {
+    int fronts, nothing;
+} outlook;
+
+static outlook look_around(const scene_view *scene, vec3 place) {
+    outlook seen = {0, 0};
     for (uint32_t i = 0; i < ROOM_RAYS; ++i) {
         const rng_block r = rng_draw(rng_key_make(0, 0, i), 0, 0);
         const vec3 direction = sample_sphere(r.value[0], r.value[1]);
-        const ray_hit hit = tritree_closest(&scene->tree, ray_make(centre, direction, 0, INFINITY));
-        if (hit.triangle == KD_NONE) continue;
+        const ray_hit hit = tritree_closest(&scene->tree, ray_make(place, direction, 0, INFINITY));
+        if (hit.triangle == KD_NONE) {
+            ++seen.nothing;
+            continue;
+        }
         const uint32_t *corner = scene->mesh.triangles + 3 * (uint64_t)hit.triangle;
         const vec3 a = scene->mesh.positions[corner[0]];
         const vec3 normal = vec3_cross(vec3_sub(scene->mesh.positions[corner[1]], a),
                                        vec3_sub(scene->mesh.positions[corner[2]], a));
-        outsides += vec3_dot(normal, direction) < 0;
+        seen.fronts += vec3_dot(normal, direction) < 0;
     }
-    return (float)outsides >= room_share * ROOM_RAYS;
+    return seen;
+}
+
+static bool is_hollow(outlook seen) {
+    return (float)seen.fronts >= room_share * ROOM_RAYS;
+}
+
+/* Lamps shine in a closed room; the sky and the sun need windows. */
+static bool is_lit_within(const scene_view *scene, outlook middle, outlook stand) {
+    for (uint32_t i = 0; i < scene->light_count; ++i) {
+        const int32_t kind = scene->lights[i].kind;
+        if (kind != LIGHT_ENVIRONMENT && kind != LIGHT_DIRECTIONAL) return true;
+    }
+    return (float)(middle.nothing + stand.nothing) >= window_share * 2 * ROOM_RAYS;
+}
+
+bool room_camera_is_room(const scene_view *scene) {
+    const outlook middle = look_around(scene, box3_centre(scene->box));
+    if (!is_hollow(middle)) return false;
+    const outlook stand = look_around(scene, room_camera(scene, 1).eye);
+    return is_hollow(stand) && is_lit_within(scene, middle, stand);
 }
 
 /* How far the view reaches: the mean distance of what is seen, in lengths of the room. */

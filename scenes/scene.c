@@ -32,7 +32,7 @@ static kd_status measure_box(scene *to) {
     return KD_OK;
 }
 
-static kd_status assemble(scene *to, scene_draft *from, const kd_render_options *options) {
+kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options) {
     to->geometry = from->geometry;
     memset(&from->geometry, 0, sizeof from->geometry);
     to->media = from->media;
@@ -57,7 +57,7 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     made->photon_map = from->photon_map;
     from->photon_map = NULL;
-    const kd_status status = assemble(made, from, options);
+    const kd_status status = scene_assemble_parts(made, from, options);
     if (status != KD_OK) scene_close(made);
     KD_TRY(status);
     *out = made;

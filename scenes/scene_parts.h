@@ -26,6 +26,8 @@ struct scene {
 
 /* Moves the draft's parts into a new scene and makes everything that follows from them. */
 kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options);
+/* The same into a zeroed scene, which is to be closed whatever the status is. */
+kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options);
 
 /* scene_materials.c: records with texture indices, images read */
 kd_status scene_build_materials(scene *to);

@@ -25,11 +25,11 @@ FLOORS = {
     "shaders": 1,
     "core": 2,
     "accel": 3,
-    "scenes": 3,
-    "photon": 4,
-    "render": 5,
-    "tests": 6,
-    "tools": 6,
+    "scenes": 4,
+    "photon": 5,
+    "render": 6,
+    "tests": 7,
+    "tools": 7,
 }
 STANDARD = {
     "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits",

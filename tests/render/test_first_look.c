@@ -2,6 +2,8 @@
 #include "accel/tritree.h"
 #include "render/image.h"
 #include "render/room_camera.h"
+#include "scenes/obj.h"
+#include "scenes/procedural.h"
 #include "scenes/scene.h"
 #include "tests/test.h"
 #include <math.h>
@@ -53,6 +55,41 @@ static void rooms_are_seen_from_inside(void **state) {
     }
 }
 
+/* The mesh with all its faces wound the other way, as an OBJ file of places and faces alone. */
+static void reversed_put(const char *to, const char *path) {
+    mesh body;
+    if (strncmp(path, "gen:", 4) == 0)
+        assert_int_equal(procedural_load(&body, path), KD_OK);
+    else
+        assert_int_equal(obj_load(&body, path, NULL, NULL), KD_OK);
+    FILE *file = fopen(to, "w");
+    assert_non_null(file);
+    for (uint32_t i = 0; i < body.position_count; ++i)
+        fprintf(file, "v %.9g %.9g %.9g\n", (double)body.positions[i].x,
+                (double)body.positions[i].y, (double)body.positions[i].z);
+    for (uint64_t i = 0; i < body.triangle_count; ++i)
+        fprintf(file, "f %u %u %u\n", body.triangles[3 * i + 2] + 1, body.triangles[3 * i + 1] + 1,
+                body.triangles[3 * i] + 1);
+    fclose(file);
+    mesh_close(&body);
+}
+
+static void bodies_wound_inwards_are_seen_from_outside(void **state) {
+    (void)state;
+    const char *bunny = test_model("bunny.obj"); /* it has holes */
+    const char *const paths[] = {"gen:sphere:1000", "gen:blob:3000", "gen:ring:2000",
+                                 bunny ? bunny : "gen:wedge"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
+        seen body;
+        reversed_put("reversed.obj", paths[i]);
+        look(&body, "reversed.obj");
+        if (room_camera_is_room(&body.view)) fail_msg("%s, reversed, is a room", paths[i]);
+        assert_true(scene_camera(body.of).eye.z > body.view.box.hi.z);
+        look_away(&body);
+    }
+    remove("reversed.obj");
+}
+
 static void a_chosen_camera_stays(void **state) {
     (void)state;
     seen mesh;
@@ -90,6 +127,7 @@ static void dark_pictures_are_raised(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rooms_are_seen_from_inside),
+        cmocka_unit_test(bodies_wound_inwards_are_seen_from_outside),
         cmocka_unit_test(a_chosen_camera_stays),
         cmocka_unit_test(dark_pictures_are_raised),
     };

@@ -1,5 +1,5 @@
 /* scenes/check: each trouble is found, where it is, and a sound mesh has none. */
-#include "scenes/check.h"
+#include "scenes/check/check.h"
 #include "tests/scenes/files.h"
 #include <cjson/cJSON.h>
 

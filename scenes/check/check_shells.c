@@ -2,7 +2,7 @@
    material that share an edge are one shell; a shell is closed if each of its edges is run through
    as often one way as the other, and right side out if the volume it encloses is positive. */
 #include "core/memory.h"
-#include "scenes/check_parts.h"
+#include "scenes/check/check_parts.h"
 #include <stdlib.h>
 
 typedef struct shell_edge {
@@ -111,13 +111,14 @@ static void shells_tell(shells *s) {
         const uint32_t triangle = s->triangles[i];
         const char *name = of->body.materials[of->body.triangle_materials[triangle]].name;
         if (s->open[i] > 0)
-            CHECK_TRIANGLE(of, triangle, "open-glass",
-                           "found a shell of the glass \"%.60s\" with %u open edges, expected a "
-                           "closed one",
-                           name, s->open[i]);
+            check_triangle_note(
+                of, triangle, "open-glass", CHECK_WARNING,
+                "found a shell of the glass \"%.60s\" with %u open edges, expected a "
+                "closed one",
+                name, s->open[i]);
         else if (s->volume[i] < 0)
-            CHECK_TRIANGLE(
-                of, triangle, "inside-out-glass",
+            check_triangle_note(
+                of, triangle, "inside-out-glass", CHECK_WARNING,
                 "found a shell of the glass \"%.60s\" wound inside out, expected normals "
                 "to the outside",
                 name);

@@ -1,4 +1,4 @@
-#include "scenes/check.h"
+#include "scenes/check/check.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -33,6 +33,25 @@ static bool string_add(cJSON *to, const char *key, const char *text) {
     return added;
 }
 
+const char *check_severity_name(check_severity severity) {
+    static const char *const names[] = {"note", "warning", "error"};
+    return names[severity];
+}
+
+static bool kinds_add(cJSON *root, const check_report *report) {
+    cJSON *list = cJSON_AddArrayToObject(root, "kinds");
+    for (uint32_t i = 0; list && i < report->kind_count; ++i) {
+        const check_kind *kind = &report->kinds[i];
+        cJSON *item = cJSON_CreateObject();
+        if (!item || !cJSON_AddItemToArray(list, item)) return false;
+        if (!string_add(item, "kind", kind->name) ||
+            !string_add(item, "severity", check_severity_name(kind->severity)) ||
+            !cJSON_AddNumberToObject(item, "count", (double)kind->found))
+            return false;
+    }
+    return list != NULL;
+}
+
 static bool problems_add(cJSON *root, const check_report *report) {
     cJSON *list = cJSON_AddArrayToObject(root, "problems");
     for (uint64_t i = 0; list && i < report->problem_count; ++i) {
@@ -41,8 +60,10 @@ static bool problems_add(cJSON *root, const check_report *report) {
         if (!item || !cJSON_AddItemToArray(list, item)) return false;
         if (!string_add(item, "file", problem->file) ||
             !cJSON_AddNumberToObject(item, "line", (double)problem->line) ||
-            !string_add(item, "kind", problem->kind) || !string_add(item, "what", problem->what) ||
-            !cJSON_AddBoolToObject(item, "fatal", problem->fatal))
+            !string_add(item, "kind", problem->kind) ||
+            !string_add(item, "severity", check_severity_name(problem->severity)) ||
+            !string_add(item, "what", problem->what) ||
+            !cJSON_AddBoolToObject(item, "fatal", problem->severity == CHECK_ERROR))
             return false;
     }
     return list != NULL;
@@ -58,7 +79,7 @@ static bool report_add(cJSON *root, const check_report *report) {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
         if (!cJSON_AddNumberToObject(root, counts[i].name, (double)counts[i].value)) return false;
     return cJSON_AddBoolToObject(root, "renderable", report->renderable) &&
-           problems_add(root, report);
+           kinds_add(root, report) && problems_add(root, report);
 }
 
 kd_status check_write_json(const check_report *report, FILE *stream) {
@@ -83,12 +104,15 @@ kd_status check_write_text(const check_report *report, FILE *stream) {
             fprintf(stream, "%s:%u: ", problem->file, problem->line);
         else
             fprintf(stream, "%s: ", problem->file);
-        fprintf(stream, "%s: %s (%s)\n", problem->fatal ? "error" : "warning", problem->what,
+        fprintf(stream, "%s: %s (%s)\n", check_severity_name(problem->severity), problem->what,
                 problem->kind);
     }
-    if (report->problems_found > report->problem_count)
-        fprintf(stream, "and %" PRIu64 " more of these kinds\n",
-                report->problems_found - report->problem_count);
+    for (uint32_t i = 0; i < report->kind_count; ++i) {
+        const check_kind *kind = &report->kinds[i];
+        fprintf(stream, "%s %s %" PRIu64, check_severity_name(kind->severity), kind->name,
+                kind->found);
+        fprintf(stream, kind->found > kind->kept ? ", the first %u above\n" : "\n", kind->kept);
+    }
     KD_REQUIRE(!ferror(stream), KD_ERROR_RUNTIME, "cannot write the report: %s", strerror(errno));
     return KD_OK;
 }

@@ -1,0 +1,243 @@
+#include "scenes/check/check.h"
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/primitives.h"
+#include "scenes/check/check_fix.h"
+#include "scenes/check/check_parts.h"
+#include "scenes/obj.h"
+#include "scenes/procedural.h"
+#include "scenes/readers.h"
+#include <stdarg.h>
+#include <strings.h>
+
+/* One more of a kind: is it among the first CHECK_PROBLEMS? */
+static bool kind_has_room(check_report *report, const char *name, check_severity severity) {
+    check_kind *kind = report->kinds, *end = kind + report->kind_count;
+    while (kind < end && kind->name != name && strcmp(kind->name, name) != 0) ++kind;
+    if (kind == end) {
+        if (report->kind_count == CHECK_KINDS) return false;
+        ++report->kind_count;
+        kind->name = name;
+        kind->severity = severity;
+    }
+    ++kind->found;
+    if (kind->severity < severity) kind->severity = severity;
+    if (kind->kept == CHECK_PROBLEMS) return false;
+    ++kind->kept;
+    return true;
+}
+
+static char *text_copy(const char *text) {
+    char *copy = NULL;
+    const size_t bytes = strlen(text) + 1;
+    if (KD_RESERVE(copy, bytes) == KD_OK) memcpy(copy, text, bytes);
+    return copy;
+}
+
+static void note_keep(examination *of, const char *file, uint32_t line, const char *kind,
+                      check_severity severity, const char *what) {
+    check_report *report = of->report;
+    ++report->problems_found;
+    if (severity == CHECK_ERROR) report->renderable = false;
+    if (!kind_has_room(report, kind, severity)) return;
+    if (report->problem_count == of->room) {
+        const uint64_t room = of->room ? 2 * of->room : 16;
+        if (KD_GROW(report->problems, report->problem_count, room) != KD_OK) {
+            of->status = KD_ERROR_MEMORY;
+            return;
+        }
+        of->room = room;
+    }
+    check_problem *problem = &report->problems[report->problem_count++];
+    problem->file = text_copy(file);
+    problem->line = line;
+    problem->kind = kind;
+    problem->what = text_copy(what);
+    problem->severity = severity;
+    if (!problem->file || !problem->what) of->status = KD_ERROR_MEMORY;
+}
+
+void check_note(examination *of, const char *file, uint32_t line, const char *kind,
+                check_severity severity, const char *format, ...) {
+    char what[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    note_keep(of, file, line, kind, severity, what);
+}
+
+/* With the line, or in a format without lines with the number of what is meant. */
+static void note_numbered(examination *of, const uint32_t *lines, uint64_t number, const char *noun,
+                          const char *kind, check_severity severity, const char *what) {
+    char longer[600];
+    if (!lines)
+        snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, what);
+    note_keep(of, of->path, lines ? lines[number] : 0, kind, severity, lines ? what : longer);
+}
+
+void check_triangle_note(examination *of, uint64_t triangle, const char *kind,
+                         check_severity severity, const char *format, ...) {
+    char what[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    note_numbered(of, of->lines, triangle, "triangle", kind, severity, what);
+}
+
+void check_position_note(examination *of, uint64_t position, const char *kind,
+                         check_severity severity, const char *format, ...) {
+    char what[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    note_numbered(of, of->position_lines, position, "vertex", kind, severity, what);
+}
+
+kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t largest) {
+    int bits = 0;
+    char *scratch = NULL;
+    while (bits < 64 && largest >> bits) ++bits;
+    KD_TRY(KD_RESERVE(scratch, radix_sort_pairs_scratch_bytes(count)));
+    radix_sort_pairs(keys, values, count, 0, bits, scratch);
+    memory_free(scratch);
+    return KD_OK;
+}
+
+static void hear(void *context, const obj_problem *found) {
+    check_note((examination *)context, found->file, found->line, found->kind,
+               found->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", found->what);
+}
+
+/* What made a reader give up, without the file's name before it. */
+static void reader_gave_up(examination *of) {
+    char message[512];
+    const char *at = kd_last_error();
+    snprintf(message, sizeof message, "%s", at);
+    const size_t length = strlen(of->path);
+    unsigned line = 0;
+    int used = 0;
+    at = message;
+    if (strncmp(at, of->path, length) == 0 && at[length] == ':') {
+        at += length + 1;
+        if (sscanf(at, "%u:%n", &line, &used) == 1) at += used;
+        while (*at == ' ') ++at;
+    }
+    check_note(of, of->path, line, "unreadable", CHECK_ERROR, "%s", at);
+}
+
+static kd_status body_read(examination *of, job *watched) {
+    const obj_options options = {hear, of, true, &of->lines, 0};
+    of->is_obj = !procedural_is_path(of->path) && mesh_reader_find(of->path)->load == obj_load;
+    const kd_status status = mesh_load(&of->body, of->path, &options, watched);
+    if (status != KD_ERROR_INPUT) return status;
+    reader_gave_up(of);
+    status_clear();
+    return KD_OK;
+}
+
+static bool emits(const mesh *from, uint64_t triangle) {
+    return !vec3_is_zero(from->materials[from->triangle_materials[triangle]].record.emission);
+}
+
+static void counts_fill(examination *of) {
+    const mesh *body = &of->body;
+    of->report->vertices = body->position_count;
+    of->report->faces = body->face_count;
+    of->report->triangles = body->triangle_count;
+    of->report->materials = body->material_count;
+    for (uint64_t i = 0; i < body->triangle_count; ++i) of->report->lights += emits(body, i);
+}
+
+/* A body of points alone has a picture, if an empty one; a body of nothing has none. */
+static bool has_a_place(const mesh *body) {
+    for (uint64_t i = 0; i < body->position_count; ++i)
+        if (vec3_is_finite(body->positions[i])) return true;
+    return false;
+}
+
+/* The tree is a means here: what rays find in it does not depend on it. */
+static kd_status tree_examine(examination *of, job *watched) {
+    const mesh *body = &of->body;
+    const tritree_input input = {body->positions, body->triangles, body->position_count,
+                                 body->triangle_count};
+    const tritree_options how = tritree_options_default();
+    tritree tree;
+    memset(&tree, 0, sizeof tree);
+    KD_TRY(tritree_open(&tree, &input, &how, "median", watched));
+    kd_status status = check_inwards(of, &tree);
+    if (status == KD_OK) status = check_intersections(of, &tree);
+    tritree_close(&tree);
+    KD_TRY(status);
+    return KD_OK;
+}
+
+static kd_status geometry_examine(examination *of, job *watched) {
+    KD_TRY(KD_RESERVE_ZEROED(of->used, of->body.position_count));
+    if (of->is_obj) KD_TRY(check_text(of));
+    KD_TRY(check_weld(of));
+    KD_TRY(check_triangles(of));
+    KD_TRY(check_shells(of));
+    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+    KD_TRY(check_edges(of));
+    KD_TRY(check_orientation(of));
+    KD_TRY(check_tjunctions(of));
+    KD_TRY(check_holes(of));
+    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+    KD_TRY(tree_examine(of, watched));
+    return KD_OK;
+}
+
+static kd_status examine(examination *of, job *watched) {
+    KD_TRY(body_read(of, watched));
+    counts_fill(of);
+    if (of->body.triangle_count > 0) {
+        KD_TRY(geometry_examine(of, watched));
+    } else if (of->report->renderable) {
+        check_note(of, of->path, 0, "no-faces",
+                   has_a_place(&of->body) ? CHECK_WARNING : CHECK_ERROR,
+                   "found no triangle, expected some");
+    }
+    if (of->report->lights == 0 && of->report->renderable)
+        check_note(of, of->path, 0, "no-light", CHECK_NOTE,
+                   "found no material that emits (Ke), expected one; a default light is used");
+    if (of->report->renderable) KD_TRY(check_refused(of));
+    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+    return of->status;
+}
+
+static void examination_close(examination *owned) {
+    mesh_close(&owned->body);
+    memory_free(owned->lines);
+    memory_free(owned->position_lines);
+    memory_free(owned->welded);
+    memory_free(owned->marks);
+    memory_free(owned->used);
+    memory_free(owned->edge_keys);
+    memory_free(owned->edge_halves);
+    memory_free(owned->shell);
+    memory_free(owned->rim);
+}
+
+kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched) {
+    examination of = {0};
+    memset(out, 0, sizeof *out);
+    out->renderable = true;
+    of.report = out;
+    of.path = path;
+    kd_status status = examine(&of, watched);
+    if (status == KD_OK && fixed) status = check_fix(&of, fixed);
+    examination_close(&of);
+    return status;
+}
+
+void check_close(check_report *owned) {
+    for (uint64_t i = 0; i < owned->problem_count; ++i) {
+        memory_free(owned->problems[i].file);
+        memory_free(owned->problems[i].what);
+    }
+    memory_free(owned->problems);
+    memset(owned, 0, sizeof *owned);
+}

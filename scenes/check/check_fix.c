@@ -1,0 +1,298 @@
+/* What can be mended safely: vertices at one place become one, those that nobody uses go, faces
+   without area and copies go, flipped faces and bodies wound inwards are turned, normals of length
+   zero go. The rest of the file stays as it is, line by line.
+   Idea: two walks over the text. The first finds what becomes of each face, and which normals are
+   wanted turned round; the second writes. Numbers of vertices are told from the front. */
+#include "scenes/check/check_fix.h"
+#include "core/file.h"
+#include "core/memory.h"
+#include "scenes/check/check_obj.h"
+#include <limits.h>
+#include <stdlib.h>
+
+enum { NORMAL_PLAIN = 1, NORMAL_TURNED = 2 };
+
+typedef struct fixing {
+    examination *of;
+    const uint32_t *lines; /* of each triangle, in the text */
+    char *text;
+    const char *begin, *end;
+    uint32_t *vertex_number;    /* of each position, 1-based in the new file; 0: it goes */
+    uint32_t *normal_number[2]; /* of each normal, and of its opposite; 0: none */
+    uint8_t *normals_wanted;    /* NORMAL_PLAIN, ... */
+    obj_ring ring;
+    obj_seen seen;
+    uint64_t triangle;  /* the next one whose face has not come */
+    FILE *to;           /* NULL in the first walk */
+    const char *folder; /* of the library files, where the new file lies elsewhere; else NULL */
+} fixing;
+
+/* --- what becomes of a face ------------------------------------------------------------------- */
+
+/* The triangles of the face on that line; none if it was left out. */
+static uint64_t triangles_end(const fixing *fix, uint32_t line) {
+    uint64_t end = fix->triangle;
+    while (end < fix->of->body.triangle_count && fix->lines[end] == line) ++end;
+    return end;
+}
+
+/* -1: it goes; 1: it is turned; 0: it stays. */
+static int fate_of(const fixing *fix, uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i) {
+        const uint8_t marks = fix->of->marks[i];
+        if (marks & CHECK_IDLE) continue;
+        return !(marks & CHECK_AGAINST) != !(marks & CHECK_INWARDS);
+    }
+    return -1;
+}
+
+static bool normals_are_sound(const fixing *fix) {
+    const mesh *body = &fix->of->body;
+    for (uint64_t i = 0; i < fix->ring.count; ++i) {
+        const uint32_t normal = fix->ring.normal[i];
+        if (normal == KD_NONE || normal >= body->normal_count ||
+            vec3_is_zero(body->normals[normal]))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the normals look to the side that the old winding says. */
+static bool normals_follow(const fixing *fix, uint64_t triangle) {
+    const mesh *body = &fix->of->body;
+    const vec3 a = check_point(fix->of, triangle, 0), b = check_point(fix->of, triangle, 1);
+    const vec3 c = check_point(fix->of, triangle, 2);
+    double sum[3] = {0, 0, 0}, along = 0;
+    for (uint64_t i = 0; i < fix->ring.count; ++i)
+        for (int k = 0; k < 3; ++k)
+            sum[k] += (double)vec3_axis(body->normals[fix->ring.normal[i]], k);
+    for (int k = 0; k < 3; ++k) {
+        const int l = (k + 1) % 3, m = (k + 2) % 3;
+        const double bl = (double)vec3_axis(b, l) - (double)vec3_axis(a, l);
+        const double bm = (double)vec3_axis(b, m) - (double)vec3_axis(a, m);
+        const double cl = (double)vec3_axis(c, l) - (double)vec3_axis(a, l);
+        const double cm = (double)vec3_axis(c, m) - (double)vec3_axis(a, m);
+        along += sum[k] * (bl * cm - bm * cl);
+    }
+    return along > 0;
+}
+
+/* Takes corners out that lie at the place of the one before. */
+static void ring_clean(fixing *fix) {
+    obj_ring *ring = &fix->ring;
+    const uint32_t *welded = fix->of->welded;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < ring->count; ++i) {
+        ring->position[i] = welded[ring->position[i]];
+        if (kept > 0 && ring->position[kept - 1] == ring->position[i]) continue;
+        ring->position[kept] = ring->position[i];
+        ring->texcoord[kept] = ring->texcoord[i];
+        ring->normal[kept++] = ring->normal[i];
+    }
+    while (kept > 1 && ring->position[kept - 1] == ring->position[0]) --kept;
+    ring->count = kept;
+}
+
+static void corner_write(const fixing *fix, uint64_t i, bool has_normals, int side) {
+    const uint32_t texcoord = fix->ring.texcoord[i];
+    fprintf(fix->to, " %u", fix->vertex_number[fix->ring.position[i]]);
+    const bool has_texcoord = texcoord < fix->of->body.texcoord_count;
+    if (has_texcoord) fprintf(fix->to, "/%u", texcoord + 1);
+    if (has_normals)
+        fprintf(fix->to, has_texcoord ? "/%u" : "//%u",
+                fix->normal_number[side][fix->ring.normal[i]]);
+}
+
+static kd_status face_mend(fixing *fix, const obj_line *line) {
+    const uint64_t begin = fix->triangle, end = triangles_end(fix, line->line);
+    fix->triangle = end;
+    const int fate = fate_of(fix, begin, end);
+    if (fate < 0) return KD_OK;
+    KD_TRY(obj_ring_read(&fix->ring, line->rest, &fix->seen));
+    ring_clean(fix);
+    const bool has_normals = normals_are_sound(fix);
+    const int side = has_normals && fate > 0 && normals_follow(fix, begin) ? 1 : 0;
+    const uint64_t count = fix->ring.count;
+    for (uint64_t i = 0; i < count && has_normals; ++i)
+        fix->normals_wanted[fix->ring.normal[i]] |= (uint8_t)(1 << side);
+    if (!fix->to) return KD_OK;
+    fputc('f', fix->to);
+    for (uint64_t i = 0; i < count; ++i)
+        corner_write(fix, fate > 0 ? count - 1 - i : i, has_normals, side);
+    fputc('\n', fix->to);
+    return KD_OK;
+}
+
+/* --- the other lines -------------------------------------------------------------------------- */
+
+static void verbatim(const fixing *fix, const obj_line *line) {
+    if (!fix->to) return;
+    fwrite(line->begin, 1, (size_t)(line->end - line->begin), fix->to);
+    if (!text_is_line_end(line->end[-1])) fputc('\n', fix->to);
+}
+
+static void normal_write(const fixing *fix, const obj_line *line) {
+    if (!fix->to) return;
+    const uint64_t i = fix->seen.normals;
+    if (fix->normal_number[0][i]) verbatim(fix, line);
+    if (!fix->normal_number[1][i]) return;
+    const vec3 n = fix->of->body.normals[i];
+    fprintf(fix->to, "vn %.9g %.9g %.9g\n", -(double)n.x, -(double)n.y, -(double)n.z);
+}
+
+static kd_status element_write(fixing *fix, const obj_line *line, const char *rest) {
+    if (!fix->to) return KD_OK;
+    KD_TRY(obj_ring_read(&fix->ring, rest, &fix->seen));
+    fwrite(line->rest, 1, (size_t)(rest - line->rest), fix->to);
+    for (uint64_t i = 0; i < fix->ring.count; ++i) {
+        const uint32_t position = fix->ring.position[i], texcoord = fix->ring.texcoord[i];
+        if (position >= fix->of->body.position_count) continue;
+        fprintf(fix->to, " %u", fix->vertex_number[fix->of->welded[position]]);
+        if (texcoord < fix->of->body.texcoord_count) fprintf(fix->to, "/%u", texcoord + 1);
+    }
+    fputc('\n', fix->to);
+    return KD_OK;
+}
+
+/* A library is beside the old file: the new one names it by its whole path. */
+static void library_write(const fixing *fix, const obj_line *line) {
+    text_cursor cursor = {line->rest, 0};
+    text_word(&cursor);
+    const text_span name = text_rest(&cursor);
+    if (!fix->folder || name.count == 0 || *name.begin == '/') {
+        verbatim(fix, line);
+        return;
+    }
+    if (!fix->to) return;
+    fprintf(fix->to, "mtllib %s/%.*s\n", fix->folder, (int)name.count, name.begin);
+}
+
+static bool is_library(const obj_line *line) {
+    text_cursor cursor = {line->rest, 0};
+    return line->kind == STATEMENT_OTHER && text_is(text_word(&cursor), "mtllib");
+}
+
+static kd_status line_mend(fixing *fix, const obj_line *line) {
+    const char *rest = NULL;
+    if (line->kind == STATEMENT_FACE) {
+        KD_TRY(face_mend(fix, line));
+    } else if (line->kind == STATEMENT_NORMAL) {
+        normal_write(fix, line);
+    } else if (line->kind == STATEMENT_POSITION) {
+        if (fix->vertex_number[fix->seen.positions]) verbatim(fix, line);
+    } else if (obj_line_is_element(line, &rest)) {
+        KD_TRY(element_write(fix, line, rest));
+    } else if (is_library(line)) {
+        library_write(fix, line);
+    } else {
+        verbatim(fix, line);
+    }
+    obj_seen_add(&fix->seen, line);
+    return KD_OK;
+}
+
+static kd_status walk(fixing *fix, FILE *to) {
+    text_cursor cursor = {fix->begin, 0};
+    obj_line line;
+    fix->to = to;
+    fix->triangle = 0;
+    memset(&fix->seen, 0, sizeof fix->seen);
+    while (obj_line_next(&cursor, fix->end, &line)) KD_TRY(line_mend(fix, &line));
+    return KD_OK;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static kd_status vertices_number(fixing *fix) {
+    const examination *of = fix->of;
+    uint32_t next = 0;
+    KD_TRY(KD_RESERVE_ZEROED(fix->vertex_number, of->body.position_count));
+    for (uint64_t i = 0; i < 3 * (uint64_t)of->body.triangle_count; ++i)
+        if (!(of->marks[i / 3] & CHECK_IDLE))
+            fix->vertex_number[of->welded[of->body.triangles[i]]] = 1;
+    for (uint32_t i = 0; i < of->body.position_count; ++i)
+        if (of->used[i] & CHECK_USED_ELSEWHERE) fix->vertex_number[of->welded[i]] = 1;
+    for (uint32_t i = 0; i < of->body.position_count; ++i)
+        if (fix->vertex_number[i]) fix->vertex_number[i] = ++next;
+    return KD_OK;
+}
+
+/* Those that nobody wants keep their line, if they have a direction. */
+static kd_status normals_number(fixing *fix) {
+    const mesh *body = &fix->of->body;
+    uint32_t next = 0;
+    for (int side = 0; side < 2; ++side)
+        KD_TRY(KD_RESERVE_ZEROED(fix->normal_number[side], body->normal_count));
+    for (uint32_t i = 0; i < body->normal_count; ++i) {
+        const uint8_t wanted = fix->normals_wanted[i];
+        if (!vec3_is_zero(body->normals[i]) && wanted != NORMAL_TURNED)
+            fix->normal_number[0][i] = ++next;
+        if (wanted & NORMAL_TURNED) fix->normal_number[1][i] = ++next;
+    }
+    return KD_OK;
+}
+
+static kd_status source_read(fixing *fix, uint32_t **made_lines) {
+    uint64_t bytes = 0;
+    fix->lines = fix->of->is_obj ? fix->of->lines : NULL;
+    if (fix->lines) {
+        KD_TRY(obj_text_read(&fix->text, &fix->begin, &fix->end, fix->of->path));
+        return KD_OK;
+    }
+    KD_TRY(check_mesh_text(&fix->of->body, &fix->text, &bytes, made_lines));
+    fix->lines = *made_lines;
+    fix->begin = fix->text;
+    fix->end = fix->text + bytes;
+    return KD_OK;
+}
+
+/* The folder of a path as the system knows it; to free. */
+static char *folder_of(const char *path) {
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    char *slash = strrchr(copy, '/');
+    if (!slash) return realpath(".", NULL);
+    slash[slash == copy] = '\0';
+    return realpath(copy, NULL);
+}
+
+static kd_status fixed_write(fixing *fix, const char *to) {
+    file_output output;
+    KD_TRY(file_output_open(&output, to));
+    const kd_status status = walk(fix, output.stream);
+    if (status != KD_OK) {
+        file_output_discard(&output);
+        return status_pass(status, __FILE__, __LINE__, "walk");
+    }
+    KD_TRY(file_output_commit(&output));
+    return KD_OK;
+}
+
+kd_status check_fix(examination *of, const char *to) {
+    fixing fix;
+    uint32_t *made_lines = NULL;
+    kd_status status;
+    KD_REQUIRE(of->report->renderable && of->body.triangle_count > 0, KD_ERROR_INPUT,
+               "%s: it has errors or no triangle, so nothing is written to %s", of->path, to);
+    memset(&fix, 0, sizeof fix);
+    fix.of = of;
+    char *from = folder_of(of->path), *there = folder_of(to);
+    if (of->is_obj && from && there && strcmp(from, there) != 0) fix.folder = from;
+    KD_TRY_GOTO(source_read(&fix, &made_lines));
+    KD_TRY_GOTO(vertices_number(&fix));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(fix.normals_wanted, of->body.normal_count));
+    KD_TRY_GOTO(walk(&fix, NULL));
+    KD_TRY_GOTO(normals_number(&fix));
+    KD_TRY_GOTO(fixed_write(&fix, to));
+done:
+    free(from);
+    free(there);
+    memory_free(fix.text);
+    memory_free(fix.vertex_number);
+    memory_free(fix.normal_number[0]);
+    memory_free(fix.normal_number[1]);
+    memory_free(fix.normals_wanted);
+    memory_free(made_lines);
+    obj_ring_close(&fix.ring);
+    return status;
+}

@@ -1,0 +1,236 @@
+/* Triangles that cut each other.
+   Idea: two triangles that meet in a point are both in the leaf of the triangle tree that holds the
+   point, so the pairs of each leaf are all that can cut. A pair cuts if an edge of one passes
+   through the other, or if both lie in one plane and overlap. Signs are exact; to touch is not to
+   cut, so neighbours are judged by what they do not share.
+   Work: the pairs of all leaves, at most a bound that heaps of triangles at one place would exceed;
+   the report says so then. The result is the same for any number of threads. */
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "scenes/check/check_exact.h"
+#include "scenes/check/check_parts.h"
+#include <stdatomic.h>
+
+static const uint64_t leaf_pairs_most = 1u << 24, all_pairs_most = 1u << 31;
+enum { GRAIN = 4096 };
+
+typedef struct partner_cell {
+    _Atomic uint32_t first; /* KD_NONE: none */
+} partner_cell;
+
+typedef struct cutting {
+    const examination *of;
+    const tritree *tree;
+    partner_cell *partner; /* of each triangle, the first one before it that it cuts */
+    uint32_t node_end;     /* leaves before it are looked at */
+    bool left_out;
+} cutting;
+
+typedef struct corner3 {
+    vec3 p[3];
+    uint32_t place[3];
+} corner3;
+
+static corner3 corners_of(const examination *of, uint32_t triangle) {
+    corner3 c;
+    for (int k = 0; k < 3; ++k) {
+        c.p[k] = check_point(of, triangle, k);
+        c.place[k] = check_place(of, triangle, k);
+    }
+    return c;
+}
+
+static bool has_place(const corner3 *of, uint32_t place) {
+    return of->place[0] == place || of->place[1] == place || of->place[2] == place;
+}
+
+static bool boxes_meet(const corner3 *a, const corner3 *b) {
+    for (int axis = 0; axis < 3; ++axis) {
+        float low[2], high[2];
+        for (int s = 0; s < 2; ++s) {
+            const vec3 *p = s ? b->p : a->p;
+            const float x = vec3_axis(p[0], axis), y = vec3_axis(p[1], axis);
+            const float z = vec3_axis(p[2], axis);
+            low[s] = float_min(x, float_min(y, z));
+            high[s] = float_max(x, float_max(y, z));
+        }
+        if (low[0] > high[1] || low[1] > high[0]) return false;
+    }
+    return true;
+}
+
+/* --- seen along an axis ----------------------------------------------------------------------- */
+
+static int turn_of(const corner3 *of, int i, int j) {
+    return exact_turn(of->p[0], of->p[1], of->p[2], i, j);
+}
+
+/* Some edge of `a` has all of `b` on its outer side or on it. */
+static bool edge_parts(const corner3 *a, int turn, const corner3 *b, int i, int j) {
+    for (int k = 0; k < 3; ++k) {
+        const int l = (k + 1) % 3;
+        bool parts = true;
+        for (int c = 0; c < 3 && parts; ++c) {
+            if (b->place[c] == a->place[k] || b->place[c] == a->place[l]) continue;
+            parts = turn * exact_turn(a->p[k], a->p[l], b->p[c], i, j) <= 0;
+        }
+        if (parts) return true;
+    }
+    return false;
+}
+
+/* Their shadows along an axis do not overlap. */
+static bool shadows_part(const corner3 *a, const corner3 *b, int axis) {
+    const int i = (axis + 1) % 3, j = (axis + 2) % 3;
+    const int turn_a = turn_of(a, i, j), turn_b = turn_of(b, i, j);
+    return (turn_a != 0 && edge_parts(a, turn_a, b, i, j)) ||
+           (turn_b != 0 && edge_parts(b, turn_b, a, i, j));
+}
+
+static int widest_axis(const corner3 *of) {
+    const vec3 u = vec3_sub(of->p[1], of->p[0]), v = vec3_sub(of->p[2], of->p[0]);
+    double best = -1;
+    int axis = 0;
+    for (int k = 0; k < 3; ++k) {
+        const int i = (k + 1) % 3, j = (k + 2) % 3;
+        const double area = fabs((double)vec3_axis(u, i) * (double)vec3_axis(v, j) -
+                                 (double)vec3_axis(u, j) * (double)vec3_axis(v, i));
+        if (area > best) {
+            best = area;
+            axis = k;
+        }
+    }
+    return axis;
+}
+
+/* --- edges through triangles ------------------------------------------------------------------ */
+
+/* Ends on either side, and the line through the triangle or through an edge; a corner that lies on
+   the edge only touches it. */
+static bool edge_cuts(vec3 p, vec3 q, const corner3 *of) {
+    const vec3 a = of->p[0], b = of->p[1], c = of->p[2];
+    if (exact_side(a, b, c, p) * exact_side(a, b, c, q) >= 0) return false;
+    const int x = exact_side(p, q, a, b), y = exact_side(p, q, b, c), z = exact_side(p, q, c, a);
+    if ((x == 0) + (y == 0) + (z == 0) > 1) return false;
+    return (x >= 0 && y >= 0 && z >= 0) || (x <= 0 && y <= 0 && z <= 0);
+}
+
+/* `b` does not pass through the plane of `a`. */
+static bool all_on_one_side(const corner3 *a, const corner3 *b, bool *in_plane) {
+    int low = 1, high = -1;
+    for (int k = 0; k < 3; ++k) {
+        const int side =
+            has_place(a, b->place[k]) ? 0 : exact_side(a->p[0], a->p[1], a->p[2], b->p[k]);
+        low = side < low ? side : low;
+        high = side > high ? side : high;
+    }
+    *in_plane = low == 0 && high == 0;
+    return !*in_plane && (low >= 0 || high <= 0);
+}
+
+static bool edges_cut(const corner3 *a, const corner3 *b) {
+    for (int k = 0; k < 3; ++k) {
+        const int l = (k + 1) % 3;
+        if (has_place(b, a->place[k]) || has_place(b, a->place[l])) continue;
+        if (edge_cuts(a->p[k], a->p[l], b)) return true;
+    }
+    return false;
+}
+
+/* Not of the same three places: copies are told elsewhere. */
+static bool pair_cuts(const corner3 *a, const corner3 *b) {
+    if (!boxes_meet(a, b)) return false;
+    const int axis = widest_axis(a);
+    if (shadows_part(a, b, axis)) return false;
+    bool in_plane = false;
+    if (all_on_one_side(a, b, &in_plane)) return false;
+    if (in_plane) return true; /* and the shadows overlap */
+    return edges_cut(a, b) || edges_cut(b, a);
+}
+
+static void partner_keep(cutting *c, uint32_t later, uint32_t earlier) {
+    uint32_t known = atomic_load_explicit(&c->partner[later].first, memory_order_relaxed);
+    while (earlier < known &&
+           !atomic_compare_exchange_weak_explicit(&c->partner[later].first, &known, earlier,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+static uint64_t leaf_pairs(tritree_node node) {
+    const uint64_t count = tritree_is_leaf(node) ? tritree_count(node) : 0;
+    return count > 1 ? count * (count - 1) / 2 : 0;
+}
+
+static void leaf_examine(cutting *c, tritree_node node) {
+    const uint32_t *ids = c->tree->references + tritree_first(node);
+    const uint32_t count = tritree_count(node);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (c->of->marks[ids[i]] & CHECK_IDLE) continue;
+        const corner3 a = corners_of(c->of, ids[i]);
+        for (uint32_t j = i + 1; j < count; ++j) {
+            if (c->of->marks[ids[j]] & CHECK_IDLE) continue;
+            const corner3 b = corners_of(c->of, ids[j]);
+            if (!pair_cuts(&a, &b)) continue;
+            const bool rising = ids[i] < ids[j];
+            partner_keep(c, rising ? ids[j] : ids[i], rising ? ids[i] : ids[j]);
+        }
+    }
+}
+
+static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    cutting *c = (cutting *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const tritree_node node = c->tree->nodes[i];
+        const uint64_t pairs = leaf_pairs(node);
+        if (pairs > 0 && pairs <= leaf_pairs_most) leaf_examine(c, node);
+    }
+}
+
+/* How many leaves may be looked at. */
+static void bound_find(cutting *c) {
+    uint64_t pairs = 0;
+    for (c->node_end = 0; c->node_end < c->tree->node_count; ++c->node_end) {
+        const uint64_t more = leaf_pairs(c->tree->nodes[c->node_end]);
+        if (more > leaf_pairs_most) {
+            c->left_out = true;
+            continue;
+        }
+        pairs += more;
+        if (pairs > all_pairs_most) break;
+    }
+    c->left_out = c->left_out || c->node_end < c->tree->node_count;
+}
+
+static void pairs_tell(examination *of, const cutting *c) {
+    for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
+        const uint32_t other = atomic_load_explicit(&c->partner[i].first, memory_order_relaxed);
+        if (other == KD_NONE) continue;
+        if (of->lines)
+            check_triangle_note(of, i, "self-intersection", CHECK_WARNING,
+                                "found a triangle that cuts the face of line %u, expected them "
+                                "apart",
+                                of->lines[other]);
+        else
+            check_triangle_note(of, i, "self-intersection", CHECK_WARNING,
+                                "found it cutting triangle %u, expected them apart", other);
+    }
+    if (c->left_out)
+        check_note(of, of->path, 0, "intersections-unfinished", CHECK_NOTE,
+                   "found too many triangles at one place to look at all pairs for intersections");
+}
+
+kd_status check_intersections(examination *of, const tritree *tree) {
+    cutting c;
+    memset(&c, 0, sizeof c);
+    c.of = of;
+    c.tree = tree;
+    KD_TRY(KD_RESERVE(c.partner, of->body.triangle_count));
+    for (uint32_t i = 0; i < of->body.triangle_count; ++i)
+        atomic_init(&c.partner[i].first, KD_NONE);
+    bound_find(&c);
+    parallel_for(c.node_end, GRAIN, nodes_body, &c);
+    pairs_tell(of, &c);
+    memory_free(c.partner);
+    return KD_OK;
+}

@@ -1,0 +1,175 @@
+/* What an OBJ file's text shows that its mesh does not: lines of vertices, polygons as they were
+   before they were cut, normals without a direction. */
+#include "core/memory.h"
+#include "scenes/check/check_exact.h"
+#include "scenes/check/check_obj.h"
+#include "scenes/check/check_parts.h"
+#include "scenes/number.h"
+
+/* A corner that is that share of its polygon's size away from its plane makes it bent. */
+static const double bent_share = 0.01;
+/* Pairs of edges that are looked at in one file: enough for polygons of ten thousand corners. */
+enum { PAIRS_MOST = 1 << 27 };
+
+typedef struct text_walk {
+    examination *of;
+    obj_seen seen;
+    obj_ring ring;
+    uint64_t pairs_left;
+} text_walk;
+
+static void normal_examine(text_walk *w, const obj_line *line) {
+    float values[3] = {0};
+    text_cursor cursor = {line->rest, 0};
+    for (int k = 0; k < 3; ++k) {
+        text_skip_blanks(&cursor);
+        const char *next = number_float(cursor.at, &values[k]);
+        if (!next) return;
+        cursor.at = next;
+    }
+    const vec3 normal = vec3_make(values[0], values[1], values[2]);
+    if (!vec3_is_finite(normal) || !vec3_is_zero(vec3_normalize(normal))) return;
+    check_note(w->of, w->of->path, line->line, "zero-normal", CHECK_WARNING,
+               "found a normal of length 0, expected a direction; it is not used");
+}
+
+static vec3 corner_at(const text_walk *w, uint64_t i) {
+    return w->of->body.positions[w->ring.position[i % w->ring.count]];
+}
+
+/* Newell's normal, and the sum of the parts' sizes: a polygon that crosses itself may have a normal
+   of zero, and still lies in a plane. */
+static void normals_sum(const text_walk *w, double normal[3], double size[3]) {
+    const vec3 o = corner_at(w, 0);
+    for (uint64_t i = 1; i + 1 < w->ring.count; ++i) {
+        const vec3 p = corner_at(w, i), q = corner_at(w, i + 1);
+        const double a[3] = {(double)p.x - (double)o.x, (double)p.y - (double)o.y,
+                             (double)p.z - (double)o.z};
+        const double b[3] = {(double)q.x - (double)o.x, (double)q.y - (double)o.y,
+                             (double)q.z - (double)o.z};
+        for (int k = 0; k < 3; ++k) {
+            const int l = (k + 1) % 3, m = (k + 2) % 3;
+            const double part = a[l] * b[m] - a[m] * b[l];
+            normal[k] += part;
+            size[k] += fabs(part);
+        }
+    }
+}
+
+static bool edges_cross(const text_walk *w, uint64_t a, uint64_t b, int i, int j) {
+    const vec3 p = corner_at(w, a), q = corner_at(w, a + 1);
+    const vec3 r = corner_at(w, b), s = corner_at(w, b + 1);
+    return exact_turn(p, q, r, i, j) * exact_turn(p, q, s, i, j) < 0 &&
+           exact_turn(r, s, p, i, j) * exact_turn(r, s, q, i, j) < 0;
+}
+
+static bool is_crossed(text_walk *w, int i, int j) {
+    const uint64_t count = w->ring.count;
+    for (uint64_t a = 0; a < count; ++a)
+        for (uint64_t b = a + 2; b < count; ++b) {
+            if (w->pairs_left == 0) return false;
+            --w->pairs_left;
+            if (edges_cross(w, a, b, i, j)) return true;
+        }
+    return false;
+}
+
+/* How far the corners are from the plane through their middle, as a share of the size. */
+static double bend(const text_walk *w, const double normal[3]) {
+    const double length =
+        sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
+    double low = INFINITY, high = -INFINITY, size = 0;
+    if (!(length > 0)) return 0;
+    const vec3 o = corner_at(w, 0);
+    for (uint64_t i = 0; i < w->ring.count; ++i) {
+        const vec3 p = corner_at(w, i);
+        const double x = (double)p.x - (double)o.x, y = (double)p.y - (double)o.y;
+        const double z = (double)p.z - (double)o.z;
+        const double height = (x * normal[0] + y * normal[1] + z * normal[2]) / length;
+        low = fmin(low, height);
+        high = fmax(high, height);
+        size = fmax(size, x * x + y * y + z * z);
+    }
+    return size > 0 ? 0.5 * (high - low) / sqrt(size) : 0;
+}
+
+static void shape_examine(text_walk *w, uint32_t line) {
+    double normal[3] = {0, 0, 0}, size[3] = {0, 0, 0};
+    normals_sum(w, normal, size);
+    int axis = size[0] > size[1] ? 0 : 1;
+    if (size[2] >= size[axis]) axis = 2;
+    if (!(size[axis] > 0)) return;
+    if (is_crossed(w, (axis + 1) % 3, (axis + 2) % 3)) {
+        check_note(w->of, w->of->path, line, "crossed-polygon", CHECK_WARNING,
+                   "found a polygon of %llu corners whose edges cross, expected a simple one",
+                   (unsigned long long)w->ring.count);
+        return;
+    }
+    const double share = bend(w, normal);
+    if (share > bent_share)
+        check_note(w->of, w->of->path, line, "bent-polygon", CHECK_NOTE,
+                   "found a polygon of %llu corners up to %.2g %% of its size off its plane, "
+                   "expected a flat one",
+                   (unsigned long long)w->ring.count, 100 * share);
+}
+
+static bool same_place(vec3 a, vec3 b) {
+    return !(a.x < b.x || a.x > b.x || a.y < b.y || a.y > b.y || a.z < b.z || a.z > b.z);
+}
+
+static kd_status face_examine(text_walk *w, const obj_line *line) {
+    KD_TRY(obj_ring_read(&w->ring, line->rest, &w->seen));
+    if (!w->ring.sound || w->ring.count < 4) return KD_OK;
+    for (uint64_t i = 0; i < w->ring.count; ++i)
+        if (w->ring.position[i] >= w->of->body.position_count) return KD_OK;
+    for (uint64_t i = 0; i < w->ring.count; ++i)
+        if (same_place(corner_at(w, i), corner_at(w, i + 1))) {
+            check_note(w->of, w->of->path, line->line, "repeated-corner", CHECK_WARNING,
+                       "found a polygon with the same place twice in a row, expected it once");
+            break;
+        }
+    shape_examine(w, line->line);
+    return KD_OK;
+}
+
+static kd_status element_examine(text_walk *w, const char *rest) {
+    KD_TRY(obj_ring_read(&w->ring, rest, &w->seen));
+    for (uint64_t i = 0; i < w->ring.count; ++i)
+        if (w->ring.position[i] < w->of->body.position_count)
+            w->of->used[w->ring.position[i]] = CHECK_USED_ELSEWHERE;
+    return KD_OK;
+}
+
+static kd_status line_examine(text_walk *w, const obj_line *line) {
+    const char *rest = NULL;
+    if (line->kind == STATEMENT_FACE) {
+        KD_TRY(face_examine(w, line));
+    } else if (line->kind == STATEMENT_NORMAL) {
+        normal_examine(w, line);
+    } else if (line->kind == STATEMENT_POSITION && w->seen.positions < w->of->body.position_count) {
+        w->of->position_lines[w->seen.positions] = line->line;
+    } else if (obj_line_is_element(line, &rest)) {
+        KD_TRY(element_examine(w, rest));
+    }
+    obj_seen_add(&w->seen, line);
+    return KD_OK;
+}
+
+kd_status check_text(examination *of) {
+    text_walk w;
+    char *text = NULL;
+    const char *end = NULL;
+    text_cursor cursor = {NULL, 0};
+    obj_line line;
+    memset(&w, 0, sizeof w);
+    w.of = of;
+    w.pairs_left = PAIRS_MOST;
+    kd_status status;
+    KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, of->path));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(of->position_lines, of->body.position_count));
+    while (obj_line_next(&cursor, end, &line)) KD_TRY_GOTO(line_examine(&w, &line));
+done:
+    obj_ring_close(&w.ring);
+    memory_free(text);
+    return status;
+}
