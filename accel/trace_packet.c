@@ -75,20 +75,20 @@ VECTOR8_FN bool prepare(packet *p, const tritree_view *tree) {
         if (int8_any(float8_abs(p->origin[axis] - p->origin[axis][0]) > 0.0625f * reach[0]))
             return false;
     }
-    p->near = p->tmin;
-    p->far = p->t;
+    p->slack_t = reach / largest * TRITREE_SLACK_T;
+    p->near = p->tmin - p->slack_t;
+    p->far = p->t + p->slack_t;
     for (int axis = 0; axis < 3; ++axis) {
         const float8 least = largest * 0x1p-26f;
         const float8 signed_least = p->negative[axis] ? -least : least;
         const float8 safe =
             float8_select(float8_abs(p->along[axis]) > least, p->along[axis], signed_least);
         p->inverse[axis] = 1 / safe;
-        p->slack[axis] = reach * float8_abs(p->inverse[axis]) * 0x1p-21f;
+        p->slack[axis] = reach * float8_abs(p->inverse[axis]) * TRITREE_SLACK;
         const float8 t0 = lo[axis] * p->inverse[axis], t1 = hi[axis] * p->inverse[axis];
         p->near = float8_max(float8_min(t0, t1) - p->slack[axis], p->near);
         p->far = float8_min(float8_max(t0, t1) + p->slack[axis], p->far);
     }
-    p->slack_t = reach / largest * 0x1p-17f;
     p->sx = p->along[p->kx] / p->along[p->kz];
     p->sy = p->along[p->ky] / p->along[p->kz];
     p->sz = 1 / p->along[p->kz];

@@ -143,7 +143,7 @@ struct walk_sieve {
         return fminf(fminf(fabsf(ix), fabsf(iy)), fabsf(iz));
     }
     __device__ __forceinline__ float off_plane(const caster &c) const {
-        return fmaf(slack, 6, c.error);
+        return fmaf(slack, 4, c.error); /* 12 R 2^-22 */
     }
     __device__ __forceinline__ float blur(const caster &c) const {
         return 16 * off_plane(c) * flattest();

@@ -4,7 +4,7 @@
    of many rays may run one after the other without a wrong guess, each while the others wait for
    memory or for their own results (wide_cast.h).
    Invariants: a leaf is visited unless the ray surely misses all in it. Planes are less the tree's
-   centre, so that plane * inverse + back is off by at most 11 units of reach |inverse| (5 of them
+   centre, so that plane * inverse + back is off by at most 12 units of reach |inverse| (6 of them
    the triangle test's, tritree_walk.h); the slack covers 16. What a leaf's vectors decide,
    triangle_meet decides with the same operations; what they leave open it is asked for: answers
    are those of tritree_cast to the bit. */
@@ -22,7 +22,8 @@ enum { WIDE_OVER = 0, WIDE_COUNT_MASK = (1 << WIDE_COUNT_BITS) - 1 };
 typedef struct wide_ray {
     float4v inverse;     /* of the direction */
     float4v back, front; /* t of a plane: plane * inverse + back or more, + front or less */
-    float tmin, limit;   /* of what may still be met */
+    float begin, limit;  /* of cells that may still be met: slack_t beyond the hits' ends */
+    float tmin;          /* of hits */
     uint32_t word;       /* what is next: a node, a leaf, or WIDE_OVER */
     uint32_t waiting;    /* entries of the stack; the lowest is WIDE_OVER */
     uint32_t nearer[3];  /* where an axis' nearer planes begin: 0 or WIDE_CELLS */
@@ -59,7 +60,7 @@ VECTOR8_FN bool wide_ray_aim(wide_ray *to, const tritree_view *tree, const ray *
     const float4v centre = (float4v_of(tree->wide->centre) - o) * to->inverse;
     to->back = centre - slack;
     to->front = centre + slack;
-    to->slack_t = reach / largest * 0x1p-17f;
+    to->slack_t = reach / largest * TRITREE_SLACK_T;
     const uint32_t octant = int4v_signs((int4v)d);
     for (int axis = 0; axis < 3; ++axis) to->nearer[axis] = (octant >> axis & 1) * WIDE_CELLS;
     to->order = octant & 4 ? octant ^ 7 : octant;
@@ -91,7 +92,8 @@ VECTOR8_FN bool wide_ray_begin(wide_ray *to, const tritree_view *tree, const ray
     if (!wide_ray_aim(to, tree, cast)) return false;
     wide_ray_shear(to, cast);
     to->tmin = cast->tmin;
-    to->limit = cast->tmax;
+    to->begin = cast->tmin - to->slack_t;
+    to->limit = cast->tmax + to->slack_t;
     to->word = 0;
     to->waiting = 1;
     return true;
@@ -100,7 +102,7 @@ VECTOR8_FN bool wide_ray_begin(wide_ray *to, const tritree_view *tree, const ray
 /* The ray is at a node: its cells go to the stack, and the next one is taken from there. */
 VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, wide_stack stack) {
     const wide_node *node = tree->nodes + (at->word >> WIDE_COUNT_BITS);
-    float8 near = float8_all(at->tmin), far = float8_all(at->limit);
+    float8 near = float8_all(at->begin), far = float8_all(at->limit);
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node->bound[2 * axis];
         const float8 inverse = float8_all(at->inverse[axis]);

@@ -8,7 +8,27 @@
    Differs from the paper in: edge functions that leave the comfortable range of float are computed
    again in double too (coordinates of 1e-30 and 1e30 work); a hit on a triangle seen nearly edge-on
    gets its t from double arithmetic; no culling by facing.
-   Must be compiled without contraction: a fused a b - c d breaks the symmetry of shared edges. */
+   Must be compiled without contraction: a fused a b - c d breaks the symmetry of shared edges.
+   How far a hit may be off. Let e = 2^-24, D the largest distance along an axis from the origin to
+   a corner, and let every hit name a point P of the triangle, the mean of its corners by exact
+   weights that are not negative:
+   - Signs are sure. Rounding keeps order, so fl(fl(a b) - fl(c d)) is never on the wrong side of
+     zero, and what is zero is asked in double. So signs are those of the sheared corners as
+   rounded, and a hit has weights of these, all of one sign. Their rounding is at most e (|p - o| +
+   3 |s z| + |x|) <= 6 e D an axis, and so is that of their mean: the point P with these weights
+   lies within 6 e D of the ray, its z being exact.
+   - In float, |sum| > wide high / 8: a weight is off by 2 e wide high, all three weights over the
+     sum by 96 e, so z by 48 e of the corners' spread (2 D) and some 6 e D of its own products:
+     t |largest of direction| is within 102 e D of P's z.
+   - Else in double from the corners themselves, weights of the wrong sign taken for zero. That is
+     the exact hit, and P, if there is one; but a needle that is thinner than the rounding of its
+     corners has weights that are all noise, or of which the largest is the wrong one: what is left
+     may be a point anywhere along it. So it counts only if it lies within 6 e D of the ray.
+   - Else in double with the weights of the rounded corners. Their products are exact there, so each
+     has a relative error of 2^-53 however thin the needle: that is P as above.
+   So P lies within 6 e D of the ray beside it and 104 e D along it of where t says: a walk that
+   visits every cell that the ray passes that near to (tritree_walk.h) loses no hit, whatever the
+   tree, for what is a hit depends on ray and triangle only. */
 #ifndef KD_SHADERS_TRIANGLE_H
 #define KD_SHADERS_TRIANGLE_H
 #include "shaders/box.h"
@@ -37,36 +57,50 @@ KD_FN triangle_caster triangle_caster_make(ray cast) {
     return caster;
 }
 
-/* t and the weights of the second and third corner in double, for a hit already decided on. Weights
-   that turn out negative were rounding: they become zero. */
-KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, float *t,
-                                 float *u, float *v) {
+/* Writes t and the weights of the second and third corner by three weights of any sign and sum. */
+KD_FN void triangle_weigh(const double weight[3], const double z[3], double along, float *t,
+                          float *u, float *v) {
+    const double sum = weight[0] + weight[1] + weight[2];
+    *t = (float)((weight[0] * z[0] + weight[1] * z[1] + weight[2] * z[2]) / (sum * along));
+    *u = (float)(weight[1] / sum);
+    *v = (float)(weight[2] / sum);
+}
+
+/* t and weights in double for a hit already decided on, seen edge-on or of numbers far from 1.
+   `rounded`: its weights by the corners as rounded. Weights of the corners themselves that turn out
+   to have another sign than the sum were rounding: they become zero. */
+KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, vec3 c,
+                                 const double rounded[3], float *t, float *u, float *v) {
     const vec3 corner[3] = {a, b, c};
     const double along = (double)vec3_axis(caster->direction, caster->kz);
     const double sx = (double)vec3_axis(caster->direction, caster->kx) / along;
     const double sy = (double)vec3_axis(caster->direction, caster->ky) / along;
-    double x[3], y[3], z[3], weight[3];
+    double x[3], y[3], z[3], weight[3], reach = 0;
     for (int i = 0; i < 3; ++i) {
         z[i] = (double)vec3_axis(corner[i], caster->kz) -
                (double)vec3_axis(caster->origin, caster->kz);
         x[i] = (double)vec3_axis(corner[i], caster->kx) -
-               (double)vec3_axis(caster->origin, caster->kx) - sx * z[i];
+               (double)vec3_axis(caster->origin, caster->kx);
         y[i] = (double)vec3_axis(corner[i], caster->ky) -
-               (double)vec3_axis(caster->origin, caster->ky) - sy * z[i];
+               (double)vec3_axis(caster->origin, caster->ky);
+        reach = fmax(reach, fmax(fabs(x[i]), fmax(fabs(y[i]), fabs(z[i]))));
+        x[i] -= sx * z[i];
+        y[i] -= sy * z[i];
     }
     weight[0] = x[2] * y[1] - y[2] * x[1];
     weight[1] = x[0] * y[2] - y[0] * x[2];
     weight[2] = x[1] * y[0] - y[1] * x[0];
     const double sign = weight[0] + weight[1] + weight[2] < 0 ? -1.0 : 1.0;
-    double sum = 0;
+    double sum = 0, off_x = 0, off_y = 0;
     for (int i = 0; i < 3; ++i) {
         weight[i] = weight[i] * sign > 0 ? weight[i] * sign : 0;
         sum += weight[i];
+        off_x += weight[i] * x[i];
+        off_y += weight[i] * y[i];
     }
-    if (!(sum > 0)) return; /* exactly edge-on: what float arithmetic said stands */
-    *t = (float)((weight[0] * z[0] + weight[1] * z[1] + weight[2] * z[2]) / (sum * along));
-    *u = (float)(weight[1] / sum);
-    *v = (float)(weight[2] / sum);
+    const double near = 0x1.8p-22 * reach * sum;
+    const bool beside = sum > 0 && fabs(off_x) <= near && fabs(off_y) <= near;
+    triangle_weigh(beside ? weight : rounded, z, along, t, u, v);
 }
 
 /* Whether the line of the ray meets the triangle, at which t, with which weights u, v of the second
@@ -86,7 +120,8 @@ KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, 
     const float wa = cx * by - cy * bx, wb = ax * cy - ay * cx, wc = bx * ay - by * ax;
     const float smallest = float_min(fabsf(wa), float_min(fabsf(wb), fabsf(wc)));
     const float largest = float_max(fabsf(wa), float_max(fabsf(wb), fabsf(wc)));
-    if (smallest > 0x1p-80f && largest < 0x1p80f) {
+    const bool comfortable = smallest > 0x1p-80f && largest < 0x1p80f;
+    if (comfortable) {
         if ((wa < 0 || wb < 0 || wc < 0) && (wa > 0 || wb > 0 || wc > 0)) return false;
         const float sum = wa + wb + wc, inverse = 1 / sum;
         *u = wb * inverse;
@@ -95,18 +130,18 @@ KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, 
         const float wide = float_max(fabsf(ax), float_max(fabsf(bx), fabsf(cx)));
         const float high = float_max(fabsf(ay), float_max(fabsf(by), fabsf(cy)));
         if (fabsf(sum) > 0.125f * wide * high) return true; /* not seen edge-on */
-    } else { /* products of floats are exact in double */
-        const double da = (double)cx * (double)by - (double)cy * (double)bx;
-        const double db = (double)ax * (double)cy - (double)ay * (double)cx;
-        const double dc = (double)bx * (double)ay - (double)by * (double)ax;
-        if ((da < 0 || db < 0 || dc < 0) && (da > 0 || db > 0 || dc > 0)) return false;
-        const double sum = da + db + dc;
-        if (!(fabs(sum) > 0)) return false;
-        *u = (float)(db / sum);
-        *v = (float)(dc / sum);
-        *t = ((float)(da / sum) * az + *u * bz + *v * cz) * caster->sz;
     }
-    triangle_meet_exactly(caster, a, b, c, t, u, v);
+    /* products of floats are exact in double */
+    const double rounded[3] = {(double)cx * (double)by - (double)cy * (double)bx,
+                               (double)ax * (double)cy - (double)ay * (double)cx,
+                               (double)bx * (double)ay - (double)by * (double)ax};
+    if (!comfortable) {
+        if ((rounded[0] < 0 || rounded[1] < 0 || rounded[2] < 0) &&
+            (rounded[0] > 0 || rounded[1] > 0 || rounded[2] > 0))
+            return false;
+        if (!(fabs(rounded[0] + rounded[1] + rounded[2]) > 0)) return false;
+    }
+    triangle_meet_exactly(caster, a, b, c, rounded, t, u, v);
     return true;
 }
 

@@ -72,7 +72,7 @@ TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *on, const box3 
     on->tmin = cast.tmin;
     on->ox = cast.origin.x, on->oy = cast.origin.y, on->oz = cast.origin.z;
     on->ix = begun.inverse[0], on->iy = begun.inverse[1], on->iz = begun.inverse[2];
-    on->slack = begun.reach * (0x1p-21f * 1.000001f);
+    on->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
     on->slack_t = begun.slack_t;
     on->near = begun.near;
     on->far = begun.far;

@@ -1,0 +1,228 @@
+/* Rays that trees lose first: in planes of triangles and as near to them as floats come, along
+   needles, at corners and edges, along axes, with an end on a surface, from as far as a thousand
+   diagonals. And two oracles that know no tree: triangle_meet on every triangle, whose bits every
+   walk over every tree must give; and double arithmetic, which tells the triangles that a ray
+   surely meets and how far a hit may be off (triangle.h says why). */
+#ifndef KD_TESTS_NASTY_RAYS_H
+#define KD_TESTS_NASTY_RAYS_H
+#include "triangle_sets.h"
+
+enum { NASTY_KINDS = 16 };
+
+/* Needles of length 1, 2^-10 to 2^-40 wide, in a box of 4; some along axes, some in one plane. */
+static inline triangle_set triangle_set_needles(uint32_t count) {
+    triangle_set set = triangle_set_make(CASE_SOUP, count);
+    box3 box = box3_empty();
+    for (uint32_t i = 0; i < count; ++i) {
+        const rng_block r = rng_draw(rng_key_make(17, 1, i), 0, 0),
+                        s = rng_draw(rng_key_make(17, 2, i), 0, 0);
+        vec3 *corner = set.positions + 3 * (uint64_t)i;
+        vec3 along = vec3_make(s.value[0] - 0.5f, s.value[1] - 0.5f, s.value[2] - 0.5f);
+        if (i % 4 == 1) vec3_set_axis(&along, (int)(i / 4 % 3), 0);
+        if (i % 4 == 2) along = vec3_make(i / 4 % 3 == 0, i / 4 % 3 == 1, i / 4 % 3 == 2);
+        const float wide = ldexpf(1, -10 - (int)(31 * r.value[3]));
+        corner[0] = vec3_make(4 * r.value[0], 4 * r.value[1], i % 8 ? 4 * r.value[2] : 1);
+        corner[1] = vec3_add(corner[0], along);
+        corner[2] = vec3_add(i % 3 ? corner[1] : corner[0],
+                             vec3_scale(vec3_make(0.3f + s.value[3], 0.7f, -0.4f), wide));
+        for (uint32_t k = 0; k < 3; ++k) box3_include(&box, corner[k]);
+    }
+    set.size = count ? vec3_largest(box3_size(box)) : 1;
+    set.centre = box3_centre(box);
+    return set;
+}
+
+/* What ray i is aimed at: a triangle, a point of it, and a way in its plane. */
+typedef struct nasty_aim {
+    vec3 corner[3], point, in_plane;
+    float u[8]; /* random, of [0, 1) */
+} nasty_aim;
+
+static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
+    nasty_aim aim;
+    const rng_block r = rng_draw(rng_key_make(31, 1, i), 0, 0),
+                    s = rng_draw(rng_key_make(31, 2, i), 0, 0);
+    memcpy(aim.u, r.value, sizeof r.value);
+    memcpy(aim.u + 4, s.value, sizeof s.value);
+    const uint32_t id = (uint32_t)((double)set->input.triangle_count * (double)aim.u[0]);
+    for (uint32_t k = 0; k < 3; ++k)
+        aim.corner[k] = set->positions[set->triangles[3 * (uint64_t)id + (k + i) % 3]];
+    const float b = aim.u[1] < aim.u[2] ? aim.u[1] : aim.u[2], c = fabsf(aim.u[1] - aim.u[2]);
+    aim.point = triangle_point(aim.corner[0], aim.corner[1], aim.corner[2], b, c);
+    const vec3 ab = vec3_sub(aim.corner[1], aim.corner[0]),
+               ac = vec3_sub(aim.corner[2], aim.corner[0]);
+    aim.in_plane = vec3_normalize(vec3_along(vec3_scale(vec3_normalize(ab), aim.u[3] - 0.5f),
+                                             aim.u[4] - 0.5f, vec3_normalize(ac)));
+    return aim;
+}
+
+/* Through `point` along `way`, from `far` before it, not normalised: the point is near t = 1. */
+static inline ray nasty_through(vec3 point, vec3 way, float far) {
+    const vec3 origin = vec3_along(point, -far, way);
+    return ray_make(origin, vec3_sub(point, origin), 0, INFINITY);
+}
+
+static inline vec3 nasty_tilted(const nasty_aim *aim, float by) {
+    return vec3_along(aim->in_plane, by,
+                      vec3_make(aim->u[5] - 0.5f, aim->u[6] - 0.5f, aim->u[7] - 0.5f));
+}
+
+/* Ray i; `set` has triangles. */
+static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
+    const nasty_aim aim = nasty_aim_at(set, i);
+    const float *u = aim.u, size = set->size, off = 1000 * size;
+    const vec3 a = aim.corner[0], b = aim.corner[1],
+               some = vec3_make(u[5] - 0.5f, u[6] - 0.5f, u[7] - 0.5f);
+    const vec3 here = vec3_along(set->centre, size, some);
+    vec3 axis = vec3_all(0), nearly = vec3_scale(some, 1e-4f);
+    vec3_set_axis(&axis, (int)(3 * u[3]), i & 16 ? 1 : -1);
+    vec3_set_axis(&nearly, (int)(3 * u[3]), i & 16 ? 1 : -1);
+    ray cast = ray_make(here, vec3_sub(a, here), 0, INFINITY);
+    switch (i % NASTY_KINDS) {
+    case 0: return nasty_through(a, axis, size * u[4]);
+    case 1: break;
+    case 2: cast.direction = vec3_sub(vec3_along(a, u[1], vec3_sub(b, a)), here); break;
+    case 3: return ray_make(vec3_along(a, -1.5f, vec3_sub(b, a)), vec3_sub(b, a), 0, INFINITY);
+    case 4: return nasty_through(a, some, off);
+    case 5: return ray_make(here, nearly, 0, INFINITY);
+    case 6: return ray_make(a, some, 0, INFINITY);
+    case 7: return nasty_through(aim.point, aim.in_plane, size * u[5]);
+    case 8: return nasty_through(aim.point, nasty_tilted(&aim, 1e-8f), size * u[6]);
+    case 9: return nasty_through(aim.point, aim.in_plane, off);
+    case 10: return nasty_through(aim.point, nasty_tilted(&aim, 1e-6f), off * u[5]);
+    case 11: return nasty_through(b, vec3_normalize(vec3_sub(b, a)), off * u[5]);
+    case 12: /* begins on the triangle, in its plane */
+        return ray_make(aim.point, nasty_tilted(&aim, i & 16 ? 1e-8f : 0), 0, INFINITY);
+    case 13: /* ends on the triangle */
+        cast = nasty_through(aim.point, i & 16 ? aim.in_plane : some, size);
+        cast.tmax = 1;
+        return cast;
+    case 14: /* begins there by tmin, far away */
+        cast = nasty_through(aim.point, nasty_tilted(&aim, 1e-7f), off * u[7]);
+        cast.tmin = i & 16 ? 1 : 1 - 0x1p-20f;
+        return cast;
+    default: return nasty_through(aim.point, some, i & 16 ? off : size);
+    }
+    return cast;
+}
+
+/* triangle_meet on every triangle. */
+static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
+    ray_hit best = {cast.tmax, 0, 0, KD_NONE};
+    const vec3 d = cast.direction;
+    const triangle_caster caster = triangle_caster_make(cast);
+    if (vec3_is_zero(d) || !vec3_is_finite(d)) return best;
+    for (uint32_t id = 0; id < input->triangle_count; ++id) {
+        const uint32_t *index = input->triangles + 3 * (uint64_t)id;
+        const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
+                   c = input->positions[index[2]];
+        float t = 0, u = 0, v = 0;
+        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+            !triangle_is_degenerate(a, b, c)) {
+            const ray_hit hit = {t, u, v, id};
+            best = hit;
+        }
+    }
+    return best;
+}
+
+/* A triangle as a ray sees it, in double: the ray is the line x = y = 0, z its largest axis. */
+typedef struct nasty_view {
+    double x[3], y[3], z[3], along, reach; /* reach: of any corner from the origin, along an axis */
+} nasty_view;
+
+static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, const ray *cast) {
+    nasty_view view;
+    const triangle_caster caster = triangle_caster_make(*cast);
+    const int axes[3] = {caster.kx, caster.ky, caster.kz};
+    double to[3] = {0, 0, 0};
+    view.along = (double)vec3_axis(cast->direction, caster.kz);
+    view.reach = 0;
+    for (int i = 0; i < 3; ++i) {
+        const vec3 p = input->positions[input->triangles[3 * (uint64_t)id + (uint32_t)i]];
+        for (int k = 0; k < 3; ++k) {
+            to[k] = (double)vec3_axis(p, axes[k]) - (double)vec3_axis(cast->origin, axes[k]);
+            view.reach = fmax(view.reach, fabs(to[k]));
+        }
+        view.z[i] = to[2];
+        view.x[i] = to[0] - (double)vec3_axis(cast->direction, caster.kx) / view.along * to[2];
+        view.y[i] = to[1] - (double)vec3_axis(cast->direction, caster.ky) / view.along * to[2];
+    }
+    return view;
+}
+
+/* How far a hit may be beside the triangle, and how far before or behind it, in units of reach. */
+#define NASTY_BESIDE 0x1p-21 /* 8 units of 2^-24 */
+#define NASTY_ALONG 0x1p-17
+
+/* Whether the ray passes the triangle's inside at more than `beside` from its edges. */
+static inline bool nasty_surely_met(const nasty_view *of, double beside) {
+    double weight[3];
+    for (int i = 0; i < 3; ++i) {
+        const int p = (i + 1) % 3, q = (i + 2) % 3;
+        weight[i] = of->x[q] * of->y[p] - of->y[q] * of->x[p];
+    }
+    const double sign = weight[0] + weight[1] + weight[2] < 0 ? -1 : 1;
+    for (int i = 0; i < 3; ++i) {
+        const int p = (i + 1) % 3, q = (i + 2) % 3;
+        const double length = hypot(of->x[q] - of->x[p], of->y[q] - of->y[p]);
+        if (!(weight[i] * sign > beside * length)) return false;
+    }
+    return true;
+}
+
+/* Whether some point of the triangle lies within `beside` of the ray where its t is between `from`
+   and `to`. The triangle is cut to that part, then its distance from the line is that of a convex
+   polygon's corners and edges, or 0. */
+static inline bool nasty_is_near(const nasty_view *of, double beside, double from, double to) {
+    double p[9][3], q[9][3];
+    int count = 3;
+    for (int i = 0; i < 3; ++i) p[i][0] = of->x[i], p[i][1] = of->y[i], p[i][2] = of->z[i];
+    for (int side = 0; side < 2; ++side) {
+        const double plane = (side ? to : from) * of->along;
+        const double sign = (side ? -1 : 1) * (of->along < 0 ? -1 : 1);
+        int kept = 0;
+        if (isinf(plane)) continue;
+        for (int i = 0; i < count; ++i) {
+            const double *s = p[i], *e = p[(i + 1) % count];
+            const double hs = (s[2] - plane) * sign, he = (e[2] - plane) * sign;
+            if (hs >= 0) memcpy(q[kept++], s, sizeof q[0]);
+            if ((hs < 0) != (he < 0))
+                for (int k = 0; k < 3; ++k) q[kept][k] = s[k] + hs / (hs - he) * (e[k] - s[k]);
+            kept += (hs < 0) != (he < 0);
+        }
+        count = kept;
+        memcpy(p, q, sizeof p);
+    }
+    int left = 0, right = 0;
+    for (int i = 0; i < count; ++i) {
+        const double *s = p[i], *e = p[(i + 1) % count];
+        const double dx = e[0] - s[0], dy = e[1] - s[1], length = dx * dx + dy * dy;
+        double k = length > 0 ? -(s[0] * dx + s[1] * dy) / length : 0;
+        k = k < 0 ? 0 : k > 1 ? 1 : k;
+        if (hypot(s[0] + k * dx, s[1] + k * dy) <= beside) return true;
+        *(s[0] * e[1] - s[1] * e[0] < 0 ? &left : &right) += 1;
+    }
+    return count > 0 && (left == 0 || right == 0);
+}
+
+/* NULL, or what is wrong with an answer as double arithmetic sees it; *id: which triangle. */
+static inline const char *nasty_complaint(const tritree_input *input, const ray *cast, ray_hit hit,
+                                          uint32_t *id) {
+    const bool none = hit.triangle == KD_NONE;
+    const double begin = (double)cast->tmin, end = (double)(none ? cast->tmax : hit.t);
+    for (*id = 0; *id < input->triangle_count; ++*id) {
+        const nasty_view view = nasty_view_of(input, *id, cast);
+        const double beside = NASTY_BESIDE * view.reach;
+        const double along = NASTY_ALONG * view.reach / fabs(view.along);
+        if (*id == hit.triangle && !nasty_is_near(&view, beside, end - along, end + along))
+            return "its triangle is not where the hit is";
+        if (nasty_surely_met(&view, beside) &&
+            !nasty_is_near(&view, beside, -(double)INFINITY, begin + along) &&
+            !nasty_is_near(&view, beside, end - along, (double)INFINITY))
+            return none ? "this triangle is surely met" : "this triangle is surely nearer";
+    }
+    return NULL;
+}
+
+#endif

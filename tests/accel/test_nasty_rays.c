@@ -1,0 +1,92 @@
+/* Rays that trees lose first, on the trees of every builder, by every walk of a CPU, against both
+   oracles of nasty_rays.h. */
+#include "accel/trace.h"
+#include "accel/trace_wide.h"
+#include "nasty_rays.h"
+
+enum { RAYS = 1600, TRIANGLES = 400 };
+
+typedef struct answers {
+    ray rays[RAYS];
+    ray_hit want[RAYS], got[RAYS];
+    uint8_t blocked[RAYS];
+} answers;
+
+static void expect(const answers *a, uint32_t i, ray_hit got, const char *way, const char *name) {
+    const ray_hit want = a->want[i];
+    if (memcmp(&got, &want, sizeof got) != 0)
+        fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name, way, i,
+                 i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle, (double)want.t);
+}
+
+/* Alone, in streams, in batches; with what is packed for a CPU, with rows only, without. */
+static void cast_by_all_walks(const tritree_view *view, answers *a, const char *name) {
+    static uint32_t listed[RAYS];
+    tritree_view bare = *view, rows = *view;
+    bare.rows = NULL;
+    bare.cast_wide = rows.cast_wide = NULL;
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        listed[i] = i;
+        expect(a, i, tritree_closest(&bare, a->rays[i]), "plain walk", name);
+        expect(a, i, tritree_closest(&rows, a->rays[i]), "plain walk by rows", name);
+        expect(a, i, tritree_closest(view, a->rays[i]), "wide walk", name);
+        const bool met = a->want[i].triangle != KD_NONE;
+        if (tritree_occluded(&bare, a->rays[i]) != met || tritree_occluded(view, a->rays[i]) != met)
+            fail_msg("%s: ray %u is %s", name, i, met ? "not blocked" : "blocked");
+    }
+    trace_wide(view, a->rays, listed, RAYS, false, a->got);
+    for (uint32_t i = 0; i < RAYS; ++i) expect(a, i, a->got[i], "stream", name);
+    assert_int_equal(trace_closest(view, a->rays, a->got, RAYS, NULL, NULL), KD_OK);
+    assert_int_equal(trace_occluded(view, a->rays, a->blocked, RAYS, NULL, NULL), KD_OK);
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        expect(a, i, a->got[i], "batch", name);
+        assert_int_equal(a->blocked[i], a->want[i].triangle != KD_NONE);
+    }
+}
+
+static void prove(triangle_set *set, const char *name) {
+    static answers a;
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        uint32_t id = 0;
+        a.rays[i] = nasty_ray(set, i);
+        a.want[i] = nasty_answer(&set->input, a.rays[i]);
+        const char *wrong = nasty_complaint(&set->input, &a.rays[i], a.want[i], &id);
+        if (wrong)
+            fail_msg("%s, ray %u (kind %u), triangle %u at %.9g: %s: %u", name, i, i % NASTY_KINDS,
+                     a.want[i].triangle, (double)a.want[i].t, wrong, id);
+    }
+    for (const tritree_builder *row = tritree_builders; row->name; ++row) {
+        char both[80];
+        const tritree_options options = tritree_options_default();
+        tritree tree;
+        snprintf(both, sizeof both, "%s, %s", name, row->name);
+        assert_int_equal(tritree_open(&tree, &set->input, &options, row->name, NULL), KD_OK);
+        const tritree_view view = tritree_get_view(&tree);
+        cast_by_all_walks(&view, &a, both);
+        tritree_close(&tree);
+    }
+    triangle_set_close(set);
+}
+
+static void sets_are_met_alike_by_every_walk(void **state) {
+    (void)state;
+    static const case_triangles sets[] = {CASE_SOUP,     CASE_LONG_SOUP, CASE_FLAT,
+                                          CASE_SLANTED,  CASE_SLIVERS,   CASE_FAN,
+                                          CASE_FAR_SOUP, CASE_TINY_SOUP, CASE_HUGE_SOUP};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; ++i) {
+        triangle_set set = triangle_set_make(sets[i], TRIANGLES);
+        prove(&set, case_triangles_name(sets[i]));
+    }
+}
+
+static void needles_are_met_alike_by_every_walk(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_needles(TRIANGLES);
+    prove(&set, "needles");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sets_are_met_alike_by_every_walk),
+                                       cmocka_unit_test(needles_are_met_alike_by_every_walk)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
