@@ -49,6 +49,8 @@ Cflags: -I\${includedir}
 ")
 install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# All that `cmake --install` takes, and nothing else: no tests.
+add_custom_target(kandela_installed DEPENDS kandela kandela_static)
 if(TARGET kandela_program)
   # Both come from the table of options, so they are written by the program itself.
   set(man_page ${CMAKE_BINARY_DIR}/share/man/man1/kandela.1)
@@ -60,6 +62,7 @@ if(TARGET kandela_program)
     COMMAND kandela_program --completion > ${completion}
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
   add_custom_target(kandela_pages ALL DEPENDS ${man_page} ${completion})
+  add_dependencies(kandela_installed kandela_pages)
   install(TARGETS kandela_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${completion}

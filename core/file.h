@@ -1,12 +1,16 @@
 /* Files: input is mapped read-only, output goes to a temporary file beside it and is renamed when
    it is whole, so that a failure leaves what was there before. Devices and pipes (/dev/null,
-   /dev/stdout) are written as they are, a link's target is replaced. */
+   /dev/stdout) are written as they are, a link's target is replaced.
+   Temporary names are NAME.0.tmp, NAME.1.tmp, ...: a writer holds the first one that it can lock,
+   so threads and processes that write to one name keep apart, and what a killed one has left is
+   taken or removed by the next, since its lock died with it. */
 #ifndef KD_CORE_FILE_H
 #define KD_CORE_FILE_H
 #include "core/status.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,13 +27,17 @@ kd_status file_open(file_view *view, const char *path);
 /* Whole pages of [begin, begin + count) may be dropped from memory; reading them again is allowed.
  */
 void file_release(const char *begin, size_t count);
+/* Is told of every file that file_open opens from now on, by any thread; NULL: nobody is. For a
+   program that must know what it has read. */
+void file_set_witness(void (*seen)(const char *path, const struct stat *info));
 void file_close(file_view *view); /* takes one that was never opened (all zero) */
 
 typedef struct file_output {
     FILE *stream;         /* write here */
     char path[4096];      /* the name it will have */
-    char temporary[4096]; /* the name it has until then */
+    char temporary[4112]; /* the name it has until then */
     bool direct;          /* a device or a pipe: no name but its own */
+    int lock;             /* a descriptor that holds the temporary's lock; -1: none */
 } file_output;
 
 /* KD_ERROR_RUNTIME with the system's reason. */

@@ -4,6 +4,7 @@
    image's matrix multiplies column vectors. */
 #ifdef KD_HAVE_OPENEXR
 #include "render/image_format.h"
+#include <errno.h>
 #include <openexr.h>
 #include <string.h>
 
@@ -11,21 +12,23 @@ typedef struct exr_stream {
     const char *path;
     FILE *output;
     const file_view *input;
-    char message[200]; /* the library's last complaint */
+    int reason; /* errno of the first write that failed */
 } exr_stream;
 
+/* The library's last complaint to this thread. Its handler is called while the library holds the
+   context's lock, so it may call nothing of the library, not even for its user data. */
+static _Thread_local char complaint[200];
+
 static void complaint_keep(exr_const_context_t context, exr_result_t code, const char *text) {
-    void *user = NULL;
+    (void)context;
     (void)code;
-    if (!context || exr_get_user_data(context, &user) != EXR_ERR_SUCCESS || !user) return;
-    exr_stream *stream = (exr_stream *)user;
-    snprintf(stream->message, sizeof stream->message, "%s", text);
+    snprintf(complaint, sizeof complaint, "%s", text);
 }
 
 /* What a call of the library answered, as a status. */
 static kd_status answered(const exr_stream *stream, exr_result_t code, kd_status failure) {
     KD_REQUIRE(code == EXR_ERR_SUCCESS, failure, "%s: OpenEXR: %s", stream->path,
-               stream->message[0] ? stream->message : exr_get_default_error_message(code));
+               complaint[0] ? complaint : exr_get_default_error_message(code));
     return KD_OK;
 }
 
@@ -33,15 +36,21 @@ static kd_status answered(const exr_stream *stream, exr_result_t code, kd_status
 
 static int64_t bytes_write(exr_const_context_t context, void *user, const void *bytes,
                            uint64_t count, uint64_t offset, exr_stream_error_func_ptr_t fail) {
-    FILE *output = ((exr_stream *)user)->output;
-    if (fseeko(output, (off_t)offset, SEEK_SET) || fwrite(bytes, 1, count, output) != count) {
-        fail(context, EXR_ERR_WRITE_IO, "cannot write %llu bytes", (unsigned long long)count);
-        return -1;
-    }
-    return (int64_t)count;
+    exr_stream *stream = (exr_stream *)user;
+    (void)context;
+    (void)fail; /* takes the lock that is held here */
+    if (stream->reason) return -1;
+    errno = 0;
+    if (fseeko(stream->output, (off_t)offset, SEEK_SET) == 0 &&
+        fwrite(bytes, 1, count, stream->output) == count)
+        return (int64_t)count;
+    stream->reason = errno ? errno : EIO;
+    return -1;
 }
 
 static kd_status written(const exr_stream *stream, exr_result_t code) {
+    KD_REQUIRE(!stream->reason, KD_ERROR_RUNTIME, "%s: cannot write: %s", stream->path,
+               strerror(stream->reason));
     return answered(stream, code,
                     code == EXR_ERR_OUT_OF_MEMORY ? KD_ERROR_MEMORY : KD_ERROR_RUNTIME);
 }
@@ -108,7 +117,8 @@ static kd_status exr_write(const image *from, const image_encoding *encoding, fi
     KD_REQUIRE(from->width <= INT32_MAX / 64 && from->height <= INT32_MAX / 64, KD_ERROR_USAGE,
                "%s: %d x %d pixels, EXR takes at most %d a side", file->path, from->width,
                from->height, INT32_MAX / 64);
-    exr_stream stream = {.path = file->path, .output = file->stream, .input = NULL};
+    exr_stream stream = {.path = file->path, .output = file->stream};
+    complaint[0] = '\0';
     exr_context_initializer_t how = EXR_DEFAULT_CONTEXT_INITIALIZER;
     how.error_handler_fn = complaint_keep;
     how.user_data = &stream;
@@ -303,6 +313,7 @@ static kd_status exr_read(image *out, const char *path, const file_view *file) {
                "%s: not an EXR file: expected it to begin with 76 2f 31 01", path);
     exr_reader local, *reader = &local;
     memset(reader, 0, sizeof *reader);
+    complaint[0] = '\0';
     reader->stream.path = path;
     reader->stream.input = file;
     exr_context_initializer_t how = EXR_DEFAULT_CONTEXT_INITIALIZER;

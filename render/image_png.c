@@ -4,10 +4,11 @@
    A is 0 the colour (a visible environment, say) passes as it is.
    Differs from stb in: every chunk's checksum is verified before anything is decoded. */
 #include "core/memory.h"
+#include "core/picture.h"
+#include "core/stb.h"
 #include "render/image_format.h"
 #include "render/tonemap.h"
 #include <limits.h>
-#include <stb/stb_image.h>
 #include <stb/stb_image_write.h>
 #include <string.h>
 
@@ -46,6 +47,19 @@ static void pixels_encode(uint8_t *to, const image *from, const float *alpha,
     }
 }
 
+typedef struct png_compression {
+    FILE *to;
+    const uint8_t *bytes;
+    int width, height, samples;
+} png_compression;
+
+/* Writes nothing unless it ends: the file is compressed in memory. */
+static void compress(void *context) {
+    const png_compression *work = (const png_compression *)context;
+    stbi_write_png_to_func(bytes_put, work->to, work->width, work->height, work->samples,
+                           work->bytes, work->samples * work->width);
+}
+
 static kd_status png_write(const image *from, const image_encoding *encoding, file_output *file) {
     const size_t count = (size_t)from->width * (size_t)from->height;
     const float *alpha = image_plane(from, "A");
@@ -57,11 +71,10 @@ static kd_status png_write(const image *from, const image_encoding *encoding, fi
     uint8_t *bytes = NULL;
     KD_TRY(KD_RESERVE(bytes, count * (size_t)samples));
     pixels_encode(bytes, from, alpha, encoding);
-    const int written = stbi_write_png_to_func(bytes_put, file->stream, from->width, from->height,
-                                               samples, bytes, samples * from->width);
+    png_compression work = {file->stream, bytes, from->width, from->height, samples};
+    const kd_status status = stb_run(compress, &work, STB_UNLIMITED, file->path);
     memory_free(bytes);
-    KD_REQUIRE(written, KD_ERROR_MEMORY, "%s: out of memory while compressing the PNG file",
-               file->path);
+    KD_TRY(status);
     return KD_OK;
 }
 
@@ -90,8 +103,7 @@ static uint32_t checksum(const char *bytes, size_t count) {
     return ~crc;
 }
 
-/* Every chunk up to IEND lies in the file and is undamaged, and the pixels that IHDR promises can
-   come out of this many bytes (deflate expands by 1032 at most). */
+/* Every chunk up to IEND lies in the file and is undamaged, and there are not too many pixels. */
 static kd_status png_check(const char *path, const file_view *file) {
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     KD_REQUIRE(file->count >= 33 && !memcmp(file->bytes, signature, 8) &&
@@ -99,10 +111,7 @@ static kd_status png_check(const char *path, const file_view *file) {
                KD_ERROR_INPUT, "%s: not a PNG file: expected its signature and an IHDR chunk",
                path);
     const uint64_t width = big_endian(file->bytes + 16), height = big_endian(file->bytes + 20);
-    const uint64_t depth = (uint8_t)file->bytes[24], colour = (uint8_t)file->bytes[25];
-    const uint64_t samples = colour == 2 ? 3 : colour == 4 ? 2 : colour == 6 ? 4 : 1;
-    KD_REQUIRE(width && height && width * height <= PNG_PIXELS && depth <= 16 &&
-                   height * (1 + width * samples * depth / 8) / 1040 <= file->count,
+    KD_REQUIRE(width && height && width * height <= PNG_PIXELS,
                KD_ERROR_INPUT, "%s: %llu x %llu pixels cannot come from a PNG file of %zu bytes",
                path, (unsigned long long)width, (unsigned long long)height, file->count);
     for (size_t at = 8;;) {
@@ -137,28 +146,31 @@ static kd_status pixels_decode(image *out, const uint16_t *samples, uint32_t whi
     return KD_OK;
 }
 
-static kd_status png_read(image *out, const char *path, const file_view *file) {
-    KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT, "%s: %zu bytes, a PNG file may have %d",
-               path, file->count, INT_MAX);
-    KD_TRY(png_check(path, file));
-    const uint8_t *bytes = (const uint8_t *)file->bytes;
-    const int size = (int)file->count, is_wide = stbi_is_16_bit_from_memory(bytes, size);
-    const uint32_t white = is_wide ? 65535 : 255;
-    int width = 0, height = 0, found = 0;
-    uint16_t *samples = stbi_load_16_from_memory(bytes, size, &width, &height, &found, 4);
-    KD_REQUIRE(samples, KD_ERROR_INPUT, "%s: bad PNG file: %s", path, stbi_failure_reason());
+static kd_status linear_decode(image *out, const picture *decoded) {
+    const picture_info *info = &decoded->info;
+    const uint32_t white = info->is_wide ? 65535 : 255;
+    uint16_t *samples = (uint16_t *)decoded->texels;
     float *linear = NULL;
-    kd_status status = KD_OK;
-    KD_TRY_GOTO(image_open(out, width, height));
-    KD_TRY_GOTO(KD_RESERVE(linear, white + 1));
+    KD_TRY(image_open(out, info->width, info->height));
+    KD_TRY(KD_RESERVE(linear, white + 1));
     for (uint32_t i = 0; i <= white; ++i) linear[i] = srgb_decode((float)i / (float)white);
-    if (!is_wide) /* stb widened 8 bits to 16 by repeating them */
-        for (size_t i = 0; i < 4 * (size_t)width * (size_t)height; ++i) samples[i] >>= 8;
-    KD_TRY_GOTO(pixels_decode(out, samples, white, linear));
-done:
+    if (!info->is_wide) /* stb widened 8 bits to 16 by repeating them */
+        for (size_t i = 0; i < 4 * (size_t)info->width * (size_t)info->height; ++i)
+            samples[i] >>= 8;
+    const kd_status status = pixels_decode(out, samples, white, linear);
     memory_free(linear);
-    stbi_image_free(samples);
-    return status;
+    KD_TRY(status);
+    return KD_OK;
+}
+
+static kd_status png_read(image *out, const char *path, const file_view *file) {
+    picture decoded;
+    KD_TRY(png_check(path, file));
+    kd_status status = picture_open(&decoded, path, file, PICTURE_WORDS);
+    if (status == KD_OK) status = linear_decode(out, &decoded);
+    picture_close(&decoded);
+    KD_TRY(status);
+    return KD_OK;
 }
 
 const image_format image_format_png = {".png", png_read, png_write};

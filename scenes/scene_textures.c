@@ -3,8 +3,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel.h"
-#include <limits.h>
-#include <stb/stb_image.h>
+#include "core/picture.h"
 #include <stdio.h>
 
 enum { TEXTURE_SIDE = 32768, TEXTURE_TEXELS = 1 << 28 }; /* larger ones are refused */
@@ -120,6 +119,12 @@ static kd_status keep_bytes(texture_image *image, const uint8_t *decoded, uint64
     return KD_OK;
 }
 
+/* Whether its floats are wanted, not bytes. */
+static bool picture_is_light(const texture_image *image, const picture_info *info) {
+    return info->kind == PICTURE_HDR &&
+           (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY);
+}
+
 static kd_status check_size(const texture_image *image, int width, int height) {
     KD_REQUIRE(width > 0 && height > 0 && width <= TEXTURE_SIDE && height <= TEXTURE_SIDE &&
                    (int64_t)width * height <= TEXTURE_TEXELS,
@@ -128,33 +133,27 @@ static kd_status check_size(const texture_image *image, int width, int height) {
     return KD_OK;
 }
 
+static kd_status keep(texture_image *image, const picture *decoded) {
+    const picture_info *info = &decoded->info;
+    const uint64_t texels = (uint64_t)info->width * (uint64_t)info->height;
+    const uint8_t *bytes = (const uint8_t *)decoded->texels;
+    image->width = info->width;
+    image->height = info->height;
+    if (picture_is_light(image, info)) return keep_floats(image, (const float *)decoded->texels, texels);
+    if (image->role == TEXTURE_SKY) return keep_linear(image, bytes, texels);
+    return keep_bytes(image, bytes, texels, info->channels);
+}
+
 static kd_status decode(texture_image *image, const file_view *file) {
-    const stbi_uc *encoded = (const stbi_uc *)file->bytes;
-    int width = 0, height = 0, channels = 0;
-    KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT, "%s: %zu bytes, an image has at most %d",
-               image->path, file->count, INT_MAX);
-    const int size = (int)file->count;
-    KD_REQUIRE(stbi_info_from_memory(encoded, size, &width, &height, &channels), KD_ERROR_INPUT,
-               "%s: not an image that can be read (PNG, JPEG, TGA, BMP, HDR)", image->path);
-    KD_TRY(check_size(image, width, height));
-    const uint64_t texels = (uint64_t)width * (uint64_t)height;
-    const bool light = image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY;
-    kd_status status = KD_OK;
-    if (light && stbi_is_hdr_from_memory(encoded, size)) {
-        float *decoded = stbi_loadf_from_memory(encoded, size, &width, &height, &channels, 3);
-        KD_REQUIRE(decoded, KD_ERROR_INPUT, "%s: damaged image", image->path);
-        status = keep_floats(image, decoded, texels);
-        stbi_image_free(decoded);
-    } else {
-        stbi_uc *decoded = stbi_load_from_memory(encoded, size, &width, &height, &channels, 4);
-        KD_REQUIRE(decoded, KD_ERROR_INPUT, "%s: damaged image", image->path);
-        status = image->role == TEXTURE_SKY ? keep_linear(image, decoded, texels)
-                                            : keep_bytes(image, decoded, texels, channels);
-        stbi_image_free(decoded);
-    }
+    picture decoded;
+    picture_info info;
+    KD_TRY(picture_look(&info, image->path, file));
+    KD_TRY(check_size(image, info.width, info.height));
+    kd_status status = picture_open(&decoded, image->path, file,
+                                    picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_BYTES);
+    if (status == KD_OK) status = keep(image, &decoded);
+    picture_close(&decoded);
     KD_TRY(status);
-    image->width = width;
-    image->height = height;
     image->loaded = true;
     return KD_OK;
 }
@@ -173,7 +172,9 @@ static void read_images(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
         texture_image *image = &of->images[i];
-        if (image->loaded || !image->path || read_image(image) == KD_OK) continue;
+        if (image->loaded || !image->path) continue;
+        image->status = read_image(image);
+        if (image->status == KD_OK) continue;
         snprintf(image->trouble, sizeof image->trouble, "%s", kd_last_error());
         status_clear();
     }
@@ -197,6 +198,7 @@ kd_status texture_store_load(texture_store *of) {
     for (uint32_t i = 0; i < of->image_count; ++i) {
         texture_image *image = &of->images[i];
         if (image->loaded) continue;
+        KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
         log_message(LOG_WARNING, "%s: the constant is used instead of this texture",
                     image->trouble);
         KD_TRY(make_neutral(image));

@@ -23,6 +23,7 @@ typedef struct texture_image {
     float *floats;  /* 3 a texel; owned, by memory_free */
     int32_t width, height;
     bool loaded;       /* not the neutral texel */
+    kd_status status;  /* of reading it */
     char trouble[512]; /* why not */
 } texture_image;
 

@@ -1,4 +1,5 @@
-/* Ctrl-C and SIGTERM end a job early; the second one ends the program at once. */
+/* Ctrl-C, SIGTERM and SIGHUP (the terminal is gone) end a job early; the second one ends the
+   program at once. */
 #ifndef KD_TOOLS_INTERRUPT_H
 #define KD_TOOLS_INTERRUPT_H
 #include "core/job.h"

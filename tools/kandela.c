@@ -3,9 +3,11 @@
 #include "core/status.h"
 #include "tools/general.h"
 #include "tools/info.h"
+#include "tools/output.h"
 #include "tools/pages.h"
 #include "tools/verb.h"
 #include <kandela/version.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +74,8 @@ static kd_status run_program(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is a write that fails */
+    output_watch_inputs();
     kd_status status = run_program(argc, argv);
     if (status != KD_OK && kd_last_error()[0]) general_error(kd_last_error());
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -1,6 +1,7 @@
 /* kandela bench: measures, and says it in a table and in JSON lines. */
 #include "tools/bench.h"
 #include "tools/general.h"
+#include "tools/output.h"
 #include "tools/verb.h"
 #include <errno.h>
 #include <string.h>
@@ -72,6 +73,9 @@ static kd_status find_kind(const bench_kind **out, const char *name) {
 /* Behind the lines that earlier runs left there: a run that ends early keeps what it measured. */
 static kd_status open_lines(bench_request *request, const char *path) {
     if (!path) return KD_OK;
+    KD_TRY(output_check(path));
+    for (int i = 0; i < request->models.count; ++i)
+        KD_TRY(output_check_input(request->models.items[i]));
     request->json = fopen(path, "ab");
     KD_REQUIRE(request->json, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
     return KD_OK;

@@ -52,6 +52,7 @@ static kd_status run(const option_line *line) {
     if (values.difference) {
         KD_TRY(image_writable(values.difference));
         KD_TRY(output_check(values.difference));
+        for (int i = 0; i < 2; ++i) KD_TRY(output_check_input(line->arguments[i]));
     }
     return measure(&values, line->arguments[0], line->arguments[1]);
 }

@@ -8,6 +8,7 @@
 #include "scenes/scene.h"
 #include "tools/general.h"
 #include "tools/interrupt.h"
+#include "tools/output.h"
 #include "tools/plot.h"
 #include "tools/verb.h"
 #include <errno.h>
@@ -122,17 +123,40 @@ static kd_status report_path(const laboratory *work, char path[4096], const char
     return KD_OK;
 }
 
+static void picture_name(char name[64], const contender *of, int32_t gather) {
+    snprintf(name, 64, "%s-%d.png", of->name, gather);
+}
+
+/* Every file of the report can be written and is none that is read. */
+static kd_status check_report(const laboratory *work) {
+    static const char *const names[] = {"estimates.csv", "error-time.svg", "error-k.svg"};
+    char path[4096], file[64];
+    for (int i = 0; i < 3; ++i) {
+        KD_TRY(report_path(work, path, names[i]));
+        KD_TRY(output_check(path));
+    }
+    for (int c = 0; c < work->contender_count; ++c)
+        for (int r = 0; r < work->rung_count; ++r) {
+            picture_name(file, &work->contenders[c], work->ladder[r]);
+            KD_TRY(report_path(work, path, file));
+            KD_TRY(output_check(path));
+        }
+    KD_TRY(output_check_input(work->map));
+    KD_TRY(output_check_inputs());
+    return KD_OK;
+}
+
 /* --- measuring ----------------------------------------------------------------------------------
  */
 
 static kd_status judge(measurement *out, const laboratory *work, const render_result *seen,
-                       const char *name) {
+                       const contender *of) {
     char path[4096], file[64];
     const image *truth = &work->reference;
     KD_TRY(compare_images(&out->relmse, &seen->picture, truth, COMPARE_RELMSE, 1, NULL));
     KD_TRY(compare_images(&out->block_relmse, &seen->picture, truth, COMPARE_RELMSE, BLOCK, NULL));
     KD_TRY(compare_images(&out->rmse, &seen->picture, truth, COMPARE_RMSE, 1, NULL));
-    snprintf(file, sizeof file, "%s-%d.png", name, out->gather);
+    picture_name(file, of, out->gather);
     KD_TRY(report_path(work, path, file));
     const image_encoding encoding = {work->base.exposure, work->base.tonemap};
     return image_write(&seen->picture, path, &encoding);
@@ -153,7 +177,7 @@ static kd_status measure(laboratory *work, contender *of, int rung) {
     KD_TRY(status);
     out->seconds = job_seconds(&work->watched, "render") - before;
     out->radius = seen.frame.radius;
-    const kd_status judged = judge(out, work, &seen, of->name);
+    const kd_status judged = judge(out, work, &seen, of);
     render_close(&seen);
     KD_TRY(judged);
     printf("%-14s %5d %10.4g %9.3f %10.3e %10.3e\n", of->name, out->gather, out->radius,
@@ -217,6 +241,7 @@ static kd_status prepare(laboratory *work) {
     kd_render_options_default(&work->base);
     KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
     KD_TRY(open_report(work->values.report));
+    KD_TRY(check_report(work));
     kd_render_options *base = &work->base;
     memset(base->integrator, 0, sizeof base->integrator);
     strcpy(base->integrator, "photon");

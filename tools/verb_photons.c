@@ -65,7 +65,9 @@ static kd_status make(const photons_values *values, const char *path, job *watch
     memset(&file, 0, sizeof file);
     kd_render_options_default(&unused);
     KD_TRY(output_check(values->output));
+    KD_TRY(output_check_input(path));
     KD_TRY_GOTO(scene_open(&loaded, path, &unused, watched));
+    KD_TRY_GOTO(output_check_inputs());
     KD_TRY_GOTO(trace(&file, loaded, values, watched));
     progress_close();
     KD_TRY_GOTO(save(values, &file));
@@ -143,6 +145,7 @@ static kd_status work_on(const photons_values *values, const option_line *line,
     KD_REQUIRE(line->argument_count == 2 || strcmp(action, "merge") == 0, KD_ERROR_USAGE,
                "photons %s takes one map, not %d", action, line->argument_count - 1);
     if (writes) KD_TRY(output_check(values->output));
+    for (int i = 1; i < line->argument_count; ++i) KD_TRY(output_check_input(line->arguments[i]));
     kd_status status = KD_OK;
     photon_file file;
     KD_TRY(photon_file_open(&file, line->arguments[1]));

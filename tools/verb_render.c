@@ -50,6 +50,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
         KD_TRY(output_check(outputs->items[i]));
     }
     if (work->values.stats) KD_TRY(output_check(work->values.stats));
+    KD_TRY(output_check_input(work->path));
     if (work->values.display) KD_TRY(display_check(work->values.display));
     return KD_OK;
 }
@@ -200,6 +201,7 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     KD_REQUIRE(length < (int)sizeof work->state, KD_ERROR_USAGE, "%.60s...: the path is too long",
                picture);
     const bool chosen = option_line_has(line, "save-every");
+    KD_TRY(output_check(work->state));
     keeping->state = work->state;
     keeping->resume = values->resume;
     keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
@@ -222,6 +224,8 @@ static kd_status render(rendering *work, const option_line *line) {
     if (work->values.plan) return KD_OK;
     render_keeping keeping;
     KD_TRY(settle_keeping(work, line, &keeping));
+    KD_TRY(output_check_input(work->values.render.photon_map));
+    KD_TRY(output_check_inputs());
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
                                              &keeping, &work->watched);
     if (status != KD_OK && status != KD_INTERRUPTED)

@@ -258,8 +258,10 @@ static kd_status trace(tracing *work, const option_line *line) {
         KD_TRY(output_check(values->heat));
     }
     work->path = line->arguments[0];
+    KD_TRY(output_check_input(work->path));
     interrupt_watch(&work->watched);
     KD_TRY(load(work, line));
+    KD_TRY(output_check_inputs());
     KD_TRY(measure_picture(work));
     work->cast = pixel_ray(work, values->pixel[0], values->pixel[1]);
     KD_TRY(trace_walk_open(&work->walk, &work->view.tree, work->cast));

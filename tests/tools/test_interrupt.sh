@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ctrl-C and SIGTERM keep what is done and exit 130; the second one ends at once.
+# Ctrl-C, SIGTERM and SIGHUP keep what is done and exit 130; the second one ends at once.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
@@ -25,4 +25,5 @@ interrupted() { # SIGNAL
 set -m # children of a script without it ignore SIGINT
 interrupted INT
 interrupted TERM
+interrupted HUP
 expect_done

@@ -1,0 +1,256 @@
+/* core/picture: what a file claims is held against its bytes in every format before anything is
+   decoded; the emptiest honest file of each passes. core/stb: memory that runs out ends a run. */
+#include "core/picture.h"
+#include "core/stb.h"
+#include "tests/test.h"
+#include <stb/stb_image_write.h>
+
+typedef struct bytes {
+    uint8_t *at;
+    size_t count, room;
+} bytes;
+
+static void put(bytes *to, const void *from, size_t count) {
+    if (to->count + count > to->room) {
+        to->room = 2 * (to->count + count);
+        to->at = (uint8_t *)realloc(to->at, to->room);
+        assert_non_null(to->at);
+    }
+    memcpy(to->at + to->count, from, count);
+    to->count += count;
+}
+
+static void put_value(bytes *to, uint32_t value, int size, bool big) {
+    for (int i = 0; i < size; ++i) {
+        const uint8_t byte = (uint8_t)(value >> 8 * (big ? size - 1 - i : i));
+        put(to, &byte, 1);
+    }
+}
+
+static void put_zeros(bytes *to, size_t count) {
+    for (size_t i = 0; i < count; ++i) put_value(to, 0, 1, false);
+}
+
+static file_view view_of(const bytes *of) {
+    const file_view view = {(const char *)of->at, of->count, NULL};
+    return view;
+}
+
+static kd_status look(picture_info *info, bytes *of) {
+    const file_view view = view_of(of);
+    return picture_look(info, "some.file", &view);
+}
+
+static void refused(bytes *of, const char *word) {
+    picture_info info;
+    assert_int_equal(look(&info, of), KD_ERROR_INPUT);
+    if (!strstr(kd_last_error(), word)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), word);
+    free(of->at);
+}
+
+static void accepted(bytes *of, int32_t width, int32_t height) {
+    picture_info info;
+    const kd_status status = look(&info, of);
+    if (status != KD_OK) fail_msg("%s", kd_last_error());
+    assert_int_equal(info.width, width);
+    assert_int_equal(info.height, height);
+    free(of->at);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static bytes tga(uint32_t kind, uint32_t side, size_t data) {
+    bytes made = {0};
+    put_zeros(&made, 2);
+    put_value(&made, kind, 1, false);
+    put_zeros(&made, 9);
+    put_value(&made, side, 2, false);
+    put_value(&made, side, 2, false);
+    put_value(&made, 24, 2, false);
+    put_zeros(&made, data);
+    return made;
+}
+
+static bytes bmp(uint32_t side, uint32_t bits, size_t data) {
+    bytes made = {0};
+    put(&made, "BM", 2);
+    put_value(&made, 0, 4, false);
+    put_value(&made, 0, 4, false);
+    put_value(&made, 54 + (bits < 16 ? 8u : 0), 4, false);
+    put_value(&made, 40, 4, false);
+    put_value(&made, side, 4, false);
+    put_value(&made, side, 4, false);
+    put_value(&made, 1, 2, false);
+    put_value(&made, bits, 2, false);
+    put_zeros(&made, 24 + (bits < 16 ? 8u : 0) + data);
+    return made;
+}
+
+static bytes png(uint32_t side, uint32_t depth, uint32_t colour, size_t data) {
+    bytes made = {0};
+    put(&made, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+    put_value(&made, side, 4, true);
+    put_value(&made, side, 4, true);
+    put_value(&made, depth, 1, true);
+    put_value(&made, colour, 1, true);
+    put_zeros(&made, 3 + 4);
+    put_value(&made, (uint32_t)data, 4, true);
+    put(&made, "IDAT", 4);
+    put_zeros(&made, data + 4);
+    return made;
+}
+
+static bytes hdr(int side, size_t data) {
+    char head[100];
+    bytes made = {0};
+    snprintf(head, sizeof head, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", side, side);
+    put(&made, head, strlen(head));
+    put_zeros(&made, data);
+    return made;
+}
+
+/* Tables of `codes` codes before the frame; one grey component. */
+static bytes jpeg(uint32_t side, uint32_t codes, size_t data) {
+    bytes made = {0};
+    put_value(&made, 0xffd8, 2, true);
+    put(&made, "\xff\xe0\0\6\xff\xc4", 6); /* what looks like a table where anything may stand */
+    put_value(&made, 0xffffffff, 2, true);
+    put_value(&made, 0xffc4, 2, true);
+    put_value(&made, 2 + 17 + codes, 2, true);
+    put_value(&made, 0, 1, true);
+    for (uint32_t i = 0, left = codes; i < 16; ++i) {
+        const uint32_t share = i == 15 || left < 200 ? left : 200;
+        put_value(&made, i < 14 ? 0 : share, 1, true);
+        left -= i < 14 ? 0 : share;
+    }
+    put_zeros(&made, codes);
+    put_value(&made, 0xffc0, 2, true);
+    put_value(&made, 11, 2, true);
+    put_value(&made, 8, 1, true);
+    put_value(&made, side, 2, true);
+    put_value(&made, side, 2, true);
+    put(&made, "\1\1\x11\0", 4);
+    put_zeros(&made, data);
+    return made;
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static void sizes_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    static const char why[] = "cannot come from a file of";
+    bytes made = tga(2, 16384, 0); /* 18 bytes for 800 MB */
+    refused(&made, why);
+    made = tga(10, 16384, 1000);
+    refused(&made, why);
+    made = bmp(16384, 24, 10);
+    refused(&made, why);
+    made = bmp(16384, 1, 1000);
+    refused(&made, why);
+    made = png(16384, 1, 0, 1000);
+    refused(&made, why);
+    made = png(16384, 8, 6, 10000);
+    refused(&made, why);
+    made = png(16384, 1, 0, 40000); /* it could be, but that is one trick too many */
+    refused(&made, why);
+    made = hdr(8192, 1000);
+    refused(&made, why);
+    made = jpeg(16384, 4, 1000);
+    refused(&made, why);
+}
+
+static void the_emptiest_honest_files_pass(void **state) {
+    (void)state;
+    bytes made = tga(2, 64, 3 * 64 * 64);
+    accepted(&made, 64, 64);
+    made = tga(10, 8192, 4 * 8192 * 8192 / 128);
+    accepted(&made, 8192, 8192);
+    made = bmp(64, 24, 3 * 64 * 64);
+    accepted(&made, 64, 64);
+    made = bmp(64, 1, 64 * 64 / 8);
+    accepted(&made, 64, 64);
+    made = png(8192, 1, 0, 8192 * (8192 / 8 + 1) / 1032);
+    accepted(&made, 8192, 8192);
+    made = hdr(1024, 1024 * (4 + 4 * 2 * 9));
+    accepted(&made, 1024, 1024);
+    made = jpeg(8192, 4, 8192 * 8192 / 64 / 8);
+    accepted(&made, 8192, 8192);
+    made = jpeg(64, 256, 100); /* the largest table */
+    accepted(&made, 64, 64);
+}
+
+static void overlong_huffman_tables_are_refused(void **state) {
+    (void)state;
+    bytes made = jpeg(64, 257, 100);
+    refused(&made, "Huffman table of more than 256 codes");
+    made = jpeg(64, 4, 0); /* behind the frame's header too, wherever it stands */
+    put_value(&made, 0xffc4, 2, true);
+    put_value(&made, 400, 2, true);
+    for (int i = 0; i < 400; ++i) put_value(&made, 255, 1, true);
+    refused(&made, "Huffman table of more than 256 codes");
+}
+
+static void take(void *context, void *data, int count) {
+    put((bytes *)context, data, (size_t)count);
+}
+
+/* A PNG whose head says one pixel, and whose data go on for 9 MB. */
+static void decoding_keeps_to_its_budget(void **state) {
+    (void)state;
+    enum { SIDE = 3000 };
+    uint8_t *zeros = (uint8_t *)calloc(SIDE, SIDE);
+    bytes made = {0};
+    assert_non_null(zeros);
+    assert_true(stbi_write_png_to_func(take, &made, SIDE, SIDE, 1, zeros, SIDE));
+    memcpy(made.at + 16, "\0\0\0\1\0\0\0\1", 8); /* stb asks no checksums */
+    const file_view view = view_of(&made);
+    picture opened;
+    assert_int_equal(picture_open(&opened, "flood.png", &view, PICTURE_BYTES), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "more than the"));
+    picture_close(&opened);
+    free(made.at);
+    free(zeros);
+}
+
+typedef struct compressing {
+    const uint8_t *noise;
+    bytes made;
+    bool ended;
+} compressing;
+
+enum { NOISE_WIDE = 100, NOISE_HIGH = 50 };
+
+static void compress(void *context) {
+    compressing *work = (compressing *)context;
+    stbi_write_png_to_func(take, &work->made, NOISE_WIDE, NOISE_HIGH, 3, work->noise, 0);
+    work->ended = true;
+}
+
+static void a_run_ends_where_memory_does(void **state) {
+    (void)state;
+    uint8_t noise[3 * NOISE_WIDE * NOISE_HIGH];
+    int refusals = 0;
+    for (size_t i = 0; i < sizeof noise; ++i) noise[i] = (uint8_t)(i * i >> 3);
+    for (uint64_t budget = 0;; budget += 3001) {
+        compressing work = {noise, {0}, false};
+        const kd_status status = stb_run(compress, &work, budget, "x.png");
+        assert_true(work.ended == (status == KD_OK));
+        assert_true(work.ended == (work.made.count > 0)); /* all or nothing */
+        free(work.made.at);
+        if (work.ended) break;
+        assert_int_equal(status, KD_ERROR_INPUT);
+        ++refusals;
+    }
+    assert_true(refusals > 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_that_cannot_be_are_refused),
+        cmocka_unit_test(the_emptiest_honest_files_pass),
+        cmocka_unit_test(overlong_huffman_tables_are_refused),
+        cmocka_unit_test(decoding_keeps_to_its_budget),
+        cmocka_unit_test(a_run_ends_where_memory_does),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

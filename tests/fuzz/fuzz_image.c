@@ -1,0 +1,58 @@
+/* Pictures: any bytes are refused or become texels, all of which are there, whatever the format and
+   the role. By their suffix as pictures to compare (PNG, PFM, EXR), by their bytes as textures. */
+#include "core/picture.h"
+#include "render/image.h"
+#include "render/image_format.h"
+#include "tests/fuzz/fuzz.h"
+#include <string.h>
+
+/* Some use of every texel, so that a sanitizer sees what is not there or was never written. */
+static unsigned sum_of(const void *texels, size_t bytes) {
+    unsigned sum = 0;
+    for (size_t i = 0; i < bytes; ++i) sum += ((const uint8_t *)texels)[i];
+    return sum;
+}
+
+static volatile unsigned sink;
+
+/* Larger ones are honest, but slow to fuzz. */
+enum { PIXELS = 1 << 20 };
+
+static void open_texture(const file_view *file) {
+    static const size_t texel_bytes[] = {4, 8, 12};
+    picture_info info;
+    if (picture_look(&info, "fuzz", file) != KD_OK) return;
+    FUZZ_REQUIRE(info.width > 0 && info.height > 0 && info.channels >= 1 && info.channels <= 4);
+    const size_t pixels = (size_t)info.width * (size_t)info.height;
+    if (pixels > PIXELS) return;
+    for (int form = PICTURE_BYTES; form <= PICTURE_FLOATS; ++form) {
+        picture decoded;
+        if (picture_open(&decoded, "fuzz", file, (picture_form)form) == KD_OK)
+            sink = sum_of(decoded.texels, pixels * texel_bytes[form]);
+        picture_close(&decoded);
+    }
+}
+
+static void open_image(const file_view *file, const image_format *format) {
+    image read;
+    memset(&read, 0, sizeof read);
+    if (format->read(&read, "fuzz", file) == KD_OK) {
+        FUZZ_REQUIRE(image_plane(&read, "R") && image_plane(&read, "G") && image_plane(&read, "B"));
+        const size_t bytes = sizeof(float) * (size_t)read.width * (size_t)read.height;
+        for (int32_t c = 0; c < read.channel_count; ++c) sink = sum_of(read.planes[c], bytes);
+    }
+    image_close(&read);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    file_view file;
+    if (file_open(&file, fuzz_file(bytes, count)) != KD_OK) return 0;
+    open_texture(&file);
+    open_image(&file, &image_format_png);
+    open_image(&file, &image_format_pfm);
+#ifdef KD_HAVE_OPENEXR
+    open_image(&file, &image_format_exr);
+#endif
+    file_close(&file);
+    return 0;
+}

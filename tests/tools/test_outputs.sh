@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# What is written: no output is an input or another output, nothing hangs or is left over when there
+# is no room, when a limit is reached, when the program is killed.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+cp "$source_folder"/tests/tools/box.{obj,mtl} .
+options=(-q --resolution 16x12 --spp 1)
+formats=(png pfm)
+"$program" --version | grep -q 'OpenEXR *[0-9]' && formats+=(exr)
+
+# --- one file, one purpose ---
+sums() { find . -type f -exec sha256sum {} + | grep -vE '/(out|err)$'; }
+refused() { # WORD ARGUMENT...: exit 2 before anything is written
+    local word=$1 before after
+    shift
+    before=$(sums)
+    expect_exit 2 "$program" "$@"
+    expect_says err "$word"
+    after=$(sums)
+    [[ $before == "$after" ]] || expect_fail "$* leaves all files as they were"
+}
+expect_exit 0 "$program" render box.obj "${options[@]}" -o grey.png -o sky.pfm
+printf 'newmtl m\nKd .5 .5 .5\nmap_Kd grey.png\n' >textured.mtl
+sed 's/^mtllib.*/mtllib textured.mtl/; s/^usemtl.*/usemtl m/' box.obj >textured.obj
+cat >s.json <<'J'
+{"kandela": 1, "meshes": [{"file": "textured.obj"}]}
+J
+expect_exit 0 "$program" photons s.json -q --photons 100 -o a.kdp
+expect_exit 0 "$program" photons s.json -q --photons 100 --seed 1 -o b.kdp
+ln -s grey.png link.png
+ln grey.png hard.png
+for output in grey.png ./grey.png link.png hard.png; do
+    refused "overwrite what is read" render s.json "${options[@]}" -o $output
+done
+for input in s.json textured.obj textured.mtl grey.png; do
+    refused "$input: it would overwrite" render s.json "${options[@]}" -o new.png --stats $input
+    refused "$input: it would overwrite" photons s.json -q -o $input
+done
+refused "a.kdp: it would" render s.json "${options[@]}" --integrator photon --photon-map a.kdp \
+    -o new.png --stats a.kdp
+refused "overwrite" photons merge a.kdp b.kdp -o b.kdp
+refused "overwrite" photons filter a.kdp -o ./a.kdp
+refused "overwrite" compare grey.png grey.png --diff grey.png
+refused "overwrite" trace s.json --resolution 16x12 --pixel 1,1 --heat grey.png
+refused "overwrite" bench build --models box.obj --json box.obj
+refused "the same file" render s.json "${options[@]}" -o new.png -o ./new.png
+refused "the same file" render s.json "${options[@]}" -o new.png --stats new.png
+refused "the same file" render s.json "${options[@]}" --integrator sppm -o new.png \
+    --stats new.png.state
+mkdir report
+cp grey.png report/disc-10.png
+refused "report/disc-10.png" estimate a.kdp s.json --reference report/disc-10.png --report report \
+    --estimators disc --ladder 10
+# what may be both: devices, and a state that is resumed
+expect_exit 0 "$program" render s.json "${options[@]}" -o new.png --stats /dev/null
+expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png
+expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png --resume
+
+# --- no room ---
+for suffix in "${formats[@]}"; do
+    ln -s /dev/full "full.$suffix"
+    expect_exit 1 timeout 60 "$program" render box.obj "${options[@]}" -o "full.$suffix"
+    expect_says err "full.$suffix: cannot write: No space left on device"
+    rm "full.$suffix"
+    printf old >"limited.$suffix"
+    (ulimit -f 8 && exec timeout 60 "$program" render box.obj -q --resolution 256x256 --spp 1 \
+        -o "limited.$suffix" >out 2>err)
+    (($? == 1)) || expect_fail "exit 1 at the limit of a file's size, $suffix"
+    expect_says err "limited.$suffix: cannot write: File too large"
+    expect_true "limited.$suffix is as it was" test "$(<"limited.$suffix")" = old
+done
+
+# --- killed ---
+printf old >box.png.0.tmp # as kill -9 leaves them
+printf old >box.png.2.tmp
+expect_exit 0 "$program" render box.obj "${options[@]}"
+expect_true "what a killed run has left is gone" test "$(find . -name '*.tmp' | wc -l)" = 0
+exec 9>box.png.0.tmp
+flock -x 9 # another one is writing
+expect_exit 0 "$program" render box.obj "${options[@]}"
+expect_true "another's file is left alone" test -e box.png.0.tmp
+expect_true "the picture is there" test "$(head -c 4 box.png | tail -c 3)" = PNG
+exec 9>&-
+expect_exit 0 "$program" render box.obj "${options[@]}"
+expect_true "nothing is left over" test "$(find . -name '*.tmp' | wc -l)" = 0
+expect_done
