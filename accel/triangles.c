@@ -1,6 +1,7 @@
 #include "accel/triangles.h"
 #include "accel/triangles_cuda.h"
 #include "accel/wide_tree.h"
+#include "core/caller_memory.h"
 #include "core/device.h"
 #include "core/device_stream.h"
 #include "core/memory.h"
@@ -18,6 +19,7 @@ kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_co
 
 void kd_triangles_options_default(kd_triangles_options *options) {
     const tritree_options defaults = tritree_options_default();
+    if (!options) return;
     memset(options, 0, sizeof *options);
     snprintf(options->device, sizeof options->device, "auto");
     snprintf(options->builder, sizeof options->builder, "auto");
@@ -77,6 +79,12 @@ static kd_status choose_builder(const tritree_builder **out, const char *name) {
     return KD_OK;
 }
 
+static kd_status check_mesh_memory(const kd_triangle_mesh *mesh, bool host) {
+    const caller_array arrays[] = {{mesh->vertices, "vertices", sizeof *mesh->vertices},
+                                   {mesh->indices, "indices", sizeof *mesh->indices}};
+    return caller_memory_check(arrays, 2, host);
+}
+
 static kd_status check_mesh(const kd_triangle_mesh *mesh) {
     KD_REQUIRE(mesh, KD_ERROR_USAGE, "no triangles given (NULL)");
     KD_REQUIRE(mesh->vertex_count <= UINT32_MAX && mesh->triangle_count < KD_NONE, KD_ERROR_USAGE,
@@ -94,7 +102,7 @@ static kd_status check_mesh(const kd_triangle_mesh *mesh) {
                (unsigned long long)mesh->triangle_count,
                (unsigned long long)(3 * mesh->triangle_count),
                (unsigned long long)mesh->vertex_count);
-    return KD_OK;
+    return check_mesh_memory(mesh, false);
 }
 
 /* An array in host memory: the caller's own, or *owned, a copy from a device. */
@@ -134,6 +142,7 @@ done:
 static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
                               const kd_triangles_options *options, int32_t cuda) {
     const tritree_builder *builder = NULL;
+    KD_TRY(check_mesh_memory(mesh, cuda < 0));
     KD_TRY(choose_builder(&builder, options->builder));
     snprintf(out->builder, sizeof out->builder, "%s", builder->name);
     KD_TRY(copy_mesh(out, mesh, cuda >= 0));
@@ -259,7 +268,9 @@ static void describe_place(const kd_triangles *of, kd_triangles_info *info) {
 }
 
 void kd_triangles_describe(const kd_triangles *of, kd_triangles_info *info) {
+    if (!info) return;
     memset(info, 0, sizeof *info);
+    if (!of) return;
     const tritree *tree = &of->tree;
     info->vertices = tree->input.position_count;
     info->triangles = tree->input.triangle_count;

@@ -2,6 +2,7 @@
    structs or arrays and ours; on a device triangles_cuda does the work. */
 #include "accel/trace.h"
 #include "accel/triangles_cuda.h"
+#include "core/caller_memory.h"
 #include "core/parallel.h"
 #include <assert.h>
 #include <stddef.h>
@@ -27,6 +28,7 @@ typedef struct asked {
 } asked;
 
 void kd_ray_batch_default(kd_ray_batch *batch) {
+    if (!batch) return;
     memset(batch, 0, sizeof *batch);
 }
 
@@ -86,6 +88,41 @@ static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
     (void)status;
 }
 
+/* Every array of a batch: aligned, and on the host where the tree is. */
+static kd_status check_memory(const kd_ray_batch *batch, bool host) {
+    const caller_array arrays[] = {{batch->rays, "rays", sizeof(float)},
+                                   {batch->origin[0], "origins' x", sizeof(float)},
+                                   {batch->origin[1], "origins' y", sizeof(float)},
+                                   {batch->origin[2], "origins' z", sizeof(float)},
+                                   {batch->direction[0], "directions' x", sizeof(float)},
+                                   {batch->direction[1], "directions' y", sizeof(float)},
+                                   {batch->direction[2], "directions' z", sizeof(float)},
+                                   {batch->tmin, "tmin", sizeof(float)},
+                                   {batch->tmax, "tmax", sizeof(float)},
+                                   {batch->hits, "places for hits", sizeof(float)},
+                                   {batch->t, "places for t", sizeof(float)},
+                                   {batch->u, "places for u", sizeof(float)},
+                                   {batch->v, "places for v", sizeof(float)},
+                                   {batch->triangles, "places for triangles", sizeof(uint32_t)},
+                                   {batch->blocked, "places for blocked", 1},
+                                   {batch->counts, "places for counts", sizeof(uint64_t)}};
+    return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
+}
+
+/* Rays are structs or arrays: one of the two, and all of it. */
+static kd_status check_rays(const kd_ray_batch *batch) {
+    int given = 0;
+    for (int axis = 0; axis < 3; ++axis)
+        given += (batch->origin[axis] != NULL) + (batch->direction[axis] != NULL);
+    KD_REQUIRE(batch->rays || given == 6, KD_ERROR_USAGE,
+               "%llu rays, but no rays given (NULL), and %d of 6 arrays of origins and directions",
+               (unsigned long long)batch->count, given);
+    KD_REQUIRE(!batch->rays || (given == 0 && !batch->tmin && !batch->tmax), KD_ERROR_USAGE,
+               "both rays and arrays of %s given, expected one of the two",
+               given ? "origins and directions" : "tmin or tmax");
+    return KD_OK;
+}
+
 static kd_status check_batch(const kd_triangles *tree, const kd_ray_batch *batch) {
     KD_REQUIRE(tree && batch, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "rays" : "tree");
     KD_REQUIRE(batch->count <= INT64_MAX / sizeof(kd_ray), KD_ERROR_USAGE,
@@ -93,17 +130,14 @@ static kd_status check_batch(const kd_triangles *tree, const kd_ray_batch *batch
     KD_REQUIRE(batch->order >= KD_RAYS_MEASURED && batch->order <= KD_RAYS_INCOHERENT,
                KD_ERROR_USAGE, "order %d of rays, expected 0, 1 or 2", (int)batch->order);
     if (batch->count == 0) return KD_OK;
-    bool arrays = true;
-    for (int axis = 0; axis < 3; ++axis)
-        arrays = arrays && batch->origin[axis] && batch->direction[axis];
+    KD_TRY(check_rays(batch));
     const int kinds = (batch->hits != NULL) + (batch->blocked != NULL) +
                       (batch->t || batch->u || batch->v || batch->triangles);
-    KD_REQUIRE((batch->rays || arrays) && kinds > 0, KD_ERROR_USAGE,
-               "%llu rays, but no %s given (NULL)", (unsigned long long)batch->count,
-               batch->rays || arrays ? "place for the answers" : "rays");
+    KD_REQUIRE(kinds > 0, KD_ERROR_USAGE, "%llu rays, but no place for the answers given (NULL)",
+               (unsigned long long)batch->count);
     KD_REQUIRE(kinds == 1, KD_ERROR_USAGE,
                "%d kinds of answers, expected one of hits, arrays of hits, blocked", kinds);
-    return KD_OK;
+    return check_memory(batch, tree->cuda == NULL);
 }
 
 kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch) {

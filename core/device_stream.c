@@ -17,6 +17,10 @@ void device_leave(int32_t previous) {
     (void)previous;
 }
 
+bool device_in_use(void) {
+    return false;
+}
+
 int32_t device_of_pointer(const void *pointer) {
     (void)pointer;
     return -1;

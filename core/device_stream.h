@@ -4,6 +4,7 @@
 #ifndef KD_CORE_DEVICE_STREAM_H
 #define KD_CORE_DEVICE_STREAM_H
 #include "core/status.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -13,6 +14,8 @@ extern "C" {
 /* Makes the device the thread's current one until device_leave(*previous). */
 kd_status device_enter(int32_t index, int32_t *previous);
 void device_leave(int32_t previous);
+/* Whether this process can hold device memory at all: its CUDA driver is loaded. Loads nothing. */
+bool device_in_use(void);
 /* The device whose memory the pointer is, or -1. */
 int32_t device_of_pointer(const void *pointer);
 

@@ -1,5 +1,6 @@
 #include "core/cuda.h"
 #include "core/device_stream.h"
+#include <dlfcn.h>
 
 kd_status device_enter(int32_t index, int32_t *previous) {
     int now = 0;
@@ -11,6 +12,17 @@ kd_status device_enter(int32_t index, int32_t *previous) {
 
 void device_leave(int32_t previous) {
     cudaSetDevice(previous);
+}
+
+/* Asking the runtime would load the driver and start it on every device, which takes long. */
+bool device_in_use(void) {
+#ifdef KD_CUDA_EMULATED
+    return true;
+#else
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver) dlclose(driver);
+    return driver != NULL;
+#endif
 }
 
 int32_t device_of_pointer(const void *pointer) {

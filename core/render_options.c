@@ -2,6 +2,7 @@
 #include <string.h>
 
 void kd_render_options_default(kd_render_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     strcpy(options->integrator, "path");
     strcpy(options->builder, "auto");

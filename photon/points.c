@@ -1,4 +1,5 @@
 #include "photon/points.h"
+#include "core/caller_memory.h"
 #include "core/device.h"
 #include "core/memory.h"
 #include "core/timing.h"
@@ -20,6 +21,7 @@ kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint
 }
 
 void kd_points_options_default(kd_points_options *options) {
+    if (!options) return;
     memset(options, 0, sizeof *options);
     snprintf(options->device, sizeof options->device, "auto");
     options->split = KD_POINTS_SPLIT_WIDEST;
@@ -94,6 +96,8 @@ void points_release(kd_points *owned) {
 static kd_status build_on_cpu(kd_points *out, const point_array *input,
                               const pointtree_options *tree_options, const uint32_t *ids) {
     kd_status status = KD_OK;
+    const caller_array given[] = {{input->coordinates, "points", 1}, {ids, "ids of points", 1}};
+    KD_TRY(caller_memory_check(given, 2, true));
     KD_TRY_GOTO(pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL));
     if (ids) {
         KD_TRY_GOTO(KD_RESERVE(out->renamed, input->count));
@@ -127,6 +131,8 @@ static kd_status build(kd_points *out, const kd_point_array *points,
     out->options = *options;
     const double started = timing_now();
     KD_REQUIRE(points, KD_ERROR_USAGE, "no points given (NULL)");
+    const caller_array ids = {points->ids, "ids of points", sizeof *points->ids};
+    KD_TRY(caller_memory_check(&ids, 1, false));
     KD_REQUIRE(points->scalar == KD_FLOAT || points->scalar == KD_DOUBLE, KD_ERROR_USAGE,
                "scalar type %d, expected 0 (float) or 1 (double)", (int)points->scalar);
     point_array input = point_array_make(points->coordinates, points->count, points->dims,
@@ -209,7 +215,9 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
 }
 
 void kd_points_describe(const kd_points *tree, kd_points_info *info) {
+    if (!info) return;
     memset(info, 0, sizeof *info);
+    if (!tree) return;
     const pointtree *t = &tree->tree;
     info->count = t->count;
     info->dims = t->dims;
@@ -234,6 +242,11 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
         return status;
     }
     const pointtree *t = &tree->tree;
+    const caller_array places[] = {
+        {coordinates, "places for coordinates", (uint32_t)point_scalar_bytes(t->scalar)},
+        {ids, "places for ids", sizeof *ids},
+        {axes, "places for axes", 1}};
+    KD_TRY(caller_memory_check(places, 3, true));
     if (coordinates)
         memcpy(coordinates, t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar));
     for (uint32_t i = 0; ids && i < t->count; ++i)

@@ -1,4 +1,5 @@
 /* The queries of <kandela/points.h>: what a caller asks, checked, becomes a point_query. */
+#include "core/caller_memory.h"
 #include "core/memory.h"
 #include "photon/point_query.h"
 #include "photon/point_scan.h"
@@ -9,6 +10,7 @@
 enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096 };
 
 void kd_points_query_default(kd_points_query *query) {
+    if (!query) return;
     memset(query, 0, sizeof *query);
     query->max_radius = (double)INFINITY;
     snprintf(query->method, sizeof query->method, "auto");
@@ -31,7 +33,7 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
 }
 
 uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
-    if (tree->cuda) return 0;
+    if (!tree || !query || tree->cuda) return 0;
     const point_queries queries = queries_of(tree, query);
     return point_query_scratch_bytes(&queries);
 }
@@ -64,9 +66,6 @@ static kd_status check_points(const kd_points *tree, const kd_points_query *quer
                "stride of %llu bytes between queries, expected a multiple of %llu of at least %llu",
                (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
                (unsigned long long)(dims * scalar_bytes));
-    KD_REQUIRE((uintptr_t)points->coordinates % scalar_bytes == 0, KD_ERROR_USAGE,
-               "queries at %p, expected them aligned to %llu bytes", points->coordinates,
-               (unsigned long long)scalar_bytes);
     return KD_OK;
 }
 
@@ -88,6 +87,33 @@ static kd_status check_query(const kd_points *tree, const kd_points_query *query
                    strcmp(query->method, "auto") == 0,
                KD_ERROR_USAGE, "unknown query method \"%s\", expected auto, leaves or walk",
                query->method);
+    return KD_OK;
+}
+
+/* Aligned, and on the host where the tree is: everything that a call reads or writes. */
+static kd_status check_memory(const kd_points *tree, const kd_points_query *query,
+                              const point_rows *rows, const uint64_t *offsets) {
+    const uint32_t scalar_bytes = (uint32_t)point_scalar_bytes(tree->tree.scalar);
+    const caller_array arrays[] = {{query->points.coordinates, "queries", scalar_bytes},
+                                   {query->radii, "radii", scalar_bytes},
+                                   {tree->cuda ? NULL : query->scratch, "scratch", 64},
+                                   {rows->ids, "places for ids", sizeof *rows->ids},
+                                   {rows->dist2, "places for dist2", scalar_bytes},
+                                   {rows->counts, "places for counts", sizeof *rows->counts},
+                                   {offsets, "offsets", sizeof *offsets}};
+    return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, tree->cuda == NULL);
+}
+
+/* Rows that begin at 0 and never run backwards lie within the offsets[count] places of the caller.
+ */
+static kd_status check_offsets(const uint64_t *offsets, uint64_t count) {
+    KD_REQUIRE(offsets[0] == 0, KD_ERROR_USAGE, "offsets begin with %llu, expected 0",
+               (unsigned long long)offsets[0]);
+    for (uint64_t i = 0; i < count; ++i)
+        KD_REQUIRE(offsets[i] <= offsets[i + 1], KD_ERROR_USAGE,
+                   "offset %llu is %llu, expected at least the %llu before it",
+                   (unsigned long long)(i + 1), (unsigned long long)offsets[i + 1],
+                   (unsigned long long)offsets[i]);
     return KD_OK;
 }
 
@@ -117,8 +143,6 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
     KD_REQUIRE(!query->scratch || query->scratch_bytes >= needed, KD_ERROR_USAGE,
                "scratch of %llu bytes, expected at least %llu",
                (unsigned long long)query->scratch_bytes, (unsigned long long)needed);
-    KD_REQUIRE((uintptr_t)query->scratch % 64 == 0, KD_ERROR_USAGE,
-               "scratch at %p, expected it aligned to 64 bytes", query->scratch);
     if (query->scratch || needed == 0) return KD_OK;
     KD_TRY(memory_reserve(&out->own, needed, 1));
     out->scratch = out->own;
@@ -130,6 +154,7 @@ kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
     KD_TRY(check_query(tree, query));
     KD_TRY(check_answers(query, k));
     const point_rows rows = {ids, dist2, counts};
+    KD_TRY(check_memory(tree, query, &rows, NULL));
     if (tree->cuda) return points_cuda_nearest(tree, query, k, &rows);
     prepared_query ready;
     KD_TRY(prepare(&ready, tree, query));
@@ -148,6 +173,8 @@ kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *q
                                  uint64_t *offsets) {
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
     KD_TRY(check_query(tree, query));
+    const point_rows none = {NULL, NULL, NULL};
+    KD_TRY(check_memory(tree, query, &none, offsets));
     if (tree->cuda) return points_cuda_count_within(tree, query, offsets);
     prepared_query ready;
     KD_TRY(prepare(&ready, tree, query));
@@ -162,7 +189,9 @@ kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
     KD_TRY(check_query(tree, query));
     const point_rows rows = {ids, dist2, NULL};
+    KD_TRY(check_memory(tree, query, &rows, offsets));
     if (tree->cuda) return points_cuda_within(tree, query, offsets, &rows);
+    KD_TRY(check_offsets(offsets, query->points.count));
     prepared_query ready;
     KD_TRY(prepare(&ready, tree, query));
     const kd_status status =

@@ -18,9 +18,11 @@
    there is infinitely far, what underflows is at distance 0.
    A tree on a CUDA device takes and fills host memory and device memory alike, each pointer for
    itself; its calls put their work on the caller's stream and return when the answers are there.
-   One on the CPU takes host memory only.
-   After a failure the message is in kd_last_error() and nothing has changed. A tree may be asked by
-   many threads at once, but not while kd_points_update or kd_points_close runs. */
+   One on the CPU takes host memory only: device memory is KD_ERROR_USAGE, as is an array that is
+   not aligned to its elements. NULL where something is needed is KD_ERROR_USAGE; calls without a
+   status then do nothing or answer 0. After a failure the message is in kd_last_error() and nothing
+   has changed. A tree may be asked by many threads at once, but not while kd_points_update or
+   kd_points_close runs. */
 #ifndef KANDELA_POINTS_H
 #define KANDELA_POINTS_H
 #include <kandela/status.h>
@@ -98,6 +100,7 @@ KD_API kd_status kd_points_open(kd_points **out, const kd_point_array *points,
 KD_API kd_status kd_points_update(kd_points *tree, const kd_point_array *points);
 KD_API void kd_points_close(kd_points *tree); /* takes NULL */
 
+/* All 0 without a tree. */
 KD_API void kd_points_describe(const kd_points *tree, kd_points_info *info);
 
 /* The tree itself, to host memory: node i has children 2i+1 and 2i+2. Any may be NULL.
@@ -116,7 +119,8 @@ KD_API kd_status kd_points_closest(const kd_points *tree, const kd_points_query 
 
 /* All points within the radius, as compressed rows: first `offsets` of query.points.count + 1
    entries, then ids and dist2 (either may be NULL) of offsets[count] entries; the answers to query
-   i stand from offsets[i] to offsets[i + 1]. Without a radius that is every point for every query.
+   i stand from offsets[i] to offsets[i + 1]. Offsets of another query are KD_ERROR_USAGE; nothing
+   is written beyond offsets[count]. Without a radius that is every point for every query.
  */
 KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
                                         uint64_t *offsets);

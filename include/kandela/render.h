@@ -1,4 +1,5 @@
-/* Rendering from C: options as the command line, the scene file and a caller fill them. */
+/* Rendering from C: options as the command line, the scene file and a caller fill them. NULL where
+   something is needed is KD_ERROR_USAGE; calls without a status then do nothing or answer 0. */
 #ifndef KANDELA_RENDER_H
 #define KANDELA_RENDER_H
 #include <kandela/status.h>

@@ -16,9 +16,10 @@
    and any device. A ray with NaN in it, of an infinite origin, or without a direction hits nothing.
    A tree on a CUDA device takes and fills host memory and device memory alike, each pointer for
    itself; its calls put their work on the caller's stream and return when the answers are there.
-   One on the CPU takes host memory only.
-   After a failure the message is in kd_last_error(). A tree may be asked by many threads at once,
-   but not while kd_triangles_close runs. */
+   One on the CPU takes host memory only: device memory is KD_ERROR_USAGE, as is an array that is
+   not aligned to its elements. NULL where something is needed is KD_ERROR_USAGE; calls without a
+   status then do nothing. After a failure the message is in kd_last_error(). A tree may be asked by
+   many threads at once, but not while kd_triangles_close runs. */
 #ifndef KANDELA_TRIANGLES_H
 #define KANDELA_TRIANGLES_H
 #include <kandela/status.h>
@@ -127,6 +128,7 @@ KD_API void kd_ray_batch_default(kd_ray_batch *batch);
 KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                                    const kd_triangles_options *options);
 KD_API void kd_triangles_close(kd_triangles *tree); /* takes NULL */
+/* All 0 without a tree. */
 KD_API void kd_triangles_describe(const kd_triangles *tree, kd_triangles_info *info);
 
 /* Answers a batch. KD_ERROR_USAGE if rays or places for answers are missing or of two kinds. */

@@ -315,13 +315,69 @@ static void bad_requests(void **state) {
     triangle_set_close(&set);
 }
 
+/* A tree on the CPU cannot read them: each is refused and named, before it is touched. */
+static void device_pointers_on_the_cpu(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 50);
+    kd_triangle_mesh mesh = mesh_of(&set);
+    kd_triangles *tree = open_mesh(&mesh, "cpu", "auto"), *none = NULL;
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    snprintf(options.device, sizeof options.device, "cpu");
+    void *there = to_device(NULL, 1 << 16);
+    make_rays(&set);
+#define REFUSED(call, says)                                                                        \
+    do {                                                                                           \
+        assert_int_equal(call, KD_ERROR_USAGE);                                                    \
+        if (!strstr(kd_last_error(), says " at") || !strstr(kd_last_error(), "cuda:0"))            \
+            fail_msg("%s", kd_last_error());                                                       \
+    } while (0)
+    mesh.vertices = (const float *)there;
+    REFUSED(kd_triangles_open(&none, &mesh, &options), "vertices");
+    mesh = mesh_of(&set);
+    mesh.indices = (const uint32_t *)there;
+    REFUSED(kd_triangles_open(&none, &mesh, &options), "indices");
+    REFUSED(kd_triangles_intersect(tree, (const kd_ray *)there, 4, of_cpu.hits, NULL), "rays");
+    REFUSED(kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)there, NULL), "places for hits");
+    REFUSED(kd_triangles_occluded(tree, rays, 4, (uint8_t *)there, NULL), "places for blocked");
+    REFUSED(kd_triangles_occluded(tree, rays, 4, of_cpu.blocked, (kd_ray_counts *)there),
+            "places for counts");
+#undef REFUSED
+    kd_triangles_close(tree);
+    device_memory_free(there);
+    triangle_set_close(&set);
+}
+
+/* Kernels take structs 16 bytes at a time. */
+static void misaligned_structs_on_the_device(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 50);
+    kd_triangle_mesh mesh = mesh_of(&set);
+    kd_triangles *tree = open_mesh(&mesh, "cuda:0", "auto");
+    char *there = (char *)to_device(NULL, 1 << 16);
+    make_rays(&set);
+    assert_int_equal(
+        kd_triangles_intersect(tree, (const kd_ray *)(void *)(there + 4), 4, of_gpu.hits, NULL),
+        KD_ERROR_USAGE);
+    assert_int_equal(kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)(void *)(there + 8), NULL),
+                     KD_ERROR_USAGE);
+    kd_triangles_close(tree);
+    device_memory_free(there);
+    triangle_set_close(&set);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_answers),       cmocka_unit_test(a_tree_of_the_cpu_on_the_device),
-        cmocka_unit_test(mesh_on_the_device), cmocka_unit_test(rays_on_the_device),
-        cmocka_unit_test(saved_and_loaded),   cmocka_unit_test(auto_chooses_by_size),
+        cmocka_unit_test(same_answers),
+        cmocka_unit_test(a_tree_of_the_cpu_on_the_device),
+        cmocka_unit_test(mesh_on_the_device),
+        cmocka_unit_test(rays_on_the_device),
+        cmocka_unit_test(saved_and_loaded),
+        cmocka_unit_test(auto_chooses_by_size),
         cmocka_unit_test(bad_requests),
+        cmocka_unit_test(device_pointers_on_the_cpu),
+        cmocka_unit_test(misaligned_structs_on_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

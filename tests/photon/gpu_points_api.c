@@ -310,12 +310,60 @@ static void builders_make_the_same_tree(void **state) {
     }
 }
 
+/* A tree on the CPU cannot read them: each is refused and named, before it is touched. */
+static void device_pointers_on_the_cpu(void **state) {
+    (void)state;
+    float *cloud = (float *)make_points(100, 3, KD_FLOAT, 3);
+    void *there = to_device(cloud, 100 * 3 * sizeof *cloud);
+    uint32_t ids[100];
+    uint64_t offsets[101];
+    kd_point_array points = kd_point_array_make(cloud, 100, 3, KD_FLOAT);
+    kd_points *tree = open_tree(&points, "cpu", KD_POINTS_SPLIT_WIDEST), *none = NULL;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "cpu");
+#define REFUSED(call, says)                                                                        \
+    do {                                                                                           \
+        assert_int_equal(call, KD_ERROR_USAGE);                                                    \
+        if (!strstr(kd_last_error(), says " at") || !strstr(kd_last_error(), "cuda:0"))            \
+            fail_msg("%s", kd_last_error());                                                       \
+    } while (0)
+    points.coordinates = there;
+    REFUSED(kd_points_open(&none, &points, &options), "points");
+    REFUSED(kd_points_update(tree, &points), "points");
+    points.coordinates = cloud;
+    points.ids = (const uint32_t *)there;
+    REFUSED(kd_points_open(&none, &points, &options), "ids of points");
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(there, 100, 3, KD_FLOAT);
+    REFUSED(kd_points_closest(tree, &query, ids, NULL), "queries");
+    query.points.coordinates = cloud;
+    query.radii = there;
+    REFUSED(kd_points_within_count(tree, &query, offsets), "radii");
+    query.radii = NULL;
+    REFUSED(kd_points_closest(tree, &query, (uint32_t *)there, NULL), "places for ids");
+    REFUSED(kd_points_closest(tree, &query, NULL, there), "places for dist2");
+    REFUSED(kd_points_nearest(tree, &query, 1, ids, NULL, (uint32_t *)there), "places for counts");
+    REFUSED(kd_points_within_count(tree, &query, (uint64_t *)there), "offsets");
+    REFUSED(kd_points_within(tree, &query, (uint64_t *)there, ids, NULL), "offsets");
+    REFUSED(kd_points_download(tree, there, NULL, NULL), "places for coordinates");
+#undef REFUSED
+    kd_points_close(tree);
+    device_memory_free(there);
+    free(cloud);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_answers),         cmocka_unit_test(device_pointers),
-        cmocka_unit_test(saved_loaded_updated), cmocka_unit_test(auto_chooses_by_size),
-        cmocka_unit_test(bad_requests),         cmocka_unit_test(builders_make_the_same_tree),
+        cmocka_unit_test(same_answers),
+        cmocka_unit_test(device_pointers),
+        cmocka_unit_test(saved_loaded_updated),
+        cmocka_unit_test(auto_chooses_by_size),
+        cmocka_unit_test(bad_requests),
+        cmocka_unit_test(builders_make_the_same_tree),
+        cmocka_unit_test(device_pointers_on_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,194 @@
+/* Requests of the public interface that make no sense, beyond NULL: each is KD_ERROR_USAGE with a
+   message that names it, and nothing is read or written beyond what the caller gave. */
+#include <kandela/points.h>
+#include <kandela/render.h>
+#include <kandela/triangles.h>
+
+#include "tests/test.h"
+#include <math.h>
+
+enum { COUNT = 200, QUERIES = 20 };
+static float cloud[COUNT * 3 + 4];
+
+static void expect_refused(kd_status status, const char *says) {
+    if (status != KD_ERROR_USAGE || !strstr(kd_last_error(), says))
+        fail_msg("%s: \"%s\" lacks \"%s\"", kd_status_name(status), kd_last_error(), says);
+}
+
+static kd_points *open_points(void) {
+    const kd_point_array points = kd_point_array_make(cloud, COUNT, 3, KD_FLOAT);
+    kd_points *tree = NULL;
+    assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
+    return tree;
+}
+
+/* Answers lie in memory of their exact size: AddressSanitizer sees a write beyond it. */
+static void offsets_of_no_query(void **state) {
+    (void)state;
+    kd_points *tree = open_points();
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(cloud, QUERIES, 3, KD_FLOAT);
+    query.max_radius = 30;
+    uint64_t right[QUERIES + 1], offsets[QUERIES + 1];
+    assert_int_equal(kd_points_within_count(tree, &query, right), KD_OK);
+    uint32_t *ids = (uint32_t *)malloc(right[QUERIES] * sizeof *ids);
+    float *dist2 = (float *)malloc(right[QUERIES] * sizeof *dist2);
+    assert_true(ids && dist2);
+    assert_int_equal(kd_points_within(tree, &query, right, ids, dist2), KD_OK);
+    for (int i = 0; i <= QUERIES; ++i) offsets[i] = right[i] + 1000000;
+    expect_refused(kd_points_within(tree, &query, offsets, ids, dist2), "begin with 1000000");
+    for (int i = 1; i < QUERIES; ++i) {
+        memcpy(offsets, right, sizeof offsets);
+        for (int j = i; j < QUERIES; ++j) offsets[j] += 1000000;
+        expect_refused(kd_points_within(tree, &query, offsets, ids, dist2), "before it");
+        memcpy(offsets, right, sizeof offsets);
+        offsets[i] = right[i + 1];
+        if (right[i] != right[i + 1])
+            expect_refused(kd_points_within(tree, &query, offsets, ids, dist2), "do not fit");
+    }
+    free(ids);
+    free(dist2);
+    kd_points_close(tree);
+}
+
+#define ASKEW(type, pointer) ((type)(void *)((char *)(void *)(pointer) + 1))
+
+static void misaligned_points(void **state) {
+    (void)state;
+    kd_points *tree = open_points(), *none = NULL;
+    static uint32_t ids[COUNT + 1];
+    static float dist2[COUNT + 1];
+    static uint64_t offsets[COUNT + 2];
+    kd_point_array points = kd_point_array_make(ASKEW(float *, cloud), COUNT, 3, KD_FLOAT);
+    expect_refused(kd_points_open(&none, &points, NULL), "aligned to 4");
+    points = kd_point_array_make(cloud, COUNT, 3, KD_FLOAT);
+    points.ids = ASKEW(uint32_t *, ids);
+    expect_refused(kd_points_open(&none, &points, NULL), "ids of points");
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(ASKEW(float *, cloud), QUERIES, 3, KD_FLOAT);
+    expect_refused(kd_points_closest(tree, &query, ids, dist2), "queries");
+    query.points.coordinates = cloud;
+    query.radii = ASKEW(float *, dist2);
+    expect_refused(kd_points_closest(tree, &query, ids, dist2), "radii");
+    query.radii = NULL;
+    expect_refused(kd_points_closest(tree, &query, ASKEW(uint32_t *, ids), dist2),
+                   "places for ids");
+    expect_refused(kd_points_closest(tree, &query, ids, ASKEW(float *, dist2)), "dist2");
+    expect_refused(kd_points_nearest(tree, &query, 1, ids, dist2, ASKEW(uint32_t *, ids)),
+                   "counts");
+    expect_refused(kd_points_within_count(tree, &query, ASKEW(uint64_t *, offsets)), "offsets");
+    expect_refused(kd_points_within(tree, &query, ASKEW(uint64_t *, offsets), ids, dist2),
+                   "offsets");
+    expect_refused(kd_points_download(tree, ASKEW(float *, cloud), NULL, NULL), "coordinates");
+    expect_refused(kd_points_download(tree, NULL, ASKEW(uint32_t *, ids), NULL), "places for ids");
+    kd_points_close(tree);
+}
+
+static kd_triangles *open_triangles(void) {
+    const kd_triangle_mesh mesh = kd_triangle_mesh_make(cloud, 3 * (COUNT / 3), NULL, COUNT / 3);
+    kd_triangles *tree = NULL;
+    assert_int_equal(kd_triangles_open(&tree, &mesh, NULL), KD_OK);
+    return tree;
+}
+
+static void misaligned_triangles(void **state) {
+    (void)state;
+    static uint32_t indices[4] = {0, 1, 2, 3};
+    kd_triangles *tree = open_triangles(), *none = NULL;
+    kd_triangle_mesh mesh =
+        kd_triangle_mesh_make(cloud, COUNT, ASKEW(const uint32_t *, indices), 1);
+    expect_refused(kd_triangles_open(&none, &mesh, NULL), "indices");
+    mesh = kd_triangle_mesh_make(ASKEW(const float *, cloud), COUNT, indices, 1);
+    expect_refused(kd_triangles_open(&none, &mesh, NULL), "vertices");
+    kd_ray rays[2];
+    kd_ray_hit hits[2];
+    kd_ray_counts counts[2];
+    memset(rays, 0, sizeof rays);
+    expect_refused(kd_triangles_intersect(tree, ASKEW(kd_ray *, rays), 1, hits, NULL), "rays");
+    expect_refused(kd_triangles_intersect(tree, rays, 1, ASKEW(kd_ray_hit *, hits), NULL), "hits");
+    expect_refused(kd_triangles_intersect(tree, rays, 1, hits, ASKEW(kd_ray_counts *, counts)),
+                   "counts");
+    kd_triangles_close(tree);
+}
+
+static void rays_of_two_kinds(void **state) {
+    (void)state;
+    kd_triangles *tree = open_triangles();
+    const kd_ray one = {{0, 0, 0}, 0, {0, 0, 1}, 1};
+    const float number = 1;
+    kd_ray_hit hit;
+    kd_ray_batch batch;
+    for (int i = 0; i < 8; ++i) {
+        kd_ray_batch_default(&batch);
+        batch.count = 1;
+        batch.rays = &one;
+        batch.hits = &hit;
+        assert_int_equal(kd_triangles_cast(tree, &batch), KD_OK);
+        const float **arrays[8] = {&batch.origin[0],    &batch.origin[1],    &batch.origin[2],
+                                   &batch.direction[0], &batch.direction[1], &batch.direction[2],
+                                   &batch.tmin,         &batch.tmax};
+        *arrays[i] = &number;
+        expect_refused(kd_triangles_cast(tree, &batch), "both rays and arrays");
+        batch.rays = NULL;
+        expect_refused(kd_triangles_cast(tree, &batch), "of 6 arrays");
+    }
+    kd_triangles_close(tree);
+}
+
+#define REFUSED(change, says)                                                                      \
+    do {                                                                                           \
+        kd_render_options options;                                                                 \
+        kd_render_options_default(&options);                                                       \
+        options.width = options.height = 2;                                                        \
+        options.spp = 1;                                                                           \
+        change;                                                                                    \
+        kd_image *image = NULL;                                                                    \
+        expect_refused(kd_render(&image, scene, &options, NULL, NULL), says);                      \
+        assert_null(image);                                                                        \
+    } while (0)
+#define UNENDED(field) REFUSED(memset(options.field, 'x', sizeof options.field), #field " of the")
+
+static void render_options_without_sense(void **state) {
+    (void)state;
+    kd_scene *scene = NULL, *none = NULL;
+    assert_int_equal(kd_scene_load(&scene, "gen:blob:100", NULL), KD_OK);
+    UNENDED(integrator);
+    UNENDED(builder);
+    UNENDED(device);
+    UNENDED(kernel);
+    UNENDED(channel);
+    UNENDED(estimator);
+    REFUSED(options.time_seconds = (double)NAN, "time_seconds nan");
+    REFUSED(options.time_seconds = -1, "time_seconds -1");
+    REFUSED(options.target_error = (double)NAN, "target_error nan");
+    REFUSED(options.radius = NAN, "radius nan");
+    REFUSED(options.radius = -1, "radius -1");
+    REFUSED(options.alpha = NAN, "alpha nan");
+    REFUSED(options.alpha = 2, "alpha 2");
+    REFUSED(options.threads = -1, "-1 threads");
+    REFUSED(options.sah_traversal_cost = NAN, "SAH costs nan");
+    REFUSED(options.sah_empty_factor = NAN, "factor nan");
+    kd_render_options options;
+    kd_render_options_default(&options);
+    memset(options.kernel, 'x', sizeof options.kernel);
+    expect_refused(kd_scene_load(&none, "gen:blob:100", &options), "kernel of the");
+    kd_image *image = NULL;
+    kd_render_options_default(&options);
+    options.width = options.height = options.spp = 1;
+    assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
+    expect_refused(kd_image_write(image, "/tmp/never.png", 0, (kd_tonemap)7), "tone mapping 7");
+    kd_image_close(image);
+    kd_scene_close(scene);
+}
+
+int main(void) {
+    for (int i = 0; i < COUNT * 3; ++i) cloud[i] = (float)(i * 7919 % 1009) / 8;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(offsets_of_no_query),          cmocka_unit_test(misaligned_points),
+        cmocka_unit_test(misaligned_triangles),         cmocka_unit_test(rays_of_two_kinds),
+        cmocka_unit_test(render_options_without_sense),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,415 @@
+/* Every public function with each of its pointer arguments NULL in turn: it answers KD_ERROR_USAGE,
+   or does what its header says. A function of include/kandela that has no row here fails the test.
+ */
+#include <kandela/points.h>
+#include <kandela/render.h>
+#include <kandela/triangles.h>
+#include <kandela/version.h>
+
+#include "tests/test.h"
+#include <dirent.h>
+#include <math.h>
+#include <unistd.h>
+
+static float cloud[64][3];
+static uint32_t triple[3] = {0, 1, 2};
+static kd_points *points;
+static kd_triangles *triangles;
+static kd_scene *scene;
+static kd_image *image;
+static kd_point_array array;
+static kd_points_query query;
+static kd_triangle_mesh mesh;
+static kd_ray one_ray;
+static char folder[] = "/tmp/kandela-null-XXXXXX", path[64], scene_path[64];
+
+/* Argument number `at` of a call: NULL if it is its turn. */
+#define ARG(at, pointer) (null == (at) ? NULL : (pointer))
+#define CALL(name) static kd_status call_##name(int null)
+
+CALL(point_array_make) {
+    (void)kd_point_array_make(ARG(0, cloud), null == 0 ? 0 : 64, 3, KD_FLOAT);
+    return KD_OK;
+}
+CALL(points_options_default) {
+    kd_points_options options;
+    kd_points_options_default(ARG(0, &options));
+    return KD_OK;
+}
+CALL(points_query_default) {
+    kd_points_query of;
+    kd_points_query_default(ARG(0, &of));
+    return KD_OK;
+}
+CALL(points_open) {
+    kd_points *made = NULL;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    const kd_status status = kd_points_open(ARG(0, &made), ARG(1, &array), ARG(2, &options));
+    kd_points_close(made);
+    return status;
+}
+CALL(points_update) {
+    return kd_points_update(ARG(0, points), ARG(1, &array));
+}
+CALL(points_close) {
+    kd_points *made = NULL;
+    if (null != 0) (void)kd_points_open(&made, &array, NULL);
+    kd_points_close(made);
+    return KD_OK;
+}
+CALL(points_describe) {
+    kd_points_info info;
+    kd_points_describe(ARG(0, points), ARG(1, &info));
+    if (null == 0) assert_true(info.count == 0 && info.device[0] == '\0');
+    return KD_OK;
+}
+CALL(points_download) {
+    float xyz[64 * 3];
+    uint32_t ids[64];
+    uint8_t axes[64];
+    return kd_points_download(ARG(0, points), ARG(1, xyz), ARG(2, ids), ARG(3, axes));
+}
+CALL(points_nearest) {
+    uint32_t ids[64 * 2], counts[64];
+    float dist2[64 * 2];
+    return kd_points_nearest(ARG(0, points), ARG(1, &query), 2, ARG(2, ids), ARG(3, dist2),
+                             ARG(4, counts));
+}
+CALL(points_closest) {
+    uint32_t ids[64];
+    float dist2[64];
+    return kd_points_closest(ARG(0, points), ARG(1, &query), ARG(2, ids), ARG(3, dist2));
+}
+CALL(points_within_count) {
+    uint64_t offsets[65];
+    return kd_points_within_count(ARG(0, points), ARG(1, &query), ARG(2, offsets));
+}
+CALL(points_within) {
+    static uint32_t ids[64 * 64];
+    static float dist2[64 * 64];
+    uint64_t offsets[65];
+    assert_int_equal(kd_points_within_count(points, &query, offsets), KD_OK);
+    return kd_points_within(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
+                            ARG(4, dist2));
+}
+CALL(points_scratch_bytes) {
+    const uint64_t bytes = kd_points_scratch_bytes(ARG(0, points), ARG(1, &query));
+    if (null >= 0) assert_int_equal(bytes, 0);
+    return KD_OK;
+}
+CALL(points_save) {
+    return kd_points_save(ARG(0, points), ARG(1, path));
+}
+CALL(points_load) {
+    kd_points *made = NULL;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    assert_int_equal(kd_points_save(points, path), KD_OK);
+    const kd_status status = kd_points_load(ARG(0, &made), ARG(1, path), ARG(2, &options));
+    kd_points_close(made);
+    return status;
+}
+
+CALL(triangle_mesh_make) {
+    (void)kd_triangle_mesh_make(ARG(0, cloud[0]), 64, ARG(1, triple), 1);
+    return KD_OK;
+}
+CALL(triangles_options_default) {
+    kd_triangles_options options;
+    kd_triangles_options_default(ARG(0, &options));
+    return KD_OK;
+}
+CALL(ray_batch_default) {
+    kd_ray_batch batch;
+    kd_ray_batch_default(ARG(0, &batch));
+    return KD_OK;
+}
+CALL(triangles_open) {
+    kd_triangles *made = NULL;
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    const kd_status status = kd_triangles_open(ARG(0, &made), ARG(1, &mesh), ARG(2, &options));
+    kd_triangles_close(made);
+    return status;
+}
+CALL(triangles_close) {
+    kd_triangles *made = NULL;
+    if (null != 0) (void)kd_triangles_open(&made, &mesh, NULL);
+    kd_triangles_close(made);
+    return KD_OK;
+}
+CALL(triangles_describe) {
+    kd_triangles_info info;
+    kd_triangles_describe(ARG(0, triangles), ARG(1, &info));
+    if (null == 0) assert_true(info.triangles == 0 && info.device[0] == '\0');
+    return KD_OK;
+}
+CALL(triangles_cast) {
+    kd_ray_hit hit;
+    kd_ray_batch batch;
+    kd_ray_batch_default(&batch);
+    batch.count = 1;
+    batch.rays = &one_ray;
+    batch.hits = &hit;
+    return kd_triangles_cast(ARG(0, triangles), ARG(1, &batch));
+}
+CALL(triangles_intersect) {
+    kd_ray_hit hit;
+    kd_ray_counts counts;
+    return kd_triangles_intersect(ARG(0, triangles), ARG(1, &one_ray), 1, ARG(2, &hit),
+                                  ARG(3, &counts));
+}
+CALL(triangles_occluded) {
+    uint8_t blocked;
+    kd_ray_counts counts;
+    return kd_triangles_occluded(ARG(0, triangles), ARG(1, &one_ray), 1, ARG(2, &blocked),
+                                 ARG(3, &counts));
+}
+CALL(triangles_save) {
+    return kd_triangles_save(ARG(0, triangles), ARG(1, path));
+}
+CALL(triangles_load) {
+    kd_triangles *made = NULL;
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    assert_int_equal(kd_triangles_save(triangles, path), KD_OK);
+    const kd_status status = kd_triangles_load(ARG(0, &made), ARG(1, path), ARG(2, &options));
+    kd_triangles_close(made);
+    return status;
+}
+
+CALL(render_options_default) {
+    kd_render_options options;
+    kd_render_options_default(ARG(0, &options));
+    return KD_OK;
+}
+CALL(scene_load) {
+    kd_scene *made = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    const kd_status status = kd_scene_load(ARG(0, &made), ARG(1, scene_path), ARG(2, &options));
+    kd_scene_close(made);
+    return status;
+}
+CALL(scene_close) {
+    kd_scene *made = NULL;
+    if (null != 0) (void)kd_scene_load(&made, scene_path, NULL);
+    kd_scene_close(made);
+    return KD_OK;
+}
+CALL(scene_count) {
+    const kd_scene_counts counts = kd_scene_count(ARG(0, scene));
+    assert_int_equal(counts.triangles, null == 0 ? 0 : 1);
+    return KD_OK;
+}
+static int hear(void *context, const char *stage, int64_t done, int64_t total) {
+    (void)context;
+    return stage == NULL || done > total;
+}
+CALL(render) {
+    kd_image *made = NULL;
+    int context = 0;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    options.width = options.height = 2;
+    options.spp = 1;
+    const kd_status status =
+        kd_render(ARG(0, &made), ARG(1, scene), ARG(2, &options), ARG(3, hear), ARG(4, &context));
+    kd_image_close(made);
+    return status;
+}
+CALL(image_close) {
+    kd_image *made = NULL;
+    (void)null;
+    kd_image_close(made);
+    return KD_OK;
+}
+CALL(image_width) {
+    assert_int_equal(kd_image_width(ARG(0, image)), null == 0 ? 0 : 4);
+    return KD_OK;
+}
+CALL(image_height) {
+    assert_int_equal(kd_image_height(ARG(0, image)), null == 0 ? 0 : 4);
+    return KD_OK;
+}
+CALL(image_samples) {
+    assert_int_equal(kd_image_samples(ARG(0, image)), null == 0 ? 0 : 1);
+    return KD_OK;
+}
+CALL(image_channel) {
+    assert_true((kd_image_channel(ARG(0, image), ARG(1, "R")) == NULL) == (null >= 0));
+    return KD_OK;
+}
+CALL(image_hash) {
+    assert_true((kd_image_hash(ARG(0, image)) == 0) == (null == 0));
+    return KD_OK;
+}
+CALL(image_write) {
+    char picture[80];
+    snprintf(picture, sizeof picture, "%s/picture.pfm", folder);
+    const kd_status status = kd_image_write(ARG(0, image), ARG(1, picture), 0, KD_TONEMAP_LINEAR);
+    unlink(picture);
+    return status;
+}
+
+/* `refused`: the arguments that must not be NULL, a digit each. */
+typedef struct row {
+    const char *name;
+    kd_status (*call)(int null);
+    int pointers;
+    const char *refused;
+} row;
+
+#define ROW(name, pointers, refused)                                                               \
+    { "kd_" #name, call_##name, pointers, refused }
+static const row rows[] = {
+    ROW(point_array_make, 1, ""),
+    ROW(points_options_default, 1, ""),
+    ROW(points_query_default, 1, ""),
+    ROW(points_open, 3, "01"),
+    ROW(points_update, 2, "01"),
+    ROW(points_close, 1, ""),
+    ROW(points_describe, 2, ""),
+    ROW(points_download, 4, "0"),
+    ROW(points_nearest, 5, "01"),
+    ROW(points_closest, 4, "01"),
+    ROW(points_within_count, 3, "012"),
+    ROW(points_within, 5, "012"),
+    ROW(points_scratch_bytes, 2, ""),
+    ROW(points_save, 2, "01"),
+    ROW(points_load, 3, "01"),
+    ROW(triangle_mesh_make, 2, ""),
+    ROW(triangles_options_default, 1, ""),
+    ROW(ray_batch_default, 1, ""),
+    ROW(triangles_open, 3, "01"),
+    ROW(triangles_close, 1, ""),
+    ROW(triangles_describe, 2, ""),
+    ROW(triangles_cast, 2, "01"),
+    ROW(triangles_intersect, 4, "012"),
+    ROW(triangles_occluded, 4, "012"),
+    ROW(triangles_save, 2, "01"),
+    ROW(triangles_load, 3, "01"),
+    ROW(render_options_default, 1, ""),
+    ROW(scene_load, 3, "01"),
+    ROW(scene_close, 1, ""),
+    ROW(scene_count, 1, ""),
+    ROW(render, 5, "012"),
+    ROW(image_close, 1, ""),
+    ROW(image_width, 1, ""),
+    ROW(image_height, 1, ""),
+    ROW(image_samples, 1, ""),
+    ROW(image_channel, 2, ""),
+    ROW(image_hash, 1, ""),
+    ROW(image_write, 2, "01"),
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static void null_is_refused_or_nothing(void **state) {
+    (void)state;
+    for (int i = 0; i < ROWS; ++i)
+        for (int null = -1; null < rows[i].pointers; ++null) {
+            const int refused = null >= 0 && strchr(rows[i].refused, '0' + null) != NULL;
+            const kd_status status = rows[i].call(null);
+            if (status != (refused ? KD_ERROR_USAGE : KD_OK))
+                fail_msg("%s with argument %d NULL: %s (%s)", rows[i].name, null,
+                         kd_status_name(status), kd_last_error());
+        }
+}
+
+/* How many pointers the function at `text`, up to its closing parenthesis, takes. */
+static int pointers_of(const char *text) {
+    const char *end = strchr(text, ';');
+    int count = 0;
+    for (const char *at = strchr(text, '('); at < end; ++at)
+        count += (*at == '*' && at[1] != '*') || strncmp(at, "kd_progress ", 12) == 0;
+    return count;
+}
+
+static void expect_row(const char *text) {
+    char name[64] = "";
+    sscanf(text, "%63[a-z0-9_]", name);
+    const int pointers = pointers_of(text);
+    for (int i = 0; i < ROWS; ++i)
+        if (strcmp(rows[i].name, name) == 0) {
+            if (rows[i].pointers != pointers)
+                fail_msg("%s takes %d pointers, its row says %d", name, pointers, rows[i].pointers);
+            return;
+        }
+    if (pointers > 0) fail_msg("%s has no row in this test", name);
+}
+
+/* The functions of a header: a declaration begins with KD_API, or as an inline function. */
+static int read_header(const char *name) {
+    static char text[1 << 16];
+    char file_path[512];
+    snprintf(file_path, sizeof file_path, "%s/include/kandela/%s", KD_TEST_SOURCE_DIR, name);
+    FILE *file = fopen(file_path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    int found = 0;
+    for (const char *at = text; (at = strstr(at, "\nKD_API ")); ++at, ++found) {
+        const char *open = strchr(at, '(');
+        while (open[-1] == '_' || (open[-1] >= 'a' && open[-1] <= 'z') ||
+               (open[-1] >= '0' && open[-1] <= '9'))
+            --open;
+        expect_row(open);
+    }
+    return found;
+}
+
+static void every_function_has_a_row(void **state) {
+    (void)state;
+    DIR *headers = opendir(KD_TEST_SOURCE_DIR "/include/kandela");
+    assert_non_null(headers);
+    int found = 0;
+    for (struct dirent *entry; (entry = readdir(headers));)
+        if (strstr(entry->d_name, ".h")) found += read_header(entry->d_name);
+    closedir(headers);
+    assert_true(found >= ROWS);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    for (int i = 0; i < 64; ++i)
+        for (int k = 0; k < 3; ++k) cloud[i][k] = (float)((i * 29 + k * i * 17) % 61);
+    array = kd_point_array_make(cloud, 64, 3, KD_FLOAT);
+    kd_points_query_default(&query);
+    query.points = array;
+    mesh = kd_triangle_mesh_make(cloud[0], 64, triple, 1);
+    one_ray.direction[2] = one_ray.tmax = 1;
+    if (!mkdtemp(folder)) return 1;
+    snprintf(path, sizeof path, "%s/tree", folder);
+    snprintf(scene_path, sizeof scene_path, "%s/scene.obj", folder);
+    FILE *file = fopen(scene_path, "w");
+    if (!file) return 1;
+    fputs("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", file);
+    fclose(file);
+    kd_render_options options;
+    kd_render_options_default(&options);
+    options.width = options.height = 4;
+    options.spp = 1;
+    return kd_points_open(&points, &array, NULL) || kd_triangles_open(&triangles, &mesh, NULL) ||
+           kd_scene_load(&scene, scene_path, NULL) ||
+           kd_render(&image, scene, &options, NULL, NULL);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    kd_points_close(points);
+    kd_triangles_close(triangles);
+    kd_scene_close(scene);
+    kd_image_close(image);
+    unlink(path);
+    unlink(scene_path);
+    return rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_is_refused_or_nothing),
+        cmocka_unit_test(every_function_has_a_row),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
