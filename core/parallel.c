@@ -32,7 +32,9 @@ static int usual_threads(void) {
     const char *text = getenv("OMP_NUM_THREADS"); /* "4", or "4,2" for loops inside loops */
     const long named = text ? strtol(text, NULL, 10) : 0;
     const int cores = cores_count();
-    threads = named > 0 ? at_most(named) : cores < PARALLEL_THREADS_MAX ? cores : PARALLEL_THREADS_MAX;
+    threads = named > 0                      ? at_most(named)
+              : cores < PARALLEL_THREADS_MAX ? cores
+                                             : PARALLEL_THREADS_MAX;
     atomic_store_explicit(&known, threads, memory_order_relaxed);
     return threads;
 }

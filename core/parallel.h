@@ -21,9 +21,9 @@ int parallel_threads(void); /* 1 .. PARALLEL_THREADS_MAX */
 typedef void (*parallel_body)(void *context, int64_t begin, int64_t end, int thread);
 
 /* Calls the body for [0, count) in pieces of at most `grain` items, handed out as threads come
-   free; the caller is one of them. A loop inside a body is done by that body's thread alone. Several
-   threads may call at once: each works at its own loop, helped by what workers are idle. After a
-   fork the child has workers of its own. */
+   free; the caller is one of them. A loop inside a body is done by that body's thread alone.
+   Several threads may call at once: each works at its own loop, helped by what workers are idle.
+   After a fork the child has workers of its own. */
 void parallel_for(int64_t count, int64_t grain, parallel_body body, void *context);
 
 #ifdef __cplusplus

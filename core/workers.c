@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <unistd.h>
 
 enum {
     WAKE_EACH = 2,        /* sleepers that one thread wakes: 2, 4, 8 ... */
@@ -107,9 +108,8 @@ static int sleepers_for(const work_list *list) {
     return room < pool.asleep ? room : pool.asleep;
 }
 
-/* Joins a list and works at it. The mutex is held before and after; false: this is a forked child,
-   and this thread is none of its workers. */
-static bool help(work_list *list) {
+/* Joins a list and works at it. The mutex is held before and after. */
+static void help(work_list *list) {
     const unsigned forks = pool.forks;
     const int thread = list->joined++;
     ++pool.busy;
@@ -119,12 +119,11 @@ static bool help(work_list *list) {
     wake(sleepers);
     work_at(list, thread);
     pthread_mutex_lock(&pool.mutex);
-    if (forks != pool.forks) return false;
+    if (forks != pool.forks) _exit(0); /* a worker forked: that child has no more to do */
     --pool.busy;
     /* the caller may go on at once: the list is no more */
     if (atomic_fetch_sub_explicit(&list->working, 1, memory_order_release) == 1 && pool.waiting)
         pthread_cond_broadcast(&pool.left);
-    return true;
 }
 
 /* Nothing to do: looks for some time, then sleeps. The mutex is held before and after. */
@@ -144,12 +143,11 @@ static void rest(unsigned *seen) {
 
 static void *serve(void *unused) {
     unsigned seen = 0;
-    bool ours = true;
     pthread_mutex_lock(&pool.mutex);
-    while (ours && !pool.closed) {
+    while (!pool.closed) {
         work_list *list = find_list();
         if (list)
-            ours = help(list);
+            help(list);
         else
             rest(&seen);
     }
@@ -238,8 +236,8 @@ static void wait_for(const work_list *list, unsigned forks) {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-void workers_run(int64_t pieces, int threads,
-                 void (*run)(void *context, int64_t piece, int thread), void *context) {
+void workers_run(int64_t pieces, int threads, void (*run)(void *context, int64_t piece, int thread),
+                 void *context) {
     work_list list = {.run = run, .context = context, .pieces = pieces, .joined = 1};
     list.threads = pieces < threads ? (int)pieces : threads;
     const unsigned forks = pool.forks;

@@ -40,6 +40,18 @@ static bool loop_is_right(int64_t grain) {
     return to.sum == (long long)ITEMS * (ITEMS - 1) / 2 && to.shared == 0;
 }
 
+/* ThreadSanitizer has no threads in a child of a process with threads. */
+static void skip_forks_under_tsan(void) {
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+    skip();
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+    skip();
+#endif
+}
+
 /* The exit code of a child that a function is called in; -1 if it hangs. */
 static int code_of_child(int (*function)(void)) {
     const pid_t child = fork();
@@ -62,6 +74,7 @@ static int loop_in_grandchild(void) {
 
 static void a_forked_child_has_threads_of_its_own(void **state) {
     (void)state;
+    skip_forks_under_tsan();
     parallel_set_threads(4);
     assert_true(loop_is_right(1));
     for (int i = 0; i < 10; ++i) assert_int_equal(code_of_child(loop_in_child), 0);
@@ -87,6 +100,7 @@ static void *call_loops(void *context) {
 
 static void a_fork_while_others_are_in_loops_does_not_hang(void **state) {
     (void)state;
+    skip_forks_under_tsan();
     calls of = {false, 0, 0};
     pthread_t callers[2];
     parallel_set_threads(4);
@@ -107,6 +121,7 @@ static void fork_in_piece(void *context, int64_t begin, int64_t end, int thread)
 
 static void a_fork_inside_a_loop_does_not_hang(void **state) {
     (void)state;
+    skip_forks_under_tsan();
     atomic_int failed = 0;
     parallel_set_threads(4);
     parallel_for(64, 1, fork_in_piece, &failed);
@@ -132,6 +147,7 @@ static void fork_and_return(void *context, int64_t begin, int64_t end, int threa
 
 static void a_child_that_returns_into_a_loop_does_not_hang(void **state) {
     (void)state;
+    skip_forks_under_tsan();
     atomic_int failed = 0;
     parallel_set_threads(4);
     parallel_for(32, 1, fork_and_return, &failed);
