@@ -33,8 +33,8 @@ static inline void count_problem(void *context, const obj_problem *found) {
 static inline void same_require(const mesh *a, const mesh *b) {
     FUZZ_REQUIRE(a->triangle_count == b->triangle_count && a->face_count == b->face_count);
     FUZZ_REQUIRE(a->position_count == b->position_count && a->material_count == b->material_count);
-    FUZZ_REQUIRE(memcmp(a->triangles, b->triangles, 12 * (size_t)a->triangle_count) == 0);
-    FUZZ_REQUIRE(memcmp(a->positions, b->positions, 12 * (size_t)a->position_count) == 0);
+    FUZZ_REQUIRE(a->triangle_count == 0 || memcmp(a->triangles, b->triangles, 12 * (size_t)a->triangle_count) == 0);
+    FUZZ_REQUIRE(a->position_count == 0 || memcmp(a->positions, b->positions, 12 * (size_t)a->position_count) == 0);
     FUZZ_REQUIRE(
         memcmp(a->triangle_materials, b->triangle_materials, 4 * (size_t)a->triangle_count) == 0);
 }
