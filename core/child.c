@@ -14,7 +14,8 @@
 /* What the watcher's exit code says beyond the program's own 0..127 and 128 + signal. */
 enum { CODE_OVERDUE = 254, CODE_NOT_STARTED = 255, EXEC_FAILED = 126, LEASH = 3, POLL_MS = 10 };
 
-/* --- the watcher: a copy of this process that may only call the system ------------------------- */
+/* --- the watcher: a copy of this process that may only call the system -------------------------
+ */
 
 typedef struct watch {
     const char *path;
@@ -40,8 +41,8 @@ static void files_close_from(unsigned first) {
     for (unsigned i = first; i < last; ++i) close((int)i);
 }
 
-/* Files 0 and 2 are /dev/null, 1 is the answer, LEASH the leash; all others are closed. Each is first
-   moved out of the way of these numbers. */
+/* Files 0 and 2 are /dev/null, 1 is the answer, LEASH the leash; all others are closed. Each is
+   first moved out of the way of these numbers. */
 static bool files_arrange(const watch *of) {
     const int null = open("/dev/null", O_RDWR);
     const int high = fcntl(null, F_DUPFD, 16), answer = fcntl(of->answer, F_DUPFD, 16);
@@ -71,7 +72,8 @@ static int program_end(pid_t program) {
     int status = 0;
     kill(-program, SIGKILL);
     kill(program, SIGKILL);
-    while (waitpid(program, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(program, &status, 0) < 0 && errno == EINTR) {
+    }
     return status;
 }
 
@@ -91,8 +93,7 @@ static int watcher_main(const watch *of) {
     while (waitpid(program, &status, WNOHANG) == 0) {
         const int64_t left = of->deadline - now_ms();
         struct pollfd files[2] = {{LEASH, POLLIN, 0}, {ended, POLLIN, 0}};
-        if (left > 0)
-            poll(files, 2, ended < 0 ? POLL_MS : left < 60000 ? (int)left : 60000);
+        if (left > 0) poll(files, 2, ended < 0 ? POLL_MS : left < 60000 ? (int)left : 60000);
         if (files[0].revents || left <= 0) {
             program_end(program);
             return left <= 0 ? CODE_OVERDUE : CODE_NOT_STARTED;
@@ -103,7 +104,8 @@ static int watcher_main(const watch *of) {
     return WEXITSTATUS(status) == EXEC_FAILED ? CODE_NOT_STARTED : WEXITSTATUS(status) & 127;
 }
 
-/* --- this process ------------------------------------------------------------------------------ */
+/* --- this process ------------------------------------------------------------------------------
+ */
 
 static void close_both(const int ends[2]) {
     close(ends[0]);
@@ -154,7 +156,8 @@ child_end child_close(child *owned, bool at_once, int *code) {
     close(owned->answer);
     if (at_once) close(owned->leash);
     pid_t found;
-    while ((found = waitpid(owned->watcher, &status, __WALL)) < 0 && errno == EINTR) {}
+    while ((found = waitpid(owned->watcher, &status, __WALL)) < 0 && errno == EINTR) {
+    }
     if (!at_once) close(owned->leash);
     const int said = found > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : CODE_NOT_STARTED;
     *code = said < 128 ? said : said - 128;

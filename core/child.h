@@ -1,14 +1,14 @@
-/* A program that runs beside this process, watched: it has so many seconds, and what it says is read
-   from a pipe. Whoever calls this may be a library inside a program of many threads with children and
-   signal handlers of its own, so
+/* A program that runs beside this process, watched: it has so many seconds, and what it says is
+   read from a pipe. Whoever calls this may be a library inside a program of many threads with
+   children and signal handlers of its own, so
    - between this process and the program stands a small watcher, made by clone with no signal for
      its end: the caller's SIGCHLD handler does not run, its wait(-1) does not find it;
    - the watcher does system calls only, with all signals blocked; it ends the program when its time
      is over, and when this process closes the leash or is no more; it waits for it, so that no
      zombie is left;
    - the program begins by exec, with default signal handlers, a process group of its own, and no
-     file but /dev/null and the pipe: a copy of a process of several threads by fork alone could hang
-     in any lock that another thread held. */
+     file but /dev/null and the pipe: a copy of a process of several threads by fork alone could
+   hang in any lock that another thread held. */
 #ifndef KD_CORE_CHILD_H
 #define KD_CORE_CHILD_H
 #include "core/status.h"

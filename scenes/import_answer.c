@@ -15,9 +15,9 @@ typedef struct answer_head {
 enum { MAPS = 8 };
 
 static char **map_of(mesh_material *in, int map) {
-    char **const all[MAPS] = {&in->diffuse_map,   &in->specular_map,  &in->emission_map,
-                              &in->opacity_map,   &in->roughness_map, &in->metallic_map,
-                              &in->normal_map,    &in->bump_map};
+    char **const all[MAPS] = {&in->diffuse_map, &in->specular_map,  &in->emission_map,
+                              &in->opacity_map, &in->roughness_map, &in->metallic_map,
+                              &in->normal_map,  &in->bump_map};
     return all[map];
 }
 
@@ -120,7 +120,8 @@ static kd_status words_take(answer_reader *from, const answer_head *head) {
     const kd_status status = take(from, warnings, head->warning_bytes);
     if (status == KD_OK) {
         warnings[head->warning_bytes] = '\0';
-        for (char *line = strtok_r(warnings, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        for (char *line = strtok_r(warnings, "\n", &save); line;
+             line = strtok_r(NULL, "\n", &save)) {
             text_clean(line);
             log_message(LOG_WARNING, "%s", line);
         }
@@ -157,9 +158,10 @@ static bool record_take(const material *read, material *record) {
     record->two_sided = read->two_sided != 0;
     record->bump_scale = read->bump_scale;
     return read->kind >= 0 && read->kind < MATERIAL_KINDS && vec3_is_finite(read->diffuse) &&
-           vec3_is_finite(read->specular) && vec3_is_finite(read->transmission) && vec3_is_finite(read->emission) &&
-           isfinite(read->roughness) && isfinite(read->metallic) && isfinite(read->opacity) &&
-           isfinite(read->ior) && read->ior > 0 && isfinite(read->bump_scale);
+           vec3_is_finite(read->specular) && vec3_is_finite(read->transmission) &&
+           vec3_is_finite(read->emission) && isfinite(read->roughness) &&
+           isfinite(read->metallic) && isfinite(read->opacity) && isfinite(read->ior) &&
+           read->ior > 0 && isfinite(read->bump_scale);
 }
 
 static kd_status material_take(answer_reader *from, mesh_material *to) {

@@ -14,7 +14,8 @@
 enum { PATH_BYTES = 4096, WAIT_MS = 100 };
 static const uint64_t memory_least = 4ull << 30, memory_a_byte = 64;
 
-/* --- where kandela-import is ------------------------------------------------------------------- */
+/* --- where kandela-import is -------------------------------------------------------------------
+ */
 
 static bool beside(const char *object, char *found) {
     static const char *const places[] = {"", "../bin/", "../libexec/kandela/",
@@ -41,7 +42,8 @@ static bool program_find(char *found) {
     return beside("/proc/self/exe", found);
 }
 
-/* --- its answer -------------------------------------------------------------------------------- */
+/* --- its answer --------------------------------------------------------------------------------
+ */
 
 typedef struct import_run {
     const char *path;
@@ -146,8 +148,9 @@ kd_status assimp_load(mesh *out, const char *path, job *watched) {
     file_view view;
     KD_TRY(file_open(&view, path));
     file_close(&view);
-    KD_FAIL(KD_ERROR_INPUT, "%s: found a format other than OBJ, PLY and STL, expected a build with "
-                            "assimp",
+    KD_FAIL(KD_ERROR_INPUT,
+            "%s: found a format other than OBJ, PLY and STL, expected a build with "
+            "assimp",
             path);
 }
 

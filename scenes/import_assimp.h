@@ -1,12 +1,12 @@
-/* Mesh formats that have no reader of their own (readers.h): glTF, FBX, COLLADA, OFF, 3DS, ... through
-   assimp, which runs in a process of its own (scenes/assimp/kandela_import.c): there are files on
-   which it crashes, aborts, hangs or takes all memory. This library is not linked to it.
+/* Mesh formats that have no reader of their own (readers.h): glTF, FBX, COLLADA, OFF, 3DS, ...
+   through assimp, which runs in a process of its own (scenes/assimp/kandela_import.c): there are
+   files on which it crashes, aborts, hangs or takes all memory. This library is not linked to it.
 
-   kandela-import is looked for where the environment's KANDELA_IMPORT says, else beside this library
-   or program, and from there in ../bin, ../libexec/kandela and ../../libexec/kandela.
-   It has IMPORT_SECONDS and one more for each MiB of the file (the environment's
-   KANDELA_IMPORT_SECONDS: so many instead), and 4 GiB of address space and 64 bytes more for each of
-   the file's; builds with sanitizers do not limit address space. */
+   kandela-import is looked for where the environment's KANDELA_IMPORT says, else beside this
+   library or program, and from there in ../bin, ../libexec/kandela and ../../libexec/kandela. It
+   has IMPORT_SECONDS and one more for each MiB of the file (the environment's
+   KANDELA_IMPORT_SECONDS: so many instead), and 4 GiB of address space and 64 bytes more for each
+   of the file's; builds with sanitizers do not limit address space. */
 #ifndef KD_SCENES_IMPORT_ASSIMP_H
 #define KD_SCENES_IMPORT_ASSIMP_H
 #include "core/job.h"

@@ -18,7 +18,8 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { MEMORY_IS_LIMITED = 0 }; /* sanitizers keep terabytes of address space */
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
 enum { MEMORY_IS_LIMITED = 0 };
 #else
 enum { MEMORY_IS_LIMITED = 1 };
