@@ -1,222 +1,143 @@
 #include "scenes/import_assimp.h"
-#ifdef KD_HAVE_ASSIMP
 #include "core/file.h"
-#include "core/log.h"
+#ifdef KD_HAVE_ASSIMP
+#include "core/child.h"
 #include "core/memory.h"
-#include "scenes/import_materials.h"
-#include "scenes/polygon.h"
-#include <assimp/cimport.h>
-#include <assimp/postprocess.h>
-#include <assimp/scene.h>
+#include "scenes/import_answer.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-/* A tree of nodes deeper than this is damaged, not modelled. */
-enum { NODE_DEPTH = 512 };
+enum { PATH_BYTES = 4096, WAIT_MS = 100 };
+static const uint64_t memory_least = 4ull << 30, memory_a_byte = 64;
 
-typedef struct importer {
-    const struct aiScene *scene;
-    mesh *into;
-    uint64_t positions, normals, texcoords, triangles, faces; /* counted, then written so far */
-    uint64_t left_out; /* faces with corners out of range or not finite */
-    bool writing;
-    vec3 *corners; /* room for the largest face */
-    uint32_t *cut;
-} importer;
+/* --- where kandela-import is -------------------------------------------------------------------
+ */
 
-static struct aiMatrix4x4 multiply(const struct aiMatrix4x4 *a, const struct aiMatrix4x4 *b) {
-    struct aiMatrix4x4 product = *a;
-    aiMultiplyMatrix4(&product, b);
-    return product;
+static bool beside(const char *object, char *found) {
+    static const char *const places[] = {"", "../bin/", "../libexec/kandela/",
+                                         "../../libexec/kandela/"};
+    char real[PATH_MAX];
+    if (!realpath(object, real)) return false;
+    char *slash = strrchr(real, '/');
+    if (!slash) return false;
+    slash[1] = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        const int length = snprintf(found, PATH_BYTES, "%s%skandela-import", real, places[i]);
+        if (length < PATH_BYTES && access(found, X_OK) == 0) return true;
+    }
+    return false;
 }
 
-static vec3 point_of(const struct aiMatrix4x4 *m, const struct aiVector3D *p) {
-    return vec3_make((float)(m->a1 * p->x + m->a2 * p->y + m->a3 * p->z + m->a4),
-                     (float)(m->b1 * p->x + m->b2 * p->y + m->b3 * p->z + m->b4),
-                     (float)(m->c1 * p->x + m->c2 * p->y + m->c3 * p->z + m->c4));
+/* Where this code was loaded from: the shared library, or the program that it is part of. */
+static bool program_find(char *found) {
+    static const char here = 0;
+    Dl_info info;
+    const char *said = secure_getenv("KANDELA_IMPORT");
+    if (said && *said) return snprintf(found, PATH_BYTES, "%s", said) < PATH_BYTES;
+    if (dladdr(&here, &info) && info.dli_fname && beside(info.dli_fname, found)) return true;
+    return beside("/proc/self/exe", found);
 }
 
-/* By the cofactors: the inverse transpose up to a factor, also where there is no inverse. */
-static vec3 normal_of(const struct aiMatrix4x4 *m, const struct aiVector3D *n) {
-    const vec3 a = vec3_make((float)m->a1, (float)m->a2, (float)m->a3);
-    const vec3 b = vec3_make((float)m->b1, (float)m->b2, (float)m->b3);
-    const vec3 c = vec3_make((float)m->c1, (float)m->c2, (float)m->c3);
-    const vec3 local = vec3_make((float)n->x, (float)n->y, (float)n->z);
-    const vec3 turned =
-        vec3_make(vec3_dot(vec3_cross(b, c), local), vec3_dot(vec3_cross(c, a), local),
-                  vec3_dot(vec3_cross(a, b), local));
-    const float side = vec3_dot(a, vec3_cross(b, c)) < 0 ? -1.0f : 1.0f;
-    const vec3 unit = vec3_normalize(vec3_scale(turned, side));
-    return vec3_is_finite(unit) ? unit : vec3_all(0);
-}
+/* --- its answer --------------------------------------------------------------------------------
+ */
 
-static bool is_mirrored(const struct aiMatrix4x4 *m) {
-    const vec3 a = vec3_make((float)m->a1, (float)m->a2, (float)m->a3);
-    const vec3 b = vec3_make((float)m->b1, (float)m->b2, (float)m->b3);
-    const vec3 c = vec3_make((float)m->c1, (float)m->c2, (float)m->c3);
-    return vec3_dot(a, vec3_cross(b, c)) < 0;
-}
+typedef struct import_run {
+    const char *path;
+    job *watched;
+    child process;
+    bool cut_short; /* the answer ended before it was whole */
+} import_run;
 
-static void vertices_write(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
-    mesh *into = to->into;
-    for (unsigned i = 0; i < from->mNumVertices; ++i) {
-        into->positions[to->positions + i] = point_of(m, &from->mVertices[i]);
-        if (from->mNormals) into->normals[to->normals + i] = normal_of(m, &from->mNormals[i]);
-        if (from->mTextureCoords[0]) {
-            const struct aiVector3D *uv = &from->mTextureCoords[0][i];
-            const bool finite = isfinite((float)uv->x) && isfinite((float)uv->y);
-            into->texcoords[to->texcoords + i] =
-                finite ? vec2_make((float)uv->x, (float)uv->y) : vec2_make(0, 0);
+static kd_status answer_take(void *context, void *to, uint64_t bytes) {
+    import_run *run = (import_run *)context;
+    char *next = (char *)to;
+    while (bytes > 0) {
+        KD_REQUIRE(!job_cancelled(run->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+                   run->path);
+        const ssize_t got = read(run->process.answer, next, bytes < INT_MAX ? bytes : INT_MAX);
+        if (got > 0) {
+            next += got;
+            bytes -= (uint64_t)got;
+        } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            child_wait(&run->process, WAIT_MS);
+        } else {
+            run->cut_short = true;
+            KD_FAIL(KD_ERROR_INPUT, "%s: the answer ended early", run->path);
         }
     }
+    return KD_OK;
 }
 
-static void triangle_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
-                           const uint32_t cut[3], bool mirrored) {
-    mesh *into = to->into;
-    for (int k = 0; k < 3; ++k) {
-        const uint32_t corner = face->mIndices[cut[mirrored && k ? 3 - k : k]];
-        const uint64_t at = 3 * to->triangles + (uint64_t)k;
-        into->triangles[at] = (uint32_t)to->positions + corner;
-        if (into->normal_indices) {
-            const uint64_t normal = to->normals + corner;
-            const bool has = from->mNormals && !vec3_is_zero(into->normals[normal]);
-            into->normal_indices[at] = has ? (uint32_t)normal : KD_NONE;
+/* Why there was no whole answer. */
+static kd_status grief(const char *path, const char *program, double seconds, child_end end,
+                       int code) {
+    switch (end) {
+    case CHILD_OVERDUE:
+        KD_FAIL(KD_ERROR_INPUT,
+                "%s: assimp took more than %g s over it, expected less (KANDELA_IMPORT_SECONDS "
+                "allows more)",
+                path, seconds);
+    case CHILD_SIGNALLED:
+        KD_FAIL(KD_ERROR_INPUT,
+                "%s: assimp came to grief over it (%s), expected a file that it can read", path,
+                strsignal(code));
+    case CHILD_NOT_STARTED:
+        KD_FAIL(KD_ERROR_INPUT, "%s: cannot run %s, which reads this format", path, program);
+    default:
+        KD_FAIL(KD_ERROR_INPUT, "%s: assimp gave it up (exit code %d), expected a mesh", path,
+                code);
+    }
+}
+
+static double seconds_allowed(uint64_t bytes) {
+    const char *said = secure_getenv("KANDELA_IMPORT_SECONDS");
+    const double seconds = said ? strtod(said, NULL) : 0;
+    return seconds > 0 ? seconds : IMPORT_SECONDS + (double)(bytes >> 20);
+}
+
+static kd_status import(mesh *out, const char *path, uint64_t bytes, job *watched) {
+    char program[PATH_BYTES], memory[32], limit[32];
+    const double seconds = seconds_allowed(bytes);
+    const uint64_t most = memory_least + memory_a_byte * bytes;
+    KD_REQUIRE(program_find(program), KD_ERROR_INPUT,
+               "%s: found no kandela-import beside this program, expected it for this format "
+               "(KANDELA_IMPORT says where it is)",
+               path);
+    snprintf(memory, sizeof memory, "%llu", (unsigned long long)most);
+    snprintf(limit, sizeof limit, "%.0f", ceil(seconds < 1e9 ? seconds : 1e9));
+    char name[] = "kandela-import", *file = NULL;
+    file = strdup(path);
+    KD_REQUIRE(file, KD_ERROR_MEMORY, "%s: no memory left for its name", path);
+    char *const arguments[] = {name, file, memory, limit, NULL};
+    import_run run = {path, watched, {-1, -1, -1}, false};
+    int code = 0;
+    kd_status status = child_start(&run.process, program, arguments, seconds);
+    if (status == KD_OK) {
+        status = import_answer_read(out, path, most, answer_take, &run);
+        const child_end end = child_close(&run.process, !run.cut_short, &code);
+        if (run.cut_short) {
+            status_clear();
+            status = grief(path, program, seconds, end, code);
         }
-        if (into->texcoord_indices)
-            into->texcoord_indices[at] =
-                from->mTextureCoords[0] ? (uint32_t)to->texcoords + corner : KD_NONE;
     }
-    into->triangle_materials[to->triangles++] =
-        from->mMaterialIndex < into->material_count ? from->mMaterialIndex : 0;
-}
-
-static kd_status face_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
-                            bool mirrored) {
-    for (unsigned k = 0; k < face->mNumIndices; ++k) {
-        const bool sound = face->mIndices[k] < from->mNumVertices;
-        if (sound) to->corners[k] = to->into->positions[to->positions + face->mIndices[k]];
-        if (!sound || !vec3_is_finite(to->corners[k])) {
-            ++to->left_out;
-            return KD_OK;
-        }
-    }
-    KD_TRY(polygon_triangulate(to->corners, face->mNumIndices, to->cut));
-    for (unsigned k = 0; k + 2 < face->mNumIndices; ++k)
-        triangle_write(to, from, face, &to->cut[3 * k], mirrored);
-    return KD_OK;
-}
-
-/* Counts or writes one mesh as it stands under one node. */
-static kd_status mesh_visit(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
-    if (to->writing) vertices_write(to, from, m);
-    const bool mirrored = is_mirrored(m);
-    for (unsigned f = 0; f < from->mNumFaces; ++f) {
-        const struct aiFace *face = &from->mFaces[f];
-        if (face->mNumIndices < 3) continue; /* points and lines */
-        if (to->writing)
-            KD_TRY(face_write(to, from, face, mirrored));
-        else
-            to->triangles += face->mNumIndices - 2;
-        ++to->faces;
-    }
-    to->positions += from->mNumVertices;
-    if (from->mNormals) to->normals += from->mNumVertices;
-    if (from->mTextureCoords[0]) to->texcoords += from->mNumVertices;
-    return KD_OK;
-}
-
-static kd_status node_visit(importer *to, const struct aiNode *node,
-                            const struct aiMatrix4x4 *parent, int depth) {
-    KD_REQUIRE(depth < NODE_DEPTH, KD_ERROR_INPUT, "found nodes in nodes %d deep, expected less",
-               depth);
-    const struct aiMatrix4x4 m = multiply(parent, &node->mTransformation);
-    for (unsigned i = 0; i < node->mNumMeshes; ++i)
-        if (node->mMeshes[i] < to->scene->mNumMeshes)
-            KD_TRY(mesh_visit(to, to->scene->mMeshes[node->mMeshes[i]], &m));
-    for (unsigned i = 0; i < node->mNumChildren; ++i)
-        KD_TRY(node_visit(to, node->mChildren[i], &m, depth + 1));
-    return KD_OK;
-}
-
-static kd_status scene_visit(importer *to) {
-    struct aiMatrix4x4 identity;
-    aiIdentityMatrix4(&identity);
-    to->positions = to->normals = to->texcoords = to->triangles = to->faces = 0;
-    return to->scene->mRootNode ? node_visit(to, to->scene->mRootNode, &identity, 0) : KD_OK;
-}
-
-static kd_status arrays_reserve(importer *to) {
-    mesh *into = to->into;
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(to->positions <= most && to->triangles <= most, KD_ERROR_INPUT,
-               "found %llu vertices and %llu triangles, expected less than 2^32 of each",
-               (unsigned long long)to->positions, (unsigned long long)to->triangles);
-    uint32_t largest = 3;
-    for (unsigned i = 0; i < to->scene->mNumMeshes; ++i)
-        for (unsigned f = 0; f < to->scene->mMeshes[i]->mNumFaces; ++f)
-            if (to->scene->mMeshes[i]->mFaces[f].mNumIndices > largest)
-                largest = to->scene->mMeshes[i]->mFaces[f].mNumIndices;
-    KD_TRY(KD_RESERVE(to->corners, largest));
-    KD_TRY(KD_RESERVE(to->cut, 3 * (uint64_t)largest));
-    KD_TRY(KD_RESERVE(into->positions, to->positions));
-    KD_TRY(KD_RESERVE(into->triangles, 3 * to->triangles));
-    KD_TRY(KD_RESERVE(into->triangle_materials, to->triangles));
-    if (to->normals) {
-        KD_TRY(KD_RESERVE(into->normals, to->normals));
-        KD_TRY(KD_RESERVE(into->normal_indices, 3 * to->triangles));
-    }
-    if (to->texcoords) {
-        KD_TRY(KD_RESERVE(into->texcoords, to->texcoords));
-        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * to->triangles));
-    }
-    return KD_OK;
-}
-
-/* No triangle is at a position that is not finite; another's place keeps boxes right. */
-static void positions_mend(mesh *into) {
-    vec3 sound = vec3_all(0);
-    for (uint32_t i = into->position_count; i-- > 0;)
-        if (vec3_is_finite(into->positions[i])) sound = into->positions[i];
-    for (uint32_t i = 0; i < into->position_count; ++i)
-        if (!vec3_is_finite(into->positions[i])) into->positions[i] = sound;
-}
-
-static kd_status scene_take(importer *to, const char *path) {
-    mesh *into = to->into;
-    KD_TRY(import_materials(into, to->scene, path));
-    KD_TRY(scene_visit(to));
-    KD_TRY(arrays_reserve(to));
-    to->writing = true;
-    KD_TRY(scene_visit(to));
-    into->position_count = (uint32_t)to->positions;
-    into->normal_count = (uint32_t)to->normals;
-    into->texcoord_count = (uint32_t)to->texcoords;
-    into->triangle_count = (uint32_t)to->triangles;
-    into->face_count = to->faces <= KD_NONE ? (uint32_t)to->faces : KD_NONE;
-    positions_mend(into);
-    if (to->left_out)
-        log_message(LOG_WARNING,
-                    "%s: %llu faces have corners that are not there or not finite; left out", path,
-                    (unsigned long long)to->left_out);
-    return KD_OK;
+    free(file);
+    if (status != KD_OK) mesh_close(out);
+    return status;
 }
 
 kd_status assimp_load(mesh *out, const char *path, job *watched) {
     memset(out, 0, sizeof *out);
     file_view view; /* assimp's own words for a missing file are vague */
     KD_TRY(file_open(&view, path));
-    job_stage_begin(watched, "load", (int64_t)view.count);
+    const uint64_t bytes = view.count;
+    job_stage_begin(watched, "load", (int64_t)bytes);
     file_close(&view);
-    importer to = {0};
-    to.into = out;
-    to.scene =
-        aiImportFile(path, aiProcess_JoinIdenticalVertices | aiProcess_ValidateDataStructure);
-    KD_REQUIRE(to.scene, KD_ERROR_INPUT, "%s: assimp cannot read it: %s", path, aiGetErrorString());
-    kd_status status = job_cancelled(watched) ? KD_INTERRUPTED : scene_take(&to, path);
-    aiReleaseImport(to.scene);
-    memory_free(to.corners);
-    memory_free(to.cut);
-    if (status != KD_OK) mesh_close(out);
-    return status;
+    KD_TRY(import(out, path, bytes, watched));
+    return KD_OK;
 }
 
 #else
@@ -224,7 +145,12 @@ kd_status assimp_load(mesh *out, const char *path, job *watched) {
 kd_status assimp_load(mesh *out, const char *path, job *watched) {
     (void)watched;
     memset(out, 0, sizeof *out);
-    KD_FAIL(KD_ERROR_INPUT, "%s: found a format other than OBJ, expected a build with assimp",
+    file_view view;
+    KD_TRY(file_open(&view, path));
+    file_close(&view);
+    KD_FAIL(KD_ERROR_INPUT,
+            "%s: found a format other than OBJ, PLY and STL, expected a build with "
+            "assimp",
             path);
 }
 

@@ -199,8 +199,8 @@ uint32_t mesh_builder_material(mesh_builder *to, const char *name, const materia
     return found;
 }
 
-/* `name`, or the first of name#2, name#3, ... that is free: names are never freed, so the search goes
-   on behind the last number that was given. */
+/* `name`, or the first of name#2, name#3, ... that is free: names are never freed, so the search
+   goes on behind the last number that was given. */
 static void free_name(mesh_builder *in, const char *name, char *found, size_t size) {
     snprintf(found, size, "%.480s", name);
     const uint32_t first = find_material(in, found);

@@ -78,6 +78,6 @@ kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t
                     (unsigned long long)(list->found - told));
     if (!fatal || (options && options->keep_going)) return KD_OK;
     KD_REQUIRE(first_line != PROBLEM_NO_LINES, KD_ERROR_INPUT, "%s: %s", file, fatal->what);
-    KD_FAIL(KD_ERROR_INPUT, "%s:%llu: %s", file,
-            (unsigned long long)(first_line + fatal->line + 1), fatal->what);
+    KD_FAIL(KD_ERROR_INPUT, "%s:%llu: %s", file, (unsigned long long)(first_line + fatal->line + 1),
+            fatal->what);
 }

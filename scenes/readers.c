@@ -26,8 +26,7 @@ const mesh_reader *mesh_reader_find(const char *path) {
 }
 
 kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job *watched) {
-    if (!procedural_is_path(path))
-        return mesh_reader_find(path)->load(out, path, options, watched);
+    if (!procedural_is_path(path)) return mesh_reader_find(path)->load(out, path, options, watched);
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     return procedural_load(out, path);
 }

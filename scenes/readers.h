@@ -1,5 +1,5 @@
-/* Which reader reads a mesh file: one row a format, found by the path's suffix; what has no row goes
-   to assimp. */
+/* Which reader reads a mesh file: one row a format, found by the path's suffix; what has no row
+   goes to assimp. */
 #ifndef KD_SCENES_READERS_H
 #define KD_SCENES_READERS_H
 #include "scenes/obj.h"

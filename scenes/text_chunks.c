@@ -35,8 +35,7 @@ kd_status text_chunks_cut(text_chunks *out, const char *text, uint64_t count, ui
     const char *at = text, *end = whole_lines_end(text, text + count);
     if (bytes == 0) bytes = CHUNK_BYTES;
     /* a CR as the very last byte: what is behind it must not be looked at */
-    if (end == text + count && end > text && end[-1] == '\r')
-        end = whole_lines_end(text, end - 1);
+    if (end == text + count && end > text && end[-1] == '\r') end = whole_lines_end(text, end - 1);
     while (at < end) {
         const char *next =
             (uint64_t)(end - at) > bytes ? piece_end(at + bytes - 1, end, begins) : end;

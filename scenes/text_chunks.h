@@ -1,5 +1,5 @@
-/* A text in pieces of whole lines, each of which one thread reads at a time. Lines end with LF, CR LF
-   or CR; no backslash joins them (OBJ's lines are cut by its own reader). */
+/* A text in pieces of whole lines, each of which one thread reads at a time. Lines end with LF, CR
+   LF or CR; no backslash joins them (OBJ's lines are cut by its own reader). */
 #ifndef KD_SCENES_TEXT_CHUNKS_H
 #define KD_SCENES_TEXT_CHUNKS_H
 #include "core/file.h"

@@ -1,5 +1,5 @@
-/* Idea:   places are dealt by their hash to parts small enough for a core's cache, in the order they
-           come; within a part a hash table finds each one's first occurrence; a sum over blocks
+/* Idea:   places are dealt by their hash to parts small enough for a core's cache, in the order
+   they come; within a part a hash table finds each one's first occurrence; a sum over blocks
            numbers the first ones. */
 #include "scenes/weld.h"
 #include "core/hash.h"
@@ -13,9 +13,9 @@ enum { PARTS = 64, BLOCK = 1 << 16 };
 typedef struct welder {
     const vec3 *places;
     uint64_t count, blocks;
-    uint32_t *hashes;        /* then the new number of each first one */
-    uint32_t *order;         /* places by part, ascending in each */
-    uint32_t *first;         /* of each place, the first one at it; then its number */
+    uint32_t *hashes;         /* then the new number of each first one */
+    uint32_t *order;          /* places by part, ascending in each */
+    uint32_t *first;          /* of each place, the first one at it; then its number */
     uint64_t (*dealt)[PARTS]; /* by block: how many go to each part, then where the next goes */
     uint64_t part_begin[PARTS + 1];
     uint64_t *firsts; /* by block: how many, then how many before it */

@@ -1,4 +1,5 @@
-/* Places that are the same get one number: for formats that repeat a corner's place in every face. */
+/* Places that are the same get one number: for formats that repeat a corner's place in every face.
+ */
 #ifndef KD_SCENES_WELD_H
 #define KD_SCENES_WELD_H
 #include "core/status.h"

@@ -9,7 +9,10 @@ static kd_status load_model(const bench_request *request, const char *path) {
     file_view file;
     KD_TRY(file_open(&file, path));
     const char *slash = strrchr(path, '/');
-    bench_row row = {.bench = "load", .builder = mesh_reader_find(path)->name, .device = "cpu", .runs = request->runs};
+    bench_row row = {.bench = "load",
+                     .builder = mesh_reader_find(path)->name,
+                     .device = "cpu",
+                     .runs = request->runs};
     row.set = slash ? slash + 1 : path;
     row.n = file.count;
     row.items = (double)file.count;

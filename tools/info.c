@@ -1,9 +1,6 @@
 #include "tools/info.h"
 #include "core/device.h"
 #include <cjson/cJSON.h>
-#ifdef KD_HAVE_ASSIMP
-#include <assimp/version.h>
-#endif
 #ifdef KD_HAVE_OPENEXR
 #include <openexr_base.h>
 #endif
@@ -36,9 +33,7 @@ void info_compiled(FILE *stream) {
     line(stream, "OpenEXR", "no");
 #endif
 #ifdef KD_HAVE_ASSIMP
-    snprintf(text, sizeof text, "%u.%u (.ply, .gltf, .stl, ...)", aiGetVersionMajor(),
-             aiGetVersionMinor());
-    line(stream, "assimp", text);
+    line(stream, "assimp", "by kandela-import (.gltf, .fbx, .dae, .off, ...)");
 #else
     line(stream, "assimp", "no");
 #endif

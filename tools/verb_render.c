@@ -255,7 +255,7 @@ const verb verb_render = {
     .summary = "render a scene or a mesh file to pictures",
     .description =
         "Renders SCENE and prints the names of the pictures written.\n\n"
-        "SCENE is a scene in JSON, a mesh file (OBJ; PLY, glTF, STL and others through assimp), or "
+        "SCENE is a scene in JSON, a mesh file (OBJ, PLY, STL; glTF and others through assimp), or "
         "a generator, gen:NAME:N. A mesh alone is seen from the front, all of it, and lit softly "
         "if "
         "nothing in it shines.\n\n"

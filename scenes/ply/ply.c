@@ -23,8 +23,7 @@ typedef struct ply_reader {
 
 static void position_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
                           const char *at, uint64_t line) {
-    const vec3 position =
-        vec3_make(row->numbers[PLY_X], row->numbers[PLY_Y], row->numbers[PLY_Z]);
+    const vec3 position = vec3_make(row->numbers[PLY_X], row->numbers[PLY_Y], row->numbers[PLY_Z]);
     if (!vec3_is_finite(position)) {
         piece->bad_position = true;
         ply_problem(&to->file, &piece->problems, false, "nan", at, line,
@@ -36,8 +35,7 @@ static void position_take(ply_reader *to, ply_piece *piece, const ply_row *row, 
 
 static void normal_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
                         const char *at, uint64_t line) {
-    const vec3 normal =
-        vec3_make(row->numbers[PLY_NX], row->numbers[PLY_NY], row->numbers[PLY_NZ]);
+    const vec3 normal = vec3_make(row->numbers[PLY_NX], row->numbers[PLY_NY], row->numbers[PLY_NZ]);
     const vec3 unit = vec3_is_finite(normal) ? vec3_normalize(normal) : vec3_all(0);
     if (vec3_is_zero(unit)) piece->bad_normal = true;
     if (!vec3_is_finite(normal))
@@ -86,7 +84,8 @@ static void vertices_body(void *context, int64_t begin, int64_t end, int thread)
     (void)thread;
     ply_reader *to = (ply_reader *)context;
     for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
-        if (to->file.pieces[i].element->kind == PLY_VERTICES) vertices_read(to, &to->file.pieces[i]);
+        if (to->file.pieces[i].element->kind == PLY_VERTICES)
+            vertices_read(to, &to->file.pieces[i]);
 }
 
 /* --- faces ----------------------------------------------------------------------------------- */
@@ -119,8 +118,8 @@ static kd_status pass(ply_reader *from, parallel_body body) {
     KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
                file->path);
     for (uint64_t i = 0; i < file->piece_count; ++i)
-        KD_REQUIRE(file->pieces[i].status == KD_OK, KD_ERROR_MEMORY, "%s: no memory left to read it",
-                   file->path);
+        KD_REQUIRE(file->pieces[i].status == KD_OK, KD_ERROR_MEMORY,
+                   "%s: no memory left to read it", file->path);
     return KD_OK;
 }
 
@@ -182,10 +181,11 @@ static kd_status problems_tell(ply_reader *from) {
     const uint64_t first_line = ply_is_text(&from->file) ? 0 : PROBLEM_NO_LINES;
     kd_status first = KD_OK;
     for (uint64_t i = 0; i <= from->file.piece_count; ++i) {
-        const problem_list *list = i < from->file.piece_count ? &from->file.pieces[i].problems
-                                                              : &from->file.problems;
+        const problem_list *list =
+            i < from->file.piece_count ? &from->file.pieces[i].problems : &from->file.problems;
         if (first != KD_OK && !(from->options && from->options->problem)) break;
-        const kd_status status = problem_list_tell(list, from->file.path, first_line, from->options);
+        const kd_status status =
+            problem_list_tell(list, from->file.path, first_line, from->options);
         if (first == KD_OK) first = status;
     }
     return first;

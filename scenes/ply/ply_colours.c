@@ -126,8 +126,7 @@ static kd_status library_fill(const ply_file *from, const ply_target *to, mtl_li
     if (to->colours) KD_TRY(colours_take(from, to, library));
     if (library->count) return KD_OK;
     KD_TRY(mtl_library_add(library, plain, &index));
-    if (to->into->texcoord_indices)
-        KD_TRY(texture_take(from, &library->materials[index], options));
+    if (to->into->texcoord_indices) KD_TRY(texture_take(from, &library->materials[index], options));
     return KD_OK;
 }
 

@@ -188,8 +188,7 @@ static kd_status lines_cut(ply_file *from, const line_counts *counts) {
     for (uint64_t i = 0; i < from->chunks.count && cutter.line != UINT64_MAX; ++i)
         KD_TRY(chunk_cut(&cutter, from->chunks.spans[i], counts[i]));
     const ply_element *element = element_now(&cutter);
-    if (element)
-        truncated(from, element, cutter.row, NULL, cutter.line > 0 ? cutter.line - 1 : 0);
+    if (element) truncated(from, element, cutter.row, NULL, cutter.line > 0 ? cutter.line - 1 : 0);
     return KD_OK;
 }
 

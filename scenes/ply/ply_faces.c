@@ -56,7 +56,8 @@ static bool polygon_room(face_writer *from, uint64_t count) {
     return status == KD_OK;
 }
 
-/* Four corners and more. One that is not finite leaves the face out: so it was told of its vertex. */
+/* Four corners and more. One that is not finite leaves the face out: so it was told of its vertex.
+ */
 static void polygon_write(face_writer *from, const ply_row *row, uint64_t line) {
     const uint64_t count = row->corner_count;
     if (!polygon_room(from, count)) return;

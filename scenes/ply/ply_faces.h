@@ -9,8 +9,8 @@ typedef struct ply_target {
     vec3 *colours;   /* of each vertex, as the file has them; NULL: none; owned */
 } ply_target;
 
-/* Fills the piece's triangles. A polygon is cut as OBJ's are; a face with an index out of range is a
-   fatal problem, one of fewer than three corners is told and left out. */
+/* Fills the piece's triangles. A polygon is cut as OBJ's are; a face with an index out of range is
+   a fatal problem, one of fewer than three corners is told and left out. */
 void ply_faces_read(const ply_file *from, ply_piece *piece, const ply_target *to);
 
 #endif

@@ -8,12 +8,11 @@ const uint8_t ply_type_bytes[PLY_TYPES] = {1, 1, 2, 2, 4, 4, 4, 8};
 static const struct {
     const char *name;
     ply_type type;
-} types[] = {{"char", PLY_INT8},     {"uchar", PLY_UINT8},   {"short", PLY_INT16},
-             {"ushort", PLY_UINT16}, {"int", PLY_INT32},     {"uint", PLY_UINT32},
-             {"float", PLY_FLOAT},   {"double", PLY_DOUBLE}, {"int8", PLY_INT8},
-             {"uint8", PLY_UINT8},   {"int16", PLY_INT16},   {"uint16", PLY_UINT16},
-             {"int32", PLY_INT32},   {"uint32", PLY_UINT32}, {"float32", PLY_FLOAT},
-             {"float64", PLY_DOUBLE}};
+} types[] = {
+    {"char", PLY_INT8},   {"uchar", PLY_UINT8},   {"short", PLY_INT16},   {"ushort", PLY_UINT16},
+    {"int", PLY_INT32},   {"uint", PLY_UINT32},   {"float", PLY_FLOAT},   {"double", PLY_DOUBLE},
+    {"int8", PLY_INT8},   {"uint8", PLY_UINT8},   {"int16", PLY_INT16},   {"uint16", PLY_UINT16},
+    {"int32", PLY_INT32}, {"uint32", PLY_UINT32}, {"float32", PLY_FLOAT}, {"float64", PLY_DOUBLE}};
 
 /* The names that programs give to the numbers of a vertex. */
 static const struct {
@@ -223,8 +222,7 @@ static void header_require(header_reader *from) {
             if ((element->roles & place) != place)
                 problem_add(from->problems, true, "malformed", element->line,
                             "found vertices without x, y and z, expected all three");
-        } else if (element->kind != PLY_OTHER && element->count &&
-                   !ply_has(element, PLY_CORNERS)) {
+        } else if (element->kind != PLY_OTHER && element->count && !ply_has(element, PLY_CORNERS)) {
             problem_add(from->problems, true, "malformed", element->line,
                         "found faces without a list vertex_indices, expected one");
         }
@@ -253,7 +251,8 @@ kd_status ply_header_read(ply_header *out, const file_view *from, problem_list *
     memset(out, 0, sizeof *out);
     const char *bytes = from->bytes;
     if (from->count < 5 || memcmp(bytes, "ply", 3) != 0 || !text_ends_word(bytes + 3)) {
-        problem_add(problems, true, "not-ply", 0, "found no \"ply\" in its first line, expected it");
+        problem_add(problems, true, "not-ply", 0,
+                    "found no \"ply\" in its first line, expected it");
         return KD_OK;
     }
     out->bytes = header_bytes(from);

@@ -1,6 +1,6 @@
 /* The inside of the PLY reader: rows of one element in pieces, each of which one thread reads at a
-   time. Cutting checks that every row of a binary file lies within it, and counts triangles, so that
-   reading writes everything to its final place. */
+   time. Cutting checks that every row of a binary file lies within it, and counts triangles, so
+   that reading writes everything to its final place. */
 #ifndef KD_SCENES_PLY_PLY_PIECE_H
 #define KD_SCENES_PLY_PLY_PIECE_H
 #include "scenes/mesh.h"
@@ -11,10 +11,10 @@ typedef struct ply_piece {
     const ply_element *element;
     const char *begin, *end; /* binary: of its rows; a text: of whole lines that hold them */
     uint64_t first_row, rows;
-    uint64_t line;                       /* of `begin`, 0-based in the file; a text only */
-    uint64_t triangles, first_triangle;  /* its room in the mesh */
-    uint64_t unusable;                   /* of them: those left without corners */
-    problem_list problems;               /* lines from the file's beginning */
+    uint64_t line;                      /* of `begin`, 0-based in the file; a text only */
+    uint64_t triangles, first_triangle; /* its room in the mesh */
+    uint64_t unusable;                  /* of them: those left without corners */
+    problem_list problems;              /* lines from the file's beginning */
     bool bad_position, bad_normal, bad_texcoord;
     kd_status status; /* of its thread: KD_ERROR_MEMORY */
 } ply_piece;
@@ -66,8 +66,8 @@ typedef struct ply_strip {
     uint64_t length; /* corners since it began */
 } ply_strip;
 
-/* Takes the next corner; true if it closes a triangle, whose corners are then in `triangle` with the
-   winding of the strip's first. */
+/* Takes the next corner; true if it closes a triangle, whose corners are then in `triangle` with
+   the winding of the strip's first. */
 static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t triangle[3]) {
     if (corner < 0) {
         strip->length = 0;

@@ -39,15 +39,9 @@ static uint64_t bits_read(const char *at, uint64_t bytes, bool big) {
     uint32_t four;
     uint16_t two;
     switch (bytes) {
-    case 8:
-        memcpy(&eight, at, sizeof eight);
-        return turned ? __builtin_bswap64(eight) : eight;
-    case 4:
-        memcpy(&four, at, sizeof four);
-        return turned ? __builtin_bswap32(four) : four;
-    default:
-        memcpy(&two, at, sizeof two);
-        return turned ? __builtin_bswap16(two) : two;
+    case 8: memcpy(&eight, at, sizeof eight); return turned ? __builtin_bswap64(eight) : eight;
+    case 4: memcpy(&four, at, sizeof four); return turned ? __builtin_bswap32(four) : four;
+    default: memcpy(&two, at, sizeof two); return turned ? __builtin_bswap16(two) : two;
     }
 }
 
@@ -97,7 +91,8 @@ static bool bytes_row_read(const ply_file *from, ply_piece *piece, const char **
         const int64_t count = whole_read(next, property->count_type, big);
         next += ply_type_bytes[property->count_type];
         for (int64_t k = 0; k < count && property->role == PLY_CORNERS; ++k)
-            if (!corner_add(piece, row, whole_read(next + (uint64_t)k * bytes, property->type, big)))
+            if (!corner_add(piece, row,
+                            whole_read(next + (uint64_t)k * bytes, property->type, big)))
                 return false;
         next += (uint64_t)count * bytes;
     }
@@ -175,7 +170,8 @@ static bool text_list_read(const ply_file *from, ply_piece *piece, const ply_pro
                            const char **at, uint64_t line, ply_row *row) {
     int64_t count = 0, corner = 0;
     const char *next = whole_of(*at, &count);
-    if (!next || count < 0) return text_fail(from, piece, *at, line, "the number of a list's items");
+    if (!next || count < 0)
+        return text_fail(from, piece, *at, line, "the number of a list's items");
     for (int64_t k = 0; k < count; ++k) {
         *at = text_blanks_over(next);
         next = word_over(*at);
@@ -199,8 +195,7 @@ static bool text_values_read(const ply_file *from, ply_piece *piece, const char 
             continue;
         }
         float ignored = 0;
-        float *value =
-            property->role < PLY_SCALARS ? &row->numbers[property->role] : &ignored;
+        float *value = property->role < PLY_SCALARS ? &row->numbers[property->role] : &ignored;
         const char *next = property->role < PLY_SCALARS ? number_float(*at, value) : word_over(*at);
         if (!next || next == *at || !word_ends(next))
             return text_fail(from, piece, *at, line, "a number");
@@ -231,8 +226,8 @@ bool ply_row_read(const ply_file *from, ply_piece *piece, const char **at, uint6
     return sound;
 }
 
-/* Of one line of a face or a strip; 0 where it cannot be read, which reading it tells: a line has no
-   more items than every other byte. */
+/* Of one line of a face or a strip; 0 where it cannot be read, which reading it tells: a line has
+   no more items than every other byte. */
 static uint64_t line_triangles(const ply_file *from, const ply_element *element, const char *at,
                                uint64_t bytes) {
     for (uint32_t i = 0; i < element->property_count; ++i) {
@@ -253,8 +248,7 @@ static uint64_t line_triangles(const ply_file *from, const ply_element *element,
             const char *next = word_over(at);
             if (next == at) return triangles;
             if (property->role == PLY_CORNERS && !whole_of(at, &corner)) return triangles;
-            if (property->role == PLY_CORNERS)
-                triangles += ply_strip_next(&strip, corner, corners);
+            if (property->role == PLY_CORNERS) triangles += ply_strip_next(&strip, corner, corners);
             at = next;
         }
         if (property->role == PLY_CORNERS) return triangles;

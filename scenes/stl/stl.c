@@ -100,8 +100,7 @@ static kd_status text_cut(stl_reader *from) {
                            stl_text_begins));
     from->piece_count = from->chunks.count;
     KD_TRY(KD_RESERVE_ZEROED(from->pieces, from->piece_count));
-    for (uint64_t i = 0; i < from->piece_count; ++i)
-        from->pieces[i].bytes = from->chunks.spans[i];
+    for (uint64_t i = 0; i < from->piece_count; ++i) from->pieces[i].bytes = from->chunks.spans[i];
     return KD_OK;
 }
 
@@ -208,9 +207,8 @@ static kd_status problems_tell(stl_reader *from) {
         const bool is_piece = i < from->piece_count;
         const problem_list *list = is_piece ? &from->pieces[i].problems : &from->problems;
         if (first != KD_OK && !(from->options && from->options->problem)) break;
-        const kd_status status =
-            problem_list_tell(list, from->path, is_piece && from->is_text ? line : PROBLEM_NO_LINES,
-                              from->options);
+        const kd_status status = problem_list_tell(
+            list, from->path, is_piece && from->is_text ? line : PROBLEM_NO_LINES, from->options);
         if (first == KD_OK) first = status;
         if (is_piece) line += from->pieces[i].line_count;
     }

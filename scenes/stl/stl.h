@@ -5,8 +5,8 @@
 
 /* Reads `path` into `out` (closed by mesh_close, zeroed on failure) under the rules of obj_load.
    Faults of a text have a line; those of a binary file say "byte N: " instead, and its triangles
-   have no lines (*triangle_lines is NULL). Fronts are where corners turn counter-clockwise, whatever
-   a facet's normal says. A file without a facet is an empty mesh. */
+   have no lines (*triangle_lines is NULL). Fronts are where corners turn counter-clockwise,
+   whatever a facet's normal says. A file without a facet is an empty mesh. */
 kd_status stl_load(mesh *out, const char *path, const obj_options *options, job *watched);
 
 #endif

@@ -11,16 +11,16 @@ enum { STL_HEADER = 84, STL_FACET = 50 }; /* bytes of a binary file */
 typedef enum stl_end { STL_END_NONE, STL_END_INSIDE, STL_END_OUTSIDE } stl_end;
 
 typedef struct stl_piece {
-    text_span bytes;      /* whole facets */
-    vec3 *corners;        /* three of each triangle: a text's own, or a place in the whole's */
-    uint32_t *lines;      /* 1-based from the piece's beginning, of each triangle; a text only */
+    text_span bytes; /* whole facets */
+    vec3 *corners;   /* three of each triangle: a text's own, or a place in the whole's */
+    uint32_t *lines; /* 1-based from the piece's beginning, of each triangle; a text only */
     uint64_t triangles, room;
-    uint64_t facets;      /* as read */
-    uint64_t line_count;  /* a text only */
-    uint64_t turned;      /* facets whose normal is against their winding */
+    uint64_t facets;         /* as read */
+    uint64_t line_count;     /* a text only */
+    uint64_t turned;         /* facets whose normal is against their winding */
     uint64_t known, unknown; /* keywords */
     stl_end end;
-    bool coloured;        /* a binary facet has a colour */
+    bool coloured;         /* a binary facet has a colour */
     problem_list problems; /* lines from the piece's beginning */
     kd_status status;      /* of its thread: KD_ERROR_MEMORY */
 } stl_piece;

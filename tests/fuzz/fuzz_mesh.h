@@ -1,6 +1,6 @@
-/* What holds for every reader of mesh files, whatever the bytes are: it answers, every index it gives
-   is in range, every number is finite, and neither the size of its pieces nor what it is asked for
-   changes what it says. */
+/* What holds for every reader of mesh files, whatever the bytes are: it answers, every index it
+   gives is in range, every number is finite, and neither the size of its pieces nor what it is
+   asked for changes what it says. */
 #ifndef KD_TESTS_FUZZ_FUZZ_MESH_H
 #define KD_TESTS_FUZZ_FUZZ_MESH_H
 #include "core/memory.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 static inline void indices_require(const uint32_t *indices, const mesh *from, uint32_t limit,
-                            bool optional) {
+                                   bool optional) {
     for (uint64_t i = 0; indices && i < 3 * (uint64_t)from->triangle_count; ++i)
         FUZZ_REQUIRE(indices[i] < limit || (optional && indices[i] == KD_NONE));
 }
@@ -33,8 +33,10 @@ static inline void count_problem(void *context, const obj_problem *found) {
 static inline void same_require(const mesh *a, const mesh *b) {
     FUZZ_REQUIRE(a->triangle_count == b->triangle_count && a->face_count == b->face_count);
     FUZZ_REQUIRE(a->position_count == b->position_count && a->material_count == b->material_count);
-    FUZZ_REQUIRE(memcmp(a->triangles, b->triangles, 12 * (size_t)a->triangle_count) == 0);
-    FUZZ_REQUIRE(memcmp(a->positions, b->positions, 12 * (size_t)a->position_count) == 0);
+    FUZZ_REQUIRE(a->triangle_count == 0 ||
+                 memcmp(a->triangles, b->triangles, 12 * (size_t)a->triangle_count) == 0);
+    FUZZ_REQUIRE(a->position_count == 0 ||
+                 memcmp(a->positions, b->positions, 12 * (size_t)a->position_count) == 0);
     FUZZ_REQUIRE(
         memcmp(a->triangle_materials, b->triangle_materials, 4 * (size_t)a->triangle_count) == 0);
 }

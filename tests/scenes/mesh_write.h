@@ -31,8 +31,8 @@ static inline void mesh_write_obj(FILE *file, const mesh *from) {
     for (uint32_t i = 0; i < from->texcoord_count; ++i)
         fprintf(file, "vt %.9g %.9g\n", (double)from->texcoords[i].x, (double)from->texcoords[i].y);
     for (uint32_t i = 0; i < from->normal_count; ++i)
-        fprintf(file, "vn %.9g %.9g %.9g\n", (double)from->normals[i].x,
-                (double)from->normals[i].y, (double)from->normals[i].z);
+        fprintf(file, "vn %.9g %.9g %.9g\n", (double)from->normals[i].x, (double)from->normals[i].y,
+                (double)from->normals[i].z);
     for (uint64_t i = 0; i < 3 * (uint64_t)from->triangle_count; ++i) {
         const uint32_t corner = from->triangles[i] + 1;
         if (i % 3 == 0) fputc('f', file);
@@ -48,7 +48,8 @@ static inline void mesh_write_ply(FILE *file, const mesh *from, ply_order order)
     fprintf(file, "ply\nformat %s 1.0\ncomment a test\nelement vertex %u\n", forms[order],
             from->position_count);
     fprintf(file, "property float x\nproperty float y\nproperty float z\n");
-    if (from->normal_count) fprintf(file, "property float nx\nproperty float ny\nproperty float nz\n");
+    if (from->normal_count)
+        fprintf(file, "property float nx\nproperty float ny\nproperty float nz\n");
     if (from->texcoord_count) fprintf(file, "property float s\nproperty float t\n");
     fprintf(file, "element face %u\nproperty list uchar int vertex_indices\nend_header\n",
             from->triangle_count);

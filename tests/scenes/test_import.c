@@ -1,60 +1,46 @@
-/* scenes/import_assimp: PLY, STL and glTF, node transforms, materials. */
+/* scenes/import_assimp: glTF, node transforms, materials; and what the process that runs assimp may
+   do to this one: nothing. */
 #include "core/memory.h"
+#include "scenes/check.h"
+#include "scenes/import_answer.h"
 #include "scenes/import_assimp.h"
 #include "tests/scenes/files.h"
 
 #ifdef KD_HAVE_ASSIMP
-
-static void ply_polygons_are_cut_without_losing_area(void **state) {
-    (void)state;
-    file_put_text("arrow.ply", "ply\nformat ascii 1.0\nelement vertex 5\nproperty float x\n"
-                               "property float y\nproperty float z\nelement face 1\n"
-                               "property list uchar int vertex_indices\nend_header\n"
-                               "0 0 0\n4 0 0\n4 4 0\n2 1 0\n0 4 0\n5 0 1 2 3 4\n");
-    mesh read;
-    assert_int_equal(assimp_load(&read, file_in("arrow.ply"), NULL), KD_OK);
-    assert_int_equal(read.face_count, 1);
-    assert_int_equal(read.triangle_count, 3);
-    double area = 0;
-    for (uint32_t i = 0; i < read.triangle_count; ++i) area += mesh_area(&read, i);
-    assert_float_equal(area, 10, 1e-6);
-    assert_true(read.material_count >= 1);
-    mesh_close(&read);
-}
-
-static void stl_is_read(void **state) {
-    (void)state;
-    file_put_text("one.stl", "solid one\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\n"
-                             "vertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid one\n");
-    mesh read;
-    assert_int_equal(assimp_load(&read, file_in("one.stl"), NULL), KD_OK);
-    assert_int_equal(read.triangle_count, 1);
-    for (int k = 0; k < 3; ++k) {
-        assert_true(read.triangles[k] < read.position_count);
-        assert_true(read.triangle_materials[0] < read.material_count);
-    }
-    mesh_close(&read);
-}
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 /* One triangle under two nodes: moved, and mirrored. A mirrored one keeps its outside outside. */
-static const char gltf[] =
-    "{\"asset\":{\"version\":\"2.0\"},\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":["
-    "{\"translation\":[0,0,5],\"children\":[1,2]},{\"mesh\":0,\"translation\":[10,0,0]},"
-    "{\"mesh\":0,\"scale\":[-1,1,1]}],"
-    "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0},\"material\":0}]}],"
-    "\"materials\":[{\"name\":\"lamp\",\"emissiveFactor\":[1,0.5,0.25],\"pbrMetallicRoughness\":"
-    "{\"baseColorFactor\":[0.5,0.25,0.125,1],\"metallicFactor\":0,\"roughnessFactor\":0.5}}],"
-    "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":3,\"type\":\"VEC3\","
-    "\"min\":[0,0,0],\"max\":[1,1,0]}],"
-    "\"bufferViews\":[{\"buffer\":0,\"byteLength\":36}],\"buffers\":[{\"byteLength\":36,\"uri\":"
-    "\"data:application/octet-stream;base64,"
-    "AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAA\"}]}";
+#define GLTF(mode)                                                                                 \
+    "{\"asset\":{\"version\":\"2.0\"},\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":["        \
+    "{\"translation\":[0,0,5],\"children\":[1,2]},{\"mesh\":0,\"translation\":[10,0,0]},"          \
+    "{\"mesh\":0,\"scale\":[-1,1,1]}],"                                                            \
+    "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0},\"mode\":" mode                 \
+    ",\"material\":0}]}],"                                                                         \
+    "\"materials\":[{\"name\":\"lamp\",\"emissiveFactor\":[1,0.5,0.25],"                           \
+    "\"pbrMetallicRoughness\":"                                                                    \
+    "{\"baseColorFactor\":[0.5,0.25,0.125,1],\"metallicFactor\":0,\"roughnessFactor\":0.5}}],"     \
+    "\"accessors\":[{\"bufferView\":0,\"componentType\":5126,\"count\":3,\"type\":\"VEC3\","       \
+    "\"min\":[0,0,0],\"max\":[1,1,0]}],"                                                           \
+    "\"bufferViews\":[{\"buffer\":0,\"byteLength\":36}],\"buffers\":[{\"byteLength\":36,\"uri\":"  \
+    "\"data:application/octet-stream;base64,"                                                      \
+    "AAAAAAAAAAAAAAAAAACAPwAAAAAAAAAAAAAAAAAAgD8AAAAA\"}]}"
+
+static mesh load_two(void) {
+    mesh read;
+    file_put_text("two.gltf", GLTF("4"));
+    const kd_status status = assimp_load(&read, file_in("two.gltf"), NULL);
+    if (status != KD_OK) print_error("%s\n", kd_last_error());
+    assert_int_equal(status, KD_OK);
+    return read;
+}
 
 static void gltf_nodes_place_their_meshes(void **state) {
     (void)state;
-    file_put_text("two.gltf", gltf);
-    mesh read;
-    assert_int_equal(assimp_load(&read, file_in("two.gltf"), NULL), KD_OK);
+    mesh read = load_two();
     assert_int_equal(read.triangle_count, 2);
     float low = 1e9f, high = -1e9f;
     for (int i = 0; i < 6; ++i) {
@@ -74,11 +60,24 @@ static void gltf_nodes_place_their_meshes(void **state) {
 
 static void mirrored_meshes_are_turned_back(void **state) {
     (void)state;
-    file_put_text("two.gltf", gltf);
-    mesh read;
-    assert_int_equal(assimp_load(&read, file_in("two.gltf"), NULL), KD_OK);
+    mesh read = load_two();
     for (uint32_t i = 0; i < read.triangle_count; ++i) assert_true(mesh_cross(&read, i).z > 0);
     mesh_close(&read);
+}
+
+/* aiProcess_ValidateDataStructure refused it. */
+static void points_alone_are_read(void **state) {
+    (void)state;
+    mesh read;
+    file_put_text("points.gltf", GLTF("0"));
+    assert_int_equal(assimp_load(&read, file_in("points.gltf"), NULL), KD_OK);
+    assert_int_equal(read.triangle_count, 0);
+    assert_int_equal(read.position_count, 6);
+    mesh_close(&read);
+    check_report report;
+    assert_int_equal(check_file(&report, file_in("points.gltf"), NULL), KD_OK);
+    assert_true(report.renderable);
+    check_close(&report);
 }
 
 static void damage_is_an_error(void **state) {
@@ -87,30 +86,194 @@ static void damage_is_an_error(void **state) {
     mesh read;
     assert_int_equal(assimp_load(&read, file_in("bad.gltf"), NULL), KD_ERROR_INPUT);
     assert_null(read.positions);
-    assert_int_equal(assimp_load(&read, file_in("absent.ply"), NULL), KD_ERROR_INPUT);
-    assert_non_null(strstr(kd_last_error(), "absent.ply"));
+    assert_non_null(strstr(kd_last_error(), "assimp cannot read it"));
+    assert_int_equal(assimp_load(&read, file_in("absent.dae"), NULL), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "absent.dae"));
 }
 
-static void real_models_are_read(void **state) {
+/* --- programs in the place of kandela-import ----------------------------------------------------
+ */
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number) {
+    (void)number;
+    ++signals;
+}
+
+static int open_files(void) {
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder && readdir(folder)) ++count;
+    if (folder) closedir(folder);
+    return count;
+}
+
+static void stand_in(const char *script) {
+    char text[1024];
+    snprintf(text, sizeof text, "#!/bin/sh\n%s\n", script);
+    file_put_text("stand-in", text);
+    assert_int_equal(chmod(file_in("stand-in"), 0755), 0);
+    setenv("KANDELA_IMPORT", file_in("stand-in"), 1);
+}
+
+static void every_grief_is_one_line_and_leaves_nothing(void **state) {
     (void)state;
-    const char *path = test_model("dragon_48k.ply");
-    if (!path) skip();
+    static const struct {
+        const char *script, *seconds, *said;
+    } cases[] = {
+        {"kill -SEGV $$", NULL, "came to grief over it (Segmentation fault)"},
+        {"kill -ABRT $$", NULL, "came to grief over it (Aborted)"},
+        {"exit 3", NULL, "gave it up (exit code 3)"},
+        {"sleep 1000", "0.2", "took more than 0.2 s"},
+        {"exec >&-; sleep 1000", "0.2", "took more than 0.2 s"},
+        {"trap '' TERM INT HUP; sleep 1000 & sleep 1000", "0.2", "took more than 0.2 s"},
+        {"head -c 100000 /dev/zero", NULL, "not sound"},
+        {"yes", NULL, "not sound"},
+        {"cat /dev/stdin", NULL, "exit code 0"},
+    };
+    struct sigaction action, before;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = count_signal;
+    sigaction(SIGCHLD, &action, &before);
+    signals = 0;
+    alarm(60);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        mesh read;
+        const int files = open_files();
+        stand_in(cases[i].script);
+        file_put_text("any.off", "OFF\n");
+        if (cases[i].seconds)
+            setenv("KANDELA_IMPORT_SECONDS", cases[i].seconds, 1);
+        else
+            unsetenv("KANDELA_IMPORT_SECONDS");
+        assert_int_equal(assimp_load(&read, file_in("any.off"), NULL), KD_ERROR_INPUT);
+        if (!strstr(kd_last_error(), cases[i].said)) fail_msg("%s", kd_last_error());
+        assert_null(strchr(kd_last_error(), '\n'));
+        assert_int_equal(open_files(), files);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1); /* no child, no zombie */
+        assert_int_equal(errno, ECHILD);
+    }
+    alarm(0);
+    assert_int_equal(signals, 0);
+    sigaction(SIGCHLD, &before, NULL);
+    setenv("KANDELA_IMPORT", "/nowhere/kandela-import", 1);
     mesh read;
-    assert_int_equal(assimp_load(&read, path, NULL), KD_OK);
-    assert_true(read.triangle_count > 40000);
-    for (uint64_t i = 0; i < 3 * (uint64_t)read.triangle_count; ++i)
-        assert_true(read.triangles[i] < read.position_count);
+    assert_int_equal(assimp_load(&read, file_in("any.off"), NULL), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "cannot run /nowhere/kandela-import"));
+    unsetenv("KANDELA_IMPORT");
+    unsetenv("KANDELA_IMPORT_SECONDS");
+}
+
+static void *cancel_soon(void *watched) {
+    usleep(100000);
+    atomic_store(&((job *)watched)->cancelled, true);
+    return NULL;
+}
+
+static void cancelling_ends_it_soon(void **state) {
+    (void)state;
+    job watched;
+    mesh read;
+    pthread_t other;
+    job_init(&watched);
+    stand_in("sleep 1000");
+    alarm(60);
+    assert_int_equal(pthread_create(&other, NULL, cancel_soon, &watched), 0);
+    assert_int_equal(assimp_load(&read, file_in("any.off"), &watched), KD_INTERRUPTED);
+    pthread_join(other, NULL);
+    alarm(0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+    unsetenv("KANDELA_IMPORT");
+}
+
+static void *load_one(void *failed) {
+    mesh read;
+    for (int i = 0; i < 4; ++i) {
+        if (assimp_load(&read, file_in("two.gltf"), NULL) != KD_OK || read.triangle_count != 2)
+            *(int *)failed = 1;
+        mesh_close(&read);
+    }
+    return NULL;
+}
+
+static void threads_import_side_by_side(void **state) {
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    int failed[THREADS] = {0};
+    file_put_text("two.gltf", GLTF("4"));
+    alarm(60);
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, load_one, &failed[i]), 0);
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(failed[i], 0);
+    }
+    alarm(0);
+}
+
+/* --- its answer ----------------------------------------------------------------------------------
+ */
+
+typedef struct bytes_source {
+    const char *bytes;
+    size_t count;
+} bytes_source;
+
+static kd_status bytes_take(void *context, void *to, uint64_t bytes) {
+    bytes_source *from = (bytes_source *)context;
+    if (bytes > from->count) return KD_ERROR_RUNTIME;
+    memcpy(to, from->bytes, bytes);
+    from->bytes += bytes;
+    from->count -= bytes;
+    return KD_OK;
+}
+
+/* Each byte of an answer changed, and the answer cut at each: an error, or a mesh that is sound. */
+static void no_answer_is_believed(void **state) {
+    (void)state;
+    mesh made = load_two(), read;
+    char *bytes = NULL;
+    size_t count = 0;
+    FILE *file = open_memstream(&bytes, &count);
+    assert_true(import_answer_write(file, KD_OK, "", "a warning\n", &made));
+    fclose(file);
+    for (size_t at = 0; at < count; ++at) {
+        for (int flip = 0; flip < 3; ++flip) {
+            const char kept = bytes[at];
+            bytes_source from = {bytes, flip == 2 ? at : count};
+            bytes[at] = (char)(flip == 0 ? kept ^ 0x80 : flip == 1 ? -1 : kept);
+            if (import_answer_read(&read, "a", 1 << 20, bytes_take, &from) == KD_OK)
+                for (uint32_t i = 0; i < 3 * read.triangle_count; ++i)
+                    assert_true(read.triangles[i] < read.position_count);
+            else
+                assert_null(read.positions);
+            mesh_close(&read);
+            bytes[at] = kept;
+        }
+    }
+    bytes_source whole = {bytes, count};
+    assert_int_equal(import_answer_read(&read, "a", 1 << 20, bytes_take, &whole), KD_OK);
+    assert_int_equal(read.triangle_count, made.triangle_count);
+    assert_string_equal(read.materials[0].name, made.materials[0].name);
     mesh_close(&read);
+    bytes_source small = {bytes, count};
+    assert_int_equal(import_answer_read(&read, "a", 64, bytes_take, &small), KD_ERROR_INPUT);
+    mesh_close(&made);
+    free(bytes);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ply_polygons_are_cut_without_losing_area),
-        cmocka_unit_test(stl_is_read),
         cmocka_unit_test(gltf_nodes_place_their_meshes),
         cmocka_unit_test(mirrored_meshes_are_turned_back),
+        cmocka_unit_test(points_alone_are_read),
         cmocka_unit_test(damage_is_an_error),
-        cmocka_unit_test(real_models_are_read),
+        cmocka_unit_test(every_grief_is_one_line_and_leaves_nothing),
+        cmocka_unit_test(cancelling_ends_it_soon),
+        cmocka_unit_test(threads_import_side_by_side),
+        cmocka_unit_test(no_answer_is_believed),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
@@ -119,7 +282,7 @@ int main(void) {
 
 int main(void) {
     mesh read;
-    return assimp_load(&read, "any.ply", NULL) == KD_ERROR_INPUT ? TEST_SKIPPED : 1;
+    return assimp_load(&read, "any.dae", NULL) == KD_ERROR_INPUT ? TEST_SKIPPED : 1;
 }
 
 #endif

@@ -20,7 +20,7 @@ static mesh part_of(const char *const *names, int count) {
 static void copies_get_the_first_free_name(void **state) {
     (void)state;
     static const char *const names[] = {"a", "a#3", "b"};
-    static const char *const expected[] = {"a",   "a#3",   "b",   "a#2", "a#3#2",
+    static const char *const expected[] = {"a",   "a#3", "b",     "a#2", "a#3#2",
                                            "b#2", "a#4", "a#3#3", "b#3"};
     mesh part = part_of(names, 3), whole;
     mesh_builder builder;

@@ -82,16 +82,17 @@ static void every_form_is_the_scene_of_the_obj(void **state) {
 
 static void properties_may_stand_in_any_order_and_type(void **state) {
     (void)state;
-    mesh read = load_text("ply\r\nformat ascii 1.0\r\nobj_info by hand\r\ncomment x y\r\n"
-                          "element odd 2\r\nproperty list int float things\r\n"
-                          "element vertex 4\r\nproperty uchar z\r\nproperty list uchar int many\r\n"
-                          "property double texture_v\r\nproperty double texture_u\r\n"
-                          "property int16 y\r\nproperty float64 x\r\n"
-                          "element face 2\r\nproperty float quality\r\n"
-                          "property list ushort uint vertex_index\r\nproperty int flags\r\n"
-                          "end_header\r\n0\r\n3 1 2 3.5\r\n\r\n"
-                          "0 0 .5 .25 0 0\r\n0 2 7 8 .5 .5 0 1\r\n  0\t0 1 1 1 1\r\n0 1 9 0 0 1 0\r\n"
-                          "0.5 3 0 1 2 -7\r\n1 4 0 1 2 3 9");
+    mesh read =
+        load_text("ply\r\nformat ascii 1.0\r\nobj_info by hand\r\ncomment x y\r\n"
+                  "element odd 2\r\nproperty list int float things\r\n"
+                  "element vertex 4\r\nproperty uchar z\r\nproperty list uchar int many\r\n"
+                  "property double texture_v\r\nproperty double texture_u\r\n"
+                  "property int16 y\r\nproperty float64 x\r\n"
+                  "element face 2\r\nproperty float quality\r\n"
+                  "property list ushort uint vertex_index\r\nproperty int flags\r\n"
+                  "end_header\r\n0\r\n3 1 2 3.5\r\n\r\n"
+                  "0 0 .5 .25 0 0\r\n0 2 7 8 .5 .5 0 1\r\n  0\t0 1 1 1 1\r\n0 1 9 0 0 1 0\r\n"
+                  "0.5 3 0 1 2 -7\r\n1 4 0 1 2 3 9");
     assert_int_equal(read.position_count, 4);
     assert_int_equal(read.triangle_count, 3);
     assert_int_equal(read.face_count, 2);
@@ -105,8 +106,8 @@ static void properties_may_stand_in_any_order_and_type(void **state) {
 
 static void concave_faces_keep_their_area(void **state) {
     (void)state;
-    mesh read = load_text(ASCII("5", "element face 1\n" INDICES)
-                          "0 0 0\n4 0 0\n4 4 0\n2 1 0\n0 4 0\n5 0 1 2 3 4\n");
+    mesh read = load_text(
+        ASCII("5", "element face 1\n" INDICES) "0 0 0\n4 0 0\n4 4 0\n2 1 0\n0 4 0\n5 0 1 2 3 4\n");
     double area = 0;
     for (uint32_t i = 0; i < read.triangle_count; ++i) area += mesh_area(&read, i);
     assert_int_equal(read.triangle_count, 3);
@@ -116,9 +117,12 @@ static void concave_faces_keep_their_area(void **state) {
 
 static void strips_turn_every_other_triangle(void **state) {
     (void)state;
-    mesh read = load_text(ASCII("6", "element tristrips 1\nproperty list int int vertex_indices\n")
-                          "0 0 0\n1 0 0\n0 1 0\n1 1 0\n0 2 0\n1 2 0\n"
-                          "11 0 1 2 3 3 4 5 -1 0 1 2\n");
+    mesh read = load_text(ASCII(
+        "6",
+        "element tristrips 1\nproperty list int int vertex_indices\n") "0 0 0\n1 0 0\n0 1 0\n1 1 "
+                                                                       "0\n0 2 0\n1 2 0\n"
+                                                                       "11 0 1 2 3 3 4 5 -1 0 1 "
+                                                                       "2\n");
     assert_int_equal(read.triangle_count, 4);
     for (uint32_t i = 0; i < 2; ++i) assert_true(mesh_cross(&read, i).z > 0);
     mesh_close(&read);
@@ -145,12 +149,12 @@ static void points_alone_are_a_mesh_of_points(void **state) {
 
 static void colours_become_materials(void **state) {
     (void)state;
-    mesh read = load_text(ASCII("6", "property uchar red\nproperty uchar green\n"
-                                     "property uchar blue\nproperty uchar alpha\nelement face 3\n"
-                                     INDICES)
-                          "0 0 0 255 0 0 9\n1 0 0 255 0 0 9\n0 1 0 255 0 0 9\n"
-                          "5 0 0 0 0 188 9\n6 0 0 0 0 188 9\n5 1 0 0 0 188 9\n"
-                          "3 0 1 2\n3 3 4 5\n3 2 1 0\n");
+    mesh read = load_text(ASCII("6",
+                                "property uchar red\nproperty uchar green\n"
+                                "property uchar blue\nproperty uchar alpha\nelement face "
+                                "3\n" INDICES) "0 0 0 255 0 0 9\n1 0 0 255 0 0 9\n0 1 0 255 0 0 9\n"
+                                               "5 0 0 0 0 188 9\n6 0 0 0 0 188 9\n5 1 0 0 0 188 9\n"
+                                               "3 0 1 2\n3 3 4 5\n3 2 1 0\n");
     assert_int_equal(read.material_count, 2);
     const vec3 red = read.materials[read.triangle_materials[0]].record.diffuse;
     const vec3 blue = read.materials[read.triangle_materials[1]].record.diffuse;

@@ -1,5 +1,5 @@
-/* scenes/stl: text and binary give the mesh that OBJ gives; corners are welded; what is wrong is told
-   where it is. */
+/* scenes/stl: text and binary give the mesh that OBJ gives; corners are welded; what is wrong is
+   told where it is. */
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "scenes/check.h"

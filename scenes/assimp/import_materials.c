@@ -1,5 +1,4 @@
-#include "scenes/import_materials.h"
-#ifdef KD_HAVE_ASSIMP
+#include "scenes/assimp/import_materials.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "scenes/mtl.h"
@@ -142,7 +141,3 @@ kd_status import_materials(mesh *out, const struct aiScene *from, const char *pa
     mtl_library_close(&library);
     return status;
 }
-
-#else
-typedef int import_materials_are_not_compiled; /* a file needs a declaration */
-#endif

@@ -1,7 +1,6 @@
 /* The part of the assimp import that is about materials. */
-#ifndef KD_SCENES_IMPORT_MATERIALS_H
-#define KD_SCENES_IMPORT_MATERIALS_H
-#ifdef KD_HAVE_ASSIMP
+#ifndef KD_SCENES_ASSIMP_IMPORT_MATERIALS_H
+#define KD_SCENES_ASSIMP_IMPORT_MATERIALS_H
 #include "scenes/mesh.h"
 #include <assimp/scene.h>
 
@@ -9,5 +8,4 @@
    file and those that are not there are told to the log and left out. */
 kd_status import_materials(mesh *out, const struct aiScene *from, const char *path);
 
-#endif
 #endif

@@ -1,0 +1,216 @@
+#include "scenes/assimp/import_scene.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "scenes/assimp/import_materials.h"
+#include "scenes/polygon.h"
+#include <assimp/cimport.h>
+#include <assimp/postprocess.h>
+#include <assimp/scene.h>
+
+/* A tree of nodes deeper than this is damaged, not modelled. */
+enum { NODE_DEPTH = 512 };
+
+typedef struct importer {
+    const struct aiScene *scene;
+    mesh *into;
+    uint64_t positions, normals, texcoords, triangles, faces; /* counted, then written so far */
+    uint64_t left_out; /* faces with corners out of range or not finite */
+    bool writing;
+    vec3 *corners; /* room for the largest face */
+    uint32_t *cut;
+} importer;
+
+static struct aiMatrix4x4 multiply(const struct aiMatrix4x4 *a, const struct aiMatrix4x4 *b) {
+    struct aiMatrix4x4 product = *a;
+    aiMultiplyMatrix4(&product, b);
+    return product;
+}
+
+static vec3 point_of(const struct aiMatrix4x4 *m, const struct aiVector3D *p) {
+    return vec3_make((float)(m->a1 * p->x + m->a2 * p->y + m->a3 * p->z + m->a4),
+                     (float)(m->b1 * p->x + m->b2 * p->y + m->b3 * p->z + m->b4),
+                     (float)(m->c1 * p->x + m->c2 * p->y + m->c3 * p->z + m->c4));
+}
+
+/* By the cofactors: the inverse transpose up to a factor, also where there is no inverse. */
+static vec3 normal_of(const struct aiMatrix4x4 *m, const struct aiVector3D *n) {
+    const vec3 a = vec3_make((float)m->a1, (float)m->a2, (float)m->a3);
+    const vec3 b = vec3_make((float)m->b1, (float)m->b2, (float)m->b3);
+    const vec3 c = vec3_make((float)m->c1, (float)m->c2, (float)m->c3);
+    const vec3 local = vec3_make((float)n->x, (float)n->y, (float)n->z);
+    const vec3 turned =
+        vec3_make(vec3_dot(vec3_cross(b, c), local), vec3_dot(vec3_cross(c, a), local),
+                  vec3_dot(vec3_cross(a, b), local));
+    const float side = vec3_dot(a, vec3_cross(b, c)) < 0 ? -1.0f : 1.0f;
+    const vec3 unit = vec3_normalize(vec3_scale(turned, side));
+    return vec3_is_finite(unit) ? unit : vec3_all(0);
+}
+
+static bool is_mirrored(const struct aiMatrix4x4 *m) {
+    const vec3 a = vec3_make((float)m->a1, (float)m->a2, (float)m->a3);
+    const vec3 b = vec3_make((float)m->b1, (float)m->b2, (float)m->b3);
+    const vec3 c = vec3_make((float)m->c1, (float)m->c2, (float)m->c3);
+    return vec3_dot(a, vec3_cross(b, c)) < 0;
+}
+
+static void vertices_write(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
+    mesh *into = to->into;
+    for (unsigned i = 0; i < from->mNumVertices; ++i) {
+        into->positions[to->positions + i] = point_of(m, &from->mVertices[i]);
+        if (from->mNormals) into->normals[to->normals + i] = normal_of(m, &from->mNormals[i]);
+        if (from->mTextureCoords[0]) {
+            const struct aiVector3D *uv = &from->mTextureCoords[0][i];
+            const bool finite = isfinite((float)uv->x) && isfinite((float)uv->y);
+            into->texcoords[to->texcoords + i] =
+                finite ? vec2_make((float)uv->x, (float)uv->y) : vec2_make(0, 0);
+        }
+    }
+}
+
+static void triangle_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
+                           const uint32_t cut[3], bool mirrored) {
+    mesh *into = to->into;
+    for (int k = 0; k < 3; ++k) {
+        const uint32_t corner = face->mIndices[cut[mirrored && k ? 3 - k : k]];
+        const uint64_t at = 3 * to->triangles + (uint64_t)k;
+        into->triangles[at] = (uint32_t)to->positions + corner;
+        if (into->normal_indices) {
+            const uint64_t normal = to->normals + corner;
+            const bool has = from->mNormals && !vec3_is_zero(into->normals[normal]);
+            into->normal_indices[at] = has ? (uint32_t)normal : KD_NONE;
+        }
+        if (into->texcoord_indices)
+            into->texcoord_indices[at] =
+                from->mTextureCoords[0] ? (uint32_t)to->texcoords + corner : KD_NONE;
+    }
+    into->triangle_materials[to->triangles++] =
+        from->mMaterialIndex < into->material_count ? from->mMaterialIndex : 0;
+}
+
+static kd_status face_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
+                            bool mirrored) {
+    for (unsigned k = 0; k < face->mNumIndices; ++k) {
+        const bool sound = face->mIndices[k] < from->mNumVertices;
+        if (sound) to->corners[k] = to->into->positions[to->positions + face->mIndices[k]];
+        if (!sound || !vec3_is_finite(to->corners[k])) {
+            ++to->left_out;
+            return KD_OK;
+        }
+    }
+    KD_TRY(polygon_triangulate(to->corners, face->mNumIndices, to->cut));
+    for (unsigned k = 0; k + 2 < face->mNumIndices; ++k)
+        triangle_write(to, from, face, &to->cut[3 * k], mirrored);
+    return KD_OK;
+}
+
+/* Counts or writes one mesh as it stands under one node. */
+static kd_status mesh_visit(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
+    if (to->writing) vertices_write(to, from, m);
+    const bool mirrored = is_mirrored(m);
+    for (unsigned f = 0; f < from->mNumFaces && from->mFaces; ++f) {
+        const struct aiFace *face = &from->mFaces[f];
+        if (face->mNumIndices < 3) continue; /* points and lines */
+        if (to->writing)
+            KD_TRY(face_write(to, from, face, mirrored));
+        else
+            to->triangles += face->mNumIndices - 2;
+        ++to->faces;
+    }
+    to->positions += from->mNumVertices;
+    if (from->mNormals) to->normals += from->mNumVertices;
+    if (from->mTextureCoords[0]) to->texcoords += from->mNumVertices;
+    return KD_OK;
+}
+
+static kd_status node_visit(importer *to, const struct aiNode *node,
+                            const struct aiMatrix4x4 *parent, int depth) {
+    KD_REQUIRE(depth < NODE_DEPTH, KD_ERROR_INPUT, "found nodes in nodes %d deep, expected less",
+               depth);
+    const struct aiMatrix4x4 m = multiply(parent, &node->mTransformation);
+    for (unsigned i = 0; i < node->mNumMeshes; ++i)
+        if (node->mMeshes[i] < to->scene->mNumMeshes)
+            KD_TRY(mesh_visit(to, to->scene->mMeshes[node->mMeshes[i]], &m));
+    for (unsigned i = 0; i < node->mNumChildren; ++i)
+        KD_TRY(node_visit(to, node->mChildren[i], &m, depth + 1));
+    return KD_OK;
+}
+
+static kd_status scene_visit(importer *to) {
+    struct aiMatrix4x4 identity;
+    aiIdentityMatrix4(&identity);
+    to->positions = to->normals = to->texcoords = to->triangles = to->faces = 0;
+    return to->scene->mRootNode ? node_visit(to, to->scene->mRootNode, &identity, 0) : KD_OK;
+}
+
+static kd_status arrays_reserve(importer *to) {
+    mesh *into = to->into;
+    const uint64_t most = KD_NONE - 1;
+    KD_REQUIRE(to->positions <= most && to->triangles <= most, KD_ERROR_INPUT,
+               "found %llu vertices and %llu triangles, expected less than 2^32 of each",
+               (unsigned long long)to->positions, (unsigned long long)to->triangles);
+    uint32_t largest = 3;
+    for (unsigned i = 0; i < to->scene->mNumMeshes; ++i)
+        for (unsigned f = 0; f < to->scene->mMeshes[i]->mNumFaces; ++f)
+            if (to->scene->mMeshes[i]->mFaces[f].mNumIndices > largest)
+                largest = to->scene->mMeshes[i]->mFaces[f].mNumIndices;
+    KD_TRY(KD_RESERVE(to->corners, largest));
+    KD_TRY(KD_RESERVE(to->cut, 3 * (uint64_t)largest));
+    KD_TRY(KD_RESERVE(into->positions, to->positions));
+    KD_TRY(KD_RESERVE(into->triangles, 3 * to->triangles));
+    KD_TRY(KD_RESERVE(into->triangle_materials, to->triangles));
+    if (to->normals) {
+        KD_TRY(KD_RESERVE(into->normals, to->normals));
+        KD_TRY(KD_RESERVE(into->normal_indices, 3 * to->triangles));
+    }
+    if (to->texcoords) {
+        KD_TRY(KD_RESERVE(into->texcoords, to->texcoords));
+        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * to->triangles));
+    }
+    return KD_OK;
+}
+
+/* No triangle is at a position that is not finite; another's place keeps boxes right. */
+static void positions_mend(mesh *into) {
+    vec3 sound = vec3_all(0);
+    for (uint32_t i = into->position_count; i-- > 0;)
+        if (vec3_is_finite(into->positions[i])) sound = into->positions[i];
+    for (uint32_t i = 0; i < into->position_count; ++i)
+        if (!vec3_is_finite(into->positions[i])) into->positions[i] = sound;
+}
+
+static kd_status scene_take(importer *to, const char *path) {
+    mesh *into = to->into;
+    KD_TRY(import_materials(into, to->scene, path));
+    KD_TRY(scene_visit(to));
+    KD_TRY(arrays_reserve(to));
+    to->writing = true;
+    KD_TRY(scene_visit(to));
+    into->position_count = (uint32_t)to->positions;
+    into->normal_count = (uint32_t)to->normals;
+    into->texcoord_count = (uint32_t)to->texcoords;
+    into->triangle_count = (uint32_t)to->triangles;
+    into->face_count = to->faces <= KD_NONE ? (uint32_t)to->faces : KD_NONE;
+    positions_mend(into);
+    if (to->left_out)
+        log_message(LOG_WARNING,
+                    "%s: %llu faces have corners that are not there or not finite; left out", path,
+                    (unsigned long long)to->left_out);
+    return KD_OK;
+}
+
+kd_status import_scene(mesh *out, const char *path) {
+    memset(out, 0, sizeof *out);
+    importer to = {0};
+    to.into = out;
+    /* not aiProcess_ValidateDataStructure: it refuses points alone and meshes of nothing; what we
+       use, we check as we take it */
+    to.scene = aiImportFile(path, aiProcess_JoinIdenticalVertices);
+    KD_REQUIRE(to.scene, KD_ERROR_INPUT, "%s: assimp cannot read it: %s", path, aiGetErrorString());
+    const kd_status status = scene_take(&to, path);
+    aiReleaseImport(to.scene);
+    memory_free(to.corners);
+    memory_free(to.cut);
+    if (status != KD_OK) mesh_close(out);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* kandela-import: the program that runs assimp for the library, so that a file on which assimp
+   crashes, aborts, hangs or takes all memory ends this process and no other.
+
+   usage: kandela-import FILE BYTES SECONDS
+
+   Reads FILE with at most so many bytes of address space and seconds of a processor, and writes the
+   answer (scenes/import_answer.h) to the standard output. It writes no file and leaves no core. */
+#include "core/log.h"
+#include "core/memory.h"
+#include "scenes/assimp/import_scene.h"
+#include "scenes/import_answer.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { MEMORY_IS_LIMITED = 0 }; /* sanitizers keep terabytes of address space */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+enum { MEMORY_IS_LIMITED = 0 };
+#else
+enum { MEMORY_IS_LIMITED = 1 };
+#endif
+#else
+enum { MEMORY_IS_LIMITED = 1 };
+#endif
+
+static FILE *warnings;
+
+static void warning_keep(void *context, log_level level, const char *message) {
+    (void)context;
+    if (level == LOG_WARNING && warnings) fprintf(warnings, "%s\n", message);
+}
+
+static void limit(__rlimit_resource_t what, rlim_t most) {
+    struct rlimit limits = {most, most};
+    setrlimit(what, &limits);
+}
+
+/* Other text that a library prints must not get into the answer. */
+static FILE *answer_open(void) {
+    const int own = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (own < 0 || null < 0 || dup2(null, STDOUT_FILENO) < 0) return NULL;
+    return fdopen(own, "wb");
+}
+
+int main(int count, char **arguments) {
+    if (count != 4) {
+        fprintf(stderr, "usage: kandela-import FILE BYTES SECONDS\n"
+                        "the library runs it; it is of no use by hand\n");
+        return 2;
+    }
+    if (MEMORY_IS_LIMITED) limit(RLIMIT_AS, (rlim_t)strtoull(arguments[2], NULL, 10));
+    limit(RLIMIT_CPU, (rlim_t)strtoull(arguments[3], NULL, 10));
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, 0);
+    char *text = NULL;
+    size_t text_bytes = 0;
+    mesh read;
+    FILE *answer = answer_open();
+    if (!answer) return 1;
+    warnings = open_memstream(&text, &text_bytes);
+    log_set_sink(warning_keep, NULL);
+    const kd_status status = import_scene(&read, arguments[1]);
+    if (warnings) fclose(warnings);
+    const bool written = import_answer_write(answer, status, kd_last_error(), text, &read);
+    mesh_close(&read);
+    free(text);
+    return fclose(answer) == 0 && written ? 0 : 1;
+}
