@@ -166,7 +166,7 @@ static kd_status tree_examine(examination *of, job *watched) {
     const tritree_options how = tritree_options_default();
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_open(&tree, &input, &how, "median", watched));
+    KD_TRY(tritree_open(&tree, &input, &how, "parallel", watched));
     kd_status status = check_inwards(of, &tree);
     if (status == KD_OK) status = check_intersections(of, &tree);
     tritree_close(&tree);

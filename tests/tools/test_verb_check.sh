@@ -10,7 +10,7 @@ expect_empty err
 expect_exit 0 "$program" check --json box.obj
 python3 -c "import json; r = json.load(open('out'))
 assert (r['vertices'], r['faces'], r['triangles'], r['materials'], r['lights']) == (20, 10, 20, 4, 2), r
-assert r['problems'] == [], r" || expect_fail "the counts are right"
+assert [p for p in r['problems'] if p['severity'] != 'note'] == [], r" || expect_fail "the counts are right"
 
 printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1 2 7\nf 1 1 2\n' >broken.obj
 expect_exit 3 "$program" check --json broken.obj
@@ -31,4 +31,38 @@ printf '{"kandela": 1}' >scene.json
 expect_exit 2 "$program" check scene.json
 expect_says err "scene description"
 expect_exit 2 "$program" check box.obj broken.obj
+
+# what is found has a line, a severity and a name, and all of a kind are counted
+printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 9 9 9\nv 1 0 0\nf 1 3 2\nf 1 6 4\nf 1 4 3\nf 2 4 3\nf 2 2 4\n' >bad.obj
+expect_exit 0 "$program" check bad.obj
+expect_says out "bad.obj:5: note: found a vertex that no face uses (unused-vertex)"
+expect_says out "bad.obj:10: warning: found a triangle wound against its neighbours, expected one winding (flipped-face)"
+expect_says out "warning zero-area 1"
+expect_exit 0 "$program" check --json bad.obj
+python3 -c "import json; r = json.load(open('out'))
+kinds = {k['kind']: (k['severity'], k['count']) for k in r['kinds']}
+assert kinds == {'no-light': ('note', 1), 'flipped-face': ('warning', 1), 'zero-area': ('warning', 1),
+    'unused-vertex': ('note', 1), 'unwelded-vertex': ('note', 1)}, kinds" || expect_fail "the kinds are counted"
+expect_exit 0 "$program" check bad.obj --fix good.obj
+expect_exit 0 "$program" check --json good.obj
+python3 -c "import json; r = json.load(open('out'))
+assert (r['vertices'], r['triangles'], r['problems_found']) == (4, 4, 1), r" || expect_fail "all is mended"
+cp bad.obj before.obj
+expect_exit 2 "$program" check bad.obj --fix bad.obj
+expect_exit 2 "$program" check bad.obj --fix good.txt
+expect_exit 1 "$program" check bad.obj --fix no/such/folder.obj
+expect_exit 3 "$program" check broken.obj --fix none.obj
+expect_true "bad.obj is as it was" cmp -s bad.obj before.obj
+expect_true "nothing is written of what is broken" test ! -e none.obj
+mkdir elsewhere
+expect_exit 0 "$program" check box.obj --fix elsewhere/box.obj
+expect_exit 0 "$program" check elsewhere/box.obj
+expect_says out "lights 2"
+
+# what render refuses, check finds
+awk '/^v / {print "v", $2 * 1e19, $3 * 1e19, $4 * 1e19; next} {print}' box.obj >huge.obj
+expect_exit 3 "$program" render huge.obj --resolution 8x8 --spp 1 -o huge.png
+expect_exit 3 "$program" check huge.obj
+expect_says out "the lights' power adds up"
+expect_says out "(refused)"
 expect_done

@@ -1,0 +1,198 @@
+/* A closed mesh without a fault, and faults to plant in it. */
+#ifndef KD_TESTS_SCENES_DOCTOR_BODIES_H
+#define KD_TESTS_SCENES_DOCTOR_BODIES_H
+#include "shaders/vec3.h"
+#include "tests/test.h"
+
+enum { BODY_ROOM = 4096, BODY_FAULT = 100 /* the triangle that is touched */ };
+
+typedef struct body {
+    vec3 positions[BODY_ROOM];
+    uint32_t triangles[BODY_ROOM][3];
+    uint32_t position_count, triangle_count;
+} body;
+
+static inline uint32_t body_position(body *in, vec3 at) {
+    assert_true(in->position_count < BODY_ROOM);
+    in->positions[in->position_count] = at;
+    return in->position_count++;
+}
+
+static inline void body_triangle(body *in, uint32_t a, uint32_t b, uint32_t c) {
+    assert_true(in->triangle_count < BODY_ROOM);
+    uint32_t *t = in->triangles[in->triangle_count++];
+    t[0] = a;
+    t[1] = b;
+    t[2] = c;
+}
+
+/* The middle of two, made unit; one vertex for both triangles of the edge. */
+static inline uint32_t body_middle(body *in, uint32_t a, uint32_t b) {
+    const vec3 at = vec3_normalize(vec3_add(in->positions[a], in->positions[b]));
+    for (uint32_t i = 0; i < in->position_count; ++i)
+        if (memcmp(&in->positions[i], &at, sizeof at) == 0) return i;
+    return body_position(in, at);
+}
+
+/* An octahedron cut three times: 512 triangles of a unit sphere, fronts outside. */
+static inline void body_make(body *out) {
+    static const uint32_t eight[8][3] = {{0, 2, 4}, {2, 1, 4}, {1, 3, 4}, {3, 0, 4},
+                                         {2, 0, 5}, {1, 2, 5}, {3, 1, 5}, {0, 3, 5}};
+    memset(out, 0, sizeof *out);
+    for (int axis = 0; axis < 3; ++axis)
+        for (int sign = 1; sign >= -1; sign -= 2) {
+            vec3 at = vec3_all(0);
+            vec3_set_axis(&at, axis, (float)sign);
+            body_position(out, at);
+        }
+    for (int i = 0; i < 8; ++i) body_triangle(out, eight[i][0], eight[i][1], eight[i][2]);
+    for (int round = 0; round < 3; ++round) {
+        const uint32_t count = out->triangle_count;
+        for (uint32_t i = 0; i < count; ++i) {
+            uint32_t *t = out->triangles[i];
+            const uint32_t a = t[0], b = t[1], c = t[2], ab = body_middle(out, a, b);
+            const uint32_t bc = body_middle(out, b, c), ca = body_middle(out, c, a);
+            body_triangle(out, ab, b, bc);
+            body_triangle(out, ca, bc, c);
+            body_triangle(out, ab, bc, ca);
+            t[1] = ab;
+            t[2] = ca;
+        }
+    }
+}
+
+static inline void body_write(FILE *to, const body *of, double scale) {
+    for (uint32_t i = 0; i < of->position_count; ++i)
+        fprintf(to, "v %.9g %.9g %.9g\n", scale * (double)of->positions[i].x,
+                scale * (double)of->positions[i].y, scale * (double)of->positions[i].z);
+    for (uint32_t i = 0; i < of->triangle_count; ++i)
+        fprintf(to, "f %u %u %u\n", of->triangles[i][0] + 1, of->triangles[i][1] + 1,
+                of->triangles[i][2] + 1);
+}
+
+static inline void body_turn(body *in, uint32_t triangle) {
+    uint32_t *t = in->triangles[triangle];
+    const uint32_t moved = t[1];
+    t[1] = t[2];
+    t[2] = moved;
+}
+
+/* A copy of the first 512 triangles: scaled, moved along (1, 2, 3) / 4, turned. */
+static inline void body_add_copy(body *in, float scale, float moved, bool turned) {
+    const uint32_t positions = in->position_count, triangles = in->triangle_count;
+    const vec3 way = vec3_make(0.25f * moved, 0.5f * moved, 0.75f * moved);
+    for (uint32_t i = 0; i < positions; ++i)
+        body_position(in, vec3_along(way, scale, in->positions[i]));
+    for (uint32_t i = 0; i < triangles; ++i) {
+        const uint32_t *t = in->triangles[i];
+        body_triangle(in, positions + t[0], positions + t[1], positions + t[2]);
+        if (turned) body_turn(in, in->triangle_count - 1);
+    }
+}
+
+static inline void plant_nothing(body *in) {
+    (void)in;
+}
+static inline void body_remove(body *in, uint32_t triangle) {
+    memcpy(in->triangles[triangle], in->triangles[--in->triangle_count], sizeof in->triangles[0]);
+}
+static inline void plant_hole(body *in) {
+    body_remove(in, BODY_FAULT);
+}
+static inline void plant_two_holes(body *in) {
+    body_remove(in, 5); /* of opposite octants: they share no vertex */
+    body_remove(in, 6);
+}
+static inline void plant_flip(body *in) {
+    body_turn(in, BODY_FAULT);
+}
+static inline void plant_inside_out(body *in) {
+    for (uint32_t i = 0; i < in->triangle_count; ++i) body_turn(in, i);
+}
+static inline void plant_inside_out_hole(body *in) {
+    plant_inside_out(in);
+    plant_hole(in);
+}
+static inline void plant_cavity(body *in) {
+    body_add_copy(in, 0.5f, 0.1f, true);
+}
+static inline void plant_body_within(body *in) {
+    body_add_copy(in, 0.5f, 0.1f, false);
+}
+static inline void plant_room(body *in) {
+    plant_inside_out(in);
+    body_add_copy(in, 0.5f, 0.1f, true);
+}
+static inline void plant_two_inwards(body *in) {
+    plant_inside_out(in);
+    body_add_copy(in, 0.5f, 0.1f, false);
+}
+static inline void plant_copy(body *in) {
+    const uint32_t *t = in->triangles[BODY_FAULT];
+    body_triangle(in, t[1], t[2], t[0]);
+}
+static inline void plant_reversed_copy(body *in) {
+    const uint32_t *t = in->triangles[BODY_FAULT];
+    body_triangle(in, t[1], t[0], t[2]);
+}
+static inline void plant_unused(body *in) {
+    body_position(in, vec3_make(0.1f, 0.2f, 0.3f));
+}
+static inline void plant_unwelded(body *in) {
+    uint32_t *t = in->triangles[BODY_FAULT];
+    t[1] = body_position(in, in->positions[t[1]]);
+}
+static inline void plant_flat(body *in) {
+    const uint32_t *t = in->triangles[BODY_FAULT];
+    body_triangle(in, t[0], t[1], t[1]);
+}
+/* The triangle in two, by a vertex on an edge that its neighbour does not know. */
+static inline void plant_tjunction(body *in) {
+    uint32_t *t = in->triangles[BODY_FAULT];
+    const uint32_t a = t[0], b = t[1], c = t[2];
+    const uint32_t m =
+        body_position(in, vec3_scale(vec3_add(in->positions[a], in->positions[b]), 0.5f));
+    t[1] = m;
+    body_triangle(in, m, b, c);
+}
+/* The triangle in three, by a vertex in it that is close to an edge. */
+static inline void plant_sliver(body *in) {
+    uint32_t *t = in->triangles[BODY_FAULT];
+    const uint32_t a = t[0], b = t[1], c = t[2];
+    const vec3 middle = vec3_scale(vec3_add(in->positions[a], in->positions[b]), 0.4999f);
+    const uint32_t m = body_position(in, vec3_along(middle, 0.0002f, in->positions[c]));
+    t[2] = m;
+    body_triangle(in, b, c, m);
+    body_triangle(in, c, a, m);
+}
+/* A tetrahedron, fronts outside. */
+static inline void body_add_tetrahedron(body *in, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    const vec3 o = in->positions[a], p = vec3_sub(in->positions[b], o);
+    const vec3 q = vec3_sub(in->positions[c], o), r = vec3_sub(in->positions[d], o);
+    const uint32_t first = in->triangle_count;
+    body_triangle(in, a, c, b);
+    body_triangle(in, a, b, d);
+    body_triangle(in, a, d, c);
+    body_triangle(in, b, c, d);
+    for (uint32_t i = first; vec3_dot(p, vec3_cross(q, r)) < 0 && i < in->triangle_count; ++i)
+        body_turn(in, i);
+}
+static inline void plant_edge(body *in) {
+    const uint32_t *t = in->triangles[BODY_FAULT];
+    const uint32_t a = t[0], b = t[1];
+    const vec3 out = vec3_add(in->positions[a], in->positions[b]);
+    const vec3 aside = vec3_cross(out, vec3_sub(in->positions[b], in->positions[a]));
+    const uint32_t c = body_position(in, vec3_along(out, 0.3f, aside));
+    const uint32_t d = body_position(in, vec3_along(out, -0.3f, aside));
+    body_add_tetrahedron(in, a, b, c, d);
+}
+static inline void plant_vertex(body *in) {
+    const uint32_t a = in->triangles[BODY_FAULT][0];
+    const vec3 out = vec3_scale(in->positions[a], 2);
+    const uint32_t b = body_position(in, vec3_add(out, vec3_make(0.1f, 0, 0)));
+    const uint32_t c = body_position(in, vec3_add(out, vec3_make(0, 0.1f, 0)));
+    const uint32_t d = body_position(in, vec3_add(out, vec3_make(0, 0, 0.1f)));
+    body_add_tetrahedron(in, a, b, c, d);
+}
+
+#endif

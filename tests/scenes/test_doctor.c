@@ -1,0 +1,360 @@
+/* scenes/check: a closed mesh without a fault, and one fault of each kind planted in it: the doctor
+   names exactly that, and what it mends is mended. */
+#include "core/parallel.h"
+#include "scenes/check/check.h"
+#include "tests/scenes/doctor_bodies.h"
+#include "tests/scenes/files.h"
+
+/* The kinds that are found, "no-light" aside, each with its count: "hole 2, sliver 1". */
+static const char *kinds_of(const check_report *report) {
+    static char text[1024];
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < report->kind_count; ++i)
+        if (strcmp(report->kinds[i].name, "no-light") != 0)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%s%s %llu", used ? ", " : "",
+                                 report->kinds[i].name, (unsigned long long)report->kinds[i].found);
+    return text;
+}
+
+static const check_problem *problem_of(const check_report *report, const char *kind) {
+    for (uint64_t i = 0; i < report->problem_count; ++i)
+        if (strcmp(report->problems[i].kind, kind) == 0) return &report->problems[i];
+    return NULL;
+}
+
+static void body_put(const char *name, const body *of, double scale) {
+    FILE *file = fopen(file_in(name), "w");
+    assert_non_null(file);
+    body_write(file, of, scale);
+    fclose(file);
+}
+
+static void expect_kinds(const char *name, const char *what, const char *kinds) {
+    check_report report;
+    assert_int_equal(check_file(&report, file_in(name), NULL, NULL), KD_OK);
+    if (strcmp(kinds_of(&report), kinds) != 0)
+        fail_msg("%s: found \"%s\", expected \"%s\"", what, kinds_of(&report), kinds);
+    check_close(&report);
+}
+
+/* Into d.obj. */
+static void mend(const char *name, kd_status status) {
+    check_report report;
+    assert_int_equal(check_file(&report, file_in(name), file_in("d.obj"), NULL), status);
+    check_close(&report);
+}
+
+typedef struct planted {
+    const char *name;
+    void (*plant)(body *in);
+    const char *kinds; /* that are found */
+    const char *left;  /* once mended; NULL: the same */
+} planted;
+
+static const planted faults[] = {
+    {"nothing", plant_nothing, "", NULL},
+    {"a hole", plant_hole, "hole 1", NULL},
+    {"two holes", plant_two_holes, "hole 2", NULL},
+    {"a flipped face", plant_flip, "flipped-face 1", ""},
+    {"all flipped", plant_inside_out, "inside-out 1", ""},
+    {"all flipped, and a hole", plant_inside_out_hole, "hole 1, inside-out 1", "hole 1"},
+    {"a cavity", plant_cavity, "", NULL},
+    {"a body in a body", plant_body_within, "", NULL},
+    {"a room with a body in it", plant_room, "", NULL},
+    {"a body with a cavity, flipped as a whole but for its winding", plant_two_inwards,
+     "inside-out 2", ""},
+    {"a rotated copy", plant_copy, "duplicate-triangle 1", ""},
+    {"a reversed copy", plant_reversed_copy, "reversed-duplicate 1", ""},
+    {"an unused vertex", plant_unused, "unused-vertex 1", ""},
+    {"an unwelded vertex", plant_unwelded, "unwelded-vertex 1", ""},
+    {"a face of two places", plant_flat, "zero-area 1", ""},
+    {"a vertex on an edge", plant_tjunction, "t-junction 1", NULL},
+    {"a sliver", plant_sliver, "sliver 1", NULL},
+    {"a body at an edge", plant_edge, "non-manifold-edge 1", NULL},
+    {"a body at a vertex", plant_vertex, "non-manifold-vertex 1", NULL},
+};
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+static void one_fault_is_named_alone(void **state) {
+    (void)state;
+    static const double scales[] = {1, 1e30, 1e-30};
+    for (int s = 0; s < 3; ++s)
+        for (int i = 0; i < FAULTS; ++i) {
+            static body made;
+            body_make(&made);
+            faults[i].plant(&made);
+            body_put("b.obj", &made, scales[s]);
+            check_report report;
+            assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
+            /* what is as large as that is refused for its light: another test */
+            const char *found = kinds_of(&report);
+            char expected[128];
+            snprintf(expected, sizeof expected, "%s%s%s", faults[i].kinds,
+                     s == 1 && *faults[i].kinds ? ", " : "", s == 1 ? "refused 1" : "");
+            if (strcmp(found, expected) != 0)
+                fail_msg("%s, scaled by %g: found \"%s\", expected \"%s\"", faults[i].name,
+                         scales[s], found, expected);
+            check_close(&report);
+        }
+}
+
+static void faces_that_cut_are_named(void **state) {
+    (void)state;
+    static body made;
+    body_make(&made);
+    body_add_copy(&made, 1, 0.5f, false);
+    body_put("b.obj", &made, 1);
+    check_report report;
+    assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
+    assert_int_equal(strncmp(kinds_of(&report), "self-intersection ", 18), 0);
+    const uint64_t found = report.kinds[0].found;
+    assert_true(found > 8 && found < (uint64_t)made.triangle_count / 2);
+    check_close(&report);
+    /* overlapping in one plane; and only touching */
+    file_put_text("b.obj",
+                  "v 0 0 0\nv 4 0 0\nv 0 4 0\nv 1 1 0\nv 2 1 0\nv 1 2 0\nf 1 2 3\nf 4 5 6\n");
+    expect_kinds("b.obj", "one plane", "hole 2, self-intersection 1");
+    file_put_text("b.obj",
+                  "v 0 0 0\nv 4 0 0\nv 0 4 0\nv 1 1 0\nv 3 1 4\nv 1 3 4\nf 1 2 3\nf 4 5 6\n");
+    expect_kinds("b.obj", "a corner on a face", "hole 2");
+}
+
+static void lines_are_told(void **state) {
+    (void)state;
+    static body made;
+    body_make(&made);
+    plant_flip(&made);
+    body_put("b.obj", &made, 1);
+    check_report report;
+    assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
+    assert_int_equal(problem_of(&report, "flipped-face")->line,
+                     made.position_count + 1 + BODY_FAULT);
+    assert_int_equal(problem_of(&report, "flipped-face")->severity, CHECK_WARNING);
+    check_close(&report);
+    body_make(&made);
+    plant_unused(&made);
+    body_put("b.obj", &made, 1);
+    assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
+    assert_int_equal(problem_of(&report, "unused-vertex")->line, made.position_count);
+    check_close(&report);
+    body_make(&made);
+    plant_hole(&made);
+    body_put("b.obj", &made, 1);
+    assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
+    assert_non_null(strstr(problem_of(&report, "hole")->what, "3 open edges"));
+    check_close(&report);
+}
+
+#define CUBE "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1\n"
+#define CUBE_SIDES "f 1 4 3 2\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"
+
+static void polygons_are_looked_at(void **state) {
+    (void)state;
+    file_put_text("c.obj", CUBE CUBE_SIDES "f 5 6 7 8\n");
+    expect_kinds("c.obj", "a cube of squares", "");
+    file_put_text("c.obj", CUBE CUBE_SIDES "f 5 6 6 7 8\n");
+    expect_kinds("c.obj", "a corner twice", "repeated-corner 1");
+    file_put_text("c.obj", "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1.2\n"
+                           "v 0 1 1\n" CUBE_SIDES "f 5 6 7 8\n");
+    expect_kinds("c.obj", "a bent square", "bent-polygon 1");
+    file_put_text("c.obj", CUBE CUBE_SIDES "f 5 7 6 8\n");
+    check_report report;
+    assert_int_equal(check_file(&report, file_in("c.obj"), NULL, NULL), KD_OK);
+    assert_non_null(problem_of(&report, "crossed-polygon"));
+    assert_int_equal(problem_of(&report, "crossed-polygon")->line, 14);
+    check_close(&report);
+    /* a hole by a bridge touches itself and crosses nothing */
+    file_put_text("c.obj",
+                  "v 0 0 0\nv 3 0 0\nv 3 3 0\nv 0 3 0\nv 1 1 0\nv 1 2 0\nv 2 2 0\nv 2 1 0\n"
+                  "f 1 2 3 4 1 5 6 7 8 5\n");
+    assert_int_equal(check_file(&report, file_in("c.obj"), NULL, NULL), KD_OK);
+    assert_null(problem_of(&report, "crossed-polygon"));
+    check_close(&report);
+}
+
+static void normals_and_textures_are_looked_at(void **state) {
+    (void)state;
+    static const char white[] = "\0\0\2\0\0\0\0\0\0\0\0\0\1\0\1\0\30\0\377\377\377";
+    file_put("t.tga", white, sizeof white - 1);
+    file_put_text("t.mtl", "newmtl skin\nKd 1 1 1\nmap_Kd t.tga\n");
+    file_put_text("c.obj", "mtllib t.mtl\nusemtl skin\n" CUBE CUBE_SIDES "f 5 6 7 8\n");
+    expect_kinds("c.obj", "a texture", "texture-without-uv 1");
+    file_put_text("c.obj", "vn 0 0 0\nvn 0 0 1\n" CUBE CUBE_SIDES "f 5//2 6//2 7//1 8//2\n");
+    expect_kinds("c.obj", "a zero normal", "zero-normal 1");
+    mend("c.obj", KD_OK);
+    expect_kinds("d.obj", "without it", "");
+}
+
+static void strips_of_one_side_are_named(void **state) {
+    (void)state;
+    /* five squares, the last to the first by a half turn */
+    file_put_text("c.obj",
+                  "v 2 0 0\nv 3 0 .2\nv .6 1.9 .3\nv 1 2.8 .6\nv -1.6 1.1 .5\nv -2.3 1.7 1.1\n"
+                  "v -1.6 -1.1 .8\nv -2 -2 1.6\nv .6 -1.9 .6\nv .8 -2.6 -.5\n"
+                  "f 1 2 4 3\nf 3 4 6 5\nf 5 6 8 7\nf 7 8 10 9\nf 9 10 1 2\n");
+    check_report report;
+    assert_int_equal(check_file(&report, file_in("c.obj"), NULL, NULL), KD_OK);
+    assert_non_null(problem_of(&report, "non-orientable"));
+    assert_null(problem_of(&report, "flipped-face"));
+    check_close(&report);
+}
+
+static void what_has_area_is_never_flat(void **state) {
+    (void)state;
+    check_report report;
+    file_put_text("c.obj",
+                  "v 0 0 0\nv 1e30 0 0\nv 0 1 0\nv 1e30 1e30 0\nv 1 0 0\nf 1 2 3\nf 4 5 1\n");
+    assert_int_equal(check_file(&report, file_in("c.obj"), NULL, NULL), KD_OK);
+    assert_null(problem_of(&report, "zero-area"));
+    check_close(&report);
+}
+
+static void what_a_rendering_refuses_is_an_error(void **state) {
+    (void)state;
+    static body made;
+    check_report report;
+    body_make(&made);
+    body_put("b.obj", &made, 1e19);
+    assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
+    assert_false(report.renderable);
+    assert_non_null(strstr(problem_of(&report, "refused")->what, "more than a float can hold"));
+    unlink(file_in("d.obj"));
+    mend("b.obj", KD_ERROR_INPUT);
+    assert_int_not_equal(access(file_in("d.obj"), F_OK), 0);
+    check_close(&report);
+}
+
+static void what_is_mended_is_not_found_again(void **state) {
+    (void)state;
+    for (int i = 0; i < FAULTS; ++i) {
+        static body made;
+        body_make(&made);
+        faults[i].plant(&made);
+        body_put("b.obj", &made, 1);
+        mend("b.obj", KD_OK);
+        expect_kinds("d.obj", faults[i].name, faults[i].left ? faults[i].left : faults[i].kinds);
+    }
+}
+
+static void a_sound_mesh_is_written_as_it_is(void **state) {
+    (void)state;
+    static body made;
+    mesh from, to;
+    body_make(&made);
+    body_put("b.obj", &made, 1);
+    mend("b.obj", KD_OK);
+    assert_int_equal(obj_load(&from, file_in("b.obj"), NULL, NULL), KD_OK);
+    assert_int_equal(obj_load(&to, file_in("d.obj"), NULL, NULL), KD_OK);
+    assert_int_equal(from.position_count, to.position_count);
+    assert_int_equal(from.triangle_count, to.triangle_count);
+    assert_memory_equal(from.positions, to.positions, from.position_count * sizeof *from.positions);
+    assert_memory_equal(from.triangles, to.triangles, 12 * (size_t)from.triangle_count);
+    mesh_close(&from);
+    mesh_close(&to);
+}
+
+static void the_rest_of_the_file_stays(void **state) {
+    (void)state;
+    static const char text[] =
+        "# a cube\nmtllib t.mtl\no cube\nv 9 9 9\n" CUBE "vt 0 0\nvt 1 0\nvt 1 1\nvn 0 0 1\n"
+        "g side walls\nusemtl skin\ns 1\nf 2 5 4 3\nf 2 3 7 6\nf 3 4 8 7\nf 4 5 9 8\nf 5 2 6 9\n"
+        "g top\nf 9/1/1 8/2/1 7/3/1 6/1/1\nl 2 3\np -1\n";
+    static const char expected[] =
+        "# a cube\nmtllib t.mtl\no cube\n" CUBE "vt 0 0\nvt 1 0\nvt 1 1\nvn 0 0 1\n"
+        "g side walls\nusemtl skin\ns 1\nf 1 4 3 2\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"
+        "g top\nf 5/1/1 6/3/1 7/2/1 8/1/1\nl 1 2\np 8\n";
+    char got[2048];
+    file_put_text("t.mtl", "newmtl skin\nKd 1 1 1\n");
+    file_put_text("b.obj", text);
+    mend("b.obj", KD_OK);
+    FILE *file = fopen(file_in("d.obj"), "r");
+    assert_non_null(file);
+    got[fread(got, 1, sizeof got - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(got, expected);
+}
+
+/* With the winding, normals that followed it are turned. */
+static void normals_turn_with_their_faces(void **state) {
+    (void)state;
+    file_put_text("b.obj", CUBE "vn 0 0 1\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\nf 5 6 2 1\nf 6 7 3 2\n"
+                                "f 7 8 4 3\nf 8 5 1 4\nf 8//2 7//2 6//2 5//2\n");
+    expect_kinds("b.obj", "an inward cube", "inside-out 1");
+    mend("b.obj", KD_OK);
+    expect_kinds("d.obj", "turned", "");
+}
+
+static void generators_become_obj_files(void **state) {
+    (void)state;
+    check_report report;
+    assert_int_equal(check_file(&report, "gen:wedge", file_in("d.obj"), NULL), KD_OK);
+    const uint64_t triangles = report.triangles;
+    check_close(&report);
+    assert_int_equal(check_file(&report, file_in("d.obj"), NULL, NULL), KD_OK);
+    assert_int_equal(report.triangles, triangles);
+    assert_null(problem_of(&report, "unwelded-vertex"));
+    check_close(&report);
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    static body made;
+    char *text[2] = {NULL, NULL};
+    body_make(&made);
+    body_add_copy(&made, 1, 0.5f, false);
+    body_put("b.obj", &made, 1);
+    for (int i = 0; i < 2; ++i) {
+        check_report report;
+        size_t bytes = 0;
+        parallel_set_threads(i ? 4 : 1);
+        assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
+        FILE *stream = open_memstream(&text[i], &bytes);
+        assert_int_equal(check_write_json(&report, stream), KD_OK);
+        fclose(stream);
+        check_close(&report);
+    }
+    parallel_set_threads(0);
+    assert_string_equal(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+}
+
+/* Counted by another program: 223 edges of one triangle, in 5 loops. */
+static void the_bunny_has_five_holes(void **state) {
+    (void)state;
+    const char *path = test_model("bunny.obj");
+    check_report report;
+    if (!path) skip();
+    assert_int_equal(check_file(&report, path, NULL, NULL), KD_OK);
+    assert_string_equal(kinds_of(&report), "unused-vertex 1113, hole 5");
+    uint32_t edges = 0;
+    for (uint64_t i = 0; i < report.problem_count; ++i) {
+        unsigned of_one = 0;
+        if (sscanf(report.problems[i].what, "found a rim of %u", &of_one) == 1) edges += of_one;
+    }
+    assert_int_equal(edges, 223);
+    check_close(&report);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_fault_is_named_alone),
+        cmocka_unit_test(faces_that_cut_are_named),
+        cmocka_unit_test(lines_are_told),
+        cmocka_unit_test(polygons_are_looked_at),
+        cmocka_unit_test(normals_and_textures_are_looked_at),
+        cmocka_unit_test(strips_of_one_side_are_named),
+        cmocka_unit_test(what_has_area_is_never_flat),
+        cmocka_unit_test(what_a_rendering_refuses_is_an_error),
+        cmocka_unit_test(what_is_mended_is_not_found_again),
+        cmocka_unit_test(a_sound_mesh_is_written_as_it_is),
+        cmocka_unit_test(the_rest_of_the_file_stays),
+        cmocka_unit_test(normals_turn_with_their_faces),
+        cmocka_unit_test(generators_become_obj_files),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(the_bunny_has_five_holes),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
