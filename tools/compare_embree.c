@@ -4,9 +4,9 @@
    Every answer is compared: "same" is the same triangle at a t that agrees to 1e-5 relative;
    "rounded" the same triangle at a t that agrees to the rounding of its corners' distances; "tied"
    another triangle so near. What is left is judged in double arithmetic: a ray that grazes the
-   nearer triangle's edge or plane, or begins or ends on it, may go either way ("grazing"), any
-   other is wrong, and the exit code 6. compare_embree SCENE [SIDE]     pictures of SIDE x SIDE
-   pixels, 512 unless told */
+   nearer triangle's edge or plane, or begins or ends on it, may go either way: "grazing"; any
+   other is wrong, and the exit code 6.
+       compare_embree SCENE [SIDE]     pictures of SIDE x SIDE pixels, 512 unless told */
 #include "accel/judge_ray.h"
 #include "accel/trace.h"
 #include "core/memory.h"
