@@ -4,8 +4,10 @@
    Every answer is compared: "same" is the same triangle at a t that agrees to 1e-5 relative;
    "rounded" the same triangle at a t that agrees to the rounding of its corners' distances; "tied"
    another triangle so near. What is left is judged in double arithmetic: a ray that grazes the
-   nearer triangle's edge or plane may go either way, any other is wrong, and the exit code 6.
+   nearer triangle's edge or plane, or begins or ends on it, may go either way: "grazing"; any
+   other is wrong, and the exit code 6.
        compare_embree SCENE [SIDE]     pictures of SIDE x SIDE pixels, 512 unless told */
+#include "accel/judge_ray.h"
 #include "accel/trace.h"
 #include "core/memory.h"
 #include "core/parallel.h"
@@ -128,46 +130,6 @@ static void cast_embree8(const void *tree, const bench_rays *set, answers *out) 
     }
 }
 
-static double dot(const double a[3], const double b[3]) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static void cross(double out[3], const double a[3], const double b[3]) {
-    for (int k = 0; k < 3; ++k)
-        out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
-}
-
-/* A ray and a triangle in double arithmetic. */
-typedef struct judgement {
-    bool grazes;     /* so near an edge, or in the plane, that floats may see it either way */
-    double rounding; /* what floats may differ in t: 8 units of the farthest corner, 5 are ours */
-} judgement;
-
-static judgement judge(const tritree_input *input, uint32_t id, const ray *cast) {
-    const uint32_t *index = input->triangles + 3 * (uint64_t)id;
-    double corner[3][3], u[3], v[3], d[3], p[3], q[3], n[3], reach = 0;
-    for (int k = 0; k < 3; ++k) {
-        for (int c = 0; c < 3; ++c) {
-            corner[c][k] = (double)vec3_axis(input->positions[index[c]], k) -
-                           (double)vec3_axis(cast->origin, k);
-            reach = fmax(reach, fabs(corner[c][k]));
-        }
-        u[k] = corner[1][k] - corner[0][k];
-        v[k] = corner[2][k] - corner[0][k];
-        d[k] = (double)vec3_axis(cast->direction, k);
-    }
-    cross(p, d, v);
-    cross(q, u, corner[0]);
-    cross(n, u, v);
-    const double det = dot(u, p), b = -dot(corner[0], p) / det, c = dot(d, q) / det;
-    const double steep = fabs(det) / sqrt(dot(n, n) * dot(d, d)); /* the sine to the plane */
-    const double shortest = sqrt(fmin(dot(u, u), dot(v, v)));
-    const judgement found = {!(steep > 1e-4) ||
-                                 fmin(fmin(b, c), 1 - b - c) < 1e-4 + 1e-6 * reach / shortest,
-                             0x1p-20 * reach / (steep * sqrt(dot(d, d)))};
-    return found;
-}
-
 typedef struct agreement {
     uint64_t same, rounded, tied, grazing, wrong;
 } agreement;
@@ -212,10 +174,10 @@ static agreement compare_answers(const tritree *tree, const peer *with, const be
         }
         const bool ours_nearer = b.triangle == KD_NONE || (both && a.t < b.t);
         const judgement nearer =
-            judge(&tree->input, ours_nearer ? a.triangle : b.triangle, &set->rays[i]);
+            judge_ray(&tree->input, ours_nearer ? a.triangle : b.triangle, &set->rays[i]);
         if (both && fabs((double)a.t - (double)b.t) <= nearer.rounding)
             ++*(a.triangle == b.triangle ? &found.rounded : &found.tied);
-        else if (nearer.grazes)
+        else if (nearer.grazes || nearer.at_end)
             ++found.grazing;
         else
             ++found.wrong;

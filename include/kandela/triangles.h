@@ -12,8 +12,10 @@
    A ray covers origin + t direction for t between tmin and tmax, the ends excluded; the direction
    need not be a unit vector, t counts in its lengths. The test is watertight: no ray slips between
    two triangles that share an edge. Both sides of a triangle are hit; of hits at the same t the one
-   with the smallest index counts. Answers are the same bits for any builder, any number of threads
-   and any device. A ray with NaN in it, of an infinite origin, or without a direction hits nothing.
+   with the smallest index counts. A triangle thinner than the rounding of its corners is hit or not
+   as they round, then where it passes within 6 2^-24 of its farthest corner's distance from the
+   origin. Answers are the same bits for any builder, any number of threads and any device. A ray
+   with NaN in it, of an infinite origin, or without a direction hits nothing.
    A tree on a CUDA device takes and fills host memory and device memory alike, each pointer for
    itself; its calls put their work on the caller's stream and return when the answers are there.
    One on the CPU takes host memory only: device memory is KD_ERROR_USAGE, as is an array that is
