@@ -39,6 +39,18 @@ void memory_free(void *pointer) {
     free(pointer);
 }
 
+static _Thread_local uint64_t shortages;
+
+void *memory_take(size_t bytes) {
+    void *taken = malloc(bytes);
+    if (!taken) ++shortages;
+    return taken;
+}
+
+uint64_t memory_shortages(void) {
+    return shortages;
+}
+
 uint64_t memory_peak_bytes(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;

@@ -21,6 +21,11 @@ kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item
 
 void memory_free(void *pointer); /* takes NULL */
 
+/* malloc, for parts (cJSON) that do not tell whether it was memory that they lacked: what it could
+   not give to this thread so far is counted. */
+void *memory_take(size_t bytes);
+uint64_t memory_shortages(void);
+
 /* The process's peak resident set, bytes. */
 uint64_t memory_peak_bytes(void);
 

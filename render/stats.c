@@ -129,6 +129,7 @@ kd_status stats_write(const char *path, const stats_input *input) {
     memset(&output, 0, sizeof output);
     kd_status status = KD_OK;
     char *text = NULL;
+    const uint64_t shortages = memory_shortages();
     cJSON *root = cJSON_CreateObject();
     if (root) {
         add_run(root, input);
@@ -139,7 +140,7 @@ kd_status stats_write(const char *path, const stats_input *input) {
         add_options(root, input->options);
         text = cJSON_Print(root);
     }
-    if (!text) {
+    if (!text || memory_shortages() != shortages) {
         status =
             status_fail(KD_ERROR_MEMORY, __FILE__, __LINE__, "%s: no memory to write it", path);
         goto done;

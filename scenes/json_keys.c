@@ -294,10 +294,15 @@ kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *fi
     KD_TRY(KD_RESERVE(copy, bytes + 1));
     memcpy(copy, text, bytes);
     copy[bytes] = '\0';
+    const uint64_t shortages = memory_shortages();
     *out = cJSON_ParseWithLengthOpts(copy, bytes + 1, &end, 1);
     if (*out) {
         memory_free(copy);
         return KD_OK;
+    }
+    if (memory_shortages() != shortages) {
+        memory_free(copy);
+        KD_FAIL(KD_ERROR_MEMORY, "%s: out of memory for its %zu bytes of JSON", file, bytes);
     }
     size_t line = 1, stopped = end ? (size_t)(end - copy) : bytes;
     for (size_t i = 0; i < stopped && i < bytes; ++i) line += copy[i] == '\n';

@@ -1,4 +1,5 @@
 /* kandela VERB: finds the verb, reads its line by its table, answers with its status. */
+#include "core/memory.h"
 #include "core/nearest.h"
 #include "core/status.h"
 #include "tools/general.h"
@@ -6,9 +7,11 @@
 #include "tools/output.h"
 #include "tools/pages.h"
 #include "tools/verb.h"
+#include <cjson/cJSON.h>
 #include <kandela/version.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const verb *const verbs[] = {
@@ -76,6 +79,8 @@ static kd_status run_program(int argc, char **argv) {
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is a write that fails */
     output_watch_inputs();
+    cJSON_Hooks hooks = {memory_take, free}; /* so that half a document is not taken for a whole one */
+    cJSON_InitHooks(&hooks);
     kd_status status = run_program(argc, argv);
     if (status != KD_OK && kd_last_error()[0]) general_error(kd_last_error());
     if (fflush(stdout) != 0 || ferror(stdout)) {

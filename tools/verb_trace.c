@@ -236,9 +236,14 @@ static cJSON *make_json(const tracing *work) {
 }
 
 static kd_status print_json(const tracing *work) {
+    const uint64_t shortages = memory_shortages();
     cJSON *root = make_json(work);
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
+    if (memory_shortages() != shortages) {
+        cJSON_free(text);
+        text = NULL;
+    }
     KD_REQUIRE(text, KD_ERROR_MEMORY, "out of memory for the JSON of %" PRIu64 " leaves",
                work->walk.counts.leaves);
     puts(text);
