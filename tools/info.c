@@ -33,14 +33,17 @@ void info_compiled(FILE *stream) {
     snprintf(text, sizeof text, "%d.%d.%d (.exr)", major, minor, patch);
     line(stream, "OpenEXR", text);
 #else
-    line(stream, "OpenEXR", "no");
+    line(stream, "OpenEXR", "no: .exr pictures are refused");
 #endif
 #ifdef KD_HAVE_ASSIMP
     snprintf(text, sizeof text, "%u.%u (.ply, .gltf, .stl, ...)", aiGetVersionMajor(),
              aiGetVersionMinor());
     line(stream, "assimp", text);
 #else
-    line(stream, "assimp", "no");
+    line(stream, "assimp", "no: fewer mesh formats are read");
 #endif
     line(stream, "cJSON", cJSON_Version());
+#ifndef KD_HAVE_CMOCKA
+    line(stream, "cmocka", "no: built without tests");
+#endif
 }

@@ -52,6 +52,8 @@ static void *cut(const void *full, size_t full_size, size_t size) {
     return given;
 }
 
+#define CUT(type, full, size) ((type *)cut(full, sizeof(type), size))
+
 #define EACH_SIZE(size, type)                                                                      \
     for (size_t size = sizeof(size_t); size <= sizeof(type) + NEWER; size += sizeof(void *))
 
@@ -86,7 +88,7 @@ static void points_of_other_versions(void **state) {
     kd_points *tree = NULL;
     EACH_SIZE(size, kd_points_options) {
         kd_points_close(tree);
-        assert_int_equal(kd_points_open(&tree, &points, cut(&options, sizeof options, size)),
+        assert_int_equal(kd_points_open(&tree, &points, CUT(kd_points_options, &options, size)),
                          KD_OK);
     }
     kd_points_info info;
@@ -101,10 +103,10 @@ static void points_of_other_versions(void **state) {
     query.points = points;
     for (size_t size = offsetof(kd_points_query, radii); size <= sizeof query + NEWER; size += 8) {
         uint32_t ids[60];
-        assert_int_equal(kd_points_closest(tree, cut(&query, sizeof query, size), ids, NULL),
+        assert_int_equal(kd_points_closest(tree, CUT(kd_points_query, &query, size), ids, NULL),
                          KD_OK);
         for (uint32_t i = 0; i < 60; ++i) assert_int_equal(ids[i], i);
-        (void)kd_points_scratch_bytes(tree, cut(&query, sizeof query, size));
+        (void)kd_points_scratch_bytes(tree, CUT(kd_points_query, &query, size));
     }
     kd_points_close(tree);
 }
@@ -117,7 +119,7 @@ static void triangles_of_other_versions(void **state) {
     kd_triangles *tree = NULL;
     EACH_SIZE(size, kd_triangles_options) {
         kd_triangles_close(tree);
-        assert_int_equal(kd_triangles_open(&tree, &mesh, cut(&options, sizeof options, size)),
+        assert_int_equal(kd_triangles_open(&tree, &mesh, CUT(kd_triangles_options, &options, size)),
                          KD_OK);
     }
     kd_triangles_info info;
@@ -135,7 +137,7 @@ static void triangles_of_other_versions(void **state) {
     batch.rays = &ray;
     batch.hits = &hit;
     for (size_t size = offsetof(kd_ray_batch, t); size <= sizeof batch + NEWER; size += 8)
-        assert_int_equal(kd_triangles_cast(tree, cut(&batch, sizeof batch, size)), KD_OK);
+        assert_int_equal(kd_triangles_cast(tree, CUT(kd_ray_batch, &batch, size)), KD_OK);
     kd_triangles_close(tree);
 }
 
@@ -151,7 +153,7 @@ static void renderings_of_other_versions(void **state) {
         kd_scene *again = NULL;
         kd_image *image = NULL;
         const int known = size >= offsetof(kd_render_options, max_depth);
-        kd_render_options *given = (kd_render_options *)cut(&options, sizeof options, size);
+        kd_render_options *given = CUT(kd_render_options, &options, size);
         assert_int_equal(kd_scene_load(&again, "gen:blob:20", given), KD_OK);
         assert_true(size_said(given) == size);
         if (known) assert_int_equal(kd_render(&image, scene, given, NULL, NULL), KD_OK);
