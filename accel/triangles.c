@@ -6,6 +6,7 @@
 #include "core/device_stream.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "core/sized.h"
 #include "core/timing.h"
 #include <stdio.h>
 
@@ -17,18 +18,22 @@ kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_co
     return mesh;
 }
 
-void kd_triangles_options_default(kd_triangles_options *options) {
+void kd_triangles_options_default_sized(kd_triangles_options *options, size_t struct_size) {
     const tritree_options defaults = tritree_options_default();
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    snprintf(options->device, sizeof options->device, "auto");
-    snprintf(options->builder, sizeof options->builder, "auto");
-    options->traversal_cost = defaults.traversal_cost;
-    options->intersect_cost = defaults.intersect_cost;
-    options->empty_factor = defaults.empty_factor;
+    kd_triangles_options filled;
+    memset(&filled, 0, sizeof filled);
+    snprintf(filled.device, sizeof filled.device, "auto");
+    snprintf(filled.builder, sizeof filled.builder, "auto");
+    filled.traversal_cost = defaults.traversal_cost;
+    filled.intersect_cost = defaults.intersect_cost;
+    filled.empty_factor = defaults.empty_factor;
+    sized_give(options, struct_size, &filled, sizeof filled);
 }
 
-kd_status triangles_check_options(const kd_triangles_options *options) {
+kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_options *given) {
+    const kd_triangles_options *options = out;
+    kd_triangles_options_default(out);
+    if (given) KD_TRY(sized_take(out, sizeof *out, given, "kd_triangles_options_default"));
     KD_REQUIRE(memchr(options->device, 0, sizeof options->device) &&
                    memchr(options->builder, 0, sizeof options->builder),
                KD_ERROR_USAGE,
@@ -36,13 +41,10 @@ kd_status triangles_check_options(const kd_triangles_options *options) {
                "kd_triangles_options_default");
     KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "leaves at most %d deep, expected >= 0",
                options->max_depth);
-    KD_REQUIRE(options->threads >= 0, KD_ERROR_USAGE, "%d threads, expected >= 0",
-               options->threads);
     if (strcmp(options->device, "auto") != 0) {
         device found;
         KD_TRY(device_find(&found, options->device));
     }
-    if (options->threads > 0) parallel_set_threads(options->threads);
     return KD_OK;
 }
 
@@ -168,12 +170,11 @@ static kd_status build_on_cuda(kd_triangles *out, const kd_triangle_mesh *mesh,
 kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                             const kd_triangles_options *options) {
     kd_status status = KD_OK;
-    kd_triangles_options defaults;
-    kd_triangles_options_default(&defaults);
-    if (!options) options = &defaults;
+    kd_triangles_options taken;
     KD_REQUIRE(out, KD_ERROR_USAGE, "no place for the tree given (NULL)");
     *out = NULL;
-    KD_TRY(triangles_check_options(options));
+    KD_TRY(triangles_take_options(&taken, options));
+    options = &taken;
     KD_TRY(check_mesh(mesh));
     const double started = timing_now();
     int32_t cuda = -1;
@@ -267,10 +268,7 @@ static void describe_place(const kd_triangles *of, kd_triangles_info *info) {
     memcpy(info->device, where.name, sizeof info->device);
 }
 
-void kd_triangles_describe(const kd_triangles *of, kd_triangles_info *info) {
-    if (!info) return;
-    memset(info, 0, sizeof *info);
-    if (!of) return;
+static void describe(const kd_triangles *of, kd_triangles_info *info) {
     const tritree *tree = &of->tree;
     info->vertices = tree->input.position_count;
     info->triangles = tree->input.triangle_count;
@@ -282,4 +280,12 @@ void kd_triangles_describe(const kd_triangles *of, kd_triangles_info *info) {
     memcpy(info->hi, &tree->box.hi, sizeof info->hi);
     info->bytes = bytes_held(of);
     describe_place(of, info);
+}
+
+void kd_triangles_describe_sized(const kd_triangles *tree, kd_triangles_info *info,
+                                 size_t struct_size) {
+    kd_triangles_info full;
+    memset(&full, 0, sizeof full);
+    if (tree && info) describe(tree, &full);
+    sized_give(info, struct_size, &full, sizeof full);
 }

@@ -15,8 +15,9 @@ struct kd_triangles {
     void *stream;
 };
 
-/* Refuses options that make no sense or ask for what is not there; sets the threads. */
-kd_status triangles_check_options(const kd_triangles_options *options);
+/* The caller's options (NULL: the defaults); refuses what makes no sense or asks for what is not
+   there. */
+kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_options *given);
 /* Puts a tree that is on the host where the options want it. */
 kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *options);
 /* Frees the arrays on the host. */

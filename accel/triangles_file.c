@@ -136,10 +136,8 @@ kd_status kd_triangles_load(kd_triangles **out, const char *path,
     KD_REQUIRE(out && path, KD_ERROR_USAGE, "no %s given (NULL)",
                out ? "path" : "place for the tree");
     *out = NULL;
-    kd_triangles_options defaults;
-    kd_triangles_options_default(&defaults);
-    if (!options) options = &defaults;
-    KD_TRY(triangles_check_options(options));
+    kd_triangles_options taken;
+    KD_TRY(triangles_take_options(&taken, options));
     kd_triangles *loaded = NULL;
     file_view file;
     memset(&file, 0, sizeof file);
@@ -149,7 +147,7 @@ kd_status kd_triangles_load(kd_triangles **out, const char *path,
     KD_TRY_GOTO(read_header(&header, &file, path));
     KD_TRY_GOTO(read_parts(loaded, &header, &file, path));
     KD_TRY_GOTO(read_tree(loaded, &header, path));
-    KD_TRY_GOTO(triangles_finish(loaded, options));
+    KD_TRY_GOTO(triangles_finish(loaded, &taken));
     *out = loaded;
 done:
     file_close(&file);

@@ -4,6 +4,7 @@
 #include "accel/triangles_cuda.h"
 #include "core/caller_memory.h"
 #include "core/parallel.h"
+#include "core/sized.h"
 #include <assert.h>
 #include <stddef.h>
 
@@ -27,9 +28,10 @@ typedef struct asked {
     const kd_ray_batch *batch;
 } asked;
 
-void kd_ray_batch_default(kd_ray_batch *batch) {
-    if (!batch) return;
-    memset(batch, 0, sizeof *batch);
+void kd_ray_batch_default_sized(kd_ray_batch *batch, size_t struct_size) {
+    kd_ray_batch zeros;
+    memset(&zeros, 0, sizeof zeros);
+    sized_give(batch, struct_size, &zeros, sizeof zeros);
 }
 
 static ray read_ray(const kd_ray_batch *batch, uint64_t i) {
@@ -124,7 +126,7 @@ static kd_status check_rays(const kd_ray_batch *batch) {
 }
 
 static kd_status check_batch(const kd_triangles *tree, const kd_ray_batch *batch) {
-    KD_REQUIRE(tree && batch, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "rays" : "tree");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
     KD_REQUIRE(batch->count <= INT64_MAX / sizeof(kd_ray), KD_ERROR_USAGE,
                "%llu rays do not fit in memory", (unsigned long long)batch->count);
     KD_REQUIRE(batch->order >= KD_RAYS_MEASURED && batch->order <= KD_RAYS_INCOHERENT,
@@ -140,7 +142,7 @@ static kd_status check_batch(const kd_triangles *tree, const kd_ray_batch *batch
     return check_memory(batch, tree->cuda == NULL);
 }
 
-kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
+static kd_status cast(const kd_triangles *tree, const kd_ray_batch *batch) {
     KD_TRY(check_batch(tree, batch));
     if (batch->count == 0) return KD_OK;
     if (tree->cuda) return triangles_cuda_cast(tree, batch);
@@ -149,14 +151,22 @@ kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch)
     return KD_OK;
 }
 
+kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
+    kd_ray_batch taken;
+    KD_REQUIRE(batch, KD_ERROR_USAGE, "no rays given (NULL)");
+    kd_ray_batch_default(&taken);
+    KD_TRY(sized_take(&taken, sizeof taken, batch, "kd_ray_batch_default"));
+    return cast(tree, &taken);
+}
+
 kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                  kd_ray_hit *hits, kd_ray_counts *counts) {
     const kd_ray_batch batch = {.count = count, .rays = rays, .hits = hits, .counts = counts};
-    return kd_triangles_cast(tree, &batch);
+    return cast(tree, &batch);
 }
 
 kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                 uint8_t *blocked, kd_ray_counts *counts) {
     const kd_ray_batch batch = {.count = count, .rays = rays, .blocked = blocked, .counts = counts};
-    return kd_triangles_cast(tree, &batch);
+    return cast(tree, &batch);
 }

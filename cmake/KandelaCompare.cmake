@@ -28,7 +28,7 @@ if(OpenMP_CXX_FOUND)
   endif()
   add_executable(compare_knn ${CMAKE_SOURCE_DIR}/tools/compare_knn.cpp
                              ${CMAKE_SOURCE_DIR}/tools/compare_knn_flann.cpp)
-  target_link_libraries(compare_knn PRIVATE kd_compare kandela_static)
+  target_link_libraries(compare_knn PRIVATE kd_compare kandela_internal)
   target_link_options(compare_knn PRIVATE -Wl,--as-needed)
   if(KD_NANOFLANN_INCLUDE)
     target_compile_definitions(compare_knn PRIVATE COMPARE_NANOFLANN)
@@ -66,7 +66,7 @@ find_library(KD_EMBREE_LIBRARY embree3)
 if(KD_EMBREE_INCLUDE AND KD_EMBREE_LIBRARY)
   add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/compare_embree.c
                                 ${CMAKE_SOURCE_DIR}/tools/bench_rays.c)
-  target_link_libraries(compare_embree PRIVATE kandela_static kd_common kd_dep_openexr
+  target_link_libraries(compare_embree PRIVATE kandela_internal kd_common kd_dep_openexr
                         ${KD_EMBREE_LIBRARY})
   target_include_directories(compare_embree SYSTEM PRIVATE ${KD_EMBREE_INCLUDE})
   if(KD_CUDA_FOUND)

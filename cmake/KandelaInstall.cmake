@@ -9,13 +9,46 @@ set_target_properties(kandela PROPERTIES LINK_DEPENDS ${symbols})
 
 install(TARGETS kandela EXPORT kandela_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# The static library holds one object whose only visible names are kd_, so that a program may have
+# its own stb_image. A static CUDA runtime goes into it. What else it needs is named by -l alone.
+find_program(KD_LD NAMES ld.bfd ld)
+find_program(KD_OBJCOPY objcopy)
+set(whole ${objects})
+if(KD_LD AND KD_OBJCOPY AND NOT KD_SANITIZE)
+  set(one ${CMAKE_BINARY_DIR}/kandela_one.o)
+  set(list ${CMAKE_BINARY_DIR}/kandela_objects.txt)
+  file(GENERATE OUTPUT ${list} CONTENT "$<JOIN:${objects},\n>\n")
+  if(KD_CUDA_FOUND AND NOT KD_CUDA STREQUAL "EMULATED")
+    set(cudart $<TARGET_FILE:CUDA::cudart_static>)
+  endif()
+  add_custom_command(OUTPUT ${one} DEPENDS ${rooms} ${objects} ${list} VERBATIM COMMAND_EXPAND_LISTS
+    COMMAND ${KD_LD} -r --force-group-allocation -o ${one} @${list} ${cudart}
+    COMMAND ${KD_OBJCOPY} --wildcard --keep-global-symbol=kd_* ${one})
+  set_source_files_properties(${one} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  set(whole ${one})
+endif()
+set(needed ${KD_CJSON_LIBRARY} m pthread dl)
+if(KD_OPENEXR_BUILT)
+  find_library(KD_OPENEXRCORE_LIBRARY NAMES OpenEXRCore OpenEXRCore-${OpenEXR_VERSION_MAJOR}_${OpenEXR_VERSION_MINOR})
+  get_filename_component(name ${KD_OPENEXRCORE_LIBRARY} NAME_WE)
+  string(REGEX REPLACE "^lib" "" name ${name})
+  list(APPEND needed ${name})
+endif()
+list(TRANSFORM needed REPLACE "^.*/lib([^/]*)\\.(so|a)$" "\\1")
+if(KD_CUDA_FOUND)
+  list(APPEND needed stdc++ rt)
+endif()
+add_library(kandela_static STATIC ${whole})
+set_target_properties(kandela_static PROPERTIES OUTPUT_NAME kandela LINKER_LANGUAGE C)
+target_include_directories(kandela_static INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(kandela_static INTERFACE ${needed})
+install(TARGETS kandela_static EXPORT kandela_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/kandela DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 install(EXPORT kandela_targets NAMESPACE kandela:: FILE kandela-targets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela)
-# The static library lies beside it; pkg-config --static names what it needs.
-set_target_properties(kandela_static PROPERTIES OUTPUT_NAME kandela)
-install(TARGETS kandela_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 file(WRITE ${CMAKE_BINARY_DIR}/kandela-config.cmake
      "include(\${CMAKE_CURRENT_LIST_DIR}/kandela-targets.cmake)\n")
@@ -25,13 +58,7 @@ install(FILES ${CMAKE_BINARY_DIR}/kandela-config.cmake ${CMAKE_BINARY_DIR}/kande
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela)
 
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-set(static_libraries "${KD_CJSON_LIBRARY} -pthread -lm")
-if(KD_OPENEXR)
-  string(APPEND static_libraries " $<TARGET_FILE:OpenEXR::OpenEXRCore>")
-endif()
-if(KD_CUDA_FOUND AND NOT KD_CUDA STREQUAL "EMULATED")
-  string(APPEND static_libraries " $<TARGET_FILE:CUDA::cudart_static> -lstdc++ -lpthread -ldl -lrt")
-endif()
+list(JOIN needed " -l" static_libraries)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/kandela.pc CONTENT
 "prefix=\${pcfiledir}/${to_prefix}
 libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
@@ -41,7 +68,7 @@ Name: kandela
 Description: ${PROJECT_DESCRIPTION}
 Version: ${PROJECT_VERSION}
 Libs: -L\${libdir} -lkandela
-Libs.private: ${static_libraries}
+Libs.private: -l${static_libraries}
 Cflags: -I\${includedir}
 ")
 install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -22,7 +22,7 @@ typedef enum device_kind { DEVICE_CPU = 0, DEVICE_CUDA = 1 } device_kind;
 typedef struct device {
     device_kind kind;
     int32_t index;         /* of the CUDA device; 0 for the CPU */
-    char name[96];         /* "NVIDIA H200", "CPU, 16 threads" */
+    char name[256];        /* "NVIDIA H200", "CPU, 16 threads" */
     uint64_t memory_bytes; /* total */
     int32_t processors;    /* multiprocessors, or threads */
     int32_t major, minor;  /* compute capability; 0 for the CPU */

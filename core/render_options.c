@@ -1,8 +1,8 @@
+#include "core/sized.h"
 #include <kandela/render.h>
 #include <string.h>
 
-void kd_render_options_default(kd_render_options *options) {
-    if (!options) return;
+static void fill(kd_render_options *options) {
     memset(options, 0, sizeof *options);
     strcpy(options->integrator, "path");
     strcpy(options->builder, "auto");
@@ -24,4 +24,10 @@ void kd_render_options_default(kd_render_options *options) {
     options->alpha = 0.7f;
     strcpy(options->channel, "normals");
     strcpy(options->estimator, "nearest");
+}
+
+void kd_render_options_default_sized(kd_render_options *options, size_t struct_size) {
+    kd_render_options defaults;
+    fill(&defaults);
+    sized_give(options, struct_size, &defaults, sizeof defaults);
 }

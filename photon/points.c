@@ -2,6 +2,7 @@
 #include "core/caller_memory.h"
 #include "core/device.h"
 #include "core/memory.h"
+#include "core/sized.h"
 #include "core/timing.h"
 #include "photon/points_cuda.h"
 #include "photon/points_device.h"
@@ -20,14 +21,20 @@ kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint
     return points;
 }
 
-void kd_points_options_default(kd_points_options *options) {
-    if (!options) return;
-    memset(options, 0, sizeof *options);
-    snprintf(options->device, sizeof options->device, "auto");
-    options->split = KD_POINTS_SPLIT_WIDEST;
+void kd_points_options_default_sized(kd_points_options *options, size_t struct_size) {
+    kd_points_options defaults;
+    memset(&defaults, 0, sizeof defaults);
+    snprintf(defaults.device, sizeof defaults.device, "auto");
+    snprintf(defaults.builder, sizeof defaults.builder, "auto");
+    defaults.split = KD_POINTS_SPLIT_WIDEST;
+    sized_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-static kd_status check_options(const kd_points_options *options) {
+/* What the caller (or nobody: NULL) asks for, checked; a builder of our own choice is "". */
+static kd_status take_options(kd_points_options *out, const kd_points_options *given) {
+    const kd_points_options *options = out;
+    kd_points_options_default(out);
+    if (given) KD_TRY(sized_take(out, sizeof *out, given, "kd_points_options_default"));
     KD_REQUIRE(memchr(options->device, 0, sizeof options->device) &&
                    memchr(options->builder, 0, sizeof options->builder),
                KD_ERROR_USAGE,
@@ -37,6 +44,7 @@ static kd_status check_options(const kd_points_options *options) {
                    options->split == KD_POINTS_SPLIT_ROUND_ROBIN,
                KD_ERROR_USAGE, "split rule %d, expected 0 (widest side) or 1 (round robin)",
                (int)options->split);
+    if (strcmp(out->builder, "auto") == 0) out->builder[0] = '\0';
     return KD_OK;
 }
 
@@ -157,15 +165,13 @@ static kd_status build(kd_points *out, const kd_point_array *points,
 kd_status kd_points_open(kd_points **out, const kd_point_array *points,
                          const kd_points_options *options) {
     kd_status status = KD_OK;
-    kd_points_options defaults;
-    kd_points_options_default(&defaults);
-    if (!options) options = &defaults;
+    kd_points_options taken;
     KD_REQUIRE(out, KD_ERROR_USAGE, "no place for the tree given (NULL)");
     *out = NULL;
-    KD_TRY(check_options(options));
+    KD_TRY(take_options(&taken, options));
     kd_points *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
-    KD_TRY_GOTO(build(opened, points, options));
+    KD_TRY_GOTO(build(opened, points, &taken));
     *out = opened;
 done:
     if (status != KD_OK) memory_free(opened);
@@ -214,10 +220,7 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
     memcpy(info->device, where.name, sizeof info->device);
 }
 
-void kd_points_describe(const kd_points *tree, kd_points_info *info) {
-    if (!info) return;
-    memset(info, 0, sizeof *info);
-    if (!tree) return;
+static void describe(const kd_points *tree, kd_points_info *info) {
     const pointtree *t = &tree->tree;
     info->count = t->count;
     info->dims = t->dims;
@@ -229,6 +232,13 @@ void kd_points_describe(const kd_points *tree, kd_points_info *info) {
     info->build_seconds = tree->build_seconds;
     info->bytes = bytes_held(tree);
     describe_place(tree, info);
+}
+
+void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_t struct_size) {
+    kd_points_info full;
+    memset(&full, 0, sizeof full);
+    if (tree && info) describe(tree, &full);
+    sized_give(info, struct_size, &full, sizeof full);
 }
 
 kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,

@@ -1,6 +1,7 @@
 /* The queries of <kandela/points.h>: what a caller asks, checked, becomes a point_query. */
 #include "core/caller_memory.h"
 #include "core/memory.h"
+#include "core/sized.h"
 #include "photon/point_query.h"
 #include "photon/point_scan.h"
 #include "photon/points_cuda.h"
@@ -9,11 +10,18 @@
 /* Sorting pays when the queries are many and the tree exceeds the caches next to a core. */
 enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096 };
 
-void kd_points_query_default(kd_points_query *query) {
-    if (!query) return;
-    memset(query, 0, sizeof *query);
-    query->max_radius = (double)INFINITY;
-    snprintf(query->method, sizeof query->method, "auto");
+void kd_points_query_default_sized(kd_points_query *query, size_t struct_size) {
+    kd_points_query defaults;
+    memset(&defaults, 0, sizeof defaults);
+    defaults.max_radius = (double)INFINITY;
+    snprintf(defaults.method, sizeof defaults.method, "auto");
+    sized_give(query, struct_size, &defaults, sizeof defaults);
+}
+
+static kd_status take_query(kd_points_query *out, const kd_points_query *given) {
+    kd_points_query_default(out);
+    KD_REQUIRE(given, KD_ERROR_USAGE, "no query given (NULL)");
+    return sized_take(out, sizeof *out, given, "kd_points_query_default");
 }
 
 static bool sorts(const kd_points *tree, const kd_points_query *query) {
@@ -33,8 +41,9 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
 }
 
 uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
-    if (!tree || !query || tree->cuda) return 0;
-    const point_queries queries = queries_of(tree, query);
+    kd_points_query taken;
+    if (!tree || tree->cuda || take_query(&taken, query) != KD_OK) return 0;
+    const point_queries queries = queries_of(tree, &taken);
     return point_query_scratch_bytes(&queries);
 }
 
@@ -75,9 +84,12 @@ typedef struct prepared_query {
     void *scratch, *own; /* own: to be freed */
 } prepared_query;
 
-/* All that can be said without a look at memory that may be a device's. */
-static kd_status check_query(const kd_points *tree, const kd_points_query *query) {
-    KD_REQUIRE(tree && query, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "query" : "tree");
+/* The caller's query, and all that can be said of it without a look at memory that may be a
+   device's. */
+static kd_status check_query(kd_points_query *query, const kd_points *tree,
+                             const kd_points_query *given) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_TRY(take_query(query, given));
     KD_TRY(check_points(tree, query));
     KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
                "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
@@ -151,13 +163,14 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
 
 kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
                             uint32_t *ids, void *dist2, uint32_t *counts) {
-    KD_TRY(check_query(tree, query));
-    KD_TRY(check_answers(query, k));
+    kd_points_query taken;
+    KD_TRY(check_query(&taken, tree, query));
+    KD_TRY(check_answers(&taken, k));
     const point_rows rows = {ids, dist2, counts};
-    KD_TRY(check_memory(tree, query, &rows, NULL));
-    if (tree->cuda) return points_cuda_nearest(tree, query, k, &rows);
+    KD_TRY(check_memory(tree, &taken, &rows, NULL));
+    if (tree->cuda) return points_cuda_nearest(tree, &taken, k, &rows);
     prepared_query ready;
-    KD_TRY(prepare(&ready, tree, query));
+    KD_TRY(prepare(&ready, tree, &taken));
     const kd_status status =
         point_query_nearest(&ready.target, &ready.queries, k, &rows, ready.scratch);
     memory_free(ready.own);
@@ -172,12 +185,13 @@ kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query,
 kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
                                  uint64_t *offsets) {
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
-    KD_TRY(check_query(tree, query));
+    kd_points_query taken;
+    KD_TRY(check_query(&taken, tree, query));
     const point_rows none = {NULL, NULL, NULL};
-    KD_TRY(check_memory(tree, query, &none, offsets));
-    if (tree->cuda) return points_cuda_count_within(tree, query, offsets);
+    KD_TRY(check_memory(tree, &taken, &none, offsets));
+    if (tree->cuda) return points_cuda_count_within(tree, &taken, offsets);
     prepared_query ready;
-    KD_TRY(prepare(&ready, tree, query));
+    KD_TRY(prepare(&ready, tree, &taken));
     const kd_status status =
         point_query_count_within(&ready.target, &ready.queries, offsets, ready.scratch);
     memory_free(ready.own);
@@ -187,13 +201,14 @@ kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *q
 kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
-    KD_TRY(check_query(tree, query));
+    kd_points_query taken;
+    KD_TRY(check_query(&taken, tree, query));
     const point_rows rows = {ids, dist2, NULL};
-    KD_TRY(check_memory(tree, query, &rows, offsets));
-    if (tree->cuda) return points_cuda_within(tree, query, offsets, &rows);
-    KD_TRY(check_offsets(offsets, query->points.count));
+    KD_TRY(check_memory(tree, &taken, &rows, offsets));
+    if (tree->cuda) return points_cuda_within(tree, &taken, offsets, &rows);
+    KD_TRY(check_offsets(offsets, taken.points.count));
     prepared_query ready;
-    KD_TRY(prepare(&ready, tree, query));
+    KD_TRY(prepare(&ready, tree, &taken));
     const kd_status status =
         point_query_within(&ready.target, &ready.queries, offsets, ids, dist2, ready.scratch);
     memory_free(ready.own);

@@ -1,5 +1,6 @@
 /* The public face: handles around scenes and pictures. */
 #include "core/memory.h"
+#include "core/sized.h"
 #include "render/render.h"
 #include <stddef.h>
 
@@ -29,6 +30,12 @@ static kd_status check_texts(const kd_render_options *options) {
     return KD_OK;
 }
 
+static kd_status take_options(kd_render_options *out, const kd_render_options *given) {
+    kd_render_options_default(out);
+    KD_TRY(sized_take(out, sizeof *out, given, "kd_render_options_default"));
+    return check_texts(out);
+}
+
 /* What the program's table of options refuses by itself. */
 static kd_status check_numbers(const kd_render_options *options) {
     const struct {
@@ -51,19 +58,17 @@ kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *
     KD_REQUIRE(loaded && path, KD_ERROR_USAGE,
                "kd_scene_load needs a place for the scene and a path");
     *loaded = NULL;
-    kd_render_options unwanted;
-    if (!options) {
-        kd_render_options_default(&unwanted);
-        options = &unwanted;
-    }
-    KD_TRY(check_texts(options));
+    kd_render_options taken;
+    kd_render_options_default(&taken);
+    if (options) KD_TRY(take_options(&taken, options));
     kd_scene *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    const kd_status status = scene_open(&handle->held, path, options, NULL);
+    const kd_status status = scene_open(&handle->held, path, &taken, NULL);
     if (status != KD_OK) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "scene_open");
     }
+    if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
     *loaded = handle;
     return KD_OK;
 }
@@ -100,8 +105,9 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     KD_REQUIRE(rendered && from && options, KD_ERROR_USAGE,
                "kd_render needs a place for the image, a scene and options");
     *rendered = NULL;
-    KD_TRY(check_texts(options));
-    KD_TRY(check_numbers(options));
+    kd_render_options taken;
+    KD_TRY(take_options(&taken, options));
+    KD_TRY(check_numbers(&taken));
     kd_image *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     listener hears = {.progress = progress, .context = context};
@@ -110,7 +116,7 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
         hears.watched.report = pass_on;
         hears.watched.context = &hears;
     }
-    const kd_status status = render_run(&handle->held, from->held, options, &hears.watched);
+    const kd_status status = render_run(&handle->held, from->held, &taken, &hears.watched);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "render_run");

@@ -30,12 +30,15 @@ void info_compiled(FILE *stream) {
     snprintf(text, sizeof text, "%d.%d.%d (.exr)", major, minor, patch);
     line(stream, "OpenEXR", text);
 #else
-    line(stream, "OpenEXR", "no");
+    line(stream, "OpenEXR", "no: .exr pictures are refused");
 #endif
 #ifdef KD_HAVE_ASSIMP
     line(stream, "assimp", "by kandela-import (.gltf, .fbx, .dae, .off, ...)");
 #else
-    line(stream, "assimp", "no");
+    line(stream, "assimp", "no: fewer mesh formats are read");
 #endif
     line(stream, "cJSON", cJSON_Version());
+#ifndef KD_HAVE_CMOCKA
+    line(stream, "cmocka", "no: built without tests");
+#endif
 }

@@ -20,12 +20,16 @@
    itself; its calls put their work on the caller's stream and return when the answers are there.
    One on the CPU takes host memory only: device memory is KD_ERROR_USAGE, as is an array that is
    not aligned to its elements. NULL where something is needed is KD_ERROR_USAGE; calls without a
-   status then do nothing or answer 0. After a failure the message is in kd_last_error() and nothing
+   status then do nothing or answer 0.
+   Structs that grow begin with struct_size, the caller's sizeof, which the inline functions of this
+   header set: a program keeps working with later libraries. Other languages call the _sized ones.
+   After a failure the message is in kd_last_error() and nothing
    has changed. A tree may be asked by many threads at once, but not while kd_points_update or
    kd_points_close runs. */
 #ifndef KANDELA_POINTS_H
 #define KANDELA_POINTS_H
 #include <kandela/status.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -53,17 +57,21 @@ typedef struct kd_point_array {
     const uint32_t *ids; /* `count` numbers to answer with instead of 0, 1, 2, ...; or NULL */
 } kd_point_array;
 
-/* Filled by kd_points_options_default; fields are only ever added at the end. */
+/* Filled by kd_points_options_default, which sets struct_size; fields are only ever added at the
+ * end. */
 typedef struct kd_points_options {
-    char device[32];  /* "auto": the first CUDA device for 100,000 points and more, and for points
+    size_t struct_size;
+    char device[256]; /* "auto": the first CUDA device for 100,000 points and more, and for points
                          in device memory their own, else the CPU; "cpu", "cuda:N" */
-    char builder[32]; /* "" takes the fastest; kandela info lists them */
+    char builder[32]; /* "auto" takes the fastest; kandela info lists them */
     kd_points_split split;
     void *stream; /* cudaStream_t to build and ask on; NULL: the default one */
 } kd_points_options;
 
-/* Filled by kd_points_query_default; fields are only ever added at the end. */
+/* Filled by kd_points_query_default, which sets struct_size; fields are only ever added at the end.
+ */
 typedef struct kd_points_query {
+    size_t struct_size;
     kd_point_array points; /* dims and scalar of the tree's; ids are not looked at */
     const void *radii;     /* one of the tree's scalars each, >= 0; or NULL */
     double max_radius;     /* of all, >= 0; INFINITY, the default, is no limit */
@@ -74,12 +82,14 @@ typedef struct kd_points_query {
     void *stream; /* cudaStream_t for this call; NULL: that of the tree's options */
 } kd_points_query;
 
+/* Filled by kd_points_describe; fields are only ever added at the end. */
 typedef struct kd_points_info {
+    size_t struct_size;
     uint64_t count;
     uint32_t dims;
     kd_scalar scalar;
     kd_points_split split;
-    char builder[32], device[96];
+    char builder[32], device[256];
     double lo[8], hi[8];  /* bounding box; lo > hi without points */
     double build_seconds; /* tree and boxes */
     uint64_t bytes;       /* that the tree holds */
@@ -88,8 +98,14 @@ typedef struct kd_points_info {
 
 KD_API kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
                                           kd_scalar scalar); /* packed, without ids */
-KD_API void kd_points_options_default(kd_points_options *options);
-KD_API void kd_points_query_default(kd_points_query *query);
+KD_API void kd_points_options_default_sized(kd_points_options *options, size_t struct_size);
+KD_API void kd_points_query_default_sized(kd_points_query *query, size_t struct_size);
+static inline void kd_points_options_default(kd_points_options *options) {
+    kd_points_options_default_sized(options, sizeof *options);
+}
+static inline void kd_points_query_default(kd_points_query *query) {
+    kd_points_query_default_sized(query, sizeof *query);
+}
 
 /* Builds a tree of copies of the points; no points are fine. `options` NULL takes the defaults.
    KD_ERROR_INPUT names the first coordinate that is NaN or infinite; KD_ERROR_USAGE an option or a
@@ -101,7 +117,11 @@ KD_API kd_status kd_points_update(kd_points *tree, const kd_point_array *points)
 KD_API void kd_points_close(kd_points *tree); /* takes NULL */
 
 /* All 0 without a tree. */
-KD_API void kd_points_describe(const kd_points *tree, kd_points_info *info);
+KD_API void kd_points_describe_sized(const kd_points *tree, kd_points_info *info,
+                                     size_t struct_size);
+static inline void kd_points_describe(const kd_points *tree, kd_points_info *info) {
+    kd_points_describe_sized(tree, info, sizeof *info);
+}
 
 /* The tree itself, to host memory: node i has children 2i+1 and 2i+2. Any may be NULL.
    `coordinates`: count * dims scalars; `ids`: count; `axes`: count (round robin: depth mod dims).

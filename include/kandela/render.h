@@ -1,8 +1,12 @@
 /* Rendering from C: options as the command line, the scene file and a caller fill them. NULL where
-   something is needed is KD_ERROR_USAGE; calls without a status then do nothing or answer 0. */
+   something is needed is KD_ERROR_USAGE; calls without a status then do nothing or answer 0.
+   Structs that grow begin with struct_size, the caller's sizeof, which the inline functions of this
+   header set: a program keeps working with later libraries. Other languages call the _sized ones.
+ */
 #ifndef KANDELA_RENDER_H
 #define KANDELA_RENDER_H
 #include <kandela/status.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -11,11 +15,13 @@ extern "C" {
 
 typedef enum kd_tonemap { KD_TONEMAP_LINEAR, KD_TONEMAP_REINHARD, KD_TONEMAP_ACES } kd_tonemap;
 
-/* Filled by kd_render_options_default; fields are only ever added at the end. */
+/* Filled by kd_render_options_default, which sets struct_size; fields are only ever added at the
+ * end. */
 typedef struct kd_render_options {
+    size_t struct_size;
     char integrator[32];      /* a name that kandela info lists: "path", "photon", ... */
-    char builder[32];         /* triangle tree builder: "sweep", "median", ... */
-    char device[32];          /* "auto", "cpu", "cuda:N" */
+    char builder[32];         /* triangle tree builder: "auto", "sweep", "median", ... */
+    char device[256];         /* "auto", "cpu", "cuda:N" */
     int32_t width, height;    /* pixels */
     int32_t crop[4];          /* x0, y0, x1, y1 in pixels, half open; x1 == 0: the whole image */
     int32_t spp;              /* samples per pixel */
@@ -50,7 +56,10 @@ typedef struct kd_render_options {
     uint64_t media_photons; /* stored in the map of media; 0: as many as `photons` */
 } kd_render_options;
 
-KD_API void kd_render_options_default(kd_render_options *options);
+KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);
+static inline void kd_render_options_default(kd_render_options *options) {
+    kd_render_options_default_sized(options, sizeof *options);
+}
 
 /* A scene in memory. Any number of renderings, one at a time, may use it. */
 typedef struct kd_scene kd_scene;
@@ -61,6 +70,7 @@ typedef struct kd_scene kd_scene;
 KD_API kd_status kd_scene_load(kd_scene **scene, const char *path, kd_render_options *options);
 KD_API void kd_scene_close(kd_scene *scene); /* takes NULL */
 
+/* Never grows. */
 typedef struct kd_scene_counts {
     uint64_t triangles, materials, lights;
 } kd_scene_counts;

@@ -20,11 +20,15 @@
    itself; its calls put their work on the caller's stream and return when the answers are there.
    One on the CPU takes host memory only: device memory is KD_ERROR_USAGE, as is an array that is
    not aligned to its elements. NULL where something is needed is KD_ERROR_USAGE; calls without a
-   status then do nothing. After a failure the message is in kd_last_error(). A tree may be asked by
+   status then do nothing.
+   Structs that grow begin with struct_size, the caller's sizeof, which the inline functions of this
+   header set: a program keeps working with later libraries. Other languages call the _sized ones.
+   After a failure the message is in kd_last_error(). A tree may be asked by
    many threads at once, but not while kd_triangles_close runs. */
 #ifndef KANDELA_TRIANGLES_H
 #define KANDELA_TRIANGLES_H
 #include <kandela/status.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -44,9 +48,11 @@ typedef struct kd_triangle_mesh {
     uint64_t triangle_count; /* less than 2^32 - 1 */
 } kd_triangle_mesh;
 
-/* Filled by kd_triangles_options_default; fields are only ever added at the end. */
+/* Filled by kd_triangles_options_default, which sets struct_size; fields are only ever added at the
+ * end. */
 typedef struct kd_triangles_options {
-    char device[32];      /* "auto": the first CUDA device for 100,000 triangles and more, and for
+    size_t struct_size;
+    char device[256];     /* "auto": the first CUDA device for 100,000 triangles and more, and for
                              vertices in device memory their own, else the CPU; "cpu", "cuda:N" */
     char builder[32];     /* "auto", or a name that kandela info lists; one that knows no device
                              builds on the CPU, and the tree then goes to the device */
@@ -54,7 +60,6 @@ typedef struct kd_triangles_options {
     float intersect_cost; /* C_i: a triangle test, > 0 */
     float empty_factor;   /* cost factor of a split that cuts off empty space, (0, 1] */
     int32_t max_depth;    /* of a leaf; 0: by the number of triangles */
-    int32_t threads;      /* > 0: of the whole process, from now on; 0: as it is */
     void *stream;         /* cudaStream_t to build and ask on; NULL: the default one */
 } kd_triangles_options;
 
@@ -81,9 +86,10 @@ typedef enum kd_ray_order {
     KD_RAYS_INCOHERENT = 2, /* anywhere, in any direction */
 } kd_ray_order;
 
-/* Many rays and what is asked of them; filled by kd_ray_batch_default, which sets all to 0. Fields
-   are only ever added at the end. */
+/* Many rays and what is asked of them; filled by kd_ray_batch_default, which sets struct_size and
+   all else to 0. Fields are only ever added at the end. */
 typedef struct kd_ray_batch {
+    size_t struct_size;
     uint64_t count;
     const kd_ray *rays; /* in device memory 16 bytes aligned; or NULL, and then */
     const float *origin[3], *direction[3]; /* an array for each number */
@@ -104,7 +110,9 @@ typedef struct kd_ray_batch {
     void *stream;         /* cudaStream_t for this call; NULL: that of the tree's options */
 } kd_ray_batch;
 
+/* Filled by kd_triangles_describe; fields are only ever added at the end. */
 typedef struct kd_triangles_info {
+    size_t struct_size;
     uint64_t vertices, triangles;
     uint64_t degenerate_triangles; /* without area: never hit */
     uint64_t nodes, leaves, empty_leaves;
@@ -112,7 +120,7 @@ typedef struct kd_triangles_info {
     uint32_t depth;      /* edges from the root to the deepest leaf */
     double sah_cost;     /* with the costs of the options */
     double build_seconds;
-    char builder[32], device[96];
+    char builder[32], device[256];
     float lo[3], hi[3]; /* of what can be hit; lo > hi if there is nothing */
     uint64_t bytes;     /* that the tree holds */
     uint64_t hash;      /* XXH3 of nodes and references */
@@ -121,8 +129,14 @@ typedef struct kd_triangles_info {
 KD_API kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,
                                               const uint32_t *indices,
                                               uint64_t triangle_count); /* packed */
-KD_API void kd_triangles_options_default(kd_triangles_options *options);
-KD_API void kd_ray_batch_default(kd_ray_batch *batch);
+KD_API void kd_triangles_options_default_sized(kd_triangles_options *options, size_t struct_size);
+KD_API void kd_ray_batch_default_sized(kd_ray_batch *batch, size_t struct_size);
+static inline void kd_triangles_options_default(kd_triangles_options *options) {
+    kd_triangles_options_default_sized(options, sizeof *options);
+}
+static inline void kd_ray_batch_default(kd_ray_batch *batch) {
+    kd_ray_batch_default_sized(batch, sizeof *batch);
+}
 
 /* Builds; no triangles are fine. `options` NULL takes the defaults. KD_ERROR_INPUT names the first
    triangle with an index out of range or a corner that is NaN or infinite; KD_ERROR_USAGE an option
@@ -131,7 +145,11 @@ KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *m
                                    const kd_triangles_options *options);
 KD_API void kd_triangles_close(kd_triangles *tree); /* takes NULL */
 /* All 0 without a tree. */
-KD_API void kd_triangles_describe(const kd_triangles *tree, kd_triangles_info *info);
+KD_API void kd_triangles_describe_sized(const kd_triangles *tree, kd_triangles_info *info,
+                                        size_t struct_size);
+static inline void kd_triangles_describe(const kd_triangles *tree, kd_triangles_info *info) {
+    kd_triangles_describe_sized(tree, info, sizeof *info);
+}
 
 /* Answers a batch. KD_ERROR_USAGE if rays or places for answers are missing or of two kinds. */
 KD_API kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch);
@@ -144,8 +162,8 @@ KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *r
                                        uint8_t *blocked, kd_ray_counts *counts);
 
 /* A little-endian file with a checksum (its layout: accel/triangles_file.c). A file that is cut,
-   changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options` device,
-   threads and stream are looked at. */
+   changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options` device
+   and stream are looked at. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
 KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
                                    const kd_triangles_options *options);

@@ -166,9 +166,8 @@ static void options_reach_the_builder(void **state) {
         if (i == 1) strcpy(options.builder, "median");
         if (i == 2) options.traversal_cost = 20;
         if (i == 3) options.max_depth = 3;
-        options.threads = 1 + i % 2;
+        parallel_set_threads(1 + i % 2);
         kd_triangles *tree = open_set(&set, &options);
-        assert_int_equal(parallel_threads(), 1 + i % 2);
         kd_triangles_describe(tree, &info);
         hashes[i] = info.hash;
         for (int j = 0; j < i; ++j) assert_true(hashes[j] != info.hash);
@@ -243,18 +242,17 @@ static void what_makes_no_sense_is_refused(void **state) {
     set.positions[31].y = 0;
     static const struct {
         float ct, ci, empty;
-        int32_t depth, threads;
+        int32_t depth;
         const char *builder, *device, *says;
         kd_status want;
     } options[] = {
-        {-1, 1, 1, 0, 0, "", "cpu", "SAH costs -1, 1", KD_ERROR_USAGE},
-        {1, 0, 1, 0, 0, "", "cpu", "SAH costs 1, 0", KD_ERROR_USAGE},
-        {1, 1, 2, 0, 0, "", "cpu", "factor 2", KD_ERROR_USAGE},
-        {1, 1, 1, -4, 0, "", "cpu", "-4 deep", KD_ERROR_USAGE},
-        {1, 1, 1, 0, -3, "", "cpu", "-3 threads", KD_ERROR_USAGE},
-        {1, 1, 1, 0, 0, "swap", "cpu", "\"swap\"", KD_ERROR_USAGE},
-        {1, 1, 1, 0, 0, "", "abacus", "\"abacus\"", KD_ERROR_DEVICE},
-        {1, 1, 1, 0, 0, "", "cuda:99", "\"cuda:99\"", KD_ERROR_DEVICE},
+        {-1, 1, 1, 0, "", "cpu", "SAH costs -1, 1", KD_ERROR_USAGE},
+        {1, 0, 1, 0, "", "cpu", "SAH costs 1, 0", KD_ERROR_USAGE},
+        {1, 1, 2, 0, "", "cpu", "factor 2", KD_ERROR_USAGE},
+        {1, 1, 1, -4, "", "cpu", "-4 deep", KD_ERROR_USAGE},
+        {1, 1, 1, 0, "swap", "cpu", "\"swap\"", KD_ERROR_USAGE},
+        {1, 1, 1, 0, "", "abacus", "\"abacus\"", KD_ERROR_DEVICE},
+        {1, 1, 1, 0, "", "cuda:99", "\"cuda:99\"", KD_ERROR_DEVICE},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
         kd_triangles_options o;
@@ -263,7 +261,6 @@ static void what_makes_no_sense_is_refused(void **state) {
         o.intersect_cost = options[i].ci;
         o.empty_factor = options[i].empty;
         o.max_depth = options[i].depth;
-        o.threads = options[i].threads;
         strcpy(o.builder, options[i].builder);
         strcpy(o.device, options[i].device);
         expect_refused(&good, &o, options[i].want, options[i].says);

@@ -36,9 +36,19 @@ CALL(points_options_default) {
     kd_points_options_default(ARG(0, &options));
     return KD_OK;
 }
+CALL(points_options_default_sized) {
+    kd_points_options options;
+    kd_points_options_default_sized(ARG(0, &options), 64);
+    return KD_OK;
+}
 CALL(points_query_default) {
     kd_points_query of;
     kd_points_query_default(ARG(0, &of));
+    return KD_OK;
+}
+CALL(points_query_default_sized) {
+    kd_points_query of;
+    kd_points_query_default_sized(ARG(0, &of), 64);
     return KD_OK;
 }
 CALL(points_open) {
@@ -61,6 +71,12 @@ CALL(points_close) {
 CALL(points_describe) {
     kd_points_info info;
     kd_points_describe(ARG(0, points), ARG(1, &info));
+    if (null == 0) assert_true(info.count == 0 && info.device[0] == '\0');
+    return KD_OK;
+}
+CALL(points_describe_sized) {
+    kd_points_info info;
+    kd_points_describe_sized(ARG(0, points), ARG(1, &info), sizeof info);
     if (null == 0) assert_true(info.count == 0 && info.device[0] == '\0');
     return KD_OK;
 }
@@ -120,9 +136,19 @@ CALL(triangles_options_default) {
     kd_triangles_options_default(ARG(0, &options));
     return KD_OK;
 }
+CALL(triangles_options_default_sized) {
+    kd_triangles_options options;
+    kd_triangles_options_default_sized(ARG(0, &options), 64);
+    return KD_OK;
+}
 CALL(ray_batch_default) {
     kd_ray_batch batch;
     kd_ray_batch_default(ARG(0, &batch));
+    return KD_OK;
+}
+CALL(ray_batch_default_sized) {
+    kd_ray_batch batch;
+    kd_ray_batch_default_sized(ARG(0, &batch), 64);
     return KD_OK;
 }
 CALL(triangles_open) {
@@ -142,6 +168,12 @@ CALL(triangles_close) {
 CALL(triangles_describe) {
     kd_triangles_info info;
     kd_triangles_describe(ARG(0, triangles), ARG(1, &info));
+    if (null == 0) assert_true(info.triangles == 0 && info.device[0] == '\0');
+    return KD_OK;
+}
+CALL(triangles_describe_sized) {
+    kd_triangles_info info;
+    kd_triangles_describe_sized(ARG(0, triangles), ARG(1, &info), sizeof info);
     if (null == 0) assert_true(info.triangles == 0 && info.device[0] == '\0');
     return KD_OK;
 }
@@ -182,6 +214,11 @@ CALL(triangles_load) {
 CALL(render_options_default) {
     kd_render_options options;
     kd_render_options_default(ARG(0, &options));
+    return KD_OK;
+}
+CALL(render_options_default_sized) {
+    kd_render_options options;
+    kd_render_options_default_sized(ARG(0, &options), 64);
     return KD_OK;
 }
 CALL(scene_load) {
@@ -266,11 +303,14 @@ typedef struct row {
 static const row rows[] = {
     ROW(point_array_make, 1, ""),
     ROW(points_options_default, 1, ""),
+    ROW(points_options_default_sized, 1, ""),
     ROW(points_query_default, 1, ""),
+    ROW(points_query_default_sized, 1, ""),
     ROW(points_open, 3, "01"),
     ROW(points_update, 2, "01"),
     ROW(points_close, 1, ""),
     ROW(points_describe, 2, ""),
+    ROW(points_describe_sized, 2, ""),
     ROW(points_download, 4, "0"),
     ROW(points_nearest, 5, "01"),
     ROW(points_closest, 4, "01"),
@@ -281,16 +321,20 @@ static const row rows[] = {
     ROW(points_load, 3, "01"),
     ROW(triangle_mesh_make, 2, ""),
     ROW(triangles_options_default, 1, ""),
+    ROW(triangles_options_default_sized, 1, ""),
     ROW(ray_batch_default, 1, ""),
+    ROW(ray_batch_default_sized, 1, ""),
     ROW(triangles_open, 3, "01"),
     ROW(triangles_close, 1, ""),
     ROW(triangles_describe, 2, ""),
+    ROW(triangles_describe_sized, 2, ""),
     ROW(triangles_cast, 2, "01"),
     ROW(triangles_intersect, 4, "012"),
     ROW(triangles_occluded, 4, "012"),
     ROW(triangles_save, 2, "01"),
     ROW(triangles_load, 3, "01"),
     ROW(render_options_default, 1, ""),
+    ROW(render_options_default_sized, 1, ""),
     ROW(scene_load, 3, "01"),
     ROW(scene_close, 1, ""),
     ROW(scene_count, 1, ""),
@@ -319,7 +363,7 @@ static void null_is_refused_or_nothing(void **state) {
 
 /* How many pointers the function at `text`, up to its closing parenthesis, takes. */
 static int pointers_of(const char *text) {
-    const char *end = strchr(text, ';');
+    const char *end = strchr(text, ')');
     int count = 0;
     for (const char *at = strchr(text, '('); at < end; ++at)
         count += (*at == '*' && at[1] != '*') || strncmp(at, "kd_progress ", 12) == 0;
@@ -349,7 +393,9 @@ static int read_header(const char *name) {
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     int found = 0;
-    for (const char *at = text; (at = strstr(at, "\nKD_API ")); ++at, ++found) {
+    for (const char *at = text; (at = strchr(at, '\n')); ++at) {
+        if (strncmp(at, "\nKD_API ", 8) != 0 && strncmp(at, "\nstatic inline ", 15) != 0) continue;
+        ++found;
         const char *open = strchr(at, '(');
         while (open[-1] == '_' || (open[-1] >= 'a' && open[-1] <= 'z') ||
                (open[-1] >= '0' && open[-1] <= '9'))

@@ -20,6 +20,13 @@ page=$(find usr -name kandela.1)
 "$program" --man | cmp - "$page" || expect_fail "the man page is the program's"
 find usr -name kandela -path '*bash-completion*' | grep -q . || expect_fail "completion is there"
 
+archive=$(find "$scratch/usr" -name libkandela.a)
+strangers=$(nm -g --defined-only "$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^kd_/ {print $3}')
+expect_true "only kd_ is visible in the archive, not: $strangers" test -z "$strangers"
+if grep -nE '(^|[ =])/[^ ]*(/lib|\.(so|a))' "$(find "$scratch/usr" -name kandela.pc)"; then
+    expect_fail "the .pc file names no absolute library paths"
+fi
+
 # every header alone is C99
 for header in usr/include/kandela/*.h; do
     gcc -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I usr/include -x c "$header" ||
@@ -30,10 +37,15 @@ cat >user.c <<'C'
 #include <kandela/render.h>
 #include <kandela/version.h>
 #include <stdio.h>
+#include <string.h>
 int main(void) {
     kd_render_options options;
     kd_render_options_default(&options);
+    char version[32];
     puts(kd_version());
+    sprintf(version, "%d.%d.%d", KANDELA_VERSION_MAJOR, KANDELA_VERSION_MINOR,
+            KANDELA_VERSION_PATCH);
+    if (strcmp(version, kd_version()) != 0) return 2;
     return options.width > 0 ? 0 : 1;
 }
 C
@@ -47,6 +59,11 @@ if command -v pkg-config >/dev/null; then
     read -ra flags < <(pkg-config --static --cflags --libs kandela)
     expect_exit 0 gcc -std=c99 user.c -o static_user "${flags[@]/#-lkandela/-l:libkandela.a}"
     expect_exit 0 ./static_user
+    # a program with an stb_image of its own
+    printf '%s\n' '#define STB_IMAGE_IMPLEMENTATION' '#define STB_IMAGE_WRITE_IMPLEMENTATION' \
+        '#include <stb/stb_image.h>' '#include <stb/stb_image_write.h>' >own_stb.c
+    expect_exit 0 gcc -w user.c own_stb.c -o stb_user "${flags[@]/#-lkandela/-l:libkandela.a}"
+    expect_exit 0 ./stb_user
 fi
 
 mkdir user
@@ -57,8 +74,11 @@ project(user LANGUAGES C)
 find_package(kandela 0.1 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user PRIVATE kandela::kandela)
+add_executable(user_static user.c)
+target_link_libraries(user_static PRIVATE kandela::kandela_static)
 C
 expect_exit 0 cmake -S user -B user/build -DCMAKE_PREFIX_PATH="$scratch/usr"
 expect_exit 0 cmake --build user/build
 expect_exit 0 user/build/user
+expect_exit 0 user/build/user_static
 expect_done

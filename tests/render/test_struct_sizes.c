@@ -1,0 +1,198 @@
+/* A program that was compiled against an older, smaller struct, or a newer, larger one: every
+   struct of the public interface that grows, in every size, is neither read nor written beyond it.
+   The structs end where a page begins that may not be touched. */
+#include <kandela/points.h>
+#include <kandela/render.h>
+#include <kandela/triangles.h>
+
+#include "tests/test.h"
+#include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { NEWER = 64 /* bytes that a later version may add */ };
+
+/* `size` bytes before a page without access, the same ones at every call. */
+static void *at_the_edge(size_t size) {
+    static char *pages;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (!pages) {
+        void *made =
+            mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(made != MAP_FAILED);
+        pages = (char *)made;
+        assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+    }
+    assert_true(size % sizeof(void *) == 0 && size <= page);
+    memset(pages, 0x5a, page);
+    return pages + page - size;
+}
+
+static size_t size_said(const void *at) {
+    size_t size;
+    memcpy(&size, at, sizeof size);
+    return size;
+}
+
+/* The first bytes are those of the full struct, all behind it is 0, the size is the caller's. */
+static void expect_part(const void *given, size_t size, const void *full, size_t full_size) {
+    const char *bytes = (const char *)given;
+    assert_true(size_said(given) == size);
+    const size_t known = size < full_size ? size : full_size;
+    assert_memory_equal(bytes + sizeof size, (const char *)full + sizeof size, known - sizeof size);
+    for (size_t i = known; i < size; ++i) assert_int_equal(bytes[i], 0);
+}
+
+/* A struct as a program of another version has it: as much of `full` as it knows. */
+static void *cut(const void *full, size_t full_size, size_t size) {
+    char *given = (char *)at_the_edge(size);
+    memset(given, 0, size);
+    memcpy(given, full, size < full_size ? size : full_size);
+    memcpy(given, &size, sizeof size);
+    return given;
+}
+
+#define CUT(type, full, size) ((type *)cut(full, sizeof(type), size))
+
+#define EACH_SIZE(size, type)                                                                      \
+    for (size_t size = sizeof(size_t); size <= sizeof(type) + NEWER; size += sizeof(void *))
+
+#define EXPECT_DEFAULTS(type, filler)                                                              \
+    do {                                                                                           \
+        type full;                                                                                 \
+        filler(&full);                                                                             \
+        assert_true(full.struct_size == sizeof full);                                              \
+        EACH_SIZE(size, type) {                                                                    \
+            type *part = (type *)at_the_edge(size);                                                \
+            filler##_sized(part, size);                                                            \
+            expect_part(part, size, &full, sizeof full);                                           \
+        }                                                                                          \
+    } while (0)
+
+static void defaults_fill_what_there_is(void **state) {
+    (void)state;
+    EXPECT_DEFAULTS(kd_points_options, kd_points_options_default);
+    EXPECT_DEFAULTS(kd_points_query, kd_points_query_default);
+    EXPECT_DEFAULTS(kd_triangles_options, kd_triangles_options_default);
+    EXPECT_DEFAULTS(kd_ray_batch, kd_ray_batch_default);
+    EXPECT_DEFAULTS(kd_render_options, kd_render_options_default);
+}
+
+static float cloud[60][3];
+
+static void points_of_other_versions(void **state) {
+    (void)state;
+    const kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);
+    kd_points_options options;
+    kd_points_options_default(&options);
+    kd_points *tree = NULL;
+    EACH_SIZE(size, kd_points_options) {
+        kd_points_close(tree);
+        assert_int_equal(kd_points_open(&tree, &points, CUT(kd_points_options, &options, size)),
+                         KD_OK);
+    }
+    kd_points_info info;
+    kd_points_describe(tree, &info);
+    EACH_SIZE(size, kd_points_info) {
+        kd_points_info *part = (kd_points_info *)at_the_edge(size);
+        kd_points_describe_sized(tree, part, size);
+        expect_part(part, size, &info, sizeof info);
+    }
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = points;
+    for (size_t size = offsetof(kd_points_query, radii); size <= sizeof query + NEWER; size += 8) {
+        uint32_t ids[60];
+        assert_int_equal(kd_points_closest(tree, CUT(kd_points_query, &query, size), ids, NULL),
+                         KD_OK);
+        for (uint32_t i = 0; i < 60; ++i) assert_int_equal(ids[i], i);
+        (void)kd_points_scratch_bytes(tree, CUT(kd_points_query, &query, size));
+    }
+    kd_points_close(tree);
+}
+
+static void triangles_of_other_versions(void **state) {
+    (void)state;
+    const kd_triangle_mesh mesh = kd_triangle_mesh_make(cloud[0], 60, NULL, 20);
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    kd_triangles *tree = NULL;
+    EACH_SIZE(size, kd_triangles_options) {
+        kd_triangles_close(tree);
+        assert_int_equal(kd_triangles_open(&tree, &mesh, CUT(kd_triangles_options, &options, size)),
+                         KD_OK);
+    }
+    kd_triangles_info info;
+    kd_triangles_describe(tree, &info);
+    EACH_SIZE(size, kd_triangles_info) {
+        kd_triangles_info *part = (kd_triangles_info *)at_the_edge(size);
+        kd_triangles_describe_sized(tree, part, size);
+        expect_part(part, size, &info, sizeof info);
+    }
+    const kd_ray ray = {{0, 0, -1}, 0, {0, 0, 1}, 10};
+    kd_ray_hit hit;
+    kd_ray_batch batch;
+    kd_ray_batch_default(&batch);
+    batch.count = 1;
+    batch.rays = &ray;
+    batch.hits = &hit;
+    for (size_t size = offsetof(kd_ray_batch, t); size <= sizeof batch + NEWER; size += 8)
+        assert_int_equal(kd_triangles_cast(tree, CUT(kd_ray_batch, &batch, size)), KD_OK);
+    kd_triangles_close(tree);
+}
+
+static void renderings_of_other_versions(void **state) {
+    (void)state;
+    kd_scene *scene = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    options.width = options.height = 1;
+    options.spp = 1;
+    assert_int_equal(kd_scene_load(&scene, "gen:blob:20", NULL), KD_OK);
+    EACH_SIZE(size, kd_render_options) {
+        kd_scene *again = NULL;
+        kd_image *image = NULL;
+        const int known = size >= offsetof(kd_render_options, max_depth);
+        kd_render_options *given = CUT(kd_render_options, &options, size);
+        assert_int_equal(kd_scene_load(&again, "gen:blob:20", given), KD_OK);
+        assert_true(size_said(given) == size);
+        if (known) assert_int_equal(kd_render(&image, scene, given, NULL, NULL), KD_OK);
+        kd_image_close(image);
+        kd_scene_close(again);
+    }
+    kd_scene_close(scene);
+}
+
+/* A newer program may leave what it knows beyond us alone, or be told; a size may make no sense. */
+static void what_cannot_be_done_is_refused(void **state) {
+    (void)state;
+    const kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);
+    kd_points_options options;
+    kd_points *tree = NULL;
+    kd_points_options_default(&options);
+    char *newer = (char *)cut(&options, sizeof options, sizeof options + NEWER);
+    newer[sizeof options + 9] = 1;
+    assert_int_equal(kd_points_open(&tree, &points, (kd_points_options *)(void *)newer),
+                     KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "a newer program"));
+    const size_t wrong[] = {0, 4, (size_t)-1, (size_t)1 << 40};
+    for (int i = 0; i < 4; ++i) {
+        options.struct_size = wrong[i];
+        assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_USAGE);
+        assert_non_null(strstr(kd_last_error(), "fill it by kd_points_options_default"));
+    }
+    kd_points_options_default_sized(&options, 0);
+    kd_points_options_default_sized(NULL, sizeof options);
+}
+
+int main(void) {
+    for (int i = 0; i < 180; ++i) cloud[i / 3][i % 3] = (float)(i * 7919 % 1009) / 64;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_fill_what_there_is),
+        cmocka_unit_test(points_of_other_versions),
+        cmocka_unit_test(triangles_of_other_versions),
+        cmocka_unit_test(renderings_of_other_versions),
+        cmocka_unit_test(what_cannot_be_done_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
