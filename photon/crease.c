@@ -209,7 +209,7 @@ static kd_status cut_creases(crease_set *out, const crease_search *search, float
 }
 
 /* Builds the tree of middle points and brings the pieces into its order. */
-static kd_status plant_creases(crease_set *out, uint64_t count, job *watched) {
+static kd_status plant_creases(crease_set *out, uint64_t count, float piece_length, job *watched) {
     kd_status status = KD_OK;
     vec3 *middles = NULL;
     crease *ordered = NULL;
@@ -225,6 +225,7 @@ static kd_status plant_creases(crease_set *out, uint64_t count, job *watched) {
     for (uint64_t i = 0; i < count; ++i) ordered[i] = out->pieces[out->middles.ids[i]];
     memory_free(out->pieces);
     out->pieces = ordered;
+    KD_TRY_GOTO(crease_groups_open(&out->groups, out->pieces, (uint32_t)count, piece_length));
 done:
     memory_free(middles);
     return status;
@@ -264,7 +265,7 @@ kd_status crease_set_open(crease_set *out, const mesh_view *mesh, float piece_le
     for (uint32_t t = 0; t < mesh->triangle_count; ++t) patch_find(&search, t, &out->flips[t]);
     piece_length = float_max(piece_length, (float)(search.length / PIECES_WANTED));
     KD_TRY_GOTO(cut_creases(out, &search, piece_length, &count));
-    KD_TRY_GOTO(plant_creases(out, count, watched));
+    KD_TRY_GOTO(plant_creases(out, count, piece_length, watched));
 done:
     memory_free(search.normals);
     memory_free(search.welded);
@@ -281,6 +282,7 @@ void crease_set_close(crease_set *owned) {
     memory_free(owned->pieces);
     memory_free(owned->flips);
     pointtree_close(&owned->middles);
+    crease_groups_close(&owned->groups);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -290,5 +292,8 @@ crease_view crease_set_get_view(const crease_set *from) {
     view.middles = pointtree_get_view(&from->middles);
     view.flips = from->flips;
     view.reach = from->reach;
+    view.groups = from->groups.groups;
+    view.order = from->groups.order;
+    view.group_count = from->groups.count;
     return view;
 }

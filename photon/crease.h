@@ -2,14 +2,16 @@
    or turns. Owner of what shaders/estimate.h walks. */
 #ifndef KD_PHOTON_CREASE_H
 #define KD_PHOTON_CREASE_H
+#include "photon/crease_groups.h"
 #include "photon/pointtree.h"
 #include "shaders/estimate.h"
 #include "shaders/scene_view.h"
 
 typedef struct crease_set {
-    crease *pieces;      /* in the tree's order */
-    uint8_t *flips;      /* per triangle */
-    pointtree middles;   /* of the pieces' middle points */
+    crease *pieces;    /* in the tree's order */
+    uint8_t *flips;    /* per triangle */
+    pointtree middles; /* of the pieces' middle points */
+    crease_groups groups;
     uint64_t edge_count; /* sides of triangles that are creases */
     float reach;
 } crease_set;
