@@ -42,15 +42,15 @@
 /* A group is taken as one if the radius of the sphere around it is at most this of the distance
    from the place to its middle (in the tangent plane), this of the disc's radius, and this of it
    where the disc's rim, where the kernel may have a step, runs through it. */
-#define CREASE_OPENING 0.2f
+#define CREASE_OPENING 0.12f
 #define CREASE_SMALL 0.125f
 #define CREASE_SMALL_AT_RIM 0.0625f
 /* Rounding of cosines and of places over the radius: groups that are so close to a limit are
    opened. */
 #define CREASE_ROUNDING 1e-4f
 /* What comes of that: the most that an estimate looks at, and its error. */
-#define CREASE_MOST 12000u
-#define CREASE_ERROR 0.004f
+#define CREASE_MOST 16000u
+#define CREASE_ERROR 0.001f
 /* Most pieces of a group that has no parts. */
 #define CREASE_LEAF 8u
 

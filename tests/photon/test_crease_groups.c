@@ -1,9 +1,7 @@
 /* photon/crease_groups, shaders/crease_integral.h: estimates amid many pieces of outlines look at
    few of them, and find what all of them say. */
-#include "photon/crease.h"
+#include "photon/photon_map.h"
 #include "scenes/procedural.h"
-#include "shaders/rng.h"
-#include "shaders/surface.h"
 #include "tests/test.h"
 
 enum { PLACES = 400, KERNELS = 4 };
