@@ -11,7 +11,8 @@
 
 enum {
     CHAIN_LOOKED_AT = 64, /* sides in one place beyond these are creases: soups stay linear */
-    PIECES_WANTED = 1 << 22
+    PIECES_WANTED = 1 << 22,
+    PIECES_ACROSS = 4096 /* of the least length, along the diagonal of all triangles */
 };
 
 typedef struct crease_search {
@@ -25,6 +26,7 @@ typedef struct crease_search {
     uint8_t *parity;  /* against the parent's winding */
     uint8_t *creases; /* per triangle: bit per side */
     double length;    /* of all creases */
+    box3 box;         /* of all triangles */
 } crease_search;
 
 static uint64_t mix(uint64_t x) {
@@ -153,12 +155,21 @@ static void find_creases(crease_search *search) {
         const uint32_t *corner = mesh->triangles + 3 * (size_t)t;
         search->normals[t] = triangle_unit_normal(
             mesh->positions[corner[0]], mesh->positions[corner[1]], mesh->positions[corner[2]]);
+        for (int k = 0; k < 3; ++k) box3_include(&search->box, mesh->positions[corner[k]]);
         search->parent[t] = t;
     }
     weld(search);
     chain_sides(search);
     for (uint64_t slot = 0; slot <= search->mask; ++slot)
         if (search->table[slot] != KD_NONE) classify_chain(search, search->table[slot]);
+}
+
+/* As asked for, but so long that the pieces' number and bytes stay within reason: what a radius far
+   below the scene's size has in reach is few pieces of any length. */
+static float choose_piece_length(const crease_search *search, float asked) {
+    const float across = search->mesh->triangle_count ? vec3_length(box3_size(search->box)) : 0;
+    return float_max(float_max(asked, across / PIECES_ACROSS),
+                     (float)(search->length / PIECES_WANTED));
 }
 
 static uint32_t side_pieces(const crease_search *search, uint32_t side, float piece_length) {
@@ -209,7 +220,7 @@ static kd_status cut_creases(crease_set *out, const crease_search *search, float
 }
 
 /* Builds the tree of middle points and brings the pieces into its order. */
-static kd_status plant_creases(crease_set *out, uint64_t count, job *watched) {
+static kd_status plant_creases(crease_set *out, uint64_t count, float piece_length, job *watched) {
     kd_status status = KD_OK;
     vec3 *middles = NULL;
     crease *ordered = NULL;
@@ -225,6 +236,7 @@ static kd_status plant_creases(crease_set *out, uint64_t count, job *watched) {
     for (uint64_t i = 0; i < count; ++i) ordered[i] = out->pieces[out->middles.ids[i]];
     memory_free(out->pieces);
     out->pieces = ordered;
+    KD_TRY_GOTO(crease_groups_open(&out->groups, out->pieces, (uint32_t)count, piece_length));
 done:
     memory_free(middles);
     return status;
@@ -238,6 +250,7 @@ static kd_status reserve_search(crease_search *search, const mesh_view *mesh) {
                "%u triangles, expected at most %u for photon mapping", mesh->triangle_count,
                KD_NONE / 3 - 1);
     search->mesh = mesh;
+    search->box = box3_empty();
     search->mask = power_of_two_above(keys) - 1;
     KD_TRY(KD_RESERVE(search->normals, triangles));
     KD_TRY(KD_RESERVE(search->welded, mesh->position_count));
@@ -262,9 +275,9 @@ kd_status crease_set_open(crease_set *out, const mesh_view *mesh, float piece_le
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->flips, mesh->triangle_count));
     find_creases(&search);
     for (uint32_t t = 0; t < mesh->triangle_count; ++t) patch_find(&search, t, &out->flips[t]);
-    piece_length = float_max(piece_length, (float)(search.length / PIECES_WANTED));
+    piece_length = choose_piece_length(&search, piece_length);
     KD_TRY_GOTO(cut_creases(out, &search, piece_length, &count));
-    KD_TRY_GOTO(plant_creases(out, count, watched));
+    KD_TRY_GOTO(plant_creases(out, count, piece_length, watched));
 done:
     memory_free(search.normals);
     memory_free(search.welded);
@@ -281,6 +294,7 @@ void crease_set_close(crease_set *owned) {
     memory_free(owned->pieces);
     memory_free(owned->flips);
     pointtree_close(&owned->middles);
+    crease_groups_close(&owned->groups);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -290,5 +304,8 @@ crease_view crease_set_get_view(const crease_set *from) {
     view.middles = pointtree_get_view(&from->middles);
     view.flips = from->flips;
     view.reach = from->reach;
+    view.groups = from->groups.groups;
+    view.order = from->groups.order;
+    view.group_count = from->groups.count;
     return view;
 }

@@ -75,7 +75,7 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
 
 /* The scan in the order of paths: places, sums, and whether the list is done. */
 static bool scan_batch(photon_list *list, emit_batch *batch, uint64_t wanted) {
-    const uint64_t longest = EMIT_PATHS_IN_VAIN + EMIT_PATHS_PER_PHOTON * wanted;
+    const uint64_t longest = emit_paths_most(wanted);
     for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
     for (uint32_t i = 0; i < batch->paths; ++i) {
         emit_piece *piece = &batch->pieces[i / PIECE_PATHS];
@@ -90,7 +90,9 @@ static bool scan_batch(photon_list *list, emit_batch *batch, uint64_t wanted) {
             return true;
         }
         if (list->emitted >= longest) return true;
-        if (list->emitted >= EMIT_PATHS_IN_VAIN && list->count == 0) return true;
+        if (list->emitted % EMIT_PATHS_IN_VAIN == 0 &&
+            list->count < list->emitted / EMIT_PATHS_IN_VAIN)
+            return true;
     }
     return false;
 }

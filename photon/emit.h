@@ -27,9 +27,19 @@ typedef struct photon_order {
 } photon_order;
 
 /* The list ends with the first path at which `wanted` photons have landed. It ends short of that,
-   with complete == false, if none of the first EMIT_PATHS_IN_VAIN paths left a photon, or if the
-   yield is below one in EMIT_PATHS_PER_PHOTON. */
-enum { EMIT_PATHS_IN_VAIN = 1 << 20, EMIT_PATHS_PER_PHOTON = 256 };
+   with complete == false,
+   - at a multiple of EMIT_PATHS_IN_VAIN paths, if fewer photons have landed than it is multiples:
+     where nothing can land, after that many paths;
+   - after emit_paths_most() paths: a yield below one in EMIT_PATHS_PER_PHOTON. */
+enum {
+    EMIT_PATHS_IN_VAIN = 1 << 16,
+    EMIT_PATHS_PER_PHOTON = 256,
+    EMIT_PATHS_SPARE = 1 << 20 /* for those who want few photons */
+};
+
+static inline uint64_t emit_paths_most(uint64_t wanted) {
+    return EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * wanted;
+}
 
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
                            job *watched);

@@ -127,10 +127,14 @@ __global__ void find_end(const emission_batch batch, emission_state *state) {
         state->done = state->reached = 1;
     }
     uint64_t limit = state->longest - state->emitted;
-    const uint64_t vain =
-        state->emitted < EMIT_PATHS_IN_VAIN ? (uint64_t)EMIT_PATHS_IN_VAIN - state->emitted : 1;
-    if (state->count == 0 && vain <= end && landed_by(batch, state, vain) == 0 && vain < limit)
+    uint64_t multiple = state->emitted / EMIT_PATHS_IN_VAIN + 1;
+    for (;; ++multiple) {
+        const uint64_t vain = multiple * EMIT_PATHS_IN_VAIN - state->emitted;
+        if (vain > end || vain >= limit) break;
+        if (state->count + landed_by(batch, state, vain) >= multiple) continue;
         limit = vain;
+        break;
+    }
     if (limit < end || (limit == end && !state->reached)) {
         end = limit;
         state->done = 1;
@@ -363,7 +367,7 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     emission_state begun;
     memset(&begun, 0, sizeof begun);
     begun.wanted = order->wanted;
-    begun.longest = EMIT_PATHS_IN_VAIN + EMIT_PATHS_PER_PHOTON * order->wanted;
+    begun.longest = emit_paths_most(order->wanted);
     KD_CUDA(cudaMemcpy(with->state.memory, &begun, sizeof begun, cudaMemcpyHostToDevice));
     return emit_all(list, with, scene, order, &begun, watched);
 }

@@ -173,7 +173,9 @@ void photon_map_say_missing(const photon_list *list, const char *name, const pho
     if (list->emitted == 0)
         log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
     else if (list->count == 0)
-        log_message(LOG_WARNING, "%s photon map: none of %llu photons emitted landed, it is empty",
+        log_message(LOG_WARNING,
+                    "%s photon map: none of %llu photons emitted landed, it is empty: the picture "
+                    "lacks its light",
                     name, (unsigned long long)list->emitted);
     else
         log_message(LOG_WARNING,

@@ -24,7 +24,7 @@ typedef struct photon_map_cuda {
 
 typedef struct photon_maps_cuda {
     photon_map_cuda map[PHOTON_LISTS]; /* global, caustic, media */
-    device_buffer creases;             /* pieces, middles, ids, flips */
+    device_buffer creases;             /* pieces, middles, ids, groups, order, flips */
     crease_view outlines;              /* device pointers */
     uint32_t gather;
     photon_kernel kernel;

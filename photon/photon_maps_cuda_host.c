@@ -104,7 +104,10 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
     memset(out, 0, sizeof *out);
     if (!host.flips) return KD_OK;
     const uint64_t each = sizeof(crease) + sizeof(vec3) + sizeof(uint32_t) + 1;
-    KD_TRY(device_buffer_reserve(&maps->creases, count * each + triangle_count + 5 * 256));
+    const uint64_t group_bytes = host.group_count * sizeof *host.groups,
+                   order_bytes = host.group_count ? count * sizeof *host.order : 0;
+    KD_TRY(device_buffer_reserve(&maps->creases, count * each + group_bytes + order_bytes +
+                                                     triangle_count + 7 * 256));
     uint64_t used = 0;
     *out = host;
     KD_TRY(append(&maps->creases, &used, host.pieces, count * sizeof(crease),
@@ -116,6 +119,8 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
     if (host.middles.axes)
         KD_TRY(append(&maps->creases, &used, host.middles.axes, count,
                       (const void **)&out->middles.axes));
+    KD_TRY(append(&maps->creases, &used, host.groups, group_bytes, (const void **)&out->groups));
+    KD_TRY(append(&maps->creases, &used, host.order, order_bytes, (const void **)&out->order));
     return append(&maps->creases, &used, host.flips, triangle_count, (const void **)&out->flips);
 }
 

@@ -16,54 +16,12 @@
          out the far sides of walls and of thin boards. */
 #ifndef KD_SHADERS_ESTIMATE_H
 #define KD_SHADERS_ESTIMATE_H
-#include "shaders/elementary.h"
+#include "shaders/crease_integral.h"
 #include "shaders/flux_sum.h"
 #include "shaders/photon.h"
-#include "shaders/pointtree_query.h"
 
-typedef enum photon_kernel {
-    PHOTON_KERNEL_DISC = 0,         /* 1 */
-    PHOTON_KERNEL_CONE = 1,         /* 1 - s, s the distance over the radius */
-    PHOTON_KERNEL_EPANECHNIKOV = 2, /* 1 - s^2 */
-    PHOTON_KERNEL_GAUSSIAN = 3      /* a + b exp(-c s^2): 1 in the middle, 0.27 at the edge */
-} photon_kernel;
-
-/* Pavicic's beta is 2c; a + b = 1 with b = 1 / (1 - exp(-2c)). */
-#define KERNEL_GAUSSIAN_C 0.9765f
-#define KERNEL_GAUSSIAN_B 1.165295f
-#define KERNEL_GAUSSIAN_A (1 - KERNEL_GAUSSIAN_B)
-/* Terms of exp(-c s^2) that its integrals along lines take: the rest is below 1e-7. */
-#define KERNEL_GAUSSIAN_TERMS 10
-
-/* Two sides of a mesh whose normals differ by more than this cosine belong to different surfaces:
-   the edge between them is a crease, and their photons are not mixed. */
-#define CREASE_COSINE 0.5f
-/* Largest height of a photon over the tangent plane, of the radius. On a sphere no smaller than the
-   disc no photon is lost by it. */
-#define ESTIMATE_HEIGHT 0.5f
-/* A crease is taken for a line in the tangent plane if its patch's normal and its height (of the
-   radius) are within these; if another one of the same surface is inside the disc, the surface is
-   too ragged for the tangent plane, and the whole disc is taken: that may be dark, never a spark.
- */
-#define ESTIMATE_PLANE_COSINE 0.9f
-#define ESTIMATE_PLANE_HEIGHT 0.25f
-/* Least share of the kernel's integral that is believed: the corner of a thin sliver. */
-#define ESTIMATE_LEAST_SHARE 0.0625f
 /* More photons than this are not gathered at once: the list lies on the stack. */
 #define ESTIMATE_GATHER_MAX 1024u
-
-/* A piece of the outline of a smooth patch. Seen against the normal, the patch lies to its left. */
-typedef struct crease {
-    vec3 from, to;
-    vec3 normal; /* unit, of the patch at this edge */
-} crease;
-
-typedef struct crease_view {
-    const crease *pieces;   /* in the tree's order */
-    pointtree_view middles; /* of their middle points */
-    const uint8_t *flips;   /* per triangle: 1 if its winding is against its patch's */
-    float reach;            /* half of the longest piece */
-} crease_view;
 
 /* The same k nearest by other means, where a device has faster ones. */
 typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, float max_radius,
@@ -82,121 +40,6 @@ typedef struct photon_map_view {
     const vec3
         *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
 } photon_map_view;
-
-/* The kernel at the squared distance over the squared radius. */
-KD_FN float photon_kernel_at(int32_t kernel, float s2) {
-    if (s2 >= 1) return 0;
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 1;
-    case PHOTON_KERNEL_CONE: return 1 - sqrtf(s2);
-    case PHOTON_KERNEL_GAUSSIAN:
-        return KERNEL_GAUSSIAN_A + KERNEL_GAUSSIAN_B * float_exp(-KERNEL_GAUSSIAN_C * s2);
-    default: return 1 - s2;
-    }
-}
-
-/* Its integral over a sector of the unit disc, per radian. */
-KD_FN float photon_kernel_sector(int32_t kernel) {
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 0.5f;
-    case PHOTON_KERNEL_CONE: return 1.0f / 6;
-    case PHOTON_KERNEL_GAUSSIAN:
-        return 0.5f * KERNEL_GAUSSIAN_A +
-               0.5f * KERNEL_GAUSSIAN_B * (1 - float_exp(-KERNEL_GAUSSIAN_C)) / KERNEL_GAUSSIAN_C;
-    default: return 0.25f;
-    }
-}
-
-/* The same to a line for the Gaussian. Out to the distance p it integrates, a radian, to
-   a p^2/2 + b (1 - exp(-c p^2)) / (2c): with p^2 = h^2 + t^2 on the line and the angle's step
-   h dt / p^2, each power of p^2 in the series of exp is a polynomial of t, found from the one
-   before. */
-KD_FN float photon_gaussian_to_line(float h, float t) {
-    float power = 1;                  /* p^2 to the n */
-    float integral = t;               /* of it over dt from 0 to t */
-    float factor = KERNEL_GAUSSIAN_C; /* c^(n+1) / (n+1)!, with its sign */
-    float sum = KERNEL_GAUSSIAN_C * t;
-    for (int n = 1; n < KERNEL_GAUSSIAN_TERMS; ++n) {
-        power *= h * h + t * t;
-        integral = (t * power + 2 * (float)n * h * h * integral) / (float)(2 * n + 1);
-        factor *= -KERNEL_GAUSSIAN_C / (float)(n + 1);
-        sum += factor * integral;
-    }
-    return 0.5f * h * (KERNEL_GAUSSIAN_A * t + KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * sum);
-}
-
-/* An integral of the kernel along a line at distance h >= 0 from the centre of the unit disc, from
-   its foot to t: of the kernel's integral out to the line, over the angle. */
-KD_FN float photon_kernel_to_line(int32_t kernel, float h, float t) {
-    const float flat = 0.5f * h * t;
-    if (kernel == PHOTON_KERNEL_DISC) return flat;
-    if (kernel == PHOTON_KERNEL_GAUSSIAN) return photon_gaussian_to_line(h, t);
-    if (kernel == PHOTON_KERNEL_CONE) {
-        const float distance = sqrtf(h * h + t * t);
-        const float logarithm = h > 1e-15f ? h * h * float_asinh(t / h) : 0;
-        return flat - h * (t * distance + logarithm) / 6;
-    }
-    return flat - h * (h * h * t + t * t * t / 3) / 4;
-}
-
-/* What an edge of the patch from `a` to `b` (about the centre of the unit disc, counter-clockwise
-   around the patch) takes away from the kernel's integral: its part over the angle that the edge
-   covers inside the disc, beyond the edge. Negative for an edge that turns the other way. */
-KD_FN float photon_kernel_beyond(int32_t kernel, vec2 a, vec2 b) {
-    const float ex = b.x - a.x, ey = b.y - a.y;
-    const float length = sqrtf(ex * ex + ey * ey);
-    if (!(length > 0)) return 0;
-    const float signed_h = (a.x * b.y - a.y * b.x) / length, h = fabsf(signed_h);
-    if (!(h < 1)) return 0;
-    const float half_chord = sqrtf(1 - h * h);
-    const float along = (a.x * ex + a.y * ey) / length;
-    const float t0 = float_max(along, -half_chord);
-    const float t1 = float_min(along + length, half_chord);
-    if (!(t0 < t1)) return 0;
-    const float angle = float_atan2(t1, h) - float_atan2(t0, h);
-    const float inside =
-        photon_kernel_to_line(kernel, h, t1) - photon_kernel_to_line(kernel, h, t0);
-    const float beyond = photon_kernel_sector(kernel) * angle - inside;
-    return signed_h < 0 ? -beyond : beyond;
-}
-
-/* Where an estimate is made. */
-typedef struct estimate_point {
-    vec3 position;
-    vec3 normal; /* unit geometric normal of the side that is looked at */
-    bool back;   /* that side is the back of the triangle (its winding) */
-    uint32_t triangle;
-} estimate_point;
-
-/* The kernel's integral over the part of the disc that the surface fills, of the unit disc's. */
-KD_FN float crease_kernel_integral(const crease_view *creases, const estimate_point *at,
-                                   float radius, int32_t kernel) {
-    const float whole = 2 * KD_PI * photon_kernel_sector(kernel);
-    if (creases->middles.count == 0 || !(radius > 0)) return whole;
-    float integral = whole;
-    const bool flipped = creases->flips && creases->flips[at->triangle];
-    const float side = at->back != flipped ? -1.0f : 1.0f;
-    const frame3 axes = frame3_around(at->normal);
-    const float bound2 = pointtree_bound2(radius + creases->reach);
-    pointtree_walk walk = pointtree_walk_begin();
-    while (pointtree_walk_next(&creases->middles, at->position, bound2, &walk)) {
-        const crease *piece = &creases->pieces[walk.node];
-        const float cosine = side * vec3_dot(piece->normal, at->normal);
-        if (!(cosine >= CREASE_COSINE)) continue;
-        const vec3 a = frame3_to_local(&axes, vec3_sub(piece->from, at->position));
-        const vec3 b = frame3_to_local(&axes, vec3_sub(piece->to, at->position));
-        const float lower = float_min(fabsf(a.z), fabsf(b.z)) / radius;
-        const float upper = float_max(fabsf(a.z), fabsf(b.z)) / radius;
-        if (lower > ESTIMATE_HEIGHT) continue;
-        const vec2 from = vec2_make(a.x / radius, a.y / radius);
-        const vec2 to = vec2_make(b.x / radius, b.y / radius);
-        const float beyond = photon_kernel_beyond(kernel, from, to);
-        if (beyond != 0 && !(cosine >= ESTIMATE_PLANE_COSINE && upper <= ESTIMATE_PLANE_HEIGHT))
-            return whole;
-        integral -= side * beyond;
-    }
-    return float_max(integral, ESTIMATE_LEAST_SHARE * whole);
-}
 
 /* Whether a photon belongs to the surface around a point. */
 KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at, float radius) {

@@ -186,6 +186,10 @@ static void creases_are_found(void **state) {
     assert_near((double)creases.reach, 0.125, 1e-4);
     crease_set_close(&creases);
     assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 0, NULL), KD_ERROR_USAGE);
+    /* a radius that is next to nothing takes no millions of them */
+    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 1e-30f, NULL), KD_OK);
+    assert_true(creases.middles.count >= 24 && creases.middles.count <= 24 * 4096);
+    crease_set_close(&creases);
     photon_scene_free(scene);
     /* nothing at all */
     mesh_view empty;

@@ -225,7 +225,33 @@ static void nothing_lands_and_it_says_so(void **state) {
         assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
         assert_int_equal(maps.global.count, 0);
         assert_int_equal(warnings, 1); /* the caustic map is not missed: there are no lenses */
-        assert_true(maps.global.emitted <= EMIT_PATHS_IN_VAIN);
+        assert_true(maps.global.emitted <= 65536 && maps.global.rays <= 4 * 65536);
+        photon_maps_close(&maps);
+        photon_scene_free(scene);
+    }
+    log_set_sink(NULL, NULL);
+}
+
+/* A lamp that shines into the open but for a small plate, from which a little comes back: at most
+   65536 paths are tried for each photon that lands, however many are wanted. */
+static void paths_are_bounded_by_what_lands(void **state) {
+    (void)state;
+    log_set_sink(count_warnings, NULL);
+    for (int which = 0; which < 2; ++which) {
+        photon_scene *scene = photon_scene_new();
+        const float side = which ? 0.3f : 0.06f;
+        const uint32_t lamp = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 1));
+        const uint32_t plate = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 0));
+        fixture_quad(&scene->fixture, lamp, vec3_make(0, 0, 0), vec3_make(1, 0, 0),
+                     vec3_make(1, 1, 0), vec3_make(0, 1, 0));
+        fixture_quad(&scene->fixture, plate, vec3_make(0, 0, 3), vec3_make(0, side, 3),
+                     vec3_make(side, side, 3), vec3_make(side, 0, 3));
+        photon_scene_finish(scene);
+        photon_options options = options_for(which ? 30 : 1000000);
+        photon_maps maps;
+        assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+        assert_true(maps.global.emitted <= 65536 * (maps.global.count + 1));
+        assert_true(maps.global.complete == (which == 1));
         photon_maps_close(&maps);
         photon_scene_free(scene);
     }
@@ -261,6 +287,7 @@ int main(void) {
         cmocka_unit_test(photons_are_what_they_say),
         cmocka_unit_test(aimed_photons_carry_the_same_flux),
         cmocka_unit_test(nothing_lands_and_it_says_so),
+        cmocka_unit_test(paths_are_bounded_by_what_lands),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

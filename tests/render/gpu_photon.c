@@ -75,8 +75,32 @@ static const char *const foggy =
     "\"power\": 30}],"
     "\"camera\": {\"eye\": [0, 1.2, 4], \"look_at\": [0, 1.1, 0], \"fov\": 50}}";
 
+/* A deck of small squares with gaps in a large room: more outlines than are looked at one by one.
+ */
+static void put_deck(void) {
+    enum { SIDE = 24, BYTES = 160 };
+    char *text = (char *)malloc(BYTES * (SIDE * SIDE + 4));
+    assert_non_null(text);
+    size_t used = (size_t)sprintf(
+        text, "{\"kandela\": 1, \"camera\": {\"eye\": [0, 3, 1], \"look_at\": [0, 0, 0]}, "
+              "\"lights\": [{\"kind\": \"point\", \"position\": [0, 4, 0], \"power\": 90}], "
+              "\"meshes\": [{\"box\": {\"lo\": [-5, -5, -5], \"hi\": [5, 5, 5]}, "
+              "\"inward\": true}");
+    for (int i = 0; i < SIDE * SIDE; ++i) {
+        const double x = i % SIDE / 12.0 - 1, z = i / SIDE / 12.0 - 1;
+        used += (size_t)sprintf(text + used,
+                                ", {\"quad\": [[%.3f, 0, %.3f], [%.3f, 0, %.3f], [%.3f, 0, %.3f], "
+                                "[%.3f, 0, %.3f]]}",
+                                x, z + 0.07, x + 0.06, z + 0.07, x + 0.06, z, x, z);
+    }
+    sprintf(text + used, "]}");
+    file_put_text("deck.json", text);
+    free(text);
+}
+
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
+    put_deck();
     file_put_text("still.json", still);
     file_put_text("dark.json", dark);
     file_put_text("foggy.json", foggy);
@@ -194,6 +218,20 @@ static void test_estimators(void **state) {
         strcpy(options.kernel, kernels[i]);
         expect_same(scene_path(1), &options);
         if (!gpu_is_emulated()) expect_same(scene_path(3), &options);
+    }
+}
+
+static void test_outlines_by_groups(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"gaussian", "disc", "cone", "epanechnikov"};
+    for (int i = 0; i < 4; ++i) {
+        if (gpu_leaves_out((uint32_t)i, 2)) continue;
+        kd_render_options options = options_for("photon");
+        strcpy(options.kernel, kernels[i]);
+        options.photons = 2000;
+        options.gather = 50;
+        options.radius = 1.5f;
+        expect_same(file_in("deck.json"), &options);
     }
 }
 
@@ -357,11 +395,17 @@ static void test_without_photons(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_photon),        cmocka_unit_test(test_estimators),
-        cmocka_unit_test(test_final_gather),  cmocka_unit_test(test_progressive),
-        cmocka_unit_test(test_crops),         cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_photon_in_fog), cmocka_unit_test(test_progressive_in_fog),
-        cmocka_unit_test(test_map_of_fog),    cmocka_unit_test(test_without_photons),
+        cmocka_unit_test(test_photon),
+        cmocka_unit_test(test_estimators),
+        cmocka_unit_test(test_outlines_by_groups),
+        cmocka_unit_test(test_final_gather),
+        cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_crops),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_photon_in_fog),
+        cmocka_unit_test(test_progressive_in_fog),
+        cmocka_unit_test(test_map_of_fog),
+        cmocka_unit_test(test_without_photons),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }
