@@ -50,6 +50,10 @@ Cflags: -I\${includedir}
 install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET kandela_program)
+  # `kandela bench` finds its scene in ../share beside the program's folder, built or installed.
+  set(bench_scene kandela/scenes/cornell_caustic.json)
+  configure_file(${CMAKE_SOURCE_DIR}/scenes/cornell_caustic.json ${CMAKE_BINARY_DIR}/share/${bench_scene} COPYONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/share/${bench_scene} DESTINATION share/kandela/scenes)
   # Both come from the table of options, so they are written by the program itself.
   set(man_page ${CMAKE_BINARY_DIR}/share/man/man1/kandela.1)
   set(completion ${CMAKE_BINARY_DIR}/share/bash-completion/completions/kandela)

@@ -25,11 +25,14 @@ kd_status photon_prepare(frame *prepared);
 pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample);
 void photon_close(frame *closed);
 /* An estimate of fewer photons is too noisy to be shared any further. */
-enum { BATCH_GATHER_LEAST = 5, BATCHES_MOST = 65536 };
+enum { BATCH_GATHER_LEAST = 5 };
 /* In how many batches the options allow to work at most. */
 int32_t photon_batches_most(const kd_render_options *options);
 /* Photons and k of one of options->batches. */
 void photon_share_options(photon_options *of, const kd_render_options *options);
+/* The time that photons may take of what the frame's deadline leaves: those of its first maps a part
+   of it, since maps and a first sample of every pixel are to follow; those of later ones all. */
+void photon_limit_time(photon_options *to, const frame *of, bool first);
 /* What statistics tell of a pair of maps, wherever they lie. */
 typedef struct photon_figures {
     uint64_t emitted, rays, stored, caustics, strayed, hash;
