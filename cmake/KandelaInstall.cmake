@@ -82,6 +82,10 @@ if(TARGET kandela_import)
   add_dependencies(kandela_installed kandela_import)
 endif()
 if(TARGET kandela_program)
+  # `kandela bench` finds its scene in ../share beside the program's folder, built or installed.
+  set(bench_scene kandela/scenes/cornell_caustic.json)
+  configure_file(${CMAKE_SOURCE_DIR}/scenes/cornell_caustic.json ${CMAKE_BINARY_DIR}/share/${bench_scene} COPYONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/share/${bench_scene} DESTINATION share/kandela/scenes)
   # Both come from the table of options, so they are written by the program itself.
   set(man_page ${CMAKE_BINARY_DIR}/share/man/man1/kandela.1)
   set(completion ${CMAKE_BINARY_DIR}/share/bash-completion/completions/kandela)

@@ -27,6 +27,9 @@ static kd_status refuse_number(const option_given *given, const char *noun) {
                  row->most);
     else if (row->least < row->most)
         snprintf(expected + used, sizeof expected - (size_t)used, " of at least %.9g", row->least);
+    used = (int)strlen(expected);
+    if (row->automatic)
+        snprintf(expected + used, sizeof expected - (size_t)used, ", or %s", row->automatic);
     return refuse(given, expected);
 }
 
@@ -83,6 +86,30 @@ static kd_status set_uint64(const option_given *given, void *field) {
     return KD_OK;
 }
 
+/* The power of 1024 that a unit stands for, -1 if it is none: "", "K", "k", "KiB", "KB", "B", ... */
+static int unit_power(const char *unit) {
+    static const char letters[] = "KMGT";
+    const char *found = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    const char *rest = found ? unit + 1 : unit;
+    if (found && *rest == 'i' && rest[1] == 'B') ++rest;
+    if (strcmp(rest, "") != 0 && strcmp(rest, "B") != 0) return -1;
+    return found ? (int)(found - letters) + 1 : 0;
+}
+
+static kd_status set_bytes(const option_given *given, void *field) {
+    const char *end;
+    const double value = read_real(given->text, &end);
+    const int power = end ? unit_power(end) : -1;
+    const double bytes = power < 0 ? -1 : floor(ldexp(value, 10 * power));
+    if (power < 0 || value < 0 || bytes > 0x1p62 || (value > 0 && bytes < 1) ||
+        (power == 0 && value != bytes))
+        return refuse(given, "bytes, such as 200000000, 500M or 1.5G (K, M, G and T are powers of "
+                             "1024), up to 4194304T");
+    const uint64_t whole = (uint64_t)bytes;
+    memcpy(field, &whole, sizeof whole);
+    return KD_OK;
+}
+
 static kd_status set_int32s(const option_given *given, void *field) {
     const option_row *row = given->row;
     const char *c = given->text;
@@ -106,6 +133,11 @@ static kd_status set_floats(const option_given *given, void *field) {
     const option_row *row = given->row;
     const char *c = given->text;
     const int count = row->count > 1 ? row->count : 1;
+    if (row->automatic && strcmp(c, row->automatic) == 0) {
+        const float chosen_later = NAN;
+        memcpy(field, &chosen_later, sizeof chosen_later);
+        return KD_OK;
+    }
     for (int i = 0; i < count; ++i) {
         const char *end;
         const double value = read_real(c, &end);
@@ -174,6 +206,7 @@ static kd_status set_field(const option_given *given, void *field) {
     case OPTION_NAME: return set_name(given, (char *)field);
     case OPTION_CHOICE: return find_choice(given, (int32_t *)field);
     case OPTION_UINT64: return set_uint64(given, field);
+    case OPTION_BYTES: return set_bytes(given, field);
     case OPTION_INT32: return set_int32s(given, field);
     case OPTION_FLOAT: return set_floats(given, field);
     case OPTION_DOUBLE: return set_double(given, field);

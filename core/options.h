@@ -22,6 +22,7 @@ typedef enum option_kind {
     OPTION_NAME,   /* char[]; one of the choices if there are any */
     OPTION_CHOICE, /* int32_t or an enum: the number of the choice */
     OPTION_UINT64, /* 2000000, 2M, 2e6 */
+    OPTION_BYTES,  /* uint64_t: 4096, 500M, 1.5G; K, M, G, T (or KiB, ...) are powers of 1024 */
     OPTION_INT32,  /* `count` of them */
     OPTION_FLOAT,  /* `count` of them */
     OPTION_DOUBLE
@@ -39,6 +40,7 @@ typedef struct option_row {
     const char *initial;              /* the default as help shows it; NULL: nothing to say */
     const char *environment;          /* variable that gives it too; NULL: none */
     const char *(*choice)(int index); /* the names allowed, NULL after the last; may be NULL */
+    const char *automatic;            /* OPTION_FLOAT: the word that sets NAN; NULL: none */
     double least, most;               /* of a number, inclusive; both 0: any */
     size_t offset, bytes;             /* of the field in the group's struct: OPTION_FIELD */
     option_kind kind;

@@ -6,6 +6,7 @@
 #include "photon/emit.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "core/timing.h"
 #include "photon/pointtree.h"
 #include "shaders/ledger_sum.h"
 
@@ -179,6 +180,10 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     return KD_OK;
 }
 
+bool emit_is_overdue(const photon_order *order, uint64_t emitted) {
+    return order->deadline > 0 && emitted > 0 && timing_now() >= order->deadline;
+}
+
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
                            job *watched) {
     memset(out, 0, sizeof *out);
@@ -197,7 +202,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     bool done = false;
     KD_TRY_GOTO(batch_reserve(&batch, batch.paths_most));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
-    while (!done) {
+    while (!done && !(out->cut = emit_is_overdue(order, out->emitted))) {
         KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, watched));
         if (!done && job_cancelled(watched)) {
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,

@@ -341,7 +341,8 @@ kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scen
         if (!told->done && job_cancelled(watched))
             KD_FAIL(KD_INTERRUPTED, "interrupted after %llu of %llu photons",
                     (unsigned long long)list->count, (unsigned long long)order->wanted);
-    } while (!told->done);
+        list->cut = !told->done && emit_is_overdue(order, list->emitted);
+    } while (!told->done && !list->cut);
     KD_TRY(finish_list(list, state, told, (float)(1 / (double)list->emitted)));
     ledger_sum sum;
     for (int i = 0; i < LEDGER_ROWS; ++i) {

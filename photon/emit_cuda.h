@@ -15,7 +15,7 @@ typedef struct photon_list_cuda {
     device_buffer positions; /* vec3 each: what a tree is built from */
     uint64_t count, emitted, rays;
     photon_ledger ledger;
-    bool complete;
+    bool complete, cut;
     uint64_t hash;   /* photon_hash's sum */
     float strongest; /* channel of any photon */
 } photon_list_cuda;

@@ -99,6 +99,11 @@ kd_status photon_file_write(const char *path, const photon_file *from) {
     return KD_OK;
 }
 
+/* What tells a file from others: the header's hash covers the hashes of the photons. */
+static uint64_t content_of(const file_header *header) {
+    return hash_combine(1, header->lists, sizeof header->lists);
+}
+
 /* --- reading ------------------------------------------------------------------------------------
  */
 
@@ -183,6 +188,20 @@ static kd_status read_nodes(photon_file *out, const char *path, const char *byte
     return KD_OK;
 }
 
+kd_status photon_file_read_content(uint64_t *content, const char *path) {
+    kd_status status = KD_OK;
+    file_header header;
+    file_view file;
+    memset(&header, 0, sizeof header);
+    KD_TRY(file_open(&file, path));
+    memcpy(&header, file.bytes, file.count < sizeof header ? file.count : sizeof header);
+    KD_TRY_GOTO(check_header(&file, path, &header));
+    *content = content_of(&header);
+done:
+    file_close(&file);
+    return status;
+}
+
 kd_status photon_file_open(photon_file *out, const char *path) {
     static const uint32_t kinds[PHOTON_LISTS] = {1u << PHOTON_INDIRECT, 1u << PHOTON_CAUSTIC,
                                                  1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT};
@@ -195,6 +214,7 @@ kd_status photon_file_open(photon_file *out, const char *path) {
     memcpy(&header, file.bytes, file.count < sizeof header ? file.count : sizeof header);
     KD_TRY_GOTO(check_header(&file, path, &header));
     out->scene = header.scene;
+    out->content = content_of(&header);
     const char *bytes = file.bytes + sizeof header;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         KD_TRY_GOTO(read_list(&out->lists[i], path, bytes, &header.lists[i], kinds[i]));
@@ -225,50 +245,5 @@ kd_status photon_file_check_scene(const photon_file *of, const char *path, const
                        "%s: a photon %s %u of %u", path, media ? "in medium" : "on triangle",
                        of->lists[l].photons[i].triangle, places);
     }
-    return KD_OK;
-}
-
-static double blend(double a, double share, double b) {
-    return a * share + b * (1 - share);
-}
-
-static kd_status list_merge(photon_list *to, const photon_list *more) {
-    const uint64_t emitted = to->emitted + more->emitted;
-    const size_t bytes = to->count * sizeof *to->photons;
-    KD_REQUIRE(to->count == 0 || to->count != more->count ||
-                   memcmp(to->photons, more->photons, bytes) != 0,
-               KD_ERROR_INPUT, "the same photons twice: maps to merge need different seeds");
-    KD_REQUIRE(to->count + more->count <= POINTTREE_COUNT_MAX / 2, KD_ERROR_INPUT,
-               "%llu photons in one map, expected at most %u",
-               (unsigned long long)(to->count + more->count), POINTTREE_COUNT_MAX / 2);
-    if (emitted == 0) return KD_OK;
-    KD_TRY(photon_list_own(to));
-    const double share = (double)to->emitted / (double)emitted;
-    KD_TRY(KD_GROW(to->photons, to->count, to->count + more->count));
-    for (uint64_t i = 0; i < to->count; ++i)
-        to->photons[i].power = vec3_scale(to->photons[i].power, (float)share);
-    for (uint64_t i = 0; i < more->count; ++i) {
-        to->photons[to->count + i] = more->photons[i];
-        to->photons[to->count + i].power = vec3_scale(more->photons[i].power, (float)(1 - share));
-    }
-    photon_ledger *sum = &to->ledger;
-    sum->emitted = blend(sum->emitted, share, more->ledger.emitted);
-    sum->absorbed = blend(sum->absorbed, share, more->ledger.absorbed);
-    sum->escaped = blend(sum->escaped, share, more->ledger.escaped);
-    sum->ended = blend(sum->ended, share, more->ledger.ended);
-    sum->cut = blend(sum->cut, share, more->ledger.cut);
-    sum->media = blend(sum->media, share, more->ledger.media);
-    to->count += more->count;
-    to->rays += more->rays;
-    to->emitted = emitted;
-    to->complete = to->complete && more->complete;
-    return KD_OK;
-}
-
-kd_status photon_file_merge(photon_file *to, const photon_file *more) {
-    KD_REQUIRE(to->scene == more->scene, KD_ERROR_INPUT,
-               "photon maps of two scenes (%016llx and %016llx) cannot be one",
-               (unsigned long long)to->scene, (unsigned long long)more->scene);
-    for (int i = 0; i < PHOTON_LISTS; ++i) KD_TRY(list_merge(&to->lists[i], &more->lists[i]));
     return KD_OK;
 }

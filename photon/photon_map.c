@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel.h"
+#include "core/timing.h"
 #include "photon/aim.h"
 #include "shaders/photon_hash.h"
 #include <stdatomic.h>
@@ -172,6 +173,9 @@ void photon_map_say_missing(const photon_list *list, const char *name, const pho
     if (list->complete || wanted == 0 || (pass >= 2 && pass != MEDIA_PASS)) return;
     if (list->emitted == 0)
         log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
+    else if (list->cut)
+        log_message(LOG_WARNING, "%s photon map: %llu of %llu photons when the time for them was up",
+                    name, (unsigned long long)list->count, (unsigned long long)wanted);
     else if (list->count == 0)
         log_message(LOG_WARNING,
                     "%s photon map: none of %llu photons emitted landed, it is empty: the picture "
@@ -202,6 +206,7 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     out->rays = list->rays;
     out->ledger = list->ledger;
     out->complete = list->complete;
+    out->cut = list->cut;
     map_read_list(out, list);
     job_stage_begin(watched, "photon_tree", (int64_t)list->count);
     KD_TRY_GOTO(map_plant(out, list, watched));
@@ -272,13 +277,16 @@ kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *s
                              const photon_options *options) {
     out[0] = global_order(scene, options);
     out[2] = media_order(scene, options);
-    return caustic_order(&out[1], scene, options);
+    KD_TRY(caustic_order(&out[1], scene, options));
+    for (int i = 0; i < PHOTON_LISTS; ++i) out[i].deadline = options->deadlines[i];
+    return KD_OK;
 }
 
 void photon_orders_renew(photon_order orders[PHOTON_LISTS], const photon_options *options) {
     photon_emission_renew(&orders[0].emission, 2 * options->pass);
     photon_emission_renew(&orders[1].emission, 2 * options->pass + 1);
     photon_emission_renew(&orders[2].emission, MEDIA_PASS + options->pass);
+    for (int i = 0; i < PHOTON_LISTS; ++i) orders[i].deadline = options->deadlines[i];
 }
 
 bool photon_scene_scatters(const scene_view *scene) {
@@ -377,6 +385,21 @@ photon_map_view photon_maps_caustic(const photon_maps *from) {
 
 photon_map_view photon_maps_media(const photon_maps *from) {
     return view_of(from, &from->media);
+}
+
+void photon_options_limit(photon_options *of, double end) {
+    const uint64_t wanted[PHOTON_LISTS] = {of->photons, of->caustics, of->strayed};
+    const double now = timing_now();
+    int lists = 0, done = 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) lists += wanted[i] > 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        done += wanted[i] > 0;
+        of->deadlines[i] = end > 0 ? now + (end - now) * done / (lists ? lists : 1) : 0;
+    }
+}
+
+bool photon_maps_cut(const photon_maps *of) {
+    return of->global.cut || of->caustic.cut || of->media.cut;
 }
 
 uint64_t photon_maps_hash(const photon_maps *from) {

@@ -33,6 +33,7 @@ typedef struct photon_options {
     photon_kernel kernel;
     photon_estimator estimator;
     uint32_t batch_paths; /* 0: chosen. No influence on the result */
+    double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
     bool outlines;        /* find the creases; else the caller has them from another pass */
 } photon_options;
 
@@ -47,7 +48,7 @@ typedef struct photon_map {
     uint64_t hash;        /* of the photons in the order (path, bounce) */
     float radius;         /* largest gather radius */
     float scale;          /* flux_scale of the strongest channel of any photon */
-    bool complete;        /* as many as wanted have landed */
+    bool complete, cut;   /* as of a photon_list */
     bool built;           /* the tree was built here: nobody knew it before */
 } photon_map;
 
@@ -90,6 +91,11 @@ enum { RADIUS_PROBES = 1024 };
 /* A map's radius by the distances of some photons to their k-th neighbours, which it sorts: twice
    their median, or that itself for a fixed one. */
 float photon_radius_of(float *distances, uint64_t count, bool fixed);
+/* Deadlines that leave each list that is wanted as much of the time from now to `end` (timing_now());
+   0: none. */
+void photon_options_limit(photon_options *of, double end);
+/* Whether a deadline cut some list short. */
+bool photon_maps_cut(const photon_maps *of);
 void photon_maps_close(photon_maps *owned); /* takes a zeroed one */
 
 photon_map_view photon_maps_global(const photon_maps *from);

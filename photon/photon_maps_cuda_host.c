@@ -30,6 +30,7 @@ kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *fr
     out->rays = from->rays;
     out->ledger = from->ledger;
     out->complete = from->complete;
+    out->cut = from->cut;
     return KD_OK;
 }
 
@@ -60,6 +61,7 @@ static kd_status emit_list(photon_map_cuda *map, const scene_view *device_scene,
     told.count = map->list.count;
     told.emitted = map->list.emitted;
     told.complete = map->list.complete;
+    told.cut = map->list.cut;
     photon_map_say_missing(&told, name, order);
     return KD_OK;
 }
@@ -141,6 +143,10 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     view.scale = map->scale;
     view.irradiance = map->known ? (const vec3 *)map->irradiance.memory : NULL;
     return view;
+}
+
+bool photon_maps_cuda_cut(const photon_maps_cuda *of) {
+    return of->map[0].list.cut || of->map[1].list.cut || of->map[2].list.cut;
 }
 
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {

@@ -12,16 +12,20 @@ typedef struct tile_pass {
     film *to;
     int32_t across;        /* tiles in a row */
     uint32_t begin, count; /* samples of this pass */
-    double deadline;       /* timing_now() after which tiles are left out; 0: none */
-    double pause;          /* the same, to save what is there and go on; 0: none */
+    double pause; /* timing_now() after which to save what is there and go on; 0: none */
     atomic_bool paused;
+    atomic_llong fresh; /* tiles done since the last saving */
     atomic_ullong rays, nan_samples;
 } tile_pass;
+
+bool frame_is_overdue(const frame *of) {
+    return of->deadline > 0 && timing_now() >= of->deadline;
+}
 
 static bool pass_is_over(const tile_pass *pass) {
     if (job_cancelled(pass->of->watched)) return true;
     if (pass->begin == 0) return false; /* the first sample of every pixel is always taken */
-    return job_overdue(pass->of->watched) || (pass->deadline > 0 && timing_now() >= pass->deadline);
+    return job_overdue(pass->of->watched) || frame_is_overdue(pass->of);
 }
 
 /* The samples of this pass that the pixel does not have yet: a pass may have been begun before. */
@@ -35,9 +39,14 @@ static void render_pixel(tile_pass *pass, int32_t x, int32_t y, uint64_t *rays,
     }
 }
 
+/* Whether to stop for a saving: never before there is something new to save. */
+static bool wants_pause(const tile_pass *pass) {
+    return pass->pause > 0 && atomic_load(&pass->fresh) > 0 && timing_now() >= pass->pause;
+}
+
 static void render_tile(tile_pass *pass, int64_t tile) {
     if (pass_is_over(pass)) return;
-    if (pass->pause > 0 && timing_now() >= pass->pause) {
+    if (wants_pause(pass)) {
         atomic_store(&pass->paused, true);
         return;
     }
@@ -54,6 +63,7 @@ static void render_tile(tile_pass *pass, int64_t tile) {
             render_pixel(pass, to->x0 + x, to->y0 + y, &rays, &nan_samples);
     atomic_fetch_add(&pass->rays, rays);
     atomic_fetch_add(&pass->nan_samples, nan_samples);
+    atomic_fetch_add(&pass->fresh, 1);
     job_advance(pass->of->watched, (int64_t)(right - left) * (bottom - top) * pass->count);
 }
 
@@ -67,13 +77,17 @@ static void note_counts(frame *of, tile_pass *pass) {
     of->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
 }
 
-/* Saves what is there whenever the keeper's time has come. */
+/* Saves what is there whenever the keeper's time has come; it comes again no sooner than the saving
+   itself took, so that at most half of the time goes there. */
 static kd_status keep(frame *of, tile_pass *pass) {
     const frame_keeper *keeper = of->keeper;
-    if (!keeper || !(keeper->every_seconds > 0) || timing_now() < pass->pause) return KD_OK;
+    const double begun = timing_now();
+    if (!keeper || !(keeper->every_seconds > 0) || begun < pass->pause) return KD_OK;
     if (of->there) KD_TRY(frame_cuda_fetch_film(of->there, pass->to));
     KD_TRY(keeper->save(keeper->context, of, pass->to));
-    pass->pause = timing_now() + keeper->every_seconds;
+    const double ended = timing_now(), took = ended - begun;
+    pass->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
+    atomic_store(&pass->fresh, 0);
     return KD_OK;
 }
 
@@ -162,7 +176,6 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     kd_status status = KD_OK;
     uint32_t batch = UINT32_MAX; /* none yet */
     pass.begin = film_least_samples(to);
-    if (of->options->time_seconds > 0) pass.deadline = timing_now() + of->options->time_seconds;
     if (of->keeper && of->keeper->every_seconds > 0)
         pass.pause = timing_now() + of->keeper->every_seconds;
     if (!how->pass && !of->begin_batch) job_stage_begin(of->watched, "render", pixels * samples);
@@ -171,6 +184,8 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     while (pass.begin < samples && !(of->on_target = is_on_target(&pass))) {
         pass.count = pass_size(&pass, samples);
         KD_TRY_GOTO(prepare_pass(of, &pass, samples, &batch));
+        if (of->maps_cut && pass.begin > 0 && !of->film_cut) break; /* nor spoil what is there */
+        of->film_cut |= of->maps_cut;
         KD_TRY_GOTO(of->there ? run_pass_there(of, &pass) : run_pass(of, &pass));
         if (of->there && is_looked_at(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
         if (of->keeper && of->keeper->look) of->keeper->look(of->keeper->context, to);

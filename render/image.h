@@ -35,8 +35,13 @@ typedef struct image_encoding { /* for 8-bit files */
 kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
 /* PNG comes back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
 kd_status image_read(image *out, const char *path);
-/* The exposure of a picture that nobody has chosen one for: 0, or, if the median luminance of what
-   the picture covers (A > 0) is above 0 and below 0.05, the stops that bring it to 0.18. */
+/* mid-grey, a reflectance of 18 %; the share of what is covered that an exposure may cut */
+#define IMAGE_GREY 0.18f
+#define IMAGE_HIGHLIGHTS 0.05f
+/* The exposure of a picture that nobody has chosen one for. A dark picture is raised until the
+   weighted log-average of what it covers (A > 0) is IMAGE_GREY, one that is not stays as it is; but
+   either is kept so dark that at most IMAGE_HIGHLIGHTS of it, by the largest channel of small cells, become
+   brighter than white. Few samples a pixel give nearly the stops that many give. */
 kd_status image_exposure(float *stops, const image *of);
 /* Whether image_write knows this path's suffix (and it is compiled in): KD_ERROR_USAGE with the
  * list. */

@@ -5,6 +5,7 @@
    the expected value that it has with one map. */
 #include "core/hash.h"
 #include "core/memory.h"
+#include "core/timing.h"
 #include "photon/photon_file.h"
 #include "photon/photon_map.h"
 #include "render/photon_cuda.h"
@@ -25,8 +26,9 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     KD_REQUIRE(options->gather >= 2 && options->gather <= (int32_t)ESTIMATE_GATHER_MAX,
                KD_ERROR_USAGE, "gather of %d photons, expected 2 to %u", options->gather,
                ESTIMATE_GATHER_MAX);
-    KD_REQUIRE(options->final_gather >= 0 && options->final_gather <= 65536, KD_ERROR_USAGE,
-               "%d final gather rays, expected 0 to 65536", options->final_gather);
+    KD_REQUIRE(options->final_gather >= 0 && options->final_gather <= FINAL_GATHER_MOST,
+               KD_ERROR_USAGE, "%d final gather rays, expected 0 to %d", options->final_gather,
+               FINAL_GATHER_MOST);
     KD_TRY(photon_kernel_find(&out->kernel, options->kernel));
     KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
     out->seed = options->seed;
@@ -48,6 +50,16 @@ void photon_share_options(photon_options *of, const kd_render_options *options) 
     if (of->gather < 2) of->gather = 2;
 }
 
+void photon_limit_time(photon_options *to, const frame *of, bool first) {
+    memset(to->deadlines, 0, sizeof to->deadlines);
+    if (!(of->deadline > 0)) return;
+    /* irradiance at every photon takes about as long as emission */
+    const double share = of->options->final_gather && of->options->precompute ? 0.25 : 0.5;
+    const double now = timing_now();
+    if (first) photon_options_limit(to, now + share * (of->deadline - now));
+    for (int i = 0; i < PHOTON_LISTS && !first; ++i) to->deadlines[i] = of->deadline;
+}
+
 photon_figures photon_figures_of(const photon_maps *maps) {
     photon_figures figures;
     figures.emitted = maps->global.emitted + maps->caustic.emitted + maps->media.emitted;
@@ -60,12 +72,12 @@ photon_figures photon_figures_of(const photon_maps *maps) {
     return figures;
 }
 
-/* A batch that was begun before counts once. Each batch's ledger is of all the light. */
+/* A batch that was begun before counts once, one that was cut and will not be seen not at all. Each batch's ledger is of all the light. */
 static void note_statistics(frame *of, const photon_figures *figures, uint32_t batch) {
     frame_statistics *to = &of->statistics;
     const photon_ledger *ledger = &figures->ledger;
     const uint64_t hash = figures->hash;
-    if (batch < (uint32_t)of->carried[CARRIED_BATCHES]) return;
+    if (batch < (uint32_t)of->carried[CARRIED_BATCHES] || (of->maps_cut && batch > 0)) return;
     of->carried[CARRIED_BATCHES] = batch + 1;
     to->photon_rays += figures->rays;
     to->photons_emitted += figures->emitted;
@@ -119,6 +131,12 @@ static kd_status maps_from_lists(photon_state *to, const frame *of,
     return photon_cuda_take_lists(&to->there, lists, &to->options, walks_trees(to), of->watched);
 }
 
+static kd_status photon_identify(frame *of) {
+    const char *path = of->options->photon_map;
+    if (!path) return KD_OK;
+    return photon_file_read_content(&of->photon_map_hash, path);
+}
+
 /* Emitted, or from the file that the options name. */
 static kd_status open_maps(photon_state *to, const frame *of) {
     const photon_options *options = &to->options;
@@ -127,6 +145,10 @@ static kd_status open_maps(photon_state *to, const frame *of) {
     if (!path) return photon_maps_open(&to->maps, of->scene, options, of->watched);
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
+    if (file.content != of->photon_map_hash) {
+        photon_file_close(&file);
+        KD_FAIL(KD_ERROR_INPUT, "%s: another file took its place while it was in use", path);
+    }
     kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
     for (int i = 0; i < PHOTON_LISTS && status == KD_OK && of->options->batches > 1; ++i)
         status = take_share(&file.lists[i], options->pass, (uint32_t)of->options->batches);
@@ -163,7 +185,10 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
     photon_state *state = (photon_state *)of->state;
     photon_maps_close(&state->maps);
     state->options.pass = batch;
+    photon_limit_time(&state->options, of, batch == 0);
     KD_TRY(open_maps(state, of));
+    of->maps_cut =
+        of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
     KD_TRY(of->there ? view_maps_there(state, of) : view_maps(state, of));
     /* an estimate's usual radius */
     state->view.near =
@@ -250,6 +275,7 @@ const integrator integrator_photon = {.name = "photon",
                                       .sample = photon_sample,
                                       .close = photon_close,
                                       .launch = photon_launch,
+                                      .identify = photon_identify,
                                       .maps = photon_all_maps,
                                       .batches_most = photon_batches_most,
                                       .counts_samples = photon_counts_samples};

@@ -76,10 +76,10 @@ static void progressive_close(frame *closed) {
     closed->state = NULL;
 }
 
-/* A pass that was begun before counts once. */
+/* A pass that was begun before counts once, one that was cut and will not be seen not at all. */
 static void note_statistics(frame *of, const photon_figures *figures, uint32_t pass) {
     double *carried = of->carried;
-    if (pass < (uint32_t)carried[CARRIED_PASSES]) return;
+    if (pass < (uint32_t)carried[CARRIED_PASSES] || (of->maps_cut && pass > 0)) return;
     frame_statistics *to = &of->statistics;
     const photon_ledger *ledger = &figures->ledger;
     to->photon_rays += figures->rays;
@@ -168,6 +168,7 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
     photon_options *options = &state->photons;
     options->pass = pass;
+    photon_limit_time(options, of, pass == 0);
     if (!first) {
         options->radius = 1; /* not looked at: no need to find one */
         if (!(radius[0] > 0)) options->photons = 0;
@@ -175,6 +176,8 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
         if (!(*media_radius > 0)) options->strayed = 0;
     }
     KD_TRY(of->there ? make_maps_there(state, of, first) : make_maps(state, of, first));
+    of->maps_cut =
+        of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
     const float largest = (float)(radius[0] > radius[1] ? radius[0] : radius[1]);
     if (largest > 0) KD_TRY(find_outlines(state, of, 2 * largest));
     view_maps(state, of, pass);

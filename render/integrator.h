@@ -52,6 +52,11 @@ typedef struct frame {
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
     struct frame_cuda *there;   /* on a CUDA device (frame_cuda.h); NULL: on the CPU */
     bool on_target;             /* options->target_error was reached */
+    double deadline; /* timing_now() after which only a first sample is taken; 0: none */
+    /* The deadline came while the maps of now were made: of fewer photons than asked for. They are
+       of use to a film without samples, or one of such maps; nothing goes on from such a film. */
+    bool maps_cut, film_cut;
+    uint64_t photon_map_hash; /* photon_file.content of options->photon_map; 0: none */
     /* Before the first sample of batch `batch` of options->batches is taken, if prepare sets it:
        batches are runs of samples, as even as they can be. NULL: all samples are alike. */
     kd_status (*begin_batch)(struct frame *of, uint32_t batch);
@@ -74,6 +79,9 @@ typedef struct integrator {
     /* The same samples on a CUDA device (frame_cuda.h), not waited for; prepare, pass and close
        then care for what lies there. NULL: it runs on the CPU only. */
     kd_status (*launch)(const frame *of, const struct sample_range *range);
+    /* Before all else, if it takes photons of a file: sets photon_map_hash, KD_ERROR_INPUT if there
+       is no such file; NULL: it takes none. */
+    kd_status (*identify)(frame *of);
     /* What others have to know of it; each may be NULL. */
     /* which photon maps the options make it need: a mask; NULL: none */
     uint32_t (*maps)(const kd_render_options *options);
@@ -85,6 +93,7 @@ typedef struct integrator {
     uint64_t (*state_bytes)(const kd_render_options *options);
 } integrator;
 
+enum { BATCHES_MOST = 65536 };
 /* In how many batches its photons can be made at most; 1 for one that makes none. */
 int32_t integrator_batches_most(const integrator *of, const kd_render_options *options);
 uint32_t integrator_maps(const integrator *of, const kd_render_options *options);

@@ -25,10 +25,11 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     const bool whole = options->crop[2] == 0;
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
-    KD_REQUIRE(options->batches == 1 || (options->batches > 1 && how->batches_most), KD_ERROR_USAGE,
-               "%d batches of photons by the integrator %s, expected 1 (or more of photon, ppm, "
-               "sppm)",
-               options->batches, how->name);
+    const int32_t most = how->batches_most ? BATCHES_MOST : 1;
+    KD_REQUIRE(options->batches >= 1 && options->batches <= most, KD_ERROR_USAGE,
+               "%d batches of photons by the integrator %s, expected 1 (of photon, ppm, sppm up to "
+               "%d)",
+               options->batches, how->name, BATCHES_MOST);
     KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
                "%d passes of %d batches: too many", options->passes, options->batches);
     crop[0] = whole ? 0 : options->crop[0];
@@ -140,6 +141,7 @@ static kd_status develop(render_result *out, const film *from, const frame *of, 
     out->image_hash = image_hash(&out->picture);
     out->error = film_error(from);
     out->on_target = of->on_target;
+    out->maps_cut = of->film_cut;
     average(out->mean_radiance, from);
     if (of->statistics.nan_samples)
         log_message(LOG_WARNING, "%llu samples were no numbers and count as black",
@@ -158,7 +160,7 @@ typedef struct render_saving {
 static kd_status save_frame(void *context, const frame *of, const film *from) {
     const render_saving *saving = (const render_saving *)context;
     const render_keeping *keeping = saving->keeping;
-    if (keeping->state) KD_TRY(state_write(keeping->state, of, from));
+    if (keeping->state && !of->film_cut) KD_TRY(state_write(keeping->state, of, from));
     if (!keeping->show) return KD_OK;
     KD_TRY(develop(saving->out, from, of, saving->started));
     const kd_status status = keeping->show(keeping->context, saving->out);
@@ -178,11 +180,16 @@ static kd_status shoot(render_result *out, tritree *tree, scene_view *view, fram
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is a room: the camera stands inside");
     }
+    const integrator *how = of->how;
+    if (how->identify) KD_TRY(how->identify(of));
     if (keeping->resume) KD_TRY(state_read(keeping->state, of, to));
-    if (of->how->prepare) KD_TRY(of->how->prepare(of));
-    kd_status status = frame_run(of, of->how, to);
-    if (of->how->close) of->how->close(of);
-    if (keeping->state && (status == KD_OK || status == KD_INTERRUPTED)) {
+    if (how->prepare) KD_TRY(how->prepare(of));
+    kd_status status = frame_run(of, how, to);
+    if (how->close) how->close(of);
+    if (keeping->state && of->film_cut)
+        log_message(LOG_WARNING, "%s: not written: nothing can go on from photons that were cut short",
+                    keeping->state);
+    else if (keeping->state && (status == KD_OK || status == KD_INTERRUPTED)) {
         const kd_status kept = state_write(keeping->state, of, to);
         if (kept != KD_OK) status = status_pass(kept, __FILE__, __LINE__, "state_write");
     }
@@ -197,6 +204,7 @@ kd_status render_run(render_result *out, const scene *from, const kd_render_opti
 kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
                           const render_keeping *keeping, job *watched) {
     static const render_keeping nothing = {.state = NULL};
+    const double started = timing_now();
     memset(out, 0, sizeof *out);
     if (!keeping) keeping = &nothing;
     int32_t crop[4];
@@ -210,7 +218,6 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     out->triangle_count = view.mesh.triangle_count;
     out->material_count = view.material_count;
     out->light_count = view.light_count;
-    const double started = timing_now();
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
@@ -220,6 +227,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
                 .keeper = &keeper,
                 .options = options,
                 .view = scene_camera(from),
+                .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                 .watched = watched};
     tritree tree;
     frame_cuda there;

@@ -21,6 +21,7 @@ typedef struct render_result {
     float mean_radiance[3];
     double error;   /* film_error of the picture */
     bool on_target; /* options->target_error was reached */
+    bool maps_cut;  /* the limit of time left fewer photons than were asked for */
 } render_result;
 
 /* What is kept of a rendering that may be cut short. */

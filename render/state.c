@@ -45,7 +45,8 @@ static uint64_t options_hash(const frame *of) {
     hash = hash_combine(hash, counts, sizeof counts);
     hash = hash_combine(hash, real, sizeof real);
     hash = hash_combine(hash, period, sizeof period);
-    if (options->photon_map) hash = text_hash(hash, options->photon_map);
+    if (of->photon_map_hash)
+        hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
     static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
     return hash_combine(hash, &of->view, sizeof of->view);
 }
@@ -105,8 +106,8 @@ static kd_status check(const file_view *file, const char *path, const state_head
     KD_REQUIRE(found->options == wanted->options &&
                    memcmp(found->crop, wanted->crop, sizeof found->crop) == 0,
                KD_ERROR_INPUT,
-               "%s: of a rendering with other options (only passes, spp, time and threads may "
-               "change)",
+               "%s: of a rendering with other options or another photon map (only passes, spp, "
+               "time and threads may change)",
                path);
     KD_REQUIRE(file->count == sizeof *found + pixels, KD_ERROR_INPUT,
                "%s: %zu bytes, expected %llu: it is truncated or has a tail", path, file->count,

@@ -1,4 +1,5 @@
 #include "scenes/describe_keys.h"
+#include "shaders/photon_eye.h"
 
 #define AT_LEAST_0 .most = HUGE_VAL
 #define ABOVE_0 .most = HUGE_VAL, .open = true
@@ -263,13 +264,13 @@ const json_key describe_render_keys[] = {
      .help = "what the integrator debug shows"},
     {KEY("precompute", JSON_CHOICE, described_render, options.precompute), .choices = "off|on",
      .initial = "\"on\"", .help = "for the final gather: irradiance once per photon"},
-    {KEY("final_gather", JSON_INT, described_render, options.final_gather), .most = 1 << 20,
+    {KEY("final_gather", JSON_INT, described_render, options.final_gather), .most = FINAL_GATHER_MOST,
      .initial = "0", .help = "rays; 0: the map is seen directly"},
     {KEY("seed", JSON_COUNT, described_render, options.seed), .initial = "0"},
     {KEY("threads", JSON_INT, described_render, options.threads), .most = 4096, .initial = "0",
      .help = "0: all cores"},
     {KEY("time_seconds", JSON_DOUBLE, described_render, options.time_seconds), AT_LEAST_0,
-     .unit = "s", .initial = "0", .help = "sampling ends then; 0: no limit"},
+     .unit = "s", .initial = "0", .help = "the rendering ends then, photons included; 0: no limit"},
     {KEY("target_error", JSON_DOUBLE, described_render, options.target_error), AT_LEAST_0,
      .initial = "0",
      .help = "sampling ends where the estimated relative error is below; 0: no such end"},

@@ -33,12 +33,14 @@ typedef struct eye_requests {
     uint32_t room; /* of both */
 } eye_requests;
 
+#define FINAL_GATHER_MOST 65536 /* rays */
+
 typedef struct photon_view {
     photon_map_view global, caustic, media;
     eye_requests later; /* devices only */
     crease_view creases;
     path_options path;     /* its scatterings are not looked at */
-    uint32_t final_gather; /* rays; 0: the global map is seen directly */
+    uint32_t final_gather; /* rays, at most FINAL_GATHER_MOST; 0: the global map is seen directly */
     float near;            /* gather rays shorter than this go on, scene units */
 } photon_view;
 

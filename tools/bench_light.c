@@ -1,8 +1,22 @@
 #include "tools/bench_light.h"
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-static const char *const usual[] = {"scenes/cornell_caustic.json", "gen:hall:1000000"};
-static const char *const usual_quick[] = {"scenes/cornell_caustic.json", "gen:hall:20000"};
+#define DEMO "cornell_caustic.json"
+
+/* The demo's description in ../share/kandela/scenes beside the program's folder, where building and
+   installing put it. */
+static const char *demo_path(void) {
+    static char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    const size_t room = slash ? sizeof path - (size_t)(slash - path) : 0;
+    if (!slash || snprintf(slash, room, "/../share/kandela/scenes/" DEMO) >= (int)room)
+        return "scenes/" DEMO;
+    return path;
+}
 
 int bench_scene_count(const bench_request *request) {
     return request->models.count ? request->models.count : 2;
@@ -10,7 +24,8 @@ int bench_scene_count(const bench_request *request) {
 
 const char *bench_scene_path(const bench_request *request, int index) {
     if (request->models.count) return request->models.items[index];
-    return request->quick ? usual_quick[index] : usual[index];
+    if (index == 0) return demo_path();
+    return request->quick ? "gen:hall:20000" : "gen:hall:1000000";
 }
 
 int bench_photon_count(const bench_request *request) {

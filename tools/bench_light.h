@@ -16,7 +16,8 @@ typedef struct bench_stage {
     bool on_device;
 } bench_stage;
 
-/* Scenes of the request, or the demo and a hall of a million triangles. */
+/* Scenes of the request, or the demo (which lies in ../share/kandela/scenes beside the program's
+   folder) and a hall of a million triangles. */
 int bench_scene_count(const bench_request *request);
 const char *bench_scene_path(const bench_request *request, int index);
 kd_status bench_stage_open(bench_stage *out, const char *path, const char *device_name);

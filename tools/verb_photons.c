@@ -1,5 +1,6 @@
 /* kandela photons: photon maps as files; made, looked at, merged, filtered. */
 #include "accel/tritree.h"
+#include "core/memory.h"
 #include "photon/photon_file.h"
 #include "photon/photon_map.h"
 #include "scenes/scene.h"
@@ -126,15 +127,17 @@ static kd_status filter(photon_file *file, const photons_values *values) {
     return KD_OK;
 }
 
-static kd_status merge(photon_file *into, const option_line *line) {
-    for (int i = 2; i < line->argument_count; ++i) {
-        photon_file more;
-        KD_TRY(photon_file_open(&more, line->arguments[i]));
-        const kd_status status = photon_file_merge(into, &more);
-        photon_file_close(&more);
-        if (status != KD_OK) return status_pass(status, __FILE__, __LINE__, "photon_file_merge");
-    }
-    return KD_OK;
+static kd_status merge(photon_file *out, const option_line *line) {
+    const int count = line->argument_count - 1;
+    const char *const *names = (const char *const *)(line->arguments + 1);
+    kd_status status = KD_OK;
+    photon_file *maps = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(maps, (uint64_t)count));
+    for (int i = 0; i < count && status == KD_OK; ++i) status = photon_file_open(&maps[i], names[i]);
+    if (status == KD_OK) status = photon_file_merge(out, maps, names, count);
+    for (int i = 0; i < count; ++i) photon_file_close(&maps[i]);
+    memory_free(maps);
+    return status;
 }
 
 /* info, dump, merge, filter: of maps that are there. */
@@ -148,8 +151,9 @@ static kd_status work_on(const photons_values *values, const option_line *line,
     for (int i = 1; i < line->argument_count; ++i) KD_TRY(output_check_input(line->arguments[i]));
     kd_status status = KD_OK;
     photon_file file;
-    KD_TRY(photon_file_open(&file, line->arguments[1]));
-    if (strcmp(action, "merge") == 0) KD_TRY_GOTO(merge(&file, line));
+    memset(&file, 0, sizeof file);
+    KD_TRY(strcmp(action, "merge") == 0 ? merge(&file, line)
+                                        : photon_file_open(&file, line->arguments[1]));
     if (strcmp(action, "filter") == 0) KD_TRY_GOTO(filter(&file, values));
     if (writes) KD_TRY_GOTO(save(values, &file));
     if (strcmp(action, "info") == 0) print_info(&file);
@@ -222,7 +226,7 @@ const verb verb_photons = {
         "Traces the photons of SCENE into a file that kandela render --photon-map takes.\n\n"
         "info says what is in a map, dump prints every photon as a line of CSV, merge makes one "
         "map "
-        "of several emissions (of different seeds) in one scene, filter keeps the photons of one "
+        "of several emissions (of different seeds) in one scene, in any order, filter keeps the photons of one "
         "light or bounce.",
     .groups = groups,
     .run = run,

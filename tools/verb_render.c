@@ -1,4 +1,5 @@
 /* kandela render: a scene, options from four places, the pictures and the figures. */
+#include "core/file.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/timing.h"
@@ -14,8 +15,10 @@
 #include "tools/render_values.h"
 #include "tools/verb.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct rendering {
     const char *path; /* of the scene */
@@ -117,8 +120,23 @@ static kd_status write_files(void *context, const render_result *from) {
     return KD_OK;
 }
 
+/* The picture itself chooses an exposure that nobody has: once, for all files. */
+static kd_status settle_exposure(rendering *work) {
+    const option_list *outputs = &work->values.outputs;
+    float *stops = &work->values.render.exposure;
+    bool shown = false;
+    for (int i = 0; i < outputs->count; ++i)
+        shown |= strcasecmp(file_suffix(outputs->items[i]), ".png") == 0;
+    if (!isnan(*stops) || !shown) return KD_OK;
+    KD_TRY(image_exposure(stops, &work->result.picture));
+    general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",
+                 (double)*stops);
+    return KD_OK;
+}
+
 static kd_status write_pictures(rendering *work) {
     const option_list *outputs = &work->values.outputs;
+    KD_TRY(settle_exposure(work));
     job_stage_begin(&work->watched, "write", outputs->count);
     const kd_status status = write_files(work, &work->result);
     job_stage_end(&work->watched);
@@ -147,8 +165,9 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     KD_TRY(write_pictures(work));
     say_result(work);
     if (!work->values.stats) return KD_OK;
-    const bool complete = work->result.samples_done >=
-                          integrator_samples(integrator_find(options->integrator), options);
+    const bool complete = !work->result.maps_cut &&
+                          work->result.samples_done >=
+                              integrator_samples(integrator_find(options->integrator), options);
     const stats_input input = {.scene = work->path,
                                .options = options,
                                .result = &work->result,

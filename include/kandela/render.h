@@ -34,7 +34,8 @@ typedef struct kd_render_options {
     int32_t final_gather;     /* rays of the final gather; 0: the map is seen directly */
     uint64_t seed;
     int32_t threads;          /* 0: all cores */
-    double time_seconds;      /* stop sampling after this; 0: no limit */
+    double time_seconds;      /* for all of kd_render, photons included: ends with what there is, a
+                                 sample of every pixel at least; 0: no limit */
     float exposure;           /* stops: colours are scaled by 2^exposure in PNG; NAN: a dark picture
                                  is raised until its median luminance is 0.18 */
     kd_tonemap tonemap;       /* PNG only */

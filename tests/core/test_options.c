@@ -9,7 +9,7 @@ typedef struct values {
     option_list list;
     char name[8];
     int32_t choice, number, size[2];
-    uint64_t many;
+    uint64_t many, bytes;
     float real, triple[3];
     double precise;
 } values;
@@ -50,6 +50,14 @@ static const option_row rows[] = {
      .most = 100,
      OPTION_FIELD(values, size)},
     {.name = "many", .argument = "N", .kind = OPTION_UINT64, OPTION_FIELD(values, many)},
+    {.name = "bytes", .argument = "BYTES", .kind = OPTION_BYTES, OPTION_FIELD(values, bytes)},
+    {.name = "bright",
+     .argument = "auto|X",
+     .automatic = "auto",
+     .kind = OPTION_FLOAT,
+     .least = -4,
+     .most = 4,
+     OPTION_FIELD(values, real)},
     {.name = "real", .argument = "X", .kind = OPTION_FLOAT, OPTION_FIELD(values, real)},
     {.name = "triple",
      .argument = "X,Y,Z",
@@ -109,6 +117,49 @@ static void fields_are_set(void **state) {
     assert_true(got.many == UINT64_MAX);
     assert_int_equal(read_line(&got, NULL, "--many 2.5e3"), KD_OK);
     assert_int_equal(got.many, 2500);
+}
+
+static void sizes_have_units(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        uint64_t bytes;
+    } cases[] = {{"--bytes 1K", 1024},
+                 {"--bytes 1k", 1024},
+                 {"--bytes 1T", 1ull << 40},
+                 {"--bytes 1.5G", 3ull << 29},
+                 {"--bytes 500M", 500ull << 20},
+                 {"--bytes 2GiB", 2ull << 30},
+                 {"--bytes 2MB", 2ull << 20},
+                 {"--bytes 77", 77},
+                 {"--bytes 77B", 77},
+                 {"--bytes 2e6", 2000000},
+                 {"--bytes 0", 0},
+                 {"--bytes .5K", 512}};
+    static const char *const wrong[] = {"--bytes 1Q",   "--bytes 1.5", "--bytes -1K", "--bytes K",
+                                        "--bytes 1KK",  "--bytes 1Ki", "--bytes 1e30", "--bytes nan",
+                                        "--bytes 0x1K"};
+    values got;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        assert_int_equal(read_line(&got, NULL, cases[i].line), KD_OK);
+        assert_true(got.bytes == cases[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        assert_int_equal(read_line(&got, NULL, wrong[i]), KD_ERROR_USAGE);
+        assert_non_null(strstr(kd_last_error(), "K, M, G and T are powers of 1024"));
+    }
+}
+
+static void a_number_may_be_automatic(void **state) {
+    (void)state;
+    values got;
+    assert_int_equal(read_line(&got, NULL, "--bright auto"), KD_OK);
+    assert_true(got.real != got.real);
+    assert_int_equal(read_line(&got, NULL, "--bright -2"), KD_OK);
+    assert_true(got.real == -2);
+    assert_int_equal(read_line(&got, NULL, "--bright Auto"), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "from -4 to 4, or auto"));
+    assert_int_equal(read_line(&got, NULL, "--real auto"), KD_ERROR_USAGE);
 }
 
 static void misuse_is_refused(void **state) {
@@ -220,7 +271,9 @@ static void distance_counts_edits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_are_set),        cmocka_unit_test(misuse_is_refused),
+        cmocka_unit_test(fields_are_set),        cmocka_unit_test(sizes_have_units),
+        cmocka_unit_test(a_number_may_be_automatic),
+        cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(messages_suggest),      cmocka_unit_test(line_beats_environment),
         cmocka_unit_test(distance_counts_edits),
     };

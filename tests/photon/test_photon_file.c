@@ -60,25 +60,72 @@ static void test_round_trip(void **state) {
     unlink(path);
 }
 
+static const char *const merged_names[] = {"a", "b", "c"};
+
 /* One emission of 10 + 30 paths: powers are 1/40 of what each path carries. */
 static void test_merge(void **state) {
     (void)state;
-    const photon_file first = make_file(0), second = make_file(1);
+    const photon_file maps[3] = {make_file(0), make_file(1), make_file(0)};
     photon_file both;
-    assert_int_equal(photon_file_write(path, &first), KD_OK);
-    assert_int_equal(photon_file_open(&both, path), KD_OK);
-    assert_int_equal(photon_file_merge(&both, &second), KD_OK);
+    assert_int_equal(photon_file_merge(&both, maps, merged_names, 2), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const double expected = 0.25 * watts(&first.lists[l]) + 0.75 * watts(&second.lists[l]);
+        const double expected = 0.25 * watts(&maps[0].lists[l]) + 0.75 * watts(&maps[1].lists[l]);
         assert_true(fabs(watts(&both.lists[l]) - expected) < 1e-5 * expected);
         assert_true(both.lists[l].emitted == 40 && both.lists[l].ledger.emitted == 4);
     }
-    assert_int_equal(photon_file_merge(&both, &both), KD_ERROR_INPUT);
-    photon_file other = second;
-    other.scene = 78;
-    assert_int_equal(photon_file_merge(&both, &other), KD_ERROR_INPUT);
     photon_file_close(&both);
-    unlink(path);
+    assert_int_equal(photon_file_merge(&both, maps, merged_names, 3), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "a and c hold the same photons"));
+    photon_file other[2] = {maps[0], maps[1]};
+    other[1].scene = 78;
+    assert_int_equal(photon_file_merge(&both, other, merged_names, 2), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "two scenes"));
+}
+
+/* A map that was merged before, or the first part of one, is found in the other. */
+static void test_merge_finds_parts(void **state) {
+    (void)state;
+    const photon_file maps[2] = {make_file(0), make_file(1)};
+    photon_file both, found[2];
+    assert_int_equal(photon_file_merge(&found[0], maps, merged_names, 2), KD_OK);
+    found[1] = maps[1];
+    assert_int_equal(photon_file_merge(&both, found, merged_names, 2), KD_ERROR_INPUT);
+    photon_file_close(&found[0]);
+    found[0] = maps[0];
+    found[1] = maps[0];
+    for (int l = 0; l < PHOTON_LISTS; ++l) found[1].lists[l].count = 5;
+    assert_int_equal(photon_file_merge(&both, found, merged_names, 2), KD_ERROR_INPUT);
+}
+
+/* Maps of files, in any order: the same bytes. */
+static void test_order_of_merging(void **state) {
+    (void)state;
+    static const char *const files[] = {"merge_a.kdp", "merge_b.kdp"};
+    photon_file merged[2];
+    for (int i = 0; i < 2; ++i) {
+        const photon_file made = make_file((uint32_t)i);
+        assert_int_equal(photon_file_write(files[i], &made), KD_OK);
+    }
+    for (int turn = 0; turn < 2; ++turn) {
+        photon_file maps[2];
+        for (int i = 0; i < 2; ++i)
+            assert_int_equal(photon_file_open(&maps[i], files[i ^ turn]), KD_OK);
+        uint64_t content = 0;
+        assert_int_equal(photon_file_read_content(&content, files[turn]), KD_OK);
+        assert_true(content == maps[0].content && content != maps[1].content);
+        assert_int_equal(photon_file_merge(&merged[turn], maps, merged_names, 2), KD_OK);
+        for (int i = 0; i < 2; ++i) photon_file_close(&maps[i]);
+    }
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const photon_list *one = &merged[0].lists[l], *two = &merged[1].lists[l];
+        assert_true(one->count == two->count && one->emitted == two->emitted);
+        assert_memory_equal(one->photons, two->photons, one->count * sizeof(photon));
+        assert_memory_equal(&one->ledger, &two->ledger, sizeof one->ledger);
+    }
+    for (int i = 0; i < 2; ++i) {
+        photon_file_close(&merged[i]);
+        unlink(files[i]);
+    }
 }
 
 static kd_status open_bytes(const char *bytes, size_t count) {
@@ -256,6 +303,8 @@ static void test_messages(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_merge_finds_parts),
+        cmocka_unit_test(test_order_of_merging),
         cmocka_unit_test(test_damage_is_refused), cmocka_unit_test(test_hostile_files),
         cmocka_unit_test(test_messages),          cmocka_unit_test(test_trees_are_in_the_file),
     };

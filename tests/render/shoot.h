@@ -3,6 +3,7 @@
 #define KD_TESTS_SHOOT_H
 #include "accel/tritree.h"
 #include "core/parallel.h"
+#include "core/timing.h"
 #include "render/film.h"
 #include "render/frame.h"
 #include "render/image.h"
@@ -31,6 +32,7 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     memset(&negative, 0, sizeof negative);
     parallel_set_threads(options->threads);
     frame of = {.scene = &scene, .options = options, .view = *view, .watched = watched};
+    if (options->time_seconds > 0) of.deadline = timing_now() + options->time_seconds;
     const integrator *with = integrator_find(options->integrator);
     taken.status = tritree_open(&tree, &input, &how, "auto", NULL);
     if (taken.status == KD_OK) {

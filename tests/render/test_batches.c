@@ -19,11 +19,11 @@ static void any_cut_of_the_work_gives_the_same_bits(void **state) {
     render_keeping second = first;
     second.resume = true;
     options.threads = 3;
-    options.time_seconds = 1e-9; /* ends after one sample of each pixel */
+    options.target_error = 1e9; /* ends in the first batch */
     assert_int_equal(shoot(&resumed, &options, &first), KD_OK);
-    assert_int_equal(resumed.samples_done, 1);
+    assert_int_equal(resumed.samples_done, 4);
     render_close(&resumed);
-    options.time_seconds = 0;
+    options.target_error = 0;
     assert_int_equal(shoot(&resumed, &options, &second), KD_OK);
     assert_true(resumed.image_hash == whole.image_hash);
     assert_true(resumed.frame.photon_hash == whole.frame.photon_hash);
@@ -84,6 +84,38 @@ static void batches_that_cannot_be_are_refused(void **state) {
     assert_int_equal(shoot(&result, &options, NULL), KD_ERROR_USAGE);
     options.batches = 0;
     assert_int_equal(shoot(&result, &options, NULL), KD_ERROR_USAGE);
+    options = small_options("sppm");
+    options.passes = 1;
+    options.batches = INT32_MAX;
+    alarm(60); /* the watchdog */
+    assert_int_equal(shoot(&result, &options, NULL), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "65536"));
+    alarm(0);
+}
+
+/* A limit of time holds for photons: a batch of paths of each map, and a sample of every pixel. */
+static void photons_end_when_the_time_is_up(void **state) {
+    (void)state;
+    static const char *const names[] = {"photon", "sppm", "photon"};
+    for (int i = 0; i < 3; ++i) {
+        render_result cut;
+        kd_render_options options = small_options(names[i]);
+        const render_keeping keeping = {.state = state_path};
+        options.width = options.height = 16;
+        options.photons = options.caustic_photons = 2000000;
+        options.final_gather = i == 2 ? 1 : 0;
+        options.time_seconds = 1e-9;
+        unlink(state_path);
+        assert_int_equal(shoot(&cut, &options, &keeping), KD_OK);
+        assert_int_equal(cut.samples_done, 1);
+        assert_true(cut.maps_cut);
+        assert_true(cut.frame.photons_stored > 1000 && cut.frame.caustics_stored > 1000);
+        assert_true(cut.frame.photons_emitted <= 2 * (1 << 16));
+        assert_true(cut.mean_radiance[0] > 0.1f);
+        /* nothing could go on from it with the same bits */
+        assert_int_equal(access(state_path, F_OK), -1);
+        render_close(&cut);
+    }
 }
 
 int main(void) {
@@ -91,6 +123,7 @@ int main(void) {
         cmocka_unit_test(any_cut_of_the_work_gives_the_same_bits),
         cmocka_unit_test(plans_fit_by_batches_or_are_refused),
         cmocka_unit_test(batches_that_cannot_be_are_refused),
+        cmocka_unit_test(photons_end_when_the_time_is_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* What a mesh file gets that says nothing about its view: a camera inside rooms, an exposure. */
 #include "accel/tritree.h"
 #include "render/image.h"
+#include "render/render.h"
 #include "render/room_camera.h"
 #include "scenes/obj.h"
 #include "scenes/procedural.h"
@@ -104,23 +105,123 @@ static void a_chosen_camera_stays(void **state) {
     look_away(&mesh);
 }
 
+/* A picture of `side` x `side` pixels, R = G = B = A = 0. */
+static image open_picture(int32_t side, float *planes[4]) {
+    static const char *const names[] = {"R", "G", "B", "A"};
+    image picture;
+    assert_int_equal(image_open(&picture, side, side), KD_OK);
+    for (int c = 0; c < 4; ++c)
+        assert_int_equal(image_add(&picture, names[c], &planes[c]), KD_OK);
+    return picture;
+}
+
+static void put(float *planes[4], int pixel, float grey, float alpha) {
+    for (int c = 0; c < 3; ++c) planes[c][pixel] = grey;
+    planes[3][pixel] = alpha;
+}
+
+static float metered(const image *picture) {
+    float stops = NAN;
+    assert_int_equal(image_exposure(&stops, picture), KD_OK);
+    assert_true(isfinite(stops));
+    return stops;
+}
+
+static double clipped_share(const image *picture, float stops) {
+    const float *r = image_plane(picture, "R"), *alpha = image_plane(picture, "A");
+    double clipped = 0, covered = 0;
+    for (int i = 0; i < picture->width * picture->height; ++i) {
+        covered += alpha[i] > 0;
+        clipped += alpha[i] > 0 && r[i] * exp2f(stops) > 1.001f;
+    }
+    return clipped / covered;
+}
+
 static void dark_pictures_are_raised(void **state) {
     (void)state;
-    static const struct { float grey, stops; } cases[] = {{0.0225f, 3}, {0.18f, 0}, {4, 0}, {0, 0}};
-    for (int i = 0; i < 4; ++i) {
-        image picture;
-        assert_int_equal(image_open(&picture, 8, 8), KD_OK);
-        static const char *const names[] = {"R", "G", "B", "A"};
-        for (int c = 0; c < 4; ++c) {
-            float *plane = NULL;
-            assert_int_equal(image_add(&picture, names[c], &plane), KD_OK);
-            for (int p = 0; p < 64; ++p) /* the uncovered half is bright and does not count */
-                plane[p] = c == 3 ? (p < 32 ? 1.0f : 0.0f) : p < 32 ? cases[i].grey : 100;
-        }
-        float stops = -1;
-        assert_int_equal(image_exposure(&stops, &picture), KD_OK);
-        assert_float_equal(stops, cases[i].stops, 1e-5);
+    static const struct { float grey, stops; } cases[] = {
+        {0.0225f, 3}, {0.18f, 0}, {0.9f, 0}, {4, -2}, {0, 0}};
+    for (int i = 0; i < 5; ++i) {
+        float *planes[4];
+        image picture = open_picture(8, planes);
+        for (int p = 0; p < 64; ++p) /* the uncovered half is bright and does not count */
+            put(planes, p, p < 32 ? cases[i].grey : 100, p < 32);
+        assert_float_equal(metered(&picture), cases[i].stops, 1e-5);
         image_close(&picture);
+    }
+}
+
+/* A subject of a picture's `share`, of greys from `least` to twice that, before a backdrop. */
+static image make_subject(double share, float least, float backdrop) {
+    enum { SIDE = 96 };
+    float *planes[4];
+    image picture = open_picture(SIDE, planes);
+    const int rows = (int)(share * SIDE);
+    for (int y = 0; y < SIDE; ++y)
+        for (int x = 0; x < SIDE; ++x)
+            put(planes, SIDE * y + x, y < rows ? least + least * (float)x / SIDE : backdrop, 1);
+    return picture;
+}
+
+static void dark_backdrops_do_not_burn_their_subjects(void **state) {
+    (void)state;
+    static const float backdrops[] = {0, 1e-6f, 0.003f, 0.02f};
+    static const double shares[] = {0.1, 0.45, 0.6};
+    for (int b = 0; b < 4; ++b)
+        for (int s = 0; s < 3; ++s) {
+            image picture = make_subject(shares[s], 0.4f, backdrops[b]);
+            const float stops = metered(&picture);
+            assert_true(clipped_share(&picture, stops) <= (double)IMAGE_HIGHLIGHTS);
+            assert_true(stops > -0.5f && stops < 1);
+            image_close(&picture);
+        }
+}
+
+/* Most of it black: what is there is shown. */
+static void black_medians_are_metered(void **state) {
+    (void)state;
+    image picture = make_subject(0.3, 0.01f, 0);
+    assert_float_equal(metered(&picture), 3.6, 0.3);
+    image_close(&picture);
+    picture = make_subject(0.02, 0.01f, 0);
+    assert_true(metered(&picture) > 3);
+    image_close(&picture);
+}
+
+static void lamps_and_fireflies_tell_nothing(void **state) {
+    (void)state;
+    image picture = make_subject(1, 0.02f, 0);
+    const float before = metered(&picture);
+    for (int i = 0; i < 3; ++i) image_plane(&picture, "R")[1000 * i] = 1e9f;
+    image_plane(&picture, "G")[77] = NAN;
+    assert_float_equal(metered(&picture), before, 0.1);
+    image_close(&picture);
+}
+
+/* As bright by 1 sample a pixel as by 64: a room by its ceiling's light, and a blob in the open. */
+static void few_samples_give_the_exposure_of_many(void **state) {
+    (void)state;
+    static const char *const paths[] = {"gen:room:3000", "gen:blob:3000"};
+    for (int i = 0; i < 2; ++i) {
+        float stops[2] = {0, 0};
+        for (int many = 0; many < 2; ++many) {
+            scene *of = NULL;
+            render_result result;
+            kd_render_options options;
+            kd_render_options_default(&options);
+            assert_int_equal(scene_open(&of, paths[i], &options, NULL), KD_OK);
+            options.width = options.height = 64;
+            options.spp = many ? 64 : 1;
+            options.max_depth = 5;
+            assert_int_equal(render_run(&result, of, &options, NULL), KD_OK);
+            for (int p = 0; p < 64 * 64; ++p) /* a dark scene: the exposure is to find it */
+                for (int c = 0; c < 3; ++c) result.picture.planes[c][p] *= 0.01f;
+            stops[many] = metered(&result.picture);
+            render_close(&result);
+            scene_close(of);
+        }
+        assert_true(stops[1] > 1);
+        assert_float_equal(stops[0], stops[1], 0.1);
     }
 }
 
@@ -130,6 +231,10 @@ int main(void) {
         cmocka_unit_test(bodies_wound_inwards_are_seen_from_outside),
         cmocka_unit_test(a_chosen_camera_stays),
         cmocka_unit_test(dark_pictures_are_raised),
+        cmocka_unit_test(dark_backdrops_do_not_burn_their_subjects),
+        cmocka_unit_test(black_medians_are_metered),
+        cmocka_unit_test(lamps_and_fireflies_tell_nothing),
+        cmocka_unit_test(few_samples_give_the_exposure_of_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

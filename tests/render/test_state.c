@@ -105,6 +105,50 @@ static void test_pauses_change_nothing(void **state) {
     unlink(state_path);
 }
 
+static kd_status count_saving(void *context, const render_result *so_far) {
+    (void)so_far;
+    ++*(int *)context;
+    return KD_OK;
+}
+
+/* However often savings are wanted, each has a new tile at least. */
+static void test_savings_do_not_stop_the_work(void **state) {
+    (void)state;
+    int savings = 0;
+    kd_render_options options = small_options("path", 48, 1);
+    options.spp = 4;
+    options.threads = 2;
+    const finished whole = run(&options, NULL, NULL);
+    const render_keeping keeping = {
+        .every_seconds = 1e-12, .show = count_saving, .context = &savings};
+    alarm(60); /* the watchdog */
+    const finished saved = run(&options, &keeping, NULL);
+    alarm(0);
+    assert_true(saved.image == whole.image && saved.samples == 4);
+    assert_true(savings >= 1 && savings <= 3 * 3 * 4 + 4);
+    parallel_set_threads(0);
+}
+
+/* Time that is up while a later pass makes its photons ends the rendering where it was. */
+static void test_no_time_for_photons(void **state) {
+    (void)state;
+    kd_render_options options = small_options("sppm", 24, 2);
+    options.photons = 100000;
+    render_keeping keeping = {.state = state_path};
+    const finished two = run(&options, &keeping, NULL);
+    options.passes = 3;
+    const finished three = run(&options, NULL, NULL);
+    keeping.resume = true;
+    options.time_seconds = 1e-9;
+    const finished cut = run(&options, &keeping, NULL);
+    assert_int_equal(cut.status, KD_OK);
+    assert_true(cut.image == two.image && cut.samples == 2 && cut.photons == two.photons);
+    options.time_seconds = 0;
+    const finished whole = run(&options, &keeping, NULL);
+    assert_true(whole.image == three.image && whole.photons == three.photons);
+    unlink(state_path);
+}
+
 static void write_bytes(const char *bytes, size_t count) {
     FILE *file = fopen(state_path, "wb");
     assert_non_null(file);
@@ -181,6 +225,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resumed_is_whole),
         cmocka_unit_test(test_pauses_change_nothing),
+        cmocka_unit_test(test_savings_do_not_stop_the_work),
+        cmocka_unit_test(test_no_time_for_photons),
         cmocka_unit_test(test_bad_states_are_refused),
         cmocka_unit_test(a_target_error_ends_resumed_renderings_where_whole_ones_end),
     };

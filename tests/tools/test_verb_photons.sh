@@ -20,7 +20,33 @@ expect_exit 0 "${photons[@]}" filter a.kdp --bounce 1 -o first.kdp
 expect_exit 0 "${photons[@]}" dump first.kdp
 expect_true "only the first bounce is left" test "$(tail -n +2 out | cut -d, -f17 | sort -u)" = 1
 
+# any order of merging gives the same bytes; no map counts twice
+expect_exit 0 "${photons[@]}" "$scene" --photons 3000 --seed 2 -o c.kdp
+expect_exit 0 "${photons[@]}" merge a.kdp b.kdp c.kdp -o abc.kdp
+expect_exit 0 "${photons[@]}" merge c.kdp a.kdp b.kdp -o cab.kdp
+expect_true "the order of merging does not show" cmp abc.kdp cab.kdp
 expect_exit 3 "${photons[@]}" merge a.kdp a.kdp -o twice.kdp
+expect_exit 3 "${photons[@]}" merge a.kdp b.kdp a.kdp -o twice.kdp
+expect_says err "a.kdp and a.kdp hold the same photons"
+expect_exit 3 "${photons[@]}" merge abc.kdp b.kdp -o twice.kdp
+expect_true "nothing is written then" test ! -e twice.kdp
+
+# a state belongs to the photons that it was begun with, not to their path
+kept=("$program" render "$scene" --integrator photon --resolution 16x16 --photon-map map.kdp --save-every 1000)
+cp a.kdp map.kdp
+expect_exit 0 "${kept[@]}" --spp 2 -o kept.pfm
+cp b.kdp map.kdp
+expect_exit 3 "${kept[@]}" --spp 4 --resume -o kept.pfm
+expect_says err "another photon map"
+cp a.kdp map.kdp
+expect_exit 0 "${kept[@]}" --spp 4 --resume -o kept.pfm
+expect_exit 0 "${kept[@]}" --spp 4 -o whole.pfm
+expect_true "resumed with the same photons is whole" cmp kept.pfm whole.pfm
+
+# the benchmark brings its scene along
+mkdir elsewhere
+expect_exit 0 bash -c 'cd elsewhere && "$0" bench photons --quick --sizes 2000 --runs 1' "$program"
+expect_says out cornell_caustic.json
 expect_exit 2 "${photons[@]}" info
 head -c 500 a.kdp >short.kdp
 expect_exit 3 "${photons[@]}" info short.kdp

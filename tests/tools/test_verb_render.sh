@@ -109,6 +109,18 @@ expect_true "a crop is as large as it says" test "$(sed -n 2p crop.pfm | head -1
 expect_exit 0 "${render[@]}" --exposure 2 --tonemap aces -o bright.png
 expect_exit 6 "$program" compare bright.png a.png --max 0.01
 
+# stops that the picture chooses are said; those of a mesh alone are chosen
+expect_exit 0 "${render[@]}" --exposure auto -o auto.png
+expect_says err "exposure by the picture: "
+cp auto.png chosen.png
+stops=$(sed -n 's/.*exposure by the picture: \([-+0-9.]*\) stops.*/\1/p' err)
+expect_exit 0 "${render[@]}" --exposure "$stops" -o auto.png
+expect_exit 0 "$program" compare auto.png chosen.png --metric max --max 0.02
+expect_exit 0 "${render[@]}" -o auto.png
+expect_says err "exposure by the picture: "
+expect_exit 0 "${render[@]}" -o a.pfm
+expect_true "nothing is said where nothing is shown" test "$(grep -c "exposure by" err)" = 0
+
 # builders and costs go through to the tree
 "${render[@]}" -q --builder median --stats m.json >/dev/null
 is '"median"' m.json tree.builder
@@ -126,6 +138,10 @@ is 1 q.json image.samples
 # a time limit ends early and is no failure
 expect_exit 0 "${render[@]}" --spp 1000000 --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
+expect_exit 0 timeout 60 "${render[@]}" --integrator photon --photons 5000000 --caustic-photons 1 --spp 1 \
+    --time 0.2 --stats time.json
+is '"time limit"' time.json outcome
+expect_says err "photons when the time for them was up"
 
 # so does a target error; a viewer that is not there is one line of warning
 expect_exit 0 "${render[@]}" --spp 1000000 --target-error 0.5 --stats target.json
@@ -170,6 +186,8 @@ refused 2 "did you mean path" box.obj --integrator pat
 refused 2 "WxH" box.obj --resolution 640
 refused 2 "from 1 to 65536" box.obj --resolution 0x5
 refused 2 "expected" box.obj --spp 0
+refused 2 "from -64 to 64, or auto" box.obj --exposure Auto
+refused 2 "from 0 to 65536" box.obj --final-gather 65537
 refused 2 "X,Y,Z" box.obj --eye 1,2
 refused 2 "X,Y,Z" box.obj --eye 1,2,nan
 refused 2 "expected" box.obj --fov 180
