@@ -111,9 +111,9 @@ static kd_status png_check(const char *path, const file_view *file) {
                KD_ERROR_INPUT, "%s: not a PNG file: expected its signature and an IHDR chunk",
                path);
     const uint64_t width = big_endian(file->bytes + 16), height = big_endian(file->bytes + 20);
-    KD_REQUIRE(width && height && width * height <= PNG_PIXELS,
-               KD_ERROR_INPUT, "%s: %llu x %llu pixels cannot come from a PNG file of %zu bytes",
-               path, (unsigned long long)width, (unsigned long long)height, file->count);
+    KD_REQUIRE(width && height && width * height <= PNG_PIXELS, KD_ERROR_INPUT,
+               "%s: %llu x %llu pixels cannot come from a PNG file of %zu bytes", path,
+               (unsigned long long)width, (unsigned long long)height, file->count);
     for (size_t at = 8;;) {
         KD_REQUIRE(file->count - at >= 12, KD_ERROR_INPUT,
                    "%s: the file ends at byte %zu, expected an IEND chunk", path, file->count);

@@ -15,8 +15,9 @@ enum { BATCH_GATHER_LEAST = 5 };
 kd_status photon_read_options(photon_options *out, const kd_render_options *options);
 /* Photons and k of one of options->batches. */
 void photon_share_options(photon_options *of, const kd_render_options *options);
-/* The time that photons may take of what the frame's deadline leaves: those of its first maps a part
-   of it, since maps and a first sample of every pixel are to follow; those of later ones all. */
+/* The time that photons may take of what the frame's deadline leaves: those of its first maps a
+   part of it, since maps and a first sample of every pixel are to follow; those of later ones all.
+ */
 void photon_limit_time(photon_options *to, const frame *of, bool first);
 uint32_t photon_all_maps(const kd_render_options *options);
 

@@ -52,7 +52,7 @@ typedef struct frame {
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
     struct frame_cuda *there;   /* on a CUDA device (frame_cuda.h); NULL: on the CPU */
     bool on_target;             /* options->target_error was reached */
-    double deadline; /* timing_now() after which only a first sample is taken; 0: none */
+    double deadline;            /* timing_now() after which only a first sample is taken; 0: none */
     /* The deadline came while the maps of now were made: of fewer photons than asked for. They are
        of use to a film without samples, or one of such maps; nothing goes on from such a film. */
     bool maps_cut, film_cut;
