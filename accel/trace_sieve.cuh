@@ -5,7 +5,7 @@
    reports one, nearer or farther than the nearest so far; or it must be asked. It is asked for few
    triangles, and once at the ray's end for the hit's numbers, when the warp's lanes are together.
    Why: let R be the largest distance along an axis to the tree's box, B the box's largest
-   coordinate. triangle_meet reports a triangle only if the ray comes as near as 7 2^-24 R to one of
+   coordinate. triangle_meet reports a triangle only if the ray comes as near as 6 2^-24 R to one of
    its points; the leaf around that point is visited, and the ray's part there holds the place. At
    that place the height over the triangle's plane, as computed here, is at most
      off = 2^-22 (4 B + 12 R):  4 roundings of numbers up to 3.5 B + 1.75 R for the origin's height,

@@ -4,7 +4,7 @@
 #include "accel/trace_wide.h"
 #include "nasty_rays.h"
 
-enum { RAYS = 1600, TRIANGLES = 400 };
+enum { RAYS = 1024, TRIANGLES = 400 };
 
 typedef struct answers {
     ray rays[RAYS];
