@@ -5,6 +5,7 @@
 
 enum { COUNT = 700, QUERIES = 90, K = 5 };
 static float cloud[COUNT * 3];
+static float radii[QUERIES];
 static uint32_t names[COUNT], narrow[QUERIES * COUNT];
 static uint64_t wide[QUERIES * COUNT], offsets[QUERIES + 1];
 
@@ -16,6 +17,7 @@ static void expect_same(uint64_t count) {
 static void ids_of_64_bits(void **state) {
     (void)state;
     for (int i = 0; i < COUNT * 3; ++i) cloud[i] = (float)(i * 7919 % 1009);
+    for (int i = 0; i < QUERIES; ++i) radii[i] = (float)(5 * i);
     for (uint32_t i = 0; i < COUNT; ++i) names[i] = 4000000000u + i;
     kd_point_array points = kd_point_array_make(cloud, COUNT, 3, KD_FLOAT);
     for (int named = 0; named < 2; ++named) {
@@ -25,7 +27,7 @@ static void ids_of_64_bits(void **state) {
         kd_points_query query;
         kd_points_query_default(&query);
         query.points = kd_point_array_make(cloud + 3, QUERIES, 3, KD_FLOAT);
-        query.max_radius = 200;
+        query.radii = radii;
         assert_int_equal(kd_points_nearest(tree, &query, K, narrow, NULL, NULL), KD_OK);
         assert_int_equal(kd_points_nearest64(tree, &query, K, wide, NULL, NULL), KD_OK);
         expect_same(QUERIES * K);
