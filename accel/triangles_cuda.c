@@ -2,7 +2,6 @@
 #include "accel/build.h"
 #include "accel/trace_cuda.h"
 #include "accel/triangles_device.h"
-#include "core/caller_memory.h"
 #include "core/device_memory.h"
 #include "core/device_stream.h"
 #include "core/memory.h"
@@ -294,20 +293,9 @@ static bool is_here(const kd_ray_batch *batch, int32_t device) {
     return true;
 }
 
-/* Kernels read and write whole structs of the device's memory at once, 16 bytes at a time. */
-static kd_status check_structs(const kd_ray_batch *batch, int32_t device) {
-    const caller_array structs[] = {{batch->rays, "rays in device memory", 16},
-                                    {batch->hits, "places for hits in device memory", 16}};
-    for (int i = 0; i < 2; ++i)
-        if (structs[i].pointer && device_of_pointer(structs[i].pointer) == device)
-            KD_TRY(caller_memory_check(&structs[i], 1, false));
-    return KD_OK;
-}
-
 kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
     const triangles_cuda *c = tree->cuda;
     device_call call;
-    KD_TRY(check_structs(batch, c->device));
     KD_TRY(begin(&call, c->device, batch->stream ? batch->stream : tree->stream));
     const uint64_t piece = is_here(batch, c->device) ? batch->count : PIECE;
     kd_status status = KD_OK;

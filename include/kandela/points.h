@@ -36,7 +36,8 @@
 extern "C" {
 #endif
 
-#define KD_NO_POINT 0xffffffffu /* the id of an answer that is not there */
+#define KD_NO_POINT64 0xffffffffffffffffu /* the same of the calls with ids of 64 bits */
+#define KD_NO_POINT 0xffffffffu           /* the id of an answer that is not there */
 
 typedef struct kd_points kd_points;
 
@@ -146,6 +147,17 @@ KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_q
                                         uint64_t *offsets);
 KD_API kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                                   const uint64_t *offsets, uint32_t *ids, void *dist2);
+
+/* The same calls with ids of 64 bits, for programs that will ask larger trees: what a tree of today
+   answers fits into 32. */
+KD_API kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query,
+                                     uint32_t k, uint64_t *ids, void *dist2, uint32_t *counts);
+KD_API kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query,
+                                     uint64_t *ids, void *dist2);
+KD_API kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query,
+                                    const uint64_t *offsets, uint64_t *ids, void *dist2);
+KD_API kd_status kd_points_download64(const kd_points *tree, void *coordinates, uint64_t *ids,
+                                      uint8_t *axes);
 
 /* What the query needs as scratch, if the caller wants to give it; the points need not be set but
    for their count. */

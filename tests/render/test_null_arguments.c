@@ -86,16 +86,34 @@ CALL(points_download) {
     uint8_t axes[64];
     return kd_points_download(ARG(0, points), ARG(1, xyz), ARG(2, ids), ARG(3, axes));
 }
+CALL(points_download64) {
+    float xyz[64 * 3];
+    uint64_t ids[64];
+    uint8_t axes[64];
+    return kd_points_download64(ARG(0, points), ARG(1, xyz), ARG(2, ids), ARG(3, axes));
+}
 CALL(points_nearest) {
     uint32_t ids[64 * 2], counts[64];
     float dist2[64 * 2];
     return kd_points_nearest(ARG(0, points), ARG(1, &query), 2, ARG(2, ids), ARG(3, dist2),
                              ARG(4, counts));
 }
+CALL(points_nearest64) {
+    uint64_t ids[64 * 2];
+    uint32_t counts[64];
+    float dist2[64 * 2];
+    return kd_points_nearest64(ARG(0, points), ARG(1, &query), 2, ARG(2, ids), ARG(3, dist2),
+                               ARG(4, counts));
+}
 CALL(points_closest) {
     uint32_t ids[64];
     float dist2[64];
     return kd_points_closest(ARG(0, points), ARG(1, &query), ARG(2, ids), ARG(3, dist2));
+}
+CALL(points_closest64) {
+    uint64_t ids[64];
+    float dist2[64];
+    return kd_points_closest64(ARG(0, points), ARG(1, &query), ARG(2, ids), ARG(3, dist2));
 }
 CALL(points_within_count) {
     uint64_t offsets[65];
@@ -108,6 +126,14 @@ CALL(points_within) {
     assert_int_equal(kd_points_within_count(points, &query, offsets), KD_OK);
     return kd_points_within(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
                             ARG(4, dist2));
+}
+CALL(points_within64) {
+    static uint64_t ids[64 * 64];
+    static float dist2[64 * 64];
+    uint64_t offsets[65];
+    assert_int_equal(kd_points_within_count(points, &query, offsets), KD_OK);
+    return kd_points_within64(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
+                              ARG(4, dist2));
 }
 CALL(points_scratch_bytes) {
     const uint64_t bytes = kd_points_scratch_bytes(ARG(0, points), ARG(1, &query));
@@ -312,10 +338,14 @@ static const row rows[] = {
     ROW(points_describe, 2, ""),
     ROW(points_describe_sized, 2, ""),
     ROW(points_download, 4, "0"),
+    ROW(points_download64, 4, "0"),
     ROW(points_nearest, 5, "01"),
+    ROW(points_nearest64, 5, "01"),
     ROW(points_closest, 4, "01"),
+    ROW(points_closest64, 4, "01"),
     ROW(points_within_count, 3, "012"),
     ROW(points_within, 5, "012"),
+    ROW(points_within64, 5, "012"),
     ROW(points_scratch_bytes, 2, ""),
     ROW(points_save, 2, "01"),
     ROW(points_load, 3, "01"),

@@ -1,0 +1,123 @@
+/* Points of any dimension through every builder of the table: the tree holds its invariants, and
+   the nearest are those that a look at all points finds. */
+#include "photon/point_query.h"
+#include "photon/pointtree.h"
+#include "photon/pointtree_check.h"
+#include "tests/fuzz/bytes.h"
+#include "tests/fuzz/fuzz.h"
+#include <math.h>
+#include <string.h>
+
+enum { POINTS_MOST = 300, QUERIES = 8, K_MOST = 20, DIMS_MOST = 8 };
+
+static float cloud[POINTS_MOST * DIMS_MOST], asked[QUERIES * DIMS_MOST];
+static double cloud_double[POINTS_MOST * DIMS_MOST], asked_double[QUERIES * DIMS_MOST];
+
+typedef struct answers {
+    uint32_t ids[QUERIES * K_MOST], counts[QUERIES];
+    double dist2[QUERIES * K_MOST]; /* or floats */
+} answers;
+
+static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scalar scalar) {
+    float sum = 0;
+    double sum_double = 0;
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        const float d = asked[query * dims + axis] - cloud[point * dims + axis];
+        const double e = asked_double[query * dims + axis] - cloud_double[point * dims + axis];
+        sum = sum + d * d;
+        sum_double = sum_double + e * e;
+    }
+    return scalar == POINT_DOUBLE ? sum_double : (double)sum;
+}
+
+/* Of the answers to one query, each is the nearest of those that were not answered before it. */
+static void check_row(const answers *found, const point_array *points, uint32_t query, uint32_t k,
+                      double max_radius) {
+    const uint32_t *ids = found->ids + query * k;
+    const bool is_double = points->scalar == POINT_DOUBLE;
+    const double bound =
+        is_double ? max_radius * max_radius : (double)((float)max_radius * (float)max_radius);
+    bool taken[POINTS_MOST] = {false};
+    for (uint32_t i = 0; i < k; ++i) {
+        uint32_t want = KD_NONE;
+        double best = INFINITY;
+        for (uint32_t p = 0; p < points->count; ++p) {
+            const double d = dist2_of(p, query, points->dims, points->scalar);
+            if (taken[p] || d > bound || (want != KD_NONE && d >= best)) continue;
+            best = d;
+            want = p;
+        }
+        FUZZ_REQUIRE(ids[i] == want);
+        if (want == KD_NONE) continue;
+        const double said =
+            is_double ? found->dist2[query * k + i]
+                      : (double)((const float *)(const void *)found->dist2)[query * k + i];
+        FUZZ_REQUIRE(said == best && i < found->counts[query]);
+        taken[want] = true;
+    }
+}
+
+static void ask(const point_target *target, const point_array *points, uint32_t k, double radius) {
+    static answers found;
+    const point_rows rows = {found.ids, found.dist2, found.counts};
+    const bool is_double = points->scalar == POINT_DOUBLE;
+    const point_queries queries = {
+        point_array_make(is_double ? (void *)asked_double : (void *)asked, QUERIES, points->dims,
+                         points->scalar),
+        NULL, radius, false};
+    FUZZ_REQUIRE(point_query_nearest(target, &queries, k, &rows, NULL) == KD_OK);
+    for (uint32_t query = 0; query < QUERIES; ++query) check_row(&found, points, query, k, radius);
+}
+
+static void build_and_ask(const char *builder, const point_array *points,
+                          const pointtree_options *options, uint32_t k, double radius) {
+    pointtree tree;
+    leafindex_nd index;
+    FUZZ_REQUIRE(pointtree_open_nd(&tree, points, options, builder, NULL) == KD_OK);
+    const pointtree_nd_view view = pointtree_get_nd_view(&tree);
+    if (pointtree_check_nd(&view, points) != KD_OK)
+        fprintf(stderr, "%s: %s\n", builder, kd_last_error());
+    FUZZ_REQUIRE(pointtree_check_nd(&view, points) == KD_OK);
+    point_target target = {view, NULL, NULL, NULL};
+    ask(&target, points, k, radius);
+    if (points->count) {
+        FUZZ_REQUIRE(leafindex_nd_open(&index, &view) == KD_OK);
+        target.index_nd = &index;
+        ask(&target, points, k, radius);
+        leafindex_nd_close(&index);
+    }
+    if (points->count && points->dims <= 3 && points->scalar == POINT_FLOAT) {
+        leafindex narrow;
+        FUZZ_REQUIRE(leafindex_open(&narrow, &view, false) == KD_OK);
+        target.index_nd = NULL;
+        target.index = &narrow;
+        ask(&target, points, k, radius);
+        leafindex_close(&narrow);
+    }
+    pointtree_close(&tree);
+}
+
+static void read_numbers(fuzz_bytes *from, float *floats, double *doubles, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) doubles[i] = (double)(floats[i] = fuzz_number(from));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    fuzz_bytes from = {bytes, count, 0};
+    from.kind = fuzz_byte(&from);
+    const uint8_t switches = fuzz_byte(&from);
+    const uint32_t dims = 2u + switches % 7u, k = 1u + fuzz_byte(&from) % K_MOST;
+    const double radius = switches & 128 ? (double)fabsf(fuzz_number(&from)) : (double)INFINITY;
+    const pointtree_options options = {switches & 64 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
+                                       false, 0};
+    read_numbers(&from, asked, asked_double, QUERIES * dims);
+    uint32_t points = (uint32_t)(from.left / (2 * dims));
+    if (points > POINTS_MOST) points = POINTS_MOST;
+    read_numbers(&from, cloud, cloud_double, points * dims);
+    const bool is_double = (switches & 32) != 0;
+    const point_array array =
+        point_array_make(is_double ? (void *)cloud_double : (void *)cloud, points, dims,
+                         is_double ? POINT_DOUBLE : POINT_FLOAT);
+    for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
+        build_and_ask(row->name, &array, &options, k, radius);
+    return 0;
+}
