@@ -1,7 +1,7 @@
 /* scenes/import_assimp: glTF, node transforms, materials; and what the process that runs assimp may
    do to this one: nothing. */
 #include "core/memory.h"
-#include "scenes/check.h"
+#include "scenes/check/check.h"
 #include "scenes/import_answer.h"
 #include "scenes/import_assimp.h"
 #include "tests/scenes/files.h"
@@ -75,7 +75,7 @@ static void points_alone_are_read(void **state) {
     assert_int_equal(read.position_count, 6);
     mesh_close(&read);
     check_report report;
-    assert_int_equal(check_file(&report, file_in("points.gltf"), NULL), KD_OK);
+    assert_int_equal(check_file(&report, file_in("points.gltf"), NULL, NULL), KD_OK);
     assert_true(report.renderable);
     check_close(&report);
 }

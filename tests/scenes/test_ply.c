@@ -1,7 +1,7 @@
 /* scenes/ply: the same mesh from text and both byte orders as from OBJ; every shape of header; what
    is wrong is told where it is. */
 #include "core/memory.h"
-#include "scenes/check.h"
+#include "scenes/check/check.h"
 #include "scenes/ply/ply.h"
 #include "scenes/procedural.h"
 #include "scenes/readers.h"
@@ -136,13 +136,13 @@ static void points_alone_are_a_mesh_of_points(void **state) {
     assert_int_equal(read.triangle_count, 0);
     mesh_close(&read);
     check_report report;
-    assert_int_equal(check_file(&report, file_in("t.ply"), NULL), KD_OK);
+    assert_int_equal(check_file(&report, file_in("t.ply"), NULL, NULL), KD_OK);
     assert_true(report.renderable && report.vertices == 3);
     assert_string_equal(report.problems[0].kind, "no-faces");
     check_close(&report);
     (void)hash_of("t.ply"); /* a scene can be made of it */
     file_put_text("t.ply", ASCII("0", "element face 0\n" INDICES));
-    assert_int_equal(check_file(&report, file_in("t.ply"), NULL), KD_OK);
+    assert_int_equal(check_file(&report, file_in("t.ply"), NULL, NULL), KD_OK);
     assert_false(report.renderable);
     check_close(&report);
 }

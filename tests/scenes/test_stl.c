@@ -2,7 +2,7 @@
    told where it is. */
 #include "core/memory.h"
 #include "core/parallel.h"
-#include "scenes/check.h"
+#include "scenes/check/check.h"
 #include "scenes/procedural.h"
 #include "scenes/readers.h"
 #include "scenes/scene.h"
@@ -84,7 +84,7 @@ static void an_empty_solid_is_an_empty_mesh(void **state) {
     assert_int_equal(read.triangle_count, 0);
     mesh_close(&read);
     check_report report;
-    assert_int_equal(check_file(&report, file_in("t.stl"), NULL), KD_OK);
+    assert_int_equal(check_file(&report, file_in("t.stl"), NULL, NULL), KD_OK);
     assert_string_equal(report.problems[0].kind, "no-faces");
     check_close(&report);
     file_put("t.stl", none, sizeof none);
