@@ -79,7 +79,8 @@ static kd_status run_program(int argc, char **argv) {
 int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is a write that fails */
     output_watch_inputs();
-    cJSON_Hooks hooks = {memory_take, free}; /* so that half a document is not taken for a whole one */
+    cJSON_Hooks hooks = {memory_take,
+                         free}; /* so that half a document is not taken for a whole one */
     cJSON_InitHooks(&hooks);
     kd_status status = run_program(argc, argv);
     if (status != KD_OK && kd_last_error()[0]) general_error(kd_last_error());

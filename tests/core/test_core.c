@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "tests/test.h"
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -117,6 +118,42 @@ static void special_files_stay_what_they_are(void **state) {
     rmdir(folder);
 }
 
+enum { WRITERS = 4, SAVES = 5, WRITTEN = 5000 };
+
+static void *save_often(void *path) {
+    for (int i = 0; i < SAVES; ++i) {
+        file_output output;
+        if (file_output_open(&output, (const char *)path) != KD_OK) return path;
+        const char letter = (char)('a' + i);
+        for (int k = 0; k < WRITTEN; ++k) fputc(letter, output.stream);
+        if (file_output_commit(&output) != KD_OK) return path;
+    }
+    return NULL;
+}
+
+/* Threads that save to one name: each file is one writer's, whole, and no other is left. */
+static void writers_of_one_name_keep_apart(void **state) {
+    (void)state;
+    char folder[] = "/tmp/kandela-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/out", folder);
+    pthread_t threads[WRITERS];
+    for (int i = 0; i < WRITERS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, save_often, path), 0);
+    for (int i = 0; i < WRITERS; ++i) {
+        void *failed = NULL;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    file_view view;
+    assert_int_equal(file_open(&view, path), KD_OK);
+    assert_int_equal(view.count, WRITTEN);
+    for (size_t i = 1; i < view.count; ++i) assert_int_equal(view.bytes[i], view.bytes[0]);
+    file_close(&view);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+}
+
 static void paths_are_joined(void **state) {
     (void)state;
     char *joined = file_path_beside("models/a.obj", "tex\\b.png");
@@ -173,6 +210,7 @@ int main(void) {
         cmocka_unit_test(loops_visit_each_item_once),
         cmocka_unit_test(output_appears_whole_or_not_at_all),
         cmocka_unit_test(special_files_stay_what_they_are),
+        cmocka_unit_test(writers_of_one_name_keep_apart),
         cmocka_unit_test(paths_are_joined),
         cmocka_unit_test(stages_add_up),
         cmocka_unit_test(absent_devices_are_errors),
