@@ -12,7 +12,7 @@ typedef struct tile_pass {
     film *to;
     int32_t across;        /* tiles in a row */
     uint32_t begin, count; /* samples of this pass */
-    double pause; /* timing_now() after which to save what is there and go on; 0: none */
+    double pause;          /* timing_now() after which to save what is there and go on; 0: none */
     atomic_bool paused;
     atomic_llong fresh; /* tiles done since the last saving */
     atomic_ullong rays, nan_samples;

@@ -40,8 +40,8 @@ kd_status image_read(image *out, const char *path);
 #define IMAGE_HIGHLIGHTS 0.05f
 /* The exposure of a picture that nobody has chosen one for. A dark picture is raised until the
    weighted log-average of what it covers (A > 0) is IMAGE_GREY, one that is not stays as it is; but
-   either is kept so dark that at most IMAGE_HIGHLIGHTS of it, by the largest channel of small cells, become
-   brighter than white. Few samples a pixel give nearly the stops that many give. */
+   either is kept so dark that at most IMAGE_HIGHLIGHTS of it, by the largest channel of small
+   cells, become brighter than white. Few samples a pixel give nearly the stops that many give. */
 kd_status image_exposure(float *stops, const image *of);
 /* Whether image_write knows this path's suffix (and it is compiled in): KD_ERROR_USAGE with the
  * list. */

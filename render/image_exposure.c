@@ -72,7 +72,8 @@ static kd_status read_cells(meter *in) {
 
 /* Where the highlights begin: cells in order. */
 static double highlight(const meter *in) {
-    /* a cell that is white in the mean has pixels that are brighter: a fifth of the share is theirs */
+    /* a cell that is white in the mean has pixels that are brighter: a fifth of the share is theirs
+     */
     const double share = 0.8 * (double)IMAGE_HIGHLIGHTS;
     double all = 0, above = 0;
     for (size_t i = 0; i < in->count; ++i) all += in->cells[i].covered;
@@ -96,8 +97,13 @@ static double key(const meter *in, double most) {
 }
 
 kd_status image_exposure(float *stops, const image *of) {
-    meter in = {of, image_plane(of, "R"), image_plane(of, "G"), image_plane(of, "B"),
-                image_plane(of, "A"), NULL, 0};
+    meter in = {of,
+                image_plane(of, "R"),
+                image_plane(of, "G"),
+                image_plane(of, "B"),
+                image_plane(of, "A"),
+                NULL,
+                0};
     *stops = 0;
     KD_REQUIRE(in.r && in.g && in.b, KD_ERROR_USAGE, "an image without R, G or B has no exposure");
     KD_TRY(read_cells(&in));

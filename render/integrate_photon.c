@@ -72,7 +72,8 @@ photon_figures photon_figures_of(const photon_maps *maps) {
     return figures;
 }
 
-/* A batch that was begun before counts once, one that was cut and will not be seen not at all. Each batch's ledger is of all the light. */
+/* A batch that was begun before counts once, one that was cut and will not be seen not at all. Each
+ * batch's ledger is of all the light. */
 static void note_statistics(frame *of, const photon_figures *figures, uint32_t batch) {
     frame_statistics *to = &of->statistics;
     const photon_ledger *ledger = &figures->ledger;

@@ -50,7 +50,7 @@ typedef struct frame {
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
     struct frame_cuda *there;   /* on a CUDA device (frame_cuda.h); NULL: on the CPU */
     bool on_target;             /* options->target_error was reached */
-    double deadline; /* timing_now() after which only a first sample is taken; 0: none */
+    double deadline;            /* timing_now() after which only a first sample is taken; 0: none */
     /* The deadline came while the maps of now were made: of fewer photons than asked for. They are
        of use to a film without samples, or one of such maps; nothing goes on from such a film. */
     bool maps_cut, film_cut;
@@ -79,7 +79,8 @@ typedef struct integrator {
 /* Whether its photons can be made in batches. */
 bool integrator_takes_batches(const integrator *of);
 enum { BATCHES_MOST = 65536 };
-/* Sets photon_map_hash, if the integrator takes photons of a file: KD_ERROR_INPUT if there is none. */
+/* Sets photon_map_hash, if the integrator takes photons of a file: KD_ERROR_INPUT if there is none.
+ */
 kd_status integrator_know_photons(frame *of);
 /* Samples that each pixel is to get: options->passes of all batches, or options->spp. */
 int32_t integrator_samples(const integrator *of, const kd_render_options *options);

@@ -30,8 +30,9 @@ enum { BATCH_GATHER_LEAST = 5 };
 int32_t photon_batches_most(const kd_render_options *options);
 /* Photons and k of one of options->batches. */
 void photon_share_options(photon_options *of, const kd_render_options *options);
-/* The time that photons may take of what the frame's deadline leaves: those of its first maps a part
-   of it, since maps and a first sample of every pixel are to follow; those of later ones all. */
+/* The time that photons may take of what the frame's deadline leaves: those of its first maps a
+   part of it, since maps and a first sample of every pixel are to follow; those of later ones all.
+ */
 void photon_limit_time(photon_options *to, const frame *of, bool first);
 /* What statistics tell of a pair of maps, wherever they lie. */
 typedef struct photon_figures {

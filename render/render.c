@@ -186,7 +186,8 @@ static kd_status shoot(render_result *out, tritree *tree, scene_view *view, fram
     kd_status status = frame_run(of, how, to);
     if (how->close) how->close(of);
     if (keeping->state && of->film_cut)
-        log_message(LOG_WARNING, "%s: not written: nothing can go on from photons that were cut short",
+        log_message(LOG_WARNING,
+                    "%s: not written: nothing can go on from photons that were cut short",
                     keeping->state);
     else if (keeping->state && (status == KD_OK || status == KD_INTERRUPTED)) {
         const kd_status kept = state_write(keeping->state, of, to);
