@@ -86,7 +86,8 @@ static kd_status set_uint64(const option_given *given, void *field) {
     return KD_OK;
 }
 
-/* The power of 1024 that a unit stands for, -1 if it is none: "", "K", "k", "KiB", "KB", "B", ... */
+/* The power of 1024 that a unit stands for, -1 if it is none: "", "K", "k", "KiB", "KB", "B", ...
+ */
 static int unit_power(const char *unit) {
     static const char letters[] = "KMGT";
     const char *found = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;

@@ -174,8 +174,9 @@ void photon_map_say_missing(const photon_list *list, const char *name, const pho
     if (list->emitted == 0)
         log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
     else if (list->cut)
-        log_message(LOG_WARNING, "%s photon map: %llu of %llu photons when the time for them was up",
-                    name, (unsigned long long)list->count, (unsigned long long)wanted);
+        log_message(LOG_WARNING,
+                    "%s photon map: %llu of %llu photons when the time for them was up", name,
+                    (unsigned long long)list->count, (unsigned long long)wanted);
     else if (list->count == 0)
         log_message(LOG_WARNING,
                     "%s photon map: none of %llu photons emitted landed, it is empty: the picture "

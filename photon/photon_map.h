@@ -32,9 +32,9 @@ typedef struct photon_options {
     float radius;       /* the largest gather radius; 0: from the photons' density */
     photon_kernel kernel;
     photon_estimator estimator;
-    uint32_t batch_paths; /* 0: chosen. No influence on the result */
+    uint32_t batch_paths;           /* 0: chosen. No influence on the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
-    bool outlines;        /* find the creases; else the caller has them from another pass */
+    bool outlines; /* find the creases; else the caller has them from another pass */
 } photon_options;
 
 typedef struct photon_map {
@@ -91,8 +91,8 @@ enum { RADIUS_PROBES = 1024 };
 /* A map's radius by the distances of some photons to their k-th neighbours, which it sorts: twice
    their median, or that itself for a fixed one. */
 float photon_radius_of(float *distances, uint64_t count, bool fixed);
-/* Deadlines that leave each list that is wanted as much of the time from now to `end` (timing_now());
-   0: none. */
+/* Deadlines that leave each list that is wanted as much of the time from now to `end`
+   (timing_now()); 0: none. */
 void photon_options_limit(photon_options *of, double end);
 /* Whether a deadline cut some list short. */
 bool photon_maps_cut(const photon_maps *of);

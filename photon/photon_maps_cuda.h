@@ -58,7 +58,7 @@ uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered);
 
 /* Device pointers for kernels; photons are NULL unless they are in tree order. */
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
-bool photon_maps_cuda_cut(const photon_maps_cuda *of); /* photon_maps_cut */
+bool photon_maps_cuda_cut(const photon_maps_cuda *of);        /* photon_maps_cut */
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* photon_maps_hash */
 
 /* Estimates asked for by many surfaces at once. */

@@ -50,8 +50,7 @@ static kd_status find_shared(const photon_mark *marks, uint64_t count, int list,
     const size_t across = (size_t)map_count;
     for (uint64_t i = 0, after; i < count; i = after) {
         for (after = i; after < count && marks[after].hash == marks[i].hash;) ++after;
-        if (marks[after - 1].map != marks[i].map)
-            count_pairs(marks + i, after - i, across, shared);
+        if (marks[after - 1].map != marks[i].map) count_pairs(marks + i, after - i, across, shared);
     }
     for (size_t a = 0; a < across; ++a)
         for (size_t b = a + 1; b < across; ++b) {
@@ -112,8 +111,8 @@ static kd_status merge_list(photon_list *out, const photon_file *const *ordered,
     KD_TRY(KD_RESERVE(out->photons, count));
     for (int m = 0; m < map_count; ++m) {
         const photon_list *from = &ordered[m]->lists[list];
-        const double share = out->emitted ? (double)from->emitted / (double)out->emitted
-                                          : 1 / (double)map_count;
+        const double share =
+            out->emitted ? (double)from->emitted / (double)out->emitted : 1 / (double)map_count;
         for (uint64_t i = 0; i < from->count; ++i) {
             photon *one = out->photons + out->count++;
             *one = from->photons[i];

@@ -65,9 +65,9 @@ static const option_row output_rows[] = {
      OPTION_FIELD(render_values, plan)},
     {.name = "max-memory",
      .argument = "BYTES",
-     .help =
-         "stay below this beside the scene: 1.5G, 500M (K, M, G, T: powers of 1024); the photons are made in as many --batches as "
-         "that takes, and what does not fit even so is refused with exit code 4; 0 is no limit",
+     .help = "stay below this beside the scene: 1.5G, 500M (K, M, G, T: powers of 1024); the "
+             "photons are made in as many --batches as "
+             "that takes, and what does not fit even so is refused with exit code 4; 0 is no limit",
      .initial = "0",
      .kind = OPTION_BYTES,
      OPTION_FIELD(render_values, max_memory)},
@@ -224,8 +224,9 @@ static const option_row picture_rows[] = {
      OPTION_FIELD(kd_render_options, crop)},
     {.name = "exposure",
      .argument = "auto|STOPS",
-     .help = "colours times 2^STOPS, in .png only; auto raises a dark picture to mid-grey, but lets "
-             "no more than 5 % of it become brighter than white, and says its stops",
+     .help =
+         "colours times 2^STOPS, in .png only; auto raises a dark picture to mid-grey, but lets "
+         "no more than 5 % of it become brighter than white, and says its stops",
      .initial = "0; of a mesh alone: auto",
      .automatic = "auto",
      .kind = OPTION_FLOAT,

@@ -133,7 +133,8 @@ static kd_status merge(photon_file *out, const option_line *line) {
     kd_status status = KD_OK;
     photon_file *maps = NULL;
     KD_TRY(KD_RESERVE_ZEROED(maps, (uint64_t)count));
-    for (int i = 0; i < count && status == KD_OK; ++i) status = photon_file_open(&maps[i], names[i]);
+    for (int i = 0; i < count && status == KD_OK; ++i)
+        status = photon_file_open(&maps[i], names[i]);
     if (status == KD_OK) status = photon_file_merge(out, maps, names, count);
     for (int i = 0; i < count; ++i) photon_file_close(&maps[i]);
     memory_free(maps);
@@ -226,7 +227,8 @@ const verb verb_photons = {
         "Traces the photons of SCENE into a file that kandela render --photon-map takes.\n\n"
         "info says what is in a map, dump prints every photon as a line of CSV, merge makes one "
         "map "
-        "of several emissions (of different seeds) in one scene, in any order, filter keeps the photons of one "
+        "of several emissions (of different seeds) in one scene, in any order, filter keeps the "
+        "photons of one "
         "light or bounce.",
     .groups = groups,
     .run = run,

@@ -136,9 +136,9 @@ static void sizes_have_units(void **state) {
                  {"--bytes 2e6", 2000000},
                  {"--bytes 0", 0},
                  {"--bytes .5K", 512}};
-    static const char *const wrong[] = {"--bytes 1Q",   "--bytes 1.5", "--bytes -1K", "--bytes K",
-                                        "--bytes 1KK",  "--bytes 1Ki", "--bytes 1e30", "--bytes nan",
-                                        "--bytes 0x1K"};
+    static const char *const wrong[] = {"--bytes 1Q",   "--bytes 1.5", "--bytes -1K",
+                                        "--bytes K",    "--bytes 1KK", "--bytes 1Ki",
+                                        "--bytes 1e30", "--bytes nan", "--bytes 0x1K"};
     values got;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         assert_int_equal(read_line(&got, NULL, cases[i].line), KD_OK);
@@ -271,10 +271,12 @@ static void distance_counts_edits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_are_set),        cmocka_unit_test(sizes_have_units),
+        cmocka_unit_test(fields_are_set),
+        cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(a_number_may_be_automatic),
         cmocka_unit_test(misuse_is_refused),
-        cmocka_unit_test(messages_suggest),      cmocka_unit_test(line_beats_environment),
+        cmocka_unit_test(messages_suggest),
+        cmocka_unit_test(line_beats_environment),
         cmocka_unit_test(distance_counts_edits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

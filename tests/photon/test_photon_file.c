@@ -303,8 +303,7 @@ static void test_messages(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_merge_finds_parts),
-        cmocka_unit_test(test_order_of_merging),
+        cmocka_unit_test(test_merge_finds_parts), cmocka_unit_test(test_order_of_merging),
         cmocka_unit_test(test_damage_is_refused), cmocka_unit_test(test_hostile_files),
         cmocka_unit_test(test_messages),          cmocka_unit_test(test_trees_are_in_the_file),
     };

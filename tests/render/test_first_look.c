@@ -110,8 +110,7 @@ static image open_picture(int32_t side, float *planes[4]) {
     static const char *const names[] = {"R", "G", "B", "A"};
     image picture;
     assert_int_equal(image_open(&picture, side, side), KD_OK);
-    for (int c = 0; c < 4; ++c)
-        assert_int_equal(image_add(&picture, names[c], &planes[c]), KD_OK);
+    for (int c = 0; c < 4; ++c) assert_int_equal(image_add(&picture, names[c], &planes[c]), KD_OK);
     return picture;
 }
 
@@ -139,8 +138,9 @@ static double clipped_share(const image *picture, float stops) {
 
 static void dark_pictures_are_raised(void **state) {
     (void)state;
-    static const struct { float grey, stops; } cases[] = {
-        {0.0225f, 3}, {0.18f, 0}, {0.9f, 0}, {4, -2}, {0, 0}};
+    static const struct {
+        float grey, stops;
+    } cases[] = {{0.0225f, 3}, {0.18f, 0}, {0.9f, 0}, {4, -2}, {0, 0}};
     for (int i = 0; i < 5; ++i) {
         float *planes[4];
         image picture = open_picture(8, planes);
