@@ -51,7 +51,7 @@ typedef struct check_report {
    failure of the check: KD_OK, and `renderable` says it. Fails for lack of memory or when cancelled
    (KD_INTERRUPTED) only; a file that cannot be opened at all is an error in the report.
    `fixed` (NULL: none) is an OBJ file to write, whole or not at all, with what can be mended
-   safely: see scenes/check/README.md. Fails then too where `path` cannot be read to its end
+   safely: see scenes/README.md. Fails then too where `path` cannot be read to its end
    (KD_ERROR_INPUT) or `fixed` cannot be written (KD_ERROR_RUNTIME); the report is there. */
 kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched);
 void check_close(check_report *owned); /* takes a zeroed one */

@@ -11,7 +11,7 @@
 #include "scenes/check/check_parts.h"
 #include <stdatomic.h>
 
-static const uint64_t leaf_pairs_most = 1u << 24, all_pairs_most = 1u << 31;
+static const uint64_t leaf_pairs_most = 1u << 20, all_pairs_most = 1u << 27;
 enum { GRAIN = 4096 };
 
 typedef struct partner_cell {

@@ -78,7 +78,7 @@ static bool is_crossed(text_walk *w, int i, int j) {
 static double bend(const text_walk *w, const double normal[3]) {
     const double length =
         sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
-    double low = INFINITY, high = -INFINITY, size = 0;
+    double low = (double)INFINITY, high = -(double)INFINITY, size = 0;
     if (!(length > 0)) return 0;
     const vec3 o = corner_at(w, 0);
     for (uint64_t i = 0; i < w->ring.count; ++i) {

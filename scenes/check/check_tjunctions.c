@@ -11,6 +11,8 @@
 /* How far a vertex may be from the edge: the rounding of text with six digits. */
 static const double share_of_place = 0x1p-20, share_of_length = 1e-5;
 
+enum { LOOKS_MORE = 1 << 26 };
+
 typedef struct junction {
     uint64_t edge; /* in `open` */
     double t;      /* along it */
@@ -25,7 +27,8 @@ typedef struct junctions {
     uint8_t *axes;    /* of each middle one */
     uint64_t place_count;
     junction *found;
-    uint64_t found_count, found_room, found_most;
+    uint64_t found_count, found_room;
+    uint64_t found_most, looks_left; /* heaps of edges at one place would take more */
     kd_status status;
     /* the edge that is walked */
     uint64_t edge;
@@ -81,7 +84,6 @@ static void tree_make(junctions *j, uint64_t begin, uint64_t end) {
 /* --- edges through it ------------------------------------------------------------------------- */
 
 static void junction_keep(junctions *j, uint32_t place, double t) {
-    if (j->found_count == j->found_most) return;
     if (j->found_count == j->found_room) {
         const uint64_t room = j->found_room ? 2 * j->found_room : 64;
         if (KD_GROW(j->found, j->found_count, room) != KD_OK) {
@@ -116,7 +118,8 @@ static void place_examine(junctions *j, uint32_t place) {
 
 /* The part of the edge from t0 to t1. */
 static void edge_walk(junctions *j, uint64_t begin, uint64_t end, double t0, double t1) {
-    while (begin < end && t0 <= t1) {
+    while (begin < end && t0 <= t1 && j->looks_left > 0 && j->found_count < j->found_most) {
+        --j->looks_left;
         const uint64_t middle = begin + (end - begin) / 2;
         place_examine(j, j->places[middle]);
         if (end - begin == 1) return;
@@ -263,7 +266,8 @@ kd_status check_tjunctions(examination *of) {
     KD_TRY_GOTO(KD_RESERVE(j.places, 2 * count));
     KD_TRY_GOTO(KD_RESERVE(j.axes, 2 * count));
     KD_TRY_GOTO(open_gather(&j));
-    j.found_most = 4 * count + 1000000; /* heaps of edges at one place may have more */
+    j.found_most = 4 * count + 1000000;
+    j.looks_left = 256 * count + LOOKS_MORE;
     tree_make(&j, 0, j.place_count);
     for (uint64_t i = 0; i < j.open_count; ++i) edge_examine(&j, i);
     KD_TRY_GOTO(j.status);
