@@ -239,6 +239,26 @@ static void escaping_photons_end_the_emission(void **state) {
     photon_scene_free(scene);
 }
 
+/* A deadline ends the lists of both after the same batch. */
+static void deadlines_cut_the_same_lists(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_balls();
+    device_scene there;
+    photon_maps_cuda made;
+    memset(&made, 0, sizeof made);
+    to_device(&there, scene);
+    log_set_sink(ignore, NULL);
+    photon_options options = options_for(1000000);
+    options.batch_paths = 1500;
+    photon_options_limit(&options, 1e-9);
+    check_maps(scene, &there, &options, &made);
+    assert_true(photon_maps_cuda_cut(&made) && made.map[0].list.emitted == 1500);
+    log_set_sink(NULL, NULL);
+    photon_maps_cuda_close(&made);
+    device_scene_close(&there);
+    photon_scene_free(scene);
+}
+
 static void uploaded_photons_are_the_same(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_fog();
@@ -313,6 +333,7 @@ int main(void) {
         cmocka_unit_test(same_maps_in_fog),
         cmocka_unit_test(same_maps_for_every_kind_of_light),
         cmocka_unit_test(escaping_photons_end_the_emission),
+        cmocka_unit_test(deadlines_cut_the_same_lists),
         cmocka_unit_test(uploaded_photons_are_the_same),
         cmocka_unit_test(known_trees_are_proved),
     };
