@@ -1,5 +1,5 @@
-/* What a picture's file claims, held against its bytes. Each bound is the least number of bytes from
-   which a format can make so many pixels, so that no honest file is refused. */
+/* What a picture's file claims, held against its bytes. Each bound is the least number of bytes
+   from which a format can make so many pixels, so that no honest file is refused. */
 #include "core/picture.h"
 #include <string.h>
 
@@ -58,8 +58,8 @@ static uint64_t tga_least(const file_view *file, uint64_t width, uint64_t height
     const uint64_t palette =
         byte_at(file, 1) ? (uint64_t)word_at(file, 5) * ((byte_at(file, 7) + 7) / 8) : 0;
     const uint64_t pixel = (byte_at(file, 16) + 7) / 8;
-    const uint64_t data = byte_at(file, 2) & 8 ? (width * height + 127) / 128 * (1 + pixel)
-                                               : width * height * pixel;
+    const uint64_t data =
+        byte_at(file, 2) & 8 ? (width * height + 127) / 128 * (1 + pixel) : width * height * pixel;
     return 18 + byte_at(file, 0) + palette + data;
 }
 
@@ -106,10 +106,11 @@ static bool is_skipped(uint32_t marker) { /* APP0 to APP15 and comments may hold
     return (marker >= 0xe0 && marker <= 0xef) || marker == 0xfe;
 }
 
-/* Segments are skipped by their length only up to the frame's header, as every decoder does it; from
-   there on all that looks like a table is held to be one, wherever a decoder may find itself. */
+/* Only the leading APP segments and comments are skipped by their length, as every decoder does it;
+   from there on all that looks like a table is held to be one, wherever a decoder may find itself.
+ */
 kd_status picture_check_huffman(const char *path, const file_view *file) {
-    bool in_frame = false;
+    bool is_behind = false;
     for (size_t at = 0; at + 1 < file->count;) {
         if (byte_at(file, at) != 0xff || byte_at(file, at + 1) == 0xff) {
             ++at;
@@ -119,9 +120,8 @@ kd_status picture_check_huffman(const char *path, const file_view *file) {
         at += 2;
         KD_REQUIRE(marker != 0xc4 || tables_fit(file, at), KD_ERROR_INPUT,
                    "%s: damaged: a Huffman table of more than 256 codes at byte %zu", path, at - 2);
-        if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4) in_frame = true;
-        if (!in_frame && is_skipped(marker))
-            at += byte_at(file, at) << 8 | byte_at(file, at + 1);
+        if (marker != 0xd8 && !is_skipped(marker)) is_behind = true;
+        if (!is_behind && is_skipped(marker)) at += byte_at(file, at) << 8 | byte_at(file, at + 1);
     }
     return KD_OK;
 }
