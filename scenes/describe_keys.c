@@ -1,5 +1,5 @@
 #include "scenes/describe_keys.h"
-#include "shaders/photon_eye.h"
+#include "shaders/eye_request.h"
 
 #define AT_LEAST_0 .most = HUGE_VAL
 #define ABOVE_0 .most = HUGE_VAL, .open = true

@@ -3,6 +3,8 @@
 #define KD_SHADERS_EYE_REQUEST_H
 #include "shaders/surface.h"
 
+enum { FINAL_GATHER_MOST = 65536 }; /* rays of the final gather */
+
 /* A surface that is to be looked at. */
 typedef struct eye_request {
     surface at;

@@ -33,7 +33,6 @@ typedef struct eye_requests {
     uint32_t room; /* of both */
 } eye_requests;
 
-#define FINAL_GATHER_MOST 65536 /* rays */
 
 typedef struct photon_view {
     photon_map_view global, caustic, media;
