@@ -149,7 +149,7 @@ VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *nod
 }
 
 /* The best plane if it beats a leaf. */
-VECTOR8_FN bool search_node(const small_build *build, const small_node *node, sah_split *split) {
+VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_split *split) {
     plane_costs costs;
     sah_axis of[3];
     bool planar[3];
@@ -169,22 +169,6 @@ VECTOR8_FN bool search_node(const small_build *build, const small_node *node, sa
     *split = first_plane(build, node, of, planar, &costs, least);
     return true;
 }
-
-static bool search_here(const small_build *build, const small_node *node, sah_split *split) {
-    return search_node(build, node, split);
-}
-
-#ifdef VECTOR8_DISPATCH
-VECTOR8_AVX2 static bool search_avx2(const small_build *build, const small_node *node,
-                                     sah_split *split) {
-    return search_node(build, node, split);
-}
-static bool search(const small_build *build, const small_node *node, sah_split *split) {
-    return (vector8_has_avx2() ? search_avx2 : search_here)(build, node, split);
-}
-#else
-#define search search_here
-#endif
 
 /* The triangles of `mask` among the eight from `k` on, appended. */
 static void give(small_node *child, const small_node *node, uint32_t k, uint32_t mask) {

@@ -252,18 +252,8 @@ VECTOR8_FN sah_split search_line(const sweep_line *line, const sah_costs *costs,
     return best;
 }
 
-#ifdef VECTOR8_DISPATCH
-VECTOR8_AVX2 static sah_split search_avx2(const sweep_line *line, const sah_costs *costs,
-                                          float limit, const sweep_blocks *blocks) {
-    return search_line(line, costs, limit, blocks);
-}
-#endif
-
 sah_split sweep_search(const sweep_line *line, const sah_costs *costs, float limit,
                        const sweep_blocks *blocks) {
-#ifdef VECTOR8_DISPATCH
-    if (vector8_has_avx2()) return search_avx2(line, costs, limit, blocks);
-#endif
     return search_line(line, costs, limit, blocks);
 }
 

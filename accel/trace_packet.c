@@ -207,26 +207,7 @@ static bool ends_differ(const ray rays[TRACE_PACKET]) {
     return along <= 0 || along * along < 0.9f * vec3_dot(first, first) * vec3_dot(last, last);
 }
 
-static bool cast_here(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                      ray_hit hits[TRACE_PACKET], packet_use *use) {
-    return cast_packet(tree, rays, any, hits, use);
-}
-
-#ifdef VECTOR8_DISPATCH
-VECTOR8_AVX2 static bool cast_avx2(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                                   ray_hit hits[TRACE_PACKET], packet_use *use) {
-    return cast_packet(tree, rays, any, hits, use);
-}
-
 bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
                   ray_hit hits[TRACE_PACKET], packet_use *use) {
-    if (ends_differ(rays)) return false;
-    return (vector8_has_avx2() ? cast_avx2 : cast_here)(tree, rays, any, hits, use);
+    return !ends_differ(rays) && cast_packet(tree, rays, any, hits, use);
 }
-#else
-bool trace_packet(const tritree_view *tree, const ray rays[TRACE_PACKET], bool any,
-                  ray_hit hits[TRACE_PACKET], packet_use *use) {
-    if (ends_differ(rays)) return false;
-    return cast_here(tree, rays, any, hits, use);
-}
-#endif

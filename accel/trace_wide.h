@@ -12,11 +12,4 @@ ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any);
 void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,
                 bool any, ray_hit *hits);
 
-#ifdef __x86_64__
-/* The same, for CPUs with AVX2 and FMA only. */
-ray_hit trace_wide_one_avx2(const tritree_view *tree, ray cast, bool any);
-void trace_wide_avx2(const tritree_view *tree, const ray *rays, const uint32_t *listed,
-                     uint32_t count, bool any, ray_hit *hits);
-#endif
-
 #endif

@@ -1,7 +1,7 @@
 /* Eight floats at once, by the compilers' vector extension: one AVX register where there is one,
    two SSE registers elsewhere. Every function is inlined into its caller, so what the calling
-   convention for wide vectors would be (-Wpsabi) never matters; a caller may be compiled for AVX2
-   by VECTOR8_AVX2 and be chosen at run time. */
+   convention for wide vectors would be (-Wpsabi) never matters. Who includes this belongs to the
+   hot files (core/hot.h), which are compiled for AVX2, too. */
 #ifndef KD_ACCEL_VECTOR8_H
 #define KD_ACCEL_VECTOR8_H
 #include <stdbool.h>
@@ -19,18 +19,6 @@ typedef int32_t int8 __attribute__((vector_size(4 * VECTOR8_LANES)));
 typedef int64_t int8_halves __attribute__((vector_size(4 * VECTOR8_LANES)));
 
 #define VECTOR8_FN static inline __attribute__((always_inline))
-#if defined(__x86_64__) && !defined(__AVX2__)
-#define VECTOR8_DISPATCH 1
-#define VECTOR8_AVX2 __attribute__((target("avx2,fma")))
-#endif
-
-static inline bool vector8_has_avx2(void) {
-#ifdef __x86_64__
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
-}
 
 VECTOR8_FN float8 float8_all(float x) {
     const float8 v = {x, x, x, x, x, x, x, x};

@@ -17,14 +17,10 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-fno-trapping-math>)
 endif()
 
-if(KD_MARCH STREQUAL "auto")
-  include(CheckCSourceRuns)
-  check_c_source_runs("int main(void) { __builtin_cpu_init(); return __builtin_cpu_supports(\"avx2\") \
-    && __builtin_cpu_supports(\"fma\") && __builtin_cpu_supports(\"bmi2\") ? 0 : 1; }" KD_CPU_IS_V3)
-  if(KD_CPU_IS_V3)
-    target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-march=x86-64-v3>)
-  endif()
-elseif(KD_MARCH)
+if(KD_MARCH STREQUAL "auto") # what folders made before may hold
+  set(KD_MARCH "" CACHE STRING "" FORCE)
+endif()
+if(KD_MARCH)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-march=${KD_MARCH}>)
 endif()
 

@@ -13,8 +13,8 @@ target_include_directories(kd_common BEFORE INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:${emulated}>)
 set(same_bits -ffp-contract=off -fno-math-errno -fno-trapping-math)
 set(same_places -fno-crossjumping) # lanes at two calls of one function are not together
-if(KD_CPU_IS_V3)
-  list(APPEND same_bits -march=x86-64-v3)
+if(KD_MARCH)
+  list(APPEND same_bits -march=${KD_MARCH})
 endif()
 if(KD_SANITIZE)
   list(APPEND same_bits -fsanitize=${KD_SANITIZE} -fno-omit-frame-pointer)

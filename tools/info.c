@@ -1,5 +1,6 @@
 #include "tools/info.h"
 #include "core/device.h"
+#include "core/hot.h"
 #include <cjson/cJSON.h>
 #ifdef KD_HAVE_OPENEXR
 #include <openexr_base.h>
@@ -17,11 +18,7 @@ void info_compiled(FILE *stream) {
     snprintf(text, sizeof text, "gcc %s", __VERSION__);
 #endif
     line(stream, "compiler", text);
-#ifdef __AVX2__
-    line(stream, "processor", "x86-64 with AVX2 and FMA");
-#else
-    line(stream, "processor", "any of its family");
-#endif
+    line(stream, "processor", hot_name());
     line(stream, "CUDA", device_cuda_compiled() ? "yes" : "no");
 #ifdef KD_HAVE_OPENEXR
     int major = 0, minor = 0, patch = 0;

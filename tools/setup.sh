@@ -21,6 +21,9 @@ ci     g++             command:g++
 ci     clang           command:clang
 ci     clang-format-14 command:clang-format-14
 ci     xz-utils        command:xz
+sanitizers clang              command:clang
+sanitizers libclang-rt-14-dev library:libclang_rt.tsan-x86_64.a
+long   qemu-user       command:qemu-x86_64
 '
 
 setup_say() { echo "$@" >&2; }
@@ -36,7 +39,8 @@ setup_is_here() { # PROBE
         return 1
         ;;
     library:*)
-        for file in /usr/lib/{llvm-*/lib,*-linux-gnu*}/"$name" /usr/lib/"$name"; do
+        for file in /usr/lib/{llvm-*/lib,*-linux-gnu*}/"$name" /usr/lib/"$name" \
+            /usr/lib/llvm-*/lib/clang/*/lib/linux/"$name"; do
             [[ -e $file ]] && return
         done
         return 1

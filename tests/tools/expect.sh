@@ -8,7 +8,7 @@ source_folder=$(realpath "$2")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-unset KANDELA_DEVICE KANDELA_NUM_THREADS DESTDIR
+unset KANDELA_DEVICE KANDELA_NUM_THREADS KANDELA_CPU DESTDIR
 expect_failures=0
 [[ -x $program ]] || { echo "no program $program" >&2 && exit 1; }
 

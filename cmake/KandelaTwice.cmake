@@ -1,0 +1,85 @@
+# The hot files: where time goes. With an empty KD_MARCH they are compiled for any x86-64 and for one with AVX2
+# (what core/hot.h asks the CPU for), and one of the two is taken when the library is loaded: KandelaHot.cmake.
+# A file whose variables or public functions others see cannot be among them; the build says so.
+set(KD_HOT
+  core/radix_sort core/scan
+  accel/build_median accel/build_parallel accel/build_sweep accel/build_zhou accel/small_nodes accel/sweep
+  accel/sweep_events accel/sweep_open accel/sweep_search accel/trace_cpu accel/trace_packet accel/trace_wide
+  accel/tree_rows accel/tree_writer accel/wide_cells accel/wide_tree accel/zhou_large accel/zhou_small
+  scenes/noise
+  photon/aim photon/build_brown photon/build_kandela photon/build_recursive photon/build_wald photon/build_wehr
+  photon/columns photon/crease photon/emit photon/leafindex photon/leafindex_nd photon/leafindex_query
+  photon/photon_irradiance photon/photon_map photon/point_keys photon/point_query photon/point_scan
+  render/compare render/film render/flip render/frame render/integrate_debug render/integrate_light
+  render/integrate_path render/integrate_photon render/integrate_progressive render/integrate_whitted)
+
+include(CheckCCompilerFlag)
+set(KD_HOT_FLAGS -mavx2 -mfma -mbmi -mbmi2 -mpopcnt)
+set(KD_HOT_TWICE FALSE)
+if(NOT KD_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_OBJCOPY AND CMAKE_NM)
+  check_c_compiler_flag("${KD_HOT_FLAGS}" KD_HOT_FLAGS_WORK)
+  set(KD_HOT_TWICE ${KD_HOT_FLAGS_WORK})
+endif()
+if(KD_HOT_TWICE)
+  target_compile_definitions(kd_common INTERFACE KD_HOT_TWICE=1)
+endif()
+if(KD_HOT_TWICE)
+  target_compile_definitions(kd_common INTERFACE KD_HOT_TWICE=1)
+endif()
+message(STATUS "Kandela: hot files for AVX2 beside plain ones: ${KD_HOT_TWICE}")
+
+# Moves the hot files of a list of files into another list.
+function(kd_hot_split of_sources of_hot)
+  set(${of_hot} "" PARENT_SCOPE)
+  if(NOT KD_HOT_TWICE)
+    return()
+  endif()
+  set(kept ${${of_sources}})
+  set(taken)
+  foreach(stem ${KD_HOT})
+    set(file ${CMAKE_SOURCE_DIR}/${stem}.c)
+    if(file IN_LIST kept)
+      list(REMOVE_ITEM kept ${file})
+      list(APPEND taken ${file})
+    endif()
+  endforeach()
+  set(${of_sources} ${kept} PARENT_SCOPE)
+  set(${of_hot} ${taken} PARENT_SCOPE)
+endfunction()
+
+function(kd_hot_room room) # further arguments: its hot files
+  foreach(variant base v3)
+    add_library(kd_${room}_${variant} OBJECT ${ARGN})
+    target_link_libraries(kd_${room}_${variant} PRIVATE kd_common)
+    set_property(GLOBAL APPEND PROPERTY KD_HOT_${variant} "$<TARGET_OBJECTS:kd_${room}_${variant}>")
+  endforeach()
+  target_compile_options(kd_${room}_v3 PRIVATE ${KD_HOT_FLAGS})
+  set_property(GLOBAL APPEND PROPERTY KD_HOT_FILES ${ARGN})
+endfunction()
+
+# Adds what is made of all hot files to a list of objects.
+function(kd_hot_join of_objects)
+  if(NOT KD_HOT_TWICE)
+    return()
+  endif()
+  get_property(base GLOBAL PROPERTY KD_HOT_base)
+  get_property(v3 GLOBAL PROPERTY KD_HOT_v3)
+  get_property(files GLOBAL PROPERTY KD_HOT_FILES)
+  set(folder ${CMAKE_BINARY_DIR}/hot)
+  file(MAKE_DIRECTORY ${folder})
+  set(made)
+  foreach(file ${files})
+    get_filename_component(stem ${file} NAME_WE)
+    list(APPEND made ${folder}/${stem}.base.o ${folder}/${stem}.v3.o)
+  endforeach()
+  set_source_files_properties(${made} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/KandelaHot.cmake)
+  add_custom_command(OUTPUT ${made} ${folder}/hot_jumps.c
+    COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DOBJCOPY=${CMAKE_OBJCOPY} -DOUTPUT=${folder}
+            "-DBASE=${base}" "-DV3=${v3}" -P ${script}
+    DEPENDS ${base} ${v3} ${script} VERBATIM COMMENT "Two of each hot function")
+  add_library(kd_hot OBJECT ${folder}/hot_jumps.c)
+  target_link_libraries(kd_hot PRIVATE kd_common)
+  add_custom_target(kd_hot_made DEPENDS ${made})
+  set(${of_objects} ${${of_objects}} $<TARGET_OBJECTS:kd_hot> ${made} PARENT_SCOPE)
+endfunction()
