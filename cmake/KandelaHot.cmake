@@ -1,25 +1,30 @@
+cmake_policy(VERSION 3.22)
 # Run at build time: one set of functions out of two. The hot files were compiled for any x86-64 and for one
-# with AVX2; here their functions get the endings _base and _v3, and a C file with the plain names is written,
-# each a jump to the one that core/hot.h chooses. -DNM= -DOBJCOPY= -DOUTPUT=folder -DBASE=objects -DV3=objects
+# with AVX2; here their names get the endings _base and _v3, and a C file with the plain names is written: a
+# function is a jump to the one that core/hot.h chooses, a constant table that both have a copy of the
+# chosen one, made when the library is loaded.
+# -DNM= -DOBJCOPY= -DOUTPUT=folder -DBASE=objects -DV3=objects
 function(symbols_of objects functions tables)
-  execute_process(COMMAND ${NM} -g --defined-only ${objects} OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCHALL "[0-9a-f]+ [A-Z] [A-Za-z0-9_.]+" lines "${said}")
+  execute_process(COMMAND ${NM} -f sysv -g --defined-only ${objects} OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[A-Za-z0-9_.]+ *\\|[0-9a-f ]+\\| *[A-Z] *\\| *[A-Z]+\\|[0-9a-f ]+\\|[^|]*\\|[^\n]+" lines "${said}")
   set(found_functions)
   set(found_tables)
   foreach(line ${lines})
-    string(REGEX REPLACE "^[0-9a-f]+ ([A-Z]) (.*)$" "\\1;\\2" parts "${line}")
-    list(GET parts 0 kind)
-    list(GET parts 1 name)
+    string(REGEX REPLACE "^([^ |]+) *\\|[^|]*\\| *[A-Z] *\\| *([A-Z]+)\\| *([0-9a-f]+) *\\|[^|]*\\|(.*)$" "\\1;\\2;\\3;\\4" parts "${line}")
+    list(GET parts 0 name)
+    list(GET parts 1 kind)
+    list(GET parts 2 size)
+    list(GET parts 3 section)
     if(name MATCHES "^(kd_|_|asan|\\.)")
       if(name MATCHES "^kd_")
-        message(FATAL_ERROR "${name}: a file of the public interface cannot be in KD_HOT (CMakeLists.txt)")
+        message(FATAL_ERROR "${name}: a file of the public interface cannot be in KD_HOT (cmake/KandelaTwice.cmake)")
       endif()
-    elseif(kind STREQUAL "T")
+    elseif(kind STREQUAL "FUNC")
       list(APPEND found_functions ${name})
-    elseif(kind STREQUAL "R")
-      list(APPEND found_tables ${name})
+    elseif(section MATCHES "^\\.(rodata|data\\.rel\\.ro)")
+      list(APPEND found_tables "${name}:0x${size}")
     else()
-      message(FATAL_ERROR "${name}: a file in KD_HOT (CMakeLists.txt) may have no variables, nor tables of addresses, that others see")
+      message(FATAL_ERROR "${name}: a file in KD_HOT (cmake/KandelaTwice.cmake) may have no variables that others see")
     endif()
   endforeach()
   set(${functions} ${found_functions} PARENT_SCOPE)
@@ -33,9 +38,11 @@ function(rename variant objects) # further arguments: symbols
   endforeach()
   file(WRITE ${OUTPUT}/${variant}.txt "${words}")
   foreach(object ${objects})
-    get_filename_component(stem ${object} NAME_WE)
+    string(REGEX REPLACE "^.*\\.dir/" "" name ${object})
+    string(REGEX REPLACE "\\.c\\.o$" "" name ${name})
+    string(REPLACE "/" "-" name ${name})
     execute_process(COMMAND ${OBJCOPY} --redefine-syms=${OUTPUT}/${variant}.txt
-                            ${object} ${OUTPUT}/${stem}.${variant}.o COMMAND_ERROR_IS_FATAL ANY)
+                            ${object} ${OUTPUT}/${name}.${variant}.o COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
 endfunction()
 
@@ -44,13 +51,26 @@ symbols_of("${V3}" v3_functions v3_tables)
 if(NOT functions STREQUAL v3_functions)
   message(FATAL_ERROR "the hot files have other functions for AVX2 than without: ${functions} / ${v3_functions}")
 endif()
-rename(base "${BASE}" ${functions})
-rename(v3 "${V3}" ${functions} ${v3_tables})
+function(names_of tables names)
+  list(TRANSFORM tables REPLACE ":.*" "")
+  set(${names} ${tables} PARENT_SCOPE)
+endfunction()
+names_of("${tables}" base_names)
+names_of("${v3_tables}" v3_names)
+rename(base "${BASE}" ${functions} ${base_names})
+rename(v3 "${V3}" ${functions} ${v3_names})
+set(both) # tables that one variant has alone are its own affair
+foreach(table ${tables})
+  if(table IN_LIST v3_tables)
+    list(APPEND both ${table})
+  endif()
+endforeach()
 list(LENGTH functions count)
 set(declared)
 set(base)
 set(v3)
 set(jumps)
+set(copies)
 set(at 0)
 foreach(name ${functions})
   string(APPEND declared "extern void ${name}_base(void), ${name}_v3(void);\n")
@@ -59,19 +79,32 @@ foreach(name ${functions})
   string(APPEND jumps "JUMP(${name}, ${at})\n")
   math(EXPR at "${at} + 8")
 endforeach()
+foreach(table ${both})
+  string(REPLACE ":" ";" parts ${table})
+  list(GET parts 0 name)
+  list(GET parts 1 size)
+  string(APPEND declared "TABLE(${name}, ${size})\n")
+  string(APPEND copies "    __builtin_memcpy(${name}, is_v3 ? ${name}_v3 : ${name}_base, ${size});\n")
+endforeach()
 file(CONFIGURE OUTPUT ${OUTPUT}/hot_jumps.c @ONLY CONTENT [[
 /* Made by cmake/KandelaHot.cmake. */
 #include "core/hot.h"
 typedef void function(void);
+#define HIDDEN __attribute__((visibility("hidden")))
+#define TABLE(name, size)                                                                    \
+    HIDDEN extern const char name##_base[size], name##_v3[size];                             \
+    HIDDEN extern char name[size];                                                           \
+    __attribute__((aligned(64))) char name[size];
 @declared@
-__attribute__((visibility("hidden"))) extern function *hot_chosen[@count@];
+HIDDEN extern function *hot_chosen[@count@];
 function *hot_chosen[@count@] = {
 @base@};
 static function *const v3[@count@] = {
 @v3@};
-__attribute__((constructor)) static void choose(void) {
-    if (hot_variant() == HOT_V3) __builtin_memcpy(hot_chosen, v3, sizeof v3);
-}
+__attribute__((constructor(101))) static void choose(void) {
+    const int is_v3 = hot_variant() == HOT_V3;
+    if (is_v3) __builtin_memcpy(hot_chosen, v3, sizeof v3);
+@copies@}
 #define JUMP(name, at)                                                                       \
     __asm__(".pushsection .text\n.globl " #name "\n.hidden " #name "\n.type " #name            \
             ", @function\n" #name ":\n.cfi_startproc\nendbr64\njmp *hot_chosen+" #at           \

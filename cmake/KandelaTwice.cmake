@@ -1,6 +1,6 @@
 # The hot files: where time goes. With an empty KD_MARCH they are compiled for any x86-64 and for one with AVX2
 # (what core/hot.h asks the CPU for), and one of the two is taken when the library is loaded: KandelaHot.cmake.
-# A file whose variables or public functions others see cannot be among them; the build says so.
+# A file with variables, or with functions of the public interface, cannot be among them; the build says so.
 set(KD_HOT
   core/radix_sort core/scan
   accel/build_median accel/build_parallel accel/build_sweep accel/build_zhou accel/small_nodes accel/sweep
@@ -19,9 +19,6 @@ set(KD_HOT_TWICE FALSE)
 if(NOT KD_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_OBJCOPY AND CMAKE_NM)
   check_c_compiler_flag("${KD_HOT_FLAGS}" KD_HOT_FLAGS_WORK)
   set(KD_HOT_TWICE ${KD_HOT_FLAGS_WORK})
-endif()
-if(KD_HOT_TWICE)
-  target_compile_definitions(kd_common INTERFACE KD_HOT_TWICE=1)
 endif()
 if(KD_HOT_TWICE)
   target_compile_definitions(kd_common INTERFACE KD_HOT_TWICE=1)
@@ -69,7 +66,9 @@ function(kd_hot_join of_objects)
   file(MAKE_DIRECTORY ${folder})
   set(made)
   foreach(file ${files})
-    get_filename_component(stem ${file} NAME_WE)
+    file(RELATIVE_PATH stem ${CMAKE_SOURCE_DIR} ${file})
+    string(REPLACE "/" "-" stem ${stem})
+    string(REGEX REPLACE "\\.c$" "" stem ${stem})
     list(APPEND made ${folder}/${stem}.base.o ${folder}/${stem}.v3.o)
   endforeach()
   set_source_files_properties(${made} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)

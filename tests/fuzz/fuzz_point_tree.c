@@ -40,7 +40,7 @@ static void check_row(const answers *found, const point_array *points, uint32_t 
     bool taken[POINTS_MOST] = {false};
     for (uint32_t i = 0; i < k; ++i) {
         uint32_t want = KD_NONE;
-        double best = INFINITY;
+        double best = (double)INFINITY;
         for (uint32_t p = 0; p < points->count; ++p) {
             const double d = dist2_of(p, query, points->dims, points->scalar);
             if (taken[p] || d > bound || (want != KD_NONE && d >= best)) continue;
