@@ -38,7 +38,7 @@ function(rename variant objects) # further arguments: symbols
   endforeach()
   file(WRITE ${OUTPUT}/${variant}.txt "${words}")
   foreach(object ${objects})
-    string(REGEX REPLACE "^.*\\.dir/" "" name ${object})
+    string(REGEX REPLACE "^.*\\.dir/(\\./)?" "" name ${object})
     string(REGEX REPLACE "\\.c\\.o$" "" name ${name})
     string(REPLACE "/" "-" name ${name})
     execute_process(COMMAND ${OBJCOPY} --redefine-syms=${OUTPUT}/${variant}.txt
