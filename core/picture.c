@@ -59,8 +59,8 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     return KD_OK;
 }
 
-/* What any of stb's decoders needs at once, amply: all channels at 16 bits, coefficients, the result
-   in another form, the bytes of the file joined. */
+/* What any of stb's decoders needs at once, amply: all channels at 16 bits, coefficients, the
+   result in another form, the bytes of the file joined. */
 static uint64_t budget(const picture_info *info, const file_view *file) {
     const uint64_t width = (uint64_t)info->width + 64, height = (uint64_t)info->height + 64;
     return LOOK_BYTES + 64 * width * height + 8 * file->count;

@@ -1,6 +1,6 @@
-/* stb_image and stb_image_write in memory that can run out: stb does not look at every answer of its
-   allocator, and a file may make it ask for any amount. Within stb_run an allocation that fails, or
-   goes beyond a budget, ends the run, and everything that it holds is freed. */
+/* stb_image and stb_image_write in memory that can run out: stb does not look at every answer of
+   its allocator, and a file may make it ask for any amount. Within stb_run an allocation that
+   fails, or goes beyond a budget, ends the run, and everything that it holds is freed. */
 #ifndef KD_CORE_STB_H
 #define KD_CORE_STB_H
 #include "core/status.h"

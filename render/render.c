@@ -13,6 +13,14 @@
 
 enum { LARGEST_SIDE = 65536 };
 
+static tritree_options tree_options(const kd_render_options *options) {
+    tritree_options how = tritree_options_default();
+    how.traversal_cost = options->sah_traversal_cost;
+    how.intersect_cost = options->sah_intersect_cost;
+    how.empty_factor = options->sah_empty_factor;
+    return how;
+}
+
 static kd_status check_options(const kd_render_options *options, int32_t crop[4]) {
     KD_REQUIRE(options->width >= 1 && options->width <= LARGEST_SIDE && options->height >= 1 &&
                    options->height <= LARGEST_SIDE,
@@ -32,6 +40,8 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
                options->batches, how->name, BATCHES_MOST);
     KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
                "%d passes of %d batches: too many", options->passes, options->batches);
+    const tritree_options tree = tree_options(options);
+    KD_TRY(tritree_check_options(&tree));
     crop[0] = whole ? 0 : options->crop[0];
     crop[1] = whole ? 0 : options->crop[1];
     crop[2] = whole ? options->width : options->crop[2];
@@ -56,14 +66,6 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     }
     *out = found;
     return KD_OK;
-}
-
-static tritree_options tree_options(const kd_render_options *options) {
-    tritree_options how = tritree_options_default();
-    how.traversal_cost = options->sah_traversal_cost;
-    how.intersect_cost = options->sah_intersect_cost;
-    how.empty_factor = options->sah_empty_factor;
-    return how;
 }
 
 static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *how,

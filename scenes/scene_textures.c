@@ -139,7 +139,8 @@ static kd_status keep(texture_image *image, const picture *decoded) {
     const uint8_t *bytes = (const uint8_t *)decoded->texels;
     image->width = info->width;
     image->height = info->height;
-    if (picture_is_light(image, info)) return keep_floats(image, (const float *)decoded->texels, texels);
+    if (picture_is_light(image, info))
+        return keep_floats(image, (const float *)decoded->texels, texels);
     if (image->role == TEXTURE_SKY) return keep_linear(image, bytes, texels);
     return keep_bytes(image, bytes, texels, info->channels);
 }
@@ -149,8 +150,9 @@ static kd_status decode(texture_image *image, const file_view *file) {
     picture_info info;
     KD_TRY(picture_look(&info, image->path, file));
     KD_TRY(check_size(image, info.width, info.height));
-    kd_status status = picture_open(&decoded, image->path, file,
-                                    picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_BYTES);
+    kd_status status =
+        picture_open(&decoded, image->path, file,
+                     picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_BYTES);
     if (status == KD_OK) status = keep(image, &decoded);
     picture_close(&decoded);
     KD_TRY(status);

@@ -33,7 +33,6 @@ typedef struct eye_requests {
     uint32_t room; /* of both */
 } eye_requests;
 
-
 typedef struct photon_view {
     photon_map_view global, caustic, media;
     eye_requests later; /* devices only */

@@ -149,12 +149,12 @@ static void points_alone_are_a_mesh_of_points(void **state) {
 
 static void colours_become_materials(void **state) {
     (void)state;
-    mesh read = load_text(ASCII("6",
-                                "property uchar red\nproperty uchar green\n"
-                                "property uchar blue\nproperty uchar alpha\nelement face "
-                                "3\n" INDICES) "0 0 0 255 0 0 9\n1 0 0 255 0 0 9\n0 1 0 255 0 0 9\n"
-                                               "5 0 0 0 0 188 9\n6 0 0 0 0 188 9\n5 1 0 0 0 188 9\n"
-                                               "3 0 1 2\n3 3 4 5\n3 2 1 0\n");
+    mesh read =
+        load_text(ASCII("6", "property uchar red\nproperty uchar green\n"
+                             "property uchar blue\nproperty uchar alpha\nelement face "
+                             "3\n" INDICES) "0 0 0 255 0 0 9\n1 0 0 255 0 0 9\n0 1 0 255 0 0 9\n"
+                                            "5 0 0 0 0 188 9\n6 0 0 0 0 188 9\n5 1 0 0 0 188 9\n"
+                                            "3 0 1 2\n3 3 4 5\n3 2 1 0\n");
     assert_int_equal(read.material_count, 2);
     const vec3 red = read.materials[read.triangle_materials[0]].record.diffuse;
     const vec3 blue = read.materials[read.triangle_materials[1]].record.diffuse;

@@ -1,7 +1,7 @@
-/* Preloaded into a program: of the allocations that it makes from main() on, FAIL_ALLOCATION's fails
-   (1 is the first), and with FAIL_ALL set every one after it. With FAIL_COUNT the number of them is
-   written to that file at the end. What the run time of OpenMP, which ends the process by itself, asks
-   for does not fail. */
+/* Preloaded into a program: of the allocations that it makes from main() on, FAIL_ALLOCATION's
+   fails (1 is the first), and with FAIL_ALL set every one after it. With FAIL_COUNT the number of
+   them is written to that file at the end. What the run time of OpenMP, which ends the process by
+   itself, asks for does not fail. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

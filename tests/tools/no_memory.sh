@@ -10,6 +10,7 @@ if ! grep -q '^KD_SANITIZE:STRING=$' "$build/CMakeCache.txt"; then
 fi
 cc -O1 -shared -fPIC -o "$scratch/fail.so" "$source_folder/tests/tools/fail_allocation.c" -ldl || exit 1
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
+export KANDELA_DEVICE=cpu # a driver has allocations of its own
 tiny=(--resolution 8x6 --spp 1 --threads 1)
 "$program" render box.obj -q "${tiny[@]}" -o wall.png -o sky.pfm >/dev/null
 printf 'newmtl m\nKd .5 .5 .5\nmap_Kd wall.png\n' >textured.mtl

@@ -21,7 +21,7 @@ is() { # EXPECTED FILE PATH
 }
 
 # results on stdout, talk on stderr, nothing else in the folder
-expect_exit 0 "${render[@]}"
+KANDELA_DEVICE=cpu expect_exit 0 "${render[@]}"
 expect_true "the picture's name is printed" test "$(cat out)" = box.png
 expect_true "it is a PNG" test "$(head -c 4 box.png | tail -c 3)" = PNG
 expect_says err "path on CPU"
@@ -136,9 +136,9 @@ is 320 q.json image.width
 is 1 q.json image.samples
 
 # a time limit ends early and is no failure
-expect_exit 0 "${render[@]}" --spp 1000000 --time 0.2 --stats time.json
+KANDELA_DEVICE=cpu expect_exit 0 "${render[@]}" --spp 1000000 --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
-expect_exit 0 timeout 60 "${render[@]}" --integrator photon --photons 5000000 --caustic-photons 1 --spp 1 \
+KANDELA_DEVICE=cpu expect_exit 0 timeout 60 "${render[@]}" --integrator photon --photons 5000000 --caustic-photons 1 --spp 1 \
     --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
 expect_says err "photons when the time for them was up"
