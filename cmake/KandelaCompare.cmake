@@ -1,8 +1,8 @@
-# tools/compare_knn: the peers' nearest neighbours beside ours, if any of their packages is installed
+# tools/peers/compare_knn: the peers' nearest neighbours beside ours, if any of their packages is installed
 # and OpenMP for their loops (libnanoflann-dev, libflann-dev, libcgal-dev; libtbb-dev for CGAL's threads). Not part of what is installed.
 # It takes of ours what it needs, and static libraries where there are any, so that it runs elsewhere, too:
 # then with -DKD_MARCH=x86-64-v3, which the peers follow; -DKD_COMPARE_TBB=OFF leaves TBB out.
-option(KD_COMPARE_TBB "CGAL's threads in tools/compare_knn, if TBB is found" ON)
+option(KD_COMPARE_TBB "CGAL's threads in tools/peers/compare_knn, if TBB is found" ON)
 find_path(KD_NANOFLANN_INCLUDE nanoflann.hpp)
 find_path(KD_FLANN_INCLUDE flann/flann.hpp)
 find_library(KD_LZ4_LIBRARY NAMES liblz4.a lz4)
@@ -26,8 +26,8 @@ if(OpenMP_CXX_FOUND)
   else()
     target_compile_options(kd_compare INTERFACE -O3 -march=${KD_MARCH})
   endif()
-  add_executable(compare_knn ${CMAKE_SOURCE_DIR}/tools/compare_knn.cpp
-                             ${CMAKE_SOURCE_DIR}/tools/compare_knn_flann.cpp)
+  add_executable(compare_knn ${CMAKE_SOURCE_DIR}/tools/peers/compare_knn.cpp
+                             ${CMAKE_SOURCE_DIR}/tools/peers/compare_knn_flann.cpp)
   target_link_libraries(compare_knn PRIVATE kd_compare kandela_internal)
   target_link_options(compare_knn PRIVATE -Wl,--as-needed)
   if(KD_NANOFLANN_INCLUDE)
@@ -40,7 +40,7 @@ if(OpenMP_CXX_FOUND)
     target_link_libraries(compare_knn PRIVATE ${KD_LZ4_LIBRARY})
   endif()
   function(kd_compare_cgal name) # further arguments: what it is compiled with
-    add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/tools/compare_knn_cgal.cpp)
+    add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/tools/peers/compare_knn_cgal.cpp)
     target_compile_definitions(${name} PRIVATE ${ARGN})
     target_include_directories(${name} SYSTEM PRIVATE ${KD_CGAL_INCLUDE})
     target_link_libraries(${name} PRIVATE kd_compare)
@@ -60,12 +60,12 @@ if(OpenMP_CXX_FOUND)
   endif()
 endif()
 
-# tools/compare_embree: Embree's rays beside ours, if libembree-dev (3) is installed.
+# tools/peers/compare_embree: Embree's rays beside ours, if libembree-dev (3) is installed.
 find_path(KD_EMBREE_INCLUDE embree3/rtcore.h)
 find_library(KD_EMBREE_LIBRARY embree3)
 if(KD_EMBREE_INCLUDE AND KD_EMBREE_LIBRARY)
-  add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/compare_embree.c
-                                ${CMAKE_SOURCE_DIR}/tools/bench_rays.c)
+  add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/peers/compare_embree.c
+                                ${CMAKE_SOURCE_DIR}/tools/bench/input_rays.c)
   target_link_libraries(compare_embree PRIVATE kandela_internal kd_common kd_dep_openexr
                         ${KD_EMBREE_LIBRARY})
   target_include_directories(compare_embree SYSTEM PRIVATE ${KD_EMBREE_INCLUDE})

@@ -21,7 +21,7 @@ if(KD_SANITIZE)
 endif()
 target_compile_options(kd_common INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-std=gnu++17;-include;cuda_runtime.h;${same_bits};${same_places};-w>")
 
-file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/*/*.cuh)
+file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/*/*.cuh ${CMAKE_SOURCE_DIR}/*/*/*.cuh)
 function(kd_emulate source target) # paths: of a kernel file and of the C++ file that is made of it
   add_custom_command(OUTPUT ${target}
     COMMAND ${Python3_EXECUTABLE} ${emulated}/kernels.py ${source} ${target}

@@ -2,16 +2,17 @@
 # (what core/hot.h asks the CPU for), and one of the two is taken when the library is loaded: KandelaHot.cmake.
 # A file with variables, or with functions of the public interface, cannot be among them; the build says so.
 set(KD_HOT
-  core/radix_sort core/scan
-  accel/build_median accel/build_parallel accel/build_sweep accel/build_zhou accel/small_nodes accel/sweep
-  accel/sweep_events accel/sweep_open accel/sweep_search accel/trace_cpu accel/trace_packet accel/trace_wide
-  accel/tree_rows accel/tree_writer accel/wide_cells accel/wide_tree accel/zhou_large accel/zhou_small
-  scenes/noise
-  photon/aim photon/build_brown photon/build_kandela photon/build_recursive photon/build_wald photon/build_wehr
-  photon/columns photon/crease photon/emit photon/leafindex photon/leafindex_nd photon/leafindex_query
-  photon/photon_irradiance photon/photon_map photon/point_keys photon/point_query photon/point_scan
-  render/compare render/film render/flip render/frame render/integrate_debug render/integrate_light
-  render/integrate_path render/integrate_photon render/integrate_progressive render/integrate_whitted)
+  core/parallel/radix_sort core/parallel/scan accel/tree/build_median accel/sweep/build_parallel
+  accel/sweep/build_sweep accel/zhou/build_zhou accel/sweep/small_nodes accel/sweep/sweep accel/sweep/events
+  accel/sweep/open accel/sweep/search accel/rays/batch accel/rays/packet accel/wide/wide_rays accel/tree/corner_rows
+  accel/tree/writer accel/wide/wide_cells accel/wide/wide_tree accel/zhou/large_nodes accel/zhou/small_nodes
+  core/math/noise photon/emission/aim points/brown/build_brown points/kandela/build_kandela
+  points/tree/build_recursive points/wald/build_wald points/wehr/build_wehr points/kandela/columns
+  photon/density/boundary photon/emission/emit points/neighbours/leaf_index points/neighbours/leaf_index_nd
+  points/neighbours/leaf_index_query photon/maps/precompute photon/maps/photon_map points/tree/coordinate_keys
+  points/neighbours/query points/tree/bounds core/image/compare render/frame/film core/image/flip render/frame/frame
+  render/integrators/debug render/integrators/light render/integrators/path render/photon_mapping/photon
+  render/photon_mapping/progressive render/integrators/whitted)
 
 include(CheckCCompilerFlag)
 set(KD_HOT_FLAGS -mavx2 -mfma -mbmi -mbmi2 -mpopcnt)

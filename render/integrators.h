@@ -2,7 +2,7 @@
    NAME in the list. */
 #ifndef KD_RENDER_INTEGRATORS_H
 #define KD_RENDER_INTEGRATORS_H
-#include "render/integrator.h"
+#include "render/frame/integrator.h"
 
 #define INTEGRATOR_ROWS(ROW)                                                                       \
     ROW(path) ROW(direct) ROW(photon) ROW(sppm) ROW(ppm) ROW(light) ROW(whitted) ROW(ao) ROW(debug)

@@ -1,8 +1,8 @@
 #include "scenes/readers.h"
-#include "core/file.h"
-#include "scenes/import_assimp.h"
+#include "core/files/file.h"
+#include "scenes/generate/generate.h"
+#include "scenes/import/import_assimp.h"
 #include "scenes/ply/ply.h"
-#include "scenes/procedural.h"
 #include "scenes/stl/stl.h"
 #include <strings.h>
 

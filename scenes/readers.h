@@ -2,7 +2,7 @@
    goes to assimp. */
 #ifndef KD_SCENES_READERS_H
 #define KD_SCENES_READERS_H
-#include "scenes/obj.h"
+#include "scenes/obj/obj.h"
 
 typedef struct mesh_reader {
     const char *suffix; /* ".obj", any case; NULL: the last resort */

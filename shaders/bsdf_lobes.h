@@ -6,9 +6,9 @@
    Work: a few dozen operations each; nothing is tabulated. */
 #ifndef KD_SHADERS_BSDF_LOBES_H
 #define KD_SHADERS_BSDF_LOBES_H
+#include "core/math/rng.h"
+#include "core/math/sampling.h"
 #include "shaders/microfacet.h"
-#include "shaders/rng.h"
-#include "shaders/sampling.h"
 #include "shaders/surface.h"
 
 typedef enum bsdf_mode { BSDF_RADIANCE = 0, BSDF_FLUX = 1 } bsdf_mode;

@@ -1,9 +1,9 @@
 /* A pinhole (or thin-lens) camera. Pixel (0, 0) is the top left one. */
 #ifndef KD_SHADERS_CAMERA_H
 #define KD_SHADERS_CAMERA_H
-#include "shaders/ray.h"
-#include "shaders/rng.h"
-#include "shaders/sampling.h"
+#include "core/math/ray.h"
+#include "core/math/rng.h"
+#include "core/math/sampling.h"
 
 typedef struct camera {
     vec3 eye, look_at, up;

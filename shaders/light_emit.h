@@ -13,9 +13,9 @@
         same ray, so its power is that of the sum of all over n. */
 #ifndef KD_SHADERS_LIGHT_EMIT_H
 #define KD_SHADERS_LIGHT_EMIT_H
+#include "core/math/rng.h"
+#include "core/math/sampling.h"
 #include "shaders/light_sampling.h"
-#include "shaders/rng.h"
-#include "shaders/sampling.h"
 #include "shaders/surface.h"
 
 enum { EMISSION_DIMENSIONS = 5, EMISSION_TARGETS = 16 };

@@ -7,8 +7,8 @@
    size too (their `radiance` is the irradiance across the direction). */
 #ifndef KD_SHADERS_LIGHT_SAMPLING_H
 #define KD_SHADERS_LIGHT_SAMPLING_H
-#include "shaders/rng.h"
-#include "shaders/sampling.h"
+#include "core/math/rng.h"
+#include "core/math/sampling.h"
 #include "shaders/surface.h"
 
 typedef struct light_sample {

@@ -1,8 +1,8 @@
 /* What surfaces are made of: the record. What it does with light: shaders/bsdf.h. */
 #ifndef KD_SHADERS_MATERIAL_H
 #define KD_SHADERS_MATERIAL_H
+#include "core/math/vec3.h"
 #include "shaders/medium.h"
-#include "shaders/vec3.h"
 
 typedef enum material_kind {
     MATERIAL_DIFFUSE = 0, /* Lambert: albedo `diffuse` */

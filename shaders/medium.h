@@ -14,10 +14,10 @@
          to the same before and after a draw, so no chain of draws makes a spark. */
 #ifndef KD_SHADERS_MEDIUM_H
 #define KD_SHADERS_MEDIUM_H
-#include "shaders/elementary.h"
-#include "shaders/ray.h"
-#include "shaders/rng.h"
-#include "shaders/sampling.h"
+#include "core/math/elementary.h"
+#include "core/math/ray.h"
+#include "core/math/rng.h"
+#include "core/math/sampling.h"
 
 #define MEDIUM_FOG 0xfffffffeu  /* the scene's own, or nothing if it has none */
 #define MEDIUM_SAME 0xfffffffdu /* no boundary: what was there before */

@@ -5,8 +5,8 @@
    comparison. */
 #ifndef KD_SHADERS_PASSAGE_H
 #define KD_SHADERS_PASSAGE_H
+#include "accel/tree/walk.h"
 #include "shaders/surface.h"
-#include "shaders/tritree_trace.h"
 
 enum { PATH_LAYERS = 256 }; /* cut-out surfaces that a ray may pass on its way */
 

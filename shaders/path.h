@@ -14,14 +14,14 @@
    opacity below 1 is skipped by chance along the path and weakens shadow rays by its share. */
 #ifndef KD_SHADERS_PATH_H
 #define KD_SHADERS_PATH_H
+#include "core/math/sobol.h"
 #include "shaders/bsdf.h"
 #include "shaders/light_sampling.h"
 #include "shaders/passage.h"
-#include "shaders/sobol.h"
 #include "shaders/spectrum.h"
 
 enum { PATH_ROULETTE_DEPTH = 5 };
-/* dimensions of sobol_draw; the camera's is at bounce 0, 4 is photon_eye.h's */
+/* dimensions of sobol_draw; the camera's is at bounce 0, 4 is eye_path.h's */
 enum {
     PATH_DRAW_CAMERA = 0,
     PATH_DRAW_SCATTER = 1,

@@ -1,12 +1,13 @@
 /* The whole scene as per-item functions see it: plain pointers and counts, borrowed from a scene
-   (scenes/scene.h) and a tree (accel/tritree.h). One mesh in world space; no instances. */
+   (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in world space; no
+   instances. */
 #ifndef KD_SHADERS_SCENE_VIEW_H
 #define KD_SHADERS_SCENE_VIEW_H
+#include "accel/tree/layout.h"
 #include "shaders/camera.h"
 #include "shaders/light.h"
 #include "shaders/material.h"
 #include "shaders/texture.h"
-#include "shaders/tritree.h"
 
 typedef struct mesh_view {
     const vec3 *positions;

@@ -11,9 +11,9 @@
          balance heuristic of Veach 1997, section 9.2.4. */
 #ifndef KD_SHADERS_SPECTRUM_H
 #define KD_SHADERS_SPECTRUM_H
+#include "core/math/platform.h"
+#include "core/math/vec3.h"
 #include "shaders/material.h"
-#include "shaders/platform.h"
-#include "shaders/vec3.h"
 
 /* Tents in micrometres: from, top, to. */
 #define SPECTRUM_RED 0.530f, 0.605f, 0.690f

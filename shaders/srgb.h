@@ -2,7 +2,7 @@
    Source: IEC 61966-2-1: c / 12.92 up to 0.04045, ((c + 0.055) / 1.055)^2.4 above. */
 #ifndef KD_SHADERS_SRGB_H
 #define KD_SHADERS_SRGB_H
-#include "shaders/platform.h"
+#include "core/math/platform.h"
 
 /* A table: the same bits on every machine, where powf differs in its last ones. */
 KD_FN float srgb_to_linear(uint8_t encoded) {

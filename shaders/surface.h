@@ -6,9 +6,9 @@
    stays on the viewer's side of the triangle, so that interpolated normals leave no black rims. */
 #ifndef KD_SHADERS_SURFACE_H
 #define KD_SHADERS_SURFACE_H
+#include "accel/geometry/triangle.h"
 #include "shaders/fresnel.h"
 #include "shaders/surface_maps.h"
-#include "shaders/triangle.h"
 
 typedef struct surface {
     vec3 position;

@@ -2,9 +2,9 @@
    A map of single values (roughness, opacity, ...) has its value in all three channels. */
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
-#include "shaders/elementary.h"
+#include "core/math/elementary.h"
+#include "core/math/vec3.h"
 #include "shaders/srgb.h"
-#include "shaders/vec3.h"
 
 typedef struct texture_view {
     const uint8_t *bytes; /* width x height x 4, rows from the top; NULL if `floats` is set */

@@ -2,8 +2,8 @@
    (case, count). Tests walk the tables. */
 #ifndef KD_TESTS_CASES_H
 #define KD_TESTS_CASES_H
-#include "shaders/box.h"
-#include "shaders/rng.h"
+#include "core/math/box.h"
+#include "core/math/rng.h"
 
 /* counts worth trying: empty, one, around powers of two */
 static const uint32_t case_counts[] = {0,   1,   2,   3,    4,    5,    7,    8,    9,    10,  15,

@@ -2,7 +2,7 @@
    is one CPU thread: there they take fewer and smaller cases. */
 #ifndef KD_TESTS_GPU_H
 #define KD_TESTS_GPU_H
-#include "core/device.h"
+#include "core/device/device.h"
 #include "tests/test.h"
 
 /* Says so if there is no device; main then returns TEST_SKIPPED. */

@@ -161,9 +161,9 @@ KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *
 KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                        uint8_t *blocked, kd_ray_counts *counts);
 
-/* A little-endian file with a checksum (its layout: accel/triangles_file.c). A file that is cut,
-   changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options` device
-   and stream are looked at. */
+/* A little-endian file with a checksum (its layout: accel/api/triangles_file.c). A file that is
+   cut, changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options`
+   device and stream are looked at. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
 KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
                                    const kd_triangles_options *options);

@@ -1,8 +1,8 @@
 #include "scenes/assimp/import_materials.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "scenes/mtl.h"
-#include "scenes/paths.h"
+#include "scenes/obj/mtl.h"
+#include "scenes/text/paths.h"
 #include <assimp/material.h>
 #include <stdio.h>
 

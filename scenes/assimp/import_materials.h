@@ -1,7 +1,7 @@
 /* The part of the assimp import that is about materials. */
 #ifndef KD_SCENES_ASSIMP_IMPORT_MATERIALS_H
 #define KD_SCENES_ASSIMP_IMPORT_MATERIALS_H
-#include "scenes/mesh.h"
+#include "scenes/mesh/mesh.h"
 #include <assimp/scene.h>
 
 /* All materials of the scene, in its order, into `out`, which has none yet. Pictures inside the

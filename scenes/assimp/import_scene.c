@@ -1,9 +1,9 @@
 #include "scenes/assimp/import_scene.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "scenes/assimp/import_materials.h"
-#include "scenes/polygon.h"
+#include "scenes/mesh/polygon.h"
 #include <assimp/cimport.h>
 #include <assimp/postprocess.h>
 #include <assimp/scene.h>

@@ -1,7 +1,7 @@
 /* The inside of kandela-import: what assimp reads, as a mesh. */
 #ifndef KD_SCENES_ASSIMP_IMPORT_SCENE_H
 #define KD_SCENES_ASSIMP_IMPORT_SCENE_H
-#include "scenes/mesh.h"
+#include "scenes/mesh/mesh.h"
 
 /* Reads `path` into `out` (closed by mesh_close, zeroed on failure): all meshes under all nodes, in
    world space, materials mapped to our records. It runs in a process of its own: on some files

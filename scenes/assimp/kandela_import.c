@@ -4,11 +4,12 @@
    usage: kandela-import FILE BYTES SECONDS
 
    Reads FILE with at most so many bytes of address space and seconds of a processor, and writes the
-   answer (scenes/import_answer.h) to the standard output. It writes no file and leaves no core. */
+   answer (scenes/import/import_answer.h) to the standard output. It writes no file and leaves no
+   core. */
 #include "core/log.h"
 #include "core/memory.h"
 #include "scenes/assimp/import_scene.h"
-#include "scenes/import_answer.h"
+#include "scenes/import/import_answer.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

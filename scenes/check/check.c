@@ -1,11 +1,11 @@
 #include "scenes/check/check.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/memory.h"
-#include "core/primitives.h"
+#include "core/parallel/primitives.h"
 #include "scenes/check/check_fix.h"
 #include "scenes/check/check_parts.h"
-#include "scenes/obj.h"
-#include "scenes/procedural.h"
+#include "scenes/generate/generate.h"
+#include "scenes/obj/obj.h"
 #include "scenes/readers.h"
 #include <stdarg.h>
 #include <strings.h>

@@ -4,7 +4,7 @@
    Idea: two walks over the text. The first finds what becomes of each face, and which normals are
    wanted turned round; the second writes. Numbers of vertices are told from the front. */
 #include "scenes/check/check_fix.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/check/check_obj.h"
 #include <limits.h>

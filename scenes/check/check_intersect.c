@@ -6,7 +6,7 @@
    Work: the pairs of all leaves, at most a bound that heaps of triangles at one place would exceed;
    the report says so then. The result is the same for any number of threads. */
 #include "core/memory.h"
-#include "core/parallel.h"
+#include "core/parallel/parallel.h"
 #include "scenes/check/check_exact.h"
 #include "scenes/check/check_parts.h"
 #include <stdatomic.h>

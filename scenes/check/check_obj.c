@@ -1,7 +1,7 @@
 #include "scenes/check/check_obj.h"
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/memory.h"
-#include "scenes/number.h"
+#include "scenes/text/number.h"
 
 kd_status obj_text_read(char **text, const char **begin, const char **end, const char *path) {
     file_view file;

@@ -1,9 +1,9 @@
 /* The inside of the mesh doctor: one file under examination, and who looks for what. */
 #ifndef KD_SCENES_CHECK_PARTS_H
 #define KD_SCENES_CHECK_PARTS_H
-#include "accel/tritree.h"
+#include "accel/tree/tritree.h"
 #include "scenes/check/check.h"
-#include "scenes/mesh.h"
+#include "scenes/mesh/mesh.h"
 
 /* What is known of a triangle, as bits. */
 enum {

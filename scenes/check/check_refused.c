@@ -2,8 +2,8 @@
    the scene together as a rendering does. */
 #include "core/log.h"
 #include "core/memory.h"
+#include "scenes/assembly/scene_parts.h"
 #include "scenes/check/check_parts.h"
-#include "scenes/scene_parts.h"
 
 static void textures_tell(examination *of, const texture_store *textures) {
     for (uint32_t i = 0; i < textures->image_count; ++i) {

@@ -4,7 +4,7 @@
 #include "scenes/check/check_exact.h"
 #include "scenes/check/check_obj.h"
 #include "scenes/check/check_parts.h"
-#include "scenes/number.h"
+#include "scenes/text/number.h"
 
 /* A corner that is that share of its polygon's size away from its plane makes it bent. */
 static const double bent_share = 0.01;

@@ -7,8 +7,8 @@
            reserved for rows that the file has no bytes for; every index is in range. */
 #include "scenes/ply/ply.h"
 #include "core/memory.h"
-#include "core/parallel.h"
-#include "scenes/mesh_squeeze.h"
+#include "core/parallel/parallel.h"
+#include "scenes/mesh/mesh_squeeze.h"
 #include "scenes/ply/ply_colours.h"
 #include "scenes/ply/ply_faces.h"
 

@@ -1,7 +1,7 @@
 /* The PLY reader: text and both byte orders, faces, triangle strips, or points alone. */
 #ifndef KD_SCENES_PLY_PLY_H
 #define KD_SCENES_PLY_PLY_H
-#include "scenes/obj.h"
+#include "scenes/obj/obj.h"
 
 /* Reads `path` into `out` (closed by mesh_close, zeroed on failure) under the rules of obj_load.
    Faults of a text have a line; those of a binary file say "byte N: " instead, and its triangles

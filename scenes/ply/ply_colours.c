@@ -1,7 +1,7 @@
 #include "scenes/ply/ply_colours.h"
 #include "core/memory.h"
-#include "scenes/mtl.h"
-#include "scenes/paths.h"
+#include "scenes/obj/mtl.h"
+#include "scenes/text/paths.h"
 
 enum {
     STEPS = 32,

@@ -1,7 +1,7 @@
 /* A PLY file's rows into pieces. A binary file whose rows have no lists is cut by arithmetic, one
    with lists by stepping from row to row; a text by its lines, one a row. */
 #include "core/memory.h"
-#include "core/parallel.h"
+#include "core/parallel/parallel.h"
 #include "scenes/ply/ply_piece.h"
 
 enum { PIECE_BYTES = 1 << 20 };

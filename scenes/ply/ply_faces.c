@@ -1,6 +1,6 @@
 #include "scenes/ply/ply_faces.h"
 #include "core/memory.h"
-#include "scenes/polygon.h"
+#include "scenes/mesh/polygon.h"
 
 typedef struct face_writer {
     const ply_file *from;

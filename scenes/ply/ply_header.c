@@ -1,7 +1,7 @@
 #include "scenes/ply/ply_header.h"
 #include "core/memory.h"
-#include "scenes/number.h"
-#include "scenes/text_chunks.h"
+#include "scenes/text/number.h"
+#include "scenes/text/text_chunks.h"
 
 const uint8_t ply_type_bytes[PLY_TYPES] = {1, 1, 2, 2, 4, 4, 4, 8};
 

@@ -2,9 +2,9 @@
    Source: G. Turk, "The PLY polygon file format" (1994). */
 #ifndef KD_SCENES_PLY_PLY_HEADER_H
 #define KD_SCENES_PLY_PLY_HEADER_H
-#include "core/file.h"
-#include "scenes/problems.h"
-#include "scenes/text.h"
+#include "core/files/file.h"
+#include "scenes/text/problems.h"
+#include "scenes/text/text.h"
 
 typedef enum ply_form { PLY_UNKNOWN, PLY_ASCII, PLY_LITTLE, PLY_BIG } ply_form;
 

@@ -3,9 +3,9 @@
    that reading writes everything to its final place. */
 #ifndef KD_SCENES_PLY_PLY_PIECE_H
 #define KD_SCENES_PLY_PLY_PIECE_H
-#include "scenes/mesh.h"
+#include "scenes/mesh/mesh.h"
 #include "scenes/ply/ply_header.h"
-#include "scenes/text_chunks.h"
+#include "scenes/text/text_chunks.h"
 
 typedef struct ply_piece {
     const ply_element *element;

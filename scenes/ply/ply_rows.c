@@ -1,7 +1,7 @@
 /* One row of a PLY file at a time: from text, or from bytes of either order. */
 #include "core/memory.h"
-#include "scenes/number.h"
 #include "scenes/ply/ply_piece.h"
+#include "scenes/text/number.h"
 #include <stdarg.h>
 
 enum { CORNERS_SMALL = 16 };

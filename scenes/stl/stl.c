@@ -7,10 +7,10 @@
            reserved for facets that the file has no bytes for. */
 #include "scenes/stl/stl.h"
 #include "core/memory.h"
-#include "core/parallel.h"
-#include "scenes/mtl.h"
+#include "core/parallel/parallel.h"
+#include "scenes/mesh/weld.h"
+#include "scenes/obj/mtl.h"
 #include "scenes/stl/stl_piece.h"
-#include "scenes/weld.h"
 
 enum { PIECE_BYTES = 1 << 20 };
 

@@ -1,9 +1,9 @@
 /* The inside of the STL reader: facets in pieces, each of which one thread reads at a time. */
 #ifndef KD_SCENES_STL_STL_PIECE_H
 #define KD_SCENES_STL_STL_PIECE_H
-#include "scenes/problems.h"
-#include "scenes/text_chunks.h"
-#include "shaders/vec3.h"
+#include "core/math/vec3.h"
+#include "scenes/text/problems.h"
+#include "scenes/text/text_chunks.h"
 
 enum { STL_HEADER = 84, STL_FACET = 50 }; /* bytes of a binary file */
 

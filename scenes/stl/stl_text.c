@@ -1,8 +1,8 @@
 /* The text form of STL: solids of facets of one loop each, a keyword a line, in any case. */
 #include "core/memory.h"
-#include "scenes/number.h"
-#include "scenes/polygon.h"
+#include "scenes/mesh/polygon.h"
 #include "scenes/stl/stl_piece.h"
+#include "scenes/text/number.h"
 
 enum { CORNERS_SMALL = 8 };
 

@@ -1,9 +1,9 @@
 /* Every builder on the device: its trees keep T1 to T7 on every nasty input, are the same each
    time, and cost hardly more than the exact ones. */
-#include "accel/tritree_build_cuda.h"
-#include "accel/tritree_check.h"
-#include "core/device.h"
-#include "scenes/procedural.h"
+#include "accel/tree/build_device.h"
+#include "accel/tree/check.h"
+#include "core/device/device.h"
+#include "scenes/generate/generate.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 

@@ -1,8 +1,8 @@
 /* Every caster on the device against the CPU's walk, which is tested against all triangles. */
-#include "accel/trace.h"
-#include "accel/trace_cuda.h"
-#include "core/device.h"
-#include "core/device_memory.h"
+#include "accel/rays/batch.h"
+#include "accel/rays/batch_device.h"
+#include "core/device/device.h"
+#include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 

@@ -1,7 +1,7 @@
 /* A tree on a CUDA device answers every call of <kandela/triangles.h> as one on the CPU does, bit
    for bit, from host memory and from device memory, and refuses the same requests. */
-#include "core/device.h"
-#include "core/device_memory.h"
+#include "core/device/device.h"
+#include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 #include <kandela/triangles.h>

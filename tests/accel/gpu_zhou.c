@@ -1,9 +1,9 @@
 /* The builder `zhou` on a device gives the CPU's tree, hash for hash, and says what it needs when
    its budget is too small. */
-#include "accel/tritree_build_cuda.h"
-#include "accel/tritree_check.h"
-#include "core/device.h"
-#include "scenes/obj.h"
+#include "accel/tree/build_device.h"
+#include "accel/tree/check.h"
+#include "core/device/device.h"
+#include "scenes/obj/obj.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 

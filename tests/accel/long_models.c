@@ -1,8 +1,8 @@
 /* Real models (KANDELA_MODELS): quality of the exact trees beside what others reached, invariants,
    rays against all triangles, the same hits at any scale. */
-#include "accel/trace.h"
-#include "accel/tritree_check.h"
-#include "scenes/obj.h"
+#include "accel/rays/batch.h"
+#include "accel/tree/check.h"
+#include "scenes/obj/obj.h"
 #include "triangle_sets.h"
 
 /* SAH cost at C_t = C_i = 1, empty factor 0.8 of another exact builder, sah_kd_tree. */

@@ -1,9 +1,9 @@
 /* Every builder where trees could grow without bound: many triangles through one point, many
    equal ones. It ends, references stay within a budget, and T1 to T7 hold. On a device a
    builder may refuse instead, naming the bytes. */
-#include "accel/tritree_build_cuda.h"
-#include "accel/tritree_check.h"
-#include "core/device.h"
+#include "accel/tree/build_device.h"
+#include "accel/tree/check.h"
+#include "core/device/device.h"
 #include "triangle_sets.h"
 
 enum { MANY = 1000000, MANY_ON_CPU = 300000 /* takes seconds */ };

@@ -1,9 +1,9 @@
 /* A million rays that trees lose first at each real model (KANDELA_MODELS): the trees of every
    builder give the bits of a walk that keeps sixteen times the slack, and that gives, for some of
    them, those of all triangles; double arithmetic has nothing to say against those. */
-#include "accel/trace.h"
+#include "accel/rays/batch.h"
 #include "nasty_rays.h"
-#include "scenes/obj.h"
+#include "scenes/obj/obj.h"
 
 enum { RAYS = 1 << 20, BRUTE = 1023 /* one in so many */, DOUBLE = 8191 };
 static const char *const models[] = {"bunny.obj", "sponza.obj", "dragon.obj"};

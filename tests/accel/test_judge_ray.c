@@ -1,5 +1,5 @@
-/* accel/judge_ray.h: which rays two casters of floats may answer differently. */
-#include "accel/judge_ray.h"
+/* accel/tree/judge_ray.h: which rays two casters of floats may answer differently. */
+#include "accel/tree/judge_ray.h"
 #include "triangle_sets.h"
 
 /* Rays that start on a triangle's plane, amid it, may meet it or not; rays that cross it may not

@@ -1,7 +1,7 @@
 /* Rays that trees lose first, on the trees of every builder, by every walk of a CPU, against both
    oracles of nasty_rays.h. */
-#include "accel/trace.h"
-#include "accel/trace_wide.h"
+#include "accel/rays/batch.h"
+#include "accel/wide/wide_rays.h"
 #include "nasty_rays.h"
 
 enum { RAYS = 1024, TRIANGLES = 400 };

@@ -1,6 +1,6 @@
 /* Many triangles at one place: equal ones, ones in a spot, needles through one point. What a
    builder makes of them grows no faster than they do, whatever it cannot part. */
-#include "accel/wide_tree.h"
+#include "accel/wide/wide_tree.h"
 #include "triangle_sets.h"
 
 enum { FEW = 500, MANY = 3000, REFERENCES_MOST = 2 * 16 /* a triangle */ };

@@ -1,8 +1,8 @@
-/* shaders/tritree_trace.h on the trees of every builder, against testing all triangles. */
-#include "accel/trace.h"
-#include "accel/trace_packet.h"
-#include "accel/trace_wide.h"
-#include "core/parallel.h"
+/* accel/tree/walk.h on the trees of every builder, against testing all triangles. */
+#include "accel/rays/batch.h"
+#include "accel/rays/packet.h"
+#include "accel/wide/wide_rays.h"
+#include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 
 enum { RAYS = 540 };

@@ -1,7 +1,7 @@
-/* shaders/triangle.h and triangle_clip.h: closed surfaces do not leak, no surface meets the ray
-   that leaves it, clipping loses no point. */
-#include "shaders/triangle_clip.h"
-#include "shaders/tritree_trace.h"
+/* accel/geometry/triangle.h and triangle_clip.h: closed surfaces do not leak, no surface meets the
+   ray that leaves it, clipping loses no point. */
+#include "accel/geometry/triangle_clip.h"
+#include "accel/tree/walk.h"
 #include "triangle_sets.h"
 
 static vec3 random_unit(uint32_t stream, uint32_t i) {

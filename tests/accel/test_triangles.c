@@ -1,9 +1,9 @@
 /* <kandela/triangles.h>: answers equal those of testing all triangles, whatever is refused says
    why, and a file gives back the tree or nothing. */
-#include "accel/triangles.h"
-#include "core/file.h"
+#include "accel/api/triangles.h"
+#include "core/files/file.h"
 #include "core/hash.h"
-#include "core/parallel.h"
+#include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 #include <kandela/triangles.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* The builder `zhou`: its stages' bodies by their properties, its small stage against counting
    without masks, the same tree on any number of threads. */
-#include "accel/tritree_check.h"
-#include "accel/zhou_small.h"
-#include "core/parallel.h"
+#include "accel/tree/check.h"
+#include "accel/zhou/small_nodes.h"
+#include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 
 static float draw(uint32_t stream, uint32_t i, int k) {

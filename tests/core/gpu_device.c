@@ -1,6 +1,6 @@
 /* Device memory goes there and back; what does not fit is refused with the bytes. */
-#include "core/device.h"
-#include "core/device_memory.h"
+#include "core/device/device.h"
+#include "core/device/device_memory.h"
 #include "tests/gpu.h"
 
 static void bytes_come_back(void **state) {

@@ -1,10 +1,10 @@
 /* core/: statuses, memory, loops, files, devices. */
-#include "core/device.h"
-#include "core/file.h"
+#include "core/device/device.h"
+#include "core/files/file.h"
 #include "core/hash.h"
 #include "core/job.h"
 #include "core/memory.h"
-#include "core/parallel.h"
+#include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "tests/test.h"
 #include <fcntl.h>

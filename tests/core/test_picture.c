@@ -1,7 +1,7 @@
 /* core/picture: what a file claims is held against its bytes in every format before anything is
    decoded; the emptiest honest file of each passes. core/stb: memory that runs out ends a run. */
-#include "core/picture.h"
-#include "core/stb.h"
+#include "core/image/picture.h"
+#include "core/image/stb.h"
 #include "tests/test.h"
 #include <stb/stb_image_write.h>
 

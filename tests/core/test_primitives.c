@@ -1,7 +1,7 @@
-/* core/primitives.h against the plainest versions, for many counts and thread counts. */
+/* core/parallel/primitives.h against the plainest versions, for many counts and thread counts. */
 #include "core/memory.h"
-#include "core/parallel.h"
-#include "core/primitives.h"
+#include "core/parallel/parallel.h"
+#include "core/parallel/primitives.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 

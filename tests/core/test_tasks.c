@@ -1,6 +1,6 @@
 /* Offered tasks are done once, by whomever, and what was written is there after the join. */
-#include "core/parallel.h"
-#include "core/tasks.h"
+#include "core/parallel/parallel.h"
+#include "core/parallel/tasks.h"
 #include "tests/test.h"
 
 enum { LEAF = 64, EACH = TASK_EACH_MOST };

@@ -1,8 +1,8 @@
 /* Pictures: any bytes are refused or become texels, all of which are there, whatever the format and
    the role. By their suffix as pictures to compare (PNG, PFM, EXR), by their bytes as textures. */
-#include "core/picture.h"
-#include "render/image.h"
-#include "render/image_format.h"
+#include "core/image/formats.h"
+#include "core/image/image.h"
+#include "core/image/picture.h"
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 

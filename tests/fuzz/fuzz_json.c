@@ -1,6 +1,6 @@
 /* Scene descriptions: any bytes are read or refused. No file is opened, no large mesh is made. */
-#include "scenes/describe_json.h"
-#include "scenes/mesh_builder.h"
+#include "scenes/describe/describe_json.h"
+#include "scenes/mesh/mesh_builder.h"
 #include "tests/fuzz/fuzz.h"
 
 static kd_status load_triangle(mesh *out, const char *path, job *watched) {

@@ -4,8 +4,8 @@
 #ifndef KD_TESTS_FUZZ_FUZZ_MESH_H
 #define KD_TESTS_FUZZ_FUZZ_MESH_H
 #include "core/memory.h"
-#include "core/parallel.h"
-#include "scenes/obj.h"
+#include "core/parallel/parallel.h"
+#include "scenes/obj/obj.h"
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 

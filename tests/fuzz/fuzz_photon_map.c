@@ -1,9 +1,9 @@
 /* Photon maps as files: any bytes are refused or make maps whose estimates are numbers. With the
    checksums put right, as one would who wants to do harm. */
 #include "core/hash.h"
-#include "photon/photon_file.h"
-#include "photon/photon_map.h"
-#include "shaders/estimate_adaptive.h"
+#include "photon/density/estimate_adaptive.h"
+#include "photon/maps/photon_file.h"
+#include "photon/maps/photon_map.h"
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 

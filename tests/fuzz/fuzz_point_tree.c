@@ -1,8 +1,8 @@
 /* Points of any dimension through every builder of the table: the tree holds its invariants, and
    the nearest are those that a look at all points finds. */
-#include "photon/point_query.h"
-#include "photon/pointtree.h"
-#include "photon/pointtree_check.h"
+#include "points/neighbours/query.h"
+#include "points/tree/check.h"
+#include "points/tree/pointtree.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Triangles of any shape through every builder of the table: the tree holds its invariants, and
    rays meet what a look at all triangles meets. */
-#include "accel/trace.h"
-#include "accel/tritree_check.h"
-#include "shaders/triangle.h"
+#include "accel/geometry/triangle.h"
+#include "accel/rays/batch.h"
+#include "accel/tree/check.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include <string.h>

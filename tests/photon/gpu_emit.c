@@ -1,11 +1,11 @@
 /* Photons, ledgers, trees, radii and irradiance made on the device are the CPU's, bit for bit, for
    any batch size. */
-#include "accel/tritree_cuda.h"
-#include "core/device.h"
+#include "accel/rays/tree_device.h"
+#include "core/device/device.h"
 #include "core/log.h"
-#include "photon/photon_maps_cuda.h"
+#include "photon/maps/maps_device.h"
 #include "photon_scenes.h"
-#include "scenes/scene_cuda.h"
+#include "scenes/assembly/scene_cuda.h"
 #include "tests/gpu.h"
 
 typedef struct device_scene {

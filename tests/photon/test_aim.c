@@ -1,7 +1,7 @@
 /* photon/aim, shaders/light_emit: photons aimed at what passes light on carry the flux of those
    that find it by chance, from every kind of light; the sky emits photons. */
-#include "photon/aim.h"
-#include "photon/photon_map.h"
+#include "photon/emission/aim.h"
+#include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 
 static void assert_near(double found, double expected, double tolerance) {

@@ -1,9 +1,9 @@
-/* shaders/estimate.h, photon/crease: kernels over what is really there of a disc, and densities
-   that keep their mean up to the corners. */
-#include "photon/photon_map.h"
+/* photon/density/estimate.h, photon/crease: kernels over what is really there of a disc, and
+   densities that keep their mean up to the corners. */
+#include "photon/density/estimate_adaptive.h"
+#include "photon/density/fixed_radius.h"
+#include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
-#include "shaders/estimate_adaptive.h"
-#include "shaders/photon_fixed.h"
 
 enum { OUTLINE_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };
 

@@ -1,8 +1,8 @@
 /* Photon map files: what is written is read; damaged and hostile ones are refused. */
 #include "core/hash.h"
-#include "photon/photon_file.h"
-#include "photon/photon_map.h"
-#include "shaders/rng.h"
+#include "core/math/rng.h"
+#include "photon/maps/photon_file.h"
+#include "photon/maps/photon_map.h"
 #include "test.h"
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 /* photon/emit, photon_map: the ledger closes, the same photons come from any split of the work, and
    they carry the flux that algebra says. */
 #include "core/log.h"
-#include "core/parallel.h"
-#include "photon/photon_map.h"
+#include "core/parallel/parallel.h"
+#include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 
 static photon_options options_for(uint64_t photons) {

@@ -1,13 +1,13 @@
 /* `photon`, `sppm` and `ppm` show the same picture from a CUDA device as from the CPU, bit for bit,
    with the same photons, rays and watts, in air and in fog; whole, cropped, resumed here and there.
  */
-#include "accel/tritree.h"
-#include "core/device.h"
+#include "accel/tree/tritree.h"
+#include "core/device/device.h"
 #include "core/log.h"
-#include "photon/photon_file.h"
-#include "photon/photon_map.h"
-#include "render/render.h"
-#include "scenes/scene_hash.h"
+#include "photon/maps/photon_file.h"
+#include "photon/maps/photon_map.h"
+#include "render/api/render.h"
+#include "scenes/assembly/scene_hash.h"
 #include "tests/gpu.h"
 #include "tests/scenes/files.h"
 

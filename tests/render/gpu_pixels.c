@@ -1,6 +1,6 @@
 /* The same pictures from a CUDA device as from the CPU, bit for bit, whole, cropped and resumed. */
-#include "core/device.h"
-#include "render/render.h"
+#include "core/device/device.h"
+#include "render/api/render.h"
 #include "tests/gpu.h"
 #include "tests/scenes/files.h"
 

@@ -1,8 +1,8 @@
 /* The plan of a rendering on a device is an upper bound of what it takes there, and not far above;
    what is too much is fitted or refused. */
-#include "core/device_memory.h"
-#include "render/plan.h"
-#include "render/render.h"
+#include "core/device/device_memory.h"
+#include "render/api/plan.h"
+#include "render/api/render.h"
 #include "tests/gpu.h"
 
 static scene *open_scene(void) {

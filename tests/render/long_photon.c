@@ -1,8 +1,8 @@
 /* Photon maps against path tracing: pictures, and the flux of a caustic. */
-#include "core/parallel.h"
-#include "photon/photon_map.h"
-#include "render/compare.h"
-#include "render/render.h"
+#include "core/image/compare.h"
+#include "core/parallel/parallel.h"
+#include "photon/maps/photon_map.h"
+#include "render/api/render.h"
 #include "test.h"
 
 static void expect_near(double found, double expected, double tolerance) {

@@ -1,5 +1,5 @@
 /* The still life by photon maps and by path tracing. */
-#include "render/compare.h"
+#include "core/image/compare.h"
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"

@@ -1,12 +1,12 @@
 /* Renders a scene made by hand: what render_run does for one from a file. */
 #ifndef KD_TESTS_SHOOT_H
 #define KD_TESTS_SHOOT_H
-#include "accel/tritree.h"
-#include "core/parallel.h"
+#include "accel/tree/tritree.h"
+#include "core/image/image.h"
+#include "core/parallel/parallel.h"
 #include "core/timing.h"
-#include "render/film.h"
-#include "render/frame.h"
-#include "render/image.h"
+#include "render/frame/film.h"
+#include "render/frame/frame.h"
 #include "render/integrators.h"
 #include "scene_fixture.h"
 

@@ -1,7 +1,7 @@
 /* The demo, small, by photons. */
 #ifndef KD_TESTS_RENDER_SMALL_DEMO_H
 #define KD_TESTS_RENDER_SMALL_DEMO_H
-#include "render/render.h"
+#include "render/api/render.h"
 #include "test.h"
 
 static const char *const demo = KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json";

@@ -1,7 +1,7 @@
 /* Photons in batches: the same bits from any cut of the work, and a plan that fits where batches
    can make it fit. long_batches.c looks at the pictures. */
-#include "core/parallel.h"
-#include "render/plan.h"
+#include "core/parallel/parallel.h"
+#include "render/api/plan.h"
 #include "small_demo.h"
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* The film: means, samples that are no numbers, pixels without any. */
-#include "render/film.h"
+#include "render/frame/film.h"
 #include "test.h"
 
 static pixel_sample grey(float value, float depth) {

@@ -1,11 +1,11 @@
 /* What a mesh file gets that says nothing about its view: a camera inside rooms, an exposure. */
-#include "accel/tritree.h"
-#include "render/image.h"
-#include "render/render.h"
-#include "render/room_camera.h"
-#include "scenes/obj.h"
-#include "scenes/procedural.h"
-#include "scenes/scene.h"
+#include "accel/tree/tritree.h"
+#include "core/image/image.h"
+#include "render/api/render.h"
+#include "scenes/assembly/room_camera.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/generate/generate.h"
+#include "scenes/obj/obj.h"
 #include "tests/test.h"
 #include <math.h>
 

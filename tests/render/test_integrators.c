@@ -1,6 +1,6 @@
 /* Whitted's trees, occlusion, light tracing and debug channels against other methods. */
 #include "core/hash.h"
-#include "shaders/debug_channel.h"
+#include "render/integrators/debug_channel.h"
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 /* Media in pictures: Beer's law, single scattering in a slab, white furnaces, cameras inside, and
    the ledger of photons. */
-#include "photon/photon_map.h"
+#include "photon/maps/photon_map.h"
 #include "shoot.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* Irradiance kept at the photons changes what a final gather costs, not what it shows. */
-#include "render/compare.h"
-#include "render/render.h"
+#include "core/image/compare.h"
+#include "render/api/render.h"
 #include "tests/test.h"
 
 static void render(render_result *out, int32_t side, int32_t precompute, int32_t threads) {

@@ -1,6 +1,6 @@
 /* scenes/prism.json: where its colours fall, against Snell's law, and their order in a picture. */
-#include "photon/photon_map.h"
-#include "render/render.h"
+#include "photon/maps/photon_map.h"
+#include "render/api/render.h"
 #include "shaders/spectrum.h"
 #include "test.h"
 

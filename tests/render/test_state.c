@@ -1,7 +1,7 @@
 /* Renderings cut into runs are the same bits as whole ones; states that do not fit are refused. */
-#include "core/file.h"
-#include "core/parallel.h"
-#include "render/render.h"
+#include "core/files/file.h"
+#include "core/parallel/parallel.h"
+#include "render/api/render.h"
 #include "test.h"
 #include <unistd.h>
 

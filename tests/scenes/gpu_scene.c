@@ -1,9 +1,9 @@
 /* A scene on a device is the host's, array for array. */
-#include "accel/tritree_cuda.h"
-#include "core/device.h"
-#include "core/device_memory.h"
+#include "accel/rays/tree_device.h"
+#include "core/device/device.h"
+#include "core/device/device_memory.h"
 #include "scene_fixture.h"
-#include "scenes/scene_cuda.h"
+#include "scenes/assembly/scene_cuda.h"
 #include "tests/gpu.h"
 
 static void expect_same(const void *host, const void *there, size_t bytes) {

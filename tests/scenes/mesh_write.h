@@ -1,7 +1,7 @@
 /* Meshes as files of each format that has a reader of its own: what one reader reads, all must. */
 #ifndef KD_TESTS_SCENES_MESH_WRITE_H
 #define KD_TESTS_SCENES_MESH_WRITE_H
-#include "scenes/mesh.h"
+#include "scenes/mesh/mesh.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

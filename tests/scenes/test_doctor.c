@@ -1,6 +1,6 @@
 /* scenes/check: a closed mesh without a fault, and one fault of each kind planted in it: the doctor
    names exactly that, and what it mends is mended. */
-#include "core/parallel.h"
+#include "core/parallel/parallel.h"
 #include "scenes/check/check.h"
 #include "tests/scenes/doctor_bodies.h"
 #include "tests/scenes/files.h"

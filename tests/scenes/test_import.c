@@ -2,8 +2,8 @@
    do to this one: nothing. */
 #include "core/memory.h"
 #include "scenes/check/check.h"
-#include "scenes/import_answer.h"
-#include "scenes/import_assimp.h"
+#include "scenes/import/import_answer.h"
+#include "scenes/import/import_assimp.h"
 #include "tests/scenes/files.h"
 
 #ifdef KD_HAVE_ASSIMP

@@ -1,8 +1,8 @@
 /* scenes/describe_json: what is read, and what is said of what is wrong. */
-#include "core/file.h"
+#include "core/files/file.h"
 #include "core/memory.h"
-#include "scenes/describe_json.h"
-#include "scenes/mesh_builder.h"
+#include "scenes/describe/describe_json.h"
+#include "scenes/mesh/mesh_builder.h"
 #include "tests/scenes/files.h"
 #include <dirent.h>
 

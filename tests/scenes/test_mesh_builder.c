@@ -1,6 +1,6 @@
 /* scenes/mesh_builder: names of materials, and what joining thousands of meshes takes. */
-#include "scenes/mesh_builder.h"
-#include "scenes/scene.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/mesh/mesh_builder.h"
 #include "tests/scenes/files.h"
 
 static mesh part_of(const char *const *names, int count) {

@@ -1,6 +1,6 @@
 /* scenes/number against the C library: every float that text can mean, bit for bit. */
-#include "scenes/number.h"
-#include "shaders/rng.h"
+#include "core/math/rng.h"
+#include "scenes/text/number.h"
 #include "tests/test.h"
 
 /* Reads `text` as the reader does, with a line end behind it. */

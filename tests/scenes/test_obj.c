@@ -1,6 +1,6 @@
 /* scenes/obj: what is read, what is refused. */
 #include "core/memory.h"
-#include "core/parallel.h"
+#include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
 
 static kd_status read_bytes(mesh *into, heard *to, const char *bytes, size_t count) {

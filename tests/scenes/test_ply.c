@@ -1,12 +1,12 @@
 /* scenes/ply: the same mesh from text and both byte orders as from OBJ; every shape of header; what
    is wrong is told where it is. */
 #include "core/memory.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/assembly/scene_hash.h"
 #include "scenes/check/check.h"
+#include "scenes/generate/generate.h"
 #include "scenes/ply/ply.h"
-#include "scenes/procedural.h"
 #include "scenes/readers.h"
-#include "scenes/scene.h"
-#include "scenes/scene_hash.h"
 #include "tests/scenes/files.h"
 #include "tests/scenes/mesh_write.h"
 

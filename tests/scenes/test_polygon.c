@@ -1,9 +1,9 @@
 /* scenes/polygon: n - 2 triangles, area kept, none turned over, in every plane and at every scale.
  */
+#include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/timing.h"
-#include "scenes/polygon.h"
-#include "shaders/rng.h"
+#include "scenes/mesh/polygon.h"
 #include "tests/test.h"
 
 typedef struct flat {

@@ -1,9 +1,9 @@
 /* scenes/procedural: counts, closedness, fronts, the same bits for any thread count. */
 #include "core/hash.h"
 #include "core/memory.h"
-#include "core/parallel.h"
-#include "scenes/lathe.h"
-#include "scenes/procedural.h"
+#include "core/parallel/parallel.h"
+#include "scenes/generate/generate.h"
+#include "scenes/generate/lathe.h"
 #include "tests/test.h"
 
 static mesh load(const char *path) {

@@ -3,7 +3,7 @@
 /* before the type `scene`: parameters of the header above have that name */
 #include "core/log.h"
 #include "core/memory.h"
-#include "scenes/scene.h"
+#include "scenes/assembly/scene.h"
 #include "tests/scenes/files.h"
 #include <glob.h>
 

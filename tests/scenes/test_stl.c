@@ -1,14 +1,14 @@
 /* scenes/stl: text and binary give the mesh that OBJ gives; corners are welded; what is wrong is
    told where it is. */
 #include "core/memory.h"
-#include "core/parallel.h"
+#include "core/parallel/parallel.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/assembly/scene_hash.h"
 #include "scenes/check/check.h"
-#include "scenes/procedural.h"
+#include "scenes/generate/generate.h"
+#include "scenes/mesh/weld.h"
 #include "scenes/readers.h"
-#include "scenes/scene.h"
-#include "scenes/scene_hash.h"
 #include "scenes/stl/stl.h"
-#include "scenes/weld.h"
 #include "tests/scenes/files.h"
 #include "tests/scenes/mesh_write.h"
 

@@ -1,8 +1,8 @@
 /* shaders/texture.h against double precision, and scenes/scene_textures: what files become. */
 #include "core/log.h"
+#include "core/math/rng.h"
 #include "core/memory.h"
-#include "scenes/scene_textures.h"
-#include "shaders/rng.h"
+#include "scenes/assembly/scene_textures.h"
 #include "tests/scenes/files.h"
 #include <stb/stb_image_write.h>
 

@@ -1,6 +1,6 @@
 /* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of wavelengths.
  */
-#include "shaders/photon_haze.h"
+#include "photon/density/media_estimate.h"
 #include "shaders/spectrum.h"
 #include "tests/test.h"
 

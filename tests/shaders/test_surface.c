@@ -1,7 +1,7 @@
 /* Surfaces: normals on the right side, mirror directions that stay outside, maps that turn normals
    the right way, rays that leave without meeting where they came from. */
+#include "core/math/sampling.h"
 #include "scene_fixture.h"
-#include "shaders/sampling.h"
 #include "shaders/surface.h"
 #include "test.h"
 

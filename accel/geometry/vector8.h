@@ -1,0 +1,115 @@
+/* Eight floats at once, by the compilers' vector extension: one AVX register where there is one,
+   two SSE registers elsewhere. Every function is inlined into its caller, so what the calling
+   convention for wide vectors would be (-Wpsabi) never matters. Who includes this belongs to the
+   hot files (core/hot.h), which are compiled for AVX2, too. */
+#ifndef KD_ACCEL_GEOMETRY_VECTOR8_H
+#define KD_ACCEL_GEOMETRY_VECTOR8_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+enum { VECTOR8_LANES = 8 };
+typedef float float8 __attribute__((vector_size(4 * VECTOR8_LANES)));
+typedef int32_t int8 __attribute__((vector_size(4 * VECTOR8_LANES)));
+typedef int64_t int8_halves __attribute__((vector_size(4 * VECTOR8_LANES)));
+
+#define VECTOR8_FN static inline __attribute__((always_inline))
+
+VECTOR8_FN float8 float8_all(float x) {
+    const float8 v = {x, x, x, x, x, x, x, x};
+    return v;
+}
+VECTOR8_FN float8 float8_load(const float *from) {
+    float8 v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+VECTOR8_FN int8 int8_load(const int32_t *from) {
+    int8 v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+VECTOR8_FN float8 float8_select(int8 mask, float8 yes, float8 no) {
+    return (float8)((mask & (int8)yes) | (~mask & (int8)no));
+}
+VECTOR8_FN int8 int8_select(int8 mask, int8 yes, int8 no) {
+    return (mask & yes) | (~mask & no);
+}
+/* a < b ? a : b, as float_min: b if either is NaN. */
+VECTOR8_FN float8 float8_min(float8 a, float8 b) {
+#ifdef __AVX__
+    return __builtin_ia32_minps256(a, b);
+#else
+    return float8_select(a < b, a, b);
+#endif
+}
+VECTOR8_FN float8 float8_max(float8 a, float8 b) {
+#ifdef __AVX__
+    return __builtin_ia32_maxps256(a, b);
+#else
+    return float8_select(a > b, a, b);
+#endif
+}
+/* a b + c, rounded once where the CPU can. */
+VECTOR8_FN float8 float8_multiply_add(float8 a, float8 b, float8 c) {
+#ifdef __FMA__
+    return __builtin_ia32_vfmaddps256(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+/* Lane l: lane from[l] of v; from[l] is 0 ... 7. */
+VECTOR8_FN int8 int8_permute(int8 v, int8 from) {
+#ifdef __AVX2__
+    return (int8)__builtin_ia32_permvarsi256(v, from);
+#else
+    int8 to;
+    for (int lane = 0; lane < VECTOR8_LANES; ++lane) to[lane] = v[from[lane]];
+    return to;
+#endif
+}
+/* Eight bytes as numbers. */
+VECTOR8_FN int8 int8_from_bytes(const uint8_t from[VECTOR8_LANES]) {
+#ifdef __AVX2__
+    return (int8)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from));
+#else
+    int8 to;
+    for (int lane = 0; lane < VECTOR8_LANES; ++lane) to[lane] = from[lane];
+    return to;
+#endif
+}
+VECTOR8_FN float float8_least(float8 v) {
+    v = float8_min(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+    v = float8_min(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+    v = float8_min(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));
+    return v[0];
+}
+VECTOR8_FN float8 float8_abs(float8 v) {
+    return (float8)((int8)v & 0x7fffffff);
+}
+/* Bit l: the sign of lane l. */
+VECTOR8_FN uint32_t int8_bits(int8 mask) {
+#ifdef __AVX__
+    return (uint32_t)__builtin_ia32_movmskps256((float8)mask);
+#elif defined(__SSE__)
+    typedef float float4 __attribute__((vector_size(16)));
+    const float4 low = (float4)__builtin_shufflevector(mask, mask, 0, 1, 2, 3);
+    const float4 high = (float4)__builtin_shufflevector(mask, mask, 4, 5, 6, 7);
+    return (uint32_t)(__builtin_ia32_movmskps(low) | __builtin_ia32_movmskps(high) << 4);
+#else
+    uint32_t bits = 0;
+    for (int lane = 0; lane < VECTOR8_LANES; ++lane) bits |= (uint32_t)mask[lane] >> 31 << lane;
+    return bits;
+#endif
+}
+VECTOR8_FN bool int8_any(int8 mask) {
+    const int8_halves h = (int8_halves)mask;
+    return ((h[0] | h[1]) | (h[2] | h[3])) != 0;
+}
+
+#endif

@@ -1,0 +1,110 @@
+#include "accel/rays/batch.h"
+#include "accel/rays/packet.h"
+#include "accel/wide/wide_rays.h"
+#include "core/parallel/parallel.h"
+
+enum {
+    GRAIN = 1024, /* rays a piece */
+    APART = 8     /* packets that go apart after some that were of little use */
+};
+
+typedef struct batch {
+    const tritree_view *tree;
+    const ray *rays;
+    ray_hit *hits; /* NULL: any hit will do */
+    uint8_t *blocked;
+    tritree_counts *counts;
+    job *watched;
+} batch;
+
+static void cast_one(const batch *b, int64_t i) {
+    if (b->counts) {
+        memset(&b->counts[i], 0, sizeof b->counts[i]);
+        if (b->hits)
+            b->hits[i] = tritree_closest_counted(b->tree, b->rays[i], &b->counts[i]);
+        else
+            b->blocked[i] = tritree_occluded_counted(b->tree, b->rays[i], &b->counts[i]);
+    } else if (b->hits) {
+        b->hits[i] = tritree_closest(b->tree, b->rays[i]);
+    } else {
+        b->blocked[i] = tritree_occluded(b->tree, b->rays[i]);
+    }
+}
+
+/* Eight neighbours at once, if they run alike. */
+static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
+    if (b->hits) return trace_packet(b->tree, b->rays + begin, false, b->hits + begin, use);
+    ray_hit any[TRACE_PACKET];
+    if (!trace_packet(b->tree, b->rays + begin, true, any, use)) return false;
+    for (int64_t i = 0; i < TRACE_PACKET; ++i) b->blocked[begin + i] = any[i].triangle != KD_NONE;
+    return true;
+}
+
+/* Where less than two sevenths of packets' tests were of rays that meet the leaf, rays are faster
+   on their own: how many packets are to go apart. */
+static int packets_apart(packet_use *use) {
+    const bool poor = use->tests > 7 * use->useful / 2;
+    use->tests -= use->tests / 4; /* what was long ago counts less */
+    use->useful -= use->useful / 4;
+    return poor ? APART : 0;
+}
+
+/* Rays begin ... end by vectors: what does not run alike, or gains nothing by it, goes by streams.
+ */
+static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
+    uint32_t listed[GRAIN], count = 0;
+    ray_hit any[GRAIN];
+    packet_use use = {0, 0};
+    int apart = 0;
+    for (int64_t i = begin; i < end;) {
+        if (apart > 0) {
+            --apart;
+        } else if (end - i >= TRACE_PACKET && cast_together(b, i, &use)) {
+            apart = packets_apart(&use);
+            i += TRACE_PACKET;
+            continue;
+        }
+        for (int64_t k = i; i < end && i < k + TRACE_PACKET; ++i)
+            listed[count++] = (uint32_t)(i - begin);
+    }
+    if (count == 0) return;
+    trace_wide(b->tree, b->rays + begin, listed, count, !b->hits, b->hits ? b->hits + begin : any);
+    if (b->hits) return;
+    for (uint32_t i = 0; i < count; ++i)
+        b->blocked[begin + listed[i]] = any[listed[i]].triangle != KD_NONE;
+}
+
+static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {
+    const batch *b = (const batch *)context;
+    (void)thread;
+    if (job_cancelled(b->watched)) return;
+    const bool by_vectors = !b->counts && b->tree->cast_wide;
+    for (int64_t i = begin; i < end; i += GRAIN) {
+        const int64_t piece_end = end - i < GRAIN ? end : i + GRAIN;
+        if (by_vectors)
+            cast_piece_by_vectors(b, i, piece_end);
+        else
+            for (int64_t k = i; k < piece_end; ++k) cast_one(b, k);
+    }
+    job_advance(b->watched, end - begin);
+}
+
+static kd_status cast_batch(batch *b, uint64_t count) {
+    KD_REQUIRE(count <= INT64_MAX, KD_ERROR_USAGE, "%llu rays, expected less than 2^63",
+               (unsigned long long)count);
+    parallel_for((int64_t)count, GRAIN, cast_piece, b);
+    KD_REQUIRE(!job_cancelled(b->watched), KD_INTERRUPTED, "casting rays was cancelled");
+    return KD_OK;
+}
+
+kd_status trace_closest(const tritree_view *tree, const ray *rays, ray_hit *hits, uint64_t count,
+                        tritree_counts *counts, job *watched) {
+    batch b = {tree, rays, hits, NULL, counts, watched};
+    return cast_batch(&b, count);
+}
+
+kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blocked,
+                         uint64_t count, tritree_counts *counts, job *watched) {
+    batch b = {tree, rays, NULL, blocked, counts, watched};
+    return cast_batch(&b, count);
+}

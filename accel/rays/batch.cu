@@ -1,0 +1,261 @@
+/* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be. */
+#include "accel/rays/batch_device.h"
+#include "accel/rays/conservative.cuh"
+#include "accel/rays/persistent.cuh"
+#include "accel/rays/planes.cuh"
+#include "accel/rays/shared_leaves.cuh"
+#include "accel/rays/watertight.cuh"
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
+
+namespace {
+
+const uint64_t launch_rays = 1 << 30; /* at most */
+const uint64_t host_rays = 1 << 24;   /* on the device at a time, if they come from the host */
+
+/* Ray i by nothing but a shared function: that of the layout, which can count, or a device's. */
+template <bool by_layout>
+__device__ __forceinline__ void cast_shared(const tritree_view &tree, const caster &c, uint32_t i,
+                                            tritree_counts *counts) {
+    float4 o, d;
+    load_ray(c, i, o, d);
+    const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
+    const bool any = c.blocked != NULL;
+    ray_hit hit = {d.w, 0, 0, KD_NONE};
+    if (ray_is_sound(o, d))
+        hit = by_layout ? tritree_cast(&tree, cast, any, counts)
+                        : tritree_device_cast(&tree, cast, any);
+    if (c.blocked)
+        c.blocked[i] = hit.triangle != KD_NONE;
+    else
+        store_hit(c, i, hit.t, hit.u, hit.v, hit.triangle);
+}
+
+/* The oracle: one thread a ray. */
+__global__ __launch_bounds__(CAST_BLOCK) void cast_plain(const __grid_constant__ tritree_view tree,
+                                                         const __grid_constant__ caster c,
+                                                         tritree_counts *counts) {
+    const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
+    if (i >= c.count) return;
+    tritree_counts taken = {0, 0, 0};
+    cast_shared<true>(tree, c, i, counts ? &taken : NULL);
+    if (counts) counts[i] = taken;
+}
+
+/* The rays that the watertight walk left open, gathered so that a warp has many of them. */
+__global__ __launch_bounds__(CAST_BLOCK) void cast_again(const __grid_constant__ tritree_view tree,
+                                                         const __grid_constant__ caster c) {
+    __shared__ uint32_t open[AGAIN_RAYS], count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    for (uint32_t k = threadIdx.x; k < AGAIN_RAYS; k += CAST_BLOCK) {
+        const uint32_t i = blockIdx.x * AGAIN_RAYS + k;
+        if (i < c.count && is_left_open(c, i)) open[atomicAdd(&count, 1u)] = i;
+    }
+    __syncthreads();
+    for (uint32_t k = threadIdx.x; k < count; k += CAST_BLOCK)
+        cast_shared<false>(tree, c, open[k], NULL);
+}
+
+unsigned blocks_for(uint32_t count) {
+    return (count + CAST_BLOCK - 1) / CAST_BLOCK;
+}
+
+kd_status run_plain(const tritree_cuda *tree, const caster *c, tritree_counts *counts,
+                    cudaStream_t stream) {
+    cast_plain<<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(tree->view, *c, counts);
+    KD_CUDA_LAUNCHED("cast_plain");
+    return KD_OK;
+}
+
+dim3 blocks_of_tiles(const caster *c) {
+    return dim3((c->width + TILES_WIDTH - 1) / TILES_WIDTH,
+                (c->count / c->width + TILES_HEIGHT - 1) / TILES_HEIGHT);
+}
+
+template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t stream) {
+    if (c->width) {
+        cast_once<walk, any, true><<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
+    } else {
+        cast_once<walk, any, false><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(*c);
+    }
+    KD_CUDA_LAUNCHED("cast_once");
+    return KD_OK;
+}
+
+/* The fast test's, each ray by one thread. */
+template <bool any> kd_status run_planes_once(const caster *c, cudaStream_t stream) {
+    if (any || !c->width) return run_once<walk_planes, any>(c, stream);
+    cast_dealt<<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("cast_dealt");
+    return KD_OK;
+}
+
+/* As many blocks as the device holds. */
+kd_status launch_filling(void (*kernel)(caster), const caster *c, cudaStream_t stream) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, kernel, CAST_BLOCK));
+    kernel<<<blocks, CAST_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("cast_persistent or cast_sieved");
+    return KD_OK;
+}
+
+/* If the order of rays is measured, both loops start and one of them returns at once. */
+kd_status begin_walk(const caster *c, trace_loop loop, cudaStream_t stream) {
+    if (loop != TRACE_ONCE) KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream));
+    if (!c->measured) return KD_OK;
+    measure_order<<<1, MEASURE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("measure_order");
+    return KD_OK;
+}
+
+template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaStream_t stream) {
+    KD_TRY(begin_walk(c, loop, stream));
+    if (loop == TRACE_ONCE || c->measured) KD_TRY(run_planes_once<any>(c, stream));
+    if (loop == TRACE_ONCE && !c->measured) return KD_OK;
+    return launch_filling(cast_persistent<any>, c, stream);
+}
+
+/* The sieve leaves rays open, which are then cast by the shared function. */
+template <bool any>
+kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop loop,
+                         cudaStream_t stream) {
+    KD_TRY(begin_walk(c, loop, stream));
+    if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk_watertight, any>(c, stream)));
+    if (loop == TRACE_ONCE && !c->measured) return KD_OK;
+    KD_TRY(launch_filling(cast_sieved<any>, c, stream));
+    cast_again<<<(c->count + AGAIN_RAYS - 1) / AGAIN_RAYS, CAST_BLOCK, 0, stream>>>(tree->view, *c);
+    KD_CUDA_LAUNCHED("cast_again");
+    return KD_OK;
+}
+
+/* Each batch at work counts on a cursor of its own. */
+uint32_t *take_cursor(const tritree_cuda *tree) {
+    static uint32_t taken;
+    return tree->cursors +
+           2 * (__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % TRITREE_CUDA_CURSORS);
+}
+
+trace_loop choose_loop(const trace_batch *batch) {
+    if (batch->loop != TRACE_AUTO) return batch->loop;
+    return batch->coherent ? TRACE_ONCE : TRACE_PERSISTENT;
+}
+
+/* What all pieces of a batch have in common. */
+caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
+    caster c;
+    memset(&c, 0, sizeof c);
+    c.nodes = (const uint2 *)tree->view.pairs;
+    c.planes = (const float4 *)tree->planes;
+    c.leaf_rows = (const float4 *)tree->view.leaf_rows;
+    c.references = tree->view.references;
+    c.box = tree->view.box;
+    const vec3 size = box3_size(c.box);
+    c.margin = 1e-4f * (size.x + size.y + size.z);
+    c.error = 0x1p-20f * vec3_largest(vec3_max(c.box.hi, vec3_negate(c.box.lo)));
+    c.empty = tree->view.reference_count == 0;
+    c.measured = batch->measured && batch->loop == TRACE_AUTO;
+    c.cursor = take_cursor(tree);
+    return c;
+}
+
+/* At most launch_rays rays in device memory, whose places are in *c. */
+kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, caster *c,
+                    tritree_counts *counts, uint32_t count) {
+    c->count = count;
+    /* whole tiles only: a warp's rays lie in four rows of eight; a grid has 65535 rows at most */
+    const uint64_t width = batch->width;
+    const bool tiles = width && width % 8 == 0 && count % (4 * width) == 0 &&
+                       count / width <= 65535 * (uint64_t)TILES_HEIGHT;
+    c->width = tiles ? batch->width : 0;
+    cudaStream_t stream = (cudaStream_t)batch->stream;
+    const trace_loop loop = choose_loop(batch);
+    if (loop == TRACE_PLAIN || batch->counts) return run_plain(tree, c, counts, stream);
+    if (batch->test == TRACE_PLANES)
+        return c->blocked ? run_planes<true>(c, loop, stream) : run_planes<false>(c, loop, stream);
+    return c->blocked ? run_watertight<true>(tree, c, loop, stream)
+                      : run_watertight<false>(tree, c, loop, stream);
+}
+
+template <class item> item *from(item *array, uint64_t done) {
+    return array ? array + done : array;
+}
+
+/* The batch's places from ray `done` on. */
+void place_caster(caster *c, const trace_batch *batch, uint64_t done) {
+    c->rays = (const float4 *)from(batch->rays, done);
+    c->hits = (float4 *)from(batch->hits, done);
+    c->blocked = from(batch->blocked, done);
+    trace_arrays *to = &c->arrays;
+    for (int axis = 0; axis < 3; ++axis) {
+        to->origin[axis] = from(batch->arrays.origin[axis], done);
+        to->direction[axis] = from(batch->arrays.direction[axis], done);
+    }
+    to->tmin = from(batch->arrays.tmin, done);
+    to->tmax = from(batch->arrays.tmax, done);
+    to->t = from(batch->arrays.t, done);
+    to->u = from(batch->arrays.u, done);
+    to->v = from(batch->arrays.v, done);
+    to->triangle = from(batch->arrays.triangle, done);
+}
+
+kd_status run_on_device(const tritree_cuda *tree, const trace_batch *batch) {
+    KD_REQUIRE(((uintptr_t)batch->rays | (uintptr_t)batch->hits) % 16 == 0, KD_ERROR_USAGE,
+               "rays at %p, hits at %p: expected 16-byte aligned device memory",
+               (const void *)batch->rays, (void *)batch->hits);
+    caster c = make_caster(tree, batch);
+    for (uint64_t done = 0; done < batch->count; done += launch_rays) {
+        const uint64_t left = batch->count - done;
+        place_caster(&c, batch, done);
+        KD_TRY(run_piece(tree, batch, &c, from(batch->counts, done),
+                         (uint32_t)(left < launch_rays ? left : launch_rays)));
+    }
+    return KD_OK;
+}
+
+/* A piece at a time through device memory. */
+kd_status run_from_host(const tritree_cuda *tree, const trace_batch *batch, void *memory,
+                        uint64_t piece) {
+    cudaStream_t stream = (cudaStream_t)batch->stream;
+    ray *rays = (ray *)memory;
+    trace_batch there = *batch;
+    there.rays = rays;
+    there.hits = batch->hits ? (ray_hit *)(rays + piece) : NULL;
+    there.blocked = batch->hits ? NULL : (uint8_t *)(rays + piece);
+    caster c = make_caster(tree, batch);
+    place_caster(&c, &there, 0);
+    for (uint64_t done = 0; done < batch->count; done += piece) {
+        const uint64_t left = batch->count - done, count = left < piece ? left : piece;
+        KD_CUDA(cudaMemcpyAsync(rays, batch->rays + done, count * sizeof *rays,
+                                cudaMemcpyHostToDevice, stream));
+        KD_TRY(run_piece(tree, batch, &c, NULL, (uint32_t)count));
+        if (batch->hits)
+            KD_CUDA(cudaMemcpyAsync(batch->hits + done, there.hits, count * sizeof *batch->hits,
+                                    cudaMemcpyDeviceToHost, stream));
+        else
+            KD_CUDA(cudaMemcpyAsync(batch->blocked + done, there.blocked, count,
+                                    cudaMemcpyDeviceToHost, stream));
+    }
+    KD_CUDA(cudaStreamSynchronize(stream));
+    return KD_OK;
+}
+
+} // namespace
+
+kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
+    const trace_arrays *a = &batch->arrays;
+    const int kinds =
+        (batch->hits != NULL) + (batch->blocked != NULL) + (a->t || a->u || a->v || a->triangle);
+    KD_REQUIRE(kinds == 1, KD_ERROR_USAGE, "expected room either for hits or for what is blocked");
+    if (batch->count == 0) return KD_OK;
+    if (batch->on_device || !batch->rays || device_memory_owns(batch->rays))
+        return run_on_device(tree, batch);
+    KD_REQUIRE(batch->hits || batch->blocked, KD_ERROR_USAGE,
+               "rays in host memory have their hits there, as structs");
+    const uint64_t piece = batch->count < host_rays ? batch->count : host_rays;
+    void *memory = NULL;
+    KD_TRY(device_memory_reserve(&memory, piece * (sizeof(ray) + sizeof(ray_hit))));
+    const kd_status status = run_from_host(tree, batch, memory, piece);
+    device_memory_free(memory);
+    return status;
+}

@@ -1,0 +1,56 @@
+/* Rays by the batch, on a CUDA device. Without CUDA in the build every call is KD_ERROR_DEVICE. */
+#ifndef KD_ACCEL_RAYS_BATCH_DEVICE_H
+#define KD_ACCEL_RAYS_BATCH_DEVICE_H
+#include "accel/rays/tree_device.h"
+#include "accel/tree/walk.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What decides whether a triangle is met. */
+typedef enum trace_test {
+    TRACE_WATERTIGHT, /* triangle_meet: answers are the CPU's, bit for bit; the persistent loop asks
+                         it only where prepared planes do not settle it (conservative.cuh) */
+    TRACE_PLANES,     /* three rows prepared for each triangle: fewer operations; rays may slip
+                         through shared edges, t is right to about 1e-6 */
+} trace_test;
+
+/* Which loop runs the rays. */
+typedef enum trace_loop {
+    TRACE_AUTO,       /* by `coherent` or `measured` */
+    TRACE_PLAIN,      /* accel/tree/walk.h as it stands: the others' oracle, watertight */
+    TRACE_ONCE,       /* one thread a ray: best if neighbours in the batch take similar ways */
+    TRACE_PERSISTENT, /* threads fetch new rays as too few of their warp are left at work */
+} trace_loop;
+
+/* Rays and hits as an array for each number, all memory of the tree's device. */
+typedef struct trace_arrays {
+    const float *origin[3], *direction[3], *tmin, *tmax; /* the last two NULL: 0, INFINITY */
+    float *t, *u, *v;                                    /* any may be NULL */
+    uint32_t *triangle;
+} trace_arrays;
+
+typedef struct trace_batch {
+    const ray *rays;     /* host memory, or of the tree's device and 16 bytes aligned; or NULL */
+    ray_hit *hits;       /* closest hits wanted: where the rays are; else NULL */
+    uint8_t *blocked;    /* any hits wanted: 1 or 0 for each ray; else NULL */
+    trace_arrays arrays; /* of rays if `rays` is NULL, of hits if `hits` and `blocked` are */
+    tritree_counts
+        *counts; /* on the device: what each ray took; casts by the plain loop. Or NULL */
+    uint64_t count;
+    trace_test test;
+    trace_loop loop;
+    bool coherent;  /* neighbouring rays start and point alike, as a camera's do */
+    bool measured;  /* instead: a kernel looks at some of the rays */
+    bool on_device; /* all pointers are the device's: not to be asked; else `rays` is looked at */
+    uint32_t width; /* of the image that the rays are, row by row, or 0: lets warps take tiles */
+    void *stream;   /* cudaStream_t; nothing is waited for if the rays are in device memory */
+} trace_batch;
+
+kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+/* A triangle tree in a CUDA device's memory, in the forms that rays want there. Without CUDA in the
+   build every call is KD_ERROR_DEVICE. */
+#ifndef KD_ACCEL_RAYS_TREE_DEVICE_H
+#define KD_ACCEL_RAYS_TREE_DEVICE_H
+#include "accel/tree/tritree.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every pointer is memory of the device that was current when the tree was opened.
+   Fast kernels read three arrays instead of the layout's own:
+     view.pairs      its nodes one place up, the root at 1, so that a pair of children starts at an
+                     even index, is 16 bytes aligned and told apart by the lowest bit; a leaf's word
+                     is its count << 2 | 3, its other half the first of its triangles; place 0 is
+                     an empty leaf
+     view.leaf_rows  for each reference, in the order of the leaves, the three corners: a row of
+                     four floats an axis, the fourth the bits of the triangle's id
+     planes          for each reference three rows of four floats that map a point to: its height
+                     over the triangle's plane, u, v
+   A leaf's triangles are copied (48 bytes a reference each form), so that a leaf is read in one go.
+   What renders and what emits photons gets the view alone, and casts by accel/tree/walk_device.h.
+ */
+typedef struct tritree_cuda {
+    tritree_view view;
+    float *planes;
+    void *memory; /* all of the above is in it, and a counter for each batch of rays at work */
+    uint32_t *cursors;
+    uint64_t bytes;
+} tritree_cuda;
+
+enum { TRITREE_CUDA_CURSORS = 64 };
+
+/* Copies the tree to the current device and prepares it there; the tree may go afterwards.
+   KD_ERROR_MEMORY says the bytes needed and the bytes free. */
+kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree);
+/* The same from a view whose arrays are device memory already. They are copied. */
+kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
+                                 uint32_t position_count, void *stream);
+void tritree_cuda_close(tritree_cuda *owned); /* takes a zeroed one */
+/* Device memory that a tree of this size takes; 0 without CUDA. */
+uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
+                            uint32_t positions);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

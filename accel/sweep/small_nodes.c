@@ -1,0 +1,318 @@
+#include "accel/sweep/small_nodes.h"
+#include "accel/sweep/clip_halves.h"
+#include "accel/sweep/sah8.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
+
+/* What the planes cost at which the node's triangles begin, and end; NaN if not inside. Of axes
+   with flat triangles, what the planes in the node's own sides cost; INFINITY if nothing lies in
+   them. */
+typedef struct plane_costs {
+    float begin[3][SMALL_NODE_ROOM], end[3][SMALL_NODE_ROOM];
+    float lower[3], upper[3];
+} plane_costs;
+
+typedef struct side_counts {
+    int8 left, right, planar;
+} side_counts;
+
+/* What lies on the sides of the planes at which eight triangles begin, and at which they end:
+   triangles that begin before a plane, that end after it, and, if there are any, that lie in it. */
+VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, const float8 *hi,
+                            bool planar, side_counts counts[2]) {
+    int8 begun[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, either[2] = {{0}, {0}};
+    for (uint32_t i = 0; i < node->count; i += UNROLLED) /* those behind the last one count not */
+        for (uint32_t k = i; k < i + UNROLLED; ++k) {
+            const float begin = node->lo[axis][k], end = node->hi[axis][k];
+            begun[0] -= begin < *lo;
+            gone[0] -= end <= *lo;
+            begun[1] -= begin < *hi;
+            gone[1] -= end <= *hi;
+            if (!planar) continue;
+            either[0] -= (begin < *lo) | (end <= *lo);
+            either[1] -= (begin < *hi) | (end <= *hi);
+        }
+    for (int k = 0; k < 2; ++k) {
+        counts[k].left = begun[k];
+        counts[k].right = (int32_t)node->count - gone[k];
+        counts[k].planar = planar ? either[k] - begun[k] : gone[k] & 0;
+    }
+}
+
+VECTOR8_FN float8 cost_planes(const sah_costs *costs, const sah_axis *of, const float8 *plane,
+                              const side_counts *counts, bool planar) {
+    const int8 left = counts->left, right = counts->right, in_plane = counts->planar;
+    float8 cost = sah_split_cost8(costs, of, *plane, left + in_plane, right);
+    if (planar) cost = float8_min(cost, sah_split_cost8(costs, of, *plane, left, right + in_plane));
+    const int8 inside = (*plane > of->lo) & (*plane < of->hi);
+    return (float8)((int8)cost | ~inside);
+}
+
+/* What all planes of an axis cost; returns the least. */
+VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, const sah_axis *of,
+                            int axis, bool planar, plane_costs *costs) {
+    float8 least = float8_all(INFINITY);
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        const float8 lo = float8_load(node->lo[axis] + k), hi = float8_load(node->hi[axis] + k);
+        side_counts counts[2];
+        count_sides(node, axis, &lo, &hi, planar, counts);
+        const float8 begin = cost_planes(&build->costs, of, &lo, &counts[0], planar);
+        const float8 end = cost_planes(&build->costs, of, &hi, &counts[1], planar);
+        memcpy(costs->begin[axis] + k, &begin, sizeof begin);
+        memcpy(costs->end[axis] + k, &end, sizeof end);
+        least = float8_min(begin, least);
+        least = float8_min(end, least);
+    }
+    return least;
+}
+
+VECTOR8_FN bool has_planar(const small_node *node, int axis) {
+    int8 flat = {0};
+    for (uint32_t k = 0; k < node->count; k += LANES)
+        flat |= float8_load(node->lo[axis] + k) == float8_load(node->hi[axis] + k);
+    return int8_any(flat);
+}
+
+/* What the planes in the node's own sides cost, which part triangles in them from all else; returns
+   the least. */
+VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node,
+                                const sah_axis *of, int axis, plane_costs *costs) {
+    uint32_t lower = 0, upper = 0;
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        lower += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->hi[axis] + k) == of->lo));
+        upper += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->lo[axis] + k) == of->hi));
+    }
+    costs->lower[axis] = costs->upper[axis] = INFINITY;
+    if (!(of->lo < of->hi)) return INFINITY;
+    if (lower)
+        costs->lower[axis] = sah_split_cost(&build->costs, of, of->lo, lower, node->count - lower);
+    if (upper)
+        costs->upper[axis] = sah_split_cost(&build->costs, of, of->hi, node->count - upper, upper);
+    return float_min(costs->lower[axis], costs->upper[axis]);
+}
+
+/* Triangles in the plane go to the cheaper side, the left one of equals. */
+static bool planar_goes_left(const small_build *build, const small_node *node, const sah_axis *of,
+                             const sah_split *split) {
+    uint32_t left = 0, right = 0;
+    for (uint32_t i = 0; i < node->count; ++i) {
+        left += node->lo[split->axis][i] < split->position;
+        right += node->hi[split->axis][i] > split->position;
+    }
+    uint32_t planar = 0;
+    for (uint32_t i = 0; i < node->count; ++i)
+        planar += node->lo[split->axis][i] == split->position &&
+                  node->hi[split->axis][i] == split->position;
+    return sah_split_cost(&build->costs, of, split->position, left + planar, right) <=
+           sah_split_cost(&build->costs, of, split->position, left, right + planar);
+}
+
+/* The first position of an axis that costs as much, or INFINITY. */
+VECTOR8_FN float first_of_cost(const small_node *node, int axis, const plane_costs *costs,
+                               float cost) {
+    float first = INFINITY;
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        uint32_t begin = int8_bits(float8_load(costs->begin[axis] + k) == cost);
+        uint32_t end = int8_bits(float8_load(costs->end[axis] + k) == cost);
+        for (; begin; begin &= begin - 1)
+            first = float_min(first, node->lo[axis][k + (uint32_t)__builtin_ctz(begin)]);
+        for (; end; end &= end - 1)
+            first = float_min(first, node->hi[axis][k + (uint32_t)__builtin_ctz(end)]);
+    }
+    return first;
+}
+
+/* The first plane that costs `least`. */
+VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *node,
+                                 const sah_axis of[3], const bool planar[3],
+                                 const plane_costs *costs, float least) {
+    sah_split split = {.cost = least, .planar_left = true};
+    for (;; ++split.axis) {
+        const int axis = split.axis;
+        split.position = of[axis].lo;
+        if (planar[axis] && costs->lower[axis] == least) return split;
+        split.position = first_of_cost(node, axis, costs, least);
+        if (split.position < INFINITY || axis == 2) break;
+        if (planar[axis] && costs->upper[axis] == least) break;
+    }
+    if (!planar[split.axis]) return split;
+    if (split.position < INFINITY) {
+        split.planar_left = planar_goes_left(build, node, &of[split.axis], &split);
+    } else {
+        split.position = of[split.axis].hi;
+        split.planar_left = false;
+    }
+    return split;
+}
+
+/* The best plane if it beats a leaf. */
+VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_split *split) {
+    plane_costs costs;
+    sah_axis of[3];
+    bool planar[3];
+    float8 least8 = float8_all(INFINITY);
+    float least = INFINITY; /* of planes in the node's own sides */
+    for (int axis = 0; axis < 3; ++axis) of[axis] = sah_axis_of(node->box, axis);
+    for (int axis = 0; axis < 3; ++axis) {
+        planar[axis] = has_planar(node, axis);
+        const float8 inside = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
+                                           : cost_axis(build, node, &of[axis], axis, false, &costs);
+        least8 = float8_min(inside, least8);
+        if (planar[axis])
+            least = float_min(least, cost_own_sides(build, node, &of[axis], axis, &costs));
+    }
+    least = float_min(least, float8_least(least8));
+    if (!(least < build->costs.intersect * (float)node->count)) return false;
+    *split = first_plane(build, node, of, planar, &costs, least);
+    return true;
+}
+
+/* The triangles of `mask` among the eight from `k` on, appended. */
+static void give(small_node *child, const small_node *node, uint32_t k, uint32_t mask) {
+    const uint32_t to = child->count;
+#if defined(__AVX2__) && defined(__BMI2__)
+    const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 0xff;
+    const uint64_t places = _pext_u64(0x0706050403020100u, bytes);
+    const __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)places));
+#define GIVE(row)                                                                                  \
+    _mm256_storeu_ps(                                                                              \
+        (float *)(child->row + to),                                                                \
+        _mm256_permutevar8x32_ps(_mm256_loadu_ps((const float *)(node->row + k)), order))
+    GIVE(place);
+    for (int axis = 0; axis < 3; ++axis) {
+        GIVE(lo[axis]);
+        GIVE(hi[axis]);
+    }
+#undef GIVE
+#else
+    uint32_t at = to;
+    for (uint32_t rest = mask; rest; rest &= rest - 1, ++at) {
+        const uint32_t i = k + (uint32_t)__builtin_ctz(rest);
+        child->place[at] = node->place[i];
+        for (int axis = 0; axis < 3; ++axis) {
+            child->lo[axis][at] = node->lo[axis][i];
+            child->hi[axis][at] = node->hi[axis][i];
+        }
+    }
+#endif
+    child->count = to + (uint32_t)__builtin_popcount(mask);
+}
+
+static void set_part(small_node *node, uint32_t i, const clip_part *part) {
+    for (int axis = 0; axis < 3; ++axis) {
+        node->lo[axis][i] = part->lo[axis];
+        node->hi[axis][i] = part->hi[axis];
+    }
+}
+
+static void take_back(small_node *node, uint32_t i) {
+    --node->count;
+    for (; i < node->count; ++i) {
+        node->place[i] = node->place[i + 1];
+        for (int axis = 0; axis < 3; ++axis) {
+            node->lo[axis][i] = node->lo[axis][i + 1];
+            node->hi[axis][i] = node->hi[axis][i + 1];
+        }
+    }
+}
+
+/* Lanes behind the last triangle hold no plane and are on no side of any. */
+static void close_rows(small_node *node) {
+    const float8 never = float8_all(INFINITY), unknown = float8_all(NAN);
+    for (int axis = 0; axis < 3; ++axis) {
+        memcpy(node->lo[axis] + node->count, &never, sizeof never);
+        memcpy(node->hi[axis] + node->count, &unknown, sizeof unknown);
+    }
+}
+
+typedef struct straddler_list {
+    uint8_t left[SMALL_NODE_MOST], right[SMALL_NODE_MOST]; /* places in the children */
+    uint32_t count;
+} straddler_list;
+
+static void cut_straddlers(const small_build *build, const small_node *node, const sah_split *split,
+                           const straddler_list *straddlers, small_node *left, small_node *right) {
+    const clip_split cut = clip_split_make(node->box, split->axis, split->position);
+    uint32_t left_lost = 0, right_lost = 0;
+    for (uint32_t i = 0; i < straddlers->count; ++i) {
+        const uint32_t left_at = straddlers->left[i] - left_lost;
+        const uint32_t right_at = straddlers->right[i] - right_lost;
+        clip_part part[2];
+        const int parts = clip_halves(&cut, build->corner + 3 * left->place[left_at], part);
+        set_part(left, left_at, &part[0]);
+        set_part(right, right_at, &part[1]);
+        if (parts == 3) continue;
+        if (!(parts & 1)) take_back(left, left_at);
+        if (!(parts & 2)) take_back(right, right_at);
+        left_lost += !(parts & 1);
+        right_lost += !(parts & 2);
+    }
+}
+
+static void share_out(const small_build *build, const small_node *node, const sah_split *split,
+                      small_node *left, small_node *right) {
+    const float position = split->position;
+    straddler_list straddlers;
+    straddlers.count = 0;
+    for (uint32_t k = 0; k < node->count; k += LANES) {
+        const float8 lo = float8_load(node->lo[split->axis] + k);
+        const float8 hi = float8_load(node->hi[split->axis] + k);
+        const uint32_t there = node->count - k < LANES ? (1u << (node->count - k)) - 1 : 0xffu;
+        const uint32_t planar = int8_bits((lo == position) & (hi == position));
+        const uint32_t in_left = split->planar_left ? planar : 0, in_right = planar & ~in_left;
+        const uint32_t to_left = (int8_bits(lo < position) | in_left) & there;
+        const uint32_t to_right = (int8_bits(hi > position) | in_right) & there;
+        for (uint32_t both = to_left & to_right; both; both &= both - 1) {
+            const uint32_t below = (both & (0u - both)) - 1;
+            straddlers.left[straddlers.count] =
+                (uint8_t)(left->count + (uint32_t)__builtin_popcount(to_left & below));
+            straddlers.right[straddlers.count++] =
+                (uint8_t)(right->count + (uint32_t)__builtin_popcount(to_right & below));
+        }
+        give(left, node, k, to_left);
+        give(right, node, k, to_right);
+    }
+    cut_straddlers(build, node, split, &straddlers, left, right);
+}
+
+static kd_status write_leaf(const small_build *build, const small_node *node) {
+    uint32_t *ids = NULL;
+    KD_TRY(tree_writer_leaf(build->writer, node->at, node->count, &ids));
+    for (uint32_t i = 0; i < node->count; ++i) ids[i] = build->ids[node->place[i]];
+    return KD_OK;
+}
+
+static kd_status build_below(const small_build *build, small_node *node) {
+    const float leaf_cost = build->costs.intersect * (float)node->count;
+    sah_split split;
+    if (!(leaf_cost > build->costs.traversal) || node->depth >= build->max_depth)
+        return write_leaf(build, node);
+    close_rows(node);
+    if (!search(build, node, &split)) return write_leaf(build, node);
+    small_node left, right;
+    left.count = right.count = 0;
+    left.depth = right.depth = node->depth + 1;
+    left.box = right.box = node->box;
+    vec3_set_axis(&left.box.hi, split.axis, split.position);
+    vec3_set_axis(&right.box.lo, split.axis, split.position);
+    share_out(build, node, &split, &left, &right);
+    KD_TRY(tree_writer_inner(build->writer, node->at, split.axis, split.position, &left.at));
+    right.at = left.at + 1;
+    KD_TRY(build_below(build, &left));
+    return build_below(build, &right);
+}
+
+kd_status small_nodes_build(small_build *build, small_node *node) {
+    float4v corner[3 * SMALL_NODE_MOST];
+    for (uint32_t i = 0; i < node->count; ++i) {
+        const uint32_t *index = build->input->triangles + 3 * (uint64_t)build->ids[i];
+        node->place[i] = i;
+        for (int k = 0; k < 3; ++k)
+            corner[3 * i + (uint32_t)k] = float4v_of(build->input->positions[index[k]]);
+    }
+    build->corner = corner;
+    return build_below(build, node);
+}

@@ -1,0 +1,96 @@
+/* The triangle k-d tree's owner and the table of its builders. */
+#ifndef KD_ACCEL_TREE_TRITREE_H
+#define KD_ACCEL_TREE_TRITREE_H
+#include "accel/tree/layout.h"
+#include "core/job.h"
+#include "core/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tritree_input {
+    const vec3 *positions;
+    const uint32_t *triangles; /* 3 per triangle, in range of position_count */
+    uint32_t position_count;
+    uint32_t triangle_count;
+} tritree_input;
+
+typedef struct tritree_options {
+    float traversal_cost; /* C_t: one step through an inner node */
+    float intersect_cost; /* C_i: one triangle test */
+    float empty_factor;   /* cost factor of a split with an empty side, (0, 1] */
+    int32_t max_depth;    /* 0: 8 + 1.3 log2 n, at most TRITREE_MAX_DEPTH */
+} tritree_options;
+
+typedef struct tritree_statistics {
+    uint64_t nodes, leaves, empty_leaves, references;
+    uint64_t degenerate_triangles; /* zero area: in no leaf */
+    uint32_t depth;                /* edges from the root to the deepest leaf */
+    double references_per_triangle;
+    double sah_cost; /* C_t sum A(inner)/A(root) + C_i sum n A(leaf)/A(root) */
+    double build_seconds;
+    double widen_seconds; /* of the form that rays on a CPU walk */
+} tritree_statistics;
+
+/* Stages of builders that tell their time apart (zhou), as in table II of Choi and Ye 2020. */
+enum { TRITREE_INIT, TRITREE_LARGE, TRITREE_SMALL, TRITREE_OTHER, TRITREE_STAGES };
+
+typedef struct tritree {
+    tritree_node *nodes;
+    uint32_t *references;
+    uint32_t node_count, reference_count;
+    triangle_rows *rows;    /* one a triangle */
+    triangle_fast *fast;    /* NULL until tritree_prepare_fast */
+    struct wide_tree *wide; /* NULL: rays walk the nodes */
+    box3 box;
+    tritree_input input; /* borrowed */
+    tritree_options options;
+    tritree_statistics statistics;
+    double stage_seconds[TRITREE_STAGES]; /* 0 by builders that have no stages */
+} tritree;
+
+typedef struct tritree_builder {
+    const char *name;
+    const char *source;  /* paper */
+    const char *devices; /* "cpu", "cuda", "cpu,cuda" */
+    uint64_t (*scratch_bytes)(uint32_t triangle_count);
+    kd_status (*build)(tritree *out, const tritree_input *input, const tritree_options *options,
+                       job *watched);
+} tritree_builder;
+
+/* All builders, the default first; ends with a row whose name is NULL. */
+extern const tritree_builder tritree_builders[];
+const tritree_builder *tritree_builder_find(const char *name); /* NULL if there is none */
+
+/* The deepest leaf that the options allow for so many triangles. */
+int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_count);
+
+kd_status tritree_check_options(const tritree_options *options); /* KD_ERROR_USAGE */
+tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1: best for rays */
+
+/* Builds by the builder named ("auto": the default one), fills statistics. NaN, infinity and
+   indices out of range are KD_ERROR_INPUT with the triangle named. The input must outlive the tree.
+ */
+kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
+                       const char *builder, job *watched);
+/* Completes a tree that was read from somewhere: nodes, references, their counts, input, options
+   and statistics are set and need not be right. Checks all invariants. On failure it is still to be
+   closed. */
+kd_status tritree_adopt(tritree *read);
+void tritree_close(tritree *owned); /* takes a zeroed one */
+tritree_view tritree_get_view(const tritree *from);
+
+/* Gives the tree its wide form, which rays on a CPU walk; once. tritree_open and tritree_adopt have
+   done it. */
+kd_status tritree_widen(tritree *tree);
+/* Prepares the fast triangle test, 48 bytes a reference; once. */
+kd_status tritree_prepare_fast(tritree *tree);
+/* The view whose rays are tested by it. */
+tritree_view tritree_get_fast_view(const tritree *from);
+uint64_t tritree_hash(const tritree *from); /* of nodes and references */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,107 @@
+#include "accel/tree/writer.h"
+#include "core/memory.h"
+
+enum { LAYOUT_LIMIT = 1 << 30 }; /* nodes and references are addressed with 30 bits */
+enum { APPEND_NODES = 1 << 16, APPEND_PIECES = 8 }; /* fewer nodes are one piece */
+
+kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
+                           uint64_t references_expected) {
+    memset(writer, 0, sizeof *writer);
+    writer->node_room = nodes_expected > 1 ? nodes_expected : 1;
+    writer->reference_room = references_expected;
+    KD_TRY(KD_RESERVE(writer->nodes, writer->node_room));
+    KD_TRY(KD_RESERVE(writer->references, writer->reference_room));
+    writer->node_count = 1;
+    return KD_OK;
+}
+
+void tree_writer_close(tree_writer *writer) {
+    memory_free(writer->nodes);
+    memory_free(writer->references);
+    memset(writer, 0, sizeof *writer);
+}
+
+static kd_status need_nodes(tree_writer *writer, uint64_t needed) {
+    if (needed <= writer->node_room) return KD_OK;
+    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY, "the tree needs more than %d nodes",
+               LAYOUT_LIMIT);
+    KD_TRY(KD_GROW(writer->nodes, writer->node_count, needed + needed / 2));
+    writer->node_room = needed + needed / 2;
+    return KD_OK;
+}
+
+static kd_status need_references(tree_writer *writer, uint64_t needed) {
+    if (needed <= writer->reference_room) return KD_OK;
+    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY, "the tree needs more than %d references",
+               LAYOUT_LIMIT);
+    KD_TRY(KD_GROW(writer->references, writer->reference_count, needed + needed / 2));
+    writer->reference_room = needed + needed / 2;
+    return KD_OK;
+}
+
+kd_status tree_writer_inner(tree_writer *writer, uint32_t at, int axis, float split,
+                            uint32_t *left) {
+    KD_TRY(need_nodes(writer, writer->node_count + 2));
+    *left = (uint32_t)writer->node_count;
+    writer->nodes[at] = tritree_inner(axis, split, *left);
+    writer->node_count += 2;
+    return KD_OK;
+}
+
+kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uint32_t **ids) {
+    KD_TRY(need_references(writer, writer->reference_count + count));
+    writer->nodes[at] = tritree_leaf((uint32_t)writer->reference_count, count);
+    *ids = writer->references + writer->reference_count;
+    writer->reference_count += count;
+    return KD_OK;
+}
+
+/* A tree to be appended in pieces. */
+typedef struct appendix {
+    tree_writer *to;
+    const tree_writer *part;
+    uint32_t at, nodes_before, references_before;
+    int pieces;
+} appendix;
+
+static void append_piece(void *context, int piece) {
+    const appendix *of = (const appendix *)context;
+    const tree_writer *part = of->part;
+    const uint64_t pieces = (uint64_t)of->pieces, i = (uint64_t)piece;
+    const uint64_t end = part->node_count * (i + 1) / pieces;
+    for (uint64_t k = part->node_count * i / pieces; k < end; ++k) {
+        const tritree_node node = part->nodes[k];
+        of->to->nodes[k ? of->nodes_before + k : of->at] =
+            tritree_is_leaf(node)
+                ? tritree_leaf(tritree_first(node) + of->references_before, tritree_count(node))
+                : tritree_inner(tritree_axis(node), node.split,
+                                tritree_left(node) + of->nodes_before);
+    }
+    const uint64_t first = part->reference_count * i / pieces;
+    const uint64_t count = part->reference_count * (i + 1) / pieces - first;
+    if (count)
+        memcpy(of->to->references + of->references_before + first, part->references + first,
+               count * sizeof *part->references);
+}
+
+kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part,
+                             task_pool *pool) {
+    KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
+    KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
+    appendix of = {.to = writer, .part = part, .at = at};
+    of.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root goes to `at` */
+    of.references_before = (uint32_t)writer->reference_count;
+    of.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
+    task_each(pool, of.pieces, append_piece, &of);
+    writer->node_count += part->node_count - 1;
+    writer->reference_count += part->reference_count;
+    return KD_OK;
+}
+
+void tree_writer_finish(tree_writer *writer, tritree *out) {
+    out->nodes = writer->nodes;
+    out->node_count = (uint32_t)writer->node_count;
+    out->references = writer->references;
+    out->reference_count = (uint32_t)writer->reference_count;
+    memset(writer, 0, sizeof *writer);
+}

@@ -1,0 +1,198 @@
+/* The builder of Zhou et al. on a CUDA device.
+   Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
+   built and timed by Choi and Ye 2020.
+   Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call zhou_stages.h. Stages:
+   set_up, large_nodes.cuh, small_nodes.cuh, zhou_place.cuh.
+   Work: O(n log n). Memory: see lay_out; about 3 kB a triangle and 0.3 GB.
+   Invariants: lists have no order that anything depends on; nothing is allocated and nothing comes
+   back to the host before the end.
+   Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
+   which the children's boxes are reduced as their parts are written; a small root's subtree is
+   built by one warp, depth first, its masks in shared memory. */
+#include "accel/tree/build_mark.cuh"
+#include "accel/tree/set_up.cuh"
+#include "accel/zhou/large_nodes.cuh"
+#include "accel/zhou/place.cuh"
+#include "accel/zhou/small_nodes.cuh"
+
+namespace {
+
+enum { BLOCKS_A_PROCESSOR = 8 };
+
+__global__ void zhou_clear(const zhou_device k) {
+    zhou_counters *c = k.count;
+    for (uint32_t i = threadIdx.x; i < sizeof *c / 4; i += blockDim.x) ((uint32_t *)c)[i] = 0;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    c->raw = 2; /* the root; 1 is nobody's, so that pairs begin at even numbers */
+    k.sizes[0] = make_uint2(0, 0);
+    for (int a = 0; a < 3; ++a) {
+        c->box_lo[a] = zhou_ordered(INFINITY);
+        c->box_hi[a] = zhou_ordered(-INFINITY);
+    }
+}
+
+/* Corners in one place, a part for each triangle that can be hit, the box of all. */
+__global__ __launch_bounds__(SET_UP_BLOCK) void zhou_set_up(const zhou_device k) {
+    __shared__ set_up_shared s;
+    float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const uint32_t count = k.input.triangle_count, step = gridDim.x * SET_UP_BLOCK;
+    for (uint32_t begin = blockIdx.x * SET_UP_BLOCK; begin < count; begin += step) {
+        const uint32_t id = begin + threadIdx.x;
+        bool valid = id < count, flat = false;
+        box3 box = box3_empty();
+        if (valid) {
+            const uint32_t *index = k.input.triangles + 3 * (uint64_t)id;
+            vec3 corner[3];
+            for (int i = 0; i < 3; ++i) {
+                corner[i] = zhou_corner(k.input.positions[index[i]]);
+                k.corners[3 * (uint64_t)id + i] =
+                    make_float4(corner[i].x, corner[i].y, corner[i].z, 0);
+            }
+            flat = triangle_is_degenerate(corner[0], corner[1], corner[2]);
+            valid = !flat;
+            if (valid) box = triangle_box(corner[0], corner[1], corner[2]);
+        }
+        const uint32_t place = set_up_place(s, valid, flat, &k.count->valid, &k.count->degenerate);
+        if (!valid) continue;
+        zhou_clipped *part = k.parts[0] + place;
+        part->lo = make_float4(box.lo.x, box.lo.y, box.lo.z, __uint_as_float(id));
+        part->hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
+        for (int a = 0; a < 3; ++a) {
+            lo[a] = fminf(lo[a], vec3_axis(box.lo, a));
+            hi[a] = fmaxf(hi[a], vec3_axis(box.hi, a));
+        }
+    }
+    const int least[3] = {zhou_ordered(lo[0]), zhou_ordered(lo[1]), zhou_ordered(lo[2])};
+    const int most[3] = {zhou_ordered(hi[0]), zhou_ordered(hi[1]), zhou_ordered(hi[2])};
+    set_up_box(s, least, most, k.count->box_lo, k.count->box_hi);
+}
+
+template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
+    *out = (item *)cuda_arena_take(arena, count, sizeof(item));
+}
+
+uint32_t at_most_2_31(uint64_t count) {
+    return (uint32_t)(count < 1ull << 31 ? count : 1ull << 31);
+}
+
+/* Rooms by triangle count. References of the large stage are bounded by ZHOU_GROWTH_MOST, twice as
+   many where two children share the room for both; the rest is a budget, whose constant part is for
+   small inputs whose triangles all overlap. */
+void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n) {
+    const uint64_t most = ZHOU_GROWTH_MOST * n + n / 64 + 4096;
+    k->part_room = at_most_2_31(2 * most);
+    k->small_room = k->id_room = at_most_2_31(most);
+    k->node_room_level = k->leaf_room = (uint32_t)(n / 16 + 65536);
+    k->task_room = (uint32_t)(n / 8 + 65536);
+    k->root_room = (uint32_t)(n / 4 + 65536);
+    k->raw_room = (uint32_t)(n + 262144);
+    take(&k->corners, arena, 3 * n);
+    take(&k->small_parts, arena, k->small_room);
+    for (int i = 0; i < 2; ++i) {
+        take(&k->parts[i], arena, k->part_room);
+        take(&k->nodes[i], arena, k->node_room_level);
+        take(&k->tasks[i], arena, k->task_room);
+        take(&k->merges[i], arena, k->node_room_level);
+    }
+    take(&k->roots, arena, k->root_room);
+    take(&k->raw, arena, k->raw_room);
+    take(&k->pairs, arena, k->raw_room / 2);
+    take(&k->sizes, arena, k->raw_room);
+    take(&k->ids, arena, k->id_room);
+    take(&k->leaves, arena, k->leaf_room);
+    /* segments that warps have begun and will not fill: one for each warp that runs */
+    k->segment_room = k->node_room / ZHOU_SEGMENT + 16384;
+    k->id_segment_room = k->reference_room / ZHOU_SEGMENT + 16384;
+    take(&k->segments, arena, (uint64_t)k->segment_room * ZHOU_SEGMENT);
+    take(&k->id_segments, arena, (uint64_t)k->id_segment_room * ZHOU_SEGMENT);
+    take(&k->node_next, arena, k->segment_room);
+    take(&k->id_next, arena, k->id_segment_room);
+    take(&k->count, arena, 1);
+}
+
+kd_status run_large(zhou_device *k, cudaStream_t stream) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, zhou_large_nodes, ZHOU_BLOCK));
+    void *arguments[] = {k};
+    KD_CUDA(cudaLaunchCooperativeKernel(zhou_large_nodes, dim3(blocks), dim3(ZHOU_BLOCK), arguments,
+                                        0, stream));
+    KD_CUDA_LAUNCHED("zhou_large_nodes");
+    return KD_OK;
+}
+
+kd_status run_small(const zhou_device *k, cudaStream_t stream) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, zhou_small_nodes, ZHOU_SMALL_BLOCK));
+    zhou_small_nodes<<<blocks, ZHOU_SMALL_BLOCK, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_small_nodes");
+    return KD_OK;
+}
+
+kd_status run_place(const zhou_device *k, unsigned blocks, cudaStream_t stream) {
+    zhou_sum_sizes<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_sum_sizes");
+    zhou_sort_leaves<<<blocks, ZHOU_SORT_BLOCK, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_sort_leaves");
+    zhou_place_raw<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_place_raw");
+    zhou_move_roots<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_move_roots");
+    zhou_move_leaves<<<blocks, ZHOU_PLACE_BLOCK, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_move_leaves");
+    zhou_report<<<1, 1, 0, stream>>>(*k);
+    KD_CUDA_LAUNCHED("zhou_report");
+    return KD_OK;
+}
+
+} // namespace
+
+void build_zhou_cuda_plan(tritree_build_cuda *build) {
+    const uint64_t n = build->input.triangle_count;
+    zhou_device k;
+    build->node_room = k.node_room = at_most_2_31(24 * n + 6000000);
+    build->reference_room = k.reference_room = at_most_2_31(16 * n + 16000000);
+    cuda_arena arena = {NULL, 0};
+    lay_out(&k, &arena, n);
+    build->scratch_bytes = arena.used;
+}
+
+kd_status build_zhou_cuda(const tritree_build_cuda *build) {
+    const uint32_t n = build->input.triangle_count;
+    KD_REQUIRE(n <= 100000000, KD_ERROR_USAGE, "%u triangles, expected at most 100000000", n);
+    cudaStream_t stream = (cudaStream_t)build->stream;
+    zhou_device k;
+    memset(&k, 0, sizeof k);
+    k.node_room = build->node_room;
+    k.reference_room = build->reference_room;
+    cuda_arena arena = {(char *)build->scratch, 0};
+    lay_out(&k, &arena, n);
+    KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
+               "scratch of %llu bytes given, %zu needed", (unsigned long long)build->scratch_bytes,
+               arena.used);
+    k.input = build->input;
+    k.costs.traversal = build->options.traversal_cost;
+    k.costs.intersect = build->options.intersect_cost;
+    k.costs.empty_factor = build->options.empty_factor;
+    k.max_depth = (uint32_t)tritree_depth_limit(&build->options, n);
+    k.out_nodes = build->nodes;
+    k.out_references = build->references;
+    k.memory_bytes = build->scratch_bytes + (uint64_t)k.node_room * sizeof(tritree_node) +
+                     (uint64_t)k.reference_room * sizeof(uint32_t);
+    k.built = build->built;
+    KD_TRY(build_mark(build, TRITREE_INIT));
+    unsigned processors = 0;
+    KD_TRY(cuda_processors(&processors));
+    const unsigned blocks = processors * BLOCKS_A_PROCESSOR;
+    zhou_clear<<<1, 128, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("zhou_clear");
+    zhou_set_up<<<set_up_blocks(processors, n), SET_UP_BLOCK, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("zhou_set_up");
+    KD_TRY(build_mark(build, TRITREE_LARGE));
+    KD_TRY(run_large(&k, stream));
+    KD_TRY(build_mark(build, TRITREE_SMALL));
+    KD_TRY(run_small(&k, stream));
+    KD_TRY(build_mark(build, TRITREE_OTHER));
+    KD_TRY(run_place(&k, blocks, stream));
+    return build_mark(build, TRITREE_STAGES);
+}

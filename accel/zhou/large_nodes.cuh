@@ -1,0 +1,415 @@
+/* The large-node stage of `zhou`: one cooperative kernel, level by level.
+   Idea: a block takes a chunk of a node's references, finds the node's cuts and split from its box
+   and the box around its parts, sorts and clips its references to the children and reduces their
+   boxes; of a node of several chunks the one that is done last brings the chunks' boxes and counts
+   together and makes the children (Zhou 2008, section 3.1: the reduction in two steps). So a level
+   takes one barrier. Lists alternate between two rooms, their counters between three: one is read,
+   one filled, one cleared. */
+#ifndef KD_ACCEL_ZHOU_LARGE_NODES_CUH
+#define KD_ACCEL_ZHOU_LARGE_NODES_CUH
+#include "accel/zhou/state.cuh"
+#include <cooperative_groups.h>
+
+enum { ZHOU_WARPS = ZHOU_BLOCK / 32 };
+
+struct zhou_level {
+    int from, to;         /* rooms of lists and parts */
+    int now, next, after; /* counters */
+};
+
+struct zhou_shared {
+    zhou_node node;
+    zhou_plan plan;
+    zhou_merge merge;                   /* the block's own */
+    uint32_t warp_count[2][ZHOU_WARPS]; /* then, how many before the warp */
+    zhou_clipped *to[2];
+    zhou_node child[2];
+    uint32_t leaf_first;
+    bool leaf, stop, last;
+};
+
+/* A chunk's references, each thread's own. */
+struct zhou_refs {
+    zhou_clipped ref[ZHOU_EACH];
+    uint32_t sides[ZHOU_EACH]; /* 0: none */
+};
+
+/* Puts a child where its size belongs; its parts are in place. By a whole warp. */
+__device__ inline void zhou_hand_on(const zhou_device &k, const zhou_level &level,
+                                    const zhou_node &child) {
+    zhou_counters *c = k.count;
+    const uint32_t lane = threadIdx.x & 31;
+    if (child.count == 0) {
+        if (lane == 0) k.raw[child.at] = zhou_raw_make(ZHOU_RAW_LEAF, 0, 0, 0);
+        return;
+    }
+    if (child.count <= ZHOU_SMALL_MOST) {
+        if (lane != 0) return;
+        const uint32_t i = atomicAdd(&c->roots, 1u);
+        k.raw[child.at] = zhou_raw_make(ZHOU_RAW_ROOT, 0, i, 0);
+        if (i >= k.root_room) {
+            zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+            return;
+        }
+        zhou_small_root *root = k.roots + i;
+        root->box = child.box;
+        root->first = child.first, root->count = child.count;
+        root->depth = child.depth, root->at = child.at;
+        return;
+    }
+    const uint32_t chunks = (child.count + ZHOU_CHUNK - 1) / ZHOU_CHUNK;
+    uint32_t slot = 0, first = 0, room = 0;
+    if (lane == 0) {
+        slot = atomicAdd(&c->nodes[level.next], 1u);
+        first = atomicAdd(&c->tasks[level.next], chunks);
+        if (chunks > 1) room = atomicAdd(&c->parts[level.after], 2 * child.count);
+        if (slot >= k.node_room_level || first + chunks > k.task_room ||
+            (chunks > 1 && (uint64_t)room + 2 * child.count > k.part_room)) {
+            zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+            slot = KD_NONE;
+        }
+    }
+    slot = __shfl_sync(ZHOU_ALL, slot, 0);
+    first = __shfl_sync(ZHOU_ALL, first, 0);
+    if (slot == KD_NONE) return;
+    for (uint32_t i = lane; i < chunks; i += 32) k.tasks[level.to][first + i] = make_uint2(slot, i);
+    if (lane != 0) return;
+    k.nodes[level.to][slot] = child;
+    if (chunks == 1) return;
+    zhou_merge *merge = k.merges[level.to] + slot;
+    merge->first = room;
+    merge->count[0] = merge->count[1] = merge->done = 0;
+    for (int i = 0; i < 12; ++i) merge->box[i / 6][i % 6] = zhou_ordered(INFINITY);
+}
+
+__device__ __forceinline__ void zhou_load(zhou_refs &refs, const zhou_device &k, int from,
+                                          uint32_t first, uint32_t count) {
+#pragma unroll
+    for (int j = 0; j < ZHOU_EACH; ++j) {
+        const uint32_t i = j * ZHOU_BLOCK + threadIdx.x;
+        refs.sides[j] = i < count;
+        if (i < count) refs.ref[j] = k.parts[from][first + i];
+    }
+}
+
+__device__ __noinline__ zhou_clipped zhou_clip_part(const float4 *corners, int axis, float plane,
+                                                    bool right, zhou_clipped part) {
+    const float4 a = __ldg(corners), b = __ldg(corners + 1), c = __ldg(corners + 2);
+    box3 box;
+    box.lo = vec3_make(part.lo.x, part.lo.y, part.lo.z);
+    box.hi = vec3_make(part.hi.x, part.hi.y, part.hi.z);
+    vec3_set_axis(right ? &box.lo : &box.hi, axis, plane);
+    box = zhou_clip(vec3_make(a.x, a.y, a.z), vec3_make(b.x, b.y, b.z), vec3_make(c.x, c.y, c.z),
+                    axis, plane, right, box);
+    part.lo = make_float4(box.lo.x, box.lo.y, box.lo.z, part.lo.w);
+    part.hi = make_float4(box.hi.x, box.hi.y, box.hi.z, 0);
+    return part;
+}
+
+/* How many of the block's references go to each side, and where each thread's begin. */
+__device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint32_t before[2]) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = s.plan.axis;
+    uint32_t own = 0; /* left | right << 16 */
+#pragma unroll
+    for (int j = 0; j < ZHOU_EACH; ++j) {
+        if (!refs.sides[j]) continue;
+        refs.sides[j] = zhou_sides(zhou_pick(refs.ref[j].lo, axis), zhou_pick(refs.ref[j].hi, axis),
+                                   s.plan.plane);
+        own += (refs.sides[j] & 1) | (refs.sides[j] >> 1) << 16;
+    }
+    uint32_t upto = own;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t lower = __shfl_up_sync(ZHOU_ALL, upto, step);
+        if (lane >= step) upto += lower;
+    }
+    if (lane == 31) s.warp_count[0][warp] = upto & 0xffff, s.warp_count[1][warp] = upto >> 16;
+    __syncthreads();
+    if (threadIdx.x < 2) {
+        uint32_t sum = 0;
+        for (int w = 0; w < ZHOU_WARPS; ++w) {
+            const uint32_t here = s.warp_count[threadIdx.x][w];
+            s.warp_count[threadIdx.x][w] = sum;
+            sum += here;
+        }
+        s.merge.count[threadIdx.x] = sum;
+    }
+    __syncthreads();
+    before[0] = s.warp_count[0][warp] + ((upto - own) & 0xffff);
+    before[1] = s.warp_count[1][warp] + ((upto - own) >> 16);
+}
+
+/* Zhou 2008, algorithm 2: "sort and clip triangles to child nodes"; boxes around what went where.
+ */
+__device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &s,
+                                             const zhou_refs &refs, uint32_t before[2]) {
+    const int axis = s.plan.axis, lane = threadIdx.x & 31;
+    const float plane = s.plan.plane;
+#pragma unroll 1
+    for (uint32_t side = 0; side < 2; ++side) {
+        float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+        zhou_clipped *to = s.to[side] + before[side];
+#pragma unroll
+        for (int j = 0; j < ZHOU_EACH; ++j) {
+            if (!(refs.sides[j] >> side & 1)) continue;
+            zhou_clipped part = refs.ref[j];
+            if (refs.sides[j] == 3)
+                part = zhou_clip_part(k.corners + 3 * (uint64_t)__float_as_uint(part.lo.w), axis,
+                                      plane, side != 0, part);
+            *to++ = part;
+            lo[0] = fminf(lo[0], part.lo.x), hi[0] = fmaxf(hi[0], part.hi.x);
+            lo[1] = fminf(lo[1], part.lo.y), hi[1] = fmaxf(hi[1], part.hi.y);
+            lo[2] = fminf(lo[2], part.lo.z), hi[2] = fmaxf(hi[2], part.hi.z);
+        }
+#pragma unroll
+        for (int a = 0; a < 3; ++a) {
+            const int least = __reduce_min_sync(ZHOU_ALL, zhou_ordered(lo[a]));
+            const int most = __reduce_min_sync(ZHOU_ALL, zhou_ordered(-hi[a]));
+            if (lane != 0) continue;
+            atomicMin(&s.merge.box[side][a], least);
+            atomicMin(&s.merge.box[side][3 + a], most);
+        }
+    }
+}
+
+/* The node becomes a large leaf. By the whole block. */
+__device__ inline void zhou_make_leaf(const zhou_device &k, const zhou_level &level,
+                                      zhou_shared &s) {
+    if (threadIdx.x == 0) {
+        s.leaf_first = atomicAdd(&k.count->ids, s.node.count);
+        const uint32_t i = atomicAdd(&k.count->leaves, 1u);
+        s.stop = s.leaf_first + s.node.count > k.id_room || i >= k.leaf_room;
+        if (s.stop)
+            zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+        else
+            k.leaves[i] = s.node.at;
+        k.raw[s.node.at] = zhou_raw_make(ZHOU_RAW_LEAF, 0, s.leaf_first, s.node.count);
+    }
+    __syncthreads();
+    if (s.stop) return;
+    for (uint32_t i = threadIdx.x; i < s.node.count; i += ZHOU_BLOCK)
+        k.ids[s.leaf_first + i] = __float_as_uint(k.parts[level.from][s.node.first + i].lo.w);
+}
+
+/* The raw nodes of a split: its cuts, each with an empty leaf, then the two children. One thread;
+   false: there is no room. */
+__device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
+    const zhou_plan *plan = &s.plan;
+    const uint32_t more = 2 * (uint32_t)(plan->cuts + 1);
+    uint32_t pair = atomicAdd(&k.count->raw, more), at = s.node.at;
+    if (pair + more > k.raw_room) {
+        zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+        return false;
+    }
+    for (int i = 0; i < plan->cuts; ++i, pair += 2) {
+        const uint32_t upper = (uint32_t)plan->cut_side[i] & 1;
+        k.raw[at] = zhou_raw_make((uint32_t)plan->cut_side[i] / 2, plan->cut[i], pair, 0);
+        k.pairs[pair / 2] = make_uint2(at, 0);
+        k.raw[pair + upper] = zhou_raw_make(ZHOU_RAW_LEAF, 0, 0, 0);
+        at = pair + (upper ^ 1);
+    }
+    k.raw[at] = zhou_raw_make((uint32_t)plan->axis, plan->plane, pair, 0);
+    k.pairs[pair / 2] = make_uint2(at, 0);
+    s.child[0].at = pair;
+    s.child[1].at = pair + 1;
+    return true;
+}
+
+/* From the counts of the node's two sides: whether it is a leaf, and all of its children that does
+   not depend on their parts. One thread. */
+__device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
+    const uint32_t left = s.merge.count[0], right = s.merge.count[1];
+    const float growth = zhou_growth_left(s.node.growth, s.node.count, left, right);
+    s.leaf = growth < 1;
+    s.stop = false;
+    if (s.leaf) return;
+    for (int side = 0; side < 2; ++side) {
+        zhou_node *child = s.child + side;
+        child->box = s.plan.box;
+        vec3_set_axis(side ? &child->box.lo : &child->box.hi, s.plan.axis, s.plan.plane);
+        child->growth = growth;
+        child->depth = s.plan.depth + 1;
+        child->count = side ? right : left;
+    }
+    s.stop = !zhou_add_raw(k, level, s);
+}
+
+/* Room for a child's parts where its size belongs. One thread. */
+__device__ inline zhou_clipped *zhou_place_child(const zhou_device &k, const zhou_level &level,
+                                                 zhou_node *child) {
+    const bool small = child->count <= ZHOU_SMALL_MOST;
+    child->first =
+        atomicAdd(small ? &k.count->small_parts : &k.count->parts[level.next], child->count);
+    if ((uint64_t)child->first + child->count > (small ? k.small_room : k.part_room)) {
+        zhou_exhaust(k, ZHOU_EXHAUSTED_PARTS, level.next);
+        return NULL;
+    }
+    return (small ? k.small_parts : k.parts[level.to]) + child->first;
+}
+
+__device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
+    for (int side = 0; side < 2; ++side) {
+        const int *box = s.merge.box[side];
+        s.child[side].tight.lo =
+            vec3_make(zhou_unordered(box[0]), zhou_unordered(box[1]), zhou_unordered(box[2]));
+        s.child[side].tight.hi =
+            vec3_make(-zhou_unordered(box[3]), -zhou_unordered(box[4]), -zhou_unordered(box[5]));
+    }
+}
+
+__device__ __forceinline__ void zhou_hand_on_both(const zhou_device &k, const zhou_level &level,
+                                                  zhou_shared &s) {
+    if (threadIdx.x == 0) zhou_take_boxes(s);
+    __syncthreads();
+    if (threadIdx.x < 64) zhou_hand_on(k, level, s.child[threadIdx.x >> 5]);
+}
+
+/* A node that is one chunk. */
+__device__ inline void zhou_split_whole(const zhou_device &k, const zhou_level &level,
+                                        zhou_shared &s, zhou_refs &refs) {
+    uint32_t before[2];
+    zhou_count(s, refs, before);
+    if (threadIdx.x == 0) {
+        zhou_decide(k, level, s);
+        for (int side = 0; side < 2 && !s.leaf && !s.stop; ++side) {
+            s.to[side] = zhou_place_child(k, level, s.child + side);
+            s.stop = s.stop || !s.to[side];
+        }
+    }
+    __syncthreads();
+    if (s.leaf) {
+        zhou_make_leaf(k, level, s);
+        return;
+    }
+    if (s.stop) return;
+    zhou_scatter(k, s, refs, before);
+    __syncthreads();
+    zhou_hand_on_both(k, level, s);
+}
+
+/* Choi and Ye 2020, algorithm 1: the second step of the reduction, by the chunk that is
+   done last. Small children's parts move to where the small stage looks for them. */
+__device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level, zhou_shared &s,
+                                   zhou_merge *merge) {
+    if (threadIdx.x < 12)
+        s.merge.box[threadIdx.x / 6][threadIdx.x % 6] =
+            __ldcg(&merge->box[threadIdx.x / 6][threadIdx.x % 6]);
+    if (threadIdx.x < 2) s.merge.count[threadIdx.x] = __ldcg(&merge->count[threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        zhou_decide(k, level, s);
+        for (int side = 0; side < 2 && !s.leaf && !s.stop; ++side) {
+            zhou_node *child = s.child + side;
+            child->first = merge->first + (side ? s.node.count : 0);
+            s.to[side] = NULL;
+            if (child->count == 0 || child->count > ZHOU_SMALL_MOST) continue;
+            s.to[side] = zhou_place_child(k, level, child);
+            s.stop = s.stop || !s.to[side];
+        }
+    }
+    __syncthreads();
+    if (s.leaf) {
+        zhou_make_leaf(k, level, s);
+        return;
+    }
+    if (s.stop) return;
+    const uint32_t side = threadIdx.x >> 6, i = threadIdx.x & 63; /* two warps a child */
+    if (s.to[side] && i < s.child[side].count) {
+        const zhou_clipped *from = k.parts[level.to] + merge->first + (side ? s.node.count : 0) + i;
+        zhou_clipped part;
+        part.lo = __ldcg(&from->lo);
+        part.hi = __ldcg(&from->hi);
+        s.to[side][i] = part;
+    }
+    zhou_hand_on_both(k, level, s);
+}
+
+/* A chunk of a node that has several. */
+__device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &level,
+                                        zhou_shared &s, zhou_refs &refs, zhou_merge *merge) {
+    uint32_t before[2];
+    zhou_count(s, refs, before);
+    if (threadIdx.x < 2)
+        s.to[threadIdx.x] = k.parts[level.to] + merge->first + (threadIdx.x ? s.node.count : 0) +
+                            atomicAdd(&merge->count[threadIdx.x], s.merge.count[threadIdx.x]);
+    __syncthreads();
+    zhou_scatter(k, s, refs, before);
+    __threadfence(); /* parts before the announcement */
+    __syncthreads();
+    if (threadIdx.x < 12)
+        atomicMin(&merge->box[threadIdx.x / 6][threadIdx.x % 6],
+                  s.merge.box[threadIdx.x / 6][threadIdx.x % 6]);
+    __threadfence();
+    __syncthreads();
+    const uint32_t chunks = (s.node.count + ZHOU_CHUNK - 1) / ZHOU_CHUNK;
+    if (threadIdx.x == 0) s.last = atomicAdd(&merge->done, 1u) == chunks - 1;
+    __syncthreads();
+    if (!s.last) return;
+    __threadfence();
+    zhou_finish(k, level, s, merge);
+}
+
+__device__ inline void zhou_process(const zhou_device &k, const zhou_level &level, zhou_shared &s,
+                                    uint2 task) {
+    __syncthreads(); /* the task before is done with */
+    if (threadIdx.x < sizeof(zhou_node) / 4)
+        ((uint32_t *)&s.node)[threadIdx.x] =
+            ((const uint32_t *)(k.nodes[level.from] + task.x))[threadIdx.x];
+    if (threadIdx.x >= 64 && threadIdx.x < 76)
+        (&s.merge.box[0][0])[threadIdx.x - 64] = zhou_ordered(INFINITY);
+    __syncthreads();
+    zhou_refs refs;
+    const uint32_t skipped = task.y * ZHOU_CHUNK;
+    zhou_load(refs, k, level.from, s.node.first + skipped,
+              min((uint32_t)ZHOU_CHUNK, s.node.count - skipped));
+    if (threadIdx.x == 0) zhou_plan_make(&s.plan, &s.node, k.max_depth);
+    __syncthreads();
+    if (s.plan.axis == ZHOU_NO_AXIS) {
+        if (task.y == 0) zhou_make_leaf(k, level, s);
+    } else if (s.node.count <= ZHOU_CHUNK) {
+        zhou_split_whole(k, level, s, refs);
+    } else {
+        zhou_split_chunk(k, level, s, refs, k.merges[level.from] + task.x);
+    }
+}
+
+/* The root, by one block; the parts of a root that is small move to where small ones are. */
+__device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
+    zhou_counters *c = k.count;
+    if (threadIdx.x == 0) {
+        zhou_node *root = &s.node;
+        root->box.lo = vec3_make(zhou_unordered(c->box_lo[0]), zhou_unordered(c->box_lo[1]),
+                                 zhou_unordered(c->box_lo[2]));
+        root->box.hi = vec3_make(zhou_unordered(c->box_hi[0]), zhou_unordered(c->box_hi[1]),
+                                 zhou_unordered(c->box_hi[2]));
+        root->tight = root->box;
+        root->growth = ZHOU_GROWTH_MOST;
+        root->first = root->depth = root->at = 0;
+        root->count = c->valid;
+    }
+    __syncthreads();
+    if (s.node.count <= ZHOU_SMALL_MOST && threadIdx.x < s.node.count)
+        k.small_parts[threadIdx.x] = k.parts[0][threadIdx.x];
+    if (threadIdx.x < 32) zhou_hand_on(k, {1, 0, 2, 0, 1}, s.node);
+}
+
+__global__ __launch_bounds__(ZHOU_BLOCK, 6) void zhou_large_nodes(const zhou_device k) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    __shared__ zhou_shared s;
+    zhou_counters *c = k.count;
+    if (blockIdx.x == 0) zhou_start(k, s);
+    grid.sync();
+    for (int depth = 0;; ++depth) {
+        const zhou_level level = {depth & 1, depth & 1 ^ 1, depth % 3, (depth + 1) % 3,
+                                  (depth + 2) % 3};
+        const uint32_t tasks = c->tasks[level.now];
+        if (tasks == 0 || c->stop[level.now]) return;
+        if (blockIdx.x == 0 && threadIdx.x == 0)
+            c->tasks[level.after] = c->nodes[level.after] = c->parts[level.now] = 0;
+        for (uint32_t i = blockIdx.x; i < tasks; i += gridDim.x)
+            zhou_process(k, level, s, k.tasks[level.from][i]);
+        grid.sync();
+    }
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* What the stages of the builder `zhou` do with one node, one triangle, one candidate: the CPU and
+   the GPU call the same functions, so their trees are the same, bit for bit.
+   Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware",
+   algorithms 2 to 5, as told by Choi and Ye 2020, sections III.B and III.C.
+   Invariants: what is decided rests on counts, smallest and largest values and sets, never on an
+   order of triangles. A part's box is never too small. Coordinates hold no -0, so that the
+   smallest of several is the same bits in any order.
+   Differs from the papers in: a large node whose split would give its branch more than
+   ZHOU_GROWTH_MOST references for each triangle, or go too deep, is a leaf; an axis across which
+   all of a node lies in one plane is not halved; of a triangle in a candidate's plane both sides
+   are tried; a node's own side is a candidate if triangles lie in it; costs are those of
+   accel/tree/sah.h. */
+#ifndef KD_ACCEL_ZHOU_STAGES_H
+#define KD_ACCEL_ZHOU_STAGES_H
+#include "accel/geometry/triangle_clip.h"
+#include "accel/tree/sah.h"
+
+enum {
+    ZHOU_SMALL_MOST = 64, /* T: triangles of a small node, a bit each */
+    ZHOU_CUTS_MOST = 6,
+    ZHOU_GROWTH_MOST = 16,
+    ZHOU_SIDES = 6, /* of a box: candidate side 2 axis + 0 is where parts begin, + 1 where they end
+                     */
+    ZHOU_NO_AXIS = 3
+};
+#define ZHOU_EMPTY_SHARE 0.25f /* C_e: of a side's length */
+
+/* A node of the large stage. */
+typedef struct zhou_node {
+    box3 box;              /* its part of space */
+    box3 tight;            /* around its triangles' parts */
+    float growth;          /* how many times as many references its leaves may hold together */
+    uint32_t first, count; /* references */
+    uint32_t depth;
+    uint32_t at; /* which raw node it is */
+} zhou_node;
+
+/* A node on its way to the layout. Children are pairs of raw nodes. */
+typedef struct zhou_raw {
+    float split;
+    uint32_t kind;  /* axis; ZHOU_RAW_ */
+    uint32_t first; /* of the two children; of a leaf's ids; which small root */
+    uint32_t count; /* of a leaf's ids */
+} zhou_raw;
+enum { ZHOU_RAW_LEAF = 3, ZHOU_RAW_ROOT = 4 };
+
+KD_FN zhou_raw zhou_raw_make(uint32_t kind, float split, uint32_t first, uint32_t count) {
+    zhou_raw raw;
+    raw.split = split;
+    raw.kind = kind;
+    raw.first = first;
+    raw.count = count;
+    return raw;
+}
+
+KD_FN vec3 zhou_corner(vec3 corner) { /* -0 becomes 0 */
+    return vec3_make(corner.x + 0.0f, corner.y + 0.0f, corner.z + 0.0f);
+}
+
+/* Empty space cut off a node, one side at a time, then its split. */
+typedef struct zhou_plan {
+    float cut[ZHOU_CUTS_MOST];
+    int cut_side[ZHOU_CUTS_MOST]; /* 2 axis, + 1 if the empty part is the upper one */
+    int cuts;
+    box3 box; /* what is left, to be split */
+    int axis; /* ZHOU_NO_AXIS: it is a leaf */
+    float plane;
+    uint32_t depth; /* of what is left */
+} zhou_plan;
+
+/* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". */
+KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint32_t max_depth) {
+    const int axis = side >> 1;
+    const bool upper = (side & 1) != 0;
+    const float lo = vec3_axis(plan->box.lo, axis), hi = vec3_axis(plan->box.hi, axis);
+    const float at = upper ? vec3_axis(node->tight.hi, axis) : vec3_axis(node->tight.lo, axis);
+    const float empty = upper ? hi - at : at - lo;
+    if (!(empty > ZHOU_EMPTY_SHARE * (hi - lo)) || !(lo <= at && at <= hi)) return;
+    if (plan->depth >= max_depth) return;
+    plan->cut[plan->cuts] = at;
+    plan->cut_side[plan->cuts] = side;
+    ++plan->cuts;
+    ++plan->depth;
+    vec3_set_axis(upper ? &plan->box.hi : &plan->box.lo, axis, at);
+}
+
+KD_FN void zhou_plan_make(zhou_plan *plan, const zhou_node *node, uint32_t max_depth) {
+    plan->cuts = 0;
+    plan->box = node->box;
+    plan->depth = node->depth;
+    for (int side = 0; side < ZHOU_SIDES; ++side) zhou_cut_side(plan, node, side, max_depth);
+    plan->axis = ZHOU_NO_AXIS;
+    plan->plane = 0;
+    float longest = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float lo = vec3_axis(plan->box.lo, axis), hi = vec3_axis(plan->box.hi, axis);
+        const float half = hi * 0.5f - lo * 0.5f, middle = lo * 0.5f + hi * 0.5f;
+        const bool flat = vec3_axis(node->tight.lo, axis) == vec3_axis(node->tight.hi, axis);
+        if (flat || !(half > longest) || !(lo < middle && middle < hi)) continue;
+        longest = half;
+        plan->axis = axis;
+        plan->plane = middle;
+    }
+    if (plan->depth >= max_depth) plan->axis = ZHOU_NO_AXIS;
+}
+
+/* What growth is left to the children; below 1 the node is a leaf. */
+KD_FN float zhou_growth_left(float growth, uint32_t count, uint32_t left, uint32_t right) {
+    return growth * ((float)count / (float)(left + right));
+}
+
+/* Where a part lies; bit 0: on the left, bit 1: on the right. What lies in the plane is left. */
+KD_FN uint32_t zhou_sides(float lo, float hi, float plane) {
+    const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
+    return sides ? sides : 1u;
+}
+
+KD_FN void zhou_include(box3 *box, int axis, double at) {
+    const float below = float_not_above(at), above = float_not_below(at) + 0.0f;
+    if (below < vec3_axis(box->lo, axis)) vec3_set_axis(&box->lo, axis, below);
+    if (above > vec3_axis(box->hi, axis)) vec3_set_axis(&box->hi, axis, above);
+}
+
+/* The point where an edge crosses the plane, as far as the other two axes go. */
+KD_FN void zhou_include_crossing(box3 *box, vec3 from, vec3 to, int axis, float plane) {
+    const double begin = (double)vec3_axis(from, axis), end = (double)vec3_axis(to, axis);
+    const double s = ((double)plane - begin) / (end - begin);
+    for (int other = 0; other < 3; ++other) {
+        if (other == axis) continue;
+        const double p = (double)vec3_axis(from, other), q = (double)vec3_axis(to, other);
+        zhou_include(box, other, p + s * (q - p));
+    }
+}
+
+/* `part` is cut at the plane already; shrinks it to a box around the triangle's part on that side
+   of the plane, as far as the two overlap. The triangle is the original one, so errors do not add
+   up; arithmetic is double, rounded outwards. */
+KD_FN box3 zhou_clip(vec3 a, vec3 b, vec3 c, int axis, float plane, bool right, box3 part) {
+    const vec3 corner[3] = {a, b, c};
+    box3 box = box3_empty();
+    for (int i = 0; i < 3; ++i) {
+        const vec3 p = corner[i], q = corner[i == 2 ? 0 : i + 1];
+        const float from = vec3_axis(p, axis), to = vec3_axis(q, axis);
+        if (right ? from >= plane : from <= plane) box3_include(&box, p);
+        if (from < plane && to > plane) zhou_include_crossing(&box, p, q, axis, plane);
+        if (from > plane && to < plane) zhou_include_crossing(&box, q, p, axis, plane);
+    }
+    vec3_set_axis(right ? &box.lo : &box.hi, axis, plane);
+    box.lo = vec3_max(box.lo, part.lo);
+    box.hi = vec3_min(box.hi, part.hi);
+    return box3_is_empty(box) ? part : box; /* nothing there: it keeps the wide box */
+}
+
+/* Both area ratios of all axes with one division. */
+KD_FN sah_axis zhou_axis_of(box3 box, int axis) {
+    const int u = axis == 2 ? 0 : axis + 1, v = u == 2 ? 0 : u + 1;
+    const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
+    const double height = (double)vec3_axis(box.hi, v) - (double)vec3_axis(box.lo, v);
+    const double area = sah_half_area(box), inverse = area > 0 ? 1 / area : 0;
+    sah_axis of;
+    of.lo = vec3_axis(box.lo, axis);
+    of.hi = vec3_axis(box.hi, axis);
+    of.base = area > 0 ? (float)(width * height * inverse) : 1.0f;
+    of.slope = (float)((width + height) * inverse);
+    return of;
+}
+
+/* A candidate of the small stage. Of equal costs the first by (side, plane) is taken. */
+typedef struct zhou_choice {
+    float cost, plane;
+    int side;      /* ZHOU_SIDES: none yet */
+    uint32_t from; /* the triangle whose side it is: where the sets are kept */
+} zhou_choice;
+
+KD_FN zhou_choice zhou_choice_none(void) {
+    zhou_choice none;
+    none.cost = INFINITY;
+    none.plane = INFINITY;
+    none.side = ZHOU_SIDES;
+    none.from = 0;
+    return none;
+}
+
+KD_FN bool zhou_choice_better(const zhou_choice *a, const zhou_choice *b) {
+    if (a->cost != b->cost) return a->cost < b->cost;
+    if (a->side != b->side) return a->side < b->side;
+    return a->plane < b->plane;
+}
+
+/* Whether a small node is worth a search: it could cost less than a leaf. */
+KD_FN bool zhou_may_split(const sah_costs *costs, uint32_t count, uint32_t depth,
+                          uint32_t max_depth) {
+    return costs->intersect * (float)count > costs->traversal && depth < max_depth;
+}
+
+/* Whether a candidate cuts the node: strictly inside it, or in its own side to part what lies in
+   that from all else. What ends at the lower side or begins at the upper one lies in it. */
+KD_FN bool zhou_is_candidate(const sah_axis *of, float plane, int side) {
+    return (of->lo < plane && plane < of->hi) ||
+           (of->lo < of->hi && plane == (side & 1 ? of->lo : of->hi));
+}
+
+/* Which sides of a candidate's plane a part is on; bits as in zhou_sides. What lies in the plane is
+   on the left of an end and on the right of a beginning. */
+KD_FN uint32_t zhou_candidate_sides(float lo, float hi, float plane, int side) {
+    const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
+    return sides ? sides : side & 1 ? 1u : 2u;
+}
+
+#endif

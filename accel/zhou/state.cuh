@@ -1,0 +1,107 @@
+/* What the stages of build_zhou.cu share: parts of triangles, lists of work, rooms and counters.
+   Rooms are handed out by counters; a counter behind its room sets a bit of `exhausted`, and the
+   build is void. */
+#ifndef KD_ACCEL_ZHOU_STATE_CUH
+#define KD_ACCEL_ZHOU_STATE_CUH
+#include "accel/tree/build_device.h"
+#include "accel/zhou/stages.h"
+#include "core/device/cuda.h"
+
+enum {
+    ZHOU_BLOCK = 128,
+    ZHOU_EACH = 4, /* references a thread */
+    ZHOU_CHUNK = ZHOU_BLOCK * ZHOU_EACH,
+    ZHOU_SEGMENT = 128, /* nodes or ids that a warp takes at a time */
+    ZHOU_EXHAUSTED_PARTS = 1,
+    ZHOU_EXHAUSTED_NODES = 2,
+    ZHOU_EXHAUSTED_REFERENCES = 4,
+    ZHOU_EXHAUSTED_LISTS = 8
+};
+
+/* A triangle's part in a node. */
+struct zhou_clipped {
+    float4 lo; /* w: id */
+    float4 hi;
+};
+
+/* What the chunks of a node that has several bring together. */
+struct zhou_merge {
+    uint32_t first; /* room for the parts of both children, node.count each */
+    uint32_t count[2], done;
+    int box[2][6]; /* around the children's parts: smallest lo and hi negated, ordered */
+};
+
+/* A small root and, when it is done, what is below it. Its children's places count from 0. */
+struct zhou_small_root {
+    box3 box;
+    uint32_t first, count; /* parts */
+    uint32_t depth, at;
+    tritree_node top;
+    uint32_t node_first, id_first; /* where its nodes and ids begin in the segments */
+    uint32_t node_count, id_count;
+    uint32_t node_place, id_place; /* where they go */
+};
+
+struct zhou_counters {
+    uint32_t valid, degenerate;
+    uint32_t raw;                /* nodes */
+    uint32_t nodes[3], tasks[3]; /* lists of three levels: read, filled, cleared */
+    uint32_t parts[3];           /* of three levels */
+    uint32_t small_parts, roots, ids, leaves;
+    uint32_t next_root, node_segments, id_segments;
+    uint32_t exhausted;
+    uint32_t stop[3];         /* set for the level after the one that exhausted something */
+    int box_lo[3], box_hi[3]; /* ordered */
+};
+
+struct zhou_device {
+    tritree_input input;
+    sah_costs costs;
+    uint32_t max_depth;
+    float4 *corners;        /* three a triangle */
+    zhou_clipped *parts[2]; /* of the nodes of even and odd levels */
+    zhou_clipped *small_parts;
+    zhou_node *nodes[2];
+    uint2 *tasks[2]; /* index into nodes, chunk */
+    zhou_merge *merges[2];
+    zhou_small_root *roots;
+    zhou_raw *raw;
+    uint2 *pairs;           /* of each pair of raw nodes: parent, how many of the two reported */
+    uint2 *sizes;           /* of raw nodes: nodes below, references below */
+    uint32_t *ids;          /* of large leaves */
+    uint32_t *leaves;       /* large leaves: raw nodes */
+    tritree_node *segments; /* nodes below small roots */
+    uint32_t *id_segments;  /* their leaves' ids */
+    uint32_t *node_next, *id_next; /* the segment after a segment */
+    zhou_counters *count;
+    uint32_t part_room, small_room, node_room_level, task_room, root_room, raw_room, id_room,
+        leaf_room, segment_room, id_segment_room;
+    tritree_node *out_nodes;
+    uint32_t *out_references;
+    uint32_t node_room, reference_room;
+    uint64_t memory_bytes;
+    tritree_built *built;
+};
+
+/* Floats as integers of the same order. */
+__device__ __forceinline__ int zhou_ordered(float x) {
+    const int bits = __float_as_int(x);
+    return bits >= 0 ? bits : bits ^ 0x7fffffff;
+}
+__device__ __forceinline__ float zhou_unordered(int x) {
+    return __int_as_float(x >= 0 ? x : x ^ 0x7fffffff);
+}
+
+#define ZHOU_ALL 0xffffffffu /* lanes of a warp */
+
+__device__ __forceinline__ float zhou_pick(float4 of, int axis) {
+    return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
+}
+
+/* `next`: the counter of the next level, so that all blocks of a level agree on whether to stop. */
+__device__ __forceinline__ void zhou_exhaust(const zhou_device &k, uint32_t what, int next) {
+    atomicOr(&k.count->exhausted, what);
+    k.count->stop[next] = 1;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* For .cu files only: checked calls, and scratch memory measured and handed out by the same code.
+ */
+#ifndef KD_CORE_DEVICE_CUDA_H
+#define KD_CORE_DEVICE_CUDA_H
+#include "core/status.h"
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Turns a CUDA error into a status: no memory is KD_ERROR_MEMORY, the rest KD_ERROR_DEVICE. */
+static inline kd_status cuda_fail(cudaError_t error, const char *file, int line, const char *call) {
+    cudaGetLastError(); /* the sticky copy is told once */
+    return status_fail(error == cudaErrorMemoryAllocation ? KD_ERROR_MEMORY : KD_ERROR_DEVICE, file,
+                       line, "%s: %s", call, cudaGetErrorString(error));
+}
+
+#define KD_CUDA(call)                                                                              \
+    do {                                                                                           \
+        const cudaError_t kd_cuda_error = (call);                                                  \
+        if (kd_cuda_error != cudaSuccess)                                                          \
+            return cuda_fail(kd_cuda_error, __FILE__, __LINE__, #call);                            \
+    } while (0)
+/* After a kernel launch; `name` is the kernel's. */
+#define KD_CUDA_LAUNCHED(name)                                                                     \
+    do {                                                                                           \
+        const cudaError_t kd_cuda_error = cudaPeekAtLastError();                                   \
+        if (kd_cuda_error != cudaSuccess)                                                          \
+            return cuda_fail(kd_cuda_error, __FILE__, __LINE__, name);                             \
+    } while (0)
+
+/* Multiprocessors of the current device. */
+static inline kd_status cuda_processors(unsigned *count) {
+    int on = 0, found = 0;
+    KD_CUDA(cudaGetDevice(&on));
+    KD_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMultiProcessorCount, on));
+    *count = (unsigned)found;
+    return KD_OK;
+}
+
+/* Blocks of a kernel that the current device runs at the same time. */
+template <class KERNEL>
+static kd_status cuda_resident_blocks(unsigned *count, KERNEL kernel, int threads) {
+    int each = 0;
+    KD_TRY(cuda_processors(count));
+    KD_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, threads, 0));
+    *count *= (unsigned)each;
+    return KD_OK;
+}
+
+/* One block of device memory handed out front to back in 256-byte steps. With base NULL it only
+   counts: running the same requests on such an arena gives the bytes that are needed. */
+typedef struct cuda_arena {
+    char *base;
+    size_t used;
+} cuda_arena;
+
+static inline void *cuda_arena_take(cuda_arena *arena, uint64_t count, size_t item_bytes) {
+    char *taken = arena->base ? arena->base + arena->used : NULL;
+    arena->used += (size_t)((count * item_bytes + 255) / 256 * 256);
+    return taken;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* Files: input is mapped read-only, output goes to a temporary file beside it and is renamed when
+   it is whole, so that a failure leaves what was there before. Devices and pipes (/dev/null,
+   /dev/stdout) are written as they are, a link's target is replaced.
+   Temporary names are NAME.0.tmp, NAME.1.tmp, ...: a writer holds the first one that it can lock,
+   so threads and processes that write to one name keep apart, and what a killed one has left is
+   taken or removed by the next, since its lock died with it. */
+#ifndef KD_CORE_FILES_FILE_H
+#define KD_CORE_FILES_FILE_H
+#include "core/status.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct file_view {
+    const char *bytes; /* `count` of them, read-only, not terminated; "" for an empty file */
+    size_t count;
+    void *mapping; /* the owner's own */
+} file_view;
+
+/* KD_ERROR_INPUT if it cannot be opened or is no regular file. */
+kd_status file_open(file_view *view, const char *path);
+/* Whole pages of [begin, begin + count) may be dropped from memory; reading them again is allowed.
+ */
+void file_release(const char *begin, size_t count);
+/* Is told of every file that file_open opens from now on, by any thread; NULL: nobody is. For a
+   program that must know what it has read. */
+void file_set_witness(void (*seen)(const char *path, const struct stat *info));
+void file_close(file_view *view); /* takes one that was never opened (all zero) */
+
+typedef struct file_output {
+    FILE *stream;         /* write here */
+    char path[4096];      /* the name it will have */
+    char temporary[4112]; /* the name it has until then */
+    bool direct;          /* a device or a pipe: no name but its own */
+    int lock;             /* a descriptor that holds the temporary's lock; -1: none */
+} file_output;
+
+/* KD_ERROR_RUNTIME with the system's reason. */
+kd_status file_output_open(file_output *output, const char *path);
+/* Flushes, closes, renames. On failure the temporary file is removed. */
+kd_status file_output_commit(file_output *output);
+void file_output_discard(file_output *output); /* takes one already committed */
+
+/* Folder of `path` joined with `name` ('\\' in name becomes '/', absolute names stay). A new string
+   to memory_free, NULL if out of memory. */
+char *file_path_beside(const char *path, const char *name);
+/* The part of `path` from its last dot on, in place; "" if none. */
+const char *file_suffix(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

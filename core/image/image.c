@@ -1,0 +1,118 @@
+#include "core/image/image.h"
+#include "core/hash.h"
+#include "core/image/formats.h"
+#include "core/memory.h"
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+static const image_format *const formats[] = {
+    &image_format_png,
+    &image_format_pfm,
+#ifdef KD_HAVE_OPENEXR
+    &image_format_exr,
+#endif
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+kd_status image_open(image *out, int32_t width, int32_t height) {
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(width > 0 && height > 0, KD_ERROR_USAGE,
+               "an image of %d x %d pixels, expected at least 1 x 1", width, height);
+    out->width = width;
+    out->height = height;
+    for (int i = 0; i < 4; ++i) out->world_to_camera[5 * i] = 1;
+    return KD_OK;
+}
+
+kd_status image_add(image *to, const char *name, float **plane) {
+    *plane = NULL;
+    KD_REQUIRE(to->channel_count < IMAGE_CHANNELS, KD_ERROR_USAGE,
+               "channel %s: an image has at most %d channels", name, IMAGE_CHANNELS);
+    KD_REQUIRE(*name && strlen(name) < sizeof to->names[0], KD_ERROR_USAGE,
+               "channel name \"%s\", expected 1 to %zu characters", name, sizeof to->names[0] - 1);
+    KD_REQUIRE(!image_plane(to, name), KD_ERROR_USAGE, "channel %s is in the image already", name);
+    KD_TRY(KD_RESERVE_ZEROED(*plane, (uint64_t)to->width * (uint64_t)to->height));
+    const int32_t index = to->channel_count++;
+    strcpy(to->names[index], name);
+    to->planes[index] = *plane;
+    return KD_OK;
+}
+
+float *image_plane(const image *of, const char *name) {
+    for (int32_t i = 0; i < of->channel_count; ++i)
+        if (!strcmp(of->names[i], name)) return of->planes[i];
+    return NULL;
+}
+
+void image_close(image *owned) {
+    for (int32_t i = 0; i < owned->channel_count; ++i) memory_free(owned->planes[i]);
+    memset(owned, 0, sizeof *owned);
+}
+
+static kd_status format_find(const image_format **found, const char *path, kd_status otherwise) {
+    const char *suffix = file_suffix(path);
+    for (int i = 0; i < FORMATS; ++i)
+        if (!strcasecmp(suffix, formats[i]->suffix)) {
+            *found = formats[i];
+            return KD_OK;
+        }
+#ifndef KD_HAVE_OPENEXR
+    KD_REQUIRE(strcasecmp(suffix, ".exr") != 0, otherwise,
+               "%s: built without OpenEXR, expected .png or .pfm", path);
+#endif
+    KD_FAIL(otherwise, "%s: image suffix \"%s\", expected .png, .exr or .pfm", path, suffix);
+}
+
+kd_status image_writable(const char *path) {
+    const image_format *format = NULL;
+    KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
+    return KD_OK;
+}
+
+kd_status image_write(const image *from, const char *path, const image_encoding *encoding) {
+    static const image_encoding plain = {0, KD_TONEMAP_LINEAR};
+    const image_format *format = NULL;
+    KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
+    KD_REQUIRE(image_plane(from, "R") && image_plane(from, "G") && image_plane(from, "B"),
+               KD_ERROR_USAGE, "%s: the image to write lacks R, G or B", path);
+    image_encoding settled = encoding ? *encoding : plain;
+    if (isnan(settled.exposure)) KD_TRY(image_exposure(&settled.exposure, from));
+    file_output file;
+    KD_TRY(file_output_open(&file, path));
+    const kd_status status = format->write(from, &settled, &file);
+    if (status != KD_OK) {
+        file_output_discard(&file);
+        return status_pass(status, __FILE__, __LINE__, "format->write");
+    }
+    KD_TRY(file_output_commit(&file));
+    return KD_OK;
+}
+
+kd_status image_read(image *out, const char *path) {
+    memset(out, 0, sizeof *out);
+    const image_format *format = NULL;
+    KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
+    file_view file;
+    KD_TRY(file_open(&file, path));
+    const kd_status status = format->read(out, path, &file);
+    file_close(&file);
+    if (status != KD_OK) {
+        image_close(out);
+        return status_pass(status, __FILE__, __LINE__, "format->read");
+    }
+    return KD_OK;
+}
+
+uint64_t image_hash(const image *of) {
+    static const char *const colours[] = {"R", "G", "B"};
+    const int32_t size[] = {of->width, of->height};
+    uint64_t hash = hash_bytes(size, sizeof size);
+    for (int i = 0; i < 3; ++i) {
+        const float *plane = image_plane(of, colours[i]);
+        if (plane)
+            hash =
+                hash_combine(hash, plane, (size_t)of->width * (size_t)of->height * sizeof *plane);
+    }
+    return hash;
+}

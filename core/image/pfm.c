@@ -1,0 +1,117 @@
+/* Source: P. Debevec's portable float map: "PF" (colour) or "Pf" (grey), width, height, a scale
+   whose sign gives the byte order (negative: little-endian), then rows of 32-bit floats from the
+   bottom up.
+   Differs from it in: the scale's magnitude is not applied, so that values return bit for bit. */
+#include "core/image/formats.h"
+#include "core/memory.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const colours[] = {"R", "G", "B"};
+
+static int host_is_little_endian(void) {
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first;
+}
+
+static uint32_t bytes_swap(uint32_t v) {
+    return v >> 24 | (v >> 8 & 0xff00u) | (v << 8 & 0xff0000u) | v << 24;
+}
+
+typedef struct pfm_cursor {
+    const char *at, *end;
+} pfm_cursor;
+
+static int is_space(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* The next word of the header, cut to the buffer; the cursor then stands behind the one white
+   space character that ends it. */
+static void word_take(pfm_cursor *cursor, char word[32]) {
+    int length = 0;
+    while (cursor->at < cursor->end && is_space(*cursor->at)) ++cursor->at;
+    for (; cursor->at < cursor->end && !is_space(*cursor->at); ++cursor->at)
+        if (length < 31) word[length++] = *cursor->at;
+    if (cursor->at < cursor->end) ++cursor->at;
+    word[length] = '\0';
+}
+
+static kd_status size_take(pfm_cursor *cursor, const char *path, const char *what, int32_t *size) {
+    char word[32];
+    word_take(cursor, word);
+    const size_t digits = strspn(word, "0123456789");
+    KD_REQUIRE(digits && digits < 10 && !word[digits] && atoi(word) > 0, KD_ERROR_INPUT,
+               "%s: PFM %s \"%s\", expected a whole number from 1 to 999999999", path, what, word);
+    *size = atoi(word);
+    return KD_OK;
+}
+
+static void rows_unpack(image *out, const char *bytes, uint32_t samples, int swap) {
+    const size_t width = (size_t)out->width, height = (size_t)out->height;
+    for (size_t y = 0; y < height; ++y) {
+        const char *row = bytes + (height - 1 - y) * width * samples * 4;
+        for (size_t x = 0; x < width; ++x)
+            for (uint32_t c = 0; c < 3; ++c) {
+                uint32_t bits;
+                memcpy(&bits, row + 4 * (x * samples + (samples == 3 ? c : 0)), 4);
+                if (swap) bits = bytes_swap(bits);
+                memcpy(&out->planes[c][y * width + x], &bits, 4);
+            }
+    }
+}
+
+static kd_status pfm_read(image *out, const char *path, const file_view *file) {
+    pfm_cursor cursor = {file->bytes, file->bytes + file->count};
+    char word[32];
+    word_take(&cursor, word);
+    KD_REQUIRE(!strcmp(word, "PF") || !strcmp(word, "Pf"), KD_ERROR_INPUT,
+               "%s: not a PFM file: expected it to begin with PF or Pf", path);
+    const uint32_t samples = word[1] == 'F' ? 3 : 1;
+    int32_t width = 0, height = 0;
+    KD_TRY(size_take(&cursor, path, "width", &width));
+    KD_TRY(size_take(&cursor, path, "height", &height));
+    word_take(&cursor, word);
+    char *end = word;
+    const float scale = strtof(word, &end);
+    KD_REQUIRE(end != word && !*end && isfinite(scale) && scale != 0, KD_ERROR_INPUT,
+               "%s: PFM scale \"%s\", expected a number other than 0", path, word);
+    const uint64_t expected = (uint64_t)width * (uint64_t)height * samples * 4;
+    const uint64_t found = (uint64_t)(cursor.end - cursor.at);
+    KD_REQUIRE(found == expected, KD_ERROR_INPUT,
+               "%s: %llu bytes of pixels, expected %llu (%d x %d pixels of %u floats)", path,
+               (unsigned long long)found, (unsigned long long)expected, width, height, samples);
+    KD_TRY(image_open(out, width, height));
+    for (int c = 0; c < 3; ++c) {
+        float *plane;
+        KD_TRY(image_add(out, colours[c], &plane));
+    }
+    rows_unpack(out, cursor.at, samples, (scale < 0) != host_is_little_endian());
+    return KD_OK;
+}
+
+static kd_status pfm_write(const image *from, const image_encoding *encoding, file_output *file) {
+    (void)encoding;
+    const size_t width = (size_t)from->width;
+    const int swap = !host_is_little_endian();
+    const float *planes[3];
+    for (int c = 0; c < 3; ++c) planes[c] = image_plane(from, colours[c]);
+    uint32_t *row = NULL;
+    KD_TRY(KD_RESERVE(row, 3 * width));
+    fprintf(file->stream, "PF\n%d %d\n-1.0\n", from->width, from->height);
+    for (size_t y = (size_t)from->height; y-- > 0;) {
+        for (size_t x = 0; x < width; ++x)
+            for (size_t c = 0; c < 3; ++c) {
+                memcpy(&row[3 * x + c], &planes[c][y * width + x], 4);
+                if (swap) row[3 * x + c] = bytes_swap(row[3 * x + c]);
+            }
+        if (fwrite(row, 12, width, file->stream) != width) break; /* the stream remembers */
+    }
+    memory_free(row);
+    return KD_OK;
+}
+
+const image_format image_format_pfm = {".pfm", pfm_read, pfm_write};

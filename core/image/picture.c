@@ -1,0 +1,89 @@
+/* Pictures by stb_image, behind the checks of core/image/picture_check.c and in memory with a
+ * budget. */
+#include "core/image/picture.h"
+#include "core/image/stb.h"
+#include <limits.h>
+#include <stb/stb_image.h>
+#include <string.h>
+
+typedef struct decoding {
+    const stbi_uc *bytes;
+    int count;
+    picture_form form;
+    int width, height, channels, is_known, is_wide;
+    void *texels;
+} decoding;
+
+static void look(void *context) {
+    decoding *of = (decoding *)context;
+    of->is_known =
+        stbi_info_from_memory(of->bytes, of->count, &of->width, &of->height, &of->channels);
+    of->is_wide = of->is_known && stbi_is_16_bit_from_memory(of->bytes, of->count);
+}
+
+static void decode(void *context) {
+    decoding *of = (decoding *)context;
+    int *w = &of->width, *h = &of->height, *c = &of->channels;
+    switch (of->form) {
+    case PICTURE_BYTES: of->texels = stbi_load_from_memory(of->bytes, of->count, w, h, c, 4); break;
+    case PICTURE_WORDS:
+        of->texels = stbi_load_16_from_memory(of->bytes, of->count, w, h, c, 4);
+        break;
+    case PICTURE_FLOATS:
+        of->texels = stbi_loadf_from_memory(of->bytes, of->count, w, h, c, 3);
+        break;
+    }
+    stb_keep(of->texels);
+}
+
+enum { LOOK_BYTES = 1 << 20 };
+
+kd_status picture_look(picture_info *out, const char *path, const file_view *file) {
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT, "%s: %zu bytes, an image has at most %d",
+               path, file->count, INT_MAX);
+    decoding of;
+    memset(&of, 0, sizeof of);
+    of.bytes = (const stbi_uc *)file->bytes;
+    of.count = (int)file->count;
+    out->kind = picture_kind_of(file);
+    if (out->kind == PICTURE_JPEG) KD_TRY(picture_check_huffman(path, file));
+    if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
+    KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
+               "%s: not an image that can be read (PNG, JPEG, TGA, BMP, HDR)", path);
+    if (of.height < 0 && of.height > INT_MIN) of.height = -of.height; /* BMP from the top */
+    out->width = of.width;
+    out->height = of.height;
+    out->channels = of.channels;
+    out->is_wide = of.is_wide != 0;
+    KD_TRY(picture_check_size(path, file, out));
+    return KD_OK;
+}
+
+/* What any of stb's decoders needs at once, amply: all channels at 16 bits, coefficients, the
+   result in another form, the bytes of the file joined. */
+static uint64_t budget(const picture_info *info, const file_view *file) {
+    const uint64_t width = (uint64_t)info->width + 64, height = (uint64_t)info->height + 64;
+    return LOOK_BYTES + 64 * width * height + 8 * file->count;
+}
+
+kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form) {
+    memset(out, 0, sizeof *out);
+    KD_TRY(picture_look(&out->info, path, file));
+    decoding of;
+    memset(&of, 0, sizeof of);
+    of.bytes = (const stbi_uc *)file->bytes;
+    of.count = (int)file->count;
+    of.form = form;
+    KD_TRY(stb_run(decode, &of, budget(&out->info, file), path));
+    KD_REQUIRE(of.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path, stbi_failure_reason());
+    out->texels = of.texels;
+    KD_REQUIRE(of.width == out->info.width && of.height == out->info.height, KD_ERROR_INPUT,
+               "%s: damaged image: two sizes", path);
+    return KD_OK;
+}
+
+void picture_close(picture *owned) {
+    if (owned->texels) stbi_image_free(owned->texels);
+    memset(owned, 0, sizeof *owned);
+}

@@ -1,0 +1,57 @@
+/* Pictures from files that nobody vouches for: PNG, JPEG, BMP, TGA and Radiance HDR, told apart by
+   their bytes. Before anything is decoded, the size that a file claims is held against its bytes:
+   so many pixels must be able to come out of so many bytes of its format. */
+#ifndef KD_CORE_IMAGE_PICTURE_H
+#define KD_CORE_IMAGE_PICTURE_H
+#include "core/files/file.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum picture_kind {
+    PICTURE_UNKNOWN,
+    PICTURE_PNG,
+    PICTURE_JPEG,
+    PICTURE_BMP,
+    PICTURE_HDR,
+    PICTURE_TGA
+} picture_kind;
+
+typedef struct picture_info {
+    picture_kind kind;
+    int32_t width, height;
+    int32_t channels; /* in the file, 1 to 4 */
+    bool is_wide;     /* 16 bits a channel */
+} picture_info;
+
+typedef enum picture_form {
+    PICTURE_BYTES,  /* 4 a texel, uint8_t */
+    PICTURE_WORDS,  /* 4 a texel, uint16_t; 8 bits are widened by repeating them */
+    PICTURE_FLOATS, /* 3 a texel, linear, of HDR files */
+} picture_form;
+
+typedef struct picture {
+    picture_info info;
+    void *texels; /* owned; rows from the top */
+} picture;
+
+/* What the file is and claims, found possible. KD_ERROR_INPUT with the reason if it is not,
+   KD_ERROR_MEMORY. `path` is for messages. */
+kd_status picture_look(picture_info *out, const char *path, const file_view *file);
+/* The same, and decodes it. */
+kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form);
+void picture_close(picture *owned); /* takes a zeroed one */
+
+/* For readers of one format: the first bytes name the kind; nothing else is looked at. */
+picture_kind picture_kind_of(const file_view *file);
+/* Whether width x height pixels can come out of this file of this kind; `path` for the message. */
+kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed);
+/* JPEG: no Huffman table that a decoder could meet has more than 256 codes. */
+kd_status picture_check_huffman(const char *path, const file_view *file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+/* All that differs between a C17 compiler and nvcc. Shared headers are the intersection of C17 and
+   CUDA C++: no restrict, no implicit void * casts, no int-to-enum, no array designators. */
+#ifndef KD_CORE_MATH_PLATFORM_H
+#define KD_CORE_MATH_PLATFORM_H
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __CUDACC__
+#define KD_FN static __host__ __device__ inline
+#define KD_FN_APART static __host__ __device__ __noinline__ /* large, with a large stack */
+#define KD_CONST_DATA static __device__ const
+#else
+#define KD_FN static inline
+#define KD_FN_APART static inline
+#define KD_CONST_DATA static const
+#endif
+
+#define KD_NONE 0xffffffffu /* an index that points nowhere */
+#define KD_PI 3.14159265358979323846f
+
+KD_FN float float_from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+KD_FN uint32_t float_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+KD_FN float float_min(float a, float b) {
+    return a < b ? a : b;
+}
+KD_FN float float_max(float a, float b) {
+    return a > b ? a : b;
+}
+KD_FN float float_clamp(float x, float low, float high) {
+    return float_min(float_max(x, low), high);
+}
+KD_FN float float_square(float x) {
+    return x * x;
+}
+
+/* Next float above / below for finite x. */
+KD_FN float float_up(float x) {
+    return nextafterf(x, INFINITY);
+}
+KD_FN float float_down(float x) {
+    return nextafterf(x, -INFINITY);
+}
+
+#endif

@@ -1,0 +1,261 @@
+#include "core/parallel/workers.h"
+#include "core/parallel/cores.h"
+#include "core/parallel/parallel.h"
+#include "core/timing.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+enum {
+    WAKE_EACH = 2,        /* sleepers that one thread wakes: 2, 4, 8 ... */
+    LOOKS_A_CLOCK = 32,   /* looks between two of the clock */
+    STACK_BYTES = 8 << 20 /* what Linux gives to main */
+};
+static const double spin_seconds = 50e-6; /* about what it takes to wake a thread */
+
+/* Pieces of one call, on the caller's stack. The pool's mutex guards what is not atomic. */
+typedef struct work_list {
+    void (*run)(void *context, int64_t piece, int thread);
+    void *context;
+    int64_t pieces;
+    int threads, joined; /* at most; so far, with the caller */
+    struct work_list *next;
+    _Alignas(64) atomic_llong taken; /* pieces, and more at its end */
+    _Alignas(64) atomic_int working; /* workers that are at it */
+} work_list;
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t opened, left; /* a list was opened; its last worker left one */
+    work_list *lists;            /* open ones, the oldest first */
+    pthread_t workers[PARALLEL_THREADS_MAX];
+    int count, asleep, busy, waiting; /* workers, those asleep, at work; callers that wait */
+    bool closed, forkable;            /* the library is being unloaded; a child may follow */
+    unsigned forks;                   /* how often this process is a child: no thread sees it change
+                                         but the one that forked */
+    atomic_uint openings;             /* lists opened so far: what idle workers look at */
+} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+          .opened = PTHREAD_COND_INITIALIZER,
+          .left = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local bool inside;
+static _Thread_local int own_number;
+
+bool workers_inside(void) {
+    return inside;
+}
+
+int workers_thread(void) {
+    return own_number;
+}
+
+static inline void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Waits for another opening, or the last of a list's workers, but not for long. */
+static void spin(const atomic_uint *openings, unsigned seen, const atomic_int *working) {
+    if (cores_count() == 1) return;
+    const double until = timing_now() + spin_seconds;
+    do {
+        for (int look = 0; look < LOOKS_A_CLOCK; ++look) {
+            if (openings && atomic_load_explicit(openings, memory_order_relaxed) != seen) return;
+            if (working && atomic_load_explicit(working, memory_order_acquire) == 0) return;
+            pause_briefly();
+        }
+    } while (timing_now() < until);
+}
+
+static void work_at(work_list *list, int thread) {
+    const unsigned forks = pool.forks;
+    own_number = thread;
+    inside = true;
+    do { /* a worker that has become a process goes no further */
+        const int64_t piece = atomic_fetch_add_explicit(&list->taken, 1, memory_order_relaxed);
+        if (piece >= list->pieces) break;
+        list->run(list->context, piece, thread);
+    } while (thread == 0 || forks == pool.forks);
+    inside = false;
+    own_number = 0;
+}
+
+/* The mutex is held. */
+static bool has_room(const work_list *list) {
+    return list->joined < list->threads &&
+           atomic_load_explicit(&list->taken, memory_order_relaxed) < list->pieces;
+}
+
+/* The oldest list that takes one more; NULL if there is none. The mutex is held. */
+static work_list *find_list(void) {
+    work_list *list = pool.lists;
+    while (list && !has_room(list)) list = list->next;
+    return list;
+}
+
+static void wake(int wanted) {
+    for (int i = 0; i < wanted && i < WAKE_EACH; ++i) pthread_cond_signal(&pool.opened);
+}
+
+/* How many sleepers should be woken for a list. The mutex is held. */
+static int sleepers_for(const work_list *list) {
+    const int room = list->threads - list->joined;
+    return room < pool.asleep ? room : pool.asleep;
+}
+
+/* Joins a list and works at it. The mutex is held before and after. */
+static void help(work_list *list) {
+    const unsigned forks = pool.forks;
+    const int thread = list->joined++;
+    ++pool.busy;
+    atomic_fetch_add_explicit(&list->working, 1, memory_order_relaxed);
+    const int sleepers = has_room(list) ? sleepers_for(list) : 0;
+    pthread_mutex_unlock(&pool.mutex);
+    wake(sleepers);
+    work_at(list, thread);
+    pthread_mutex_lock(&pool.mutex);
+    if (forks != pool.forks) _exit(0); /* a worker forked: that child has no more to do */
+    --pool.busy;
+    /* the caller may go on at once: the list is no more */
+    if (atomic_fetch_sub_explicit(&list->working, 1, memory_order_release) == 1 && pool.waiting)
+        pthread_cond_broadcast(&pool.left);
+}
+
+/* Nothing to do: looks for some time, then sleeps. The mutex is held before and after. */
+static void rest(unsigned *seen) {
+    const unsigned openings = atomic_load_explicit(&pool.openings, memory_order_relaxed);
+    if (openings != *seen && pool.count < cores_count()) {
+        *seen = openings;
+        pthread_mutex_unlock(&pool.mutex);
+        spin(&pool.openings, openings, NULL);
+        pthread_mutex_lock(&pool.mutex);
+        return;
+    }
+    ++pool.asleep;
+    pthread_cond_wait(&pool.opened, &pool.mutex);
+    --pool.asleep;
+}
+
+static void *serve(void *unused) {
+    unsigned seen = 0;
+    pthread_mutex_lock(&pool.mutex);
+    while (!pool.closed) {
+        work_list *list = find_list();
+        if (list)
+            help(list);
+        else
+            rest(&seen);
+    }
+    pthread_mutex_unlock(&pool.mutex);
+    return unused;
+}
+
+static void before_fork(void) {
+    pthread_mutex_lock(&pool.mutex);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* The child has this thread alone: what others had open or locked is forgotten. */
+static void in_child(void) {
+    pthread_mutex_init(&pool.mutex, NULL);
+    pthread_cond_init(&pool.opened, NULL);
+    pthread_cond_init(&pool.left, NULL);
+    pool.lists = NULL;
+    pool.count = pool.asleep = pool.busy = pool.waiting = 0;
+    ++pool.forks;
+}
+
+/* When the library is loaded, so that no fork comes before. */
+__attribute__((constructor)) static void workers_hook(void) {
+    pool.forkable = pthread_atfork(before_fork, after_fork, in_child) == 0;
+}
+
+/* Signals go to the threads of the program, except those that a thread raises by a fault. */
+static void block_signals(sigset_t *before) {
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
+    sigset_t all;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof own / sizeof *own; ++i) sigdelset(&all, own[i]);
+    pthread_sigmask(SIG_BLOCK, &all, before);
+}
+
+/* Starts workers until there are `wanted`, or no more are to be had. The mutex is held. */
+static void start_workers(int wanted) {
+    if (pool.count >= wanted || pool.closed) return;
+    pthread_attr_t attributes;
+    sigset_t before;
+    if (!pool.forkable || pthread_attr_init(&attributes) != 0) return;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    block_signals(&before);
+    while (pool.count < wanted &&
+           pthread_create(&pool.workers[pool.count], &attributes, serve, NULL) == 0)
+        ++pool.count;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+static void open_list(work_list *list) {
+    pthread_mutex_lock(&pool.mutex);
+    work_list **end = &pool.lists;
+    while (*end) end = &(*end)->next;
+    *end = list;
+    start_workers(list->threads - 1);
+    atomic_fetch_add_explicit(&pool.openings, 1, memory_order_relaxed);
+    const int sleepers = sleepers_for(list);
+    pthread_mutex_unlock(&pool.mutex);
+    wake(sleepers);
+}
+
+/* No worker finds the list any more. */
+static void close_list(const work_list *list) {
+    pthread_mutex_lock(&pool.mutex);
+    work_list **at = &pool.lists;
+    while (*at && *at != list) at = &(*at)->next;
+    if (*at) *at = list->next; /* a forked child has forgotten it */
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* Until the workers that are at the list have left it. */
+static void wait_for(const work_list *list, unsigned forks) {
+    if (atomic_load_explicit(&list->working, memory_order_acquire) == 0) return;
+    spin(NULL, 0, &list->working);
+    if (atomic_load_explicit(&list->working, memory_order_acquire) == 0) return;
+    pthread_mutex_lock(&pool.mutex);
+    ++pool.waiting;
+    while (forks == pool.forks && atomic_load_explicit(&list->working, memory_order_acquire) > 0)
+        pthread_cond_wait(&pool.left, &pool.mutex);
+    if (pool.waiting > 0) --pool.waiting;
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+void workers_run(int64_t pieces, int threads, void (*run)(void *context, int64_t piece, int thread),
+                 void *context) {
+    work_list list = {.run = run, .context = context, .pieces = pieces, .joined = 1};
+    list.threads = pieces < threads ? (int)pieces : threads;
+    const unsigned forks = pool.forks;
+    open_list(&list);
+    work_at(&list, 0);
+    close_list(&list);
+    wait_for(&list, forks);
+}
+
+/* At exit, and when the library is unloaded: idle workers end. Where some are at work, another
+   thread is still inside the library, and it is the end of the process. */
+__attribute__((destructor)) static void workers_close(void) {
+    pthread_mutex_lock(&pool.mutex);
+    pool.closed = true;
+    const int count = pool.busy || pool.lists ? 0 : pool.count;
+    pool.count = count;
+    atomic_fetch_add_explicit(&pool.openings, 1, memory_order_relaxed);
+    pthread_cond_broadcast(&pool.opened);
+    pthread_mutex_unlock(&pool.mutex);
+    for (int i = 0; i < count; ++i) pthread_join(pool.workers[i], NULL);
+}

@@ -1,0 +1,152 @@
+/* How much flux falls on a square metre: density estimates over the photons of a map.
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (the k nearest,
+           cone filter); Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2; the
+           Gaussian from Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy
+           sampling", as Jensen uses it.
+   Idea: the photons within the radius of the k-th nearest, weighted by a kernel, over the kernel's
+         integral on the surface that is really there. Near an edge a part of the disc hangs in the
+         air or in a wall; the integral over the rest is exact for plane surfaces (Green's theorem:
+         only the pieces of edges inside the disc change it), so no flux is lost at corners.
+   Work: a query of the k nearest, a walk over the edge pieces within the radius, one BSDF each.
+   Invariants: the expected value on a plane patch with constant irradiance is that irradiance,
+         whatever the patch's outline: the k-th photon only sets the radius, the k - 1 inside are
+         counted.
+   Differs from the source in: the area; a photon counts if its side's normal is within 60 degrees
+         of the query's and its height over the tangent plane within half the radius, which keeps
+         out the far sides of walls and of thin boards. */
+#ifndef KD_PHOTON_DENSITY_ESTIMATE_H
+#define KD_PHOTON_DENSITY_ESTIMATE_H
+#include "photon/density/boundary_integral.h"
+#include "photon/density/flux_sum.h"
+#include "photon/emission/photon.h"
+
+/* More photons than this are not gathered at once: the list lies on the stack. */
+#define ESTIMATE_GATHER_MAX 1024u
+
+/* The same k nearest by other means, where a device has faster ones. */
+typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, float max_radius,
+                                  neighbour *out);
+
+typedef struct photon_map_view {
+    const photon *photons; /* in the tree's order; power in W (already over the number emitted) */
+    pointtree_view tree;   /* of their positions */
+    float radius;          /* the largest one, scene units */
+    uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
+    int32_t kernel;        /* photon_kernel */
+    float scale;           /* flux_scale of the photons' strongest channel */
+    bool adaptive;         /* of the k nearest as many as the light allows: estimate_adaptive.h */
+    photon_finder finder;  /* host code only; NULL: the tree is walked */
+    const void *index;     /* the finder's */
+    const vec3
+        *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
+} photon_map_view;
+
+/* Whether a photon belongs to the surface around a point. */
+KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at, float radius) {
+    if (!(vec3_dot(landed->normal, at->normal) >= CREASE_COSINE)) return false;
+    const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
+    return fabsf(height) <= ESTIMATE_HEIGHT * radius;
+}
+
+/* The photons of one estimate. */
+typedef struct photon_gathering {
+    neighbour found[ESTIMATE_GATHER_MAX];
+    uint32_t count; /* of those that count */
+    float radius;
+} photon_gathering;
+
+KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_t k,
+                              neighbour *found) {
+#ifndef __CUDA_ARCH__
+    if (map->finder) return map->finder(map->index, position, k, map->radius, found);
+#endif
+    return pointtree_nearest_k(&map->tree, position, k, map->radius, found);
+}
+
+KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
+    out->count = photon_nearest(map, position, map->gather, out->found);
+    out->radius = map->radius;
+    if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
+}
+
+/* The photons of an estimate at a photon of the map: the others. With itself, which is there for
+   certain, the estimate would be too high. */
+KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
+    const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
+    const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->found);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (out->found[i].node != node) out->found[kept++] = out->found[i];
+    out->count = kept;
+    out->radius = map->radius;
+    if (count == wanted && kept) out->radius = sqrtf(out->found[--out->count].dist2);
+}
+
+/* Weight of each photon's power (W) in the flux density (W/m^2), but for the kernel's value. */
+KD_FN float photon_gathering_scale(const photon_map_view *map, const crease_view *creases,
+                                   const estimate_point *at, const photon_gathering *gathered) {
+    if (gathered->count == 0 || !(gathered->radius > 0)) return 0;
+    const float integral = crease_kernel_integral(creases, at, gathered->radius, map->kernel);
+    return 1 / (integral * gathered->radius * gathered->radius);
+}
+
+/* Irradiance by the photons of a gathering, W/m^2. */
+KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_view *creases,
+                                       const estimate_point *at, const photon_gathering *gathered) {
+    const float scale = photon_gathering_scale(map, creases, at, gathered);
+    if (!(scale > 0)) return vec3_all(0);
+    flux_sum sum = flux_sum_none();
+    const float per_radius2 = 1 / (gathered->radius * gathered->radius);
+    for (uint32_t i = 0; i < gathered->count; ++i) {
+        const photon *landed = &map->photons[gathered->found[i].node];
+        if (!estimate_accepts(landed, at, gathered->radius)) continue;
+        const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
+        flux_sum_add(&sum, kernel, landed->power, map->scale);
+    }
+    return flux_sum_scaled(&sum, map->scale, scale);
+}
+
+/* Irradiance by all photons within map->radius, W/m^2, but for that of the photon `without` (a node
+   of the tree; KD_NONE: none). */
+KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view *creases,
+                                   const estimate_point *at, uint32_t without) {
+    const float bound2 = pointtree_bound2(map->radius);
+    if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
+    const float per_bound2 = 1 / bound2;
+    flux_sum sum = flux_sum_none();
+    pointtree_walk walk = pointtree_walk_begin();
+    while (pointtree_walk_next(&map->tree, at->position, bound2, &walk)) {
+        const float dist2 = pointtree_dist2(at->position, map->tree.points[walk.node]);
+        const photon *landed = &map->photons[walk.node];
+        if (!(dist2 <= bound2) || walk.node == without) continue;
+        if (!estimate_accepts(landed, at, map->radius)) continue;
+        const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
+        flux_sum_add(&sum, kernel, landed->power, map->scale);
+    }
+    const float integral = crease_kernel_integral(creases, at, map->radius, map->kernel);
+    return flux_sum_scaled(&sum, map->scale, 1 / (integral * bound2));
+}
+
+/* How many of the nearest photons are asked for an irradiance that they know, if the very nearest
+   belongs to another surface. */
+#define ESTIMATE_KNOWN_ASKED 8u
+
+/* The irradiance of the nearest photon of this surface, computed before; false if none near knows
+   it. Source: Christensen 1999, "Faster photon map global illumination". */
+KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_point *at,
+                                   vec3 *irradiance) {
+    neighbour found[ESTIMATE_KNOWN_ASKED];
+    if (!map->irradiance) return false;
+    for (uint32_t asked = 1; asked <= ESTIMATE_KNOWN_ASKED; asked *= ESTIMATE_KNOWN_ASKED) {
+        const uint32_t count = photon_nearest(map, at->position, asked, found);
+        for (uint32_t i = 0; i < count; ++i) {
+            const photon *landed = &map->photons[found[i].node];
+            if (!estimate_accepts(landed, at, sqrtf(found[i].dist2))) continue;
+            *irradiance = map->irradiance[found[i].node];
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* Sums of photons' contributions that are the same bits in any order: fixed point.
+   Idea: a photon's part is rounded to a unit of 2^-37 to 2^-36 of the strongest photon's power, and
+         whole numbers add up alike in any order. So a CPU that walks a tree, one that searches
+         leaves, and a warp of a GPU that adds up by halves all find the same sum.
+   Range: one part may be 2^17 times the strongest photon (a glossy lobe's peak in 1/sr); 512 such
+         fit. */
+#ifndef KD_PHOTON_DENSITY_FLUX_SUM_H
+#define KD_PHOTON_DENSITY_FLUX_SUM_H
+#include "core/math/vec3.h"
+
+typedef struct flux_sum {
+    int64_t x, y, z;
+} flux_sum;
+
+/* Units in a watt, a power of two, where no photon's channel is above `strongest`. */
+KD_FN float flux_scale(float strongest) {
+    if (!(strongest > 0 && strongest <= FLT_MAX)) return 1;
+    const int exponent = (int)(float_bits(strongest) >> 23) - 127;
+    const int wanted = 36 - exponent;
+    const int kept = wanted > 100 ? 100 : wanted;
+    return float_from_bits((uint32_t)(kept + 127) << 23);
+}
+
+KD_FN int64_t flux_round(float watts, float scale) {
+    const float units = watts * scale, most = 0x1p54f;
+    return (int64_t)(units < -most ? -most : units <= most ? units : units > most ? most : 0);
+}
+
+KD_FN flux_sum flux_sum_none(void) {
+    flux_sum sum;
+    sum.x = sum.y = sum.z = 0;
+    return sum;
+}
+
+/* What is no number adds nothing. */
+KD_FN void flux_sum_add(flux_sum *sum, float weight, vec3 part, float scale) {
+    sum->x += flux_round(weight * part.x, scale);
+    sum->y += flux_round(weight * part.y, scale);
+    sum->z += flux_round(weight * part.z, scale);
+}
+
+KD_FN bool flux_sum_is_zero(const flux_sum *sum) {
+    return (sum->x | sum->y | sum->z) == 0;
+}
+
+/* In watts, times a factor. */
+KD_FN vec3 flux_sum_scaled(const flux_sum *sum, float scale, float factor) {
+    const float unit = 1 / scale;
+    return vec3_make((float)sum->x * unit * factor, (float)sum->y * unit * factor,
+                     (float)sum->z * unit * factor);
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* What gatherings search: photons in the order of the tree (all of a left sub-tree, its node, all
+   of the right one), cut into leaves of about 32, under boxes in groups of 32.
+   Idea: a warp a query and a lane a box: it goes on with the nearest box of the group at hand,
+         which stays behind as 32 distances in shared memory; a lane a photon in a leaf. In order, a
+         sub-tree's photons are neighbours, so leaves need no pointers.
+   Memory: 64 bytes a photon, and 1 to 2 for boxes. */
+#ifndef KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
+#define KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
+#include "core/device/cuda.h"
+#include "photon/emission/photon.h"
+#include "points/tree/inorder.cuh"
+#include "points/tree/walk.h"
+
+namespace gather_index {
+
+constexpr unsigned ALL = 0xffffffffu;
+constexpr int LEVELS = 6, INDEX_BLOCK = 256;
+
+struct index {
+    float4 *points;  /* in order: position; 0 */
+    float4 *records; /* three a photon, in order: position, power, direction with the normal's three
+                        coordinates as their fourth */
+    uint32_t *ids;   /* in order */
+    float4 *boxes;   /* two each: lo, hi, two unused; of leaves, of 32 such boxes, and so on */
+    uint32_t box_begin[LEVELS], box_count[LEVELS], box_levels;
+    uint32_t count, low, leaf_width;
+};
+
+__device__ __forceinline__ uint32_t lane_id() {
+    return threadIdx.x & 31;
+}
+
+__device__ __forceinline__ vec3 xyz(const float4 &of) {
+    return vec3_make(of.x, of.y, of.z);
+}
+
+/* Where a leaf begins in order: each takes a sub-tree whose last level is leaf_width wide, and the
+   one ancestor that follows it. */
+__device__ __forceinline__ uint32_t leaf_begin(const index &of, uint32_t leaf) {
+    const uint32_t upper = leaf * of.leaf_width;
+    const uint32_t begin = upper + (upper < of.low ? upper : of.low);
+    return begin < of.count ? begin : of.count;
+}
+
+/* --- making it ------------------------------------------------------------------------------- */
+
+inline void lay_out(index *out, cuda_arena *arena, uint32_t count) {
+    memset(out, 0, sizeof *out);
+    const kandela::layout layout = kandela::layout_of(count);
+    out->count = count;
+    out->low = layout.low;
+    out->points = (float4 *)cuda_arena_take(arena, count, sizeof(float4));
+    out->records = (float4 *)cuda_arena_take(arena, count, 3 * sizeof(float4));
+    out->ids = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+    /* A sub-tree of five levels has 15 photons and those of its last level, and takes one more
+       along. If most last levels are empty, six levels fill a warp better. */
+    const uint32_t height = layout.low < 1u << (layout.levels - 1) >> 1 ? 6 : 5;
+    out->leaf_width = 1u << (height - 1);
+    uint32_t boxes = layout.levels > height ? 1u << (layout.levels - height) : 1, all = 0;
+    for (;; boxes = (boxes + 31) / 32) {
+        out->box_begin[out->box_levels] = all;
+        out->box_count[out->box_levels++] = boxes;
+        all += boxes;
+        if (boxes <= 32) break;
+    }
+    out->boxes = (float4 *)cuda_arena_take(arena, all, 2 * sizeof(float4));
+}
+
+static __global__
+__launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uint32_t *tree_ids,
+                                                   kandela::layout tree,
+                                                   const __grid_constant__ index of) {
+    const uint32_t node = blockIdx.x * INDEX_BLOCK + threadIdx.x;
+    if (node >= tree.count) return;
+    const uint32_t level = pointtree_level_of(node);
+    const kandela::segment own =
+        kandela::node_segment(tree, level, node - pointtree_level_begin(level));
+    const uint32_t place = own.begin + own.left, id = tree_ids[node];
+    const photon *from = list + id;
+    const vec3 p = from->position, power = from->power, d = from->direction, n = from->normal;
+    float4 *to = of.records + 3 * (uint64_t)place;
+    of.points[place] = make_float4(p.x, p.y, p.z, 0);
+    to[0] = make_float4(p.x, p.y, p.z, n.x);
+    to[1] = make_float4(power.x, power.y, power.z, n.y);
+    to[2] = make_float4(d.x, d.y, d.z, n.z);
+    of.ids[place] = id;
+}
+
+__device__ __forceinline__ float least_of(float x) {
+    return pointtree_float_of_order_bits(__reduce_min_sync(ALL, pointtree_order_bits(x)));
+}
+
+__device__ __forceinline__ float most_of(float x) {
+    return pointtree_float_of_order_bits(__reduce_max_sync(ALL, pointtree_order_bits(x)));
+}
+
+/* A warp a box: around a leaf's photons, or 32 boxes of the level below. */
+static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index of,
+                                                                  uint32_t level) {
+    const uint32_t box = (blockIdx.x * INDEX_BLOCK + threadIdx.x) / 32;
+    if (box >= of.box_count[level]) return;
+    vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
+    if (level == 0) {
+        const uint32_t end = leaf_begin(of, box + 1);
+        for (uint32_t at = leaf_begin(of, box) + lane_id(); at < end; at += 32) {
+            lo = vec3_min(lo, xyz(of.points[at]));
+            hi = vec3_max(hi, xyz(of.points[at]));
+        }
+    } else if (box * 32 + lane_id() < of.box_count[level - 1]) {
+        const uint64_t child = of.box_begin[level - 1] + box * 32ull + lane_id();
+        const float4 a = of.boxes[2 * child], b = of.boxes[2 * child + 1];
+        lo = xyz(a), hi = vec3_make(a.w, b.x, b.y);
+    }
+    lo = vec3_make(least_of(lo.x), least_of(lo.y), least_of(lo.z));
+    hi = vec3_make(most_of(hi.x), most_of(hi.y), most_of(hi.z));
+    if (lane_id()) return;
+    const uint64_t to = of.box_begin[level] + (uint64_t)box;
+    of.boxes[2 * to] = make_float4(lo.x, lo.y, lo.z, hi.x);
+    of.boxes[2 * to + 1] = make_float4(hi.y, hi.z, 0, 0);
+}
+
+/* Fills what lay_out placed, from the list and the tree's ids. */
+inline kd_status make(const index *out, const photon *list, const uint32_t *tree_ids) {
+    place_in_order<<<(out->count + INDEX_BLOCK - 1) / INDEX_BLOCK, INDEX_BLOCK>>>(
+        list, tree_ids, kandela::layout_of(out->count), *out);
+    KD_CUDA_LAUNCHED("place_in_order");
+    for (uint32_t level = 0; level < out->box_levels; ++level) {
+        const uint64_t threads = 32ull * out->box_count[level];
+        bound_boxes<<<(unsigned)((threads + INDEX_BLOCK - 1) / INDEX_BLOCK), INDEX_BLOCK>>>(*out,
+                                                                                            level);
+        KD_CUDA_LAUNCHED("bound_boxes");
+    }
+    return KD_OK;
+}
+
+/* --- searching it ---------------------------------------------------------------------------- */
+
+struct descent {
+    uint32_t left[LEVELS][32]; /* of the groups above: dist2 bits of boxes still to see */
+};
+
+/* The bits of the smallest dist2 that a photon in this lane's box can have; rounded as
+   pointtree_dist2, so never above it. KD_NONE if there is no box. */
+__device__ __forceinline__ uint32_t group_dist2(const index &of, uint32_t level, uint32_t group,
+                                                vec3 q) {
+    const uint32_t box = group * 32 + lane_id();
+    if (box >= of.box_count[level]) return KD_NONE;
+    const float4 *at = of.boxes + 2 * (of.box_begin[level] + (uint64_t)box);
+    const float4 a = __ldg(at), b = __ldg(at + 1);
+    const float x = fmaxf(fmaxf(a.x - q.x, q.x - a.w), 0.0f);
+    const float y = fmaxf(fmaxf(a.y - q.y, q.y - b.x), 0.0f);
+    const float z = fmaxf(fmaxf(a.z - q.z, q.z - b.y), 0.0f);
+    return __float_as_uint(x * x + y * y + z * z);
+}
+
+/* Calls take(dist2 bits, place) with a photon or none (KD_NONE) a lane for every leaf that the
+   bound does not rule out, nearest boxes first. bound() gives the bits of the largest dist2 of use.
+ */
+template <class BOUND, class TAKE>
+__device__ __forceinline__ void visit(const index &of, descent &path, vec3 q, const BOUND &bound,
+                                      const TAKE &take) {
+    uint32_t *above = &path.left[0][lane_id()]; /* 32 on: the next level */
+    uint32_t level = of.box_levels - 1, group = 0;
+    uint32_t left = group_dist2(of, level, 0, q);
+    for (;;) {
+        const uint32_t least = __reduce_min_sync(ALL, left);
+        if (least > bound()) {
+            if (++level == of.box_levels) return;
+            left = above[32 * level];
+            group >>= 5;
+            continue;
+        }
+        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL, left == least)) - 1;
+        if (lane_id() == nearest) left = KD_NONE;
+        const uint32_t box = group * 32 + nearest;
+        if (level > 0) {
+            above[32 * level] = left;
+            group = box;
+            left = group_dist2(of, --level, group, q);
+            continue;
+        }
+        const uint32_t end = leaf_begin(of, box + 1);
+        for (uint32_t at = leaf_begin(of, box) + lane_id(); at - lane_id() < end; at += 32) {
+            uint32_t dist2 = KD_NONE;
+            if (at < end) dist2 = __float_as_uint(pointtree_dist2(q, xyz(__ldg(of.points + at))));
+            take(dist2, at);
+        }
+    }
+}
+
+} // namespace gather_index
+#endif

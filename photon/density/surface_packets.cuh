@@ -1,0 +1,397 @@
+/* Estimates for surfaces side by side: a warp a packet of up to 32, a lane a surface.
+   Idea: neighbours in a picture see almost the same photons. The lanes of a packet whose surfaces
+         lie together search once, around the one in their middle, a ball that holds the balls of
+         all; what is found goes to shared memory. There each lane marks the photons of its own
+         ball, and then all weigh theirs, a photon a lane at a time. For the k nearest the middle
+         one's k-th distance bounds those of the others, and each lane finds its own by counting
+         how many photons lie within three distances at a time. Few surfaces, and balls of many
+         photons, are left to a warp each (warp_per_surface.cuh): else the few packets that look at
+   a focus would be what all others wait for. Memory: 5 to 10 KB of shared memory a warp; 12 bytes a
+   request for packets and who is left. Work: for surfaces together one search instead of one each,
+   over as much more as they lie apart. Invariants: which photons count is decided by the lane's own
+   (dist2, id): the bits of gather_cuda.cuh. */
+#ifndef KD_PHOTON_DENSITY_SURFACE_PACKETS_CUH
+#define KD_PHOTON_DENSITY_SURFACE_PACKETS_CUH
+#include "photon/density/warp_per_surface.cuh"
+
+namespace photon_gathering_cuda {
+
+/* Surfaces lie together if the one in the middle is within so many of its ball's radii. */
+constexpr float NEAR = 4;
+/* Fewer are left alone. */
+constexpr int TOGETHER_LEAST = 12;
+/* Photons in a ball of all that a packet still weighs. */
+constexpr uint32_t WITHIN_MOST = 512;
+/* Blocks a multiprocessor. */
+constexpr int PACKET_BLOCKS = 5;
+/* More than the rounding of two distances and their sum. */
+constexpr float SLACK = 1 + 0x1p-16f;
+
+/* What a packet has found, and which lane wants what. */
+template <uint32_t ROOM> struct packet_list {
+    float4 found[ROOM];             /* position; place, as bits */
+    uint32_t wanted[ROOM / 32][32]; /* of each lane, 32 photons a word */
+};
+
+struct together {
+    unsigned members; /* lanes */
+    vec3 centre;
+    float spread; /* largest distance of a member from the centre */
+    float apart;  /* of this lane's surface */
+    bool joins;   /* this lane is a member */
+};
+
+__device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(ALL, value, step);
+    return value;
+}
+
+__device__ __forceinline__ unsigned first_lane(unsigned lanes) {
+    return (unsigned)__ffs((int)lanes) - 1;
+}
+
+/* The lane of `left` whose surface is nearest to the middle of all of theirs. */
+__device__ __forceinline__ unsigned middle_lane(unsigned left, vec3 q) {
+    const bool here = left >> lane_id() & 1u;
+    const float share = here ? 1 / (float)__popc(left) : 0;
+    const vec3 middle =
+        vec3_make(warp_sum(q.x * share), warp_sum(q.y * share), warp_sum(q.z * share));
+    const uint32_t away = here ? __float_as_uint(pointtree_dist2(middle, q)) : KD_NONE;
+    const uint32_t least = __reduce_min_sync(ALL, away);
+    return first_lane(__ballot_sync(ALL, here && away == least));
+}
+
+__device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
+    return vec3_make(__shfl_sync(ALL, own.x, (int)lane), __shfl_sync(ALL, own.y, (int)lane),
+                     __shfl_sync(ALL, own.z, (int)lane));
+}
+
+/* Those of `left` that lie together with the middle one. */
+__device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q, float near) {
+    together of;
+    of.centre = of_lane(q, middle);
+    of.apart = sqrtf(pointtree_dist2(of.centre, q));
+    of.joins = (left >> lane_id() & 1u) && (of.apart <= near || lane_id() == middle);
+    of.members = __ballot_sync(ALL, of.joins);
+    of.spread = __uint_as_float(__reduce_max_sync(ALL, of.joins ? __float_as_uint(of.apart) : 0));
+    return of;
+}
+
+/* Appends the photons of a leaf that lie within the bound; beyond ROOM they are only counted. */
+template <uint32_t ROOM>
+__device__ __forceinline__ void keep_found(const gather_work &work, packet_list<ROOM> &list,
+                                           uint32_t *count, uint32_t bound, uint32_t bits,
+                                           uint32_t place) {
+    const bool within = bits <= bound;
+    const unsigned all = __ballot_sync(ALL, within);
+    const uint32_t to = *count + __popc(all & ((1u << lane_id()) - 1));
+    if (within && to < ROOM) {
+        float4 found = __ldg(work.index.points + place);
+        found.w = __uint_as_float(place);
+        list.found[to] = found;
+    }
+    *count += __popc(all);
+}
+
+/* Marks what this lane wants(dist2 bits, place) of the first `count`. */
+template <uint32_t ROOM, class WANTS>
+__device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t count, vec3 q,
+                                            const WANTS &wants) {
+    for (uint32_t word = 0; 32 * word < count; ++word) {
+        const uint32_t end = min(32u, count - 32 * word);
+        uint32_t mask = 0;
+        for (uint32_t i = 0; i < end; ++i) {
+            const float4 found = list.found[32 * word + i];
+            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(found)));
+            if (wants(bits, __float_as_uint(found.w))) mask |= 1u << i;
+        }
+        list.wanted[word][lane_id()] = mask;
+    }
+}
+
+/* add(place, dist2) for what this lane has marked; each lane goes on as its own marks say. */
+template <uint32_t ROOM, class ADD>
+__device__ __forceinline__ void for_wanted(const packet_list<ROOM> &list, uint32_t count, vec3 q,
+                                           const ADD &add) {
+    const uint32_t words = (count + 31) / 32;
+    uint32_t word = 0, mask = 0;
+    for (;;) {
+        while (mask == 0 && word < words) mask = list.wanted[word++][lane_id()];
+        if (mask == 0) break;
+        const float4 found = list.found[32 * (word - 1) + first_lane(mask)];
+        mask &= mask - 1;
+        add(__float_as_uint(found.w), pointtree_dist2(q, xyz(found)));
+    }
+    __syncwarp();
+}
+
+/* Leaves members to a warp each. */
+__device__ __forceinline__ void leave_alone(const gather_work &work, uint32_t which,
+                                            unsigned members) {
+    uint32_t first = 0;
+    if (lane_id() == 0) first = atomicAdd(work.alone.count, (uint32_t)__popc(members));
+    first = __shfl_sync(ALL, first, 0);
+    if (members >> lane_id() & 1u)
+        work.alone.list[first + __popc(members & ((1u << lane_id()) - 1))] = which;
+}
+
+/* A lane's request. Lanes without one have that of the first. */
+struct packet_lane {
+    uint32_t which;
+    unsigned all; /* lanes that have one */
+    vec3 q;
+
+    __device__ __forceinline__ packet_lane(const gather_work &work, uint32_t packet) {
+        const eye_packet own = work.packets[packet];
+        const bool here = lane_id() < own.count;
+        which = own.first + (here ? lane_id() : 0);
+        all = __ballot_sync(ALL, here);
+        q = work.requests[which].at.position;
+    }
+};
+
+/* --- all within a radius --------------------------------------------------------------------- */
+
+constexpr uint32_t WITHIN_ROOM = 256;
+
+struct packet_within_room {
+    descent path;
+    packet_list<WITHIN_ROOM> list;
+};
+
+/* Weighs the first `count` photons found. */
+static __device__ __noinline__ void weigh_within(const gather_work &work,
+                                                 packet_list<WITHIN_ROOM> &list, uint32_t count,
+                                                 const packet_lane &lane, bool joins,
+                                                 flux_sum *sum) {
+    const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
+    __syncwarp();
+    mark_wanted(list, count, lane.q,
+                [&](uint32_t bits, uint32_t) { return joins && bits <= __float_as_uint(bound2); });
+    weighing weigh;
+    weigh.begin(work.requests + lane.which);
+    weigh.sum = *sum;
+    for_wanted(list, count, lane.q, [&](uint32_t place, float dist2) {
+        weigh.add(work, place, work.radius, dist2 * per_bound2);
+    });
+    *sum = weigh.sum;
+}
+
+/* How many photons are within the bound, or more than `most`. */
+__device__ __forceinline__ uint32_t count_found(const gather_work &work, descent &path, vec3 centre,
+                                                uint32_t bound, uint32_t most) {
+    uint32_t count = 0;
+    gather_index::visit(
+        work.index, path, centre, [&] { return count > most ? 0 : bound; },
+        [&](uint32_t bits, uint32_t) { count += __popc(__ballot_sync(ALL, bits <= bound)); });
+    return count;
+}
+
+/* False: there are too many photons. */
+__device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_room &room,
+                                              const packet_lane &lane, const together &of) {
+    const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
+    if (count_found(work, room.path, of.centre, bound, WITHIN_MOST) > WITHIN_MOST) return false;
+    flux_sum sum = flux_sum_none();
+    uint32_t count = 0;
+    gather_index::visit(
+        work.index, room.path, of.centre, [&] { return bound; },
+        [&](uint32_t bits, uint32_t place) {
+            keep_found(work, room.list, &count, bound, bits, place);
+            if (count <= WITHIN_ROOM - 32) return;
+            weigh_within(work, room.list, count, lane, of.joins, &sum);
+            count = 0;
+        });
+    weigh_within(work, room.list, count, lane, of.joins, &sum);
+    if (!of.joins) return true;
+    work.sums[lane.which] = sum;
+    work.radii[lane.which] = work.radius;
+    return true;
+}
+
+__global__
+__launch_bounds__(32 * WARPS,
+                  PACKET_BLOCKS) void packets_within(const __grid_constant__ gather_work work) {
+    __shared__ packet_within_room rooms[WARPS];
+    const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
+    if (packet >= work.packet_count) return;
+    const packet_lane lane(work, packet);
+    unsigned left = lane.all;
+    while (__popc(left) >= TOGETHER_LEAST) {
+        const unsigned middle = middle_lane(left, lane.q);
+        const together of = join(left, middle, lane.q, NEAR * work.radius);
+        left &= ~of.members;
+        if (__popc(of.members) < TOGETHER_LEAST || !within_of_all(work, rooms[warp], lane, of))
+            leave_alone(work, lane.which, of.members);
+    }
+    if (left) leave_alone(work, lane.which, left);
+}
+
+/* --- the k nearest --------------------------------------------------------------------------- */
+
+template <int PARTS> struct packet_nearest_room {
+    static constexpr uint32_t ROOM = 96 * PARTS;
+    nearest_room<PARTS> alone;
+    packet_list<ROOM> list;
+};
+
+/* What counts: photons at smaller dist2, and those at the same one with smaller ids. */
+struct kth_photon {
+    uint32_t dist2; /* bits */
+    uint32_t id;
+    float radius;
+};
+
+/* Where the k-th of a lane lies: fewer than k below low, k or more up to high. */
+struct kth_search {
+    uint32_t low, high, below, upto; /* upto 0: there are fewer than k */
+
+    __device__ __forceinline__ bool done(uint32_t k) const { return upto <= k || low == high; }
+
+    /* By counts within pivots that rise, up to high at most. */
+    __device__ __forceinline__ void narrow(const uint32_t (&pivot)[3], const uint32_t (&counts)[3],
+                                           uint32_t k) {
+#pragma unroll
+        for (int i = 2; i >= 0; --i)
+            if (counts[i] >= k) high = pivot[i], upto = counts[i];
+#pragma unroll
+        for (int i = 0; i < 3; ++i)
+            if (counts[i] < k) low = pivot[i] + 1, below = counts[i];
+    }
+};
+
+/* Narrows until low is high, or k photons lie up to high; `expected` is a guess of the k-th's
+   dist2. All lanes come here. */
+template <uint32_t ROOM>
+__device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, uint32_t count,
+                                                 vec3 q, bool joins, uint32_t k, uint32_t most,
+                                                 float expected) {
+    kth_search at = {0, most, 0, 0};
+    uint32_t pivot[3] = {min(most, __float_as_uint(0.9f * expected)),
+                         min(most, __float_as_uint(1.1f * expected)), most};
+    for (;;) {
+        uint32_t counts[3] = {0, 0, 0};
+        for (uint32_t i = 0; i < count; ++i) {
+            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(list.found[i])));
+#pragma unroll
+            for (int p = 0; p < 3; ++p) counts[p] += bits <= pivot[p];
+        }
+        if (joins) at.narrow(pivot, counts, k);
+        joins = joins && !at.done(k);
+        if (!__any_sync(ALL, joins)) return at;
+#pragma unroll
+        for (uint32_t p = 0; p < 3; ++p)
+            pivot[p] = at.low + (uint32_t)((uint64_t)(at.high - at.low) * (p + 1) / 4);
+    }
+}
+
+/* The id before which `ties` of the photons at a dist2 lie; lanes with none need not ask. */
+template <uint32_t ROOM>
+__device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &list,
+                              uint32_t count, vec3 q, uint32_t dist2, uint32_t ties) {
+    uint32_t low = 0, high = KD_NONE;
+    if (ties == 0) return 0;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        uint32_t within = 0;
+        for (uint32_t i = 0; i < count; ++i) {
+            const float4 found = list.found[i];
+            if (__float_as_uint(pointtree_dist2(q, xyz(found))) == dist2)
+                within += work.index.ids[__float_as_uint(found.w)] <= middle;
+        }
+        if (within > ties)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return high;
+}
+
+/* This lane's k-th of what was found. */
+template <uint32_t ROOM>
+__device__ __forceinline__ kth_photon find_kth(const gather_work &work,
+                                               const packet_list<ROOM> &list, uint32_t count,
+                                               const packet_lane &lane, bool joins,
+                                               float expected) {
+    const uint32_t most = __float_as_uint(pointtree_bound2(work.radius));
+    const kth_search at = search_kth(list, count, lane.q, joins, work.k, most, expected);
+    kth_photon kth = {most + 1, 0, work.radius};
+    uint32_t last = 0, times = 0; /* the largest dist2 up to high, and how often it is there */
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t bits = __float_as_uint(pointtree_dist2(lane.q, xyz(list.found[i])));
+        if (bits > at.high || bits < last) continue;
+        times = bits == last ? times + 1 : 1;
+        last = bits;
+    }
+    if (joins && at.upto >= work.k) {
+        const uint32_t ties = at.upto == work.k ? times - 1 : work.k - 1 - at.below;
+        kth.dist2 = last;
+        kth.id = id_of_kth(work, list, count, lane.q, last, ties);
+        kth.radius = sqrtf(__uint_as_float(last));
+    }
+    __syncwarp();
+    return kth;
+}
+
+template <uint32_t ROOM>
+__device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_list<ROOM> &list,
+                                               uint32_t count, const packet_lane &lane, bool joins,
+                                               float expected) {
+    __syncwarp();
+    const kth_photon kth = find_kth(work, list, count, lane, joins, expected);
+    mark_wanted(list, count, lane.q, [&](uint32_t bits, uint32_t place) {
+        if (bits == kth.dist2 && kth.id) return joins && work.index.ids[place] < kth.id;
+        return joins && bits < kth.dist2;
+    });
+    weighing weigh;
+    weigh.begin(work.requests + lane.which);
+    const float per_radius2 = 1 / (kth.radius * kth.radius);
+    for_wanted(list, kth.radius > 0 ? count : 0, lane.q, [&](uint32_t place, float dist2) {
+        weigh.add(work, place, kth.radius, dist2 * per_radius2);
+    });
+    if (!joins) return;
+    work.sums[lane.which] = weigh.sum;
+    work.radii[lane.which] = kth.radius;
+}
+
+template <int PARTS>
+__global__
+__launch_bounds__(32 * WARPS,
+                  PACKET_BLOCKS) void packets_nearest(const __grid_constant__ gather_work work) {
+    __shared__ packet_nearest_room<PARTS> rooms[WARPS];
+    const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
+    if (packet >= work.packet_count) return;
+    packet_nearest_room<PARTS> &room = rooms[warp];
+    const packet_lane lane(work, packet);
+    unsigned left = lane.all;
+    while (__popc(left) >= TOGETHER_LEAST) {
+        const unsigned middle = middle_lane(left, lane.q);
+        const nearest_places<PARTS> best = find_nearest(work, room.alone, of_lane(lane.q, middle));
+        const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
+                                                 : pointtree_bound2(work.radius);
+        const float last = sqrtf(last2);
+        const together of = join(left, middle, lane.q, NEAR * last);
+        left &= ~of.members;
+        uint32_t count = KD_NONE;
+        if (__popc(of.members) >= TOGETHER_LEAST) {
+            const float ball = fminf(last + of.spread, work.radius);
+            const uint32_t bound = __float_as_uint(pointtree_bound2((ball + of.spread) * SLACK));
+            count = 0;
+            gather_index::visit(
+                work.index, room.alone.path, of.centre,
+                [&] { return count > room.ROOM ? 0 : bound; },
+                [&](uint32_t bits, uint32_t place) {
+                    keep_found(work, room.list, &count, bound, bits, place);
+                });
+        }
+        if (count <= room.ROOM)
+            nearest_of_all(work, room.list, count, lane, of.joins, last2);
+        else
+            leave_alone(work, lane.which, of.members);
+    }
+    if (left) leave_alone(work, lane.which, left);
+}
+
+} // namespace photon_gathering_cuda
+#endif

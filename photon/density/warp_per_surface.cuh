@@ -1,0 +1,327 @@
+/* Estimates by a warp a surface over leaves of 32 photons.
+   Source: the search is that of photon_leaves.cuh; the estimate is that of
+   photon/density/estimate.h. Idea: photons in reach go to a buffer in shared memory by their place
+   in the index's order. With a fixed radius, 32 of them at a time are weighed, a lane each, as soon
+   as they are there. For the k nearest a bisection of the bits of dist2 keeps those once it is
+   full, and at the end the k-th sets the radius and is left out. Work: the search, and one
+   evaluation of the BSDF a lane and 32 photons. Invariants: sums are of whole numbers (flux_sum.h),
+   so lanes need no order; which photons count is decided by (dist2, id): the same ones, and the
+   same bits, as on the CPU. */
+#ifndef KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
+#define KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
+#include "photon/density/estimate_adaptive.h"
+#include "photon/density/fixed_radius.h"
+#include "photon/density/photon_leaves.cuh"
+#include "photon/density/request.h"
+
+namespace photon_gathering_cuda {
+using gather_index::ALL;
+using gather_index::descent;
+using gather_index::lane_id;
+using gather_index::xyz;
+
+constexpr int WARPS = 4; /* a block */
+
+/* Requests of packets that are left to a warp each. */
+struct alone_requests {
+    uint32_t *list;
+    uint32_t *count, *next; /* how many there are, which is next */
+};
+
+/* What a kernel is given. */
+struct gather_work {
+    gather_index::index index;
+    const eye_request *requests;
+    uint32_t count;
+    const eye_packet *packets; /* of the requests */
+    uint32_t packet_count;
+    alone_requests alone;
+    flux_sum *sums;
+    float *radii;
+    uint32_t k;
+    float radius;
+    int32_t kernel;
+    float scale;
+};
+
+__device__ __forceinline__ photon photon_of_records(const float4 *records, uint32_t place) {
+    const float4 *from = records + 3 * (uint64_t)place;
+    const float4 a = __ldg(from), b = __ldg(from + 1), c = __ldg(from + 2);
+    photon made;
+    made.position = xyz(a);
+    made.power = xyz(b);
+    made.direction = xyz(c);
+    made.normal = vec3_make(a.w, b.w, c.w);
+    return made;
+}
+
+/* The surface of a request and what its photons have scattered, a share a lane. */
+struct weighing {
+    surface at;
+    vec3 wo;
+    estimate_point here;
+    flux_sum sum;
+
+    __device__ __forceinline__ void begin(const eye_request *asked) {
+        at = asked->at;
+        wo = asked->wo;
+        here = estimate_point_of(&at);
+        sum = flux_sum_none();
+    }
+
+    __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float radius,
+                                        float s2) {
+        const photon landed = photon_of_records(work.index.records, place);
+        if (!estimate_accepts(&landed, &here, radius)) return;
+        const float kernel = photon_kernel_at(work.kernel, s2);
+        flux_sum_add(&sum, kernel, photon_scattered(&at, wo, &landed), work.scale);
+    }
+};
+
+__device__ __forceinline__ int64_t warp_sum(int64_t value) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(ALL, value, step);
+    return value;
+}
+
+__device__ __forceinline__ void store_estimate(const gather_work &work, uint32_t which,
+                                               const flux_sum &lane_sum, float radius) {
+    flux_sum sum;
+    sum.x = warp_sum(lane_sum.x);
+    sum.y = warp_sum(lane_sum.y);
+    sum.z = warp_sum(lane_sum.z);
+    if (lane_id()) return;
+    work.sums[which] = sum;
+    work.radii[which] = radius;
+}
+
+/* --- all within a radius --------------------------------------------------------------------- */
+
+struct within_room {
+    descent path;
+    float dist2[64];
+    uint32_t place[64];
+};
+
+/* The whole warp for one request. */
+__device__ __forceinline__ void within_of_one(const gather_work &work, within_room &room,
+                                              uint32_t which) {
+    float *dist2 = room.dist2;
+    uint32_t *place = room.place;
+    uint32_t waiting = 0;
+    weighing weigh;
+    weigh.begin(work.requests + which);
+    const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
+    const uint32_t bound = __float_as_uint(bound2);
+    gather_index::visit(
+        work.index, room.path, weigh.here.position, [&] { return bound; },
+        [&](uint32_t bits, uint32_t at) {
+            const bool within = bits <= bound;
+            const unsigned all = __ballot_sync(ALL, within);
+            const uint32_t to = waiting + __popc(all & ((1u << lane_id()) - 1));
+            if (within) dist2[to] = __uint_as_float(bits), place[to] = at;
+            waiting += __popc(all);
+            if (waiting < 32) return;
+            __syncwarp();
+            weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] * per_bound2);
+            waiting -= 32;
+            const float next_dist2 = dist2[32 + lane_id()];
+            const uint32_t next_place = place[32 + lane_id()];
+            __syncwarp();
+            if (lane_id() < waiting) dist2[lane_id()] = next_dist2, place[lane_id()] = next_place;
+            __syncwarp();
+        });
+    __syncwarp();
+    if (lane_id() < waiting)
+        weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] * per_bound2);
+    __syncwarp();
+    store_estimate(work, which, weigh.sum, work.radius);
+}
+
+/* --- the k nearest --------------------------------------------------------------------------- */
+
+/* The nearest so far, 32 * PARTS of them at most, and the bound that follows. */
+template <int PARTS> struct nearest_places {
+    static constexpr uint32_t ROOM = 32 * PARTS;
+    uint32_t *dist2, *place; /* in shared memory, of this warp */
+    const uint32_t *ids;
+    uint32_t k, count, bound;
+
+    __device__ __forceinline__ void offer(uint32_t bits, uint32_t at) {
+        const bool useful = bits <= bound;
+        const unsigned all = __ballot_sync(ALL, useful);
+        if (!all) return;
+        const uint32_t to = count + __popc(all & ((1u << lane_id()) - 1));
+        if (useful) dist2[to] = bits, place[to] = at;
+        count += __popc(all);
+        if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
+    }
+
+    /* Of those at dist2 `tie`, the id up to which k are kept in all. */
+    __device__ uint32_t id_limit(const uint32_t (&d)[PARTS], const uint32_t (&p)[PARTS],
+                                 uint32_t tie) const {
+        uint32_t before = 0, lo = 0, hi = KD_NONE;
+        uint32_t id[PARTS];
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            before += __popc(__ballot_sync(ALL, d[part] < tie));
+            id[part] = d[part] == tie ? ids[p[part]] : KD_NONE;
+        }
+        while (lo < hi) {
+            const uint32_t middle = lo + (hi - lo) / 2;
+            uint32_t within = before;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part)
+                within += __popc(__ballot_sync(ALL, d[part] == tie && id[part] <= middle));
+            if (within >= k)
+                hi = middle;
+            else
+                lo = middle + 1;
+        }
+        return hi;
+    }
+
+    /* Keeps the k nearest, and up to `most` in all. */
+    __device__ void shrink(uint32_t most) {
+        uint32_t d[PARTS], p[PARTS], least = KD_NONE, last = 0;
+        __syncwarp();
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            const uint32_t at = part * 32 + lane_id();
+            d[part] = at < count ? dist2[at] : KD_NONE;
+            p[part] = at < count ? place[at] : 0;
+            least = min(least, d[part]);
+            last = max(last, at < count ? d[part] : 0);
+        }
+        uint32_t lo = __reduce_min_sync(ALL, least), hi = __reduce_max_sync(ALL, last);
+        uint32_t within = count; /* photons up to hi */
+        while (lo < hi && within > most) {
+            const uint32_t middle = lo + (hi - lo) / 2;
+            uint32_t below = 0;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part)
+                below += __popc(__ballot_sync(ALL, d[part] <= middle));
+            if (below >= k)
+                hi = middle, within = below;
+            else
+                lo = middle + 1;
+        }
+        const bool tied = within > most;
+        const uint32_t last_id = tied ? id_limit(d, p, hi) : 0;
+        __syncwarp();
+        count = 0;
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            const bool keep = d[part] < hi || (d[part] == hi && (!tied || ids[p[part]] <= last_id));
+            const unsigned all = __ballot_sync(ALL, keep);
+            const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
+            if (keep) dist2[at] = d[part], place[at] = p[part];
+            count += __popc(all);
+        }
+        __syncwarp();
+        bound = hi;
+    }
+
+    __device__ __forceinline__ uint32_t last_dist2() const {
+        uint32_t most = 0;
+        for (uint32_t at = lane_id(); at < count; at += 32) most = max(most, dist2[at]);
+        return __reduce_max_sync(ALL, most);
+    }
+
+    /* Of exactly k, the last by (dist2, id) goes; its dist2 is the answer. */
+    __device__ uint32_t drop_last() {
+        const uint32_t most = last_dist2();
+        uint32_t id = 0;
+        for (uint32_t at = lane_id(); at < count; at += 32)
+            if (dist2[at] == most) id = max(id, ids[place[at]]);
+        id = __reduce_max_sync(ALL, id);
+        for (uint32_t at = lane_id(); at < count; at += 32)
+            if (dist2[at] == most && ids[place[at]] == id) dist2[at] = KD_NONE;
+        __syncwarp();
+        return most;
+    }
+};
+
+template <int PARTS> struct nearest_room {
+    descent path;
+    uint32_t dist2[32 * PARTS], place[32 * PARTS];
+};
+
+/* The k nearest of a place, or all within the radius if they are fewer. */
+template <int PARTS>
+__device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work &work,
+                                                              nearest_room<PARTS> &room, vec3 q) {
+    nearest_places<PARTS> best = {
+        room.dist2, room.place, work.index.ids,
+        work.k,     0,          __float_as_uint(pointtree_bound2(work.radius))};
+    gather_index::visit(
+        work.index, room.path, q, [&] { return best.bound; },
+        [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
+    __syncwarp();
+    if (best.count > best.k) best.shrink(best.k);
+    return best;
+}
+
+/* The estimate of one request by the whole warp. */
+template <int PARTS>
+__device__ __forceinline__ void weigh_nearest(const gather_work &work, nearest_places<PARTS> &best,
+                                              uint32_t which) {
+    float radius = work.radius;
+    if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
+    weighing weigh;
+    weigh.begin(work.requests + which);
+    const float per_radius2 = 1 / (radius * radius);
+    if (radius > 0)
+        for (uint32_t at = lane_id(); at < best.count; at += 32)
+            if (best.dist2[at] != KD_NONE)
+                weigh.add(work, best.place[at], radius,
+                          __uint_as_float(best.dist2[at]) * per_radius2);
+    __syncwarp();
+    store_estimate(work, which, weigh.sum, radius);
+}
+
+template <int PARTS>
+__device__ __forceinline__ void nearest_of_one(const gather_work &work, nearest_room<PARTS> &room,
+                                               uint32_t which) {
+    nearest_places<PARTS> best = find_nearest(work, room, work.requests[which].at.position);
+    weigh_nearest(work, best, which);
+}
+
+/* --- who looks ------------------------------------------------------------------------------- */
+
+/* The next request that packets have left; false: there is none. */
+__device__ __forceinline__ bool take_alone(const gather_work &work, uint32_t *which) {
+    uint32_t number = 0;
+    if (lane_id() == 0) number = atomicAdd(work.alone.next, 1u);
+    number = __shfl_sync(ALL, number, 0);
+    if (number >= *work.alone.count) return false;
+    *which = work.alone.list[number];
+    return true;
+}
+
+__global__ __launch_bounds__(32 *
+                             WARPS) void alone_within(const __grid_constant__ gather_work work) {
+    __shared__ within_room rooms[WARPS];
+    for (uint32_t which; take_alone(work, &which);)
+        within_of_one(work, rooms[threadIdx.x / 32], which);
+}
+
+template <int PARTS>
+__global__ __launch_bounds__(32 *
+                             WARPS) void alone_nearest(const __grid_constant__ gather_work work) {
+    __shared__ nearest_room<PARTS> rooms[WARPS];
+    for (uint32_t which; take_alone(work, &which);)
+        nearest_of_one(work, rooms[threadIdx.x / 32], which);
+}
+
+/* A warp a request, of all. */
+template <int PARTS>
+__global__ __launch_bounds__(32 *
+                             WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
+    __shared__ nearest_room<PARTS> rooms[WARPS];
+    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
+    if (which < work.count) nearest_of_one(work, rooms[warp], which);
+}
+
+} // namespace photon_gathering_cuda
+#endif

@@ -1,0 +1,235 @@
+/* Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5.
+   Idea: a batch of paths is traced by all cores in pieces, each piece keeps its photons in the
+   order (path, bounce); a scan over the paths' counts finds their places and the path at which
+         enough have landed. Nothing depends on how paths were dealt out.
+   Memory: the photons, and one batch: about 10 MB of photons and 64 bytes a path. */
+#include "photon/emission/emit.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/timing.h"
+#include "photon/emission/ledger.h"
+#include "points/tree/pointtree.h"
+
+enum {
+    PIECE_PATHS = 256,
+    BATCH_PATHS = 1 << 16,
+    BATCH_PATHS_LEAST = 4 * PIECE_PATHS,
+    PIECE_FIRST_CAPACITY = 256,
+    SCALE_GRAIN = 1 << 16
+};
+
+typedef struct emit_piece {
+    photon *photons;
+    uint64_t count, capacity;
+    uint64_t place; /* where its photons go in the list */
+    uint64_t taken; /* how many of them */
+    kd_status status;
+} emit_piece;
+
+typedef struct emit_batch {
+    const scene_view *scene;
+    const photon_order *order;
+    uint64_t first_path;
+    uint32_t paths;       /* in this batch */
+    uint32_t paths_most;  /* in one batch */
+    uint32_t piece_count; /* room for this many */
+    emit_piece *pieces;
+    uint32_t *counts; /* photons of each path */
+    photon_ledger *ledgers;
+    double ledger_scale;
+    ledger_sum ledger; /* of all paths up to the last one */
+    photon *destination;
+} emit_batch;
+
+static kd_status piece_trace_path(emit_batch *batch, emit_piece *piece, uint32_t index) {
+    const uint64_t path = batch->first_path + index;
+    for (;;) {
+        const uint64_t room = piece->capacity - piece->count;
+        const uint32_t landed =
+            photon_trace(batch->scene, &batch->order->emission, path, &batch->order->wish,
+                         piece->photons + piece->count, (uint32_t)room, &batch->ledgers[index]);
+        if (landed <= room) {
+            batch->counts[index] = landed;
+            piece->count += landed;
+            return KD_OK;
+        }
+        const uint64_t larger = 2 * (piece->capacity + landed);
+        KD_TRY(KD_GROW(piece->photons, piece->count, larger));
+        piece->capacity = larger;
+    }
+}
+
+static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    emit_batch *batch = (emit_batch *)context;
+    for (int64_t p = begin; p < end; ++p) {
+        emit_piece *piece = &batch->pieces[p];
+        piece->count = 0;
+        piece->status = KD_OK;
+        const uint32_t first = (uint32_t)p * PIECE_PATHS;
+        for (uint32_t i = first; i < first + PIECE_PATHS && i < batch->paths; ++i) {
+            piece->status = piece_trace_path(batch, piece, i);
+            if (piece->status != KD_OK) break;
+        }
+    }
+}
+
+/* The scan in the order of paths: places, sums, and whether the list is done. */
+static bool scan_batch(photon_list *list, emit_batch *batch, uint64_t wanted) {
+    const uint64_t longest = emit_paths_most(wanted);
+    for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
+    for (uint32_t i = 0; i < batch->paths; ++i) {
+        emit_piece *piece = &batch->pieces[i / PIECE_PATHS];
+        if (i % PIECE_PATHS == 0) piece->place = list->count;
+        piece->taken += batch->counts[i];
+        list->count += batch->counts[i];
+        const ledger_units units = ledger_in_units(&batch->ledgers[i], batch->ledger_scale);
+        ledger_sum_add(&batch->ledger, &units, batch->ledgers[i].rays);
+        ++list->emitted;
+        if (list->count >= wanted) {
+            list->complete = true;
+            return true;
+        }
+        if (list->emitted >= longest) return true;
+        if (list->emitted % EMIT_PATHS_IN_VAIN == 0 &&
+            list->count < list->emitted / EMIT_PATHS_IN_VAIN)
+            return true;
+    }
+    return false;
+}
+
+static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const emit_batch *batch = (const emit_batch *)context;
+    for (int64_t p = begin; p < end; ++p) {
+        const emit_piece *piece = &batch->pieces[p];
+        if (piece->taken == 0) continue;
+        memcpy(batch->destination + piece->place, piece->photons,
+               piece->taken * sizeof *piece->photons);
+    }
+}
+
+static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
+    batch->piece_count = (paths + PIECE_PATHS - 1) / PIECE_PATHS;
+    KD_TRY(KD_RESERVE_ZEROED(batch->pieces, batch->piece_count));
+    KD_TRY(KD_RESERVE(batch->counts, paths));
+    KD_TRY(KD_RESERVE(batch->ledgers, paths));
+    for (uint32_t p = 0; p < batch->piece_count; ++p) {
+        KD_TRY(KD_RESERVE(batch->pieces[p].photons, PIECE_FIRST_CAPACITY));
+        batch->pieces[p].capacity = PIECE_FIRST_CAPACITY;
+    }
+    return KD_OK;
+}
+
+static void batch_release(emit_batch *batch) {
+    for (uint32_t p = 0; batch->pieces && p < batch->piece_count; ++p)
+        memory_free(batch->pieces[p].photons);
+    memory_free(batch->pieces);
+    memory_free(batch->counts);
+    memory_free(batch->ledgers);
+}
+
+typedef struct power_scaling {
+    photon *photons;
+    float factor;
+} power_scaling;
+
+static void scale_powers(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const power_scaling *scaling = (const power_scaling *)context;
+    for (int64_t i = begin; i < end; ++i)
+        scaling->photons[i].power = vec3_scale(scaling->photons[i].power, scaling->factor);
+}
+
+static void list_finish(photon_list *list, const emit_batch *batch) {
+    if (list->emitted == 0) return;
+    power_scaling scaling = {list->photons, (float)(1 / (double)list->emitted)};
+    parallel_for((int64_t)list->count, SCALE_GRAIN, scale_powers, &scaling);
+    list->ledger = ledger_sum_mean(&batch->ledger, batch->ledger_scale, list->emitted);
+    list->rays = batch->ledger.rays;
+}
+
+/* As many paths as will probably do: what is traced beyond the last photon wanted is lost work. */
+static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
+    if (batch->order->batch_paths) return batch->paths_most;
+    const double missing = (double)(batch->order->wanted - list->count);
+    const double paths = list->count ? 1.02 * missing * (double)list->emitted / (double)list->count
+                                     : 0.5 * missing + (double)list->emitted;
+    if (!(paths < batch->paths_most)) return batch->paths_most;
+    return paths > BATCH_PATHS_LEAST ? (uint32_t)paths : BATCH_PATHS_LEAST;
+}
+
+/* Traces one batch and appends what landed. */
+static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
+                           job *watched) {
+    batch->first_path = list->emitted;
+    batch->paths = batch_choose_paths(batch, list);
+    const uint32_t pieces = (batch->paths + PIECE_PATHS - 1) / PIECE_PATHS;
+    parallel_for(pieces, 1, trace_pieces, batch);
+    for (uint32_t p = 0; p < pieces; ++p) KD_TRY(batch->pieces[p].status);
+    const uint64_t before = list->count;
+    *done = scan_batch(list, batch, batch->order->wanted);
+    if (list->count > *capacity) {
+        const uint64_t larger = list->count + list->count / 4;
+        KD_TRY(KD_GROW(list->photons, before, larger));
+        *capacity = larger;
+    }
+    batch->destination = list->photons;
+    parallel_for(pieces, 16, copy_pieces, batch);
+    job_advance(watched, (int64_t)(list->count - before));
+    return KD_OK;
+}
+
+bool emit_is_overdue(const photon_order *order, uint64_t emitted) {
+    return order->deadline > 0 && emitted > 0 && timing_now() >= order->deadline;
+}
+
+kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
+                           job *watched) {
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(order->wanted <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+               "%llu photons wanted, expected at most %u in one map",
+               (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
+    if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
+    kd_status status = KD_OK;
+    emit_batch batch;
+    memset(&batch, 0, sizeof batch);
+    batch.scene = scene;
+    batch.order = order;
+    batch.ledger_scale = ledger_scale(scene->total_power);
+    batch.paths_most = order->batch_paths ? order->batch_paths : BATCH_PATHS;
+    uint64_t capacity = order->wanted + 256;
+    bool done = false;
+    KD_TRY_GOTO(batch_reserve(&batch, batch.paths_most));
+    KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
+    while (!done && !(out->cut = emit_is_overdue(order, out->emitted))) {
+        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, watched));
+        if (!done && job_cancelled(watched)) {
+            status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
+                                 "interrupted after %llu of %llu photons",
+                                 (unsigned long long)out->count, (unsigned long long)order->wanted);
+            goto done;
+        }
+    }
+    list_finish(out, &batch);
+done:
+    batch_release(&batch);
+    if (status != KD_OK) photon_list_close(out);
+    return status;
+}
+
+kd_status photon_list_own(photon_list *of) {
+    photon *copy = NULL;
+    of->nodes = NULL; /* they will be changed */
+    if (!of->borrowed) return KD_OK;
+    KD_TRY(KD_RESERVE(copy, of->count));
+    if (of->count) memcpy(copy, of->photons, of->count * sizeof *copy);
+    of->photons = copy;
+    of->borrowed = false;
+    return KD_OK;
+}
+
+void photon_list_close(photon_list *owned) {
+    if (!owned->borrowed) memory_free(owned->photons);
+    memset(owned, 0, sizeof *owned);
+}

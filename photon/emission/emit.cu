@@ -1,0 +1,407 @@
+/* Emission on a CUDA device.
+   Source: paths that fetch the next one as they end: Aila and Laine 2009, "Understanding the
+           efficiency of ray traversal on GPUs", for whole paths.
+   Idea: the card is filled once; a thread takes its path from surface to surface and then the next
+         path nobody has taken. Photons go to a heap as they land, each with its path and its number
+         on it; a scan over the paths' counts gives each its place in the order (path, bounce) and
+         finds the path with which enough have landed.
+   Work: a batch is as many paths as should be enough, by what the batch or the emission before
+         yielded. Memory: 68 bytes a photon of a batch and 48 a path, beside the list.
+   Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers. */
+#include "core/device/cuda.h"
+#include "photon/emission/emit_device.h"
+#include "photon/emission/ledger.h"
+#include "photon/emission/photon_hash.h"
+#include "points/tree/pointtree.h"
+#include <cub/device/device_scan.cuh>
+
+namespace {
+
+constexpr int EMIT_BLOCK = 128, EMIT_EACH = 5 /* on a multiprocessor */, FLAT_BLOCK = 256;
+constexpr uint64_t FIRST_PATHS = 1 << 16, MOST_PATHS = 1 << 22;
+constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
+
+/* Where an emission stands; in device memory, so that kernels follow each other without waiting. */
+struct emission_state {
+    uint64_t count, emitted; /* of the list before this batch */
+    uint64_t wanted, longest;
+    uint32_t next_path;     /* of the batch, that nobody has taken */
+    uint32_t landed;        /* photons in the heap; may be more than it holds */
+    uint32_t taken_paths;   /* of the batch, that belong to the list */
+    uint32_t taken;         /* photons of theirs */
+    uint32_t done, reached; /* the list ends; because as many as wanted have landed */
+    uint32_t strongest;     /* bits of a float */
+    unsigned long long hash;
+    unsigned long long high[LEDGER_ROWS], low[LEDGER_ROWS], rays;
+};
+
+struct emission_batch {
+    uint64_t first_path;
+    uint32_t paths, room; /* of the heap */
+    double scale;         /* of the ledger */
+    photon *landed;
+    uint2 *numbers;   /* of each in the heap: path of the batch, number on its path */
+    uint32_t *counts; /* photons of each path, later the place of its first */
+    uint32_t *rays;
+    int64_t *ledger; /* LEDGER_ROWS rows of `paths` */
+    void *cub;
+    size_t cub_bytes;
+};
+
+unsigned blocks_for(uint64_t items) {
+    return (unsigned)((items + FLAT_BLOCK - 1) / FLAT_BLOCK);
+}
+
+/* One for each lane that comes here; one atomic a warp. */
+__device__ __forceinline__ uint32_t take_number(uint32_t *counter) {
+    const unsigned lanes = __activemask();
+    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
+    uint32_t first = 0;
+    if (lane == leader) first = atomicAdd(counter, (uint32_t)__popc(lanes));
+    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
+}
+
+__device__ __forceinline__ void finish_path(const emission_batch &batch, uint32_t path,
+                                            uint32_t landed, const photon_ledger *ledger) {
+    const ledger_units units = ledger_in_units(ledger, batch.scale);
+    batch.counts[path] = landed;
+    batch.rays[path] = ledger->rays;
+#pragma unroll
+    for (int i = 0; i < LEDGER_ROWS; ++i)
+        batch.ledger[(uint64_t)i * batch.paths + path] = units.row[i];
+}
+
+/* 96 registers: what the walk needs without spilling (accel/tree/walk_device.h). */
+__global__ __launch_bounds__(EMIT_BLOCK, EMIT_EACH) void emit_paths(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
+    const photon_wish wish, const emission_batch batch, emission_state *state) {
+    photon_way way;
+    photon_ledger ledger;
+    uint32_t path = 0, landed = 0;
+    bool flying = false;
+    for (;;) {
+        if (!flying) {
+            path = take_number(&state->next_path);
+            if (path >= batch.paths) return;
+            landed = 0;
+            flying = photon_way_begin(&scene, &emission, batch.first_path + path, &way, &ledger);
+        }
+        if (flying) {
+            photon slot;
+            bool stored;
+            flying = photon_way_next(&scene, &wish, &way, &slot, &stored, &ledger);
+            if (stored) {
+                const uint32_t at = take_number(&state->landed);
+                if (at < batch.room) {
+                    batch.landed[at] = slot;
+                    batch.numbers[at] = make_uint2(path, landed);
+                }
+                ++landed;
+            }
+        }
+        if (!flying) finish_path(batch, path, landed, &ledger);
+    }
+}
+
+/* Photons of the first `paths` paths of the batch. */
+__device__ uint32_t landed_by(const emission_batch &batch, const emission_state *state,
+                              uint64_t paths) {
+    return paths < batch.paths ? batch.counts[paths] : state->landed;
+}
+
+/* The rules of emit.h, from the scanned counts. */
+__global__ void find_end(const emission_batch batch, emission_state *state) {
+    uint64_t end = batch.paths;
+    state->done = state->reached = 0;
+    const uint64_t missing = state->wanted - state->count;
+    if (landed_by(batch, state, end) >= missing) {
+        uint64_t low = 0, high = end; /* too few by low, enough by high */
+        while (high - low > 1) {
+            const uint64_t middle = low + (high - low) / 2;
+            if (landed_by(batch, state, middle) >= missing)
+                high = middle;
+            else
+                low = middle;
+        }
+        end = high;
+        state->done = state->reached = 1;
+    }
+    uint64_t limit = state->longest - state->emitted;
+    uint64_t multiple = state->emitted / EMIT_PATHS_IN_VAIN + 1;
+    for (;; ++multiple) {
+        const uint64_t vain = multiple * EMIT_PATHS_IN_VAIN - state->emitted;
+        if (vain > end || vain >= limit) break;
+        if (state->count + landed_by(batch, state, vain) >= multiple) continue;
+        limit = vain;
+        break;
+    }
+    if (limit < end || (limit == end && !state->reached)) {
+        end = limit;
+        state->done = 1;
+        state->reached = 0;
+    }
+    state->taken_paths = (uint32_t)end;
+    state->taken = landed_by(batch, state, end);
+}
+
+__device__ uint64_t block_sum(uint64_t value) {
+    __shared__ unsigned long long sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    if (threadIdx.x % 32 == 0) atomicAdd(&sum, (unsigned long long)value);
+    __syncthreads();
+    const uint64_t all = sum;
+    __syncthreads();
+    return all;
+}
+
+__global__ __launch_bounds__(FLAT_BLOCK) void sum_ledgers(const emission_batch batch,
+                                                          emission_state *state) {
+    ledger_sum sum;
+    memset(&sum, 0, sizeof sum);
+    const uint32_t end = state->taken_paths;
+    for (uint64_t path = blockIdx.x * FLAT_BLOCK + threadIdx.x; path < end;
+         path += gridDim.x * FLAT_BLOCK) {
+        ledger_units units;
+#pragma unroll
+        for (int i = 0; i < LEDGER_ROWS; ++i)
+            units.row[i] = batch.ledger[(uint64_t)i * batch.paths + path];
+        ledger_sum_add(&sum, &units, batch.rays[path]);
+    }
+    for (int i = 0; i < LEDGER_ROWS; ++i) {
+        const uint64_t high = block_sum((uint64_t)sum.high[i]), low = block_sum(sum.low[i]);
+        if (threadIdx.x) continue;
+        atomicAdd(&state->high[i], (unsigned long long)high);
+        atomicAdd(&state->low[i], (unsigned long long)low);
+    }
+    const uint64_t rays = block_sum(sum.rays);
+    if (threadIdx.x == 0) atomicAdd(&state->rays, (unsigned long long)rays);
+}
+
+/* From the heap to their places in the list. */
+__global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch batch,
+                                                            const emission_state *state,
+                                                            photon *list) {
+    const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
+    if (i >= state->landed) return;
+    const uint2 number = batch.numbers[i];
+    if (number.x >= state->taken_paths) return;
+    list[state->count + batch.counts[number.x] + number.y] = batch.landed[i];
+}
+
+__global__ void begin_next_batch(emission_state *state) {
+    state->count += state->taken;
+    state->emitted += state->taken_paths;
+    state->next_path = state->landed = state->taken = state->taken_paths = 0;
+}
+
+/* Powers in W at last, positions apart, hash and strongest channel. */
+__global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 *positions,
+                                                             uint32_t count, float factor,
+                                                             emission_state *state) {
+    const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
+    uint64_t hash = 0;
+    uint32_t strongest = 0;
+    if (i < count) {
+        photon at = list[i];
+        at.power = vec3_scale(at.power, factor);
+        if (factor != 1) list[i].power = at.power;
+        positions[i] = at.position;
+        hash = photon_hash(&at, i);
+        strongest = float_bits(float_max(vec3_largest(at.power), 0));
+    }
+    hash = block_sum(hash);
+    strongest = __reduce_max_sync(0xffffffffu, strongest);
+    if (threadIdx.x % 32 == 0) atomicMax(&state->strongest, strongest);
+    if (threadIdx.x == 0) atomicAdd(&state->hash, (unsigned long long)hash);
+}
+
+kd_status scan_counts(emission_batch *batch, void *scratch) {
+    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, batch->cub_bytes, batch->counts, batch->counts,
+                                          batch->paths));
+    return KD_OK;
+}
+
+kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
+    KD_TRY(scan_counts(batch, NULL));
+    batch->landed = (photon *)cuda_arena_take(arena, batch->room, sizeof(photon));
+    batch->numbers = (uint2 *)cuda_arena_take(arena, batch->room, sizeof(uint2));
+    batch->counts = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
+    batch->rays = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
+    batch->ledger =
+        (int64_t *)cuda_arena_take(arena, LEDGER_ROWS * (uint64_t)batch->paths, sizeof(int64_t));
+    batch->cub = cuda_arena_take(arena, batch->cub_bytes, 1);
+    return KD_OK;
+}
+
+kd_status launch_paths(const emission_batch *batch, const scene_view *scene,
+                       const photon_order *order, emission_state *state) {
+    const unsigned wanted = (batch->paths - 1) / EMIT_BLOCK + 1;
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, emit_paths, EMIT_BLOCK));
+    if (blocks > wanted) blocks = wanted;
+    emit_paths<<<blocks, EMIT_BLOCK>>>(*scene, order->emission, order->wish, *batch, state);
+    KD_CUDA_LAUNCHED("emit_paths");
+    return KD_OK;
+}
+
+/* Traces the batch; again with more room if the heap was too small. `told` is the state after it.
+ */
+kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_batch *batch,
+                    const scene_view *scene, const photon_order *order, emission_state *told) {
+    emission_state *state = (emission_state *)with->state.memory;
+    for (;;) {
+        cuda_arena arena = {NULL, 0};
+        KD_TRY(lay_out(batch, &arena));
+        KD_TRY(device_buffer_reserve(&with->batch, arena.used));
+        arena.base = (char *)with->batch.memory;
+        arena.used = 0;
+        KD_TRY(lay_out(batch, &arena));
+        KD_TRY(launch_paths(batch, scene, order, state));
+        KD_TRY(scan_counts(batch, batch->cub));
+        find_end<<<1, 1>>>(*batch, state);
+        KD_CUDA_LAUNCHED("find_end");
+        KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+        if (told->landed <= batch->room) break;
+        batch->room = told->landed;
+        KD_CUDA(cudaMemsetAsync(&state->next_path, 0, 2 * sizeof(uint32_t)));
+    }
+    const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
+    sum_ledgers<<<blocks, FLAT_BLOCK>>>(*batch, state);
+    KD_CUDA_LAUNCHED("sum_ledgers");
+    if (told->landed) {
+        place_photons<<<blocks_for(told->landed), FLAT_BLOCK>>>(*batch, state,
+                                                                (photon *)list->photons.memory);
+        KD_CUDA_LAUNCHED("place_photons");
+    }
+    begin_next_batch<<<1, 1>>>(state);
+    KD_CUDA_LAUNCHED("begin_next_batch");
+    return KD_OK;
+}
+
+kd_status finish_list(photon_list_cuda *list, emission_state *state, emission_state *told,
+                      float factor) {
+    if (list->count) {
+        finish_photons<<<blocks_for(list->count), FLAT_BLOCK>>>(
+            (photon *)list->photons.memory, (vec3 *)list->positions.memory, (uint32_t)list->count,
+            factor, state);
+        KD_CUDA_LAUNCHED("finish_photons");
+    }
+    KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+    list->hash = told->hash;
+    list->strongest = float_from_bits(told->strongest);
+    return KD_OK;
+}
+
+void clear_list(photon_list_cuda *list) {
+    const device_buffer photons = list->photons, positions = list->positions;
+    memset(list, 0, sizeof *list);
+    list->photons = photons;
+    list->positions = positions;
+}
+
+kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *with, uint64_t photons) {
+    KD_TRY(device_buffer_reserve(&list->photons, photons * sizeof(photon)));
+    KD_TRY(device_buffer_reserve(&list->positions, photons * sizeof(vec3)));
+    return device_buffer_reserve(&with->state, sizeof(emission_state));
+}
+
+/* Paths of the next batch: what should be enough, and a little more. */
+uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
+                    const photon_list_cuda *list) {
+    if (order->batch_paths) return order->batch_paths;
+    double yield = with->yield;
+    if (list->emitted) yield = (double)list->count / (double)list->emitted;
+    if (!(yield > 0)) return list->emitted ? 16 * FIRST_PATHS : FIRST_PATHS;
+    const double missing = (double)(order->wanted - list->count);
+    const double paths = missing / yield + 4 * sqrt(missing / yield) + 64;
+    return paths < (double)MOST_PATHS ? (uint64_t)paths : MOST_PATHS;
+}
+
+kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scene_view *scene,
+                   const photon_order *order, emission_state *told, job *watched) {
+    emission_state *state = (emission_state *)with->state.memory;
+    const double scale = ledger_scale(scene->total_power);
+    do {
+        emission_batch batch;
+        memset(&batch, 0, sizeof batch);
+        batch.first_path = list->emitted;
+        batch.paths = (uint32_t)batch_size(order, with, list);
+        const double yield = with->yield > 0 ? with->yield : 2;
+        const double room = 1.1 * yield * batch.paths + 1024;
+        batch.room = (uint32_t)(room < 0x1p31 ? room : 0x1p31);
+        batch.scale = scale;
+        KD_TRY(run_batch(list, with, &batch, scene, order, told));
+        list->count += told->taken;
+        list->emitted += told->taken_paths;
+        list->complete = told->reached != 0;
+        if (list->count) with->yield = (double)list->count / (double)list->emitted;
+        job_advance(watched, (int64_t)told->taken);
+        if (!told->done && job_cancelled(watched))
+            KD_FAIL(KD_INTERRUPTED, "interrupted after %llu of %llu photons",
+                    (unsigned long long)list->count, (unsigned long long)order->wanted);
+        list->cut = !told->done && emit_is_overdue(order, list->emitted);
+    } while (!told->done && !list->cut);
+    KD_TRY(finish_list(list, state, told, (float)(1 / (double)list->emitted)));
+    ledger_sum sum;
+    for (int i = 0; i < LEDGER_ROWS; ++i) {
+        sum.high[i] = (int64_t)told->high[i];
+        sum.low[i] = told->low[i];
+    }
+    list->ledger = ledger_sum_mean(&sum, scale, list->emitted);
+    list->rays = told->rays;
+    return KD_OK;
+}
+
+} // namespace
+
+extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *with,
+                                           const scene_view *scene, const photon_order *order,
+                                           job *watched) {
+    clear_list(list);
+    KD_REQUIRE(order->wanted <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+               "%llu photons wanted, expected at most %u in one map",
+               (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
+    if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
+    KD_TRY(reserve_list(list, with, order->wanted + LIST_SPARE));
+    emission_state begun;
+    memset(&begun, 0, sizeof begun);
+    begun.wanted = order->wanted;
+    begun.longest = emit_paths_most(order->wanted);
+    KD_CUDA(cudaMemcpy(with->state.memory, &begun, sizeof begun, cudaMemcpyHostToDevice));
+    return emit_all(list, with, scene, order, &begun, watched);
+}
+
+extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
+    emission_batch batch;
+    cuda_arena arena = {NULL, 0};
+    memset(&batch, 0, sizeof batch);
+    const uint64_t paths = 4 * photons < FIRST_PATHS ? FIRST_PATHS : 4 * photons;
+    batch.paths = (uint32_t)(paths < MOST_PATHS ? paths : MOST_PATHS);
+    batch.room = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
+    if (lay_out(&batch, &arena) != KD_OK) return 0;
+    return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));
+}
+
+extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from) {
+    photon_emitter_cuda with;
+    emission_state begun;
+    memset(&with, 0, sizeof with);
+    memset(&begun, 0, sizeof begun);
+    clear_list(list);
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(reserve_list(list, &with, from->count + 1));
+    KD_TRY_GOTO(
+        device_memory_upload(list->photons.memory, from->photons, from->count * sizeof(photon)));
+    KD_TRY_GOTO(device_memory_upload(with.state.memory, &begun, sizeof begun));
+    list->count = from->count;
+    list->emitted = from->emitted;
+    list->rays = from->rays;
+    list->ledger = from->ledger;
+    list->complete = from->complete;
+    KD_TRY_GOTO(finish_list(list, (emission_state *)with.state.memory, &begun, 1));
+done:
+    photon_emitter_cuda_close(&with);
+    return status;
+}

@@ -1,0 +1,64 @@
+/* Emission in batches until as many photons as wanted have landed: same photons for any number of
+   threads and any batch size. */
+#ifndef KD_PHOTON_EMISSION_EMIT_H
+#define KD_PHOTON_EMISSION_EMIT_H
+#include "core/job.h"
+#include "core/status.h"
+#include "photon/emission/photon_trace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct photon_list {
+    photon *photons; /* in the order (path, bounce); power in W: they add up to the flux landed */
+    uint64_t count;
+    uint64_t emitted;      /* paths */
+    uint64_t rays;         /* cast by them */
+    photon_ledger ledger;  /* mean over paths = totals of the scene's light, W */
+    bool complete;         /* as many as wanted have landed */
+    bool cut;              /* not complete: the deadline came first */
+    bool borrowed;         /* the photons are another's (a mapped file's) and only to be read */
+    const uint32_t *nodes; /* borrowed: the photon at each node of their tree; NULL: not known */
+} photon_list;
+
+enum { PHOTON_LISTS = 3 }; /* global, caustic, media */
+
+typedef struct photon_order {
+    photon_emission emission;
+    photon_wish wish;
+    uint64_t wanted;      /* photons to store, at most POINTTREE_COUNT_MAX / 2 */
+    uint32_t batch_paths; /* traced at a time; 0: chosen. No influence on the result */
+    double deadline;      /* timing_now() at which no more paths begin; 0: none */
+} photon_order;
+
+/* The list ends with the first path at which `wanted` photons have landed. It ends short of that,
+   with complete == false,
+   - at a multiple of EMIT_PATHS_IN_VAIN paths, if fewer photons have landed than it is multiples:
+     where nothing can land, after that many paths;
+   - after emit_paths_most() paths: a yield below one in EMIT_PATHS_PER_PHOTON;
+   or, with cut == true, after the batch of paths, one at least, in which the deadline came: a good
+   map of fewer photons, but another one each time. */
+enum {
+    EMIT_PATHS_IN_VAIN = 1 << 16,
+    EMIT_PATHS_PER_PHOTON = 256,
+    EMIT_PATHS_SPARE = 1 << 20 /* for those who want few photons */
+};
+
+static inline uint64_t emit_paths_most(uint64_t wanted) {
+    return EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * wanted;
+}
+
+kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
+                           job *watched);
+/* Whether the order's deadline has come and a batch of paths is there. */
+bool emit_is_overdue(const photon_order *order, uint64_t emitted);
+/* Makes borrowed photons the list's own, to be changed. */
+kd_status photon_list_own(photon_list *of);
+void photon_list_close(photon_list *owned); /* takes a zeroed one */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

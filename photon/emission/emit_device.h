@@ -1,0 +1,47 @@
+/* Emission on a CUDA device: the photons of emit.h, in the same order, bit for bit. Without CUDA in
+   the build every call is KD_ERROR_DEVICE. */
+#ifndef KD_PHOTON_EMISSION_EMIT_DEVICE_H
+#define KD_PHOTON_EMISSION_EMIT_DEVICE_H
+#include "core/device/device_buffer.h"
+#include "photon/emission/emit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A photon_list whose photons are in device memory. */
+typedef struct photon_list_cuda {
+    device_buffer photons;   /* in the order (path, bounce) */
+    device_buffer positions; /* vec3 each: what a tree is built from */
+    uint64_t count, emitted, rays;
+    photon_ledger ledger;
+    bool complete, cut;
+    uint64_t hash;   /* photon_hash's sum */
+    float strongest; /* channel of any photon */
+} photon_list_cuda;
+
+/* Working memory, kept from one emission to the next. */
+typedef struct photon_emitter_cuda {
+    device_buffer batch, state;
+    double yield; /* photons a path, of the emission before; 0: not known */
+} photon_emitter_cuda;
+
+void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* takes a zeroed one */
+
+/* `scene` holds device pointers (scenes/assembly/scene_cuda.h). `list` is zeroed or holds another
+   emission's photons, whose memory is used again. Waits until the list is there. */
+kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *with,
+                                const scene_view *scene, const photon_order *order, job *watched);
+/* From photons on the host, a file's for example. */
+kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from);
+/* To the host: `out` is opened. */
+kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from);
+/* Device memory that emitting and keeping a list takes, where paths leave a fourth of a photon each
+   or more; 0 without CUDA. */
+uint64_t photon_list_cuda_bytes(uint64_t photons);
+void photon_list_cuda_close(photon_list_cuda *owned); /* takes a zeroed one */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

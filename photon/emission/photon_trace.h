@@ -1,0 +1,287 @@
+/* One photon's way through the scene: a pure function of (seed, pass, path).
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5; roulette by
+           Arvo and Kirk 1990, "Particle transport and image synthesis".
+   Idea: at each surface the flux is scattered by one drawn direction; roulette then ends the path
+         with the chance that was absorbed, so that the survivors keep their power.
+   Memory: the photons that land go to the caller's slots, in the order of bounces. More than the
+           capacity are counted, not written: the caller makes room and traces the path again.
+   Media: absorption weakens a photon on its way, scattering changes its direction; there it may be
+          stored for the map of the media, with all the power that is scattered.
+   Invariants: the ledger of every path closes: emitted = absorbed + media + escaped + ended + cut.
+ */
+#ifndef KD_PHOTON_EMISSION_PHOTON_TRACE_H
+#define KD_PHOTON_EMISSION_PHOTON_TRACE_H
+#include "photon/emission/photon.h"
+#include "shaders/bsdf.h"
+#include "shaders/light_emit.h"
+#include "shaders/passage.h"
+#include "shaders/spectrum.h"
+
+/* Cut-out surfaces that a ray may pass on its way to the next surface. */
+enum { PHOTON_LAYERS = 256 };
+/* dimensions of rng_draw at each step */
+enum {
+    PHOTON_DRAW_SCATTER = 0,
+    PHOTON_DRAW_ROULETTE = 1,
+    PHOTON_DRAW_OPACITY = 2,
+    PHOTON_DRAW_WAVELENGTH = 3,
+    PHOTON_DRAW_MEDIUM = 4
+};
+
+/* What became of the watts (mean of the channels) of one path or of many. */
+typedef struct photon_ledger {
+    double emitted;
+    double absorbed; /* by surfaces: what came in less what was scattered */
+    double escaped;  /* flew out of the scene */
+    double media;    /* absorbed by media */
+    double ended;    /* by roulette and draws of colours, less what they gave: 0 in the mean */
+    double cut;      /* still flying after the last surface allowed */
+    uint32_t rays;
+} photon_ledger;
+
+/* Photons land where the eye will look them up: on all that is no mirror, glass or metal. Those
+   pass light on like lenses do, from the eye as from the light. */
+KD_FN bool photon_lands_on(const surface *at) {
+    if (at->kind == MATERIAL_DIFFUSE) return true;
+    return at->kind == MATERIAL_PLASTIC && at->metallic < 1 && !vec3_is_zero(at->diffuse);
+}
+
+KD_FN double photon_watts(vec3 power) {
+    return ((double)power.x + (double)power.y + (double)power.z) / 3;
+}
+
+KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint64_t path,
+                           uint32_t bounce, photon_kind kind) {
+    photon made;
+    made.position = at->position;
+    made.power = flying->power;
+    made.direction = flying->cast.direction;
+    made.triangle = at->triangle;
+    made.normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    made.path = (uint32_t)path;
+    made.light = (uint16_t)flying->light;
+    made.bounce = (uint8_t)bounce;
+    made.kind = (uint8_t)kind;
+    return made;
+}
+
+/* What lands, and where a path may end early because nothing more is wanted of it. */
+typedef struct photon_wish {
+    uint32_t kinds;     /* bit 1 << photon_kind for each kind to store on surfaces */
+    uint32_t in_media;  /* the same for those that media scatter */
+    uint32_t max_depth; /* surfaces a path may meet, and scatterings in media: at most 255 */
+    bool only_specular; /* end at the first scattering that is not like a lens: caustics only */
+} photon_wish;
+
+/* Roulette: the power after it, zero if the path ended. The chance to live is what the surface
+   left of the strongest channel. */
+KD_FN vec3 photon_roulette(vec3 before, vec3 scattered, float random, photon_ledger *ledger) {
+    const float chance = vec3_largest(scattered) / vec3_largest(before);
+    if (chance >= 1) return scattered;
+    if (!(random < chance)) {
+        ledger->ended += photon_watts(scattered);
+        return vec3_all(0);
+    }
+    const vec3 raised = vec3_scale(scattered, 1 / chance);
+    ledger->ended += photon_watts(scattered) - photon_watts(raised);
+    return raised;
+}
+
+/* Another power, where draws of colours changed it. */
+KD_FN void photon_recolour(emitted_photon *flying, vec3 power, photon_ledger *ledger) {
+    ledger->ended += photon_watts(flying->power) - photon_watts(power);
+    flying->power = power;
+}
+
+/* The part of the way up to t = end; true if a medium scatters the photon there, which is then at
+   cast.origin. */
+KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end, rng_key key,
+                      uint32_t step, photon_ledger *ledger) {
+    const medium *in = medium_of(scene, flying->where);
+    if (!in) return false;
+    const medium_span span = passage_span(scene, &flying->cast, end);
+    const float length = span.end - span.begin; /* directions are unit vectors */
+    if (!(length > 0)) return false;
+    const rng_block random = rng_draw(key, step, PHOTON_DRAW_MEDIUM);
+    const medium_flight flight =
+        medium_fly(in, length, flying->power, random.value[0], random.value[1]);
+    const vec3 kept = vec3_mul(flying->power, flight.kept);
+    ledger->media += photon_watts(flying->power) - photon_watts(kept);
+    flying->power = kept;
+    photon_recolour(flying, vec3_mul(kept, flight.drawn), ledger);
+    if (flight.scattered) {
+        flying->cast.origin = ray_at(&flying->cast, span.begin + flight.length);
+        flying->cast.tmin = 0;
+    }
+    return flight.scattered;
+}
+
+/* The next surface that does not let the photon pass. `step` counts what was met: the bounce of
+   random numbers. *strayed: a medium scatters it before. */
+KD_FN ray_hit photon_advance(const scene_view *scene, emitted_photon *flying, rng_key key,
+                             uint32_t *step, bool *strayed, photon_ledger *ledger) {
+    ray_hit hit;
+    *strayed = false;
+    for (int layer = 0; layer < PHOTON_LAYERS; ++layer) {
+        hit = tritree_closest(&scene->tree, flying->cast);
+        ++ledger->rays;
+        ++*step;
+        if (scene->medium_count > 0)
+            *strayed = photon_fly(scene, flying, hit.triangle == KD_NONE ? INFINITY : hit.t, key,
+                                  *step, ledger);
+        if (*strayed || hit.triangle == KD_NONE) return hit;
+        const float passes = surface_passes(scene, hit);
+        if (!(passes > 0) || rng_draw(key, *step, PHOTON_DRAW_OPACITY).value[0] >= passes)
+            return hit;
+        if (scene->medium_count > 0)
+            flying->where =
+                passage_beyond(scene, hit.triangle, flying->cast.direction, flying->where);
+        flying->cast.tmin = hit.t;
+    }
+    hit.triangle = KD_NONE;
+    return hit;
+}
+
+/* The surface that the photon has met, as light of its wavelength sees it. */
+KD_FN surface photon_surface(const scene_view *scene, emitted_photon *flying, ray_hit hit,
+                             rng_key key, uint32_t step, photon_ledger *ledger) {
+    surface at = surface_at(scene, &flying->cast, hit);
+    if (!at.disperses) return at;
+    if (!(flying->wavelength > 0)) {
+        const rng_block random = rng_draw(key, step, PHOTON_DRAW_WAVELENGTH);
+        const vec3 carried = flying->power;
+        flying->wavelength = spectrum_draw(carried, random.value[0], random.value[1]);
+        photon_recolour(flying, vec3_mul(carried, spectrum_colour(flying->wavelength, carried)),
+                        ledger);
+    }
+    at.ior = spectrum_index(scene->materials + at.material, flying->wavelength);
+    return at;
+}
+
+/* Sends a photon on in a medium. */
+KD_FN void photon_stray(const scene_view *scene, emitted_photon *flying, rng_key key,
+                        uint32_t step) {
+    const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
+    const float g = medium_of(scene, flying->where)->g;
+    const vec3 after =
+        medium_phase_draw(g, flying->cast.direction, random.value[0], random.value[1]);
+    flying->cast = ray_make(flying->cast.origin, after, 0, INFINITY);
+}
+
+/* A photon on its way: what a thread keeps of it from one surface to the next. */
+typedef struct photon_way {
+    rng_key key;
+    emitted_photon flying;
+    photon_kind kind;      /* by what it has met */
+    uint32_t bounce, step; /* surfaces met; with those that let it pass */
+} photon_way;
+
+/* Clears the ledger; false if no photon is born. */
+KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emission, uint64_t path,
+                            photon_way *way, photon_ledger *ledger) {
+    memset(ledger, 0, sizeof *ledger);
+    if (!light_emit(scene, emission, path, &way->flying)) return false;
+    if (scene->medium_count > 0)
+        way->flying.where = passage_around(scene, way->flying.cast, &ledger->rays);
+    way->key = rng_key_make(emission->seed, emission->pass, path);
+    way->kind = PHOTON_DIRECT;
+    way->bounce = way->step = 0;
+    ledger->emitted = photon_watts(way->flying.power);
+    return true;
+}
+
+/* How a surface sends the photon on; false if it does not. */
+KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool lands,
+                              photon_way *way, photon_ledger *ledger) {
+    emitted_photon *flying = &way->flying;
+    const bsdf_sample next =
+        bsdf_draw(at, vec3_negate(flying->cast.direction),
+                  rng_draw(way->key, way->step, PHOTON_DRAW_SCATTER), BSDF_FLUX);
+    const vec3 scattered = vec3_mul(flying->power, next.weight);
+    ledger->absorbed += photon_watts(flying->power) - photon_watts(scattered);
+    const bool like_lens = next.specular || !lands;
+    if (wish->only_specular && !like_lens) {
+        ledger->ended += photon_watts(scattered);
+        return false;
+    }
+    if (!(vec3_largest(scattered) > 0)) return false;
+    if (!like_lens)
+        way->kind = PHOTON_INDIRECT;
+    else if (way->kind == PHOTON_DIRECT)
+        way->kind = PHOTON_CAUSTIC;
+    flying->power =
+        photon_roulette(flying->power, scattered,
+                        rng_draw(way->key, way->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
+    if (vec3_is_zero(flying->power)) return false;
+    if (next.transmitted && at->beyond != MEDIUM_SAME) flying->where = at->beyond;
+    flying->cast = surface_leave(at, next.direction, INFINITY);
+    return true;
+}
+
+/* Scattering in a medium; false if the way ends there. */
+KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, photon_way *way,
+                            photon *slot, bool *stored, photon_ledger *ledger) {
+    emitted_photon *flying = &way->flying;
+    *stored = wish->in_media >> way->kind & 1u;
+    if (*stored) {
+        slot->position = flying->cast.origin;
+        slot->power = flying->power;
+        slot->direction = slot->normal = flying->cast.direction;
+        slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
+        slot->path = (uint32_t)way->key.path;
+        slot->light = (uint16_t)flying->light;
+        slot->bounce = (uint8_t)way->bounce;
+        slot->kind = (uint8_t)way->kind;
+    }
+    ++way->bounce;
+    if (wish->only_specular) {
+        ledger->ended += photon_watts(flying->power);
+        return false;
+    }
+    way->kind = PHOTON_INDIRECT;
+    photon_stray(scene, flying, way->key, way->step);
+    return vec3_largest(flying->power) > 0;
+}
+
+/* On to the next surface, or place in a medium; false if the way ends there. *stored: a photon of
+ * it is in `slot`. */
+KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
+                           photon *slot, bool *stored, photon_ledger *ledger) {
+    *stored = false;
+    if (way->bounce >= wish->max_depth) {
+        ledger->cut += photon_watts(way->flying.power);
+        return false;
+    }
+    bool strayed;
+    const ray_hit hit = photon_advance(scene, &way->flying, way->key, &way->step, &strayed, ledger);
+    if (strayed) return photon_way_stray(scene, wish, way, slot, stored, ledger);
+    if (hit.triangle == KD_NONE) {
+        ledger->escaped += photon_watts(way->flying.power);
+        return false;
+    }
+    const surface at = photon_surface(scene, &way->flying, hit, way->key, way->step, ledger);
+    const bool lands = photon_lands_on(&at);
+    *stored = lands && (wish->kinds >> way->kind & 1u);
+    if (*stored) *slot = photon_landed(&at, &way->flying, way->key.path, way->bounce, way->kind);
+    ++way->bounce;
+    return photon_way_scatter(wish, &at, lands, way, ledger);
+}
+
+/* Returns how many photons landed; the first `capacity` of them are in `slots`. */
+KD_FN uint32_t photon_trace(const scene_view *scene, const photon_emission *emission, uint64_t path,
+                            const photon_wish *wish, photon *slots, uint32_t capacity,
+                            photon_ledger *ledger) {
+    photon_way way;
+    photon landing;
+    uint32_t landed = 0;
+    bool stored = false, goes_on = photon_way_begin(scene, emission, path, &way, ledger);
+    while (goes_on) {
+        goes_on = photon_way_next(scene, wish, &way, &landing, &stored, ledger);
+        if (!stored) continue;
+        if (landed < capacity) slots[landed] = landing;
+        ++landed;
+    }
+    return landed;
+}
+
+#endif

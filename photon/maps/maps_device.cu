@@ -1,0 +1,265 @@
+/* Idea: a map is a list of photons, the builder's tree over their positions, and the photons once
+   more in the order of the index's leaves, 48 bytes each, so that a warp that looks at a leaf reads
+   neighbours. Everything is a function of the list: the same tree as the CPU's. */
+#include "core/device/cuda.h"
+#include "photon/density/precomputed.h"
+#include "photon/density/surface_packets.cuh"
+#include "photon/maps/maps_device.h"
+#include "points/tree/build_device.h"
+#include "points/tree/check_device.h"
+
+namespace {
+using namespace photon_gathering_cuda;
+
+constexpr int BLOCK = 256, KNOWN_BLOCK = 128;
+
+unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
+    return (unsigned)((items + block - 1) / block);
+}
+
+/* For kernels that walk the tree. */
+__global__ __launch_bounds__(BLOCK) void order_photons(const photon *list, const uint32_t *ids,
+                                                       uint32_t count, photon *ordered,
+                                                       vec3 *points) {
+    const uint32_t node = blockIdx.x * BLOCK + threadIdx.x;
+    if (node >= count) return;
+    const photon at = list[ids[node]];
+    ordered[node] = at;
+    points[node] = at.position;
+}
+
+/* Requests at photons of which nothing but the radius is wanted: surfaces without a normal. */
+__global__ void take_probes(const photon *list, const uint32_t *ids, uint64_t count,
+                            uint32_t probes, eye_request *out) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= probes) return;
+    memset(&out[i], 0, sizeof out[i]);
+    out[i].at.position = list[ids[i * count / probes]].position;
+}
+
+__global__ __launch_bounds__(KNOWN_BLOCK) void precompute(
+    const __grid_constant__ photon_map_view map, const __grid_constant__ photon_map_view caustic,
+    const __grid_constant__ crease_view creases, const __grid_constant__ mesh_view mesh,
+    vec3 *irradiance) {
+    const uint32_t node = blockIdx.x * KNOWN_BLOCK + threadIdx.x;
+    if (node < map.tree.count)
+        irradiance[node] = photon_irradiance_at(&map, &caustic, &creases, &mesh, node);
+}
+
+void (*nearest_kernel(uint32_t k))(gather_work) {
+    return k <= 16    ? gather_nearest<2>
+           : k <= 40  ? gather_nearest<3>
+           : k <= 72  ? gather_nearest<4>
+           : k <= 128 ? gather_nearest<6>
+           : k <= 320 ? gather_nearest<12>
+           : k <= 640 ? gather_nearest<24>
+                      : gather_nearest<40>;
+}
+
+/* Builds the tree, or proves the one that came with the photons. */
+kd_status make_tree(photon_map_cuda *map) {
+    const uint64_t count = map->list.count;
+    point_build_cuda build;
+    memset(&build, 0, sizeof build);
+    build.points = point_array_make(map->list.positions.memory, count, 3, POINT_FLOAT);
+    build.split = POINTTREE_ROUND_ROBIN;
+    KD_TRY(device_buffer_reserve(&map->ids, count * sizeof(uint32_t)));
+    build.ids = (uint32_t *)map->ids.memory;
+    if (map->planted) {
+        const point_box unused = point_box_empty();
+        const kd_status proved = point_check_cuda(&build, count, POINTTREE_BY_COORDINATE, &unused);
+        return proved == KD_ERROR_CHECK ? KD_ERROR_INPUT : proved;
+    }
+    const point_builder_cuda *builder = &point_builders_cuda[0];
+    KD_TRY(builder->scratch_bytes(&build.scratch_bytes, &build));
+    KD_TRY(device_buffer_reserve(&map->scratch, build.scratch_bytes));
+    build.scratch = map->scratch.memory;
+    return builder->build(&build);
+}
+
+/* The tree, and its index. */
+kd_status plant(photon_map_cuda *map, gather_index::index *index) {
+    const uint64_t count = map->list.count;
+    KD_TRY(make_tree(map));
+    cuda_arena arena = {NULL, 0};
+    gather_index::lay_out(index, &arena, (uint32_t)count);
+    KD_TRY(device_buffer_reserve(&map->index, arena.used));
+    arena.base = (char *)map->index.memory;
+    arena.used = 0;
+    gather_index::lay_out(index, &arena, (uint32_t)count);
+    return gather_index::make(index, (const photon *)map->list.photons.memory,
+                              (const uint32_t *)map->ids.memory);
+}
+
+/* The index where plant() has put it. */
+gather_index::index index_of(const photon_map_cuda *map) {
+    gather_index::index found;
+    cuda_arena arena = {(char *)map->index.memory, 0};
+    gather_index::lay_out(&found, &arena, (uint32_t)map->list.count);
+    return found;
+}
+
+/* Of packets, and of what they leave; NULL: k is too large for them. */
+struct packets_kernels {
+    void (*together)(gather_work), (*alone)(gather_work);
+};
+packets_kernels kernels_of_packets(uint32_t k) {
+    return k == 0    ? packets_kernels{packets_within, alone_within}
+           : k <= 16 ? packets_kernels{packets_nearest<2>, alone_nearest<2>}
+           : k <= 40 ? packets_kernels{packets_nearest<3>, alone_nearest<3>}
+           : k <= 72 ? packets_kernels{packets_nearest<4>, alone_nearest<4>}
+                     : packets_kernels{NULL, NULL};
+}
+
+kd_status launch_packets(const gather_work *work, const packets_kernels &kernels) {
+    void (*together)(gather_work) = kernels.together, (*alone)(gather_work) = kernels.alone;
+    unsigned blocks = 0;
+    KD_CUDA(cudaMemsetAsync(work->alone.count, 0, sizeof *work->alone.count));
+    KD_CUDA(cudaMemsetAsync(work->alone.next, 0, sizeof *work->alone.next));
+    together<<<blocks_for(work->packet_count, WARPS), 32 * WARPS>>>(*work);
+    KD_CUDA_LAUNCHED("packets");
+    KD_TRY(cuda_resident_blocks(&blocks, alone, 32 * WARPS));
+    alone<<<blocks, 32 * WARPS>>>(*work);
+    KD_CUDA_LAUNCHED("alone");
+    return KD_OK;
+}
+
+kd_status launch_gather(const gather_work *work) {
+    if (work->packets) {
+        const packets_kernels kernels = kernels_of_packets(work->k);
+        if (kernels.together) return launch_packets(work, kernels);
+    }
+    nearest_kernel(work->k)<<<blocks_for(work->count, WARPS), 32 * WARPS>>>(*work);
+    KD_CUDA_LAUNCHED("gather_nearest");
+    return KD_OK;
+}
+
+/* Distances to the k-th neighbours of some photons, as map_choose_radius. */
+kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
+                        const gather_index::index *index) {
+    const uint64_t count = map->list.count;
+    const uint32_t most = RADIUS_PROBES, probes = count < most ? (uint32_t)count : most;
+    gather_work work;
+    memset(&work, 0, sizeof work);
+    work.index = *index;
+    work.count = probes;
+    work.k = count < options->gather ? (uint32_t)count : options->gather;
+    work.radius = INFINITY;
+    work.scale = 1;
+    cuda_arena arena = {NULL, 0};
+    for (int turn = 0; turn < 2; ++turn) {
+        work.requests = (eye_request *)cuda_arena_take(&arena, probes, sizeof(eye_request));
+        work.sums = (flux_sum *)cuda_arena_take(&arena, probes, sizeof(flux_sum));
+        work.radii = (float *)cuda_arena_take(&arena, probes, sizeof(float));
+        if (turn) break;
+        KD_TRY(device_buffer_reserve(&map->scratch, arena.used));
+        arena.base = (char *)map->scratch.memory;
+        arena.used = 0;
+    }
+    take_probes<<<blocks_for(probes), BLOCK>>>((const photon *)map->list.photons.memory,
+                                               (const uint32_t *)map->ids.memory, count, probes,
+                                               (eye_request *)work.requests);
+    KD_CUDA_LAUNCHED("take_probes");
+    KD_TRY(launch_gather(&work));
+    float distances[RADIUS_PROBES];
+    KD_CUDA(cudaMemcpy(distances, work.radii, probes * sizeof *distances, cudaMemcpyDeviceToHost));
+    map->radius = photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
+    return KD_OK;
+}
+
+kd_status order(photon_map_cuda *map) {
+    const uint64_t count = map->list.count;
+    KD_TRY(device_buffer_reserve(&map->ordered, count * sizeof(photon)));
+    KD_TRY(device_buffer_reserve(&map->ordered_points, count * sizeof(vec3)));
+    order_photons<<<blocks_for(count), BLOCK>>>(
+        (const photon *)map->list.photons.memory, (const uint32_t *)map->ids.memory,
+        (uint32_t)count, (photon *)map->ordered.memory, (vec3 *)map->ordered_points.memory);
+    KD_CUDA_LAUNCHED("order_photons");
+    return KD_OK;
+}
+
+kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered) {
+    gather_index::index index;
+    map->known = false;
+    map->scale = flux_scale(map->list.strongest);
+    map->radius = options->radius;
+    if (map->list.count == 0) return KD_OK;
+    KD_TRY(plant(map, &index));
+    if (!(options->radius > 0)) KD_TRY(choose_radius(map, options, &index));
+    return ordered ? order(map) : KD_OK;
+}
+
+} // namespace
+
+extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
+    gather_index::index index;
+    point_build_cuda build;
+    cuda_arena arena = {NULL, 0};
+    if (photons == 0) return 0;
+    memset(&build, 0, sizeof build);
+    build.points = point_array_make(NULL, photons, 3, POINT_FLOAT);
+    build.split = POINTTREE_ROUND_ROBIN;
+    if (point_builders_cuda[0].scratch_bytes(&build.scratch_bytes, &build) != KD_OK) return 0;
+    gather_index::lay_out(&index, &arena, (uint32_t)photons);
+    const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* irradiance with them */
+    return photon_list_cuda_bytes(photons) + arena.used + build.scratch_bytes +
+           photons * (sizeof(uint32_t) + (ordered ? in_order : 0));
+}
+
+extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
+                                            bool ordered, job *watched) {
+    KD_TRY(photon_options_check(options));
+    maps->gather = options->gather;
+    maps->kernel = options->kernel;
+    maps->estimator = options->estimator;
+    job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[0].list.count));
+    kd_status status = plant_map(&maps->map[0], options, ordered);
+    if (status == KD_OK) status = plant_map(&maps->map[1], options, ordered);
+    if (status == KD_OK) status = plant_map(&maps->map[2], options, true);
+    if (status == KD_OK) status = device_wait();
+    job_stage_end(watched);
+    return status;
+}
+
+extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,
+                                                 const mesh_view *device_mesh, job *watched) {
+    photon_map_cuda *map = &maps->map[0];
+    if (map->list.count == 0) return KD_OK;
+    job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
+    kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
+    if (status == KD_OK) {
+        precompute<<<blocks_for(map->list.count, KNOWN_BLOCK), KNOWN_BLOCK>>>(
+            photon_maps_cuda_view(maps, 0), photon_maps_cuda_view(maps, 1), maps->outlines,
+            *device_mesh, (vec3 *)map->irradiance.memory);
+        status = device_wait();
+        map->known = status == KD_OK;
+    }
+    job_stage_end(watched);
+    return status;
+}
+
+extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which,
+                                             uint32_t gather, float radius,
+                                             const photon_gather_cuda *asked) {
+    const photon_map_cuda *map = &maps->map[which];
+    if (asked->count == 0) return KD_OK;
+    if (map->list.count == 0 || !(pointtree_bound2(radius) > 0)) {
+        KD_CUDA(cudaMemsetAsync(asked->sums, 0, asked->count * sizeof *asked->sums));
+        KD_CUDA(cudaMemsetAsync(asked->radii, 0, asked->count * sizeof *asked->radii));
+        return KD_OK;
+    }
+    gather_work work;
+    work.index = index_of(map);
+    work.requests = asked->requests;
+    work.count = asked->count;
+    work.packets = asked->packets;
+    work.packet_count = asked->packet_count;
+    work.alone = {asked->alone, asked->alone + asked->count, asked->alone + asked->count + 1};
+    work.sums = asked->sums;
+    work.radii = asked->radii;
+    work.k = gather;
+    work.radius = radius;
+    work.kernel = (int32_t)maps->kernel;
+    work.scale = map->scale;
+    return launch_gather(&work);
+}

@@ -1,0 +1,249 @@
+#include "photon/maps/photon_file.h"
+#include "core/files/file.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "points/tree/pointtree.h"
+#include <string.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "the file is written as it lies in memory");
+static_assert(sizeof(photon) == 4 * sizeof(vec3) + 12, "the layout is part of the file format");
+
+static const char file_magic[8] = "KDPHOTO";
+
+typedef struct list_header {
+    uint64_t count, emitted, rays, complete;
+    double watts[6]; /* emitted, absorbed, escaped, ended, cut, media */
+    uint64_t hash;   /* of the photons */
+} list_header;
+
+typedef struct file_header {
+    char magic[8];
+    uint64_t version, scene;
+    list_header lists[PHOTON_LISTS];
+    uint64_t hash; /* of all before */
+} file_header;
+
+static_assert(sizeof(file_header) == PHOTON_FILE_HEADER_BYTES,
+              "the layout is part of the file format");
+
+static list_header list_header_of(const photon_list *list) {
+    const photon_ledger *ledger = &list->ledger;
+    list_header made = {list->count,
+                        list->emitted,
+                        list->rays,
+                        list->complete,
+                        {ledger->emitted, ledger->absorbed, ledger->escaped, ledger->ended,
+                         ledger->cut, ledger->media},
+                        hash_bytes(list->photons, list->count * sizeof(photon))};
+    return made;
+}
+
+/* The photon at each node of the list's tree. */
+static kd_status find_nodes(uint32_t **out, const photon_list *list) {
+    kd_status status = KD_OK;
+    vec3 *positions = NULL;
+    pointtree tree;
+    memset(&tree, 0, sizeof tree);
+    KD_TRY(KD_RESERVE(*out, list->count));
+    if (list->nodes) {
+        memcpy(*out, list->nodes, list->count * sizeof **out);
+        return KD_OK;
+    }
+    KD_TRY_GOTO(KD_RESERVE(positions, list->count));
+    for (uint64_t i = 0; i < list->count; ++i) positions[i] = list->photons[i].position;
+    KD_TRY_GOTO(pointtree_open(&tree, positions, list->count, NULL, NULL, NULL));
+    if (list->count) memcpy(*out, tree.ids, list->count * sizeof **out);
+done:
+    memory_free(positions);
+    pointtree_close(&tree);
+    return status;
+}
+
+static kd_status write_nodes(FILE *to, const photon_file *from) {
+    uint64_t sum = 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        uint32_t *nodes = NULL;
+        const kd_status status = find_nodes(&nodes, &from->lists[i]);
+        const uint64_t count = from->lists[i].count;
+        if (status == KD_OK && count) fwrite(nodes, sizeof *nodes, count, to);
+        const uint64_t hash = hash_bytes(nodes, status == KD_OK ? count * sizeof *nodes : 0);
+        memory_free(nodes);
+        KD_TRY(status);
+        sum = hash_combine(sum, &hash, sizeof hash);
+    }
+    fwrite(&sum, sizeof sum, 1, to);
+    return KD_OK;
+}
+
+kd_status photon_file_write(const char *path, const photon_file *from) {
+    file_header header;
+    memset(&header, 0, sizeof header);
+    memcpy(header.magic, file_magic, sizeof header.magic);
+    header.version = PHOTON_FILE_VERSION;
+    header.scene = from->scene;
+    for (int i = 0; i < PHOTON_LISTS; ++i) header.lists[i] = list_header_of(&from->lists[i]);
+    header.hash = hash_bytes(&header, offsetof(file_header, hash));
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    fwrite(&header, sizeof header, 1, output.stream); /* commit sees what fails */
+    for (int i = 0; i < PHOTON_LISTS; ++i)
+        if (from->lists[i].count)
+            fwrite(from->lists[i].photons, sizeof(photon), from->lists[i].count, output.stream);
+    const kd_status status = write_nodes(output.stream, from);
+    if (status != KD_OK) {
+        file_output_discard(&output);
+        return status;
+    }
+    KD_TRY(file_output_commit(&output));
+    return KD_OK;
+}
+
+/* What tells a file from others: the header's hash covers the hashes of the photons. */
+static uint64_t content_of(const file_header *header) {
+    return hash_combine(1, header->lists, sizeof header->lists);
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static kd_status check_header(const file_view *file, const char *path, const file_header *header) {
+    KD_REQUIRE(file->count >= sizeof *header && memcmp(header->magic, file_magic, 8) == 0,
+               KD_ERROR_INPUT, "%s: no photon map", path);
+    KD_REQUIRE(header->version != __builtin_bswap64(PHOTON_FILE_VERSION), KD_ERROR_INPUT,
+               "%s: a photon map of another byte order, expected little endian", path);
+    KD_REQUIRE(header->version == PHOTON_FILE_VERSION || header->version == PHOTON_FILE_VERSION_OLD,
+               KD_ERROR_INPUT, "%s: a photon map of version %llu, expected %d", path,
+               (unsigned long long)header->version, PHOTON_FILE_VERSION);
+    KD_REQUIRE(header->hash == hash_bytes(header, offsetof(file_header, hash)), KD_ERROR_INPUT,
+               "%s: damaged: the header's hash is wrong", path);
+    uint64_t photons = 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        const uint64_t count = header->lists[i].count;
+        KD_REQUIRE(count <= POINTTREE_COUNT_MAX / 2 && header->lists[i].complete <= 1,
+                   KD_ERROR_INPUT, "%s: %llu photons, expected at most %u", path,
+                   (unsigned long long)count, POINTTREE_COUNT_MAX / 2);
+        photons += count;
+    }
+    uint64_t bytes = sizeof *header + photons * sizeof(photon);
+    if (header->version == PHOTON_FILE_VERSION) bytes += photons * sizeof(uint32_t) + sizeof bytes;
+    KD_REQUIRE(file->count == bytes, KD_ERROR_INPUT,
+               "%s: %zu bytes, expected %llu for %llu photons: it is %s", path, file->count,
+               (unsigned long long)bytes, (unsigned long long)photons,
+               file->count < bytes ? "truncated" : "too long");
+    return KD_OK;
+}
+
+static bool is_unit(vec3 v) {
+    return fabsf(vec3_length2(v) - 1) <= 1e-3f; /* NaN is none */
+}
+
+/* `kinds`: bit 1 << photon_kind of those that belong into its map. */
+static bool is_photon(const photon *p, uint32_t kinds) {
+    const vec3 power = p->power;
+    return vec3_is_finite(p->position) && vec3_is_finite(power) && power.x >= 0 && power.y >= 0 &&
+           power.z >= 0 && is_unit(p->direction) && is_unit(p->normal) && p->kind < 32 &&
+           (kinds >> p->kind & 1u);
+}
+
+static kd_status read_list(photon_list *out, const char *path, const char *bytes,
+                           const list_header *header, uint32_t kinds) {
+    const size_t size = header->count * sizeof(photon);
+    KD_REQUIRE(header->hash == hash_bytes(bytes, size), KD_ERROR_INPUT,
+               "%s: damaged: the photons' hash is wrong", path);
+    for (int i = 0; i < 6; ++i)
+        KD_REQUIRE(isfinite(header->watts[i]), KD_ERROR_INPUT,
+                   "%s: %g W in the ledger, expected a number", path, header->watts[i]);
+    out->photons = (photon *)(uintptr_t)bytes; /* borrowed: nobody writes there */
+    out->borrowed = true;
+    out->count = header->count;
+    out->emitted = header->emitted;
+    out->rays = header->rays;
+    out->complete = header->complete != 0;
+    out->ledger.emitted = header->watts[0];
+    out->ledger.absorbed = header->watts[1];
+    out->ledger.escaped = header->watts[2];
+    out->ledger.ended = header->watts[3];
+    out->ledger.cut = header->watts[4];
+    out->ledger.media = header->watts[5];
+    for (uint64_t i = 0; i < out->count; ++i)
+        KD_REQUIRE(is_photon(out->photons + i, kinds), KD_ERROR_INPUT,
+                   "%s: record %llu is no photon of its map: numbers out of range", path,
+                   (unsigned long long)i);
+    return KD_OK;
+}
+
+/* The trees behind the photons: who plants them proves them. */
+static kd_status read_nodes(photon_file *out, const char *path, const char *bytes) {
+    uint64_t sum = 0, found;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        const size_t size = out->lists[i].count * sizeof(uint32_t);
+        const uint64_t hash = hash_bytes(bytes, size);
+        sum = hash_combine(sum, &hash, sizeof hash);
+        out->lists[i].nodes = (const uint32_t *)(const void *)bytes;
+        bytes += size;
+    }
+    memcpy(&found, bytes, sizeof found);
+    KD_REQUIRE(found == sum, KD_ERROR_INPUT, "%s: damaged: the trees' hash is wrong", path);
+    return KD_OK;
+}
+
+kd_status photon_file_read_content(uint64_t *content, const char *path) {
+    kd_status status = KD_OK;
+    file_header header;
+    file_view file;
+    memset(&header, 0, sizeof header);
+    KD_TRY(file_open(&file, path));
+    memcpy(&header, file.bytes, file.count < sizeof header ? file.count : sizeof header);
+    KD_TRY_GOTO(check_header(&file, path, &header));
+    *content = content_of(&header);
+done:
+    file_close(&file);
+    return status;
+}
+
+kd_status photon_file_open(photon_file *out, const char *path) {
+    static const uint32_t kinds[PHOTON_LISTS] = {1u << PHOTON_INDIRECT, 1u << PHOTON_CAUSTIC,
+                                                 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT};
+    kd_status status = KD_OK;
+    file_header header;
+    memset(out, 0, sizeof *out);
+    memset(&header, 0, sizeof header);
+    KD_TRY(file_open(&out->mapped, path));
+    const file_view file = out->mapped;
+    memcpy(&header, file.bytes, file.count < sizeof header ? file.count : sizeof header);
+    KD_TRY_GOTO(check_header(&file, path, &header));
+    out->scene = header.scene;
+    out->content = content_of(&header);
+    const char *bytes = file.bytes + sizeof header;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        KD_TRY_GOTO(read_list(&out->lists[i], path, bytes, &header.lists[i], kinds[i]));
+        bytes += header.lists[i].count * sizeof(photon);
+    }
+    if (header.version == PHOTON_FILE_VERSION) KD_TRY_GOTO(read_nodes(out, path, bytes));
+done:
+    if (status != KD_OK) photon_file_close(out);
+    return status;
+}
+
+void photon_file_close(photon_file *owned) {
+    for (int i = 0; i < PHOTON_LISTS; ++i) photon_list_close(&owned->lists[i]);
+    file_close(&owned->mapped);
+    memset(owned, 0, sizeof *owned);
+}
+
+kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
+                                  uint64_t scene_hash_found) {
+    KD_REQUIRE(of->scene == scene_hash_found, KD_ERROR_INPUT,
+               "%s: a photon map of another scene (%016llx, this one is %016llx)", path,
+               (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const bool media = l == 2;
+        const uint32_t places = media ? scene->medium_count : scene->mesh.triangle_count;
+        for (uint64_t i = 0; i < of->lists[l].count; ++i)
+            KD_REQUIRE(of->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,
+                       "%s: a photon %s %u of %u", path, media ? "in medium" : "on triangle",
+                       of->lists[l].photons[i].triangle, places);
+    }
+    return KD_OK;
+}

@@ -1,0 +1,411 @@
+#include "photon/maps/photon_map.h"
+#include "core/hash.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/timing.h"
+#include "photon/emission/aim.h"
+#include "photon/emission/photon_hash.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
+enum { MEDIA_PASS = 0x40000000 }; /* passes of emission from here on: above the other maps' */
+
+photon_options photon_options_default(void) {
+    photon_options options;
+    memset(&options, 0, sizeof options);
+    options.photons = 200000;
+    options.caustics = 200000;
+    options.strayed = 200000;
+    options.max_depth = 32;
+    options.gather = 50;
+    options.kernel = PHOTON_KERNEL_CONE;
+    options.outlines = true;
+    return options;
+}
+
+const char *photon_kernel_name(int index) {
+    static const char *const names[] = {"disc", "cone", "epanechnikov", "gaussian"};
+    return index < 4 ? names[index] : NULL;
+}
+
+const char *photon_estimator_name(int index) {
+    static const char *const names[PHOTON_ESTIMATORS] = {"nearest", "fixed", "adaptive"};
+    return index < PHOTON_ESTIMATORS ? names[index] : NULL;
+}
+
+kd_status photon_kernel_find(photon_kernel *out, const char *name) {
+    for (int i = 0; photon_kernel_name(i); ++i)
+        if (strcmp(photon_kernel_name(i), name) == 0) {
+            *out = (photon_kernel)i;
+            return KD_OK;
+        }
+    KD_FAIL(KD_ERROR_USAGE, "kernel \"%s\", expected disc, cone, epanechnikov or gaussian", name);
+}
+
+kd_status photon_estimator_find(photon_estimator *out, const char *name) {
+    for (int i = 0; photon_estimator_name(i); ++i)
+        if (strcmp(photon_estimator_name(i), name) == 0) {
+            *out = (photon_estimator)i;
+            return KD_OK;
+        }
+    KD_FAIL(KD_ERROR_USAGE, "estimator \"%s\", expected nearest, fixed or adaptive", name);
+}
+
+/* --- one map ------------------------------------------------------------------------------------
+ */
+
+typedef struct photon_ordering {
+    const photon *from;
+    photon *to;
+    const uint32_t *ids;
+    vec3 *positions;
+} photon_ordering;
+
+static void take_positions(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const photon_ordering *work = (const photon_ordering *)context;
+    for (int64_t i = begin; i < end; ++i) work->positions[i] = work->from[i].position;
+}
+
+static void order_photons(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const photon_ordering *work = (const photon_ordering *)context;
+    for (int64_t i = begin; i < end; ++i) work->to[i] = work->from[work->ids[i]];
+}
+
+static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max_radius,
+                            neighbour *out) {
+    uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_room */
+    assert(leafindex_room(k) <= sizeof keys / sizeof *keys);
+    return leafindex_nearest_k((const leafindex *)index, query, k, max_radius, keys, out);
+}
+
+/* Plants the tree and brings the photons into its order: neighbours in space are neighbours in
+   memory. */
+static kd_status map_plant(photon_map *out, const photon_list *list, job *watched) {
+    kd_status status = KD_OK;
+    photon_ordering work = {list->photons, NULL, NULL, NULL};
+    KD_TRY_GOTO(KD_RESERVE(work.positions, list->count));
+    parallel_for((int64_t)list->count, ORDER_GRAIN, take_positions, &work);
+    out->built = list->nodes == NULL;
+    if (out->built)
+        KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
+    else
+        KD_TRY_GOTO(pointtree_adopt(&out->tree, work.positions, list->count, list->nodes));
+    KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
+    const pointtree_nd_view tree = pointtree_get_nd_view(&out->tree);
+    KD_TRY_GOTO(leafindex_open(&out->index, &tree, true));
+    work.to = out->photons;
+    work.ids = out->tree.ids;
+    parallel_for((int64_t)list->count, ORDER_GRAIN, order_photons, &work);
+done:
+    memory_free(work.positions);
+    return status;
+}
+
+static int compare_floats(const void *a, const void *b) {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+float photon_radius_of(float *distances, uint64_t count, bool fixed) {
+    qsort(distances, count, sizeof *distances, compare_floats);
+    return fixed ? distances[count / 2] : 2 * distances[count / 2];
+}
+
+/* Twice the median distance to the k-th photon where photons are: the disc stays of one size where
+   light is dense, and thin light far from all photons is not smeared over the scene. A fixed radius
+   is that distance itself. */
+static kd_status map_choose_radius(photon_map *map, const photon_options *options) {
+    const uint32_t gather = options->gather;
+    if (map->count == 0) return KD_OK;
+    neighbour *found = NULL;
+    KD_TRY(KD_RESERVE(found, gather));
+    const pointtree_view tree = pointtree_get_view(&map->tree);
+    float distances[RADIUS_PROBES];
+    const uint64_t probes = map->count < RADIUS_PROBES ? map->count : RADIUS_PROBES;
+    for (uint64_t i = 0; i < probes; ++i) {
+        const vec3 at = tree.points[i * map->count / probes];
+        const uint32_t count = pointtree_nearest_k(&tree, at, gather, INFINITY, found);
+        distances[i] = sqrtf(found[count - 1].dist2);
+    }
+    memory_free(found);
+    map->radius = photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
+    return KD_OK;
+}
+
+typedef struct list_reading {
+    const photon *photons;
+    atomic_ullong hash;
+    atomic_uint strongest; /* bits of a float that is not negative: they order as it does */
+} list_reading;
+
+static void read_photons(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    list_reading *work = (list_reading *)context;
+    uint64_t hash = 0;
+    float strongest = 0;
+    for (int64_t i = begin; i < end; ++i) {
+        hash += photon_hash(&work->photons[i], (uint64_t)i);
+        strongest = float_max(vec3_largest(work->photons[i].power), strongest);
+    }
+    atomic_fetch_add(&work->hash, hash);
+    uint32_t before = atomic_load(&work->strongest);
+    while (before < float_bits(strongest) &&
+           !atomic_compare_exchange_weak(&work->strongest, &before, float_bits(strongest))) {
+    }
+}
+
+static void map_read_list(photon_map *map, const photon_list *list) {
+    list_reading work;
+    memset(&work, 0, sizeof work);
+    work.photons = list->photons;
+    parallel_for((int64_t)list->count, ORDER_GRAIN, read_photons, &work);
+    map->hash = atomic_load(&work.hash);
+    map->scale = flux_scale(float_from_bits(atomic_load(&work.strongest)));
+}
+
+void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order) {
+    const uint64_t wanted = order->wanted;
+    const uint32_t pass = order->emission.pass;
+    if (list->complete || wanted == 0 || (pass >= 2 && pass != MEDIA_PASS)) return;
+    if (list->emitted == 0)
+        log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
+    else if (list->cut)
+        log_message(LOG_WARNING,
+                    "%s photon map: %llu of %llu photons when the time for them was up", name,
+                    (unsigned long long)list->count, (unsigned long long)wanted);
+    else if (list->count == 0)
+        log_message(LOG_WARNING,
+                    "%s photon map: none of %llu photons emitted landed, it is empty: the picture "
+                    "lacks its light",
+                    name, (unsigned long long)list->emitted);
+    else
+        log_message(LOG_WARNING,
+                    "%s photon map: %llu of %llu photons landed after %llu were emitted, going on "
+                    "with these",
+                    name, (unsigned long long)list->count, (unsigned long long)wanted,
+                    (unsigned long long)list->emitted);
+}
+
+static kd_status emit_list(photon_list *out, const scene_view *scene, const photon_order *order,
+                           const char *name, job *watched) {
+    job_stage_begin(watched, "emit", (int64_t)order->wanted);
+    KD_TRY(photon_list_open(out, scene, order, watched));
+    photon_map_say_missing(out, name, order);
+    return KD_OK;
+}
+
+/* Closes the list. */
+static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
+                          job *watched) {
+    kd_status status = KD_OK;
+    out->count = list->count;
+    out->emitted = list->emitted;
+    out->rays = list->rays;
+    out->ledger = list->ledger;
+    out->complete = list->complete;
+    out->cut = list->cut;
+    map_read_list(out, list);
+    job_stage_begin(watched, "photon_tree", (int64_t)list->count);
+    KD_TRY_GOTO(map_plant(out, list, watched));
+    out->radius = options->radius;
+    if (!(out->radius > 0)) KD_TRY_GOTO(map_choose_radius(out, options));
+done:
+    job_stage_end(watched);
+    photon_list_close(list);
+    return status;
+}
+
+static void map_close(photon_map *owned) {
+    memory_free(owned->photons);
+    memory_free(owned->irradiance);
+    pointtree_close(&owned->tree);
+    leafindex_close(&owned->index);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* --- both ---------------------------------------------------------------------------------------
+ */
+
+static photon_order order_make(const photon_options *options, uint32_t kinds, uint64_t wanted) {
+    photon_order order;
+    memset(&order, 0, sizeof order);
+    order.wish.kinds = kinds;
+    order.wish.max_depth =
+        options->max_depth < PHOTON_DEPTH_MAX ? options->max_depth : PHOTON_DEPTH_MAX;
+    order.wanted = wanted;
+    order.batch_paths = options->batch_paths;
+    return order;
+}
+
+/* Emission of the global map, and that of the caustic map. */
+static photon_order global_order(const scene_view *scene, const photon_options *options) {
+    photon_order order = order_make(options, 1u << PHOTON_INDIRECT, options->photons);
+    order.emission = photon_emission_make(options->seed, 2 * options->pass, box3_centre(scene->box),
+                                          0.5f * vec3_length(box3_size(scene->box)), false);
+    return order;
+}
+
+static kd_status caustic_order(photon_order *out, const scene_view *scene,
+                               const photon_options *options) {
+    emission_target targets[EMISSION_TARGETS] = {{{0, 0, 0}, 0}};
+    uint32_t count = 0;
+    if (options->caustics) KD_TRY(aim_targets(targets, &count, scene));
+    *out = order_make(options, 1u << PHOTON_CAUSTIC, count ? options->caustics : 0);
+    out->wish.only_specular = true;
+    out->emission = photon_emission_make(options->seed, 2 * options->pass + 1, targets[0].centre,
+                                         targets[0].radius, true);
+    for (uint32_t i = 1; i < count; ++i) out->emission.targets[i] = targets[i];
+    if (count) out->emission.target_count = count;
+    return KD_OK;
+}
+
+/* Light that media scatter, but for light straight from a lamp. */
+static photon_order media_order(const scene_view *scene, const photon_options *options) {
+    photon_order order =
+        order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
+    order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
+    order.emission =
+        photon_emission_make(options->seed, MEDIA_PASS + options->pass, box3_centre(scene->box),
+                             0.5f * vec3_length(box3_size(scene->box)), false);
+    return order;
+}
+
+kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,
+                             const photon_options *options) {
+    out[0] = global_order(scene, options);
+    out[2] = media_order(scene, options);
+    KD_TRY(caustic_order(&out[1], scene, options));
+    for (int i = 0; i < PHOTON_LISTS; ++i) out[i].deadline = options->deadlines[i];
+    return KD_OK;
+}
+
+void photon_orders_renew(photon_order orders[PHOTON_LISTS], const photon_options *options) {
+    photon_emission_renew(&orders[0].emission, 2 * options->pass);
+    photon_emission_renew(&orders[1].emission, 2 * options->pass + 1);
+    photon_emission_renew(&orders[2].emission, MEDIA_PASS + options->pass);
+    for (int i = 0; i < PHOTON_LISTS; ++i) orders[i].deadline = options->deadlines[i];
+}
+
+bool photon_scene_scatters(const scene_view *scene) {
+    for (uint32_t i = 0; i < scene->medium_count; ++i)
+        if (vec3_largest(scene->media[i].scattering) > 0) return true;
+    return false;
+}
+
+kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
+                            const photon_options *options, job *watched) {
+    kd_status status = KD_OK;
+    photon_order orders[PHOTON_LISTS];
+    memset(out, 0, PHOTON_LISTS * sizeof *out);
+    KD_TRY_GOTO(photon_orders_make(orders, scene, options));
+    KD_TRY_GOTO(emit_list(&out[0], scene, &orders[0], "global", watched));
+    KD_TRY_GOTO(emit_list(&out[1], scene, &orders[1], "caustic", watched));
+    KD_TRY_GOTO(emit_list(&out[2], scene, &orders[2], "media", watched));
+done:
+    job_stage_end(watched);
+    for (int i = 0; i < PHOTON_LISTS && status != KD_OK; ++i) photon_list_close(&out[i]);
+    return status;
+}
+
+kd_status photon_options_check(const photon_options *options) {
+    KD_REQUIRE(options->gather >= 2 && options->gather <= ESTIMATE_GATHER_MAX, KD_ERROR_USAGE,
+               "gather of %u photons, expected 2 to %u", options->gather, ESTIMATE_GATHER_MAX);
+    KD_REQUIRE(options->radius >= 0 && options->radius <= FLT_MAX, KD_ERROR_USAGE,
+               "gather radius %g, expected a length, or 0 for one from the photons' density",
+               (double)options->radius);
+    return KD_OK;
+}
+
+kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
+                           job *watched) {
+    photon_list lists[PHOTON_LISTS];
+    memset(out, 0, sizeof *out);
+    KD_TRY(photon_options_check(options));
+    KD_TRY(photon_lists_open(lists, scene, options, watched));
+    return photon_maps_plant(out, scene, lists, options, watched);
+}
+
+kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
+                            photon_list lists[PHOTON_LISTS], const photon_options *options,
+                            job *watched) {
+    memset(out, 0, sizeof *out);
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(photon_options_check(options));
+    out->gather = options->gather;
+    out->kernel = options->kernel;
+    out->estimator = options->estimator;
+    KD_TRY_GOTO(map_open(&out->global, &lists[0], options, watched));
+    KD_TRY_GOTO(map_open(&out->caustic, &lists[1], options, watched));
+    KD_TRY_GOTO(map_open(&out->media, &lists[2], options, watched));
+    const float radius = float_max(out->global.radius, out->caustic.radius);
+    if (radius > 0 && options->outlines) {
+        job_stage_begin(watched, "photon_tree", 0);
+        KD_TRY_GOTO(crease_set_open(&out->creases, &scene->mesh, 2 * radius, watched));
+    }
+done:
+    job_stage_end(watched);
+    for (int i = 0; i < PHOTON_LISTS; ++i) photon_list_close(&lists[i]);
+    if (status != KD_OK) photon_maps_close(out);
+    return status;
+}
+
+void photon_maps_close(photon_maps *owned) {
+    map_close(&owned->global);
+    map_close(&owned->caustic);
+    map_close(&owned->media);
+    crease_set_close(&owned->creases);
+    memset(owned, 0, sizeof *owned);
+}
+
+static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
+    photon_map_view view;
+    view.photons = map->photons;
+    view.tree = pointtree_get_view(&map->tree);
+    view.radius = map->radius;
+    view.gather = maps->estimator == PHOTON_ESTIMATOR_FIXED ? 0 : maps->gather;
+    view.adaptive = maps->estimator == PHOTON_ESTIMATOR_ADAPTIVE;
+    view.kernel = (int32_t)maps->kernel;
+    view.scale = map->scale;
+    view.finder = map->count ? map_nearest : NULL;
+    view.index = &map->index;
+    view.irradiance = map->irradiance;
+    return view;
+}
+
+photon_map_view photon_maps_global(const photon_maps *from) {
+    return view_of(from, &from->global);
+}
+
+photon_map_view photon_maps_caustic(const photon_maps *from) {
+    return view_of(from, &from->caustic);
+}
+
+photon_map_view photon_maps_media(const photon_maps *from) {
+    return view_of(from, &from->media);
+}
+
+void photon_options_limit(photon_options *of, double end) {
+    const uint64_t wanted[PHOTON_LISTS] = {of->photons, of->caustics, of->strayed};
+    const double now = timing_now();
+    int lists = 0, done = 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) lists += wanted[i] > 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        done += wanted[i] > 0;
+        of->deadlines[i] = end > 0 ? now + (end - now) * done / (lists ? lists : 1) : 0;
+    }
+}
+
+bool photon_maps_cut(const photon_maps *of) {
+    return of->global.cut || of->caustic.cut || of->media.cut;
+}
+
+uint64_t photon_maps_hash(const photon_maps *from) {
+    const uint64_t both =
+        hash_combine(from->global.hash, &from->caustic.hash, sizeof from->caustic.hash);
+    if (from->media.count == 0) return both;
+    return hash_combine(both, &from->media.hash, sizeof from->media.hash);
+}

@@ -1,0 +1,267 @@
+#include "points/api/points.h"
+#include "core/device/caller_memory.h"
+#include "core/device/device.h"
+#include "core/memory.h"
+#include "core/sized.h"
+#include "core/timing.h"
+#include "points/api/arguments.h"
+#include "points/api/points_device.h"
+#include <stdio.h>
+
+enum { CUDA_COUNT_LEAST = 100000 /* points from which "auto" takes a CUDA device */ };
+
+kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
+                                   kd_scalar scalar) {
+    kd_point_array points;
+    memset(&points, 0, sizeof points);
+    points.coordinates = coordinates;
+    points.count = count;
+    points.dims = dims;
+    points.scalar = scalar;
+    return points;
+}
+
+void kd_points_options_default_sized(kd_points_options *options, size_t struct_size) {
+    kd_points_options defaults;
+    memset(&defaults, 0, sizeof defaults);
+    snprintf(defaults.device, sizeof defaults.device, "auto");
+    snprintf(defaults.builder, sizeof defaults.builder, "auto");
+    defaults.split = KD_POINTS_SPLIT_WIDEST;
+    sized_give(options, struct_size, &defaults, sizeof defaults);
+}
+
+/* What the caller (or nobody: NULL) asks for, checked; a builder of our own choice is "". */
+static kd_status take_options(kd_points_options *out, const kd_points_options *given) {
+    const kd_points_options *options = out;
+    kd_points_options_default(out);
+    if (given) KD_TRY(sized_take(out, sizeof *out, given, "kd_points_options_default"));
+    KD_REQUIRE(memchr(options->device, 0, sizeof options->device) &&
+                   memchr(options->builder, 0, sizeof options->builder),
+               KD_ERROR_USAGE,
+               "the device or builder of the options has no end: fill options by "
+               "kd_points_options_default");
+    KD_REQUIRE(options->split == KD_POINTS_SPLIT_WIDEST ||
+                   options->split == KD_POINTS_SPLIT_ROUND_ROBIN,
+               KD_ERROR_USAGE, "split rule %d, expected 0 (widest side) or 1 (round robin)",
+               (int)options->split);
+    if (strcmp(out->builder, "auto") == 0) out->builder[0] = '\0';
+    return KD_OK;
+}
+
+/* The CUDA device to take, or -1: the CPU. */
+static kd_status choose_device(int32_t *out, const kd_points_options *options,
+                               const void *coordinates, uint64_t count) {
+    *out = -1;
+    if (strcmp(options->device, "auto") == 0) {
+        if (device_cuda_count() == 0 || !points_cuda_builder(options->builder)) return KD_OK;
+        *out = device_of_pointer(coordinates);
+        if (*out < 0 && count >= CUDA_COUNT_LEAST) *out = 0;
+        return KD_OK;
+    }
+    device found;
+    KD_TRY(device_find(&found, options->device));
+    if (found.kind == DEVICE_CUDA) *out = found.index;
+    return KD_OK;
+}
+
+/* Whether "auto" may go on on the CPU after this. */
+static bool retreats(const kd_points_options *options, kd_status status, const void *coordinates) {
+    return strcmp(options->device, "auto") == 0 &&
+           (status == KD_ERROR_MEMORY || status == KD_ERROR_DEVICE) &&
+           device_of_pointer(coordinates) < 0;
+}
+
+static kd_status make_index(kd_points *points) {
+    const pointtree *tree = &points->tree;
+    if (tree->count == 0) return KD_OK;
+    const pointtree_nd_view view = pointtree_get_nd_view(tree);
+    if (tree->scalar != POINT_FLOAT || tree->dims > 3)
+        return leafindex_nd_open(&points->index_nd, &view);
+    return leafindex_open(&points->index, &view, false);
+}
+
+kd_status points_finish(kd_points *points) {
+    const pointtree *tree = &points->tree;
+    int32_t cuda = -1;
+    KD_TRY(choose_device(&cuda, &points->options, NULL, tree->count));
+    if (cuda >= 0) {
+        const kd_status status = points_cuda_adopt(points, cuda);
+        if (!retreats(&points->options, status, NULL)) return status;
+    }
+    return make_index(points);
+}
+
+void points_release(kd_points *owned) {
+    pointtree_close(&owned->tree);
+    leafindex_close(&owned->index);
+    leafindex_nd_close(&owned->index_nd);
+    memory_free(owned->renamed);
+    owned->renamed = NULL;
+    points_cuda_close(owned->cuda);
+    owned->cuda = NULL;
+}
+
+static kd_status build_on_cpu(kd_points *out, const point_array *input,
+                              const pointtree_options *tree_options, const uint32_t *ids) {
+    kd_status status = KD_OK;
+    const caller_array given[] = {{input->coordinates, "points", 1}, {ids, "ids of points", 1}};
+    KD_TRY(caller_memory_check(given, 2, true));
+    KD_TRY_GOTO(pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL));
+    if (ids) {
+        KD_TRY_GOTO(KD_RESERVE(out->renamed, input->count));
+        memcpy(out->renamed, ids, input->count * sizeof *ids);
+    }
+    KD_TRY_GOTO(make_index(out));
+done:
+    if (status != KD_OK) points_release(out);
+    return status;
+}
+
+static kd_status build_on_cuda(kd_points *out, const point_array *input,
+                               const pointtree_options *tree_options, const uint32_t *ids,
+                               int32_t cuda) {
+    const point_builder_cuda *row = points_cuda_builder(out->options.builder);
+    KD_REQUIRE(row, KD_ERROR_DEVICE, "builder \"%s\" does not work on device \"%s\"",
+               out->options.builder, out->options.device);
+    const pointtree_builder *same = pointtree_builder_find(row->name);
+    assert(same); /* a tree of the device is that of the builder of this name */
+    KD_TRY(pointtree_check_request(input, tree_options, same));
+    memcpy(out->builder, row->name, strlen(row->name) + 1);
+    out->tree.options = *tree_options;
+    out->tree.order = same->order;
+    return points_cuda_build(out, input, ids, row, cuda);
+}
+
+/* Everything of *out is new; on failure nothing is held. */
+static kd_status build(kd_points *out, const kd_point_array *points,
+                       const kd_points_options *options) {
+    memset(out, 0, sizeof *out);
+    out->options = *options;
+    const double started = timing_now();
+    KD_REQUIRE(points, KD_ERROR_USAGE, "no points given (NULL)");
+    const caller_array ids = {points->ids, "ids of points", sizeof *points->ids};
+    KD_TRY(caller_memory_check(&ids, 1, false));
+    KD_REQUIRE(points->scalar == KD_FLOAT || points->scalar == KD_DOUBLE, KD_ERROR_USAGE,
+               "scalar type %d, expected 0 (float) or 1 (double)", (int)points->scalar);
+    point_array input = point_array_make(points->coordinates, points->count, points->dims,
+                                         points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
+    if (points->stride_bytes) input.stride_bytes = points->stride_bytes;
+    const pointtree_options tree_options = {
+        options->split == KD_POINTS_SPLIT_WIDEST ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN, false,
+        0};
+    const pointtree_builder *row =
+        options->builder[0] ? pointtree_builder_find(options->builder) : &pointtree_builders[0];
+    if (row) memcpy(out->builder, row->name, strlen(row->name) + 1);
+    int32_t cuda = -1;
+    KD_TRY(choose_device(&cuda, options, points->coordinates, points->count));
+    kd_status status = KD_OK;
+    if (cuda >= 0) status = build_on_cuda(out, &input, &tree_options, points->ids, cuda);
+    if (cuda < 0 || retreats(options, status, points->coordinates))
+        status = build_on_cpu(out, &input, &tree_options, points->ids);
+    out->build_seconds = timing_now() - started;
+    return status;
+}
+
+kd_status kd_points_open(kd_points **out, const kd_point_array *points,
+                         const kd_points_options *options) {
+    kd_status status = KD_OK;
+    kd_points_options taken;
+    KD_REQUIRE(out, KD_ERROR_USAGE, "no place for the tree given (NULL)");
+    *out = NULL;
+    KD_TRY(take_options(&taken, options));
+    kd_points *opened = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(opened, 1));
+    KD_TRY_GOTO(build(opened, points, &taken));
+    *out = opened;
+done:
+    if (status != KD_OK) memory_free(opened);
+    return status;
+}
+
+kd_status kd_points_update(kd_points *tree, const kd_point_array *points) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    kd_points built;
+    KD_TRY(build(&built, points, &tree->options));
+    points_release(tree);
+    *tree = built;
+    return KD_OK;
+}
+
+void kd_points_close(kd_points *tree) {
+    if (!tree) return;
+    points_release(tree);
+    memory_free(tree);
+}
+
+static uint64_t bytes_held(const kd_points *tree) {
+    const pointtree *t = &tree->tree;
+    uint64_t bytes = sizeof *tree;
+    if (tree->cuda) return bytes + tree->cuda->bytes;
+    const uint64_t a_point = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids +
+                             (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
+    bytes += t->count * a_point;
+    return bytes + leafindex_bytes(&tree->index) + leafindex_nd_bytes(&tree->index_nd);
+}
+
+/* The name of the device, and the hash of a tree that may lie there; empty and 0 if it fails. */
+static void describe_place(const kd_points *tree, kd_points_info *info) {
+    device where;
+    memset(&where, 0, sizeof where);
+    if (!tree->cuda) {
+        device_cpu_describe(&where);
+        info->hash = pointtree_hash(&tree->tree);
+    } else if (device_cuda_describe(&where, tree->cuda->device) == KD_OK) {
+        kd_points copy;
+        if (points_cuda_fetch(&copy, tree) == KD_OK) {
+            info->hash = pointtree_hash(&copy.tree);
+            points_release(&copy);
+        }
+    }
+    memcpy(info->device, where.name, sizeof info->device);
+}
+
+static void describe(const kd_points *tree, kd_points_info *info) {
+    const pointtree *t = &tree->tree;
+    info->count = t->count;
+    info->dims = t->dims;
+    info->scalar = t->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT;
+    info->split = tree->options.split;
+    memcpy(info->builder, tree->builder, sizeof info->builder);
+    memcpy(info->lo, t->box.lo, sizeof info->lo);
+    memcpy(info->hi, t->box.hi, sizeof info->hi);
+    info->build_seconds = tree->build_seconds;
+    info->bytes = bytes_held(tree);
+    describe_place(tree, info);
+}
+
+void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_t struct_size) {
+    kd_points_info full;
+    memset(&full, 0, sizeof full);
+    if (tree && info) describe(tree, &full);
+    sized_give(info, struct_size, &full, sizeof full);
+}
+
+kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
+                             uint8_t *axes) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    if (tree->cuda) {
+        kd_points copy;
+        KD_TRY(points_cuda_fetch(&copy, tree));
+        const kd_status status = kd_points_download(&copy, coordinates, ids, axes);
+        points_release(&copy);
+        return status;
+    }
+    const pointtree *t = &tree->tree;
+    const caller_array places[] = {
+        {coordinates, "places for coordinates", (uint32_t)point_scalar_bytes(t->scalar)},
+        {ids, "places for ids", sizeof *ids},
+        {axes, "places for axes", 1}};
+    KD_TRY(caller_memory_check(places, 3, true));
+    if (coordinates)
+        memcpy(coordinates, t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar));
+    for (uint32_t i = 0; ids && i < t->count; ++i)
+        ids[i] = tree->renamed ? tree->renamed[t->ids[i]] : t->ids[i];
+    for (uint32_t i = 0; axes && i < t->count; ++i)
+        axes[i] = (uint8_t)(t->axes ? t->axes[i] : pointtree_level_of(i) % t->dims);
+    return KD_OK;
+}

@@ -1,0 +1,29 @@
+/* Behind <kandela/points.h>: what a kd_points holds. */
+#ifndef KD_POINTS_API_POINTS_H
+#define KD_POINTS_API_POINTS_H
+#include "points/neighbours/leaf_index_nd.h"
+#include "points/tree/pointtree.h"
+#include <kandela/points.h>
+
+struct points_cuda;
+
+struct kd_points {
+    pointtree tree;           /* without its arrays if it lies on a CUDA device */
+    leafindex index;          /* of two or three floats; else empty */
+    leafindex_nd index_nd;    /* of all others */
+    uint32_t *renamed;        /* the caller's id of each point of the input, or NULL */
+    struct points_cuda *cuda; /* instead of all of these: the tree on a CUDA device; else NULL */
+    kd_points_options options;
+    char builder[32]; /* that built it */
+    double build_seconds;
+};
+
+/* Frees all that *owned holds. */
+void points_release(kd_points *owned);
+
+/* Chooses a device for `count` points at `coordinates` (host memory, device memory or NULL), and
+   puts the tree, which is on the host, on it or makes its index there; *points is zeroed but for
+   tree, builder, renamed, options. */
+kd_status points_finish(kd_points *points);
+
+#endif

@@ -1,0 +1,180 @@
+#include "points/api/points_device.h"
+#include "core/device/device_memory.h"
+#include "core/memory.h"
+#include "points/api/arguments.h"
+
+const point_builder_cuda *points_cuda_builder(const char *name) {
+    for (const point_builder_cuda *row = point_builders_cuda; row->name; ++row)
+        if (!*name || strcmp(row->name, name) == 0) return row;
+    return NULL;
+}
+
+/* Device memory that the tree keeps. */
+static kd_status keep(points_cuda *c, void **out, uint64_t bytes) {
+    KD_TRY(device_memory_reserve(out, bytes));
+    c->bytes += bytes;
+    return KD_OK;
+}
+
+/* The points in memory of this device: theirs, or *staged, a packed copy. */
+static kd_status stage(point_array *out, void **staged, const point_array *points, int32_t device,
+                       void *stream) {
+    kd_status status = KD_OK;
+    *out = *points;
+    if (points->count == 0 || device_of_pointer(points->coordinates) == device) return KD_OK;
+    const uint64_t bytes = points->dims * point_scalar_bytes(points->scalar);
+    const bool packs = points->stride_bytes != bytes && device_of_pointer(points->coordinates) < 0;
+    void *packed = NULL;
+    if (packs) {
+        KD_TRY(memory_reserve(&packed, points->count, bytes));
+        for (uint64_t i = 0; i < points->count; ++i)
+            memcpy((char *)packed + i * bytes, point_array_at(points, i), bytes);
+        out->stride_bytes = bytes;
+    }
+    const uint64_t all = (points->count - 1) * out->stride_bytes + bytes;
+    KD_TRY_GOTO(device_pool_reserve(staged, all, stream));
+    out->coordinates = *staged;
+    KD_TRY_GOTO(device_copy(*staged, packs ? packed : points->coordinates, all, stream));
+    if (packs) KD_TRY_GOTO(device_stream_wait(stream));
+done:
+    memory_free(packed);
+    return status;
+}
+
+static kd_status reserve_tree(points_cuda *c, const pointtree *tree) {
+    KD_TRY(keep(c, (void **)&c->ids, tree->count * sizeof *c->ids));
+    if (tree->options.split != POINTTREE_WIDEST) return KD_OK;
+    return keep(c, (void **)&c->axes, tree->count);
+}
+
+static kd_status reserve_index(points_cuda *c, const point_build_cuda *arguments) {
+    size_t bytes = 0;
+    KD_TRY(point_index_cuda_bytes(&bytes, arguments));
+    KD_TRY(keep(c, &c->memory, bytes));
+    return point_index_cuda_open(&c->index, arguments, c->memory, bytes);
+}
+
+static kd_status keep_names(points_cuda *c, const uint32_t *renamed, uint64_t count, void *stream) {
+    if (!renamed) return KD_OK;
+    KD_TRY(keep(c, (void **)&c->renamed, count * sizeof *renamed));
+    return device_copy(c->renamed, renamed, count * sizeof *renamed, stream);
+}
+
+/* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. */
+static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
+                      const uint32_t *renamed, const point_builder_cuda *row) {
+    kd_status status = KD_OK;
+    void *staged = NULL, *stream = out->options.stream;
+    pointtree *tree = &out->tree;
+    point_build_cuda a;
+    memset(&a, 0, sizeof a);
+    KD_TRY_GOTO(reserve_tree(c, tree));
+    KD_TRY_GOTO(stage(&a.points, &staged, points, c->device, stream));
+    a.split = tree->options.split;
+    a.ids = c->ids;
+    a.axes = c->axes;
+    a.stream = stream;
+    if (row) {
+        KD_TRY_GOTO(points_device_scan(&tree->box, &a.points, stream));
+        a.box = tree->box;
+        KD_TRY_GOTO(row->scratch_bytes(&a.scratch_bytes, &a));
+        KD_TRY_GOTO(device_pool_reserve(&a.scratch, a.scratch_bytes, stream));
+        if (tree->count) KD_TRY_GOTO(row->build(&a));
+    } else {
+        KD_TRY_GOTO(device_copy(c->ids, tree->ids, tree->count * sizeof *c->ids, stream));
+        if (c->axes) KD_TRY_GOTO(device_copy(c->axes, tree->axes, tree->count, stream));
+    }
+    device_pool_release(a.scratch, stream);
+    a.scratch = NULL;
+    KD_TRY_GOTO(reserve_index(c, &a));
+    KD_TRY_GOTO(keep_names(c, renamed, tree->count, stream));
+    KD_TRY_GOTO(device_stream_wait(stream));
+done:
+    device_pool_release(staged, stream);
+    device_pool_release(a.scratch, stream);
+    return status;
+}
+
+static kd_status open_on(kd_points *out, const point_array *points, const uint32_t *renamed,
+                         const point_builder_cuda *row, int32_t device) {
+    points_cuda *c = NULL;
+    int32_t previous = 0;
+    KD_TRY(KD_RESERVE_ZEROED(c, 1));
+    c->device = device;
+    kd_status status = device_enter(device, &previous);
+    if (status == KD_OK) {
+        status = fill(c, out, points, renamed, row);
+        device_leave(previous);
+    }
+    if (status == KD_OK)
+        out->cuda = c;
+    else
+        points_cuda_close(c);
+    return status;
+}
+
+kd_status points_cuda_build(kd_points *out, const point_array *points, const uint32_t *renamed,
+                            const point_builder_cuda *row, int32_t device) {
+    out->tree.count = (uint32_t)points->count;
+    out->tree.dims = points->dims;
+    out->tree.scalar = points->scalar;
+    return open_on(out, points, renamed, row, device);
+}
+
+kd_status points_cuda_adopt(kd_points *out, int32_t device) {
+    kd_status status = KD_OK;
+    pointtree *tree = &out->tree;
+    const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
+    void *input = NULL;
+    KD_TRY_GOTO(memory_reserve(&input, tree->count, bytes));
+    for (uint32_t i = 0; i < tree->count; ++i)
+        memcpy((char *)input + tree->ids[i] * bytes, (const char *)tree->coordinates + i * bytes,
+               bytes);
+    const point_array points = point_array_make(input, tree->count, tree->dims, tree->scalar);
+    KD_TRY_GOTO(open_on(out, &points, out->renamed, NULL, device));
+    memory_free(tree->coordinates);
+    memory_free(tree->ids);
+    memory_free(tree->axes);
+    memory_free(out->renamed);
+    tree->coordinates = NULL;
+    tree->ids = NULL;
+    tree->axes = NULL;
+    out->renamed = NULL;
+done:
+    memory_free(input);
+    return status;
+}
+
+kd_status points_cuda_fetch(kd_points *copy, const kd_points *tree) {
+    kd_status status = KD_OK;
+    const points_cuda *c = tree->cuda;
+    const uint64_t count = tree->tree.count;
+    const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
+    *copy = *tree;
+    copy->cuda = NULL;
+    KD_TRY_GOTO(memory_reserve(&copy->tree.coordinates, count, bytes));
+    KD_TRY_GOTO(KD_RESERVE(copy->tree.ids, count));
+    KD_TRY_GOTO(
+        device_memory_download(copy->tree.coordinates, c->index.tree.coordinates, count * bytes));
+    KD_TRY_GOTO(device_memory_download(copy->tree.ids, c->ids, count * sizeof *c->ids));
+    if (c->axes) {
+        KD_TRY_GOTO(KD_RESERVE(copy->tree.axes, count));
+        KD_TRY_GOTO(device_memory_download(copy->tree.axes, c->axes, count));
+    }
+    if (c->renamed) {
+        KD_TRY_GOTO(KD_RESERVE(copy->renamed, count));
+        KD_TRY_GOTO(device_memory_download(copy->renamed, c->renamed, count * sizeof *c->renamed));
+    }
+done:
+    if (status != KD_OK) points_release(copy);
+    return status;
+}
+
+void points_cuda_close(points_cuda *owned) {
+    if (!owned) return;
+    device_memory_free(owned->ids);
+    device_memory_free(owned->axes);
+    device_memory_free(owned->renamed);
+    device_memory_free(owned->memory);
+    memory_free(owned);
+}

@@ -1,0 +1,39 @@
+/* A tree on a CUDA device, behind <kandela/points.h>. Its calls put their work on the caller's
+   stream, wait for it, and leave the thread's current device as it was. */
+#ifndef KD_POINTS_API_POINTS_DEVICE_H
+#define KD_POINTS_API_POINTS_DEVICE_H
+#include "points/api/points.h"
+#include "points/neighbours/query.h"
+#include "points/neighbours/request.h"
+
+typedef struct points_cuda {
+    int32_t device;
+    point_index_cuda index;
+    uint32_t *ids;
+    uint8_t *axes;     /* NULL for round robin */
+    uint32_t *renamed; /* or NULL */
+    void *memory;      /* of the index */
+    uint64_t bytes;    /* of all of these */
+} points_cuda;
+
+/* The device's builder of that name, "" the default; NULL if there is none. */
+const point_builder_cuda *points_cuda_builder(const char *name);
+
+/* Builds from points and names in host or device memory; out->tree has its options and order. */
+kd_status points_cuda_build(kd_points *out, const point_array *points, const uint32_t *renamed,
+                            const point_builder_cuda *row, int32_t device);
+/* Moves a tree from the host to the device. */
+kd_status points_cuda_adopt(kd_points *out, int32_t device);
+/* A copy of the tree on the host, to be freed by points_release. */
+kd_status points_cuda_fetch(kd_points *copy, const kd_points *tree);
+void points_cuda_close(points_cuda *owned); /* takes NULL */
+
+/* Queries that were checked but for what lies in device memory. */
+kd_status points_cuda_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                              const point_rows *out);
+kd_status points_cuda_count_within(const kd_points *tree, const kd_points_query *query,
+                                   uint64_t *offsets);
+kd_status points_cuda_within(const kd_points *tree, const kd_points_query *query,
+                             const uint64_t *offsets, const point_rows *out);
+
+#endif

@@ -1,0 +1,147 @@
+/* A point tree as a file: a header, coordinates, ids, axes, the caller's ids, and the XXH3 of all
+   of it. Read with distrust: sizes against the file's, the checksum, then the tree itself. */
+#include "core/files/parts_file.h"
+#include "core/memory.h"
+#include "points/api/points_device.h"
+#include "points/tree/bounds.h"
+#include "points/tree/check.h"
+
+typedef struct points_header {
+    char magic[8];  /* "KDPOINTS" */
+    uint32_t order; /* 0x01020304 as this machine writes it */
+    uint32_t version;
+    uint32_t count, dims, scalar, split;
+    uint32_t renamed; /* 1: the caller's ids follow */
+    char builder[28];
+} points_header;
+
+enum { POINTS_VERSION = 1, POINTS_ORDER = 0x01020304 };
+
+/* The arrays of a tree, in the order of the file. */
+static int list_parts(const kd_points *tree, file_part parts[4]) {
+    const pointtree *t = &tree->tree;
+    const file_part all[4] = {
+        {t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar)},
+        {t->ids, t->count * sizeof *t->ids},
+        {t->axes, t->axes ? t->count : 0},
+        {tree->renamed, tree->renamed ? t->count * sizeof *tree->renamed : 0}};
+    memcpy(parts, all, sizeof all);
+    return 4;
+}
+
+kd_status kd_points_save(const kd_points *tree, const char *path) {
+    KD_REQUIRE(tree && path, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "path" : "tree");
+    if (tree->cuda) {
+        kd_points copy;
+        KD_TRY(points_cuda_fetch(&copy, tree));
+        const kd_status status = kd_points_save(&copy, path);
+        points_release(&copy);
+        return status;
+    }
+    const pointtree *t = &tree->tree;
+    points_header header;
+    memset(&header, 0, sizeof header);
+    memcpy(header.magic, "KDPOINTS", sizeof header.magic);
+    header.order = POINTS_ORDER;
+    header.version = POINTS_VERSION;
+    header.count = t->count;
+    header.dims = t->dims;
+    header.scalar = t->scalar == POINT_DOUBLE;
+    header.split = tree->options.split == KD_POINTS_SPLIT_ROUND_ROBIN;
+    header.renamed = tree->renamed != NULL;
+    memcpy(header.builder, tree->builder, sizeof header.builder - 1);
+    file_part parts[4];
+    const int part_count = list_parts(tree, parts);
+    return parts_file_write(path, &header, sizeof header, parts, part_count);
+}
+
+static kd_status read_header(points_header *header, const file_view *file, const char *path) {
+    KD_TRY(parts_file_header(file, path, "KDPOINTS", "file of points", header, sizeof *header));
+    KD_REQUIRE(header->order == POINTS_ORDER, KD_ERROR_INPUT,
+               "%s: written by a machine of another byte order", path);
+    KD_REQUIRE(header->version == POINTS_VERSION, KD_ERROR_INPUT, "%s: version %u, expected %d",
+               path, header->version, POINTS_VERSION);
+    KD_REQUIRE(header->count <= POINTTREE_COUNT_MAX && header->dims >= POINT_DIMS_MIN &&
+                   header->dims <= POINT_DIMS_MAX && header->scalar <= 1 && header->split <= 1 &&
+                   header->renamed <= 1 && memchr(header->builder, 0, sizeof header->builder),
+               KD_ERROR_INPUT, "%s: %u points of %u dimensions, scalar %u, split %u: out of range",
+               path, header->count, header->dims, header->scalar, header->split);
+    return KD_OK;
+}
+
+/* The tree must be that of the points which its ids put back in order. */
+static kd_status check_tree(pointtree *tree, const char *path) {
+    kd_status status = KD_OK;
+    void *input = NULL;
+    const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
+    KD_TRY(memory_reserve_zeroed(&input, tree->count, bytes));
+    for (uint32_t i = 0; i < tree->count; ++i) {
+        if (tree->ids[i] >= tree->count) {
+            status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s: node %u has id %u of %u",
+                                 path, i, tree->ids[i], tree->count);
+            break;
+        }
+        memcpy((char *)input + tree->ids[i] * bytes, (const char *)tree->coordinates + i * bytes,
+               bytes);
+    }
+    const point_array points = point_array_make(input, tree->count, tree->dims, tree->scalar);
+    if (status == KD_OK) status = point_scan(&tree->box, &points);
+    if (status == KD_OK) {
+        const pointtree_nd_view view = pointtree_get_nd_view(tree);
+        if (pointtree_check_nd(&view, &points) == KD_ERROR_CHECK) status = KD_ERROR_INPUT;
+    }
+    memory_free(input);
+    return status;
+}
+
+static kd_status read_tree(kd_points *out, const points_header *header, const file_view *file,
+                           const char *path) {
+    pointtree *tree = &out->tree;
+    tree->count = header->count;
+    tree->dims = header->dims;
+    tree->scalar = header->scalar ? POINT_DOUBLE : POINT_FLOAT;
+    const pointtree_builder *row = pointtree_builder_find(header->builder);
+    KD_REQUIRE(row, KD_ERROR_INPUT, "%s: built by \"%s\", which is not known here", path,
+               header->builder);
+    tree->order = row->order;
+    tree->options.split = header->split ? POINTTREE_ROUND_ROBIN : POINTTREE_WIDEST;
+    out->options.split = header->split ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
+    memcpy(out->builder, header->builder, sizeof header->builder);
+    const uint64_t count = header->count;
+    const uint64_t each = header->dims * point_scalar_bytes(tree->scalar) + sizeof(uint32_t) +
+                          (header->split ? 0 : 1) + (header->renamed ? sizeof(uint32_t) : 0);
+    KD_TRY(parts_file_check_size(file, path, sizeof *header, count * each));
+    KD_TRY(
+        memory_reserve(&tree->coordinates, count * header->dims, point_scalar_bytes(tree->scalar)));
+    KD_TRY(KD_RESERVE(tree->ids, count));
+    if (!header->split) KD_TRY(KD_RESERVE(tree->axes, count));
+    if (header->renamed) KD_TRY(KD_RESERVE(out->renamed, count));
+    file_part parts[4];
+    const int part_count = list_parts(out, parts);
+    KD_TRY(parts_file_read(file, path, sizeof *header, parts, part_count));
+    return check_tree(tree, path);
+}
+
+kd_status kd_points_load(kd_points **out, const char *path, const kd_points_options *options) {
+    KD_REQUIRE(out && path, KD_ERROR_USAGE, "no %s given (NULL)",
+               out ? "path" : "place for the tree");
+    *out = NULL;
+    /* no points: the options are checked, and the tree has what it needs */
+    const kd_point_array none = kd_point_array_make(NULL, 0, 3, KD_FLOAT);
+    kd_points *loaded = NULL;
+    KD_TRY(kd_points_open(&loaded, &none, options));
+    points_release(loaded);
+    kd_status status = KD_OK;
+    file_view file;
+    memset(&file, 0, sizeof file);
+    points_header header;
+    KD_TRY_GOTO(file_open(&file, path));
+    KD_TRY_GOTO(read_header(&header, &file, path));
+    KD_TRY_GOTO(read_tree(loaded, &header, &file, path));
+    KD_TRY_GOTO(points_finish(loaded));
+    *out = loaded;
+done:
+    file_close(&file);
+    if (status != KD_OK) kd_points_close(loaded);
+    return status;
+}

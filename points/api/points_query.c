@@ -1,0 +1,216 @@
+/* The queries of <kandela/points.h>: what a caller asks, checked, becomes a point_query. */
+#include "core/device/caller_memory.h"
+#include "core/memory.h"
+#include "core/sized.h"
+#include "points/api/points_device.h"
+#include "points/neighbours/query.h"
+#include "points/tree/bounds.h"
+#include <stdio.h>
+
+/* Sorting pays when the queries are many and the tree exceeds the caches next to a core. */
+enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096 };
+
+void kd_points_query_default_sized(kd_points_query *query, size_t struct_size) {
+    kd_points_query defaults;
+    memset(&defaults, 0, sizeof defaults);
+    defaults.max_radius = (double)INFINITY;
+    snprintf(defaults.method, sizeof defaults.method, "auto");
+    sized_give(query, struct_size, &defaults, sizeof defaults);
+}
+
+static kd_status take_query(kd_points_query *out, const kd_points_query *given) {
+    kd_points_query_default(out);
+    KD_REQUIRE(given, KD_ERROR_USAGE, "no query given (NULL)");
+    return sized_take(out, sizeof *out, given, "kd_points_query_default");
+}
+
+static bool sorts(const kd_points *tree, const kd_points_query *query) {
+    return !query->coherent && query->points.count >= SORT_QUERIES_LEAST &&
+           query->points.count <= UINT32_MAX && tree->tree.count >= SORT_POINTS_LEAST;
+}
+
+static point_queries queries_of(const kd_points *tree, const kd_points_query *query) {
+    point_queries queries;
+    queries.points = point_array_make(query->points.coordinates, query->points.count,
+                                      tree->tree.dims, tree->tree.scalar);
+    if (query->points.stride_bytes) queries.points.stride_bytes = query->points.stride_bytes;
+    queries.radii = query->radii;
+    queries.max_radius = query->max_radius;
+    queries.sort = sorts(tree, query);
+    return queries;
+}
+
+uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
+    kd_points_query taken;
+    if (!tree || tree->cuda || take_query(&taken, query) != KD_OK) return 0;
+    const point_queries queries = queries_of(tree, &taken);
+    return point_query_scratch_bytes(&queries);
+}
+
+static kd_status check_radii(const kd_points *tree, const kd_points_query *query) {
+    for (uint64_t i = 0; query->radii && i < query->points.count; ++i) {
+        const double radius = tree->tree.scalar == POINT_DOUBLE
+                                  ? ((const double *)query->radii)[i]
+                                  : (double)((const float *)query->radii)[i];
+        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+                   (unsigned long long)i, radius);
+    }
+    return KD_OK;
+}
+
+static kd_status check_points(const kd_points *tree, const kd_points_query *query) {
+    const kd_point_array *points = &query->points;
+    const uint32_t dims = tree->tree.dims;
+    const uint64_t scalar_bytes = point_scalar_bytes(tree->tree.scalar);
+    KD_REQUIRE(points->dims == dims, KD_ERROR_USAGE,
+               "queries of %u dimensions, expected %u like the tree's points", points->dims, dims);
+    KD_REQUIRE((int)points->scalar == (int)tree->tree.scalar, KD_ERROR_USAGE,
+               "queries of scalar type %d, expected %d like the tree's points", (int)points->scalar,
+               (int)tree->tree.scalar);
+    KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
+               "no queries given (NULL), their count is %llu", (unsigned long long)points->count);
+    KD_REQUIRE(points->stride_bytes == 0 || (points->stride_bytes >= dims * scalar_bytes &&
+                                             points->stride_bytes % scalar_bytes == 0),
+               KD_ERROR_USAGE,
+               "stride of %llu bytes between queries, expected a multiple of %llu of at least %llu",
+               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
+               (unsigned long long)(dims * scalar_bytes));
+    return KD_OK;
+}
+
+typedef struct prepared_query {
+    point_target target;
+    point_queries queries;
+    void *scratch, *own; /* own: to be freed */
+} prepared_query;
+
+/* The caller's query, and all that can be said of it without a look at memory that may be a
+   device's. */
+static kd_status check_query(kd_points_query *query, const kd_points *tree,
+                             const kd_points_query *given) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_TRY(take_query(query, given));
+    KD_TRY(check_points(tree, query));
+    KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
+               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
+    KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
+               "the method of the query has no end: fill queries by kd_points_query_default");
+    KD_REQUIRE(strcmp(query->method, "walk") == 0 || strcmp(query->method, "leaves") == 0 ||
+                   strcmp(query->method, "auto") == 0,
+               KD_ERROR_USAGE, "unknown query method \"%s\", expected auto, leaves or walk",
+               query->method);
+    return KD_OK;
+}
+
+/* Aligned, and on the host where the tree is: everything that a call reads or writes. */
+static kd_status check_memory(const kd_points *tree, const kd_points_query *query,
+                              const point_rows *rows, const uint64_t *offsets) {
+    const uint32_t scalar_bytes = (uint32_t)point_scalar_bytes(tree->tree.scalar);
+    const caller_array arrays[] = {{query->points.coordinates, "queries", scalar_bytes},
+                                   {query->radii, "radii", scalar_bytes},
+                                   {tree->cuda ? NULL : query->scratch, "scratch", 64},
+                                   {rows->ids, "places for ids", sizeof *rows->ids},
+                                   {rows->dist2, "places for dist2", scalar_bytes},
+                                   {rows->counts, "places for counts", sizeof *rows->counts},
+                                   {offsets, "offsets", sizeof *offsets}};
+    return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, tree->cuda == NULL);
+}
+
+/* Rows that begin at 0 and never run backwards lie within the offsets[count] places of the caller.
+ */
+static kd_status check_offsets(const uint64_t *offsets, uint64_t count) {
+    KD_REQUIRE(offsets[0] == 0, KD_ERROR_USAGE, "offsets begin with %llu, expected 0",
+               (unsigned long long)offsets[0]);
+    for (uint64_t i = 0; i < count; ++i)
+        KD_REQUIRE(offsets[i] <= offsets[i + 1], KD_ERROR_USAGE,
+                   "offset %llu is %llu, expected at least the %llu before it",
+                   (unsigned long long)(i + 1), (unsigned long long)offsets[i + 1],
+                   (unsigned long long)offsets[i]);
+    return KD_OK;
+}
+
+static kd_status check_answers(const kd_points_query *query, uint32_t k) {
+    uint64_t answers = 0;
+    KD_REQUIRE(k > 0, KD_ERROR_USAGE, "k is 0, expected 1 or more");
+    KD_REQUIRE(!__builtin_mul_overflow(query->points.count, 8 * (uint64_t)k, &answers),
+               KD_ERROR_USAGE, "%llu queries for %u points each are more than memory can address",
+               (unsigned long long)query->points.count, k);
+    return KD_OK;
+}
+
+/* For a tree on the CPU. */
+static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
+    memset(out, 0, sizeof *out);
+    KD_TRY(check_radii(tree, query));
+    const bool walk = strcmp(query->method, "walk") == 0;
+    out->target.tree = pointtree_get_nd_view(&tree->tree);
+    out->target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
+    out->target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
+    out->target.renamed = tree->renamed;
+    out->queries = queries_of(tree, query);
+    point_box box;
+    KD_TRY(point_scan(&box, &out->queries.points));
+    const uint64_t needed = point_query_scratch_bytes(&out->queries);
+    out->scratch = query->scratch;
+    KD_REQUIRE(!query->scratch || query->scratch_bytes >= needed, KD_ERROR_USAGE,
+               "scratch of %llu bytes, expected at least %llu",
+               (unsigned long long)query->scratch_bytes, (unsigned long long)needed);
+    if (query->scratch || needed == 0) return KD_OK;
+    KD_TRY(memory_reserve(&out->own, needed, 1));
+    out->scratch = out->own;
+    return KD_OK;
+}
+
+kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                            uint32_t *ids, void *dist2, uint32_t *counts) {
+    kd_points_query taken;
+    KD_TRY(check_query(&taken, tree, query));
+    KD_TRY(check_answers(&taken, k));
+    const point_rows rows = {ids, dist2, counts};
+    KD_TRY(check_memory(tree, &taken, &rows, NULL));
+    if (tree->cuda) return points_cuda_nearest(tree, &taken, k, &rows);
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, &taken));
+    const kd_status status =
+        point_query_nearest(&ready.target, &ready.queries, k, &rows, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}
+
+kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,
+                            void *dist2) {
+    return kd_points_nearest(tree, query, 1, ids, dist2, NULL);
+}
+
+kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
+                                 uint64_t *offsets) {
+    KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
+    kd_points_query taken;
+    KD_TRY(check_query(&taken, tree, query));
+    const point_rows none = {NULL, NULL, NULL};
+    KD_TRY(check_memory(tree, &taken, &none, offsets));
+    if (tree->cuda) return points_cuda_count_within(tree, &taken, offsets);
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, &taken));
+    const kd_status status =
+        point_query_count_within(&ready.target, &ready.queries, offsets, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}
+
+kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
+                           const uint64_t *offsets, uint32_t *ids, void *dist2) {
+    KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
+    kd_points_query taken;
+    KD_TRY(check_query(&taken, tree, query));
+    const point_rows rows = {ids, dist2, NULL};
+    KD_TRY(check_memory(tree, &taken, &rows, offsets));
+    if (tree->cuda) return points_cuda_within(tree, &taken, offsets, &rows);
+    KD_TRY(check_offsets(offsets, taken.points.count));
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, &taken));
+    const kd_status status =
+        point_query_within(&ready.target, &ready.queries, offsets, ids, dist2, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}

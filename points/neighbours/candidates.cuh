@@ -1,0 +1,207 @@
+/* Columns of candidates in shared memory, a lane each, some lanes a query, and how they are cut
+   back to the k nearest. Idea: a lane adds to its own column without a word to others. When columns
+   are full, all queries of the warp at once find a bound that keeps the k nearest and a few more:
+   regula falsi on dist2, whose count grows smoothly with it, bisection of its bits where that
+   fails. Only ties at the last place take ids into account. Work: a round reads each column once.
+ */
+#ifndef KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
+#define KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
+#include "points/neighbours/warp_columns.cuh"
+#include "points/neighbours/warp_per_query.cuh"
+
+namespace point_index {
+
+constexpr uint32_t COLUMN_STEP = 8; /* of whole columns */
+constexpr uint32_t COLUMN_ROW = 32 * sizeof(uint32_t);
+constexpr int FALSI_ROUNDS = 6;
+
+/* LANES a query, columns of ROOM, SORTED of a column at the end, BLOCKS a multiprocessor, so that
+   registers do not keep more away; whether a leaf's HALVES are looked at first. */
+template <int LANES_, int ROOM_, int SORTED_, int BLOCKS_, bool HALVES_> struct group_shape {
+    static constexpr uint32_t LANES = LANES_, ROOM = ROOM_, SORTED = SORTED_;
+    static constexpr int BLOCKS = BLOCKS_;
+    static constexpr bool HALVES = HALVES_;
+    static constexpr uint32_t QUERIES = 32 / LANES; /* of a warp */
+    static constexpr uint32_t STEP = 32 / LANES;    /* points of a leaf to a lane */
+    static_assert(ROOM % COLUMN_STEP == 0, "columns are filled up to whole steps");
+};
+
+template <class SHAPE> struct group_shared {
+    descent path;
+    uint32_t dist2[SHAPE::ROOM][32], id[SHAPE::ROOM][32];
+};
+
+template <class SHAPE, class OPERATION>
+__device__ inline uint32_t group_reduce(uint32_t x, const OPERATION &of) {
+#pragma unroll
+    for (uint32_t step = 1; step < SHAPE::LANES; step *= 2)
+        x = of(x, __shfl_xor_sync(ALL_LANES, x, step));
+    return x;
+}
+
+template <class SHAPE> __device__ inline uint32_t group_sum(uint32_t x) {
+    return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return a + b; });
+}
+
+template <class SHAPE> __device__ inline uint32_t group_most(uint32_t x) {
+    return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return max(a, b); });
+}
+
+template <class SHAPE> __device__ inline uint32_t group_least(uint32_t x) {
+    return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return min(a, b); });
+}
+
+/* What a lane knows of its query. All but `next` is the same in all lanes of the query. */
+struct group_lane {
+    uint32_t next; /* place in this lane's column of dist2 */
+    uint32_t k;
+    float bound2; /* negative: nothing is wanted */
+};
+
+template <class SHAPE>
+__device__ inline uint32_t column_count(group_shared<SHAPE> &sh, const group_lane &mine) {
+    return (mine.next - warp_columns::place_of(&sh.dist2[0][lane_id()])) / COLUMN_ROW;
+}
+
+/* Where count(dist2 <= place) goes from less than k to k or more. */
+struct bracket {
+    uint32_t lo, hi;             /* bits */
+    uint32_t lo_count, hi_count; /* below lo; up to hi */
+};
+
+__device__ inline uint32_t bracket_guess(const bracket &in, uint32_t target, int round) {
+    const uint32_t middle = in.lo + (in.hi - in.lo) / 2;
+    if (round >= FALSI_ROUNDS || in.lo >= in.hi) return middle;
+    const float part =
+        ((float)target - (float)in.lo_count) / ((float)in.hi_count - (float)in.lo_count);
+    const float lo = __uint_as_float(in.lo), hi = __uint_as_float(in.hi);
+    const uint32_t guess = __float_as_uint(lo + (hi - lo) * part);
+    return max(in.lo, min(guess, in.hi - 1));
+}
+
+/* Among those at dist2 `tie`, the id up to which k are kept in all; for queries with `open`. */
+template <class SHAPE>
+__device__ uint32_t group_id_limit(const group_shared<SHAPE> &sh, uint32_t held, uint32_t k,
+                                   uint32_t tie, bool open) {
+    uint32_t lo = 0, hi = KD_NONE;
+    while (__any_sync(ALL_LANES, open && lo < hi)) {
+        const uint32_t middle = lo + (hi - lo) / 2;
+        uint32_t within = 0;
+        for (uint32_t i = 0; i < held; ++i) {
+            const uint32_t d = sh.dist2[i][lane_id()];
+            within += d < tie || (d == tie && sh.id[i][lane_id()] <= middle);
+        }
+        within = group_sum<SHAPE>(within);
+        if (lo >= hi) continue;
+        if (within >= k)
+            hi = middle;
+        else
+            lo = middle + 1;
+    }
+    return open ? hi : KD_NONE;
+}
+
+/* How many of a column, filled up to whole steps of `rows`, have at most this dist2. */
+__device__ inline uint32_t count_within(const uint32_t *column, uint32_t rows, uint32_t dist2) {
+    uint32_t within = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < rows; i += COLUMN_STEP)
+#pragma unroll
+        for (uint32_t j = 0; j < COLUMN_STEP; ++j) within += column[32 * (i + j)] <= dist2;
+    return within;
+}
+
+/* Finds a place such that k to `most` points of each query with `open` lie up to it. */
+template <class SHAPE>
+__device__ inline bracket find_bracket(const uint32_t *column, uint32_t rows, uint32_t k,
+                                       uint32_t most, uint32_t total, bool open) {
+    int last = 0; /* what fills up is negative */
+#pragma unroll 1
+    for (uint32_t i = 0; i < rows; i += COLUMN_STEP)
+#pragma unroll
+        for (uint32_t j = 0; j < COLUMN_STEP; ++j) last = max(last, (int)column[32 * (i + j)]);
+    bracket in = {0, group_most<SHAPE>((uint32_t)last), 0, total};
+#pragma unroll 1
+    for (int round = 0; __any_sync(ALL_LANES, open); ++round) {
+        const uint32_t guess = bracket_guess(in, (k + most) / 2, round);
+        const uint32_t within = group_sum<SHAPE>(count_within(column, rows, guess));
+        if (open && within >= k)
+            in.hi = guess, in.hi_count = within;
+        else if (open)
+            in.lo = guess + 1, in.lo_count = within;
+        open = open && in.hi_count > most && in.lo < in.hi;
+    }
+    return in;
+}
+
+/* Of a column those up to (dist2, id) `last`; ids matter if TIED. Returns where the next goes. */
+template <class SHAPE, bool TIED>
+__device__ inline uint32_t keep_up_to(uint32_t *column, uint32_t rows, uint32_t last,
+                                      uint32_t last_id) {
+    uint32_t *kept = column;
+#pragma unroll 1
+    for (uint32_t i = 0; i < rows; i += COLUMN_STEP) {
+        uint32_t d[COLUMN_STEP], id[COLUMN_STEP];
+#pragma unroll
+        for (uint32_t j = 0; j < COLUMN_STEP; ++j)
+            d[j] = column[32 * (i + j)], id[j] = column[32 * (SHAPE::ROOM + i + j)];
+#pragma unroll
+        for (uint32_t j = 0; j < COLUMN_STEP; ++j)
+            if (TIED ? d[j] < last || (d[j] == last && id[j] <= last_id) : d[j] <= last) {
+                kept[0] = d[j], kept[32 * SHAPE::ROOM] = id[j];
+                kept += 32;
+            }
+    }
+    return warp_columns::place_of(kept);
+}
+
+/* Queries with more than `most` points keep the k nearest, and up to `most` in all. */
+template <class SHAPE>
+__device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_lane mine,
+                                                uint32_t most) {
+    __syncwarp();
+    const uint32_t held = column_count(sh, mine), total = group_sum<SHAPE>(held);
+    const bool shrinks = total > most;
+    if (!__any_sync(ALL_LANES, shrinks)) return mine;
+    const uint32_t longest = __reduce_max_sync(ALL_LANES, held);
+    const uint32_t rows = (longest + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
+    uint32_t *column = &sh.dist2[0][lane_id()];
+    for (uint32_t i = held; i < rows; ++i) column[32 * i] = KD_NONE;
+    const bracket in = find_bracket<SHAPE>(column, rows, mine.k, most, total, shrinks);
+    const bool tied = shrinks && in.hi_count > most;
+    const bool any_tied = __any_sync(ALL_LANES, tied);
+    const uint32_t last_id = any_tied ? group_id_limit(sh, held, mine.k, in.hi, tied) : KD_NONE;
+    const uint32_t last = shrinks ? in.hi : KD_NONE - 1;
+    mine.next = any_tied ? keep_up_to<SHAPE, true>(column, rows, last, last_id)
+                         : keep_up_to<SHAPE, false>(column, rows, last, last_id);
+    if (shrinks && mine.bound2 >= 0) mine.bound2 = __uint_as_float(in.hi);
+    __syncwarp();
+    return mine;
+}
+
+/* Fullest columns give to the emptiest of their query until none has more than `most`; seldom
+   needed. */
+template <class SHAPE>
+__device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_lane mine,
+                                               uint32_t most) {
+    for (;;) {
+        const uint32_t held = column_count(sh, mine);
+        if (!__any_sync(ALL_LANES, held > most)) return mine;
+        const uint32_t lane = lane_id() % SHAPE::LANES, code = held * SHAPE::LANES + lane;
+        const uint32_t fullest = group_most<SHAPE>(code), emptiest = group_least<SHAPE>(code);
+        const bool moves = fullest / SHAPE::LANES > most;
+        const uint32_t from = lane_id() - lane + fullest % SHAPE::LANES;
+        __syncwarp();
+        if (moves && lane == emptiest % SHAPE::LANES) {
+            const uint32_t last = fullest / SHAPE::LANES - 1;
+            warp_columns::store_apart<SHAPE::ROOM * COLUMN_ROW>(mine.next, sh.dist2[last][from],
+                                                                sh.id[last][from]);
+            mine.next += COLUMN_ROW;
+        }
+        if (moves && lane == fullest % SHAPE::LANES) mine.next -= COLUMN_ROW;
+        __syncwarp();
+    }
+}
+
+} // namespace point_index
+#endif

@@ -1,0 +1,83 @@
+/* The order in which queries are answered: neighbours in space become neighbours in a warp.
+   Source: Hilbert's curve by Skilling 2004, "Programming the Hilbert curve".
+   Idea: a curve over the whole box has too few cells where points crowd. So the first part of a
+   query's code is the group of 32 leaves whose place it lies in, found by the tree's planes, and
+   the second its place on a curve through that group's box. Points on walls and in spots fill few
+   of the box's cells, so the code has all bits that a word holds: about 31, four passes of a radix
+   sort. */
+#ifndef KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
+#define KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
+#include "points/neighbours/leaf_index.cuh"
+
+namespace point_index {
+
+constexpr int ORDER_BLOCK = 256;
+constexpr uint32_t CODE_BITS = 32; /* at most */
+
+struct code_plan {
+    uint32_t levels; /* of the tree above groups */
+    uint32_t bits;   /* of the curve, an axis */
+};
+
+inline code_plan code_plan_of(const point_index_cuda *index) {
+    if (!index->points || !index->tree.count) return {0, 2};
+    const uint32_t levels = pointtree_log2(index->box_count[1]);
+    const uint32_t bits = levels < CODE_BITS ? (CODE_BITS - levels) / 3 : 0;
+    return {levels, bits < 2 ? 2 : bits};
+}
+
+__device__ inline uint32_t curve_cell(float x, float lo, float scale, uint32_t most) {
+    const float at = (x - lo) * scale;
+    return at > 0 ? at < (float)most ? (uint32_t)at : most : 0;
+}
+
+/* Where cell (x, y, z) lies on Hilbert's curve with `bits` an axis. */
+__device__ inline uint32_t hilbert_place(uint32_t x, uint32_t y, uint32_t z, uint32_t bits) {
+    for (uint32_t q = 1u << (bits - 1); q > 1; q >>= 1) {
+        const uint32_t p = q - 1;
+        if (x & q) x ^= p;
+        const uint32_t u = y & q ? 0 : (x ^ y) & p;
+        x ^= y & q ? p : u, y ^= u;
+        const uint32_t v = z & q ? 0 : (x ^ z) & p;
+        x ^= z & q ? p : v, z ^= v;
+    }
+    y ^= x, z ^= y;
+    uint32_t t = 0, place = 0;
+    for (uint32_t q = 1u << (bits - 1); q > 1; q >>= 1)
+        if (z & q) t ^= q - 1;
+    x ^= t, y ^= t, z ^= t;
+    for (uint32_t i = bits; i-- > 0;)
+        place = place << 3 | (x >> i & 1) << 2 | (y >> i & 1) << 1 | (z >> i & 1);
+    return place;
+}
+
+/* The group of 32 leaves, `levels` below the root, in whose place a query lies. */
+__device__ inline uint32_t find_group(const view &index, vec3 q, uint32_t levels) {
+    uint32_t node = 0;
+    for (uint32_t level = 0; level < levels; ++level) {
+        const float2 plane = index.planes[node];
+        const uint32_t axis = __float_as_uint(plane.y);
+        const float x = axis == 0 ? q.x : axis == 1 ? q.y : q.z;
+        node = 2 * node + 1 + !(x < plane.x);
+    }
+    return node + 1 - (1u << levels);
+}
+
+__global__ void find_codes(const __grid_constant__ view index, asked queries, code_plan plan,
+                           uint32_t *codes, uint32_t *which) {
+    const uint32_t i = blockIdx.x * ORDER_BLOCK + threadIdx.x;
+    if (i >= queries.count) return;
+    const vec3 q = asked_point(queries, i);
+    const uint32_t group = find_group(index, q, plan.levels), most = (1u << plan.bits) - 1;
+    const float4 *box = index.boxes + 2 * (index.box_begin[1] + (uint64_t)group);
+    const float4 a = box[0], b = box[1];
+    const float side = fmaxf(a.w - a.x, fmaxf(b.x - a.y, b.y - a.z));
+    const float scale = side > 0 ? (float)(most + 1) / side : 0.0f;
+    codes[i] = group << 3 * plan.bits |
+               hilbert_place(curve_cell(q.x, a.x, scale, most), curve_cell(q.y, a.y, scale, most),
+                             curve_cell(q.z, a.z, scale, most), plan.bits);
+    which[i] = i;
+}
+
+} // namespace point_index
+#endif

@@ -1,0 +1,208 @@
+/* Eight boxes or sixteen points against one query at a time: AVX2, and the plain version of each,
+   which is its oracle. Distances are rounded in the order of pointtree_dist2. */
+#ifndef KD_POINTS_NEIGHBOURS_LANES_H
+#define KD_POINTS_NEIGHBOURS_LANES_H
+#include "core/math/vec3.h"
+#include <stdbool.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+enum { LEAF_POINTS = 16, LEAF_GROUP = 8 };
+#define LANE_NEVER INT32_MAX /* above every distance */
+
+/* A bucket; what is not there is NaN, which is within no distance. */
+typedef struct leaf_points {
+    float x[LEAF_POINTS], y[LEAF_POINTS], z[LEAF_POINTS];
+    uint32_t id[LEAF_POINTS];
+} leaf_points;
+
+/* The boxes of eight children. */
+typedef struct leaf_group {
+    float lo[3][LEAF_GROUP], hi[3][LEAF_GROUP];
+    uint32_t least_id[LEAF_GROUP]; /* of the points below each: what ties are decided by */
+} leaf_group;
+
+static inline float lane_outside(float lo, float hi, float x) {
+    return float_max(float_max(lo - x, x - hi), 0);
+}
+
+/* The least dist2 that a point in one box can have. */
+static inline float lane_dist2(const leaf_group *group, vec3 query, uint32_t lane) {
+    const float x = lane_outside(group->lo[0][lane], group->hi[0][lane], query.x);
+    const float y = lane_outside(group->lo[1][lane], group->hi[1][lane], query.y);
+    const float z = lane_outside(group->lo[2][lane], group->hi[2][lane], query.z);
+    return x * x + y * y + z * z;
+}
+
+/* That of all boxes, as bits of which the lowest three are the
+   lane: an integer of almost the same order, never above it. */
+static inline void lanes_boxes_plain(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
+    for (uint32_t lane = 0; lane < LEAF_GROUP; ++lane)
+        out[lane] = (int32_t)((float_bits(lane_dist2(group, query, lane)) & ~7u) | lane);
+}
+
+static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
+    int32_t least = lanes[0];
+    for (int lane = 1; lane < LEAF_GROUP; ++lane) least = lanes[lane] < least ? lanes[lane] : least;
+    return least;
+}
+
+/* dist2 of all points of a leaf; a bit is set where it is <= bound2. */
+static inline uint32_t lanes_points_plain(const leaf_points *leaf, vec3 query, float bound2,
+                                          float dist2[LEAF_POINTS]) {
+    uint32_t within = 0;
+    for (int i = 0; i < LEAF_POINTS; ++i) {
+        const float x = query.x - leaf->x[i], y = query.y - leaf->y[i], z = query.z - leaf->z[i];
+        dist2[i] = x * x + y * y + z * z;
+        within |= (uint32_t)(dist2[i] <= bound2) << i;
+    }
+    return within;
+}
+
+/* The nearest eight in the order (dist2, id): dist2 as bits, LANE_NEVER where there is none yet. */
+typedef struct lanes_nearest {
+    int32_t dist2[LEAF_GROUP] __attribute__((aligned(32))); /* nvcc reads this, too */
+    int32_t id[LEAF_GROUP] __attribute__((aligned(32)));
+} lanes_nearest;
+
+/* Takes in the points of a leaf whose bits are set: what is behind moves on by one. */
+static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dist2[LEAF_POINTS],
+                                            const uint32_t id[LEAF_POINTS], uint32_t within) {
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        int32_t near = (int32_t)float_bits(dist2[i]), near_id = (int32_t)id[i];
+        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+            const int32_t here = list->dist2[lane], here_id = list->id[lane];
+            const bool behind = here > near || (here == near && here_id > near_id);
+            list->dist2[lane] = behind ? near : here;
+            list->id[lane] = behind ? near_id : here_id;
+            near = behind ? here : near;
+            near_id = behind ? here_id : near_id;
+        }
+    }
+}
+
+#ifdef __AVX2__
+typedef __m256i lanes_set; /* what lanes_boxes_plain gives, in a register */
+
+static inline __m256 lanes_outside(const float *lo, const float *hi, __m256 x) {
+    const __m256 below = _mm256_sub_ps(_mm256_load_ps(lo), x);
+    const __m256 above = _mm256_sub_ps(x, _mm256_load_ps(hi));
+    return _mm256_max_ps(_mm256_max_ps(below, above), _mm256_setzero_ps());
+}
+
+static inline __m256 lanes_dist2(__m256 x, __m256 y, __m256 z) {
+    return _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(x, x), _mm256_mul_ps(y, y)),
+                         _mm256_mul_ps(z, z));
+}
+
+static inline lanes_set lanes_of_boxes(const leaf_group *group, vec3 query) {
+    const __m256 x = lanes_outside(group->lo[0], group->hi[0], _mm256_set1_ps(query.x));
+    const __m256 y = lanes_outside(group->lo[1], group->hi[1], _mm256_set1_ps(query.y));
+    const __m256 z = lanes_outside(group->lo[2], group->hi[2], _mm256_set1_ps(query.z));
+    const __m256i bits = _mm256_castps_si256(lanes_dist2(x, y, z));
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), bits), lanes);
+}
+
+static inline int32_t lanes_set_least(lanes_set all) {
+    __m128i least = _mm_min_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(1, 0, 3, 2)));
+    least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm_cvtsi128_si32(least);
+}
+
+static inline int32_t lanes_least(const int32_t lanes[LEAF_GROUP]) {
+    return lanes_set_least(_mm256_load_si256((const __m256i *)(const void *)lanes));
+}
+
+/* Without the lane of this value, which is the only one of it. */
+static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
+    const __m256i struck = _mm256_cmpeq_epi32(all, _mm256_set1_epi32(value));
+    return _mm256_or_si256(_mm256_andnot_si256(struck, all), _mm256_srli_epi32(struck, 1));
+}
+
+/* Without the lanes from `count` on. */
+static inline lanes_set lanes_set_limit(lanes_set all, uint32_t count) {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i missing = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32((int32_t)count - 1));
+    return _mm256_or_si256(_mm256_andnot_si256(missing, all), _mm256_srli_epi32(missing, 1));
+}
+
+static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
+    const __m256i at = _mm256_set1_epi32((int32_t)lane);
+    return _mm_cvtsi128_si32(_mm256_castsi256_si128(_mm256_permutevar8x32_epi32(all, at)));
+}
+
+/* A list in order, moved on by one lane and met by x: values by minima and maxima, ids by masks. */
+static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEAF_POINTS],
+                                      const uint32_t id[LEAF_POINTS], uint32_t within) {
+    const __m256i on = _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6);
+    const __m256i not_first = _mm256_setr_epi32(0, -1, -1, -1, -1, -1, -1, -1);
+    __m256i near = _mm256_load_si256((const __m256i *)(const void *)list->dist2);
+    __m256i ids = _mm256_load_si256((const __m256i *)(const void *)list->id);
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        const __m256i x = _mm256_castps_si256(_mm256_set1_ps(dist2[i]));
+        const __m256i x_id = _mm256_set1_epi32((int32_t)id[i]);
+        const __m256i equal = _mm256_cmpeq_epi32(near, x);
+        __m256i behind = _mm256_cmpgt_epi32(near, x);
+        if (!_mm256_testz_si256(equal, equal))
+            behind =
+                _mm256_or_si256(behind, _mm256_and_si256(equal, _mm256_cmpgt_epi32(ids, x_id)));
+        const __m256i moved = _mm256_and_si256(_mm256_permutevar8x32_epi32(near, on), not_first);
+        const __m256i moved_ids = _mm256_permutevar8x32_epi32(ids, on);
+        const __m256i moved_in =
+            _mm256_and_si256(_mm256_permutevar8x32_epi32(behind, on), not_first);
+        near = _mm256_max_epi32(moved, _mm256_min_epi32(near, x));
+        ids = _mm256_blendv_epi8(_mm256_blendv_epi8(ids, x_id, behind), moved_ids, moved_in);
+    }
+    _mm256_store_si256((__m256i *)(void *)list->dist2, near);
+    _mm256_store_si256((__m256i *)(void *)list->id, ids);
+}
+
+static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float bound2,
+                                    float dist2[LEAF_POINTS]) {
+    const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
+    const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
+    uint32_t within = 0;
+    for (int half = 0; half < LEAF_POINTS; half += 8) {
+        const __m256 d = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + half)),
+                                     _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + half)),
+                                     _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + half)));
+        _mm256_store_ps(dist2 + half, d);
+        within |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d, bound, _CMP_LE_OQ)) << half;
+    }
+    return within;
+}
+#else
+typedef struct lanes_set {
+    int32_t lane[LEAF_GROUP];
+} lanes_set;
+
+static inline lanes_set lanes_of_boxes(const leaf_group *group, vec3 query) {
+    lanes_set all;
+    lanes_boxes_plain(group, query, all.lane);
+    return all;
+}
+static inline int32_t lanes_set_least(lanes_set all) {
+    return lanes_least_plain(all.lane);
+}
+static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
+    if (value != LANE_NEVER) all.lane[value & 7] = LANE_NEVER;
+    return all;
+}
+static inline lanes_set lanes_set_limit(lanes_set all, uint32_t count) {
+    for (uint32_t lane = count; lane < LEAF_GROUP; ++lane) all.lane[lane] = LANE_NEVER;
+    return all;
+}
+static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
+    return all.lane[lane];
+}
+#define lanes_nearest_take lanes_nearest_take_plain
+#define lanes_least lanes_least_plain
+#define lanes_points lanes_points_plain
+#endif
+
+#endif

@@ -1,0 +1,196 @@
+/* Buckets of points under groups of eight boxes.
+   Source: the wide nodes of Wald, Benthin, Boulos 2008, "Getting rid of packets", on the buckets
+           that the lowest levels of a left-balanced tree are anyway.
+   Idea: a bucket is a sub-tree of four levels with the node that follows it in order, so the
+         buckets in order are all points in order, and three levels of the tree are a group of eight
+         boxes. A query looks at eight boxes or sixteen points at once, nearest box first.
+   Memory: 256 bytes a bucket of 8 to 16 points, 224 bytes a group.
+   Invariants: a box's distance is rounded like a point's, hence never above that of a point in it:
+           the answers are exact. */
+#include "points/neighbours/leaf_index.h"
+#include "core/large_pages.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+
+enum { BUCKET_LEVELS = 4 }; /* of the tree below a bucket's root: 15 points at most */
+
+leaf_shape leaf_shape_of(uint32_t count) {
+    leaf_shape shape;
+    memset(&shape, 0, sizeof shape);
+    shape.count = count;
+    if (count == 0) return shape;
+    const uint32_t tree_levels = pointtree_levels(count);
+    shape.bucket_level = tree_levels > BUCKET_LEVELS ? tree_levels - BUCKET_LEVELS : 0;
+    shape.leaf_count = 1u << shape.bucket_level;
+    shape.levels = (shape.bucket_level + 2) / 3;
+    for (uint32_t level = 0; level < shape.levels; ++level) {
+        shape.level_begin[level] = shape.groups;
+        shape.groups += leaf_groups(&shape, level);
+    }
+    if (shape.levels) shape.root_children = shape.leaf_count >> 3 * (shape.levels - 1);
+    return shape;
+}
+
+uint32_t leaf_groups(const leaf_shape *shape, uint32_t level) {
+    return level == 0 ? 1 : shape->leaf_count >> 3 * (shape->levels - level);
+}
+
+uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_POINTS]) {
+    uint32_t filled = 0, row = pointtree_level_begin(shape->bucket_level) + s;
+    for (uint32_t width = 1; width < 1u << BUCKET_LEVELS; width *= 2, row = 2 * row + 1)
+        for (uint32_t node = row; node < row + width && node < shape->count; ++node)
+            nodes[filled++] = node;
+    if (s + 1 < shape->leaf_count) { /* the node that follows in order */
+        const uint32_t up = (uint32_t)__builtin_ctz(s + 1) + 1;
+        nodes[filled++] = pointtree_level_begin(shape->bucket_level - up) + (s >> up);
+    }
+    return filled;
+}
+
+typedef struct index_work {
+    const pointtree_nd_view *tree;
+    leafindex *out;
+    uint32_t level; /* of groups, whose boxes go up */
+} index_work;
+
+static void group_set(leafindex *index, uint32_t level, uint32_t child, const box3 *box,
+                      uint32_t least_id) {
+    leaf_group *group = &index->groups[index->shape.level_begin[level] + child / LEAF_GROUP];
+    group->least_id[child % LEAF_GROUP] = least_id;
+    for (int axis = 0; axis < 3; ++axis) {
+        group->lo[axis][child % LEAF_GROUP] = vec3_axis(box->lo, axis);
+        group->hi[axis][child % LEAF_GROUP] = vec3_axis(box->hi, axis);
+    }
+}
+
+/* The points of bucket s in the order of leaf_members, what is not there being the first of them
+   again, of no id. Returns how many there are. */
+static uint32_t bucket_gather(const index_work *work, uint32_t s, float points[LEAF_POINTS][3],
+                              uint32_t ids[LEAF_POINTS]) {
+    const pointtree_nd_view *tree = work->tree;
+    uint32_t nodes[LEAF_POINTS];
+    const uint32_t filled = leaf_members(&work->out->shape, s, nodes);
+    for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+        const uint32_t node = nodes[i < filled ? i : 0];
+        const float *c = (const float *)tree->coordinates + (uint64_t)node * tree->dims;
+        points[i][0] = c[0];
+        points[i][1] = c[1];
+        points[i][2] = tree->dims == 3 ? c[2] : 0;
+        ids[i] = i < filled ? tree->ids[node] : KD_NONE;
+    }
+    return filled;
+}
+
+/* The same for 15 points of three floats with the one that follows: runs of 1, 2, 4, 8 nodes. */
+static uint32_t bucket_gather_full(const index_work *work, uint32_t s, float points[LEAF_POINTS][3],
+                                   uint32_t ids[LEAF_POINTS]) {
+    const vec3 *from = (const vec3 *)work->tree->coordinates;
+    const uint32_t *from_ids = work->tree->ids, level = work->out->shape.bucket_level;
+    const uint32_t node = pointtree_level_begin(level) + s, up = (uint32_t)__builtin_ctz(s + 1) + 1;
+    const uint32_t next = pointtree_level_begin(level - up) + (s >> up);
+    memcpy(points[0], from + node, sizeof points[0]);
+    memcpy(points[1], from + 2 * node + 1, 2 * sizeof points[0]);
+    memcpy(points[3], from + 4 * node + 3, 4 * sizeof points[0]);
+    memcpy(points[7], from + 8 * node + 7, 8 * sizeof points[0]);
+    memcpy(points[15], from + next, sizeof points[0]);
+    ids[0] = from_ids[node];
+    memcpy(ids + 1, from_ids + 2 * node + 1, 2 * sizeof *ids);
+    memcpy(ids + 3, from_ids + 4 * node + 3, 4 * sizeof *ids);
+    memcpy(ids + 7, from_ids + 8 * node + 7, 8 * sizeof *ids);
+    ids[15] = from_ids[next];
+    return LEAF_POINTS;
+}
+
+static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    index_work *work = (index_work *)context;
+    leafindex *index = work->out;
+    for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s) {
+        leaf_points *leaf = &index->leaves[s];
+        float points[LEAF_POINTS][3];
+        const bool full =
+            work->tree->dims == 3 && s + 1 < index->shape.leaf_count &&
+            8 * (pointtree_level_begin(index->shape.bucket_level) + s) + 14 < index->shape.count;
+        const uint32_t filled =
+            (full ? bucket_gather_full : bucket_gather)(work, s, points, leaf->id);
+        float *const columns[3] = {leaf->x, leaf->y, leaf->z};
+        box3 box;
+        for (int axis = 0; axis < 3; ++axis) {
+            float lo = points[0][axis], hi = lo, *to = columns[axis];
+            for (int i = 0; i < LEAF_POINTS; ++i) {
+                const float x = points[i][axis];
+                to[i] = x;
+                lo = x < lo ? x : lo;
+                hi = x > hi ? x : hi;
+            }
+            vec3_set_axis(&box.lo, axis, lo);
+            vec3_set_axis(&box.hi, axis, hi);
+            for (uint32_t i = filled; i < LEAF_POINTS; ++i) to[i] = NAN;
+        }
+        uint32_t least_id = KD_NONE;
+        for (int i = 0; i < LEAF_POINTS; ++i)
+            least_id = leaf->id[i] < least_id ? leaf->id[i] : least_id;
+        if (index->shape.levels) group_set(index, index->shape.levels - 1, s, &box, least_id);
+    }
+}
+
+/* Where each id is. */
+static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const index_work *work = (const index_work *)context;
+    for (int64_t node = begin; node < end; ++node)
+        work->out->nodes[work->tree->ids[node]] = (uint32_t)node;
+}
+
+static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    index_work *work = (index_work *)context;
+    for (int64_t g = begin; g < end; ++g) {
+        const leaf_group *group = &work->out->groups[work->out->shape.level_begin[work->level] + g];
+        box3 box = box3_empty();
+        uint32_t least_id = KD_NONE;
+        for (int i = 0; i < LEAF_GROUP; ++i) {
+            if (group->least_id[i] < least_id) least_id = group->least_id[i];
+            box3_include(&box, vec3_make(group->lo[0][i], group->lo[1][i], group->lo[2][i]));
+            box3_include(&box, vec3_make(group->hi[0][i], group->hi[1][i], group->hi[2][i]));
+        }
+        group_set(work->out, work->level - 1, (uint32_t)g, &box, least_id);
+    }
+}
+
+kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places) {
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    out->shape = leaf_shape_of(tree->count);
+    if (tree->count == 0) return KD_OK;
+    assert(tree->scalar == POINT_FLOAT && tree->dims <= 3);
+    index_work work = {tree, out, 0};
+    const uint64_t group_bytes = out->shape.groups * sizeof *out->groups;
+    KD_TRY_GOTO(KD_RESERVE(out->leaves, out->shape.leaf_count));
+    KD_TRY_GOTO(KD_RESERVE(out->groups, out->shape.groups));
+    if (places) KD_TRY_GOTO(KD_RESERVE(out->nodes, tree->count));
+    large_pages_prefer(out->leaves, out->shape.leaf_count * sizeof *out->leaves);
+    large_pages_prefer(out->groups, group_bytes);
+    if (places) large_pages_prefer(out->nodes, tree->count * sizeof *out->nodes);
+    memset(out->groups, 0, group_bytes); /* the root may have less than eight */
+    parallel_for(out->shape.leaf_count, 512, bucket_piece, &work);
+    for (work.level = out->shape.levels; work.level-- > 1;)
+        parallel_for(leaf_groups(&out->shape, work.level), 512, group_piece, &work);
+    if (places) parallel_for(tree->count, 1 << 14, place_piece, &work);
+done:
+    if (status != KD_OK) leafindex_close(out);
+    return status;
+}
+
+void leafindex_close(leafindex *owned) {
+    memory_free(owned->leaves);
+    memory_free(owned->groups);
+    memory_free(owned->nodes);
+    memset(owned, 0, sizeof *owned);
+}
+
+uint64_t leafindex_bytes(const leafindex *index) {
+    return index->shape.leaf_count * sizeof(leaf_points) +
+           index->shape.groups * sizeof(leaf_group) +
+           (index->nodes ? index->shape.count * sizeof(uint32_t) : 0);
+}

@@ -1,0 +1,139 @@
+/* How kernels see a point index. */
+#ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_CUH
+#define KD_POINTS_NEIGHBOURS_LEAF_INDEX_CUH
+#include "core/device/cuda.h"
+#include "points/neighbours/request.h"
+#include "points/tree/walk.h"
+
+namespace point_index {
+
+constexpr unsigned ALL_LANES = 0xffffffffu;
+constexpr uint32_t LEAF_POINTS = 32;  /* most have as many */
+constexpr uint32_t CHUNK_WIDTH = 512; /* of the last level of a chunk's sub-tree */
+constexpr uint32_t CHUNK_LEVELS = 10;
+
+struct view {
+    const float4 *points; /* in order */
+    const float4 *boxes;  /* two each: lo, hi; a leaf's points are [begin, end) */
+    const float4 *pairs;  /* four each */
+    const float2 *planes; /* coordinate, axis */
+    uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
+    uint32_t pair_count, count, low, chunk_count, chunk_leaves;
+};
+
+inline view view_of(const point_index_cuda *index) {
+    view out = {};
+    out.points = (const float4 *)index->points;
+    out.boxes = (const float4 *)index->boxes;
+    out.pairs = (const float4 *)index->pairs;
+    out.planes = (const float2 *)index->planes;
+    memcpy(out.box_begin, index->box_begin, sizeof out.box_begin);
+    memcpy(out.box_count, index->box_count, sizeof out.box_count);
+    out.box_levels = index->box_levels;
+    out.pair_count = index->pair_count;
+    out.count = index->tree.count;
+    out.low = index->low;
+    out.chunk_count = index->chunk_count;
+    out.chunk_leaves = index->chunk_leaves;
+    return out;
+}
+
+/* A chunk is a sub-tree of ten levels, in order, with the one ancestor that follows it. */
+__device__ inline uint32_t chunk_begin(const view &index, uint32_t chunk) {
+    const uint32_t upper = chunk * CHUNK_WIDTH;
+    const uint32_t begin = upper + (upper < index.low ? upper : index.low);
+    return begin < index.count ? begin : index.count;
+}
+
+struct point_range {
+    uint32_t begin, end;
+};
+
+__device__ inline point_range leaf_range(const view &index, uint32_t leaf) {
+    const float2 range = ((const float2 *)index.boxes)[4 * (uint64_t)leaf + 3];
+    return {__float_as_uint(range.x), __float_as_uint(range.y)};
+}
+
+/* The record over a leaf's halves. */
+struct leaf_halves {
+    vec3 lo[2], hi[2];
+    uint32_t begin, end; /* points */
+};
+
+/* Six floats a half, lo and hi, then the leaf's points. */
+__device__ inline const float4 *halves_record(const view &index, uint32_t leaf) {
+    return index.pairs + 4 * ((uint64_t)index.pair_count / 2 + leaf);
+}
+
+__device__ inline point_range halves_points(const float4 *record) {
+    const float2 range = *(const float2 *)(record + 3);
+    return {__float_as_uint(range.x), __float_as_uint(range.y)};
+}
+
+__device__ inline leaf_halves halves_of(const view &index, uint32_t leaf) {
+    const float4 *at = halves_record(index, leaf);
+    const float4 a = at[0], b = at[1], c = at[2];
+    const point_range points = halves_points(at);
+    return {{vec3_make(a.x, a.y, a.z), vec3_make(b.z, b.w, c.x)},
+            {vec3_make(a.w, b.x, b.y), vec3_make(c.y, c.z, c.w)},
+            points.begin,
+            points.end};
+}
+
+/* Points in the first half, if it is full. */
+__device__ inline uint32_t half_width(uint32_t points) {
+    return points > LEAF_POINTS ? LEAF_POINTS : LEAF_POINTS / 2;
+}
+
+/* Half a leaf: a leaf for a thread. */
+__device__ inline point_range run_range(const view &index, uint32_t run) {
+    point_range of = leaf_range(index, run / 2);
+    const uint32_t middle = min(of.begin + half_width(of.end - of.begin), of.end);
+    if (run % 2)
+        of.begin = middle;
+    else
+        of.end = middle;
+    return of;
+}
+
+__device__ inline vec3 xyz(const float4 &of) {
+    return vec3_make(of.x, of.y, of.z);
+}
+
+/* The smallest dist2 that a point in the box can have; rounded as pointtree_dist2, so never above
+   it. */
+__device__ inline float box_dist2(float lo_x, float lo_y, float lo_z, float hi_x, float hi_y,
+                                  float hi_z, vec3 q) {
+    const float x = fmaxf(fmaxf(lo_x - q.x, q.x - hi_x), 0.0f);
+    const float y = fmaxf(fmaxf(lo_y - q.y, q.y - hi_y), 0.0f);
+    const float z = fmaxf(fmaxf(lo_z - q.z, q.z - hi_z), 0.0f);
+    return x * x + y * y + z * z;
+}
+
+/* A query as kernels take it; queries are three floats. */
+struct asked {
+    const float *points;
+    int stride;
+    const float *radii; /* or NULL */
+    float max_radius;
+    const uint32_t *order; /* which to answer when, or NULL */
+    uint32_t count;
+    const uint32_t *codes; /* of those in order: the group above code_shift bits; or NULL */
+    uint32_t code_shift, group_levels;
+};
+
+__device__ inline vec3 asked_point(const asked &queries, uint32_t which) {
+    const float *p = queries.points + (uint64_t)which * queries.stride;
+    return vec3_make(p[0], p[1], p[2]);
+}
+
+/* The largest dist2 of use; negative if nothing is. */
+__device__ inline float asked_bound2(const asked &queries, uint32_t which, vec3 q) {
+    if (q.x != q.x || q.y != q.y || q.z != q.z) return -1.0f;
+    float radius = queries.max_radius;
+    if (queries.radii && queries.radii[which] < radius) radius = queries.radii[which];
+    return pointtree_bound2(radius);
+}
+
+} // namespace point_index
+#endif

@@ -1,0 +1,71 @@
+/* The fast way to ask a tree of two or three floats on a CPU: its points in buckets of 16, and
+   boxes over them in groups of eight. The answers are those of points/tree/walk.h, bit for
+   bit. */
+#ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
+#define KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
+#include "core/status.h"
+#include "points/neighbours/lanes.h"
+#include "points/tree/walk.h"
+
+enum { LEAF_LEVELS_MAX = 10 };
+
+/* How buckets and groups lie over a tree of `count` points. */
+typedef struct leaf_shape {
+    uint32_t level_begin[LEAF_LEVELS_MAX]; /* first group of each level */
+    uint32_t levels;                       /* of groups; 0: one leaf alone */
+    uint32_t groups;
+    uint32_t leaf_count;
+    uint32_t root_children;
+    uint32_t bucket_level; /* of the tree: where the buckets' roots are */
+    uint32_t count;        /* points */
+} leaf_shape;
+
+leaf_shape leaf_shape_of(uint32_t count);
+uint32_t leaf_groups(const leaf_shape *shape, uint32_t level);
+/* The nodes of bucket s; returns how many, at most LEAF_POINTS. */
+uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_POINTS]);
+
+typedef struct leafindex {
+    leaf_points *leaves;
+    leaf_group *groups; /* level by level from the root; the children of group g are 8g ... 8g+7 */
+    uint32_t *nodes;    /* of each id: its place in the tree; NULL if nobody asks for it */
+    leaf_shape shape;
+} leafindex;
+
+/* From any tree of two or three floats, the third being 0 then. `places`: neighbours will be asked
+   for with their nodes. Work: one pass over the points. Memory: about 20 bytes a point, 4 more with
+   places. */
+kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places);
+void leafindex_close(leafindex *owned); /* takes a zeroed one */
+uint64_t leafindex_bytes(const leafindex *index);
+
+/* An answer as one number whose order is (dist2, id): for dist2 >= 0 the order of a float is that
+   of its bits. */
+static inline uint64_t leaf_key(float dist2, uint32_t id) {
+    return (uint64_t)float_bits(dist2) << 32 | id;
+}
+static inline float leaf_key_dist2(uint64_t key) {
+    return float_from_bits((uint32_t)(key >> 32));
+}
+static inline uint32_t leaf_key_id(uint64_t key) {
+    return (uint32_t)key;
+}
+
+/* The `k` nearest with dist2 <= bound2, as ordered keys in keys[0 ...]; there is room for
+   leafindex_room(k) of them, the rest is working room. `near`, for queries that follow each other
+   closely: where the last one began, 0 at first; or NULL. Returns how many there are. */
+uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
+                                uint64_t *keys, uint32_t *near);
+uint64_t leafindex_room(uint32_t k);
+
+/* How many points have dist2 <= bound2; keys of the first `capacity` that are met go to `keys`. */
+uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
+                               uint64_t *keys);
+
+/* As pointtree_nearest_k, of an index with places; `keys` has room for leafindex_room(k). */
+uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
+                             uint64_t *keys, neighbour *out);
+
+void leaf_keys_sort(uint64_t *keys, uint32_t count);
+
+#endif

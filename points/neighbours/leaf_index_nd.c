@@ -1,0 +1,313 @@
+/* Source and idea: see leafindex.c.
+   Invariants: a box's distance is never above that of a point in it. For floats it is rounded like
+   a point's. For doubles the box is rounded outwards to floats, and its distance, a float sum of at
+   most eight squares, is lowered by more than its rounding can have raised it. Differs from
+   leaf_index.c in: answers are pairs of a double and an id. */
+#include "points/neighbours/leaf_index_nd.h"
+#include "core/large_pages.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+
+/* 1 - 2^-19: some 30 roundings of floats at most are behind a sum of eight squares. */
+#define LOWERED 0x1.ffffcp-1f
+/* Below this, squares of floats may be denormal, and their rounding is not small beside them. */
+#define UNDERFLOWN 0x1p-100f
+
+typedef struct nd_work {
+    const pointtree_nd_view *tree;
+    leafindex_nd *out;
+    uint32_t level; /* of groups, whose boxes go up */
+} nd_work;
+
+static float rounded_down(double x) {
+    if (x > (double)FLT_MAX) return FLT_MAX;
+    if (x < -(double)FLT_MAX) return -INFINITY;
+    const float f = (float)x;
+    return (double)f > x ? float_down(f) : f;
+}
+
+static float rounded_up(double x) {
+    return -rounded_down(-x);
+}
+
+static float *group_boxes(const leafindex_nd *index, uint32_t level, uint32_t group) {
+    const uint64_t at = index->shape.level_begin[level] + group;
+    return index->boxes + at * index->dims * 2 * LEAF_GROUP;
+}
+
+/* Of a child of groups of this level. */
+static uint32_t *least_id_at(const leafindex_nd *index, uint32_t level, uint32_t child) {
+    return &index->least_ids[(uint64_t)index->shape.level_begin[level] * LEAF_GROUP + child];
+}
+
+static void nd_bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const nd_work *work = (const nd_work *)context;
+    const pointtree_nd_view *tree = work->tree;
+    const leafindex_nd *index = work->out;
+    const uint32_t dims = tree->dims;
+    for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s) {
+        uint32_t nodes[LEAF_POINTS];
+        const uint32_t filled = leaf_members(&index->shape, s, nodes);
+        uint32_t least_id = KD_NONE;
+        for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+            const uint32_t id = i < filled ? tree->ids[nodes[i]] : KD_NONE;
+            index->ids[s * LEAF_POINTS + i] = id;
+            if (id < least_id) least_id = id;
+        }
+        if (index->shape.levels) *least_id_at(index, index->shape.levels - 1, s) = least_id;
+        float *group = index->shape.levels
+                           ? group_boxes(index, index->shape.levels - 1, s / LEAF_GROUP)
+                           : NULL;
+        for (uint32_t axis = 0; axis < dims; ++axis) {
+            double lo = (double)INFINITY, hi = -(double)INFINITY;
+            const uint64_t row = ((uint64_t)s * dims + axis) * LEAF_POINTS;
+            for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+                const double x =
+                    i < filled ? pointtree_nd_coordinate(tree, nodes[i], axis) : (double)NAN;
+                if (tree->scalar == POINT_DOUBLE)
+                    ((double *)index->coordinates)[row + i] = x;
+                else
+                    ((float *)index->coordinates)[row + i] = (float)x;
+                if (x < lo) lo = x;
+                if (x > hi) hi = x;
+            }
+            if (!group) continue;
+            group[2 * LEAF_GROUP * axis + s % LEAF_GROUP] = rounded_down(lo);
+            group[2 * LEAF_GROUP * axis + LEAF_GROUP + s % LEAF_GROUP] = rounded_up(hi);
+        }
+    }
+}
+
+static void nd_group_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const nd_work *work = (const nd_work *)context;
+    const leafindex_nd *index = work->out;
+    for (uint32_t g = (uint32_t)begin; g < (uint32_t)end; ++g) {
+        const float *from = group_boxes(index, work->level, g);
+        float *to = group_boxes(index, work->level - 1, g / LEAF_GROUP);
+        uint32_t least_id = KD_NONE;
+        for (uint32_t i = 0; i < LEAF_GROUP; ++i) {
+            const uint32_t id = *least_id_at(index, work->level, g * LEAF_GROUP + i);
+            if (id < least_id) least_id = id;
+        }
+        *least_id_at(index, work->level - 1, g) = least_id;
+        for (uint32_t axis = 0; axis < index->dims; ++axis, from += 2 * LEAF_GROUP) {
+            float lo = INFINITY, hi = -INFINITY;
+            for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+                lo = float_min(from[lane], lo);
+                hi = float_max(from[LEAF_GROUP + lane], hi);
+            }
+            to[2 * LEAF_GROUP * axis + g % LEAF_GROUP] = lo;
+            to[2 * LEAF_GROUP * axis + LEAF_GROUP + g % LEAF_GROUP] = hi;
+        }
+    }
+}
+
+kd_status leafindex_nd_open(leafindex_nd *out, const pointtree_nd_view *tree) {
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    out->dims = tree->dims;
+    out->scalar = tree->scalar;
+    out->shape = leaf_shape_of(tree->count);
+    if (tree->count == 0) return KD_OK;
+    nd_work work = {tree, out, 0};
+    const uint64_t slots = (uint64_t)out->shape.leaf_count * LEAF_POINTS;
+    const uint64_t scalar_bytes = point_scalar_bytes(tree->scalar);
+    const uint64_t box_floats = (uint64_t)out->shape.groups * tree->dims * 2 * LEAF_GROUP;
+    KD_TRY_GOTO(memory_reserve(&out->coordinates, slots * tree->dims, scalar_bytes));
+    KD_TRY_GOTO(KD_RESERVE(out->ids, slots));
+    KD_TRY_GOTO(KD_RESERVE(out->boxes, box_floats));
+    KD_TRY_GOTO(KD_RESERVE(out->least_ids, (uint64_t)out->shape.groups * LEAF_GROUP));
+    large_pages_prefer(out->coordinates, slots * tree->dims * scalar_bytes);
+    large_pages_prefer(out->ids, slots * sizeof *out->ids);
+    large_pages_prefer(out->boxes, box_floats * sizeof *out->boxes);
+    memset(out->boxes, 0, box_floats * sizeof *out->boxes); /* the root may have less than eight */
+    parallel_for(out->shape.leaf_count, 512, nd_bucket_piece, &work);
+    for (work.level = out->shape.levels; work.level-- > 1;)
+        parallel_for(leaf_groups(&out->shape, work.level), 512, nd_group_piece, &work);
+done:
+    if (status != KD_OK) leafindex_nd_close(out);
+    return status;
+}
+
+void leafindex_nd_close(leafindex_nd *owned) {
+    memory_free(owned->coordinates);
+    memory_free(owned->ids);
+    memory_free(owned->boxes);
+    memory_free(owned->least_ids);
+    memset(owned, 0, sizeof *owned);
+}
+
+uint64_t leafindex_nd_bytes(const leafindex_nd *index) {
+    const uint64_t slots = (uint64_t)index->shape.leaf_count * LEAF_POINTS;
+    return slots * (index->dims * point_scalar_bytes(index->scalar) + sizeof(uint32_t)) +
+           (uint64_t)index->shape.groups * (index->dims * 2 + 1) * LEAF_GROUP * sizeof(float);
+}
+
+/* --- queries ------------------------------------------------------------------------------------
+ */
+
+typedef struct nd_query {
+    const leafindex_nd *index;
+    const void *point;
+    float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the point, rounded down and up */
+    double bound2;
+    uint32_t k, capacity, count;
+    neighbour_nd *out;
+} nd_query;
+
+static nd_query query_make(const leafindex_nd *index, const void *point, double bound2) {
+    nd_query query;
+    memset(&query, 0, sizeof query);
+    query.index = index;
+    query.point = point;
+    query.bound2 = bound2;
+    for (uint32_t axis = 0; axis < index->dims; ++axis) {
+        const double x = point_coordinate(point, index->scalar, axis);
+        query.below[axis] = index->scalar == POINT_DOUBLE ? rounded_down(x) : (float)x;
+        query.above[axis] = index->scalar == POINT_DOUBLE ? rounded_up(x) : (float)x;
+    }
+    return query;
+}
+
+/* The bound as bits, of a float that is not below it. */
+static int32_t bound_bits(const nd_query *query) {
+    return (int32_t)float_bits(query->bound2 < 0 ? -1.0f : rounded_up(query->bound2));
+}
+
+/* See lanes_boxes_plain. */
+static inline void nd_boxes(const nd_query *query, const float *group, uint32_t dims,
+                            int32_t out[LEAF_GROUP]) {
+    float sum[LEAF_GROUP] = {0};
+    for (uint32_t axis = 0; axis < dims; ++axis, group += 2 * LEAF_GROUP) {
+        const float below = query->below[axis], above = query->above[axis];
+        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+            const float d =
+                float_max(float_max(group[lane] - above, below - group[LEAF_GROUP + lane]), 0);
+            sum[lane] = sum[lane] + d * d;
+        }
+    }
+    const bool rounded = query->index->scalar == POINT_DOUBLE;
+    for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+        const float lowered = sum[lane] < UNDERFLOWN ? 0 : float_min(sum[lane], FLT_MAX) * LOWERED;
+        out[lane] = (int32_t)((float_bits(rounded ? lowered : sum[lane]) & ~7u) | (uint32_t)lane);
+    }
+}
+
+static inline void nd_offer(nd_query *query, double dist2, uint32_t id) {
+    neighbour_nd item;
+    item.dist2 = dist2;
+    item.id = id;
+    item.node = KD_NONE;
+    if (query->k)
+        query->bound2 =
+            neighbour_nd_offer(query->out, &query->count, query->k, item, query->bound2);
+    else if (query->count++ < query->capacity)
+        query->out[query->count - 1] = item;
+}
+
+static inline void nd_visit(nd_query *query, uint32_t leaf, uint32_t dims) {
+    const leafindex_nd *index = query->index;
+    const uint64_t at = (uint64_t)leaf * dims * LEAF_POINTS;
+    const uint32_t *ids = index->ids + leaf * (uint64_t)LEAF_POINTS;
+    if (index->scalar == POINT_DOUBLE) {
+        const double *row = (const double *)index->coordinates + at;
+        const double *point = (const double *)query->point;
+        double sum[LEAF_POINTS] = {0};
+        for (uint32_t axis = 0; axis < dims; ++axis, row += LEAF_POINTS)
+            for (int i = 0; i < LEAF_POINTS; ++i)
+                sum[i] = sum[i] + (point[axis] - row[i]) * (point[axis] - row[i]);
+        uint32_t within = 0;
+        for (int i = 0; i < LEAF_POINTS; ++i) within |= (uint32_t)(sum[i] <= query->bound2) << i;
+        for (; within; within &= within - 1) {
+            const int i = __builtin_ctz(within);
+            if (sum[i] <= query->bound2) nd_offer(query, sum[i], ids[i]);
+        }
+        return;
+    }
+    const float *row = (const float *)index->coordinates + at;
+    const float *point = (const float *)query->point;
+    float sum[LEAF_POINTS] = {0};
+    for (uint32_t axis = 0; axis < dims; ++axis, row += LEAF_POINTS)
+        for (int i = 0; i < LEAF_POINTS; ++i)
+            sum[i] = sum[i] + (point[axis] - row[i]) * (point[axis] - row[i]);
+    uint32_t within = 0;
+    for (int i = 0; i < LEAF_POINTS; ++i)
+        within |= (uint32_t)((double)sum[i] <= query->bound2) << i;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        if ((double)sum[i] <= query->bound2) nd_offer(query, (double)sum[i], ids[i]);
+    }
+}
+
+/* At distance 0 only ids decide: whether all of these come behind the answers there are. */
+static bool no_id_is_early(const nd_query *query, uint32_t least_id) {
+    if (query->k == 0 || query->count < query->k) return false;
+    return least_id > query->out[query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0].id;
+}
+
+/* See leaf_walk. */
+static inline __attribute__((always_inline)) void nd_walk_of(nd_query *query, uint32_t dims) {
+    const leafindex_nd *index = query->index;
+    const leaf_shape *shape = &index->shape;
+    if (shape->levels == 0) {
+        nd_visit(query, 0, dims);
+        return;
+    }
+    _Alignas(32) int32_t lanes[LEAF_LEVELS_MAX][LEAF_GROUP];
+    uint32_t level = 0, group = 0;
+    nd_boxes(query, index->boxes, dims, lanes[0]);
+    for (uint32_t lane = shape->root_children; lane < LEAF_GROUP; ++lane)
+        lanes[0][lane] = LANE_NEVER;
+    for (;;) {
+        const int32_t least = lanes_least(lanes[level]);
+        if ((least & ~7) > bound_bits(query)) {
+            if (level == 0) return;
+            --level;
+            group /= LEAF_GROUP;
+            continue;
+        }
+        const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
+        lanes[level][lane] = LANE_NEVER;
+        if (query->bound2 == 0 && no_id_is_early(query, *least_id_at(index, level, child)))
+            continue;
+        if (level + 1 == shape->levels) {
+            nd_visit(query, child, dims);
+            continue;
+        }
+        group = child;
+        ++level;
+        nd_boxes(query, group_boxes(index, level, group), dims, lanes[level]);
+    }
+}
+
+static void nd_walk(nd_query *query) {
+    if (query->index->shape.count == 0) return;
+    switch (query->index->dims) {
+    case 2: nd_walk_of(query, 2); return;
+    case 3: nd_walk_of(query, 3); return;
+    case 4: nd_walk_of(query, 4); return;
+    default: nd_walk_of(query, query->index->dims); return;
+    }
+}
+
+uint32_t leafindex_nd_nearest_k(const leafindex_nd *index, const void *point, uint32_t k,
+                                double bound2, neighbour_nd *out) {
+    if (k == 0) return 0;
+    nd_query query = query_make(index, point, bound2);
+    query.k = k;
+    query.out = out;
+    nd_walk(&query);
+    neighbour_nd_finish(out, query.count, k);
+    return query.count;
+}
+
+uint32_t leafindex_nd_within(const leafindex_nd *index, const void *point, double bound2,
+                             uint32_t capacity, neighbour_nd *out) {
+    nd_query query = query_make(index, point, bound2);
+    query.capacity = capacity;
+    query.out = out;
+    nd_walk(&query);
+    return query.count;
+}

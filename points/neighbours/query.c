@@ -1,0 +1,266 @@
+/* Source: Morton 1966, "A computer oriented geodetic data base", for the curve.
+   Idea: neighbouring queries meet the same nodes, so they are worked on in the order of a Morton
+         curve through the tree's box; answers go where the caller's order wants them.
+   Work: a radix sort of 8 bytes a query, beside the queries themselves. */
+#include "points/neighbours/query.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/parallel/primitives.h"
+#include "points/tree/walk_nd.h"
+#include <stdatomic.h>
+
+enum { QUERY_GRAIN = 256, ROOM_ON_STACK = 2560 /* answers of a query that need no memory */ };
+
+typedef struct query_work {
+    const point_target *target;
+    const point_queries *queries;
+    uint64_t *order; /* code << 32 | query, or NULL: as they come */
+    uint32_t k;
+    point_rows rows;              /* nearest: k a query; within: from offsets on */
+    const uint64_t *offsets;      /* NULL: nearest */
+    uint64_t *counts;             /* only these are wanted, or NULL */
+    _Atomic uint64_t unmet_bytes; /* that could not be had */
+    _Atomic uint64_t mismatched;  /* rows whose offsets leave another room than there are answers */
+} query_work;
+
+/* --- order -------------------------------------------------------------------------------------
+ */
+
+static uint32_t morton_code(const pointtree_nd_view *tree, const void *query) {
+    const uint32_t bits = 30 / tree->dims;
+    uint32_t cells[POINT_DIMS_MAX], code = 0;
+    double most = 0;
+    for (uint32_t axis = 0; axis < tree->dims; ++axis) {
+        const double side = tree->box.hi[axis] - tree->box.lo[axis];
+        if (side > most) most = side;
+    }
+    const double last = (double)((1u << bits) - 1), scale = most > 0 ? (last + 1) / most : 0;
+    for (uint32_t axis = 0; axis < tree->dims; ++axis) {
+        const double x = (point_coordinate(query, tree->scalar, axis) - tree->box.lo[axis]) * scale;
+        cells[axis] = (uint32_t)(x > 0 ? x < last ? x : last : 0);
+    }
+    for (uint32_t bit = bits; bit-- > 0;)
+        for (uint32_t axis = 0; axis < tree->dims; ++axis)
+            code = code << 1 | (cells[axis] >> bit & 1);
+    return code;
+}
+
+/* Ten bits, two zeros behind each. */
+static uint32_t spread_by_three(uint32_t x) {
+    x = (x | x << 16) & 0x030000ff;
+    x = (x | x << 8) & 0x0300f00f;
+    x = (x | x << 4) & 0x030c30c3;
+    return (x | x << 2) & 0x09249249;
+}
+
+/* The same code of three floats, for speed. */
+static uint32_t morton_code3(vec3 lo, float scale, const float *query) {
+    uint32_t cells[3];
+    const float from[3] = {lo.x, lo.y, lo.z};
+    for (int axis = 0; axis < 3; ++axis) {
+        const float x = (query[axis] - from[axis]) * scale;
+        cells[axis] = (uint32_t)(x > 0 ? x < 1023 ? x : 1023 : 0);
+    }
+    return spread_by_three(cells[0]) << 2 | spread_by_three(cells[1]) << 1 |
+           spread_by_three(cells[2]);
+}
+
+static void code_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const query_work *work = (const query_work *)context;
+    const point_array *points = &work->queries->points;
+    const pointtree_nd_view *tree = &work->target->tree;
+    if (points->dims != 3 || points->scalar != POINT_FLOAT) {
+        for (int64_t i = begin; i < end; ++i)
+            work->order[i] = (uint64_t)morton_code(tree, point_array_at(points, (uint64_t)i))
+                                 << 32 |
+                             (uint64_t)i;
+        return;
+    }
+    const double *lo = tree->box.lo, *hi = tree->box.hi;
+    const float x = (float)(hi[0] - lo[0]), y = (float)(hi[1] - lo[1]), z = (float)(hi[2] - lo[2]);
+    const float most = float_max(x, float_max(y, z));
+    const float scale = most > 0 && 1024 / most <= FLT_MAX ? 1024 / most : 0;
+    const vec3 from = vec3_make((float)lo[0], (float)lo[1], (float)lo[2]);
+    for (int64_t i = begin; i < end; ++i) {
+        const float *query = (const float *)point_array_at(points, (uint64_t)i);
+        work->order[i] = (uint64_t)morton_code3(from, scale, query) << 32 | (uint64_t)i;
+    }
+}
+
+uint64_t point_query_scratch_bytes(const point_queries *queries) {
+    if (!queries->sort) return 0;
+    assert(queries->points.count <= UINT32_MAX);
+    const uint64_t items = (queries->points.count * sizeof(uint64_t) + 63) / 64 * 64;
+    return items + radix_sort_scratch_bytes(queries->points.count);
+}
+
+static void order_queries(query_work *work, void *scratch) {
+    const uint64_t count = work->queries->points.count;
+    if (!work->queries->sort || work->target->tree.count == 0) return;
+    work->order = (uint64_t *)scratch;
+    void *rest = (char *)scratch + (count * sizeof(uint64_t) + 63) / 64 * 64;
+    parallel_for((int64_t)count, 1 << 14, code_piece, work);
+    radix_sort(work->order, count, 32, 62, rest);
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+static double query_bound2(const query_work *work, uint64_t i) {
+    const point_queries *queries = work->queries;
+    const point_scalar scalar = queries->points.scalar;
+    double radius = queries->max_radius;
+    if (queries->radii) {
+        const double own = scalar == POINT_DOUBLE ? ((const double *)queries->radii)[i]
+                                                  : (double)((const float *)queries->radii)[i];
+        if (own < radius) radius = own;
+    }
+    return pointtree_nd_bound2(scalar, radius);
+}
+
+static void put_answer(const query_work *work, uint64_t at, uint32_t id, double dist2) {
+    const uint32_t *renamed = work->target->renamed;
+    if (work->rows.ids) work->rows.ids[at] = renamed && id != KD_NONE ? renamed[id] : id;
+    if (!work->rows.dist2) return;
+    if (work->queries->points.scalar == POINT_DOUBLE)
+        ((double *)work->rows.dist2)[at] = dist2;
+    else
+        ((float *)work->rows.dist2)[at] = (float)dist2;
+}
+
+/* One query by buckets; `room` holds its keys. KD_NONE: the offsets are not those of its answers.
+ */
+static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *room,
+                                uint32_t *near) {
+    const leafindex *index = work->target->index;
+    const float *q = (const float *)point_array_at(&work->queries->points, i);
+    const vec3 query = vec3_make(q[0], q[1], work->queries->points.dims == 3 ? q[2] : 0);
+    const float bound2 = (float)query_bound2(work, i);
+    if (work->counts) return leafindex_within_keys(index, query, bound2, 0, NULL);
+    uint64_t at = i * work->k;
+    uint32_t count;
+    if (work->offsets) {
+        at = work->offsets[i];
+        if (work->offsets[i + 1] - at > index->shape.count) return KD_NONE;
+        count = (uint32_t)(work->offsets[i + 1] - at);
+        if (leafindex_within_keys(index, query, bound2, count, room) != count) return KD_NONE;
+        leaf_keys_sort(room, count);
+    } else {
+        count = leafindex_nearest_keys(index, query, work->k, bound2, room, near);
+    }
+    const uint32_t *renamed = work->target->renamed;
+    uint32_t *ids = work->rows.ids;
+    float *dist2 = (float *)work->rows.dist2;
+    for (uint32_t j = 0; ids && j < count; ++j) ids[at + j] = leaf_key_id(room[j]);
+    for (uint32_t j = 0; ids && renamed && j < count; ++j) ids[at + j] = renamed[ids[at + j]];
+    for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = leaf_key_dist2(room[j]);
+    return count;
+}
+
+/* One query by a stack-free walk, or by buckets of any dimensions. */
+static uint32_t answer_by_neighbours(const query_work *work, uint64_t i, neighbour_nd *room) {
+    const pointtree_nd_view *tree = &work->target->tree;
+    const leafindex_nd *index = work->target->index_nd;
+    const void *query = point_array_at(&work->queries->points, i);
+    const double bound2 = query_bound2(work, i);
+    uint64_t at = i * work->k;
+    uint32_t count, wanted = 0;
+    if (work->counts || work->offsets) {
+        if (work->offsets) {
+            at = work->offsets[i];
+            if (work->offsets[i + 1] - at > tree->count) return KD_NONE;
+            wanted = (uint32_t)(work->offsets[i + 1] - at);
+        }
+        count = index ? leafindex_nd_within(index, query, bound2, wanted, room)
+                      : pointtree_nd_within(tree, query, bound2, wanted, room);
+        if (work->counts) return count;
+        if (count != wanted) return KD_NONE;
+        neighbour_nd_sort(room, count);
+    } else {
+        count = index ? leafindex_nd_nearest_k(index, query, work->k, bound2, room)
+                      : pointtree_nd_nearest_k(tree, query, work->k, bound2, room);
+    }
+    for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, room[j].id, room[j].dist2);
+    return count;
+}
+
+/* Bytes of room that query i needs. */
+static uint64_t room_bytes(const query_work *work, uint64_t i) {
+    if (work->counts) return 0;
+    const uint64_t count = work->target->tree.count;
+    const uint64_t wanted = work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k;
+    const uint64_t answers = wanted < count ? wanted : count;
+    return work->target->index
+               ? (work->offsets ? answers : leafindex_room((uint32_t)answers)) * sizeof(uint64_t)
+               : answers * sizeof(neighbour_nd);
+}
+
+static void answer_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    query_work *work = (query_work *)context;
+    uint64_t on_stack[ROOM_ON_STACK], bytes = sizeof on_stack;
+    void *room = on_stack, *own = NULL;
+    uint32_t near = 0;
+    for (int64_t j = begin; j < end; ++j) {
+        const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
+        const uint64_t needed = room_bytes(work, i);
+        if (needed > bytes) {
+            memory_free(own);
+            if (memory_reserve(&own, needed, 1) != KD_OK) {
+                atomic_store(&work->unmet_bytes, needed);
+                return;
+            }
+            room = own;
+            bytes = needed;
+        }
+        const uint32_t count = work->target->index
+                                   ? answer_by_index(work, i, (uint64_t *)room, &near)
+                                   : answer_by_neighbours(work, i, (neighbour_nd *)room);
+        if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
+        if (work->counts) work->counts[i] = count;
+        if (work->counts || work->offsets) continue;
+        for (uint32_t missing = count; missing < work->k; ++missing)
+            put_answer(work, i * work->k + missing, KD_NONE, (double)INFINITY);
+        if (work->rows.counts) work->rows.counts[i] = count;
+    }
+    memory_free(own);
+}
+
+static kd_status answer_all(query_work *work, void *scratch) {
+    order_queries(work, scratch);
+    parallel_for((int64_t)work->queries->points.count, QUERY_GRAIN, answer_piece, work);
+    const uint64_t unmet = atomic_load(&work->unmet_bytes);
+    KD_REQUIRE(unmet == 0, KD_ERROR_MEMORY,
+               "out of memory: the answers of one query need %llu bytes",
+               (unsigned long long)unmet);
+    const uint64_t mismatched = atomic_load(&work->mismatched);
+    KD_REQUIRE(mismatched == 0, KD_ERROR_USAGE,
+               "the offsets of %llu queries do not fit their answers, expected those of the same "
+               "query's count",
+               (unsigned long long)mismatched);
+    return KD_OK;
+}
+
+kd_status point_query_nearest(const point_target *target, const point_queries *queries, uint32_t k,
+                              const point_rows *out, void *scratch) {
+    query_work work = {target, queries, NULL, k, *out, NULL, NULL, 0, 0};
+    return answer_all(&work, scratch);
+}
+
+kd_status point_query_count_within(const point_target *target, const point_queries *queries,
+                                   uint64_t *offsets, void *scratch) {
+    const point_rows nowhere = {NULL, NULL, NULL};
+    query_work work = {target, queries, NULL, 0, nowhere, NULL, offsets, 0, 0};
+    KD_TRY(answer_all(&work, scratch));
+    const uint64_t count = queries->points.count;
+    offsets[count] = scan_exclusive_u64(offsets, offsets, count);
+    return KD_OK;
+}
+
+kd_status point_query_within(const point_target *target, const point_queries *queries,
+                             const uint64_t *offsets, uint32_t *ids, void *dist2, void *scratch) {
+    const point_rows rows = {ids, dist2, NULL};
+    query_work work = {target, queries, NULL, 0, rows, offsets, NULL, 0, 0};
+    return answer_all(&work, scratch);
+}

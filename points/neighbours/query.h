@@ -1,0 +1,42 @@
+/* Many queries of one tree at once, on all cores. The answers are ids and dist2 ordered by
+   (dist2, id), whatever way they are found. */
+#ifndef KD_POINTS_NEIGHBOURS_QUERY_H
+#define KD_POINTS_NEIGHBOURS_QUERY_H
+#include "points/neighbours/leaf_index_nd.h"
+
+typedef struct point_target {
+    pointtree_nd_view tree;
+    const leafindex *index;       /* of the same tree, or NULL */
+    const leafindex_nd *index_nd; /* of the same tree, or NULL; without both: stack-free walks */
+    const uint32_t *renamed;      /* what to answer instead of each id, or NULL */
+} point_target;
+
+typedef struct point_queries {
+    point_array points; /* dims and scalar of the tree's */
+    const void *radii;  /* one of the tree's scalars each, or NULL */
+    double max_radius;  /* of all, INFINITY: no limit */
+    bool sort;          /* work along a space-filling curve */
+} point_queries;
+
+/* Where the k nearest go: row i of `k` ids, and of k dist2 in the tree's scalar; what is not there
+   is KD_NONE and INFINITY. Each of the three, and `counts` (how many are there), may be NULL. */
+typedef struct point_rows {
+    uint32_t *ids;
+    void *dist2;
+    uint32_t *counts;
+} point_rows;
+
+/* Working room for sorting the queries; 0 if they are not. */
+uint64_t point_query_scratch_bytes(const point_queries *queries);
+
+kd_status point_query_nearest(const point_target *target, const point_queries *queries, uint32_t k,
+                              const point_rows *out, void *scratch);
+
+/* offsets[i] ... offsets[i+1] is where the answers of query i go: counts+1 offsets. */
+kd_status point_query_count_within(const point_target *target, const point_queries *queries,
+                                   uint64_t *offsets, void *scratch);
+/* The answers, at these offsets; ids and dist2 may be NULL. */
+kd_status point_query_within(const point_target *target, const point_queries *queries,
+                             const uint64_t *offsets, uint32_t *ids, void *dist2, void *scratch);
+
+#endif

@@ -1,0 +1,246 @@
+/* A warp for 8 neighbouring queries, four lanes a query, for tens of neighbours; for many, 4 and
+   eight.
+   Idea: the warp visits the leaves that any of its queries needs, as in query_packets.cuh;
+   each of a query's lanes looks at every fourth point and puts those in reach into a column of its
+   own. It begins with what is known from the group before (prior_bound.cuh). When a column is
+   full, all queries at once find a bound that keeps the k nearest and a few more: regula falsi on
+   dist2, whose count grows smoothly with it, bisection of its bits where that fails. The end is
+   exact: k answers, sorted by rounded dist2 in registers, then looked at as they are. Work: 12
+   instructions a point and 8 queries; a new bound costs some 100 a query. */
+#ifndef KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
+#define KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
+#include "points/neighbours/candidates.cuh"
+#include "points/neighbours/query_packets.cuh"
+#include "points/neighbours/warp_sort.cuh"
+
+namespace point_index {
+
+constexpr uint32_t GROUP_WARPS = 4;
+
+/* Every LANES-th point from `first` on; there are as many behind the last leaf's. */
+template <class SHAPE, int POINTS>
+__device__ inline void load_points(const view &index, uint32_t first, float4 (&p)[POINTS]) {
+    const float4 *from = index.points + first;
+#pragma unroll
+    for (uint32_t i = 0; i < POINTS; ++i) p[i] = from[SHAPE::LANES * i];
+}
+
+/* Those of them before `end`, or all. */
+template <class SHAPE, bool ALL, int POINTS>
+__device__ inline void offer_points(const float4 (&p)[POINTS], uint32_t first, uint32_t end, vec3 q,
+                                    group_lane &mine) {
+    float dist2[POINTS];
+#pragma unroll
+    for (uint32_t i = 0; i < POINTS; ++i) dist2[i] = pointtree_dist2(q, xyz(p[i]));
+#pragma unroll
+    for (uint32_t i = 0; i < POINTS; ++i)
+        if ((dist2[i] <= mine.bound2) & (ALL || first + SHAPE::LANES * i < end)) {
+            warp_columns::store_apart<SHAPE::ROOM * COLUMN_ROW>(
+                mine.next, __float_as_uint(dist2[i]), __float_as_uint(p[i].w));
+            mine.next += COLUMN_ROW;
+        }
+}
+
+/* Which halves of a leaf any of the queries reaches, as two bits. Each query has two lanes at
+   least: even ones look at the first half's box, odd ones at the second's. */
+__device__ inline uint32_t halves_in_reach(const float4 *record, vec3 q, float bound2) {
+    const float2 *box = (const float2 *)record + 3 * (lane_id() & 1);
+    const float2 a = box[0], b = box[1], c = box[2];
+    const float dist2 = boxes_dist2(vec3_make(a.x, a.y, b.x), vec3_make(b.y, c.x, c.y), {q, q});
+    const unsigned reached = __ballot_sync(ALL_LANES, dist2 <= bound2);
+    return (reached & 0x55555555u ? 1u : 0u) | (reached & 0xaaaaaaaau ? 2u : 0u);
+}
+
+/* Returns whether bounds have changed. */
+template <class SHAPE>
+__device__ inline bool offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
+                                  point_range of, vec3 q, group_lane &mine) {
+    float4 p[SHAPE::STEP];
+    const uint32_t wanted =
+        SHAPE::HALVES ? halves_in_reach(halves_record(index, leaf), q, mine.bound2) : 3;
+    const uint32_t width = half_width(of.end - of.begin);
+    const uint32_t full = warp_columns::place_of(&sh.dist2[SHAPE::ROOM - SHAPE::STEP][lane_id()]);
+    uint32_t at = wanted & 1 ? of.begin : min(of.begin + width, of.end);
+    const uint32_t end = wanted & 2 ? of.end : min(of.begin + width, of.end);
+    bool shrunk = false;
+    while (at < end) {
+        const bool whole = at + 32 <= end;
+        const uint32_t first = at + lane_id() % SHAPE::LANES;
+        if (whole) {
+            load_points<SHAPE>(index, first, p);
+            offer_points<SHAPE, true>(p, first, end, q, mine);
+        } else {
+            float4 half[SHAPE::STEP / 2];
+            load_points<SHAPE>(index, first, half);
+            offer_points<SHAPE, false>(half, first, end, q, mine);
+        }
+        at += whole ? 32 : 16;
+        if (!__any_sync(ALL_LANES, mine.next > full)) continue;
+        mine =
+            group_shrink(sh, mine,
+                         min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::ROOM - SHAPE::STEP - 2)) +
+                             SHAPE::LANES);
+        mine = group_level(sh, mine, SHAPE::ROOM - SHAPE::STEP);
+        shrunk = true;
+    }
+    return shrunk;
+}
+
+/* A query's answers, in order: lane l has numbers l * SORTED and on. */
+template <class SHAPE>
+__device__ inline void sort_columns(const group_shared<SHAPE> &sh, uint32_t held,
+                                    answer_key (&key)[SHAPE::SORTED]) {
+    constexpr uint32_t LANES = SHAPE::LANES, PLACES = 256 / LANES;
+    constexpr int SORTED = SHAPE::SORTED;
+    static_assert(SORTED <= PLACES, "places of a column");
+    uint32_t d[SORTED], least = KD_NONE, most = 0, code[SORTED];
+#pragma unroll
+    for (int i = 0; i < SORTED; ++i) {
+        d[i] = i < held ? sh.dist2[i][lane_id()] : KD_NONE;
+        least = min(least, d[i]);
+        most = i < held ? max(most, d[i]) : most;
+    }
+    const float lo = __uint_as_float(
+        group_reduce<SHAPE>(least, [](uint32_t a, uint32_t b) { return min(a, b); }));
+    const float range = __uint_as_float(group_most<SHAPE>(most)) - lo;
+    const float scale = range > 0 ? 16777214.0f / range : 0; /* 24 bits, but the last value */
+#pragma unroll
+    for (int i = 0; i < SORTED; ++i) {
+        const float at = (__uint_as_float(d[i]) - lo) * scale;
+        const uint32_t rounded = (uint32_t)fminf(at, 16777214.0f);
+        code[i] = i < held ? rounded << 8 | (lane_id() % LANES * PLACES + i) : KD_NONE;
+    }
+    warp_sort::sort_lanes(code, LANES);
+    const uint32_t first_lane = lane_id() & ~(LANES - 1);
+#pragma unroll
+    for (int i = 0; i < SORTED; ++i) {
+        const uint32_t lane = first_lane + code[i] / PLACES % LANES, at = code[i] % PLACES;
+        key[i] =
+            code[i] == KD_NONE ? ~0ull : (answer_key)sh.dist2[at][lane] << 32 | sh.id[at][lane];
+    }
+    const answer_key next = __shfl_down_sync(ALL_LANES, key[0], 1);
+    bool wrong = lane_id() % LANES != LANES - 1 && next < key[SORTED - 1];
+#pragma unroll
+    for (int i = 0; i + 1 < SORTED; ++i) wrong |= key[i + 1] < key[i];
+    if (__any_sync(ALL_LANES, wrong)) warp_sort::sort_lanes(key, LANES);
+}
+
+/* Two neighbouring answers of a row. */
+__device__ inline void store_two(const answer_rows &out, uint64_t at, const uint32_t (&id)[2],
+                                 const uint32_t (&dist2)[2]) {
+    if (out.ids) *(uint2 *)(out.ids + at) = make_uint2(id[0], id[1]);
+    if (out.dist2) *(uint2 *)(out.dist2 + at) = make_uint2(dist2[0], dist2[1]);
+}
+
+/* Rows one after the other, each by the whole warp: whole sectors of memory. */
+constexpr int row_pitch(int sorted) {
+    return sorted + 1; /* no two lanes in one bank */
+}
+
+template <class SHAPE>
+__device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &sh, uint32_t which,
+                                  uint32_t k, uint32_t count,
+                                  const answer_key (&key)[SHAPE::SORTED]) {
+    constexpr uint32_t SORTED = SHAPE::SORTED;
+    constexpr uint32_t PITCH = row_pitch(SORTED);
+    static_assert(32 * PITCH <= 32 * SHAPE::ROOM, "rows take the place of columns");
+    uint32_t *dist2 = &sh.dist2[0][0], *id = &sh.id[0][0];
+    const bool twos = k % 2 == 0 && ((uintptr_t)out.ids | (uintptr_t)out.dist2) % 8 == 0;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < SORTED; ++i) {
+        dist2[lane_id() * PITCH + i] = (uint32_t)(key[i] >> 32);
+        id[lane_id() * PITCH + i] = (uint32_t)key[i];
+    }
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t group = 0; group < SHAPE::QUERIES; ++group) {
+        const uint32_t row = __shfl_sync(ALL_LANES, which, group * SHAPE::LANES);
+        const uint32_t there = __shfl_sync(ALL_LANES, count, group * SHAPE::LANES);
+        if (row == KD_NONE) continue;
+        for (uint32_t i = 2 * lane_id(); i < k; i += 64) {
+            const uint32_t at = (group * SHAPE::LANES + i / SORTED) * PITCH + i % SORTED;
+            const uint32_t ids[2] = {i < there ? id[at] : KD_NONE,
+                                     i + 1 < there ? id[at + 1] : KD_NONE};
+            const uint32_t far = __float_as_uint(INFINITY);
+            const uint32_t dists[2] = {i < there ? dist2[at] : far,
+                                       i + 1 < there ? dist2[at + 1] : far};
+            const uint64_t to = (uint64_t)row * k + i;
+            if (twos) {
+                store_two(out, to, ids, dists);
+            } else {
+                store_answer(out, to, ids[0], dists[0]);
+                if (i + 1 < k) store_answer(out, to + 1, ids[1], dists[1]);
+            }
+        }
+        if (out.counts && lane_id() == 0) out.counts[row] = there;
+    }
+}
+
+/* Of this lane's query, after store_rows. */
+template <class SHAPE>
+__device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
+    const uint32_t lane = lane_id() / SHAPE::LANES * SHAPE::LANES + (k - 1) / SHAPE::SORTED;
+    return __uint_as_float(
+        (&sh.dist2[0][0])[lane * row_pitch(SHAPE::SORTED) + (k - 1) % SHAPE::SORTED]);
+}
+
+/* Eight queries' answers into columns. */
+template <class SHAPE>
+__device__ inline void visit_group(const view &index, const asked &queries, group_shared<SHAPE> &sh,
+                                   uint32_t place, vec3 q, bool on, group_lane &mine) {
+    const float limit = mine.bound2;
+    home_order homes = home_order_of(index, queries, place, q, on);
+    float found = limit;
+    while (homes.to_come) {
+        const bool now = homes.next();
+        mine.bound2 = now ? limit : -1.0f;
+        uint32_t bound = most_bound(mine.bound2);
+        visit_leaves(
+            index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
+            [&](uint32_t leaf, point_range of) {
+                if (offer_leaf(index, sh, leaf, of, q, mine)) bound = most_bound(mine.bound2);
+            });
+        if (now) found = mine.bound2;
+    }
+    mine.bound2 = found;
+}
+
+/* `turns` groups a warp. */
+template <class SHAPE>
+__global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
+    const __grid_constant__ view index, asked queries, uint32_t k, uint32_t turns, float hope,
+    answer_rows out) {
+    extern __shared__ __align__(16) char shared[];
+    group_shared<SHAPE> &sh = ((group_shared<SHAPE> *)shared)[threadIdx.x / 32];
+    const uint32_t warp = blockIdx.x * GROUP_WARPS + threadIdx.x / 32;
+    const uint32_t first = warp_columns::place_of(&sh.dist2[0][lane_id()]);
+    known_query known = {vec3_all(0), INFINITY};
+#pragma unroll 1
+    for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
+        if (turn * SHAPE::QUERIES >= queries.count) return;
+        const turn_query own =
+            query_of_turn(queries, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES);
+        const query_bounds bounds = bounds_of(known, own.q, own.limit, hope);
+        group_lane mine = {first, k, bounds.hoped};
+        bool on = own.limit >= 0;
+        uint32_t total;
+        for (float tried = bounds.hoped;; tried = bounds.sure) {
+            visit_group(index, queries, sh, own.place, own.q, on, mine);
+            mine = group_shrink(sh, mine, SHAPE::LANES * (SHAPE::SORTED - 1));
+            total = group_sum<SHAPE>(column_count(sh, mine));
+            on = on && total < k && tried < bounds.sure;
+            if (!__any_sync(ALL_LANES, on)) break;
+            if (on) mine.next = first, mine.bound2 = bounds.sure;
+        }
+        mine = group_level(sh, mine, SHAPE::SORTED);
+        answer_key key[SHAPE::SORTED];
+        sort_columns(sh, column_count(sh, mine), key);
+        store_rows(out, sh, own.there ? own.which : KD_NONE, k, min(total, k), key);
+        known = {own.q, total >= k ? kth_dist2(sh, k) : INFINITY};
+        __syncwarp();
+    }
+}
+
+} // namespace point_index
+#endif

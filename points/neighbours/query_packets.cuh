@@ -1,0 +1,263 @@
+/* A warp for 32 neighbouring queries, a query a lane, for few neighbours.
+   Idea: neighbouring queries need nearly the same leaves, so the warp visits what any of them needs
+   (warp_per_query.cuh, with the box of the queries) and the points of a leaf are read once. A
+   lane a point, those out of reach of the queries' box, about half, are left out; the others are
+   offered to all. A point in a query's reach goes to a short list of the lane in shared memory;
+   when one has more than eight all lanes together sort eight of theirs and merge them into their
+   answers in registers, so that no lane waits for another's. A warp answers some packets after each
+   other, each with what is known from the one before (prior_bound.cuh).
+   Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane. */
+#ifndef KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
+#define KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
+#include "points/neighbours/curve_order.cuh"
+#include "points/neighbours/prior_bound.cuh"
+#include "points/neighbours/thread_per_query.cuh"
+#include "points/neighbours/warp_columns.cuh"
+#include "points/neighbours/warp_sort.cuh"
+
+namespace point_index {
+
+constexpr int PACKET_WARPS = 4; /* a block */
+constexpr uint32_t QUEUE_POINTS = 16, QUEUE_STEP = 8, QUEUE_ROW = 32 * sizeof(uint2);
+
+struct packet_shared {
+    descent path;
+    float4 points[32];
+    uint2 queue[QUEUE_POINTS][32]; /* dist2 bits, id */
+};
+
+/* The least of the lanes that are `on`; what none is, is not a number. */
+__device__ inline float least_of(float x, bool on) {
+    const uint32_t bits = on ? pointtree_order_bits(x) : KD_NONE;
+    return pointtree_float_of_order_bits(__reduce_min_sync(ALL_LANES, bits));
+}
+
+__device__ inline float most_of(float x, bool on) {
+    const uint32_t bits = on ? pointtree_order_bits(x) : 0;
+    return pointtree_float_of_order_bits(__reduce_max_sync(ALL_LANES, bits));
+}
+
+/* A lane's query of a turn. Lanes behind the last query have that one, and ask nothing. */
+struct turn_query {
+    bool there;
+    uint32_t place, which; /* in the order of answers; in the caller's */
+    vec3 q;
+    float limit; /* the largest dist2 of use; negative if nothing is */
+};
+
+__device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
+    turn_query of;
+    of.there = own < queries.count;
+    of.place = of.there ? own : queries.count - 1;
+    of.which = queries.order ? queries.order[of.place] : of.place;
+    of.q = asked_point(queries, of.which);
+    of.limit = of.there ? asked_bound2(queries, of.which, of.q) : -1.0f;
+    return of;
+}
+
+/* The box of the lanes' queries that ask for something. */
+__device__ inline query_box box_of_queries(vec3 q, bool on) {
+    return {vec3_make(least_of(q.x, on), least_of(q.y, on), least_of(q.z, on)),
+            vec3_make(most_of(q.x, on), most_of(q.y, on), most_of(q.z, on))};
+}
+
+/* Which of the warp's queries are answered together: those at home in the same group of 32 leaves.
+   A curve leaps between groups, and a box over both sides of a leap may hold all the points. */
+struct home_order {
+    uint32_t home;    /* of this lane's query */
+    uint32_t to_come; /* lanes, the same for all */
+
+    __device__ bool next() {
+        const uint32_t first = __shfl_sync(ALL_LANES, home, (int)__ffs((int)to_come) - 1);
+        const bool on = (to_come >> lane_id() & 1) && home == first;
+        to_come &= ~__ballot_sync(ALL_LANES, on);
+        return on;
+    }
+};
+
+__device__ inline home_order home_order_of(const view &index, const asked &queries, uint32_t place,
+                                           vec3 q, bool on) {
+    const uint32_t home = queries.codes ? queries.codes[place] >> queries.code_shift
+                                        : find_group(index, q, queries.group_levels);
+    return {home, __ballot_sync(ALL_LANES, on)};
+}
+
+/* Of eight keys, by 19 comparisons. */
+__device__ inline void sort_eight(answer_key (&key)[8]) {
+    constexpr int low[19] = {0, 1, 4, 5, 0, 1, 2, 3, 0, 2, 4, 6, 2, 3, 1, 3, 1, 3, 5};
+    constexpr int high[19] = {2, 3, 6, 7, 4, 5, 6, 7, 1, 3, 5, 7, 4, 5, 4, 6, 2, 4, 6};
+#pragma unroll
+    for (int i = 0; i < 19; ++i) warp_sort::order_pair(key[low[i]], key[high[i]]);
+}
+
+/* The first K of a list and of eight sorted keys: the smaller of each place and of its mirror image
+   form a bitonic sequence. */
+template <int K> __device__ inline void merge_eight(answer_key (&list)[K], answer_key (&key)[8]) {
+    constexpr int SHARED = K < 8 ? K : 8;
+#pragma unroll
+    for (int i = 0; i < SHARED; ++i) {
+        const answer_key mine = list[K - 1 - i];
+        list[K - 1 - i] = key[i] < mine ? key[i] : mine;
+    }
+    warp_sort::merge_own(list);
+}
+
+/* A lane's answers so far; `bound2` is that of the last, negative if none is wanted. */
+template <int K> struct packet_lane {
+    nearest_list<K> best;
+    float bound2;
+    uint32_t first, next; /* places in the queue */
+
+    __device__ void open(const packet_shared &sh, float limit) {
+        bound2 = limit;
+        first = next = warp_columns::place_of(&sh.queue[0][lane_id()]);
+    }
+    __device__ void offer(float dist2, float id) {
+        if (K == 1) {
+            const answer_key item = (answer_key)__float_as_uint(dist2) << 32 | __float_as_uint(id);
+            if (dist2 <= bound2 && item < best.key[0]) {
+                best.key[0] = item;
+                bound2 = dist2;
+            }
+        } else if (dist2 <= bound2) {
+            warp_columns::store_two(next, __float_as_uint(dist2), __float_as_uint(id));
+            next += QUEUE_ROW;
+        }
+    }
+
+    /* All lanes take in their last eight. */
+    __device__ void take_eight() {
+        const uint32_t held = next - first;
+        answer_key key[8];
+        take_one<0>(key, held), take_one<1>(key, held), take_one<2>(key, held);
+        take_one<3>(key, held), take_one<4>(key, held), take_one<5>(key, held);
+        take_one<6>(key, held), take_one<7>(key, held);
+        next -= min(held, 8 * QUEUE_ROW);
+        sort_eight(key);
+        merge_eight<K>(best.key, key);
+        if (bound2 >= 0) bound2 = best.bound2();
+    }
+    template <int I> __device__ void take_one(answer_key (&key)[8], uint32_t held) const {
+        key[I] = warp_columns::load_two_before<(I + 1) * QUEUE_ROW>(next, held > I * QUEUE_ROW);
+    }
+};
+
+/* Which halves of a leaf any lane's query reaches, as two bits. */
+__device__ inline uint32_t wanted_halves(const leaf_halves &of, vec3 q, float bound2) {
+    const bool first = boxes_dist2(of.lo[0], of.hi[0], {q, q}) <= bound2;
+    const bool second = boxes_dist2(of.lo[1], of.hi[1], {q, q}) <= bound2;
+    return (__any_sync(ALL_LANES, first) ? 1u : 0u) | (__any_sync(ALL_LANES, second) ? 2u : 0u);
+}
+
+/* Eight points to all lanes. */
+template <int K>
+__device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K> &mine) {
+#pragma unroll
+    for (int i = 0; i < 8; i += 4) {
+        const float4 p[4] = {points[i], points[i + 1], points[i + 2], points[i + 3]};
+        float dist2[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) dist2[j] = pointtree_dist2(q, xyz(p[j]));
+#pragma unroll
+        for (int j = 0; j < 4; ++j) mine.offer(dist2[j], p[j].w);
+    }
+}
+
+/* Puts the points in reach of the queries' box before the others, a lane a point; the others become
+   no point. How many there are. */
+__device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wanted,
+                                       const query_box &queries, uint32_t bound) {
+    const float dist2 = boxes_dist2(xyz(own), xyz(own), queries);
+    const bool near = wanted && dist2 <= __uint_as_float(bound);
+    const unsigned all = __ballot_sync(ALL_LANES, near);
+    const uint32_t count = __popc(all), before = __popc(all & ((1u << lane_id()) - 1));
+    if (!near) own.x = __uint_as_float(KD_NONE); /* not a number: in no one's reach */
+    __syncwarp();
+    points[near ? before : count + lane_id() - before] = own;
+    __syncwarp();
+    return count;
+}
+
+/* The points of a leaf to all lanes, but for halves out of every lane's reach and points out of
+   that of the queries' box; `bound` is the largest of the lanes' as bits. */
+template <int K>
+__device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
+                                    point_range of, vec3 q, const query_box &queries,
+                                    packet_lane<K> &mine, uint32_t &bound) {
+    const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
+    if (!wanted) return;
+    const uint32_t width = half_width(of.end - of.begin);
+    const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
+    for (uint32_t at = of.begin; at < of.end; at += 32) {
+        const uint32_t place = at + lane_id();
+        const bool own_wanted =
+            place < of.end && (wanted & (place - of.begin < width ? 1u : 2u)) != 0;
+        const float4 own = own_wanted ? index.points[place] : make_float4(0, 0, 0, 0);
+        const uint32_t count = gather_near(sh.points, own, own_wanted, queries, bound);
+#pragma unroll 1
+        for (uint32_t i = 0; i < count; i += QUEUE_STEP) {
+            offer_eight<K>(sh.points + i, q, mine);
+            if (K > 1 && __any_sync(ALL_LANES, mine.next > full)) mine.take_eight();
+        }
+        bound = most_bound(mine.bound2);
+    }
+}
+
+/* 32 queries' answers within a bound each, for those that are `on`. */
+template <int K>
+__device__ inline void visit_packet(const view &index, const asked &queries, packet_shared &sh,
+                                    uint32_t place, vec3 q, bool on, float limit,
+                                    packet_lane<K> &mine) {
+    if (on) mine.best.open(limit);
+    home_order homes = home_order_of(index, queries, place, q, on);
+    while (homes.to_come) {
+        const bool now = homes.next();
+        mine.open(sh, now ? limit : -1.0f);
+        uint32_t bound = most_bound(mine.bound2);
+        const query_box box = box_of_queries(q, now);
+        visit_leaves(
+            index, sh.path, box, true, [&] { return bound; },
+            [&](uint32_t leaf, point_range of) {
+                look_at_leaf(index, sh, leaf, of, q, box, mine, bound);
+            });
+        if (K > 1) mine.take_eight();
+    }
+}
+
+/* Blocks of a multiprocessor, so that registers do not keep more away. */
+constexpr int packet_blocks(int k) {
+    return k > 8 ? 6 : 7;
+}
+
+/* `turns` packets a warp. */
+template <int K>
+__global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
+    const __grid_constant__ view index, asked queries, uint32_t k, uint32_t turns, float hope,
+    answer_rows out) {
+    __shared__ packet_shared all[PACKET_WARPS];
+    packet_shared &sh = all[threadIdx.x / 32];
+    const uint32_t warp = blockIdx.x * PACKET_WARPS + threadIdx.x / 32;
+    known_query known = {vec3_all(0), INFINITY};
+#pragma unroll 1
+    for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
+        if (turn * 32 >= queries.count) return;
+        const turn_query own = query_of_turn(queries, turn * 32 + lane_id());
+        const query_bounds bounds = bounds_of(known, own.q, own.limit, hope);
+        packet_lane<K> mine;
+        mine.best.open(own.limit);
+        bool on = own.limit >= 0;
+        float tried = bounds.hoped;
+        for (;;) {
+            visit_packet(index, queries, sh, own.place, own.q, on, tried, mine);
+            on = on && !mine.best.is_full() && tried < bounds.sure;
+            if (!__any_sync(ALL_LANES, on)) break;
+            tried = bounds.sure;
+        }
+        const bool found = own.limit >= 0 && mine.best.is_full();
+        known = {own.q, found ? mine.best.bound2() : INFINITY};
+        if (own.there) store_list(out, own.which, k, mine.best, own.limit >= 0);
+    }
+}
+
+} // namespace point_index
+#endif

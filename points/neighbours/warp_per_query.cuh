@@ -1,0 +1,362 @@
+/* A warp a query over leaves of about 32 points under boxes in groups of 32.
+   Idea: a lane a box: the warp goes on with the nearest box of the group at hand, which stays
+   behind as 32 distances in shared memory; a lane a point in a leaf. Points in reach go to a buffer
+   of more than k; when it is full, a bisection of the bits of dist2, counted by ballots, keeps the
+   k nearest or a few more and lowers the bound. Only the end is exact, by dist2 and then by id.
+   Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot. */
+#ifndef KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
+#define KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
+#include "points/neighbours/leaf_index.cuh"
+#include <limits.h>
+
+namespace point_index {
+
+constexpr int LEAVES_WARPS = 4; /* a block */
+
+struct descent {
+    int left[POINT_BOX_LEVELS][32]; /* of the groups above: the order of boxes still to see */
+};
+
+__device__ inline uint32_t lane_id() {
+    return threadIdx.x & 31;
+}
+
+/* The box of some queries, or one query. */
+struct query_box {
+    vec3 lo, hi;
+};
+
+/* The smallest dist2 of a point in a box from a query in another; rounded as pointtree_dist2, so
+   never above that of any two. */
+__device__ inline float boxes_dist2(vec3 lo, vec3 hi, const query_box &q) {
+    const float x = fmaxf(fmaxf(lo.x - q.hi.x, q.lo.x - hi.x), 0.0f);
+    const float y = fmaxf(fmaxf(lo.y - q.hi.y, q.lo.y - hi.y), 0.0f);
+    const float z = fmaxf(fmaxf(lo.z - q.hi.z, q.lo.z - hi.z), 0.0f);
+    return x * x + y * y + z * z;
+}
+
+/* What boxes are ordered by: the bits of their dist2. Those that the queries' box touches come
+   first, the one nearest to its middle before all. */
+__device__ inline int box_order(vec3 lo, vec3 hi, const query_box &q, bool many) {
+    const float dist2 = boxes_dist2(lo, hi, q);
+    if (!many || dist2 > 0) return (int)__float_as_uint(dist2);
+    const vec3 middle = vec3_scale(vec3_add(q.lo, q.hi), 0.5f);
+    return (int)__float_as_uint(boxes_dist2(lo, hi, {middle, middle})) - INT_MAX;
+}
+
+/* This lane's box of a group. */
+struct lane_box {
+    int order;          /* INT_MAX: there is none */
+    point_range points; /* of a leaf */
+};
+
+__device__ inline lane_box box_of_lane(const view &index, uint32_t level, uint32_t group,
+                                       const query_box &q, bool many) {
+    const uint32_t box = group * 32 + lane_id();
+    if (box >= index.box_count[level]) return {INT_MAX, {0, 0}};
+    const float4 *at = index.boxes + 2 * (index.box_begin[level] + (uint64_t)box);
+    const float4 a = at[0], b = at[1];
+    return {box_order(xyz(a), vec3_make(a.w, b.x, b.y), q, many),
+            {__float_as_uint(b.z), __float_as_uint(b.w)}};
+}
+
+/* Calls look(leaf, its points) for every leaf that the bound does not rule out, the nearest of a
+   group first. bound() gives the bits of the largest dist2 of use to any of the queries. */
+template <class BOUND, class LOOK>
+__device__ inline void visit_leaves(const view &index, descent &path, const query_box &q, bool many,
+                                    const BOUND &bound, const LOOK &look) {
+    int *above = &path.left[0][lane_id()]; /* 32 on: the next level */
+    uint32_t level = index.box_levels - 1, group = 0;
+    lane_box own = box_of_lane(index, level, 0, q, many);
+    int left = own.order;
+    for (;;) {
+        const int least = __reduce_min_sync(ALL_LANES, left);
+        if (least > (int)bound()) {
+            if (++level == index.box_levels) return;
+            left = above[32 * level];
+            group >>= 5;
+            continue;
+        }
+        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == least)) - 1;
+        if (lane_id() == nearest) left = INT_MAX;
+        const uint32_t box = group * 32 + nearest;
+        if (level > 0) {
+            above[32 * level] = left;
+            group = box;
+            own = box_of_lane(index, --level, group, q, many);
+            left = own.order;
+            continue;
+        }
+        look(box, {__shfl_sync(ALL_LANES, own.points.begin, nearest),
+                   __shfl_sync(ALL_LANES, own.points.end, nearest)});
+    }
+}
+
+/* For one query: calls take(dist2 bits, id) with a point or none (KD_NONE) a lane. */
+template <class BOUND, class TAKE>
+__device__ inline void visit_points(const view &index, descent &path, vec3 q, const BOUND &bound,
+                                    const TAKE &take) {
+    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t, point_range of) {
+        for (uint32_t at = of.begin; at < of.end; at += 32) {
+            uint32_t dist2 = KD_NONE, id = 0;
+            if (at + lane_id() < of.end) {
+                const float4 p = index.points[at + lane_id()];
+                dist2 = __float_as_uint(pointtree_dist2(q, xyz(p)));
+                id = __float_as_uint(p.w);
+            }
+            take(dist2, id);
+        }
+    });
+}
+
+/* The nearest so far, 32 * PARTS of them at most, and the bound that follows. */
+template <int PARTS> struct nearest_buffer {
+    static constexpr uint32_t ROOM = 32 * PARTS;
+    uint32_t *dist2, *id; /* in shared memory, of this warp */
+    uint32_t k, count, bound;
+
+    __device__ void offer(uint32_t new_dist2, uint32_t new_id) {
+        const bool useful = new_dist2 <= bound; /* KD_NONE is above every bound */
+        const unsigned all = __ballot_sync(ALL_LANES, useful);
+        if (!all) return;
+        const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
+        if (useful) dist2[at] = new_dist2, id[at] = new_id;
+        count += __popc(all);
+        if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
+    }
+
+    /* Keeps the k nearest, and up to `most` in all. */
+    __device__ void shrink(uint32_t most) {
+        uint32_t d[PARTS], i[PARTS], least = KD_NONE, last = 0;
+        __syncwarp();
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            const uint32_t at = part * 32 + lane_id();
+            d[part] = at < count ? dist2[at] : KD_NONE;
+            i[part] = at < count ? id[at] : KD_NONE;
+            least = min(least, d[part]);
+            last = max(last, at < count ? d[part] : 0);
+        }
+        uint32_t lo = __reduce_min_sync(ALL_LANES, least), hi = __reduce_max_sync(ALL_LANES, last);
+        uint32_t within = count; /* points up to hi */
+        while (lo < hi && within > most) {
+            const uint32_t middle = lo + (hi - lo) / 2;
+            uint32_t below = 0;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part)
+                below += __popc(__ballot_sync(ALL_LANES, d[part] <= middle));
+            if (below >= k)
+                hi = middle, within = below;
+            else
+                lo = middle + 1;
+        }
+        const uint32_t last_id = within > most ? id_limit(d, i, hi) : KD_NONE;
+        __syncwarp();
+        count = 0;
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            const bool keep = d[part] < hi || (d[part] == hi && i[part] <= last_id);
+            const unsigned all = __ballot_sync(ALL_LANES, keep);
+            const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
+            if (keep) dist2[at] = d[part], id[at] = i[part];
+            count += __popc(all);
+        }
+        __syncwarp();
+        bound = hi;
+    }
+
+    /* Among those at dist2 `tie`, the id up to which k are kept in all. */
+    __device__ uint32_t id_limit(const uint32_t (&d)[PARTS], const uint32_t (&i)[PARTS],
+                                 uint32_t tie) const {
+        uint32_t before = 0, lo = 0, hi = KD_NONE;
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part)
+            before += __popc(__ballot_sync(ALL_LANES, d[part] < tie));
+        while (lo < hi) {
+            const uint32_t middle = lo + (hi - lo) / 2;
+            uint32_t within = before;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part)
+                within += __popc(__ballot_sync(ALL_LANES, d[part] == tie && i[part] <= middle));
+            if (within >= k)
+                hi = middle;
+            else
+                lo = middle + 1;
+        }
+        return hi;
+    }
+};
+
+__device__ inline bool answer_before(uint32_t dist2, uint32_t id, uint32_t other_dist2,
+                                     uint32_t other_id) {
+    return (dist2 < other_dist2) | ((dist2 == other_dist2) & (id < other_id));
+}
+
+/* A warp orders `count` answers by (dist2, id) in place. The bitonic network in the form whose
+   comparisons all point up: what lies beyond the end counts as last and stays where it is. */
+__device__ inline void sort_answers(uint32_t *dist2, uint32_t *id, uint32_t count) {
+    for (uint32_t run = 2; run < 2 * count; run *= 2)
+        for (uint32_t step = run / 2; step > 0; step /= 2) {
+            __syncwarp();
+            for (uint32_t pair = lane_id(); pair < (count + run) / 2; pair += 32) {
+                const uint32_t low = pair / step * 2 * step + pair % step;
+                const uint32_t high =
+                    step == run / 2 ? low / run * run + run - 1 - low % run : low + step;
+                if (high >= count) continue;
+                const uint32_t d = dist2[low], i = id[low], e = dist2[high], j = id[high];
+                if (!answer_before(e, j, d, i)) continue;
+                dist2[low] = e, id[low] = j;
+                dist2[high] = d, id[high] = i;
+            }
+        }
+    __syncwarp();
+}
+
+struct answer_rows {
+    uint32_t *ids;
+    float *dist2;
+    uint32_t *counts;
+};
+
+/* One answer; each of the two may not be wanted. */
+__device__ inline void store_answer(const answer_rows &out, uint64_t at, uint32_t id,
+                                    uint32_t dist2) {
+    if (out.ids) out.ids[at] = id;
+    if (out.dist2) out.dist2[at] = __uint_as_float(dist2);
+}
+
+/* The bitonic network over 32 * PARTS keys of a warp: key e is in lane e % 32, part e / 32. */
+template <int PARTS> __device__ inline void sort_keys(unsigned long long (&key)[PARTS]) {
+#pragma unroll
+    for (uint32_t run = 2; run <= 32 * PARTS; run *= 2)
+#pragma unroll
+        for (uint32_t step = run / 2; step > 0; step /= 2)
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part) {
+                const uint32_t e = part * 32 + lane_id();
+                if (step >= 32) {
+                    const int other = part ^ (int)(step / 32);
+                    if (other < part) continue;
+                    const bool up = (part * 32 & run) == 0;
+                    const unsigned long long a = key[part], b = key[other];
+                    key[part] = (b < a) == up ? b : a;
+                    key[other] = (b < a) == up ? a : b;
+                } else {
+                    const unsigned long long other = __shfl_xor_sync(ALL_LANES, key[part], step);
+                    const bool least = ((e & run) == 0) == ((e & step) == 0);
+                    key[part] = (other < key[part]) == least ? other : key[part];
+                }
+            }
+}
+
+/* At most 32 * PARTS answers, of which the first k are wanted. */
+template <int PARTS>
+__device__ inline void store_sorted(const answer_rows &out, uint64_t row, uint32_t k,
+                                    const uint32_t *dist2, const uint32_t *id, uint32_t count) {
+    unsigned long long key[PARTS];
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+        const uint32_t at = part * 32 + lane_id();
+        key[part] = at < count ? (unsigned long long)dist2[at] << 32 | id[at] : ~0ull;
+    }
+    sort_keys<PARTS>(key);
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+        const uint32_t at = part * 32 + lane_id();
+        if (at < k && at < count)
+            store_answer(out, row + at, (uint32_t)key[part], (uint32_t)(key[part] >> 32));
+    }
+}
+
+/* The first k of the answers: few are sorted in registers with those beyond k, many are cut to k
+   and sorted where they are. */
+template <int PARTS>
+__device__ inline void store_row(const answer_rows &out, uint32_t which,
+                                 nearest_buffer<PARTS> &best) {
+    const uint32_t k = best.k, sorted = k <= 32 ? 32 : k <= 64 ? 64 : k <= 128 ? 128 : k;
+    const uint64_t row = (uint64_t)which * k;
+    __syncwarp();
+    if (best.count > sorted) best.shrink(sorted);
+    const uint32_t count = best.count < k ? best.count : k;
+    if (PARTS <= 3 && k <= 32)
+        store_sorted<1>(out, row, k, best.dist2, best.id, best.count);
+    else if (PARTS >= 3 && PARTS <= 4 && k <= 64)
+        store_sorted<2>(out, row, k, best.dist2, best.id, best.count);
+    else if (PARTS >= 4 && PARTS <= 6 && k <= 128)
+        store_sorted<4>(out, row, k, best.dist2, best.id, best.count);
+    else {
+        sort_answers(best.dist2, best.id, best.count);
+        for (uint32_t i = lane_id(); i < count; i += 32)
+            store_answer(out, row + i, best.id[i], best.dist2[i]);
+    }
+    for (uint32_t i = count + lane_id(); i < k; i += 32)
+        store_answer(out, row + i, KD_NONE, __float_as_uint(INFINITY));
+    if (out.counts && lane_id() == 0) out.counts[which] = count;
+}
+
+template <int PARTS>
+__global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
+    const __grid_constant__ view index, asked queries, uint32_t k, answer_rows out) {
+    __shared__ descent paths[LEAVES_WARPS];
+    __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
+    const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
+    if (turn >= queries.count) return;
+    const uint32_t which = queries.order ? queries.order[turn] : turn;
+    const vec3 q = asked_point(queries, which);
+    const float bound2 = asked_bound2(queries, which, q);
+    nearest_buffer<PARTS> best = {buffers[warp][0], buffers[warp][1], k, 0,
+                                  __float_as_uint(bound2)};
+    if (bound2 >= 0)
+        visit_points(
+            index, paths[warp], q, [&] { return best.bound; },
+            [&](uint32_t dist2, uint32_t id) { best.offer(dist2, id); });
+    store_row(out, which, best);
+}
+
+/* How many points lie within the radius of each query. */
+__global__ __launch_bounds__(32 *
+                             LEAVES_WARPS) void count_by_leaves(const __grid_constant__ view index,
+                                                                asked queries, uint64_t *counts) {
+    __shared__ descent paths[LEAVES_WARPS];
+    const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
+    if (turn >= queries.count) return;
+    const uint32_t which = queries.order ? queries.order[turn] : turn;
+    const vec3 q = asked_point(queries, which);
+    const float bound2 = asked_bound2(queries, which, q);
+    const uint32_t bound = __float_as_uint(bound2);
+    uint64_t count = 0;
+    if (bound2 >= 0)
+        visit_points(
+            index, paths[warp], q, [&] { return bound; },
+            [&](uint32_t dist2, uint32_t) {
+                count += __popc(__ballot_sync(ALL_LANES, dist2 <= bound));
+            });
+    if (lane_id() == 0) counts[which] = count;
+}
+
+/* The same points, to their places, in order. Both ids and dist2 are there. */
+__global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
+    const __grid_constant__ view index, asked queries, const uint64_t *offsets, answer_rows out) {
+    __shared__ descent paths[LEAVES_WARPS];
+    const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
+    if (turn >= queries.count) return;
+    const uint32_t which = queries.order ? queries.order[turn] : turn;
+    const vec3 q = asked_point(queries, which);
+    const float bound2 = asked_bound2(queries, which, q);
+    if (!(bound2 >= 0)) return;
+    const uint32_t bound = __float_as_uint(bound2);
+    const uint64_t begin = offsets[which], room = offsets[which + 1] - begin;
+    uint32_t *dist2 = (uint32_t *)out.dist2 + begin, *ids = out.ids + begin, count = 0;
+    visit_points(
+        index, paths[warp], q, [&] { return bound; },
+        [&](uint32_t d, uint32_t id) {
+            const unsigned all = __ballot_sync(ALL_LANES, d <= bound);
+            const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
+            if (d <= bound && at < room) dist2[at] = d, ids[at] = id;
+            count += __popc(all);
+        });
+    sort_answers(dist2, ids, (uint32_t)(count < room ? count : room));
+}
+
+} // namespace point_index
+#endif

@@ -1,0 +1,88 @@
+#include "points/tree/bounds.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+
+enum { SCAN_GRAIN = 1 << 16 };
+
+typedef struct scan_piece_result {
+    point_box box;
+    uint64_t bad; /* first point of the piece that is not finite, or UINT64_MAX */
+} scan_piece_result;
+
+typedef struct scan_work {
+    const point_array *points;
+    scan_piece_result *results;
+} scan_work;
+
+/* The box of one piece; NaN and infinity poison `sum`, which finite x keep at 0. */
+static void scan_three_floats(scan_piece_result *result, const point_array *points, int64_t begin,
+                              int64_t end) {
+    const vec3 *p = (const vec3 *)points->coordinates;
+    float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    float poison = 0;
+    for (int64_t i = begin; i < end; ++i) {
+        const float c[3] = {p[i].x, p[i].y, p[i].z};
+        for (int axis = 0; axis < 3; ++axis) {
+            poison += c[axis] * 0;
+            lo[axis] = c[axis] < lo[axis] ? c[axis] : lo[axis];
+            hi[axis] = c[axis] > hi[axis] ? c[axis] : hi[axis];
+        }
+    }
+    for (uint32_t axis = 0; axis < 3; ++axis) {
+        result->box.lo[axis] = (double)lo[axis] + 0.0;
+        result->box.hi[axis] = (double)hi[axis] + 0.0;
+    }
+    if (poison == 0) return;
+    int64_t i = begin;
+    while (vec3_is_finite(p[i])) ++i;
+    result->bad = (uint64_t)i;
+}
+
+static void scan_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const scan_work *work = (const scan_work *)context;
+    const point_array *points = work->points;
+    scan_piece_result *result = &work->results[begin / SCAN_GRAIN];
+    result->box = point_box_empty();
+    result->bad = UINT64_MAX;
+    if (points->dims == 3 && points->scalar == POINT_FLOAT &&
+        points->stride_bytes == sizeof(vec3)) {
+        scan_three_floats(result, points, begin, end);
+        return;
+    }
+    for (int64_t i = begin; i < end; ++i)
+        for (uint32_t axis = 0; axis < points->dims; ++axis) {
+            const double x = point_array_coordinate(points, (uint64_t)i, axis);
+            if (!isfinite(x) && result->bad == UINT64_MAX) result->bad = (uint64_t)i;
+            point_box_include(&result->box, axis, x);
+        }
+}
+
+static kd_status refuse(const point_array *points, uint64_t bad) {
+    for (uint32_t axis = 0; axis < points->dims; ++axis) {
+        const double x = point_array_coordinate(points, bad, axis);
+        KD_REQUIRE(isfinite(x), KD_ERROR_INPUT,
+                   "coordinate %u of point %llu is %g, expected a finite number", axis,
+                   (unsigned long long)bad, x);
+    }
+    return KD_OK;
+}
+
+kd_status point_scan(point_box *box, const point_array *points) {
+    const uint64_t pieces = (points->count + SCAN_GRAIN - 1) / SCAN_GRAIN;
+    scan_work work = {points, NULL};
+    KD_TRY(KD_RESERVE(work.results, pieces));
+    parallel_for((int64_t)points->count, SCAN_GRAIN, scan_piece, &work);
+    *box = point_box_empty();
+    uint64_t bad = UINT64_MAX;
+    for (uint64_t i = 0; i < pieces; ++i) {
+        if (bad == UINT64_MAX) bad = work.results[i].bad;
+        for (uint32_t axis = 0; axis < points->dims; ++axis) {
+            point_box_include(box, axis, work.results[i].box.lo[axis]);
+            point_box_include(box, axis, work.results[i].box.hi[axis]);
+        }
+    }
+    memory_free(work.results);
+    if (bad != UINT64_MAX) KD_TRY(refuse(points, bad));
+    return KD_OK;
+}

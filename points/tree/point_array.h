@@ -1,0 +1,92 @@
+/* Points of 2 to 8 dimensions, float or double, as a caller has them, and their boxes. */
+#ifndef KD_POINTS_TREE_POINT_ARRAY_H
+#define KD_POINTS_TREE_POINT_ARRAY_H
+#include "core/math/platform.h"
+
+#define POINT_DIMS_MIN 2u
+#define POINT_DIMS_MAX 8u
+
+typedef enum point_scalar { POINT_FLOAT = 0, POINT_DOUBLE = 1 } point_scalar;
+
+typedef struct point_array {
+    const void *coordinates;
+    uint64_t count;
+    uint64_t stride_bytes; /* from a point to the next */
+    uint32_t dims;
+    point_scalar scalar;
+} point_array;
+
+KD_FN uint64_t point_scalar_bytes(point_scalar scalar) {
+    return scalar == POINT_DOUBLE ? sizeof(double) : sizeof(float);
+}
+
+KD_FN point_array point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
+                                   point_scalar scalar) {
+    point_array points;
+    points.coordinates = coordinates;
+    points.count = count;
+    points.stride_bytes = dims * point_scalar_bytes(scalar);
+    points.dims = dims;
+    points.scalar = scalar;
+    return points;
+}
+
+KD_FN const void *point_array_at(const point_array *points, uint64_t i) {
+    return (const char *)points->coordinates + i * points->stride_bytes;
+}
+
+/* A coordinate of the scalars that begin at `point`; a double holds every float. */
+KD_FN double point_coordinate(const void *point, point_scalar scalar, uint32_t axis) {
+    return scalar == POINT_DOUBLE ? ((const double *)point)[axis]
+                                  : (double)((const float *)point)[axis];
+}
+
+KD_FN double point_array_coordinate(const point_array *points, uint64_t i, uint32_t axis) {
+    return point_coordinate(point_array_at(points, i), points->scalar, axis);
+}
+
+/* Axis-aligned; only the first `dims` sides count. No points: lo > hi. */
+typedef struct point_box {
+    double lo[POINT_DIMS_MAX], hi[POINT_DIMS_MAX];
+} point_box;
+
+KD_FN point_box point_box_empty(void) {
+    point_box box;
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis) {
+        box.lo[axis] = (double)INFINITY;
+        box.hi[axis] = -(double)INFINITY;
+    }
+    return box;
+}
+
+/* Adding 0 makes -0 a +0: a box does not show which of them came first. */
+KD_FN void point_box_include(point_box *box, uint32_t axis, double coordinate) {
+    if (coordinate < box->lo[axis]) box->lo[axis] = coordinate + 0.0;
+    if (coordinate > box->hi[axis]) box->hi[axis] = coordinate + 0.0;
+}
+
+/* The part of the box left or right of a plane inside it. */
+KD_FN void point_box_clip(point_box *box, uint32_t axis, double plane, bool right) {
+    if (right) {
+        if (plane > box->lo[axis]) box->lo[axis] = plane;
+    } else {
+        if (plane < box->hi[axis]) box->hi[axis] = plane;
+    }
+}
+
+/* The first of the widest sides, each rounded to the points' scalar. */
+KD_FN uint32_t point_box_widest(const point_box *box, uint32_t dims, point_scalar scalar) {
+    uint32_t widest = 0;
+    double most = -(double)INFINITY;
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        double size = box->hi[axis] - box->lo[axis];
+        if (scalar == POINT_FLOAT) size = (double)(float)size;
+        if (size > most) {
+            most = size;
+            widest = axis;
+        }
+    }
+    return widest;
+}
+
+#endif

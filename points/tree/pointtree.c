@@ -1,0 +1,214 @@
+#include "points/tree/pointtree.h"
+#include "core/hash.h"
+#include "core/large_pages.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/timing.h"
+#include "points/tree/bounds.h"
+#include "points/tree/build.h"
+#include <stdio.h>
+
+const pointtree_builder pointtree_builders[] = {
+    {"kandela", "ours: selection by sampled brackets (Floyd and Rivest 1975)", "cpu",
+     build_kandela_scratch_bytes, POINTTREE_BY_COORDINATE, false, build_kandela},
+    {"wald", "Wald 2022, tag and sort", "cpu", build_wald_scratch_bytes, POINTTREE_BY_COORDINATE,
+     false, build_wald},
+    {"brown", "Brown 2015, presort and partition", "cpu", build_brown_scratch_bytes,
+     POINTTREE_BY_SUPER_KEY, true, build_brown},
+    {"wehr", "Wehr and Radkowski 2018, sort chunks of cells", "cpu", build_wehr_scratch_bytes,
+     POINTTREE_BY_CELL, false, build_wehr},
+    {"recursive", "the definition, serial: the oracle", "cpu", build_recursive_scratch_bytes,
+     POINTTREE_BY_COORDINATE, false, build_recursive},
+    {NULL, NULL, NULL, NULL, POINTTREE_BY_COORDINATE, false, NULL}};
+
+const pointtree_builder *pointtree_builder_find(const char *name) {
+    for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
+        if (strcmp(row->name, name) == 0) return row;
+    return NULL;
+}
+
+static kd_status find_builder(const pointtree_builder **out, const char *name) {
+    *out = name && *name ? pointtree_builder_find(name) : &pointtree_builders[0];
+    if (*out) return KD_OK;
+    char names[256] = "";
+    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row->name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "unknown point tree builder \"%s\", expected one of: %s", name, names);
+}
+
+kd_status pointtree_check_request(const point_array *points, const pointtree_options *options,
+                                  const pointtree_builder *row) {
+    KD_REQUIRE(!options->unique || row->removes, KD_ERROR_USAGE,
+               "builder \"%s\" keeps equal points; brown removes them", row->name);
+    KD_REQUIRE(options->cells == 0 || row->order == POINTTREE_BY_CELL, KD_ERROR_USAGE,
+               "builder \"%s\" does not round coordinates to cells; wehr does", row->name);
+    KD_REQUIRE(options->cells >= 0 && options->cells <= DBL_MAX, KD_ERROR_USAGE,
+               "%g cells a unit, expected a finite number, 0 or more", options->cells);
+    KD_REQUIRE(points->count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "%llu points, expected at most %u in one tree", (unsigned long long)points->count,
+               POINTTREE_COUNT_MAX);
+    KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
+               "no points given (NULL), count is %llu", (unsigned long long)points->count);
+    KD_REQUIRE(points->dims >= POINT_DIMS_MIN && points->dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
+               "%u dimensions, expected %u to %u", points->dims, POINT_DIMS_MIN, POINT_DIMS_MAX);
+    KD_REQUIRE(points->scalar == POINT_FLOAT || points->scalar == POINT_DOUBLE, KD_ERROR_USAGE,
+               "scalar type %d, expected 0 (float) or 1 (double)", (int)points->scalar);
+    const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
+    KD_REQUIRE(points->stride_bytes >= points->dims * scalar_bytes &&
+                   points->stride_bytes % scalar_bytes == 0,
+               KD_ERROR_USAGE, "stride of %llu bytes, expected a multiple of %llu of at least %llu",
+               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
+               (unsigned long long)(points->dims * scalar_bytes));
+    KD_REQUIRE((uintptr_t)points->coordinates % scalar_bytes == 0, KD_ERROR_USAGE,
+               "points at %p, expected them aligned to %llu bytes", points->coordinates,
+               (unsigned long long)scalar_bytes);
+    KD_REQUIRE(options->split == POINTTREE_ROUND_ROBIN || options->split == POINTTREE_WIDEST,
+               KD_ERROR_USAGE, "split rule %d, expected 0 (round robin) or 1 (widest side)",
+               (int)options->split);
+    return KD_OK;
+}
+
+typedef struct gather_work {
+    const point_array *points;
+    const pointtree *out;
+} gather_work;
+
+static void gather_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const gather_work *work = (const gather_work *)context;
+    const pointtree *out = work->out;
+    const size_t bytes = out->dims * point_scalar_bytes(out->scalar);
+    char *to = (char *)out->coordinates + (size_t)begin * bytes;
+    if (bytes == sizeof(vec3))
+        for (int64_t i = begin; i < end; ++i, to += sizeof(vec3))
+            memcpy(to, point_array_at(work->points, out->ids[i]), sizeof(vec3));
+    else
+        for (int64_t i = begin; i < end; ++i, to += bytes)
+            memcpy(to, point_array_at(work->points, out->ids[i]), bytes);
+}
+
+void pointtree_gather(pointtree *out, const point_array *points) {
+    gather_work work = {points, out};
+    parallel_for(out->count, 1 << 14, gather_piece, &work);
+}
+
+point_box pointtree_domain(const pointtree *out, const point_array *points, uint32_t node) {
+    point_box domain = out->box;
+    for (uint32_t child = node; child > 0;) {
+        const uint32_t parent = (child - 1) / 2, axis = out->axes[parent];
+        const double plane = point_array_coordinate(points, out->ids[parent], axis);
+        point_box_clip(&domain, axis, plane, child == 2 * parent + 2);
+        child = parent;
+    }
+    return domain;
+}
+
+static kd_status build(pointtree *out, const point_array *points, const pointtree_builder *row,
+                       job *watched) {
+    kd_status status = KD_OK;
+    void *packed = NULL;
+    point_array input = point_array_make(NULL, points->count, points->dims, points->scalar);
+    if (points->stride_bytes == input.stride_bytes) {
+        input.coordinates = points->coordinates;
+    } else {
+        KD_TRY(memory_reserve(&packed, points->count, input.stride_bytes));
+        for (uint64_t i = 0; i < points->count; ++i)
+            memcpy((char *)packed + i * input.stride_bytes, point_array_at(points, i),
+                   input.stride_bytes);
+        input.coordinates = packed;
+    }
+    KD_TRY_GOTO(row->build(out, &input, watched));
+done:
+    memory_free(packed);
+    return status;
+}
+
+kd_status pointtree_open_nd(pointtree *out, const point_array *points,
+                            const pointtree_options *options, const char *builder, job *watched) {
+    memset(out, 0, sizeof *out);
+    const pointtree_options defaults = {POINTTREE_ROUND_ROBIN, false, 0};
+    if (!options) options = &defaults;
+    const pointtree_builder *row = NULL;
+    KD_TRY(find_builder(&row, builder));
+    KD_TRY(pointtree_check_request(points, options, row));
+    const double started = timing_now();
+    kd_status status = KD_OK;
+    const uint64_t count = points->count;
+    out->count = (uint32_t)count;
+    out->dims = points->dims;
+    out->scalar = points->scalar;
+    out->options = *options;
+    out->order = row->order;
+    KD_TRY_GOTO(point_scan(&out->box, points));
+    KD_TRY_GOTO(
+        memory_reserve(&out->coordinates, count, points->dims * point_scalar_bytes(out->scalar)));
+    KD_TRY_GOTO(KD_RESERVE(out->ids, count));
+    if (options->split == POINTTREE_WIDEST) KD_TRY_GOTO(KD_RESERVE(out->axes, count));
+    large_pages_prefer(out->coordinates, count * points->dims * point_scalar_bytes(out->scalar));
+    large_pages_prefer(out->ids, count * sizeof *out->ids);
+    if (count) KD_TRY_GOTO(build(out, points, row, watched));
+    out->build_seconds = timing_now() - started;
+done:
+    if (status != KD_OK) pointtree_close(out);
+    return status;
+}
+
+kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
+                         const pointtree_options *options, const char *builder, job *watched) {
+    const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
+    return pointtree_open_nd(out, &array, options, builder, watched);
+}
+
+void pointtree_close(pointtree *owned) {
+    memory_free(owned->coordinates);
+    memory_free(owned->ids);
+    memory_free(owned->axes);
+    memset(owned, 0, sizeof *owned);
+}
+
+pointtree_nd_view pointtree_get_nd_view(const pointtree *from) {
+    pointtree_nd_view view;
+    view.coordinates = from->coordinates;
+    view.ids = from->ids;
+    view.axes = from->axes;
+    view.count = from->count;
+    view.dims = from->dims;
+    view.scalar = from->scalar;
+    view.box = from->box;
+    view.order = from->order;
+    view.cells = from->options.cells;
+    view.unique = from->options.unique;
+    return view;
+}
+
+void pointtree_link_nodes(const pointtree *from, pointtree_link *out) {
+    for (uint32_t i = 0; i < from->count; ++i) {
+        out[i].id = from->ids[i];
+        out[i].less = 2 * i + 1 < from->count ? 2 * i + 1 : KD_NONE;
+        out[i].greater = 2 * i + 2 < from->count ? 2 * i + 2 : KD_NONE;
+    }
+}
+
+pointtree_view pointtree_get_view(const pointtree *from) {
+    assert(from->count == 0 || (from->dims == 3 && from->scalar == POINT_FLOAT));
+    assert(from->options.cells == 0); /* the walk of three floats knows no slack */
+    pointtree_view view;
+    view.points = from->points;
+    view.ids = from->ids;
+    view.axes = from->axes;
+    view.count = from->count;
+    view.box = box3_empty();
+    if (from->count == 0) return view;
+    for (int axis = 0; axis < 3; ++axis) {
+        vec3_set_axis(&view.box.lo, axis, (float)from->box.lo[axis]);
+        vec3_set_axis(&view.box.hi, axis, (float)from->box.hi[axis]);
+    }
+    return view;
+}
+
+uint64_t pointtree_hash(const pointtree *from) {
+    const uint64_t hash = hash_bytes(from->ids, from->count * sizeof *from->ids);
+    return from->axes ? hash_combine(hash, from->axes, from->count) : hash;
+}

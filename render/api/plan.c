@@ -1,0 +1,166 @@
+#include "render/api/plan.h"
+#include "accel/tree/build_device.h"
+#include "photon/maps/photon_map.h"
+#include "render/api/render.h"
+#include "render/frame/film.h"
+#include "render/integrators.h"
+#include "render/photon_mapping/photons_device.h"
+#include "scenes/assembly/scene_cuda.h"
+#include <string.h>
+
+/* of an image: R G B A Z N Albedo */
+enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
+enum { WIDE_BYTES = 200 }; /* a triangle in the tree's wide form, while it is made */
+/* of a tree on a device: references, and nodes, a triangle; and of any tree */
+enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
+
+static void add_to(render_plan *to, bool on_device, const char *name, uint64_t bytes) {
+    if (bytes == 0) return;
+    to->rows[to->count].name = name;
+    to->rows[to->count].bytes = bytes;
+    to->rows[to->count].on_device = on_device;
+    ++to->count;
+    *(on_device ? &to->device_total : &to->total) += bytes;
+}
+
+static void add(render_plan *to, const char *name, uint64_t bytes) {
+    add_to(to, false, name, bytes);
+}
+
+/* One map: the list and the ordered copy, positions twice, ids, the index, the builder. */
+static uint64_t map_bytes(uint64_t photons) {
+    if (photons == 0) return 0;
+    const uint64_t each =
+        2 * sizeof(photon) + 2 * sizeof(vec3) + sizeof(uint32_t) + 1 + INDEX_BYTES;
+    return photons * each + pointtree_builders[0].scratch_bytes(photons);
+}
+
+static uint64_t pixels_of(const kd_render_options *options) {
+    const int32_t *crop = options->crop;
+    if (crop[2] > 0) return (uint64_t)(crop[2] - crop[0]) * (uint64_t)(crop[3] - crop[1]);
+    return (uint64_t)options->width * (uint64_t)options->height;
+}
+
+static uint64_t state_bytes(const kd_render_options *options) {
+    return integrator_state_bytes(integrator_find(options->integrator), options);
+}
+
+/* Photons to store in one batch of each map: global, caustic, media. */
+static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
+                       const kd_render_options *options) {
+    const uint64_t batches = (uint64_t)options->batches, same = options->photons;
+    const uint64_t given[PHOTON_LISTS] = {same, options->caustic_photons, options->media_photons};
+    uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
+    if (!photon_scene_scatters(from)) maps &= ~(uint32_t)(1 << 2);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const uint64_t wanted = maps & 1u << l ? (given[l] ? given[l] : same) : 0;
+        photons[l] = (wanted + batches - 1) / batches;
+    }
+}
+
+static const char *const map_names[PHOTON_LISTS] = {"global photon map", "caustic photon map",
+                                                    "media photon map"};
+
+static kd_status plan_here(render_plan *out, const scene_view *from,
+                           const kd_render_options *options) {
+    const tritree_builder *builder = strcmp(options->builder, "auto") == 0
+                                         ? tritree_builders
+                                         : tritree_builder_find(options->builder);
+    KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
+    add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
+    add(out, "tree for rays", WIDE_BYTES * (uint64_t)from->mesh.triangle_count);
+    add(out, "splats", state_bytes(options));
+    uint64_t photons[PHOTON_LISTS], all = 0;
+    photons_of(photons, from, options);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        add(out, map_names[l], map_bytes(photons[l]));
+        all += photons[l];
+    }
+    if (all) add(out, "emission", EMIT_BATCH_BYTES);
+    return KD_OK;
+}
+
+/* A tree while it is built, and its copy in the form that rays want. */
+static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
+                                 const kd_render_options *options) {
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
+    const uint64_t references = PLANNED_REFERENCES * (uint64_t)mesh->triangle_count + SMALL_TREE;
+    const uint32_t most = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
+    add_to(out, true, "triangle tree",
+           tritree_cuda_bytes(most, most, mesh->triangle_count, mesh->position_count));
+    if (builder)
+        add_to(out, true, "tree builder",
+               tritree_build_memory_bytes(builder, mesh->position_count, mesh->triangle_count));
+    else
+        KD_REQUIRE(tritree_builder_find(options->builder), KD_ERROR_USAGE,
+                   "no tree builder is called \"%s\"", options->builder);
+    return KD_OK;
+}
+
+static kd_status plan_there(render_plan *out, const scene_view *from,
+                            const kd_render_options *options) {
+    uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0;
+    /* methods that need the global map alone look into it by themselves */
+    const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
+    const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
+                         strcmp(options->estimator, "adaptive") == 0 || maps == MAPS_GLOBAL;
+    KD_TRY(scene_cuda_measure(&scene_bytes, from));
+    add_to(out, true, "scene", scene_bytes);
+    add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
+    KD_TRY(plan_tree_there(out, &from->mesh, options));
+    add_to(out, true, "splats", state_bytes(options));
+    photons_of(photons, from, options);
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+                   "%llu photons in one map on a device, expected at most %u: give more --batches",
+                   (unsigned long long)photons[l], POINTTREE_COUNT_MAX / 2);
+        add_to(out, true, map_names[l], photon_map_cuda_bytes(photons[l], ordered || l == 2));
+        all += photons[l];
+    }
+    if (all) add_to(out, true, "looks into maps", photon_cuda_look_bytes(pixels_of(options)));
+    return KD_OK;
+}
+
+kd_status render_plan_make(render_plan *out, const scene_view *from,
+                           const kd_render_options *options) {
+    device where;
+    memset(out, 0, sizeof *out);
+    KD_TRY(render_choose_device(&where, options));
+    add(out, "film", pixels_of(options) * sizeof(film_pixel));
+    add(out, "picture", pixels_of(options) * PICTURE_PLANES * sizeof(float));
+    return where.kind == DEVICE_CUDA ? plan_there(out, from, options)
+                                     : plan_here(out, from, options);
+}
+
+static bool fits(const render_plan *plan, uint64_t most) {
+    return plan->total <= most && plan->device_total <= most;
+}
+
+kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
+                          uint64_t most) {
+    KD_TRY(render_plan_make(out, from, options));
+    if (most == 0 || fits(out, most)) return KD_OK;
+    const integrator *how = integrator_find(options->integrator);
+    if (out->device_total > most && strcmp(options->builder, "auto") == 0) {
+        strcpy(options->builder, "zhou");
+        KD_TRY(render_plan_make(out, from, options));
+    }
+    const int32_t last = integrator_batches_most(how, options);
+    while (!fits(out, most) && options->batches < last) {
+        ++options->batches;
+        KD_TRY(render_plan_make(out, from, options));
+    }
+    const bool by_gather = how->batches_most && !how->pass && last < options->spp;
+    const bool there = out->device_total > out->total;
+    KD_REQUIRE(
+        fits(out, most), KD_ERROR_MEMORY,
+        "%llu bytes are needed%s%s and %llu allowed: give %sa smaller --resolution or a --crop%s",
+        (unsigned long long)(there ? out->device_total : out->total), there ? " on the device" : "",
+        last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)most,
+        by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
+                     "--photons, "
+        : last > 1 ? "fewer --photons, "
+                   : "",
+        there ? ", or --device cpu" : "");
+    return KD_OK;
+}

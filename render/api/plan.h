@@ -1,0 +1,33 @@
+/* What a rendering will allocate, row by row, before it does: on the host beside its scene, on a
+   CUDA device all of it. */
+#ifndef KD_RENDER_API_PLAN_H
+#define KD_RENDER_API_PLAN_H
+#include "render/frame/integrator.h"
+#include "shaders/scene_view.h"
+
+enum { PLAN_ROWS = 16 };
+
+typedef struct render_plan {
+    struct {
+        const char *name;
+        uint64_t bytes;
+        bool on_device;
+    } rows[PLAN_ROWS];
+    int count;
+    /* as if all were held at once: an upper bound of the peak, on the host but for the scene */
+    uint64_t total, device_total;
+} render_plan;
+
+/* The triangle tree's row is its builder's scratch, photon maps' what their lists, trees and
+   builder need while they are made. A tree on a device is taken to have at most 8 references a
+   triangle. Allocates nothing but the driver's context. */
+kd_status render_plan_make(render_plan *out, const scene_view *from,
+                           const kd_render_options *options);
+/* The same with as many more options->batches as it takes to need at most `most` bytes on the host
+   and as many on the device (0: no limit). If the builder there is "auto", one that needs less
+   memory is taken first. KD_ERROR_MEMORY, with the bytes and with advice, if it needs more even so.
+ */
+kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
+                          uint64_t most);
+
+#endif

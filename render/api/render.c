@@ -1,0 +1,267 @@
+#include "render/api/render.h"
+#include "accel/tree/build_device.h"
+#include "core/device/device_memory.h"
+#include "core/log.h"
+#include "core/parallel/parallel.h"
+#include "core/timing.h"
+#include "render/frame/display.h"
+#include "render/frame/frame.h"
+#include "render/frame/frame_device.h"
+#include "render/frame/state.h"
+#include "render/integrators.h"
+#include "scenes/assembly/room_camera.h"
+
+enum { LARGEST_SIDE = 65536 };
+
+static tritree_options tree_options(const kd_render_options *options) {
+    tritree_options how = tritree_options_default();
+    how.traversal_cost = options->sah_traversal_cost;
+    how.intersect_cost = options->sah_intersect_cost;
+    how.empty_factor = options->sah_empty_factor;
+    return how;
+}
+
+static kd_status check_options(const kd_render_options *options, int32_t crop[4]) {
+    KD_REQUIRE(options->width >= 1 && options->width <= LARGEST_SIDE && options->height >= 1 &&
+                   options->height <= LARGEST_SIDE,
+               KD_ERROR_USAGE, "a picture of %d x %d pixels, expected 1 to %d each way",
+               options->width, options->height, LARGEST_SIDE);
+    KD_REQUIRE(options->spp >= 1, KD_ERROR_USAGE, "%d samples per pixel, expected at least 1",
+               options->spp);
+    KD_REQUIRE(options->max_depth >= 1, KD_ERROR_USAGE,
+               "a path of at most %d surfaces, expected at least 1", options->max_depth);
+    const bool whole = options->crop[2] == 0;
+    const integrator *how = integrator_find(options->integrator);
+    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
+    const int32_t most = how->batches_most ? BATCHES_MOST : 1;
+    KD_REQUIRE(options->batches >= 1 && options->batches <= most, KD_ERROR_USAGE,
+               "%d batches of photons by the integrator %s, expected 1 (of photon, ppm, sppm up to "
+               "%d)",
+               options->batches, how->name, BATCHES_MOST);
+    KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
+               "%d passes of %d batches: too many", options->passes, options->batches);
+    const tritree_options tree = tree_options(options);
+    KD_TRY(tritree_check_options(&tree));
+    crop[0] = whole ? 0 : options->crop[0];
+    crop[1] = whole ? 0 : options->crop[1];
+    crop[2] = whole ? options->width : options->crop[2];
+    crop[3] = whole ? options->height : options->crop[3];
+    KD_REQUIRE(crop[0] >= 0 && crop[1] >= 0 && crop[0] < crop[2] && crop[1] < crop[3] &&
+                   crop[2] <= options->width && crop[3] <= options->height,
+               KD_ERROR_USAGE, "crop %d,%d,%d,%d does not lie in a picture of %d x %d", crop[0],
+               crop[1], crop[2], crop[3], options->width, options->height);
+    return KD_OK;
+}
+
+kd_status render_choose_device(device *out, const kd_render_options *options) {
+    device found;
+    const integrator *how = integrator_find(options->integrator);
+    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
+    KD_TRY(device_find(&found, options->device));
+    if (found.kind == DEVICE_CUDA && !how->launch) {
+        KD_REQUIRE(strcmp(options->device, "auto") == 0, KD_ERROR_DEVICE,
+                   "%s runs on the CPU only, not on %s: give --device cpu or auto",
+                   options->integrator, found.name);
+        device_cpu_describe(&found);
+    }
+    *out = found;
+    return KD_OK;
+}
+
+static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *how,
+                            const char *builder, job *watched) {
+    const tritree_input input = {view->mesh.positions, view->mesh.triangles,
+                                 view->mesh.position_count, view->mesh.triangle_count};
+    return tritree_open(tree, &input, how, builder, watched);
+}
+
+/* On the device by one of its builders, if there is a device; else here, and brought there. */
+static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tree,
+                            const scene_view *view, const kd_render_options *options,
+                            job *watched) {
+    const tritree_options how = tree_options(options);
+    const tritree_builder_cuda *row = there ? tritree_builder_cuda_find(options->builder) : NULL;
+    if (row) {
+        *builder = row->name;
+        return frame_cuda_place_scene(there, view, NULL, &how, row->name, tree);
+    }
+    const char *name = options->builder;
+    if (strcmp(name, "auto") == 0) name = parallel_threads() > 1 ? "parallel" : "sweep";
+    const tritree_builder *found = tritree_builder_find(name);
+    KD_REQUIRE(found, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
+    *builder = found->name;
+    KD_TRY(build_here(tree, view, &how, found->name, watched));
+    if (there) KD_TRY(frame_cuda_place_scene(there, view, tree, &how, NULL, NULL));
+    return KD_OK;
+}
+
+static kd_status make_tree(render_result *out, frame_cuda *there, tritree *tree, scene_view *view,
+                           const kd_render_options *options, job *watched) {
+    const char *builder = "";
+    job_stage_begin(watched, "build", view->mesh.triangle_count);
+    const kd_status status = build_tree(&builder, there, tree, view, options, watched);
+    job_stage_end(watched);
+    if (status != KD_OK) return status_pass(status, __FILE__, __LINE__, "build_tree");
+    view->tree = tritree_get_view(tree);
+    strncpy(out->tree_builder, builder, sizeof out->tree_builder - 1);
+    out->tree = tree->statistics;
+    out->tree_hash = tritree_hash(tree);
+    return KD_OK;
+}
+
+/* Axes as rows (right, up, back), so that the camera looks along its -z. */
+static void write_camera_matrix(float matrix[16], const camera *view) {
+    const frame3 axes = camera_frame(view);
+    const vec3 row[3] = {axes.tangent, axes.bitangent, vec3_negate(axes.normal)};
+    for (int r = 0; r < 3; ++r) {
+        matrix[4 * r] = row[r].x;
+        matrix[4 * r + 1] = row[r].y;
+        matrix[4 * r + 2] = row[r].z;
+        matrix[4 * r + 3] = -vec3_dot(row[r], view->eye);
+    }
+    matrix[12] = matrix[13] = matrix[14] = 0;
+    matrix[15] = 1;
+}
+
+static void average(float mean[3], const film *from) {
+    const int64_t count = (int64_t)from->width * from->height;
+    double sum[3] = {0};
+    for (int64_t i = 0; i < count; ++i)
+        for (int c = 0; c < 3; ++c)
+            if (from->pixels[i].samples)
+                sum[c] += from->pixels[i].radiance[c] / from->pixels[i].samples;
+    for (int c = 0; c < 3; ++c) mean[c] = (float)(sum[c] / (double)count);
+}
+
+static kd_status develop(render_result *out, const film *from, const frame *of, double started) {
+    KD_TRY(film_resolve(from, &out->picture));
+    write_camera_matrix(out->picture.world_to_camera, &of->view);
+    out->samples_done = (int32_t)film_least_samples(from);
+    out->picture.samples_per_pixel = out->samples_done;
+    out->picture.render_seconds = timing_now() - started;
+    out->frame = of->statistics;
+    out->image_hash = image_hash(&out->picture);
+    out->error = film_error(from);
+    out->on_target = of->on_target;
+    out->maps_cut = of->film_cut;
+    average(out->mean_radiance, from);
+    if (of->statistics.nan_samples)
+        log_message(LOG_WARNING, "%llu samples were no numbers and count as black",
+                    (unsigned long long)of->statistics.nan_samples);
+    return KD_OK;
+}
+
+typedef struct render_saving {
+    const render_keeping *keeping;
+    render_result *out;
+    double started;
+    display viewer;
+} render_saving;
+
+/* State and picture so far. */
+static kd_status save_frame(void *context, const frame *of, const film *from) {
+    const render_saving *saving = (const render_saving *)context;
+    const render_keeping *keeping = saving->keeping;
+    if (keeping->state && !of->film_cut) KD_TRY(state_write(keeping->state, of, from));
+    if (!keeping->show) return KD_OK;
+    KD_TRY(develop(saving->out, from, of, saving->started));
+    const kd_status status = keeping->show(keeping->context, saving->out);
+    image_close(&saving->out->picture);
+    return status;
+}
+
+static void show_frame(void *context, const film *from) {
+    display_show(&((render_saving *)context)->viewer, from, false);
+}
+
+/* Tree, integrator, samples; an interruption is a status like any other here. */
+static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to,
+                       const render_keeping *keeping, bool camera_is_default) {
+    KD_TRY(make_tree(out, of->there, tree, view, of->options, of->watched));
+    if (camera_is_default && room_camera_is_room(view)) {
+        of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
+        log_message(LOG_INFO, "the scene is a room: the camera stands inside");
+    }
+    const integrator *how = of->how;
+    if (how->identify) KD_TRY(how->identify(of));
+    if (keeping->resume) KD_TRY(state_read(keeping->state, of, to));
+    if (how->prepare) KD_TRY(how->prepare(of));
+    kd_status status = frame_run(of, how, to);
+    if (how->close) how->close(of);
+    if (keeping->state && of->film_cut)
+        log_message(LOG_WARNING,
+                    "%s: not written: nothing can go on from photons that were cut short",
+                    keeping->state);
+    else if (keeping->state && (status == KD_OK || status == KD_INTERRUPTED)) {
+        const kd_status kept = state_write(keeping->state, of, to);
+        if (kept != KD_OK) status = status_pass(kept, __FILE__, __LINE__, "state_write");
+    }
+    return status;
+}
+
+kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
+                     job *watched) {
+    return render_run_kept(out, from, options, NULL, watched);
+}
+
+kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
+                          const render_keeping *keeping, job *watched) {
+    static const render_keeping nothing = {.state = NULL};
+    const double started = timing_now();
+    memset(out, 0, sizeof *out);
+    if (!keeping) keeping = &nothing;
+    int32_t crop[4];
+    KD_TRY(check_options(options, crop));
+    job_stage_begin(watched, "context", 0);
+    const kd_status chosen = render_choose_device(&out->where, options);
+    job_stage_end(watched);
+    KD_TRY(chosen);
+    parallel_set_threads(options->threads);
+    scene_view view = scene_get_view(from);
+    out->triangle_count = view.mesh.triangle_count;
+    out->material_count = view.material_count;
+    out->light_count = view.light_count;
+    render_saving saving = {.keeping = keeping, .out = out, .started = started};
+    if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
+    const frame_keeper keeper = {keeping->every_seconds, save_frame,
+                                 keeping->display ? show_frame : NULL, &saving};
+    frame of = {.scene = &view,
+                .how = integrator_find(options->integrator),
+                .keeper = &keeper,
+                .options = options,
+                .view = scene_camera(from),
+                .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
+                .watched = watched};
+    tritree tree;
+    frame_cuda there;
+    film negative;
+    kd_status status = KD_OK;
+    memset(&tree, 0, sizeof tree);
+    memset(&there, 0, sizeof there);
+    KD_TRY_GOTO(film_open(&negative, crop));
+    if (out->where.kind == DEVICE_CUDA) {
+        job_stage_begin(watched, "context", 0);
+        status = frame_cuda_open(&there, &out->where);
+        job_stage_end(watched);
+        KD_TRY_GOTO(status);
+        of.there = &there;
+    }
+    status = shoot(out, &tree, &view, &of, &negative, keeping, scene_camera_is_default(from));
+    if (status == KD_OK || status == KD_INTERRUPTED) {
+        if (keeping->display) display_show(&saving.viewer, &negative, true);
+        const kd_status developed = develop(out, &negative, &of, started);
+        if (developed != KD_OK) status = developed;
+    }
+done:
+    if (keeping->display) display_close(&saving.viewer);
+    frame_cuda_close(&there);
+    film_close(&negative);
+    tritree_close(&tree);
+    if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
+    return status;
+}
+
+void render_close(render_result *owned) {
+    image_close(&owned->picture);
+    memset(owned, 0, sizeof *owned);
+}

@@ -1,0 +1,52 @@
+/* From a scene and options to a picture with its figures: builds the triangle tree, prepares the
+   integrator, runs the frame. What the program, the tests and the C API call. */
+#ifndef KD_RENDER_API_RENDER_H
+#define KD_RENDER_API_RENDER_H
+#include "accel/tree/tritree.h"
+#include "core/device/device.h"
+#include "core/image/image.h"
+#include "render/frame/integrator.h"
+#include "scenes/assembly/scene.h"
+
+typedef struct render_result {
+    image picture; /* R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B */
+    device where;
+    char tree_builder[32];
+    tritree_statistics tree;
+    uint64_t tree_hash;
+    frame_statistics frame;
+    int32_t samples_done; /* per pixel: fewer than asked after a time limit or an interruption */
+    uint32_t triangle_count, material_count, light_count;
+    uint64_t image_hash;
+    float mean_radiance[3];
+    double error;   /* film_error of the picture */
+    bool on_target; /* options->target_error was reached */
+    bool maps_cut;  /* the limit of time left fewer photons than were asked for */
+} render_result;
+
+/* What is kept of a rendering that may be cut short. */
+typedef struct render_keeping {
+    const char *state;    /* file, written at the end and on the way; NULL: none */
+    bool resume;          /* go on from that file */
+    double every_seconds; /* between savings on the way; 0: none */
+    /* Gets the picture so far at each saving on the way; may be NULL. */
+    kd_status (*show)(void *context, const render_result *so_far);
+    void *context;
+    const char *display; /* address of a viewer (display.h) that shows passes; NULL: none */
+    const char *title;   /* of the picture there */
+} render_keeping;
+
+/* Where a rendering will run: "auto" takes the first CUDA device, if there is one and the
+   integrator runs there. */
+kd_status render_choose_device(device *out, const kd_render_options *options);
+
+/* KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and
+   closed just as after KD_OK. Any other failure leaves `out` closed. */
+kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
+                     job *watched);
+/* The same, keeping its state; `keeping` may be NULL. */
+kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
+                          const render_keeping *keeping, job *watched);
+void render_close(render_result *owned); /* takes a zeroed one */
+
+#endif

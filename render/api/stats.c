@@ -1,0 +1,156 @@
+#include "render/api/stats.h"
+#include "core/device/device_memory.h"
+#include "core/files/file.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <kandela/version.h>
+#include <stdio.h>
+#include <string.h>
+
+static void add_number(cJSON *to, const char *name, double value) {
+    cJSON_AddNumberToObject(to, name, value); /* null for NaN and infinity */
+}
+
+static void add_count(cJSON *to, const char *name, uint64_t value) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, value); /* all of them, not a double's 53 bits */
+    cJSON_AddRawToObject(to, name, digits);
+}
+
+static void add_hash(cJSON *to, const char *name, uint64_t value) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%016" PRIx64, value);
+    cJSON_AddStringToObject(to, name, digits);
+}
+
+static void add_run(cJSON *root, const stats_input *input) {
+    add_count(root, "schema", STATS_SCHEMA);
+    cJSON_AddStringToObject(root, "version", kd_version());
+    cJSON_AddStringToObject(root, "hash_kind", "xxh3-64");
+    cJSON_AddStringToObject(root, "outcome", input->outcome);
+    cJSON_AddStringToObject(root, "device", input->result->where.name);
+    add_count(root, "threads", (uint64_t)parallel_threads());
+    static const char *const stages[] = {"context",     "load",   "build", "emit",
+                                         "photon_tree", "render", "write"};
+    cJSON *seconds = cJSON_AddObjectToObject(root, "seconds");
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; ++i)
+        add_number(seconds, stages[i], job_seconds(input->watched, stages[i]));
+    const frame_statistics *spent = &input->result->frame;
+    if (spent->look_seconds > 0) {
+        add_number(seconds, "render_eye_rays", spent->look_seconds);
+        add_number(seconds, "render_gather", spent->gather_seconds);
+        add_number(seconds, "render_film", spent->film_seconds);
+    }
+    add_number(seconds, "total", input->total_seconds);
+    add_count(root, "peak_bytes", memory_peak_bytes());
+    add_count(root, "device_peak_bytes", device_memory_peak_bytes());
+}
+
+static void add_options(cJSON *root, const kd_render_options *options) {
+    cJSON *to = cJSON_AddObjectToObject(root, "options");
+    cJSON_AddStringToObject(to, "integrator", options->integrator);
+    cJSON_AddStringToObject(to, "kernel", options->kernel);
+    cJSON_AddStringToObject(to, "estimator", options->estimator);
+    add_number(to, "width", options->width);
+    add_number(to, "height", options->height);
+    cJSON_AddItemToObject(to, "crop", cJSON_CreateIntArray(options->crop, 4));
+    add_number(to, "spp", options->spp);
+    add_number(to, "max_depth", options->max_depth);
+    add_count(to, "photons", options->photons);
+    add_count(to, "caustic_photons", options->caustic_photons);
+    add_count(to, "media_photons", options->media_photons);
+    add_number(to, "gather", options->gather);
+    add_number(to, "radius", (double)options->radius);
+    add_number(to, "final_gather", options->final_gather);
+    add_number(to, "precompute", options->precompute);
+    add_number(to, "passes", options->passes);
+    add_number(to, "batches", options->batches);
+    add_number(to, "alpha", (double)options->alpha);
+    cJSON_AddStringToObject(to, "channel", options->channel);
+    add_count(to, "seed", options->seed);
+    add_number(to, "time_seconds", options->time_seconds);
+    add_number(to, "target_error", options->target_error);
+    add_number(to, "sah_traversal_cost", (double)options->sah_traversal_cost);
+    add_number(to, "sah_intersect_cost", (double)options->sah_intersect_cost);
+    add_number(to, "sah_empty_factor", (double)options->sah_empty_factor);
+}
+
+static void add_tree(cJSON *root, const render_result *result) {
+    cJSON *counts = cJSON_GetObjectItemCaseSensitive(root, "scene");
+    add_count(counts, "triangles", result->triangle_count);
+    add_count(counts, "materials", result->material_count);
+    add_count(counts, "lights", result->light_count);
+    const tritree_statistics *figures = &result->tree;
+    cJSON *tree = cJSON_AddObjectToObject(root, "tree");
+    cJSON_AddStringToObject(tree, "builder", result->tree_builder);
+    add_count(tree, "nodes", figures->nodes);
+    add_count(tree, "leaves", figures->leaves);
+    add_count(tree, "empty_leaves", figures->empty_leaves);
+    add_count(tree, "references", figures->references);
+    add_count(tree, "degenerate_triangles", figures->degenerate_triangles);
+    add_number(tree, "references_per_triangle", figures->references_per_triangle);
+    add_count(tree, "depth", figures->depth);
+    add_number(tree, "sah_cost", figures->sah_cost);
+    add_hash(tree, "hash", result->tree_hash);
+}
+
+static void add_light(cJSON *root, const render_result *result) {
+    const frame_statistics *figures = &result->frame;
+    cJSON *photons = cJSON_AddObjectToObject(root, "photons");
+    add_count(photons, "emitted", figures->photons_emitted);
+    add_count(photons, "stored", figures->photons_stored);
+    add_count(photons, "caustics_stored", figures->caustics_stored);
+    add_count(photons, "media_stored", figures->strayed_stored);
+    add_count(photons, "rays", figures->photon_rays);
+    add_number(photons, "radius", figures->radius);
+    add_hash(photons, "hash", figures->photon_hash);
+    cJSON *energy = cJSON_AddObjectToObject(root, "energy_watts");
+    add_number(energy, "emitted", figures->watts_emitted);
+    add_number(energy, "absorbed", figures->watts_absorbed);
+    add_number(energy, "media", figures->watts_media);
+    add_number(energy, "escaped", figures->watts_escaped);
+    add_number(energy, "ended", figures->watts_ended);
+    add_count(root, "rays", figures->rays + figures->photon_rays);
+    add_count(root, "nan_samples", figures->nan_samples);
+    cJSON *picture = cJSON_AddObjectToObject(root, "image");
+    add_number(picture, "width", result->picture.width);
+    add_number(picture, "height", result->picture.height);
+    add_number(picture, "samples", result->samples_done);
+    add_number(picture, "error", result->error);
+    add_hash(picture, "hash", result->image_hash);
+    cJSON_AddItemToObject(picture, "mean_radiance",
+                          cJSON_CreateFloatArray(result->mean_radiance, 3));
+}
+
+kd_status stats_write(const char *path, const stats_input *input) {
+    file_output output;
+    memset(&output, 0, sizeof output);
+    kd_status status = KD_OK;
+    char *text = NULL;
+    const uint64_t shortages = memory_shortages();
+    cJSON *root = cJSON_CreateObject();
+    if (root) {
+        add_run(root, input);
+        cJSON *named = cJSON_AddObjectToObject(root, "scene");
+        cJSON_AddStringToObject(named, "name", input->scene);
+        add_tree(root, input->result);
+        add_light(root, input->result);
+        add_options(root, input->options);
+        text = cJSON_Print(root);
+    }
+    if (!text || memory_shortages() != shortages) {
+        status =
+            status_fail(KD_ERROR_MEMORY, __FILE__, __LINE__, "%s: no memory to write it", path);
+        goto done;
+    }
+    KD_TRY_GOTO(file_output_open(&output, path));
+    fprintf(output.stream, "%s\n", text);
+    KD_TRY_GOTO(file_output_commit(&output));
+done:
+    file_output_discard(&output);
+    cJSON_free(text);
+    cJSON_Delete(root);
+    return status;
+}

@@ -1,0 +1,204 @@
+#include "render/frame/display.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/timing.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packets are the machine's own bytes");
+
+enum { PACKET_CLOSE = 2, PACKET_CREATE = 4, PACKET_UPDATE = 5 };
+enum { CHANNELS = 4, HEADER_BYTES = 512, PATIENCE_SECONDS = 2 };
+enum { PACKET_BYTES = HEADER_BYTES + CHANNELS * DISPLAY_TILE * DISPLAY_TILE * (int)sizeof(float) };
+
+static const char channel_names[] = "R\0G\0B\0A"; /* and the zero of C */
+static const double pause_seconds = 0.25;
+
+/* --- address and connection --------------------------------------------------------------------
+ */
+
+typedef struct display_address {
+    char host[256], port[8];
+} display_address;
+
+static kd_status split_address(display_address *out, const char *address) {
+    const char *colon = strrchr(address, ':');
+    size_t length = colon ? (size_t)(colon - address) : strlen(address);
+    const char *port = colon ? colon + 1 : "14158";
+    char *end = NULL;
+    const long number = strtol(port, &end, 10);
+    const bool bracketed = length >= 2 && address[0] == '[' && address[length - 1] == ']';
+    if (bracketed) ++address, length -= 2; /* an address of IPv6 */
+    KD_REQUIRE(length > 0 && length < sizeof out->host && *port >= '0' && *port <= '9' && !*end &&
+                   number >= 1 && number <= 65535,
+               KD_ERROR_USAGE, "display server \"%s\", expected host:port, as localhost:14158",
+               address);
+    memcpy(out->host, address, length);
+    out->host[length] = '\0';
+    snprintf(out->port, sizeof out->port, "%ld", number);
+    return KD_OK;
+}
+
+kd_status display_check(const char *address) {
+    display_address parts;
+    return split_address(&parts, address);
+}
+
+static void give_up(display *owned, const char *why) {
+    log_message(LOG_WARNING, "display server %s: %s; going on without it", owned->address, why);
+    if (owned->socket >= 0) close(owned->socket);
+    owned->socket = -1;
+}
+
+/* Waits for a connection as long as PATIENCE_SECONDS; 0 or an errno. */
+static int connect_soon(int to, const struct addrinfo *place) {
+    const int flags = fcntl(to, F_GETFL, 0);
+    fcntl(to, F_SETFL, flags | O_NONBLOCK);
+    int reason = connect(to, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
+    if (reason == EINPROGRESS) {
+        struct pollfd ready = {to, POLLOUT, 0};
+        socklen_t bytes = sizeof reason;
+        if (poll(&ready, 1, PATIENCE_SECONDS * 1000) != 1)
+            reason = ETIMEDOUT;
+        else if (getsockopt(to, SOL_SOCKET, SO_ERROR, &reason, &bytes) != 0)
+            reason = errno;
+    }
+    fcntl(to, F_SETFL, flags);
+    return reason;
+}
+
+static void find_server(display *to, const display_address *parts) {
+    const struct addrinfo wish = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *places = NULL;
+    const int failure = getaddrinfo(parts->host, parts->port, &wish, &places);
+    if (failure) {
+        give_up(to, gai_strerror(failure));
+        return;
+    }
+    int reason = EHOSTUNREACH;
+    for (const struct addrinfo *place = places; place && to->socket < 0; place = place->ai_next) {
+        const int made = socket(place->ai_family, place->ai_socktype | SOCK_CLOEXEC, 0);
+        reason = made < 0 ? errno : connect_soon(made, place);
+        if (made >= 0 && reason)
+            close(made);
+        else
+            to->socket = made;
+    }
+    freeaddrinfo(places);
+    if (to->socket < 0) {
+        give_up(to, strerror(reason));
+        return;
+    }
+    const struct timeval patience = {PATIENCE_SECONDS, 0};
+    setsockopt(to->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+kd_status display_open(display *out, const char *address, const char *title) {
+    display_address parts;
+    memset(out, 0, sizeof *out);
+    out->socket = -1;
+    KD_TRY(split_address(&parts, address));
+    KD_TRY(KD_RESERVE(out->packet, PACKET_BYTES));
+    snprintf(out->address, sizeof out->address, "%s", address);
+    /* of a long path the end */
+    const size_t length = strlen(title), most = sizeof out->title - 1;
+    snprintf(out->title, sizeof out->title, "%s", title + (length > most ? length - most : 0));
+    find_server(out, &parts);
+    return KD_OK;
+}
+
+void display_close(display *owned) {
+    if (owned->packet && owned->socket >= 0) close(owned->socket);
+    memory_free(owned->packet);
+    memset(owned, 0, sizeof *owned);
+    owned->socket = -1;
+}
+
+/* --- packets ------------------------------------------------------------------------------------
+ */
+
+/* Appends to the packet, whose bytes so far are *used. */
+static void put(display *to, size_t *used, const void *bytes, size_t count) {
+    assert(*used + count <= PACKET_BYTES);
+    memcpy(to->packet + *used, bytes, count);
+    *used += count;
+}
+
+static void put_number(display *to, size_t *used, int32_t value) {
+    put(to, used, &value, sizeof value);
+}
+
+static size_t packet_begin(display *to, uint8_t what) {
+    size_t used = sizeof(uint32_t); /* the length comes last */
+    const uint8_t front = 0;
+    put(to, &used, &what, sizeof what);
+    if (what != PACKET_CLOSE) put(to, &used, &front, sizeof front);
+    put(to, &used, to->title, strlen(to->title) + 1);
+    return used;
+}
+
+static bool packet_send(display *to, size_t bytes) {
+    const uint32_t length = (uint32_t)bytes;
+    memcpy(to->packet, &length, sizeof length);
+    for (size_t sent = 0; sent < bytes;) {
+        const ssize_t part = send(to->socket, to->packet + sent, bytes - sent, MSG_NOSIGNAL);
+        if (part < 0 && errno == EINTR) continue;
+        if (part <= 0) {
+            give_up(to, part < 0 ? strerror(errno) : "it has hung up");
+            return false;
+        }
+        sent += (size_t)part;
+    }
+    return true;
+}
+
+static bool create_picture(display *to, const film *from) {
+    if (!packet_send(to, packet_begin(to, PACKET_CLOSE))) return false;
+    size_t used = packet_begin(to, PACKET_CREATE);
+    put_number(to, &used, from->width);
+    put_number(to, &used, from->height);
+    put_number(to, &used, CHANNELS);
+    put(to, &used, channel_names, sizeof channel_names);
+    return packet_send(to, used);
+}
+
+static float channel_mean(const film_pixel *pixel, int channel) {
+    if (pixel->samples == 0) return 0;
+    const double sum = channel < 3 ? pixel->radiance[channel] : (double)pixel->alpha;
+    return (float)(sum / pixel->samples);
+}
+
+static bool send_tile(display *to, const film *from, int32_t x0, int32_t y0) {
+    const int32_t width = from->width - x0 < DISPLAY_TILE ? from->width - x0 : DISPLAY_TILE;
+    const int32_t height = from->height - y0 < DISPLAY_TILE ? from->height - y0 : DISPLAY_TILE;
+    size_t used = packet_begin(to, PACKET_UPDATE);
+    put_number(to, &used, CHANNELS);
+    put(to, &used, channel_names, sizeof channel_names);
+    const int32_t place[4] = {x0, y0, width, height};
+    put(to, &used, place, sizeof place);
+    for (int c = 0; c < CHANNELS; ++c)
+        for (int32_t y = y0; y < y0 + height; ++y)
+            for (int32_t x = x0; x < x0 + width; ++x) {
+                const float value = channel_mean(from->pixels + (int64_t)y * from->width + x, c);
+                put(to, &used, &value, sizeof value);
+            }
+    return packet_send(to, used);
+}
+
+void display_show(display *to, const film *from, bool last) {
+    if (to->socket < 0 || (!last && timing_now() < to->next)) return;
+    if (!to->created && !create_picture(to, from)) return;
+    to->created = true;
+    for (int32_t y = 0; y < from->height; y += DISPLAY_TILE)
+        for (int32_t x = 0; x < from->width; x += DISPLAY_TILE)
+            if (!send_tile(to, from, x, y)) return;
+    to->next = timing_now() + pause_seconds;
+}

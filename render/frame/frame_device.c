@@ -1,0 +1,115 @@
+/* What a frame keeps on a CUDA device. */
+#include "render/frame/frame_device.h"
+#include "accel/tree/build_device.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+
+kd_status frame_cuda_open(frame_cuda *out, const device *where) {
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    KD_TRY(device_enter(where->index, &out->previous));
+    out->entered = true;
+    void *counts = NULL;
+    const sample_counts none = {0, 0};
+    KD_TRY_GOTO(device_memory_reserve(&counts, sizeof none));
+    out->counts = (sample_counts *)counts;
+    KD_TRY_GOTO(device_memory_upload(out->counts, &none, sizeof none));
+    return KD_OK;
+done:
+    frame_cuda_close(out);
+    return status;
+}
+
+void frame_cuda_close(frame_cuda *owned) {
+    if (!owned->entered) return;
+    scene_cuda_close(&owned->scene);
+    tritree_cuda_close(&owned->tree);
+    device_memory_free(owned->pixels);
+    device_memory_free(owned->counts);
+    device_leave(owned->previous);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* --- tree and scene --------------------------------------------------------------------------- */
+
+/* The tree that was built, where it lies. */
+static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *from,
+                           uint32_t triangle_count) {
+    const tritree_build_cuda *build = &from->build;
+    tritree_built built;
+    tritree_view view;
+    memset(&view, 0, sizeof view);
+    KD_TRY(tritree_build_result(from, &built));
+    view.nodes = build->nodes;
+    view.references = build->references;
+    view.positions = build->input.positions;
+    view.triangles = build->input.triangles;
+    view.box = built.box;
+    view.node_count = built.node_count;
+    view.reference_count = built.reference_count;
+    view.triangle_count = triangle_count;
+    KD_TRY(tritree_cuda_open_view(out, &view, build->input.position_count, build->stream));
+    return device_wait();
+}
+
+static kd_status build_there(frame_cuda *to, const scene_view *host, const tritree_options *how,
+                             const char *builder, tritree *built) {
+    const tritree_input input = {host->mesh.positions, host->mesh.triangles,
+                                 host->mesh.position_count, host->mesh.triangle_count};
+    const tritree_builder_cuda *row = tritree_builder_cuda_find(builder);
+    KD_REQUIRE(row, KD_ERROR_USAGE, "no tree builder of CUDA devices is called \"%s\"", builder);
+    tritree_build_memory memory;
+    kd_status status = KD_OK;
+    KD_TRY(tritree_build_memory_open(&memory, &input, how, row));
+    KD_TRY_GOTO(row->build(&memory.build));
+    KD_TRY_GOTO(take_tree(&to->tree, &memory, input.triangle_count));
+    if (built) KD_TRY_GOTO(tritree_build_download(&memory, built, &input));
+done:
+    tritree_build_memory_close(&memory);
+    return status;
+}
+
+kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const tritree *host_tree,
+                                 const tritree_options *how, const char *builder, tritree *built) {
+    if (host_tree)
+        KD_TRY(tritree_cuda_open(&to->tree, host_tree));
+    else
+        KD_TRY(build_there(to, host, how, builder, built));
+    KD_TRY(scene_cuda_open(&to->scene, host, &to->tree.view));
+    return KD_OK;
+}
+
+/* --- film and samples ------------------------------------------------------------------------- */
+
+static uint64_t film_bytes(const film *of) {
+    return (uint64_t)of->width * (uint64_t)of->height * sizeof *of->pixels;
+}
+
+kd_status frame_cuda_place_film(frame_cuda *to, const film *from) {
+    void *pixels = NULL;
+    KD_TRY(device_memory_reserve(&pixels, film_bytes(from)));
+    to->pixels = (film_pixel *)pixels;
+    return device_memory_upload(to->pixels, from->pixels, film_bytes(from));
+}
+
+kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to) {
+    return device_memory_download(to->pixels, from->pixels, film_bytes(to));
+}
+
+int32_t frame_cuda_rows(int32_t width, uint32_t count) {
+    const uint64_t rows = LAUNCH_SAMPLES / ((uint64_t)width * count) / 8 * 8;
+    return rows > 8 ? (int32_t)rows : 8;
+}
+
+kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
+                          sample_counts *counts) {
+    const sample_counts none = {0, 0};
+    sample_counts found;
+    KD_TRY(how->launch(of, range));
+    KD_TRY(device_wait());
+    KD_TRY(device_memory_download(&found, of->there->counts, sizeof found));
+    KD_TRY(device_memory_upload(of->there->counts, &none, sizeof none));
+    counts->rays += found.rays;
+    counts->nan_samples += found.nan_samples;
+    return KD_OK;
+}

@@ -1,0 +1,21 @@
+/* How integrators take samples on a CUDA device: each in the .cu file of its name. A row names its
+   launch by KD_IF_CUDA, so that nothing of this is looked for in a build without CUDA. */
+#ifndef KD_RENDER_FRAME_LAUNCHES_H
+#define KD_RENDER_FRAME_LAUNCHES_H
+#include "core/device/device.h"
+#include "render/frame/integrator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+kd_status path_launch(const frame *of, const struct sample_range *range);
+kd_status whitted_launch(const frame *of, const struct sample_range *range);
+kd_status ambient_launch(const frame *of, const struct sample_range *range);
+kd_status light_launch(const frame *of, const struct sample_range *range);
+kd_status debug_launch(const frame *of, const struct sample_range *range);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,152 @@
+#include "render/frame/state.h"
+#include "core/files/file.h"
+#include "core/hash.h"
+#include "scenes/assembly/scene_hash.h"
+#include <kandela/version.h>
+#include <string.h>
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "the file is written as it lies in memory");
+static_assert(sizeof(film_pixel) == 4 * 8 + 8 * 4 + 2 * 4, "padding would be written");
+
+enum { STATE_VERSION = 3 };
+static const char state_magic[8] = "KDSTATE";
+
+typedef struct state_header {
+    char magic[8];
+    uint64_t version;
+    uint64_t program, scene, options;
+    int32_t crop[4];
+    uint64_t counts[8];
+    double watts[5];
+    double carried[FRAME_CARRIED];
+    uint64_t pixels_hash, header_hash;
+} state_header;
+
+static_assert(sizeof(state_header) == 304, "the layout is part of the file format");
+
+static uint64_t text_hash(uint64_t hash, const char *text) {
+    return hash_combine(hash, text, strlen(text) + 1);
+}
+
+/* All that a sample depends on, and nothing that may change from run to run. */
+static uint64_t options_hash(const frame *of) {
+    const kd_render_options *options = of->options;
+    const int32_t whole[] = {options->width, options->height, options->max_depth, options->gather,
+                             options->final_gather};
+    const uint64_t counts[] = {options->photons, options->caustic_photons, options->media_photons,
+                               options->seed};
+    const float real[] = {options->radius, options->alpha};
+    const bool counted = of->how->counts_samples && of->how->counts_samples(options);
+    const int32_t period[2] = {counted ? options->spp : 0, options->batches};
+    uint64_t hash = text_hash(text_hash(0, options->integrator), options->kernel);
+    hash = text_hash(text_hash(hash, options->channel), options->estimator);
+    hash = hash_combine(hash, whole, sizeof whole);
+    hash = hash_combine(hash, counts, sizeof counts);
+    hash = hash_combine(hash, real, sizeof real);
+    hash = hash_combine(hash, period, sizeof period);
+    if (of->photon_map_hash)
+        hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
+    static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
+    return hash_combine(hash, &of->view, sizeof of->view);
+}
+
+static state_header header_of(const frame *of, const film *from) {
+    const frame_statistics *sums = &of->statistics;
+    state_header made;
+    memset(&made, 0, sizeof made);
+    memcpy(made.magic, state_magic, sizeof made.magic);
+    made.version = STATE_VERSION;
+    made.program = text_hash(0, kd_version());
+    made.scene = scene_hash(of->scene);
+    made.options = options_hash(of);
+    const int32_t crop[4] = {from->x0, from->y0, from->x0 + from->width, from->y0 + from->height};
+    memcpy(made.crop, crop, sizeof crop);
+    const uint64_t counts[8] = {
+        sums->rays,           sums->photon_rays,     sums->nan_samples, sums->photons_emitted,
+        sums->photons_stored, sums->caustics_stored, sums->photon_hash, sums->strayed_stored};
+    memcpy(made.counts, counts, sizeof counts);
+    const double watts[5] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
+                             sums->watts_ended, sums->watts_media};
+    memcpy(made.watts, watts, sizeof watts);
+    memcpy(made.carried, of->carried, sizeof made.carried);
+    return made;
+}
+
+static uint64_t pixel_count(const film *of) {
+    return (uint64_t)of->width * (uint64_t)of->height;
+}
+
+kd_status state_write(const char *path, const frame *of, const film *from) {
+    const uint64_t count = pixel_count(from);
+    state_header header = header_of(of, from);
+    header.pixels_hash = hash_bytes(from->pixels, count * sizeof *from->pixels);
+    header.header_hash = hash_bytes(&header, offsetof(state_header, header_hash));
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    fwrite(&header, sizeof header, 1, output.stream); /* commit sees what fails */
+    fwrite(from->pixels, sizeof *from->pixels, count, output.stream);
+    KD_TRY(file_output_commit(&output));
+    return KD_OK;
+}
+
+static kd_status check(const file_view *file, const char *path, const state_header *found,
+                       const state_header *wanted, const film *to) {
+    const uint64_t pixels = pixel_count(to) * sizeof *to->pixels;
+    KD_REQUIRE(file->count >= sizeof *found && memcmp(found->magic, state_magic, 8) == 0,
+               KD_ERROR_INPUT, "%s: no state of a rendering", path);
+    KD_REQUIRE(found->version == STATE_VERSION, KD_ERROR_INPUT,
+               "%s: a state of version %llu, expected %d", path, (unsigned long long)found->version,
+               STATE_VERSION);
+    KD_REQUIRE(found->header_hash == hash_bytes(found, offsetof(state_header, header_hash)),
+               KD_ERROR_INPUT, "%s: damaged: the header's hash is wrong", path);
+    KD_REQUIRE(found->program == wanted->program, KD_ERROR_INPUT,
+               "%s: written by another version of the program", path);
+    KD_REQUIRE(found->scene == wanted->scene, KD_ERROR_INPUT, "%s: of another scene", path);
+    KD_REQUIRE(found->options == wanted->options &&
+                   memcmp(found->crop, wanted->crop, sizeof found->crop) == 0,
+               KD_ERROR_INPUT,
+               "%s: of a rendering with other options or another photon map (only passes, spp, "
+               "time and threads may change)",
+               path);
+    KD_REQUIRE(file->count == sizeof *found + pixels, KD_ERROR_INPUT,
+               "%s: %zu bytes, expected %llu: it is truncated or has a tail", path, file->count,
+               (unsigned long long)(sizeof *found + pixels));
+    KD_REQUIRE(found->pixels_hash == hash_bytes(file->bytes + sizeof *found, pixels),
+               KD_ERROR_INPUT, "%s: damaged: the pixels' hash is wrong", path);
+    return KD_OK;
+}
+
+static void take_header(frame *to, const state_header *from) {
+    frame_statistics *sums = &to->statistics;
+    sums->rays = from->counts[0];
+    sums->photon_rays = from->counts[1];
+    sums->nan_samples = from->counts[2];
+    sums->photons_emitted = from->counts[3];
+    sums->photons_stored = from->counts[4];
+    sums->caustics_stored = from->counts[5];
+    sums->photon_hash = from->counts[6];
+    sums->strayed_stored = from->counts[7];
+    sums->watts_emitted = from->watts[0];
+    sums->watts_absorbed = from->watts[1];
+    sums->watts_escaped = from->watts[2];
+    sums->watts_ended = from->watts[3];
+    sums->watts_media = from->watts[4];
+    memcpy(to->carried, from->carried, sizeof to->carried);
+}
+
+kd_status state_read(const char *path, frame *of, film *to) {
+    kd_status status = KD_OK;
+    file_view file;
+    state_header found;
+    const state_header wanted = header_of(of, to);
+    KD_TRY(file_open(&file, path));
+    memset(&found, 0, sizeof found);
+    memcpy(&found, file.bytes, file.count < sizeof found ? file.count : sizeof found);
+    KD_TRY_GOTO(check(&file, path, &found, &wanted, to));
+    memcpy(to->pixels, file.bytes + sizeof found, pixel_count(to) * sizeof *to->pixels);
+    take_header(of, &found);
+done:
+    file_close(&file);
+    return status;
+}

@@ -1,0 +1,75 @@
+/* The kernel that takes samples of pixels, for any integrator whose sample is a KD_FN.
+   Idea: one thread a pixel takes the pass's samples of it one after the other and adds them up in
+   that order, so that the film's sums are the CPU's. A warp has a tile of 8 by 4 pixels, whose rays
+   begin alike. `method` is a plain struct with
+       pixel_sample operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample) const */
+#ifndef KD_RENDER_FRAME_TAKE_SAMPLES_CUH
+#define KD_RENDER_FRAME_TAKE_SAMPLES_CUH
+#include "core/device/cuda.h"
+#include "render/frame/frame_device.h"
+#include "render/frame/launches.h"
+
+enum {
+    TAKE_BLOCK = 128,
+    TAKE_EACH = 4 /* on a multiprocessor */,
+    TAKE_WIDTH = 16,
+    TAKE_HEIGHT = 8
+};
+
+struct sample_work {
+    pixel_view view; /* its scene is set by the thread */
+    sample_range range;
+    film_pixel *pixels;
+    sample_counts *counts;
+};
+
+/* Adds up the warp's counts; one atomic each. */
+__device__ __forceinline__ void take_counts(sample_counts *to, uint32_t rays, uint32_t nans) {
+    rays = __reduce_add_sync(0xffffffffu, rays);
+    nans = __reduce_add_sync(0xffffffffu, nans);
+    if (threadIdx.x % 32 != 0) return;
+    if (rays) atomicAdd((unsigned long long *)&to->rays, (unsigned long long)rays);
+    if (nans) atomicAdd((unsigned long long *)&to->nan_samples, (unsigned long long)nans);
+}
+
+template <class method>
+__global__ __launch_bounds__(TAKE_BLOCK,
+                             TAKE_EACH) void take_samples(const __grid_constant__ scene_view scene,
+                                                          const __grid_constant__ sample_work work,
+                                                          const __grid_constant__ method how) {
+    const sample_range &range = work.range;
+    const int32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int32_t x = (int32_t)blockIdx.x * TAKE_WIDTH + warp % 2 * 8 + lane % 8;
+    const int32_t y = range.top + (int32_t)blockIdx.y * TAKE_HEIGHT + warp / 2 * 4 + lane / 8;
+    uint32_t rays = 0, nans = 0;
+    if (x < range.width && y < range.bottom) {
+        pixel_view view = work.view;
+        view.scene = &scene;
+        film_pixel *to = work.pixels + (int64_t)y * range.width + x;
+        film_pixel sum = *to;
+        const uint32_t first = sum.samples > range.begin ? sum.samples : range.begin;
+        for (uint32_t s = first; s < range.begin + range.count; ++s) {
+            const pixel_sample sample = how(&view, range.x0 + x, range.y0 + y, s);
+            rays += sample.rays;
+            nans += !film_pixel_add(&sum, &sample);
+        }
+        *to = sum;
+    }
+    take_counts(work.counts, rays, nans);
+}
+
+template <class method>
+kd_status take_samples_launch(const frame *of, const sample_range *range, const method &how) {
+    sample_work work;
+    work.view = integrator_view(of);
+    work.range = *range;
+    work.pixels = of->there->pixels;
+    work.counts = of->there->counts;
+    const dim3 blocks((unsigned)((range->width + TAKE_WIDTH - 1) / TAKE_WIDTH),
+                      (unsigned)((range->bottom - range->top + TAKE_HEIGHT - 1) / TAKE_HEIGHT));
+    take_samples<<<blocks, TAKE_BLOCK>>>(of->there->scene.view, work, how);
+    KD_CUDA_LAUNCHED("take_samples");
+    return KD_OK;
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* Pictures of what an estimate works with instead of light (render/integrators/debug_channel.h). */
+#include "core/memory.h"
+#include "render/frame/launches.h"
+#include "render/integrators/debug_channel.h"
+#include "render/photon_mapping/photon.h"
+#include "render/photon_mapping/photons_device.h"
+
+typedef struct debug_state {
+    debug_pixels shown; /* first: what a device needs */
+    photon_maps maps;   /* only if the channel looks at photons */
+    photon_cuda there;  /* instead, on a CUDA device */
+} debug_state;
+
+static kd_status find_channel(int32_t *out, const char *name) {
+    for (int i = 0; debug_channel_name(i); ++i)
+        if (strcmp(debug_channel_name(i), name) == 0) {
+            *out = i;
+            return KD_OK;
+        }
+    KD_FAIL(KD_ERROR_USAGE,
+            "channel \"%s\", expected normals, depth, ids, density, radius or distance", name);
+}
+
+/* Channels from DEBUG_DENSITY on look at photons. */
+static uint32_t debug_maps(const kd_render_options *options) {
+    for (int i = DEBUG_DENSITY; i < DEBUG_CHANNELS; ++i)
+        if (strcmp(debug_channel_name(i), options->channel) == 0) return MAPS_GLOBAL;
+    return MAPS_NONE;
+}
+
+static kd_status make_maps(debug_state *state, frame *of, const photon_options *options) {
+    KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->watched));
+    state->shown.photons.global = photon_maps_global(&state->maps);
+    state->shown.photons.creases = crease_set_get_view(&state->maps.creases);
+    of->statistics.photons_stored = state->maps.global.count;
+    of->statistics.photons_emitted = state->maps.global.emitted;
+    return KD_OK;
+}
+
+static kd_status make_maps_there(debug_state *state, frame *of, const photon_options *options) {
+    const photon_map_cuda *global = &state->there.maps.map[0];
+    KD_TRY(photon_cuda_make_maps(&state->there, of, options, true));
+    if (global->radius > 0)
+        KD_TRY(photon_cuda_find_outlines(&state->there, of, 2 * global->radius));
+    state->shown.photons.global = photon_maps_cuda_view(&state->there.maps, 0);
+    state->shown.photons.creases = state->there.maps.outlines;
+    of->statistics.photons_stored = global->list.count;
+    of->statistics.photons_emitted = global->list.emitted;
+    return KD_OK;
+}
+
+static void debug_close(frame *closed) {
+    debug_state *state = (debug_state *)closed->state;
+    if (!state) return;
+    photon_maps_close(&state->maps);
+    photon_cuda_close(&state->there);
+    memory_free(state);
+    closed->state = NULL;
+}
+
+static kd_status debug_prepare(frame *prepared) {
+    kd_status status = KD_OK;
+    photon_options options;
+    debug_state *state = NULL;
+    KD_TRY(photon_read_options(&options, prepared->options));
+    KD_TRY(KD_RESERVE_ZEROED(state, 1));
+    prepared->state = state;
+    KD_TRY_GOTO(find_channel(&state->shown.channel, prepared->options->channel));
+    options.caustics = options.strayed = 0;
+    if (options.estimator == PHOTON_ESTIMATOR_FIXED) options.estimator = PHOTON_ESTIMATOR_NEAREST;
+    if (state->shown.channel >= DEBUG_DENSITY)
+        KD_TRY_GOTO(prepared->there ? make_maps_there(state, prepared, &options)
+                                    : make_maps(state, prepared, &options));
+    state->shown.straight.max_depth = state->shown.straight.scatterings = 1;
+    state->shown.straight.cutouts = integrator_has_cutouts(prepared->scene);
+    return KD_OK;
+done:
+    debug_close(prepared);
+    return status;
+}
+
+static pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(of);
+    return debug_pixel(&view, &((const debug_state *)of->state)->shown, x, y, sample);
+}
+
+const integrator integrator_debug = {.name = "debug",
+                                     .source = "what an estimate works with",
+                                     .prepare = debug_prepare,
+                                     .sample = debug_sample,
+                                     .close = debug_close,
+                                     .launch = KD_IF_CUDA(debug_launch),
+                                     .maps = debug_maps};

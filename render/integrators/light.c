@@ -1,0 +1,160 @@
+/* Light tracing: paths from the lamps, each of their surfaces connected to the eye.
+   Source: Dutre, Lafortune and Willems 1993, "Monte Carlo light tracing with direct computation of
+           pixel intensities".
+   Idea: a pass traces --photons paths and adds what they send to the eye into pixels as 64-bit
+         fixed point numbers: integers add up to the same in any order, so that pictures are the
+         same bits on any number of threads. What lamps send straight to the eye comes by a camera
+         ray. Caustics are sharp; a mirror shows nothing but lamps, since no path of light hits a
+         pinhole through it.
+   Memory: 24 bytes a pixel.
+   Invariants: no overflow: a splat is at most 2^36 units, a pass has at most 2^20 paths of at most
+   64 surfaces. Larger splats (of a surface nearer than about 1/256 of the scene's size) are cut to
+         that, counted and reported. */
+#include "render/integrators/light.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "render/frame/frame_device.h"
+#include "render/frame/launches.h"
+
+enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
+
+/* Reached only by a frame on a device: never without CUDA. */
+static const light_device *const on_device = KD_IF_CUDA(&light_on_device);
+
+typedef struct light_work {
+    light_state *state;
+    const scene_view *scene;
+} light_work;
+
+static kd_status light_prepare(frame *prepared) {
+    const kd_render_options *options = prepared->options;
+    const scene_view *scene = prepared->scene;
+    const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
+    light_state *state = NULL;
+    KD_REQUIRE(options->photons >= 1 && options->photons <= PATHS_MOST, KD_ERROR_USAGE,
+               "%llu photons a pass, expected 1 to %d for light tracing: give more passes instead",
+               (unsigned long long)options->photons, PATHS_MOST);
+    KD_REQUIRE(options->passes >= 1, KD_ERROR_USAGE, "%d passes, expected at least 1",
+               options->passes);
+    KD_REQUIRE(!(prepared->view.lens_radius > 0), KD_ERROR_USAGE,
+               "light tracing sees through a pinhole only: this camera has a lens of radius %g",
+               (double)prepared->view.lens_radius);
+    KD_TRY(KD_RESERVE_ZEROED(state, 1));
+    const kd_status status = prepared->there ? on_device->place(state, 3 * pixels)
+                                             : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
+    if (status != KD_OK) {
+        memory_free(state);
+        return status_pass(status, __FILE__, __LINE__, "sums of splats");
+    }
+    const float diagonal = vec3_length(box3_size(scene->box));
+    state->eye.view = prepared->view;
+    state->eye.width = options->width;
+    state->eye.height = options->height;
+    state->eye.max_depth =
+        options->max_depth < LIGHT_DEPTH_MOST ? options->max_depth : LIGHT_DEPTH_MOST;
+    state->eye.cutouts = integrator_has_cutouts(scene);
+    state->straight.max_depth = state->straight.scatterings = 1;
+    state->straight.cutouts = state->eye.cutouts;
+    /* 2^20 units are what one path sends to a pixel if light is spread evenly over the scene */
+    state->unit = scene->total_power / (KD_PI * diagonal * diagonal) * (float)pixels * 0x1p-20f;
+    state->paths = (uint32_t)options->photons;
+    prepared->state = state;
+    return KD_OK;
+}
+
+static void light_close(frame *closed) {
+    light_state *state = (light_state *)closed->state;
+    if (!state) return;
+    if (state->counts.cut)
+        log_message(LOG_WARNING, "%llu splats very near to the camera are cut to what a sum holds",
+                    (unsigned long long)state->counts.cut);
+    if (state->there)
+        on_device->leave(state);
+    else
+        memory_free(state->sums);
+    memory_free(state);
+    closed->state = NULL;
+}
+
+static void add_splat(const light_state *state, const light_splat *splat, uint32_t *cut) {
+    const int64_t pixel = (int64_t)splat->y * state->eye.width + splat->x;
+    const float value[3] = {splat->radiance.x, splat->radiance.y, splat->radiance.z};
+    for (int c = 0; c < 3; ++c)
+        __atomic_fetch_add(state->sums + 3 * pixel + c,
+                           light_splat_units(value[c], state->unit, cut), __ATOMIC_RELAXED);
+}
+
+static void trace_paths(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const light_work *work = (const light_work *)context;
+    light_state *state = work->state;
+    uint64_t rays = 0;
+    uint32_t cut = 0;
+    for (int64_t i = begin; i < end; ++i) {
+        light_path path = light_path_begin(work->scene, &state->emission, (uint64_t)i);
+        light_splat splat;
+        while (light_path_next(work->scene, &state->eye, &path))
+            if (light_path_splat(work->scene, &state->eye, &path, &splat))
+                add_splat(state, &splat, &cut);
+        rays += path.rays;
+    }
+    __atomic_fetch_add(&state->counts.rays, rays, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&state->counts.cut, cut, __ATOMIC_RELAXED);
+}
+
+static kd_status trace_pass(frame *of, light_state *state) {
+    if (of->there) return on_device->trace(state, &of->there->scene.view);
+    light_work work = {state, of->scene};
+    memset(state->sums, 0,
+           3 * (size_t)state->eye.width * (size_t)state->eye.height * sizeof *state->sums);
+    parallel_for(state->paths, PATH_GRAIN, trace_paths, &work);
+    return KD_OK;
+}
+
+static kd_status light_pass(frame *of, uint32_t pass) {
+    light_state *state = (light_state *)of->state;
+    const scene_view *scene = of->scene;
+    const bool dark = scene->light_count == 0 || !(state->unit > 0);
+    if (dark) state->paths = 0;
+    state->emission = photon_emission_make(of->options->seed, pass, box3_centre(scene->box),
+                                           0.5f * vec3_length(box3_size(scene->box)), false);
+    job_stage_begin(of->watched, "emit", state->paths);
+    const kd_status status = trace_pass(of, state);
+    job_stage_end(of->watched);
+    KD_TRY(status);
+    const uint64_t rays = state->counts.rays;
+    state->counts.rays = 0;
+    if (dark || pass < (uint32_t)of->carried[0]) return KD_OK; /* begun before: counted before */
+    of->carried[0] = pass + 1;
+    of->statistics.photon_rays += rays;
+    of->statistics.photons_emitted += state->paths;
+    return KD_OK;
+}
+
+light_pixels light_state_pixels(const light_state *of) {
+    light_pixels pixels;
+    pixels.straight = of->straight;
+    pixels.sums = of->sums;
+    pixels.weight = of->paths ? (double)of->unit / of->paths : 0;
+    return pixels;
+}
+
+static pixel_sample light_sample_pixel(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(of);
+    const light_pixels pixels = light_state_pixels((const light_state *)of->state);
+    return light_pixel(&view, &pixels, x, y, sample);
+}
+
+static uint64_t sums_bytes(const kd_render_options *options) {
+    return 3 * (uint64_t)options->width * (uint64_t)options->height * sizeof(int64_t);
+}
+
+const integrator integrator_light = {.name = "light",
+                                     .source = "Dutre, Lafortune and Willems 1993",
+                                     .prepare = light_prepare,
+                                     .sample = light_sample_pixel,
+                                     .close = light_close,
+                                     .pass = light_pass,
+                                     .launch = KD_IF_CUDA(light_launch),
+                                     .state_bytes = sums_bytes};

@@ -1,0 +1,80 @@
+/* `light` on a CUDA device: a thread a path, splats added up as integers, so that the sums are the
+   CPU's whatever the order. */
+#include "core/device/device_memory.h"
+#include "render/frame/take_samples.cuh"
+#include "render/integrators/light.h"
+
+namespace {
+
+enum { TRACE_BLOCK = 128 };
+
+struct light_method {
+    light_pixels pixels;
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+                                                       uint32_t sample) const {
+        return light_pixel(of, &pixels, x, y, sample);
+    }
+};
+
+__device__ void add_splat(const light_state &state, const light_splat &splat, uint32_t *cut) {
+    const int64_t pixel = (int64_t)splat.y * state.eye.width + splat.x;
+    const float value[3] = {splat.radiance.x, splat.radiance.y, splat.radiance.z};
+    for (int c = 0; c < 3; ++c)
+        atomicAdd((unsigned long long *)(state.sums + 3 * pixel + c),
+                  (unsigned long long)light_splat_units(value[c], state.unit, cut));
+}
+
+__global__ __launch_bounds__(TRACE_BLOCK, TAKE_EACH) void trace_light(
+    const __grid_constant__ scene_view scene, const __grid_constant__ light_state state) {
+    const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
+    uint32_t rays = 0, cut = 0;
+    if (i < state.paths) {
+        light_path path = light_path_begin(&scene, &state.emission, i);
+        light_splat splat;
+        while (light_path_next(&scene, &state.eye, &path))
+            if (light_path_splat(&scene, &state.eye, &path, &splat)) add_splat(state, splat, &cut);
+        rays = path.rays;
+    }
+    rays = __reduce_add_sync(0xffffffffu, rays);
+    cut = __reduce_add_sync(0xffffffffu, cut);
+    if (threadIdx.x % 32 != 0) return;
+    atomicAdd((unsigned long long *)&state.there->rays, (unsigned long long)rays);
+    if (cut) atomicAdd((unsigned long long *)&state.there->cut, (unsigned long long)cut);
+}
+
+} // namespace
+
+kd_status light_launch(const frame *of, const sample_range *range) {
+    const light_method how = {light_state_pixels((const light_state *)of->state)};
+    return take_samples_launch(of, range, how);
+}
+
+static kd_status light_state_place(light_state *to, uint64_t sums) {
+    void *memory = NULL;
+    KD_TRY(device_memory_reserve(&memory, sizeof(light_counts) + sums * sizeof *to->sums));
+    to->there = (light_counts *)memory;
+    to->sums = (int64_t *)(to->there + 1);
+    return KD_OK;
+}
+
+static void light_state_leave(light_state *owned) {
+    device_memory_free(owned->there);
+    owned->there = NULL;
+    owned->sums = NULL;
+}
+
+static kd_status light_state_trace(light_state *of, const scene_view *scene) {
+    const size_t sums = 3 * (size_t)of->eye.width * (size_t)of->eye.height;
+    light_counts found;
+    KD_CUDA(cudaMemsetAsync(of->there, 0, sizeof(light_counts) + sums * sizeof *of->sums));
+    if (of->paths == 0) return KD_OK;
+    trace_light<<<(of->paths + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *of);
+    KD_CUDA_LAUNCHED("trace_light");
+    KD_TRY(device_memory_download(&found, of->there, sizeof found));
+    of->counts.rays += found.rays;
+    of->counts.cut += found.cut;
+    return KD_OK;
+}
+
+extern const light_device light_on_device;
+const light_device light_on_device = {light_state_place, light_state_leave, light_state_trace};

@@ -1,0 +1,372 @@
+/* What the eye sees by photon maps.
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapters 8 and 9; direct
+           light by two techniques after Veach 1997, section 9.2.
+   Idea: light that leaves a diffuse or glossy surface is the sum of four parts that no path has two
+         of: emitted, direct (shadow rays), caustic (the caustic map: only lenses between lamp and
+         here), indirect (the global map, or final gather rays that stop at the next such surface
+         and take its four parts, but not what it emits through lenses). Lenses (mirror, glass,
+         metal) are followed by drawn rays.
+   Media weaken what is seen through them; what they scatter into a ray is direct light and the map
+   of the media (media_estimate.h), at places that are drawn on each of its flights. Near corners a
+   gather ray's end is as blurred as a direct look: there it goes on as a path. */
+#ifndef KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
+#define KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
+#include "photon/density/estimate_adaptive.h"
+#include "photon/density/fixed_radius.h"
+#include "photon/density/media_estimate.h"
+#include "photon/density/request.h"
+#include "photon/emission/photon_trace.h"
+#include "shaders/path.h"
+
+/* dimension of sobol_draw for gather rays, and the first one for places in media (two each); the
+   others are path.h's */
+enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
+/* places looked at on a flight: of a path from the eye, of a gather ray */
+enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
+
+/* A kernel whose paths only ask, and gather nothing themselves, not even from media, defines
+   EYE_ASKS_ONLY: it needs no room for lists of photons. */
+typedef struct eye_requests {
+    eye_request *list; /* NULL: maps are looked into at once */
+    eye_packet *packets;
+    eye_asked *asked;
+    uint32_t room; /* of both */
+} eye_requests;
+
+typedef struct photon_view {
+    photon_map_view global, caustic, media;
+    eye_requests later; /* devices only */
+    crease_view creases;
+    path_options path;     /* its scatterings are not looked at */
+    uint32_t final_gather; /* rays, at most FINAL_GATHER_MOST; 0: the global map is seen directly */
+    float near;            /* gather rays shorter than this go on, scene units */
+} photon_view;
+
+/* A path from the eye while it runs. */
+typedef struct eye_path {
+    rng_key key;
+    path_state state;
+    path_result found;
+    int32_t depth; /* surfaces met */
+    bool emission; /* what the next surface, or the sky, emits counts */
+    uint32_t haze; /* places looked at in media on each flight */
+    vec3 gathered; /* apart from found.radiance: what maps showed at the first surfaces */
+    uint32_t first_request, last_request; /* KD_NONE: none */
+} eye_path;
+
+KD_FN void eye_add(eye_path *path, vec3 radiance) {
+    path->found.radiance =
+        vec3_add(path->found.radiance, vec3_mul(path->state.throughput, radiance));
+}
+
+KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
+    return sobol_draw(path->key, path->state.step, dimension);
+}
+
+/* Direct light by one light drawn and, with `both`, a half left to the ray drawn next. */
+KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *photons, eye_path *path,
+                                const surface *at, vec3 wo, bool both) {
+    const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
+    if (both) {
+        eye_add(path, path_light(scene, &photons->path, at, wo, path->state.where, random,
+                                 &path->found.rays));
+        return;
+    }
+    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
+    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return;
+    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
+    if (vec3_is_zero(f)) return;
+    const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
+    const vec3 visible = path_passage(scene, light_shadow_ray(at, &drawn),
+                                      passage_from(at, wo, drawn.direction, path->state.where),
+                                      photons->path.cutouts, &path->found.rays);
+    const vec3 sent = vec3_mul(f, drawn.radiance);
+    eye_add(path, vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
+                            sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
+                            sent.z * (cosine * visible.z / drawn.pdf_solid_angle)));
+}
+
+/* Radiance towards `wo` by the photons of a map. */
+KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
+                                     const surface *at, vec3 wo) {
+    if (map->gather == 0) return photon_fixed_radiance(map, creases, at, wo);
+    photon_gathering gathered;
+    const estimate_point here = estimate_point_of(at);
+    photon_gather_at(map, creases, &here, &gathered);
+    if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
+    flux_sum sum = flux_sum_none();
+    const float per_radius2 = 1 / (gathered.radius * gathered.radius);
+    for (uint32_t i = 0; i < gathered.count; ++i) {
+        const photon *landed = &map->photons[gathered.found[i].node];
+        if (!estimate_accepts(landed, &here, gathered.radius)) continue;
+        const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
+        flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
+    }
+    return photon_sum_radiance(map, creases, &here, gathered.radius, &sum);
+}
+
+/* The light of both maps at the end of a gather ray, where it is seen from afar: a diffuse surface
+   takes what the nearest photon knows. */
+KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, vec3 wo) {
+    const estimate_point here = estimate_point_of(at);
+    vec3 irradiance;
+    if (at->kind == MATERIAL_DIFFUSE &&
+        photon_known_irradiance(&photons->global, &here, &irradiance))
+        return vec3_scale(vec3_mul(at->diffuse, irradiance), 1 / KD_PI);
+    return vec3_add(photon_map_radiance(&photons->caustic, &photons->creases, at, wo),
+                    photon_map_radiance(&photons->global, &photons->creases, at, wo));
+}
+
+/* What a medium scatters into the first `length` of a ray, at drawn places. */
+KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye_path *path,
+                        const medium *in, float begin, float length) {
+    const path_state *state = &path->state;
+    haze_point at;
+    at.direction = state->cast.direction;
+    at.where = state->where == MEDIUM_FOG ? scene->fog : state->where;
+    at.g = in->g;
+    if (vec3_is_zero(in->scattering)) return;
+    const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
+    vec3 sum = vec3_all(0);
+    for (uint32_t i = 0; i < path->haze; ++i) {
+        const float u = ((float)i + spread.value[0]) / (float)path->haze;
+        const medium_place place = medium_draw_place(in, length, float_min(u, 0x1.fffffep-1f));
+        if (!(place.pdf > 0)) continue;
+        at.position = ray_at(&state->cast, begin + place.length);
+        const vec3 direct =
+            path_light_in(scene, &photons->path, at.position, at.where, at.direction, false,
+                          eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
+        const vec3 strayed = photon_haze(&photons->media, &at);
+        const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
+        sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
+    }
+    eye_add(path, vec3_scale(sum, 1 / (float)path->haze));
+}
+
+/* The part of a ray up to t = end: what media scatter into it, and how they weaken it. */
+KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_path *path, float end) {
+    path_state *state = &path->state;
+    const medium *in = medium_of(scene, state->where);
+    if (!in) return;
+    const medium_span span = passage_span(scene, &state->cast, end);
+    const float length = span.end - span.begin; /* directions are unit vectors */
+    if (!(length > 0)) return;
+#ifndef EYE_ASKS_ONLY
+    if (path->haze > 0) eye_add_haze(scene, photons, path, in, span.begin, length);
+#else
+    (void)photons;
+#endif
+    state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
+}
+
+/* path_advance, through media without a draw. */
+KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, eye_path *path) {
+    path_state *state = &path->state;
+    if (scene->medium_count == 0)
+        return path_advance(scene, &photons->path, state, path->key, &path->found);
+    for (int layer = 0;; ++layer) {
+        ++path->found.rays;
+        ++state->step;
+        ray_hit hit = tritree_closest(&scene->tree, state->cast);
+        eye_fly(scene, photons, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
+        if (hit.triangle == KD_NONE || !photons->path.cutouts) return hit;
+        const float passes = surface_passes(scene, hit);
+        if (!(passes > 0) || eye_draw(path, PATH_DRAW_OPACITY).value[0] >= passes) return hit;
+        state->where = passage_beyond(scene, hit.triangle, state->cast.direction, state->where);
+        state->cast.tmin = hit.t;
+        hit.triangle = KD_NONE;
+        if (layer == PATH_LAYERS) return hit;
+    }
+}
+
+/* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
+   and what the surface emits are added if they count. */
+KD_FN_APART bool eye_next(const scene_view *scene, const photon_view *photons, eye_path *path,
+                          surface *at, float *travelled) {
+    if (path->depth >= photons->path.max_depth) return false;
+    ++path->depth;
+    const ray_hit hit = eye_advance(scene, photons, path);
+    if (hit.triangle == KD_NONE) {
+        if (path->emission)
+            path->found.radiance = vec3_add(path->found.radiance, path_sky(scene, &path->state));
+        return false;
+    }
+    *at = path_surface(scene, &path->state, hit, path->key);
+    *travelled += hit.t; /* directions are unit vectors */
+    if (path->emission)
+        path->found.radiance =
+            vec3_add(path->found.radiance, path_emission(scene, &path->state, at));
+    return true;
+}
+
+/* Sends the path on as the surface scatters it; false if it ends here. */
+KD_FN_APART bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_block random) {
+    return path_scatter(&path->state, at, wo, path->depth, random);
+}
+
+/* A smooth coat over a diffuse ground both holds photons and mirrors: whether the path goes on by
+   the mirror. */
+KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
+    if (at->kind != MATERIAL_PLASTIC || at->alpha > 0) return false;
+    return eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER)) && path->state.specular;
+}
+
+/* On through lenses to the next surface that holds photons. What lenses show of the lamps is a
+   caustic where the path began: it does not count. */
+KD_FN bool eye_through_lenses(const scene_view *scene, const photon_view *photons, eye_path *path,
+                              surface *at, float *travelled) {
+    while (eye_next(scene, photons, path, at, travelled)) {
+        if (photon_lands_on(at)) return true;
+        const vec3 wo = vec3_negate(path->state.cast.direction);
+        if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
+        path->emission = false;
+    }
+    return false;
+}
+
+/* One gather ray, which has left its surface: what comes back by it, without the light that the
+   surface's caustic map holds. */
+KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, eye_path *path) {
+    surface at;
+    float travelled = 0;
+    path->emission = true;
+    while (eye_through_lenses(scene, photons, path, &at, &travelled)) {
+        const vec3 wo = vec3_negate(path->state.cast.direction);
+        const bool near = travelled < photons->near && path->depth < photons->path.max_depth;
+        eye_add_direct(scene, photons, path, &at, wo, near);
+        if (!near) {
+            eye_add(path, photon_far_radiance(photons, &at, wo));
+            if (!eye_mirrored(path, &at, wo)) return;
+            path->emission = false;
+            continue;
+        }
+        eye_add(path, photon_map_radiance(&photons->caustic, &photons->creases, &at, wo));
+        if (!eye_scatter(path, &at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return;
+        path->emission = !path->state.specular;
+        if (path->emission) travelled = 0;
+    }
+}
+
+/* The drawn half of direct light, and with final gather the light that other surfaces send: one
+   ray does both. */
+KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_path *path,
+                      const surface *at, vec3 wo) {
+    const uint32_t rays = photons->final_gather ? photons->final_gather : 1;
+    vec3 sum = vec3_all(0);
+    for (uint32_t i = 0; i < rays; ++i) {
+        eye_path part = *path;
+        part.found.radiance = vec3_all(0);
+        part.haze = photons->final_gather ? EYE_HAZE_GATHERED : 0; /* else it is in the map */
+        /* the rays of a pixel's samples are points of one evenly spread sequence */
+        part.key.path =
+            path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
+        const bool goes_on = eye_scatter(&part, at, wo, eye_draw(&part, EYE_DRAW_GATHER));
+        if (goes_on && !part.state.specular) {
+            surface met;
+            float travelled = 0;
+#ifndef EYE_ASKS_ONLY
+            if (photons->final_gather)
+                eye_gather_ray(scene, photons, &part);
+            else
+#endif
+                eye_next(scene, photons, &part, &met, &travelled);
+        }
+        sum = vec3_add(sum, part.found.radiance);
+        path->found.rays = part.found.rays;
+    }
+    path->found.radiance = vec3_along(path->found.radiance, 1 / (float)rays, sum);
+}
+
+#ifdef __CUDACC__
+__device__ inline void eye_ask(eye_path *path, const eye_requests *later, const surface *at,
+                               vec3 wo) {
+#ifdef __CUDA_ARCH__
+    const unsigned lanes = __activemask();
+    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
+    uint32_t place = 0;
+    if (lane == leader) {
+        const eye_packet packet = {atomicAdd(&later->asked->requests, (uint32_t)__popc(lanes)),
+                                   (uint32_t)__popc(lanes)};
+        const uint32_t number = atomicAdd(&later->asked->packets, 1u);
+        if (number < later->room) later->packets[number] = packet;
+        place = packet.first;
+    }
+    place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
+    if (place >= later->room) return;
+    eye_request *made = later->list + place;
+    made->at = *at;
+    made->wo = wo;
+    made->throughput = path->state.throughput;
+    made->next = KD_NONE;
+    if (path->last_request != KD_NONE)
+        later->list[path->last_request].next = place;
+    else
+        path->first_request = place;
+    path->last_request = place;
+#endif
+}
+#endif
+
+/* What the maps show of a surface that the eye sees. */
+KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, const surface *at, vec3 wo) {
+#ifdef __CUDA_ARCH__
+    if (photons->later.list) {
+        eye_ask(path, &photons->later, at, wo);
+        return;
+    }
+#endif
+#ifdef EYE_ASKS_ONLY
+    (void)path, (void)photons, (void)at, (void)wo;
+#else
+    vec3 sum = photon_map_radiance(&photons->caustic, &photons->creases, at, wo);
+    if (!photons->final_gather)
+        sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->creases, at, wo));
+    path->gathered = vec3_add(path->gathered, vec3_mul(path->state.throughput, sum));
+#endif
+}
+
+/* All light that a surface with photons sends towards wo, but for what a smooth coat mirrors. */
+KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_path *path,
+                       const surface *at, vec3 wo) {
+    eye_add_direct(scene, photons, path, at, wo, path->depth < photons->path.max_depth);
+    eye_add_maps(path, photons, at, wo);
+    eye_gather(scene, photons, path, at, wo);
+}
+
+/* The path of a camera ray of unit direction; what maps show is apart or still to come. */
+KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, ray cast,
+                               rng_key key) {
+    eye_path path;
+    memset(&path, 0, sizeof path);
+    path.key = key;
+    path.state = path_begin(cast);
+    path.haze = EYE_HAZE_SEEN;
+    if (scene->medium_count > 0) path.state.where = passage_around(scene, cast, &path.found.rays);
+    path.found.first.triangle = KD_NONE;
+    path.first_request = path.last_request = KD_NONE;
+    path.emission = true;
+    surface at;
+    float travelled = 0;
+    while (eye_next(scene, photons, &path, &at, &travelled)) {
+        if (path.depth == 1) path.found.first = at;
+        const vec3 wo = vec3_negate(path.state.cast.direction);
+        if (photon_lands_on(&at)) {
+            eye_look_up(scene, photons, &path, &at, wo);
+            if (!eye_mirrored(&path, &at, wo)) break;
+            continue;
+        }
+        if (!surface_is_specular(&at)) eye_add_direct(scene, photons, &path, &at, wo, true);
+        if (!eye_scatter(&path, &at, wo, eye_draw(&path, PATH_DRAW_SCATTER))) break;
+    }
+    return path;
+}
+
+/* Radiance along a camera ray of unit direction. */
+KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view *photons, ray cast,
+                                      rng_key key) {
+    eye_path path = photon_eye_path(scene, photons, cast, key);
+    path.found.radiance = vec3_add(path.found.radiance, path.gathered);
+    return path.found;
+}
+
+#endif

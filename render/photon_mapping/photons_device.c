@@ -1,0 +1,88 @@
+/* Maps for the photon integrators on a CUDA device; and a build without CUDA. */
+#include "render/photon_mapping/photons_device.h"
+
+void photon_cuda_close(photon_cuda *owned) {
+    photon_cuda_drop_marks(owned);
+    photon_maps_cuda_close(&owned->maps);
+    device_buffer_free(&owned->looks);
+    device_buffer_free(&owned->requests);
+    device_buffer_free(&owned->packets);
+    device_buffer_free(&owned->alone);
+    device_buffer_free(&owned->asked);
+    for (int m = 0; m < 2; ++m) {
+        device_buffer_free(&owned->sums[m]);
+        device_buffer_free(&owned->radii[m]);
+    }
+    memset(owned, 0, sizeof *owned);
+}
+
+uint64_t photon_cuda_look_bytes(uint64_t pixels) {
+    const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
+    const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
+    return taken * PIXEL_LOOK_BYTES +
+           (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + sizeof(float)));
+}
+
+kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
+                                bool ordered) {
+    KD_TRY(photon_options_check(options));
+    if (to->has_orders)
+        photon_orders_renew(to->orders, options);
+    else
+        KD_TRY(photon_orders_make(to->orders, of->scene, options));
+    to->has_orders = true;
+    if (options->photons == 0) to->orders[0].wanted = 0;
+    if (options->caustics == 0) to->orders[1].wanted = 0;
+    if (options->strayed == 0) to->orders[2].wanted = 0;
+    KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
+    return photon_maps_cuda_plant(&to->maps, options, ordered, of->watched);
+}
+
+kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
+                                 const photon_options *options, bool ordered, job *watched) {
+    KD_TRY(photon_maps_cuda_take(&to->maps, lists));
+    return photon_maps_cuda_plant(&to->maps, options, ordered, watched);
+}
+
+kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float piece_length) {
+    crease_set found;
+    job_stage_begin(of->watched, "photon_tree", 0);
+    kd_status status = crease_set_open(&found, &of->scene->mesh, piece_length, of->watched);
+    if (status == KD_OK)
+        status = photon_maps_cuda_outline(&to->maps, &found, of->scene->mesh.triangle_count);
+    crease_set_close(&found);
+    job_stage_end(of->watched);
+    return status;
+}
+
+photon_figures photon_cuda_figures(const photon_cuda *from) {
+    const photon_list_cuda *global = &from->maps.map[0].list, *caustic = &from->maps.map[1].list;
+    const photon_list_cuda *media = &from->maps.map[2].list;
+    photon_figures figures;
+    figures.emitted = global->emitted + caustic->emitted + media->emitted;
+    figures.rays = global->rays + caustic->rays + media->rays;
+    figures.stored = global->count;
+    figures.caustics = caustic->count;
+    figures.strayed = media->count;
+    figures.hash = photon_maps_cuda_hash(&from->maps);
+    figures.ledger = global->ledger;
+    return figures;
+}
+
+void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to) {
+    to->look_seconds = from->seconds[PHOTON_CUDA_LOOK];
+    to->gather_seconds = from->seconds[PHOTON_CUDA_GATHER];
+    to->film_seconds = from->seconds[PHOTON_CUDA_FILM];
+}
+
+#ifndef KD_HAVE_CUDA
+void photon_cuda_drop_marks(photon_cuda *owned) {
+    (void)owned;
+}
+
+kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
+                           const sample_range *range, uint32_t period) {
+    (void)with, (void)of, (void)view, (void)range, (void)period;
+    KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
+}
+#endif

@@ -1,0 +1,61 @@
+/* What `photon`, `sppm` and `ppm` keep on a CUDA device, and how they take samples there: all
+   pixels' paths to the surfaces that hold photons, then all looks into the maps, then the film.
+   Without CUDA in the build every call is KD_ERROR_DEVICE. */
+#ifndef KD_RENDER_PHOTON_MAPPING_PHOTONS_DEVICE_H
+#define KD_RENDER_PHOTON_MAPPING_PHOTONS_DEVICE_H
+#include "photon/maps/maps_device.h"
+#include "render/frame/frame_device.h"
+#include "render/photon_mapping/eye_path.h"
+#include "render/photon_mapping/photon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PIXEL_LOOK_BYTES = 56 }; /* eye_path.cuh */
+enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
+
+typedef struct photon_cuda {
+    photon_maps_cuda maps;
+    photon_order orders[PHOTON_LISTS]; /* of the pass before */
+    bool has_orders;
+    device_buffer looks;    /* of each pixel */
+    device_buffer requests; /* eye_request */
+    device_buffer packets;  /* eye_packet, of these */
+    device_buffer alone;    /* those that packets leave */
+    device_buffer sums[2], radii[2];
+    device_buffer asked;                 /* eye_asked */
+    uint32_t room;                       /* for requests, and for packets */
+    void *marks[PHOTON_CUDA_STAGES + 1]; /* cudaEvent_t */
+    double seconds[PHOTON_CUDA_STAGES];
+} photon_cuda;
+
+void photon_cuda_close(photon_cuda *owned); /* takes a zeroed one */
+
+/* Maps of a pass's photons. `ordered`: kernels look into them by themselves, too. */
+kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
+                                bool ordered);
+/* Maps from lists on the host. */
+kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
+                                 const photon_options *options, bool ordered, job *watched);
+/* Finds the outlines and brings them there. */
+kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float piece_length);
+photon_figures photon_cuda_figures(const photon_cuda *from);
+void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to);
+
+/* The samples of the range by a view whose maps and outlines are of the device. The camera's ray is
+   that of sample modulo `period`, if that is not 0. */
+kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
+                           const sample_range *range, uint32_t period);
+
+/* Device memory for the samples of so many pixels, where each path asks once; a launch takes no
+   more than LAUNCH_SAMPLES of them. */
+uint64_t photon_cuda_look_bytes(uint64_t pixels);
+
+/* Of a zeroed one, and of its marks alone. */
+void photon_cuda_drop_marks(photon_cuda *owned);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

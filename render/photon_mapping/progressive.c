@@ -1,0 +1,249 @@
+/* Progressive photon mapping: `sppm` and `ppm`.
+   Source: Hachisuka and Jensen 2009, "Stochastic progressive photon mapping"; Hachisuka, Ogaki and
+           Jensen 2008, "Progressive photon mapping"; Knaus and Zwicker 2011, "Progressive photon
+           mapping: a probabilistic approach".
+   Idea: a pass makes photon maps of its own and takes one sample of every pixel with one radius per
+         map for the whole picture (photon/density/fixed_radius.h). The picture is the mean of all
+   passes. Why one radius and no statistics per pixel: a pass is then a pure function of its number
+   and two lengths, so it is the same bits on any device and thread, and a rendering goes on from
+   the film and those lengths alone. Media: places on the ray are drawn anew in each pass; the cube
+   of their map's radius shrinks as the squares of the others do. Memory: the maps of one pass. In m
+   batches a pass is m passes of 1/m of the photons each and of the same radius: the sum over
+   photons within a radius is the sum of its parts. Differs from the papers in: a map's first radius
+   is the median distance from its photons to their k-th neighbours in pass 0; direct light comes
+   from shadow rays, not from photons. `ppm` draws spp rays a pixel once and takes them again in
+   turn, as its fixed measurement points, but draws the ways through rough lenses behind them anew.
+ */
+#include "core/hash.h"
+#include "core/memory.h"
+#include "render/photon_mapping/eye_path.h"
+#include "render/photon_mapping/photons_device.h"
+
+/* frame.carried: what is fixed by pass 0, and sums over passes */
+enum {
+    CARRIED_RADIUS,        /* of pass 0: global, caustic; 0: that map stores nothing */
+    CARRIED_PASSES = 2,    /* whose photons are in the sums */
+    CARRIED_EMITTED_WATTS, /* sums over passes */
+    CARRIED_ABSORBED_WATTS,
+    CARRIED_ESCAPED_WATTS,
+    CARRIED_ENDED_WATTS,
+    CARRIED_MEDIA_RADIUS, /* as CARRIED_RADIUS */
+    CARRIED_MEDIA_WATTS
+};
+
+typedef struct progressive_state {
+    photon_options photons;
+    photon_maps maps; /* of this pass */
+    crease_set creases;
+    photon_cuda there; /* instead of both, on a CUDA device */
+    photon_view view;
+} progressive_state;
+
+static kd_status progressive_prepare(frame *prepared) {
+    kd_status status = KD_OK;
+    const kd_render_options *options = prepared->options;
+    progressive_state *state = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(state, 1));
+    KD_TRY_GOTO(photon_read_options(&state->photons, options));
+    status = options->passes >= 1 && options->alpha > 0 && options->alpha <= 1
+                 ? KD_OK
+                 : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
+                               "%d passes with alpha %g, expected at least 1, and more than 0 to 1",
+                               options->passes, (double)options->alpha);
+    if (status != KD_OK) goto done;
+    photon_share_options(&state->photons, options);
+    state->photons.outlines = false;
+    state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
+    state->view.path.max_depth = options->max_depth;
+    state->view.path.scatterings = INT32_MAX;
+    state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
+    prepared->state = state;
+    return KD_OK;
+done:
+    memory_free(state);
+    return status;
+}
+
+static void progressive_close(frame *closed) {
+    progressive_state *state = (progressive_state *)closed->state;
+    if (!state) return;
+    photon_cuda_tell_seconds(&state->there, &closed->statistics);
+    photon_maps_close(&state->maps);
+    crease_set_close(&state->creases);
+    photon_cuda_close(&state->there);
+    memory_free(state);
+    closed->state = NULL;
+}
+
+/* A pass that was begun before counts once, one that was cut and will not be seen not at all. */
+static void note_statistics(frame *of, const photon_figures *figures, uint32_t pass) {
+    double *carried = of->carried;
+    if (pass < (uint32_t)carried[CARRIED_PASSES] || (of->maps_cut && pass > 0)) return;
+    frame_statistics *to = &of->statistics;
+    const photon_ledger *ledger = &figures->ledger;
+    to->photon_rays += figures->rays;
+    to->photons_emitted += figures->emitted;
+    to->photons_stored += figures->stored;
+    to->caustics_stored += figures->caustics;
+    to->strayed_stored += figures->strayed;
+    to->photon_hash = hash_combine(to->photon_hash, &figures->hash, sizeof figures->hash);
+    carried[CARRIED_PASSES] = pass + 1;
+    carried[CARRIED_EMITTED_WATTS] += ledger->emitted;
+    carried[CARRIED_ABSORBED_WATTS] += ledger->absorbed;
+    carried[CARRIED_MEDIA_WATTS] += ledger->media;
+    carried[CARRIED_ESCAPED_WATTS] += ledger->escaped;
+    carried[CARRIED_ENDED_WATTS] += ledger->ended + ledger->cut;
+    to->watts_emitted = carried[CARRIED_EMITTED_WATTS] / (pass + 1.0);
+    to->watts_absorbed = carried[CARRIED_ABSORBED_WATTS] / (pass + 1.0);
+    to->watts_media = carried[CARRIED_MEDIA_WATTS] / (pass + 1.0);
+    to->watts_escaped = carried[CARRIED_ESCAPED_WATTS] / (pass + 1.0);
+    to->watts_ended = carried[CARRIED_ENDED_WATTS] / (pass + 1.0);
+}
+
+/* The maps' own radius is the largest one of an estimate by k nearest: twice the usual. */
+static double first_radius(const kd_render_options *options, uint64_t photons, float own) {
+    if (photons == 0) return 0;
+    return (double)(options->radius > 0 ? options->radius : 0.5f * own);
+}
+
+/* This pass's maps, and on the first one the radii. */
+static kd_status make_maps(progressive_state *state, frame *of, bool first) {
+    double *radius = of->carried + CARRIED_RADIUS;
+    photon_maps_close(&state->maps);
+    KD_TRY(photon_maps_open(&state->maps, of->scene, &state->photons, of->watched));
+    const photon_map *maps[2] = {&state->maps.global, &state->maps.caustic};
+    for (int m = 0; m < 2 && first; ++m)
+        radius[m] = first_radius(of->options, maps[m]->count, maps[m]->radius);
+    const photon_map *media = &state->maps.media;
+    if (first)
+        of->carried[CARRIED_MEDIA_RADIUS] = first_radius(of->options, media->count, media->radius);
+    return KD_OK;
+}
+
+static kd_status make_maps_there(progressive_state *state, frame *of, bool first) {
+    double *radius = of->carried + CARRIED_RADIUS;
+    const bool walks = of->options->final_gather > 0;
+    KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks));
+    const photon_map_cuda *maps = state->there.maps.map;
+    for (int m = 0; m < 2 && first; ++m)
+        radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
+    const photon_map_cuda *media = &maps[2];
+    if (first)
+        of->carried[CARRIED_MEDIA_RADIUS] =
+            first_radius(of->options, media->list.count, media->radius);
+    return KD_OK;
+}
+
+/* Once: they are of the scene, not of the pass. */
+static kd_status find_outlines(progressive_state *state, frame *of, float piece_length) {
+    if (!of->there && !state->creases.flips)
+        KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, piece_length, of->watched));
+    if (of->there && !state->there.maps.outlines.flips)
+        KD_TRY(photon_cuda_find_outlines(&state->there, of, piece_length));
+    return KD_OK;
+}
+
+static void view_maps(progressive_state *state, const frame *of, uint32_t pass) {
+    const double share =
+        progressive_radius_share(pass / (uint32_t)of->options->batches, (double)of->options->alpha);
+    const double *radius = of->carried + CARRIED_RADIUS;
+    photon_view *view = &state->view;
+    const photon_maps_cuda *there = &state->there.maps;
+    view->global = of->there ? photon_maps_cuda_view(there, 0) : photon_maps_global(&state->maps);
+    view->caustic = of->there ? photon_maps_cuda_view(there, 1) : photon_maps_caustic(&state->maps);
+    view->creases = of->there ? there->outlines : crease_set_get_view(&state->creases);
+    view->media = of->there ? photon_maps_cuda_view(there, 2) : photon_maps_media(&state->maps);
+    view->global.gather = view->caustic.gather = view->media.gather = 0;
+    view->global.adaptive = view->caustic.adaptive = false;
+    view->global.radius = (float)(radius[0] * share);
+    view->caustic.radius = (float)(radius[1] * share);
+    view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
+}
+
+static kd_status progressive_pass(frame *of, uint32_t pass) {
+    progressive_state *state = (progressive_state *)of->state;
+    const double *radius = of->carried + CARRIED_RADIUS,
+                 *media_radius = of->carried + CARRIED_MEDIA_RADIUS;
+    const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
+    photon_options *options = &state->photons;
+    options->pass = pass;
+    photon_limit_time(options, of, pass == 0);
+    if (!first) {
+        options->radius = 1; /* not looked at: no need to find one */
+        if (!(radius[0] > 0)) options->photons = 0;
+        if (!(radius[1] > 0)) options->caustics = 0;
+        if (!(*media_radius > 0)) options->strayed = 0;
+    }
+    KD_TRY(of->there ? make_maps_there(state, of, first) : make_maps(state, of, first));
+    of->maps_cut =
+        of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
+    const float largest = (float)(radius[0] > radius[1] ? radius[0] : radius[1]);
+    if (largest > 0) KD_TRY(find_outlines(state, of, 2 * largest));
+    view_maps(state, of, pass);
+    const photon_figures figures =
+        of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
+    note_statistics(of, &figures, pass);
+    return KD_OK;
+}
+
+/* One sample whose camera ray is drawn by `camera_sample`. */
+static pixel_sample sample_pass(const frame *of, int32_t x, int32_t y, uint32_t sample,
+                                uint32_t camera_sample) {
+    const progressive_state *state = (const progressive_state *)of->state;
+    const pixel_view view = integrator_view(of);
+    const rng_key key = pixel_key(&view, x, y, sample);
+    const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
+    const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
+    return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
+}
+
+static pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    return sample_pass(of, x, y, sample, sample);
+}
+
+static pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    return sample_pass(of, x, y, sample, sample % (uint32_t)of->options->spp);
+}
+
+static kd_status sppm_launch(const frame *of, const struct sample_range *range) {
+    progressive_state *state = (progressive_state *)of->state;
+    return photon_cuda_take(&state->there, of, &state->view, range, 0);
+}
+
+static kd_status ppm_launch(const frame *of, const struct sample_range *range) {
+    progressive_state *state = (progressive_state *)of->state;
+    return photon_cuda_take(&state->there, of, &state->view, range, (uint32_t)of->options->spp);
+}
+
+static int32_t progressive_batches_most(const kd_render_options *options) {
+    (void)options;
+    return BATCHES_MOST;
+}
+
+/* Its rays are taken again after spp of them. */
+static bool ppm_counts_samples(const kd_render_options *options) {
+    (void)options;
+    return true;
+}
+
+const integrator integrator_sppm = {.name = "sppm",
+                                    .source = "Hachisuka and Jensen 2009; Knaus and Zwicker 2011",
+                                    .prepare = progressive_prepare,
+                                    .sample = sppm_sample,
+                                    .close = progressive_close,
+                                    .pass = progressive_pass,
+                                    .launch = sppm_launch,
+                                    .maps = photon_all_maps,
+                                    .batches_most = progressive_batches_most};
+
+const integrator integrator_ppm = {.name = "ppm",
+                                   .source =
+                                       "Hachisuka, Ogaki and Jensen 2008; Knaus and Zwicker 2011",
+                                   .prepare = progressive_prepare,
+                                   .sample = ppm_sample,
+                                   .close = progressive_close,
+                                   .pass = progressive_pass,
+                                   .launch = ppm_launch,
+                                   .maps = photon_all_maps,
+                                   .batches_most = progressive_batches_most,
+                                   .counts_samples = ppm_counts_samples};

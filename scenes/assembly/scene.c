@@ -1,0 +1,159 @@
+#include "scenes/assembly/scene.h"
+#include "core/files/file.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "scenes/assembly/scene_parts.h"
+#include "scenes/describe/describe_json.h"
+#include "scenes/generate/generate.h"
+#include "scenes/readers.h"
+#include <strings.h>
+
+/* The box of all triangles' corners; what a mesh must keep for everybody else is checked here. */
+static kd_status measure_box(scene *to) {
+    const mesh *geometry = &to->geometry;
+    to->box = box3_empty();
+    for (uint64_t i = 0; i < 3 * (uint64_t)geometry->triangle_count; ++i) {
+        const uint32_t index = geometry->triangles[i];
+        KD_REQUIRE(index < geometry->position_count, KD_ERROR_INPUT,
+                   "triangle %llu: vertex %u, there are %u", (unsigned long long)(i / 3), index,
+                   geometry->position_count);
+        const vec3 at = geometry->positions[index];
+        KD_REQUIRE(vec3_is_finite(at), KD_ERROR_INPUT,
+                   "triangle %llu: corner (%g, %g, %g), expected finite numbers",
+                   (unsigned long long)(i / 3), (double)at.x, (double)at.y, (double)at.z);
+        box3_include(&to->box, at);
+    }
+    for (uint64_t i = 0; i < geometry->position_count && geometry->triangle_count == 0; ++i)
+        if (vec3_is_finite(geometry->positions[i])) box3_include(&to->box, geometry->positions[i]);
+    for (uint64_t i = 0; i < geometry->triangle_count; ++i)
+        KD_REQUIRE(geometry->triangle_materials[i] < geometry->material_count, KD_ERROR_INPUT,
+                   "triangle %llu: material %u, there are %u", (unsigned long long)i,
+                   geometry->triangle_materials[i], geometry->material_count);
+    return KD_OK;
+}
+
+kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options) {
+    to->geometry = from->geometry;
+    memset(&from->geometry, 0, sizeof from->geometry);
+    to->media = from->media;
+    to->medium_count = from->medium_count;
+    to->fog = from->fog;
+    from->media = NULL;
+    KD_TRY(measure_box(to));
+    KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "found no triangles and no points in it");
+    if (to->geometry.triangle_count == 0)
+        log_message(LOG_WARNING, "found no triangles: the picture shows what is behind them");
+    KD_TRY(scene_build_materials(to));
+    KD_TRY(scene_build_lights(to, from));
+    const float aspect = (float)options->width / (float)options->height;
+    to->view = scene_frame_camera(from, to->box, aspect);
+    to->view_is_default = !from->eye_given && !from->look_at_given && !from->inside;
+    return KD_OK;
+}
+
+kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options) {
+    scene *made = NULL;
+    *out = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(made, 1));
+    made->photon_map = from->photon_map;
+    from->photon_map = NULL;
+    const kd_status status = scene_assemble_parts(made, from, options);
+    if (status != KD_OK) scene_close(made);
+    KD_TRY(status);
+    *out = made;
+    return KD_OK;
+}
+
+/* A mesh by itself is its own scene. */
+static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
+    KD_TRY(scene_load_mesh(&to->geometry, path, watched));
+    if (procedural_is_path(path)) {
+        const procedural_generator *row = NULL;
+        KD_TRY(procedural_find(&row, path));
+        to->inside = row->inside;
+    }
+    return KD_OK;
+}
+
+kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched) {
+    scene_draft draft;
+    kd_status status = KD_OK;
+    memset(&draft, 0, sizeof draft);
+    *out = NULL;
+    job_stage_begin(watched, "load", 0);
+    if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path))
+        KD_TRY_GOTO(describe_json_read(&draft, path, options, watched));
+    else {
+        KD_TRY_GOTO(draft_mesh(&draft, path, watched));
+        options->exposure = NAN;
+    }
+    status = scene_assemble(out, &draft, options);
+    if (status == KD_ERROR_INPUT)
+        status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());
+done:
+    scene_draft_close(&draft);
+    job_stage_end(watched);
+    return status;
+}
+
+void scene_close(scene *owned) {
+    if (!owned) return;
+    mesh_close(&owned->geometry);
+    texture_store_close(&owned->textures);
+    memory_free(owned->materials);
+    memory_free(owned->media);
+    memory_free(owned->lights);
+    memory_free(owned->light_cdf);
+    memory_free(owned->triangle_lights);
+    memory_free(owned->row_cdf);
+    memory_free(owned->column_cdf);
+    memory_free(owned->photon_map);
+    memory_free(owned);
+}
+
+/* --- what others see of it -------------------------------------------------------------------- */
+
+scene_view scene_get_view(const scene *from) {
+    const mesh *geometry = &from->geometry;
+    scene_view view;
+    memset(&view, 0, sizeof view);
+    view.mesh.positions = geometry->positions;
+    view.mesh.normals = geometry->normals;
+    view.mesh.texcoords = geometry->texcoords;
+    view.mesh.triangles = geometry->triangles;
+    view.mesh.normal_indices = geometry->normal_indices;
+    view.mesh.texcoord_indices = geometry->texcoord_indices;
+    view.mesh.triangle_materials = geometry->triangle_materials;
+    view.mesh.position_count = geometry->position_count;
+    view.mesh.normal_count = geometry->normal_count;
+    view.mesh.texcoord_count = geometry->texcoord_count;
+    view.mesh.triangle_count = geometry->triangle_count;
+    view.materials = from->materials;
+    view.material_count = geometry->material_count;
+    view.textures = from->textures.views;
+    view.texture_count = from->textures.view_count;
+    view.lights = from->lights;
+    view.light_cdf = from->light_cdf;
+    view.light_count = from->light_count;
+    view.triangle_lights = from->triangle_lights;
+    view.environment = from->environment;
+    view.box = from->box;
+    view.total_power = from->total_power;
+    view.media = from->media;
+    view.medium_count = from->medium_count;
+    view.fog = from->fog;
+    return view;
+}
+
+camera scene_camera(const scene *from) {
+    return from->view;
+}
+
+void scene_set_camera(scene *to, const camera *view) {
+    if (memcmp(&to->view, view, sizeof *view) != 0) to->view_is_default = false;
+    to->view = *view;
+}
+
+bool scene_camera_is_default(const scene *from) {
+    return from->view_is_default;
+}

@@ -1,0 +1,28 @@
+/* A scene: one world-space mesh, materials, textures, lights, environment, camera, and the render
+   options its file asks for. Owner; what per-item functions get is its scene_view. */
+#ifndef KD_SCENES_ASSEMBLY_SCENE_H
+#define KD_SCENES_ASSEMBLY_SCENE_H
+#include "core/job.h"
+#include "core/status.h"
+#include "shaders/scene_view.h"
+#include <kandela/render.h>
+
+typedef struct scene scene;
+
+/* Loads by suffix and form: "*.json" a scene description, "gen:NAME:N" a generator, anything else a
+   mesh file (by its reader: readers.h). A mesh alone gets a camera that frames its box
+   from the front, a soft default light if nothing in it emits (log_message says so), and an
+   exposure by the picture (NAN). `options` holds defaults on entry and what the file says on
+   return. */
+kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched);
+void scene_close(scene *owned); /* takes NULL */
+
+/* Borrowed, complete but for `tree`, which the caller fills after building. */
+scene_view scene_get_view(const scene *from);
+camera scene_camera(const scene *from);
+/* Another view of the same scene: what the command line says beats what the file says. */
+void scene_set_camera(scene *to, const camera *view);
+/* Whether the camera is the default one, which frames the box: nobody has said where to stand. */
+bool scene_camera_is_default(const scene *from);
+
+#endif

@@ -1,0 +1,120 @@
+/* One block of device memory for a whole scene. Parts are measured, placed and filled by the same
+   list, so that they cannot disagree. */
+#include "scenes/assembly/scene_cuda.h"
+#include "core/device/device_memory.h"
+#include "core/memory.h"
+
+enum { PART_ALIGN = 256 };
+
+/* With memory NULL it only counts; then `used` is what is needed. */
+typedef struct placing {
+    char *memory;
+    uint64_t used;
+    bool uploads;
+    kd_status status; /* of the first part that failed */
+} placing;
+
+/* Room for one array, filled from the host's; NULL stays NULL. */
+static const void *place(placing *to, const void *host, uint64_t count, size_t item_bytes) {
+    if (!host || count == 0) return NULL;
+    char *at = to->memory ? to->memory + to->used : NULL;
+    to->used += (count * item_bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+    if (to->uploads && to->status == KD_OK)
+        to->status = device_memory_upload(at, host, count * item_bytes);
+    return at;
+}
+
+#define PLACE(to, type, host, count) ((const type *)place((to), (host), (count), sizeof(type)))
+
+static void place_mesh(placing *to, mesh_view *mesh) {
+    const uint64_t corners = 3 * (uint64_t)mesh->triangle_count;
+    mesh->normals = PLACE(to, vec3, mesh->normals, mesh->normal_count);
+    mesh->texcoords = PLACE(to, vec2, mesh->texcoords, mesh->texcoord_count);
+    mesh->normal_indices = PLACE(to, uint32_t, mesh->normal_indices, corners);
+    mesh->texcoord_indices = PLACE(to, uint32_t, mesh->texcoord_indices, corners);
+    mesh->triangle_materials = PLACE(to, uint32_t, mesh->triangle_materials, mesh->triangle_count);
+}
+
+static void place_lights(placing *to, scene_view *view) {
+    environment_view *sky = &view->environment;
+    view->lights = PLACE(to, light, view->lights, view->light_count);
+    view->light_cdf =
+        PLACE(to, float, view->light_cdf, view->light_count ? (uint64_t)view->light_count + 1 : 0);
+    view->triangle_lights = PLACE(to, uint32_t, view->triangle_lights, view->mesh.triangle_count);
+    if (!sky->row_cdf) return;
+    const uint64_t rows = (uint64_t)sky->height, columns = (uint64_t)sky->width;
+    sky->row_cdf = PLACE(to, float, sky->row_cdf, rows + 1);
+    sky->column_cdf = PLACE(to, float, sky->column_cdf, rows *(columns + 1));
+}
+
+/* Texels, and the list of views that point to them. Views of one image share its texels. */
+static void place_textures(placing *to, scene_view *view, const scene_view *host,
+                           texture_view *moved) {
+    for (uint32_t i = 0; i < host->texture_count; ++i) {
+        const texture_view *from = host->textures + i;
+        const uint64_t texels = (uint64_t)from->width * (uint64_t)from->height;
+        uint32_t same = 0;
+        while (host->textures[same].bytes != from->bytes ||
+               host->textures[same].floats != from->floats)
+            ++same;
+        moved[i] = *from;
+        if (same < i) {
+            moved[i].bytes = moved[same].bytes;
+            moved[i].floats = moved[same].floats;
+            continue;
+        }
+        moved[i].bytes = PLACE(to, uint8_t, from->bytes, 4 * texels);
+        moved[i].floats = PLACE(to, float, from->floats, 3 * texels);
+    }
+    view->textures = PLACE(to, texture_view, moved, host->texture_count);
+}
+
+/* `moved` has room for every texture view. */
+static void place_scene(placing *to, scene_view *view, const scene_view *host,
+                        texture_view *moved) {
+    place_mesh(to, &view->mesh);
+    view->materials = PLACE(to, material, view->materials, view->material_count);
+    view->media = PLACE(to, medium, view->media, view->medium_count);
+    place_lights(to, view);
+    place_textures(to, view, host, moved);
+}
+
+kd_status scene_cuda_measure(uint64_t *bytes, const scene_view *host) {
+    placing to = {NULL, 0, false, KD_OK};
+    texture_view *moved = NULL;
+    KD_TRY(KD_RESERVE(moved, host->texture_count));
+    scene_view measured = *host;
+    place_scene(&to, &measured, host, moved);
+    *bytes = to.used;
+    memory_free(moved);
+    return KD_OK;
+}
+
+kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
+                          const tritree_view *device_tree) {
+    memset(out, 0, sizeof *out);
+    kd_status status = KD_OK;
+    placing to = {NULL, 0, false, KD_OK};
+    texture_view *moved = NULL;
+    KD_TRY(KD_RESERVE(moved, host->texture_count));
+    KD_TRY_GOTO(scene_cuda_measure(&out->bytes, host));
+    KD_TRY_GOTO(device_memory_reserve(&out->memory, out->bytes));
+    out->view = *host;
+    to.memory = (char *)out->memory;
+    to.used = 0;
+    to.uploads = true;
+    place_scene(&to, &out->view, host, moved);
+    KD_TRY_GOTO(to.status);
+    out->view.tree = *device_tree;
+    out->view.mesh.positions = device_tree->positions;
+    out->view.mesh.triangles = device_tree->triangles;
+done:
+    memory_free(moved);
+    if (status != KD_OK) scene_cuda_close(out);
+    return status;
+}
+
+void scene_cuda_close(scene_cuda *owned) {
+    device_memory_free(owned->memory);
+    memset(owned, 0, sizeof *owned);
+}

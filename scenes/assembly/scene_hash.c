@@ -1,0 +1,48 @@
+#include "scenes/assembly/scene_hash.h"
+#include "core/hash.h"
+
+/* records of numbers of four bytes: their bytes are their fields */
+static_assert(sizeof(material) == 36 * 4, "padding would be hashed");
+static_assert(sizeof(light) == 16 * 4, "padding would be hashed");
+static_assert(sizeof(medium) == 7 * 4, "padding would be hashed");
+
+static uint64_t add(uint64_t hash, const void *bytes, uint64_t count, size_t item_bytes) {
+    hash = hash_combine(hash, &count, sizeof count);
+    return bytes ? hash_combine(hash, bytes, (size_t)count * item_bytes) : hash;
+}
+
+static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
+    const uint64_t triangles = mesh->triangle_count, corners = 3 * triangles;
+    hash = add(hash, mesh->positions, mesh->position_count, sizeof *mesh->positions);
+    hash = add(hash, mesh->normals, mesh->normal_count, sizeof *mesh->normals);
+    hash = add(hash, mesh->texcoords, mesh->texcoord_count, sizeof *mesh->texcoords);
+    hash = add(hash, mesh->triangles, corners, sizeof *mesh->triangles);
+    if (mesh->normal_indices) hash = add(hash, mesh->normal_indices, corners, sizeof(uint32_t));
+    if (mesh->texcoord_indices) hash = add(hash, mesh->texcoord_indices, corners, sizeof(uint32_t));
+    return add(hash, mesh->triangle_materials, triangles, sizeof *mesh->triangle_materials);
+}
+
+static uint64_t add_texture(uint64_t hash, const texture_view *from) {
+    const uint64_t texels = (uint64_t)from->width * (uint64_t)from->height;
+    const int32_t form[4] = {from->width, from->height, (int32_t)from->srgb, (int32_t)from->clamp};
+    const float place[4] = {from->scale.x, from->scale.y, from->offset.x, from->offset.y};
+    hash = hash_combine(hash, form, sizeof form);
+    hash = hash_combine(hash, place, sizeof place);
+    return from->floats ? add(hash, from->floats, texels, 3 * sizeof(float))
+                        : add(hash, from->bytes, texels, 4);
+}
+
+uint64_t scene_hash(const scene_view *of) {
+    const environment_view *sky = &of->environment;
+    uint64_t hash = add_mesh(0, &of->mesh);
+    hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
+    hash = add(hash, of->lights, of->light_count, sizeof *of->lights);
+    for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
+    if (of->medium_count) {
+        hash = add(hash, of->media, of->medium_count, sizeof *of->media);
+        hash = hash_combine(hash, &of->fog, sizeof of->fog);
+    }
+    const uint32_t images[2] = {sky->light, sky->texture};
+    hash = hash_combine(hash, images, sizeof images);
+    return hash_combine(hash, &sky->rotation, sizeof sky->rotation);
+}

@@ -1,0 +1,211 @@
+/* The table of lights: every emitting triangle, then the lights of the description, then the sky;
+   the power of each, and the choice between them in proportion to it. */
+#include "core/log.h"
+#include "core/memory.h"
+#include "scenes/assembly/scene_parts.h"
+
+static const double pi = 3.14159265358979323846;
+
+static float channel_mean(vec3 colour) {
+    return (colour.x + colour.y + colour.z) / 3;
+}
+
+/* --- triangles -------------------------------------------------------------------------------- */
+
+/* Twice the area, in double precision: small models' areas are far below a float's. */
+static double triangle_area(const mesh *of, uint64_t triangle) {
+    double edges[2][3], cross[3];
+    const vec3 a = of->positions[of->triangles[3 * triangle]];
+    for (uint64_t i = 0; i < 2; ++i) {
+        const vec3 b = of->positions[of->triangles[3 * triangle + 1 + i]];
+        edges[i][0] = (double)b.x - (double)a.x;
+        edges[i][1] = (double)b.y - (double)a.y;
+        edges[i][2] = (double)b.z - (double)a.z;
+    }
+    for (int i = 0; i < 3; ++i) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        cross[i] = edges[0][j] * edges[1][k] - edges[0][k] * edges[1][j];
+    }
+    return 0.5 * sqrt(cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]);
+}
+
+/* Mean of a map over a triangle: the centroids of n x n equal parts, two parts a texel. */
+static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
+    float span = 0;
+    for (int i = 0; i < 3; ++i) {
+        const vec2 p = corners[i], q = corners[(i + 1) % 3];
+        span = float_max(span, fabsf(p.x - q.x) * fabsf(map->scale.x) * (float)map->width);
+        span = float_max(span, fabsf(p.y - q.y) * fabsf(map->scale.y) * (float)map->height);
+    }
+    const int n = span < 127 ? 1 + 2 * (int)ceilf(span) : 256;
+    double sum[3] = {0, 0, 0};
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < 2 * (n - i) - 1; ++j) { /* strip i: triangles up and down in turn */
+            const float third = 1.0f / 3, half = (float)(j / 2), odd = (float)(j % 2);
+            const float b = ((float)i + third * (1 + odd)) / (float)n;
+            const float c = (half + third * (1 + odd)) / (float)n, a = 1 - b - c;
+            const vec2 at = vec2_make(a * corners[0].x + b * corners[1].x + c * corners[2].x,
+                                      a * corners[0].y + b * corners[1].y + c * corners[2].y);
+            const vec3 texel = texture_sample(map, at);
+            sum[0] += (double)texel.x;
+            sum[1] += (double)texel.y;
+            sum[2] += (double)texel.z;
+        }
+    const double parts = (double)n * n;
+    return vec3_make((float)(sum[0] / parts), (float)(sum[1] / parts), (float)(sum[2] / parts));
+}
+
+/* Mean radiance of a triangle. */
+static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
+    const mesh *geometry = &of->geometry;
+    const material *surface = &of->materials[geometry->triangle_materials[triangle]];
+    if (surface->emission_map == KD_NONE || !geometry->texcoord_indices) return surface->emission;
+    vec2 corners[3];
+    for (uint64_t i = 0; i < 3; ++i) {
+        const uint32_t index = geometry->texcoord_indices[3 * triangle + i];
+        if (index == KD_NONE) return surface->emission;
+        corners[i] = geometry->texcoords[index];
+    }
+    return vec3_mul(surface->emission,
+                    map_mean(&of->textures.views[surface->emission_map], corners));
+}
+
+static bool emits(const scene *of, uint64_t triangle) {
+    const material *surface = &of->materials[of->geometry.triangle_materials[triangle]];
+    return vec3_largest(surface->emission) > 0;
+}
+
+static light triangle_light(const scene *of, uint64_t triangle) {
+    const material *surface = &of->materials[of->geometry.triangle_materials[triangle]];
+    const double area = triangle_area(&of->geometry, triangle);
+    light made;
+    memset(&made, 0, sizeof made);
+    made.kind = LIGHT_TRIANGLE;
+    made.triangle = (uint32_t)triangle;
+    made.emitted = surface->emission;
+    made.area = (float)area;
+    made.two_sided = surface->two_sided;
+    made.power = (float)(pi * area * (double)channel_mean(triangle_radiance(of, triangle)) *
+                         (surface->two_sided ? 2 : 1));
+    return made;
+}
+
+static kd_status add_triangles(scene *to, uint32_t others) {
+    const uint64_t triangles = to->geometry.triangle_count;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < triangles; ++i) count += emits(to, i);
+    KD_REQUIRE(count + others < KD_NONE, KD_ERROR_INPUT, "%llu emitting triangles are too many",
+               (unsigned long long)count);
+    KD_TRY(KD_RESERVE(to->lights, count + others));
+    if (count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(to->triangle_lights, triangles));
+    memset(to->triangle_lights, 0xff, triangles * sizeof *to->triangle_lights);
+    for (uint64_t i = 0; i < triangles; ++i) {
+        if (!emits(to, i)) continue;
+        const light made = triangle_light(to, i);
+        if (!(made.power > 0) || !(made.area > 0)) continue;
+        to->triangle_lights[i] = to->light_count;
+        to->lights[to->light_count++] = made;
+    }
+    return KD_OK;
+}
+
+/* --- the others ------------------------------------------------------------------------------- */
+
+/* W that the light sends into the scene. */
+static double light_power(const scene *of, const light *from) {
+    const double strength = (double)channel_mean(from->emitted);
+    const double radius = (double)of->environment.scene_radius;
+    switch (from->kind) {
+    case LIGHT_POINT: return 4 * pi * strength;
+    case LIGHT_SPOT: /* the integral of light_spot_falloff */
+        return pi * (2 - (double)from->cos_inner - (double)from->cos_outer) * strength;
+    case LIGHT_DIRECTIONAL: return pi * radius * radius * strength;
+    default: return 4 * pi * pi * radius * radius * strength; /* sky: strength is its mean */
+    }
+}
+
+static void bound_scene(scene *to) {
+    const vec3 size = box3_size(to->box);
+    const vec3 half = vec3_scale(size, 0.5f);
+    const double radius = sqrt((double)half.x * (double)half.x + (double)half.y * (double)half.y +
+                               (double)half.z * (double)half.z);
+    to->environment.light = to->environment.texture = KD_NONE;
+    to->environment.scene_centre = box3_centre(to->box);
+    /* a little more, so that rounded corners lie inside */
+    to->environment.scene_radius = (float)(radius * (1 + 0x1p-20));
+}
+
+static kd_status add_sky(scene *to, vec3 factor, vec3 mean) {
+    light made;
+    memset(&made, 0, sizeof made);
+    made.kind = LIGHT_ENVIRONMENT;
+    made.triangle = KD_NONE;
+    made.emitted = vec3_mul(factor, mean);
+    made.power = (float)light_power(to, &made);
+    made.emitted = factor;
+    if (!(made.power > 0)) {
+        log_message(LOG_WARNING, "the environment is black: it lights nothing");
+        return KD_OK;
+    }
+    to->environment.light = to->light_count;
+    to->lights[to->light_count++] = made;
+    return KD_OK;
+}
+
+static kd_status add_described_sky(scene *to, const scene_draft *from) {
+    vec3 mean = vec3_all(1);
+    to->environment.rotation = from->sky_rotation;
+    if (from->sky_image) {
+        const texture_request asked = {from->sky_image, TEXTURE_SKY, vec2_make(1, 1),
+                                       vec2_make(0, 0), false};
+        KD_TRY(texture_store_add(&to->textures, &asked, &to->environment.texture));
+        KD_TRY(texture_store_load(&to->textures));
+        const texture_image *image =
+            &to->textures.images[to->textures.view_images[to->environment.texture]];
+        KD_REQUIRE(image->loaded, KD_ERROR_INPUT, "%s", image->trouble);
+        KD_TRY(scene_build_sky_tables(to, &mean));
+    }
+    KD_TRY(add_sky(to, from->sky_radiance, mean));
+    return KD_OK;
+}
+
+static kd_status add_default_light(scene *to) {
+    vec3 mean = vec3_all(1);
+    log_message(LOG_INFO, "the scene has no light: a soft sky lights it");
+    KD_TRY(scene_add_default_sky(to));
+    KD_TRY(scene_build_sky_tables(to, &mean));
+    KD_TRY(add_sky(to, vec3_all(1), mean));
+    return KD_OK;
+}
+
+/* cdf[i] = share of the power in lights before i; sums in double precision, in order. */
+static kd_status build_cdf(scene *to) {
+    double total = 0, before = 0;
+    for (uint32_t i = 0; i < to->light_count; ++i) total += (double)to->lights[i].power;
+    KD_REQUIRE(total <= (double)FLT_MAX, KD_ERROR_INPUT,
+               "the lights' power adds up to %g W, more than a float can hold", total);
+    KD_TRY(KD_RESERVE(to->light_cdf, (uint64_t)to->light_count + 1));
+    for (uint32_t i = 0; i < to->light_count; ++i) {
+        to->light_cdf[i] = (float)(before / total);
+        before += (double)to->lights[i].power;
+    }
+    to->light_cdf[to->light_count] = 1;
+    to->total_power = (float)total;
+    return KD_OK;
+}
+
+kd_status scene_build_lights(scene *to, const scene_draft *from) {
+    bound_scene(to);
+    KD_TRY(add_triangles(to, from->light_count + 1)); /* room for the sky */
+    for (uint32_t i = 0; i < from->light_count; ++i) {
+        light made = from->lights[i];
+        made.triangle = KD_NONE;
+        made.power = (float)light_power(to, &made);
+        if (made.power > 0) to->lights[to->light_count++] = made;
+    }
+    if (from->sky) KD_TRY(add_described_sky(to, from));
+    if (to->light_count == 0) KD_TRY(add_default_light(to));
+    KD_TRY(build_cdf(to));
+    return KD_OK;
+}

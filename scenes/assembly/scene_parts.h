@@ -1,0 +1,43 @@
+/* The inside of a scene, and the steps that make it from a draft. */
+#ifndef KD_SCENES_ASSEMBLY_SCENE_PARTS_H
+#define KD_SCENES_ASSEMBLY_SCENE_PARTS_H
+#include "scenes/assembly/scene.h"
+#include "scenes/assembly/scene_textures.h"
+#include "scenes/describe/draft.h"
+
+struct scene {
+    mesh geometry; /* world space */
+    material *materials;
+    texture_store textures;
+    light *lights;
+    float *light_cdf;
+    uint32_t *triangle_lights;
+    uint32_t light_count;
+    environment_view environment;
+    float *row_cdf, *column_cdf; /* of the environment */
+    box3 box;
+    float total_power; /* W */
+    medium *media;
+    uint32_t medium_count, fog;
+    camera view;
+    bool view_is_default;
+    char *photon_map; /* path that the options of the description name; NULL: none */
+};
+
+/* Moves the draft's parts into a new scene and makes everything that follows from them. */
+kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options);
+/* The same into a zeroed scene, which is to be closed whatever the status is. */
+kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options);
+
+/* scene_materials.c: records with texture indices, images read */
+kd_status scene_build_materials(scene *to);
+/* scene_lights.c: needs materials, textures, box */
+kd_status scene_build_lights(scene *to, const scene_draft *from);
+/* scene_environment.c: tables over the image's texels, weighted by solid angle;
+ *mean = mean radiance of the image over the sphere */
+kd_status scene_build_sky_tables(scene *to, vec3 *mean);
+kd_status scene_add_default_sky(scene *to);
+/* scene_camera.c */
+camera scene_frame_camera(const scene_draft *from, box3 box, float aspect);
+
+#endif

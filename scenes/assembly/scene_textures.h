@@ -1,0 +1,53 @@
+/* The images of a scene: asked for by materials, read all at once, shared where they are the same.
+   One that cannot be used is a warning and becomes a single neutral texel, so that the material's
+   constant alone counts. */
+#ifndef KD_SCENES_ASSEMBLY_SCENE_TEXTURES_H
+#define KD_SCENES_ASSEMBLY_SCENE_TEXTURES_H
+#include "core/status.h"
+#include "shaders/texture.h"
+
+typedef enum texture_role {
+    TEXTURE_COLOUR,  /* sRGB; HDR files are linear */
+    TEXTURE_NORMAL,  /* linear, three channels */
+    TEXTURE_GREY,    /* one value: the first channel */
+    TEXTURE_GREEN,   /* one value: the second channel (roughness in packed files) */
+    TEXTURE_BLUE,    /* one value: the third channel (metallic in packed files) */
+    TEXTURE_OPACITY, /* one value: alpha if the image has one, else the first channel */
+    TEXTURE_SKY      /* HDR or sRGB, as floats */
+} texture_role;
+
+typedef struct texture_image {
+    char *path; /* owned */
+    texture_role role;
+    uint8_t *bytes; /* 4 a texel, or */
+    float *floats;  /* 3 a texel; owned, by memory_free */
+    int32_t width, height;
+    bool loaded;       /* not the neutral texel */
+    kd_status status;  /* of reading it */
+    char trouble[512]; /* why not */
+} texture_image;
+
+typedef struct texture_store {
+    texture_image *images;
+    texture_view *views;
+    uint32_t *view_images; /* image of each view */
+    uint32_t image_count, image_room, view_count, view_room;
+} texture_store;
+
+typedef struct texture_request {
+    const char *path;
+    texture_role role;
+    vec2 scale, offset;
+    bool clamp;
+} texture_request;
+
+/* *index = the view that the request will get; images are read by texture_store_load. */
+kd_status texture_store_add(texture_store *to, const texture_request *asked, uint32_t *index);
+/* Takes over `floats` (3 a texel, by memory_reserve) as an image without a file. */
+kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, int32_t height,
+                              uint32_t *index);
+/* Reads what is not read yet, on all cores, fills the views, warns of what cannot be used. */
+kd_status texture_store_load(texture_store *of);
+void texture_store_close(texture_store *owned); /* takes a zeroed one */
+
+#endif

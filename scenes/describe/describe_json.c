@@ -1,0 +1,152 @@
+#include "scenes/describe/describe_json.h"
+#include "core/files/file.h"
+#include "scenes/describe/describe_reader.h"
+#include "scenes/readers.h"
+
+/* --- camera, environment, render settings ------------------------------------------------------
+ */
+
+static kd_status read_camera(describe_reader *in, const json_place *at, const cJSON *object) {
+    described_camera words;
+    memset(&words, 0, sizeof words);
+    KD_TRY(json_read(at, object, describe_camera_keys, &words));
+    scene_draft *to = in->draft;
+    to->view.eye = words.eye;
+    to->view.look_at = words.look_at;
+    to->view.up = words.up;
+    to->view.fov_degrees = words.fov;
+    to->view.lens_radius = words.lens_radius;
+    to->view.focus_distance = words.focus_distance;
+    to->eye_given = json_has(object, "eye");
+    to->look_at_given = json_has(object, "look_at");
+    to->fov_given = json_has(object, "fov");
+    if (json_has(object, "up") && vec3_is_zero(words.up))
+        return json_fail(at, "up is [0, 0, 0], expected a direction");
+    const vec3 way = vec3_sub(words.look_at, words.eye);
+    if (to->eye_given && to->look_at_given) {
+        const vec3 up = vec3_is_zero(words.up) ? vec3_make(0, 1, 0) : vec3_normalize(words.up);
+        if (vec3_is_zero(way)) return json_fail(at, "look_at is the same point as eye");
+        if (vec3_is_zero(vec3_cross(vec3_normalize(way), up)))
+            return json_fail(at, "up is parallel to the view");
+    }
+    return KD_OK;
+}
+
+static kd_status read_environment(describe_reader *in, const json_place *at, const cJSON *object) {
+    described_environment words;
+    memset(&words, 0, sizeof words);
+    words.radiance = vec3_all(1);
+    KD_TRY(json_read(at, object, describe_environment_keys, &words));
+    in->draft->sky = true;
+    in->draft->sky_radiance = words.radiance;
+    in->draft->sky_rotation = words.rotation_degrees * (KD_PI / 180);
+    if (words.image) KD_TRY(describe_path(in, words.image, &in->draft->sky_image));
+    return KD_OK;
+}
+
+static kd_status read_render(describe_reader *in, const json_place *at, const cJSON *object,
+                             kd_render_options *to) {
+    described_render words;
+    memset(&words, 0, sizeof words);
+    words.options = *to;
+    words.sah_costs[0] = to->sah_traversal_cost;
+    words.sah_costs[1] = to->sah_intersect_cost;
+    words.resolution[0] = to->width;
+    words.resolution[1] = to->height;
+    KD_TRY(json_read(at, object, describe_render_keys, &words));
+    const int32_t *crop = words.options.crop;
+    if (json_has(object, "crop") && (crop[0] >= crop[2] || crop[1] >= crop[3]))
+        return json_fail(at, "crop is [%d, %d, %d, %d], expected x0 < x1 and y0 < y1", crop[0],
+                         crop[1], crop[2], crop[3]);
+    if (json_has(object, "photon_map")) {
+        KD_TRY(describe_path(in, words.options.photon_map, &in->draft->photon_map));
+        words.options.photon_map = in->draft->photon_map;
+    }
+    *to = words.options;
+    to->sah_traversal_cost = words.sah_costs[0];
+    to->sah_intersect_cost = words.sah_costs[1];
+    to->width = words.resolution[0];
+    to->height = words.resolution[1];
+    return KD_OK;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+kd_status describe_path(const describe_reader *in, const char *name, char **path) {
+    *path = file_path_beside(in->path, name);
+    KD_REQUIRE(*path, KD_ERROR_MEMORY, "out of memory for the path %.200s", name);
+    return KD_OK;
+}
+
+static kd_status read_list(describe_reader *in, const json_place *at, const cJSON *list,
+                           kd_status (*read)(describe_reader *, const json_place *,
+                                             const cJSON *)) {
+    const cJSON *item = NULL;
+    int index = 0;
+    cJSON_ArrayForEach(item, list) {
+        const json_place here = json_place_item(at, index++);
+        KD_TRY(read(in, &here, item));
+    }
+    return KD_OK;
+}
+
+static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_options *options) {
+    const json_place file = json_place_file(in->path);
+    const json_place materials = json_place_key(&file, "materials");
+    const json_place media = json_place_key(&file, "media"), fog = json_place_key(&file, "fog");
+    const json_place meshes = json_place_key(&file, "meshes");
+    const json_place view = json_place_key(&file, "camera");
+    const json_place lights = json_place_key(&file, "lights");
+    const json_place environment = json_place_key(&file, "environment");
+    const json_place render = json_place_key(&file, "render");
+    const json_place version = json_place_key(&file, "kandela");
+    described_scene words;
+    memset(&words, 0, sizeof words);
+    KD_TRY(json_read(&file, root, describe_scene_keys, &words));
+    if (!words.version)
+        return json_fail(&version, "missing, expected 1, the version of the format");
+    if (!words.meshes) return json_fail(&meshes, "missing, expected a list of objects");
+    in->names = words.materials;
+    in->draft->fog = KD_NONE;
+    if (words.media) KD_TRY(describe_media(in, &media, words.media));
+    if (words.fog) KD_TRY(describe_medium_find(in, &fog, words.fog, &in->draft->fog));
+    if (words.render) KD_TRY(read_render(in, &render, words.render, options));
+    if (words.camera) KD_TRY(read_camera(in, &view, words.camera));
+    if (words.environment) KD_TRY(read_environment(in, &environment, words.environment));
+    if (words.materials) KD_TRY(describe_materials(in, &materials, words.materials));
+    KD_TRY(read_list(in, &meshes, words.meshes, describe_mesh));
+    if (words.lights) KD_TRY(read_list(in, &lights, words.lights, describe_light));
+    return KD_OK;
+}
+
+kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
+                              const describe_source *source, kd_render_options *options,
+                              job *watched) {
+    describe_reader reader;
+    cJSON *root = NULL;
+    memset(&reader, 0, sizeof reader);
+    reader.draft = out;
+    reader.path = source->path;
+    reader.load = source->load;
+    reader.watched = watched;
+    KD_TRY(json_parse(&root, text, bytes, source->path));
+    kd_status status = read_scene(&reader, root, options);
+    cJSON_Delete(root);
+    if (status != KD_OK && reader.geometry.status == KD_OK) reader.geometry.status = status;
+    status = mesh_builder_finish(&reader.geometry, &out->geometry);
+    KD_TRY(status);
+    KD_TRY(mesh_drop_unused_materials(&out->geometry));
+    return KD_OK;
+}
+
+kd_status describe_json_read(scene_draft *out, const char *path, kd_render_options *options,
+                             job *watched) {
+    const describe_source source = {path, scene_load_mesh};
+    file_view file;
+    KD_TRY(file_open(&file, path));
+    const kd_status status =
+        describe_json_parse(out, file.bytes, file.count, &source, options, watched);
+    file_close(&file);
+    KD_TRY(status);
+    return KD_OK;
+}

@@ -1,0 +1,285 @@
+#include "scenes/describe/describe_keys.h"
+#include "photon/density/request.h"
+
+#define AT_LEAST_0 .most = HUGE_VAL
+#define ABOVE_0 .most = HUGE_VAL, .open = true
+#define UP_TO_1 .most = 1
+#define COUNTED .least = 1, .most = 1e9
+/* clang-format off */
+#define KEY(key, json_type, target, member) .name = key, .kind = json_type, JSON_FIELD(target, member)
+#define REMARK {.name = "about", .kind = JSON_REMARK, .help = "a remark, ignored"}
+/* clang-format on */
+
+const json_key describe_scene_keys[] = {
+    {KEY("kandela", JSON_INT, described_scene, version), .least = 1, .most = 1,
+     .help = "version of this format; required"},
+    REMARK,
+    {KEY("meshes", JSON_LIST, described_scene, meshes), .inner = describe_mesh_keys,
+     .help = "surfaces; required"},
+    {KEY("materials", JSON_MAP, described_scene, materials), .inner = describe_material_keys,
+     .help = "materials by name, for `meshes`"},
+    {KEY("media", JSON_MAP, described_scene, media), .inner = describe_medium_keys,
+     .help = "what can fill space, by name, for materials and for `fog`"},
+    {KEY("fog", JSON_TEXT, described_scene, fog), .initial = "none",
+     .help = "the medium around all surfaces, in the sphere around their box"},
+    {KEY("camera", JSON_OBJECT, described_scene, camera), .inner = describe_camera_keys,
+     .initial = "frames the scene from +z"},
+    {KEY("lights", JSON_LIST, described_scene, lights), .help = "besides the surfaces that emit"},
+    {KEY("environment", JSON_OBJECT, described_scene, environment),
+     .inner = describe_environment_keys, .initial = "none; a soft sky if there is no light at all",
+     .help = "light from infinity, all around"},
+    {KEY("render", JSON_OBJECT, described_scene, render), .inner = describe_render_keys,
+     .help = "settings; the command line beats them"},
+    {.name = NULL}};
+
+const json_key describe_mesh_keys[] = {
+    REMARK,
+    {KEY("file", JSON_TEXT, described_mesh, file),
+     .help = "a mesh file beside this one, or gen:NAME:TRIANGLES:SEED"},
+    {KEY("quad", JSON_VALUE, described_mesh, quad), .expected = "a list of 4 points",
+     .help = "a flat one, counter-clockwise seen from its front"},
+    {KEY("box", JSON_OBJECT, described_mesh, box), .inner = describe_box_keys},
+    {KEY("sphere", JSON_OBJECT, described_mesh, sphere), .inner = describe_sphere_keys},
+    {KEY("uv", JSON_FLOAT, described_mesh, uv), .count = 2, .initial = "[1, 1]",
+     .help = "texture coordinates of a quad's third corner"},
+    {KEY("inward", JSON_BOOL, described_mesh, inward), .initial = "false",
+     .help = "turns the fronts round"},
+    {KEY("transform", JSON_VALUE, described_mesh, transform), .inner = describe_step_keys,
+     .expected = "a list of steps", .help = "steps, the first one first"},
+    {KEY("material", JSON_VALUE, described_mesh, material), .inner = describe_material_keys,
+     .expected = "the name of a material or an object", .help = "of all its surfaces"},
+    {KEY("materials", JSON_MAP, described_mesh, materials), .inner = describe_material_keys,
+     .help = "by a material's name in the file: the name of one that replaces it, or an object of "
+             "what changes in it"},
+    {.name = NULL}};
+
+const json_key describe_box_keys[] = {
+    {KEY("lo", JSON_VECTOR, described_box, lo), .unit = "m", .initial = "[-1, -1, -1]"},
+    {KEY("hi", JSON_VECTOR, described_box, hi), .unit = "m", .initial = "[1, 1, 1]"},
+    {.name = NULL}};
+
+const json_key describe_sphere_keys[] = {
+    {KEY("centre", JSON_VECTOR, described_sphere, centre), .unit = "m", .initial = "[0, 0, 0]"},
+    {KEY("radius", JSON_FLOAT, described_sphere, radius), ABOVE_0, .unit = "m", .initial = "1"},
+    {KEY("triangles", JSON_COUNT, described_sphere, triangles), COUNTED, .initial = "20000",
+     .help = "to aim for"},
+    {.name = NULL}};
+
+const json_key describe_step_keys[] = {
+    {KEY("translate", JSON_VECTOR, described_step, translate), .unit = "m"},
+    {KEY("rotate", JSON_VECTOR, described_step, rotate),
+     .help = "axis; counter-clockwise seen against it"},
+    {KEY("degrees", JSON_FLOAT, described_step, degrees), .unit = "degrees",
+     .help = "goes with `rotate`"},
+    {KEY("scale", JSON_COLOUR, described_step, scale), .help = "not 0; negative ones mirror"},
+    {KEY("matrix", JSON_DOUBLE, described_step, matrix), .count = 12,
+     .help = "3 rows of 4, the last column moves"},
+    {.name = NULL}};
+
+const json_key describe_material_keys[] = {
+    REMARK,
+    {KEY("kind", JSON_CHOICE, described_material, kind),
+     .choices = "diffuse|mirror|glass|conductor|plastic", .initial = "diffuse"},
+    {KEY("diffuse", JSON_COLOUR, described_material, diffuse), UP_TO_1, .initial = "0.7",
+     .help = "albedo"},
+    {KEY("specular", JSON_COLOUR, described_material, specular), UP_TO_1,
+     .initial = "1 for mirror and conductor", .help = "reflectance along the normal"},
+    {KEY("transmission", JSON_COLOUR, described_material, transmission), UP_TO_1, .initial = "1",
+     .help = "tint of light at each crossing of glass"},
+    {KEY("emission", JSON_COLOUR, described_material, emission), AT_LEAST_0, .unit = "W/(sr m^2)",
+     .initial = "0", .help = "radiance, from the front"},
+    {KEY("two_sided", JSON_BOOL, described_material, two_sided), .initial = "false",
+     .help = "emits from the back too"},
+    {KEY("roughness", JSON_FLOAT, described_material, roughness), UP_TO_1, .initial = "0",
+     .help = "GGX alpha is its square"},
+    {KEY("metallic", JSON_FLOAT, described_material, metallic), UP_TO_1, .initial = "0",
+     .help = "share of metal in plastic"},
+    {KEY("ior", JSON_FLOAT, described_material, ior), .least = 0.1, .most = 10, .initial = "1.5",
+     .help = "index of refraction inside over outside"},
+    {KEY("cauchy", JSON_FLOAT, described_material, cauchy), .count = 3,
+     .help = "instead of `ior`, for glass: A, B, C of n = A + B/w^2 + C/w^4, w in micrometres"},
+    {KEY("sellmeier", JSON_FLOAT, described_material, sellmeier), .count = 6,
+     .help = "the same: B1, B2, B3, C1, C2, C3 of n^2 = 1 + sum of B w^2/(w^2 - C)"},
+    {KEY("medium", JSON_TEXT, described_material, medium), .initial = "none",
+     .help = "name of what is behind the surface, of closed meshes"},
+    {KEY("medium_outside", JSON_TEXT, described_material, medium_outside), .initial = "`fog`",
+     .help = "name of what is before it"},
+    {KEY("opacity", JSON_FLOAT, described_material, opacity), UP_TO_1, .initial = "1",
+     .help = "0 leaves of a closed mesh only the medium in it"},
+    {KEY("diffuse_map", JSON_TEXT, described_material, maps[0]), .help = "an image, sRGB"},
+    {KEY("specular_map", JSON_TEXT, described_material, maps[1]), .help = "an image, sRGB"},
+    {KEY("emission_map", JSON_TEXT, described_material, maps[2]), .help = "an image, sRGB or HDR"},
+    {KEY("opacity_map", JSON_TEXT, described_material, maps[3]),
+     .help = "an image, its alpha or first channel"},
+    {KEY("roughness_map", JSON_TEXT, described_material, maps[4]), .help = "an image, linear"},
+    {KEY("metallic_map", JSON_TEXT, described_material, maps[5]), .help = "an image, linear"},
+    {KEY("normal_map", JSON_TEXT, described_material, maps[6]),
+     .help = "an image, linear, in tangent space"},
+    {KEY("bump_map", JSON_TEXT, described_material, maps[7]), .help = "an image, linear, heights"},
+    {KEY("bump_scale", JSON_FLOAT, described_material, bump_scale), .initial = "1",
+     .help = "height of white in periods of the image"},
+    {KEY("map_scale", JSON_FLOAT, described_material, map_scale), .count = 2, .initial = "[1, 1]",
+     .help = "times texture coordinates, for all maps"},
+    {KEY("map_offset", JSON_FLOAT, described_material, map_offset), .count = 2, .initial = "[0, 0]",
+     .help = "added to them then"},
+    {KEY("map_clamp", JSON_BOOL, described_material, map_clamp), .initial = "false",
+     .help = "the edge is held; else images repeat"},
+    {.name = NULL}};
+
+const json_key describe_medium_keys[] = {
+    REMARK,
+    {KEY("absorption", JSON_COLOUR, described_medium, absorption), AT_LEAST_0, .unit = "1/m",
+     .initial = "0", .help = "share of light that is lost per length"},
+    {KEY("scattering", JSON_COLOUR, described_medium, scattering), AT_LEAST_0, .unit = "1/m",
+     .initial = "0", .help = "share of light that changes its direction per length"},
+    {KEY("g", JSON_FLOAT, described_medium, g), .least = -0.99, .most = 0.99, .initial = "0",
+     .help = "mean cosine of that change (Henyey and Greenstein)"},
+    {.name = NULL}};
+
+const json_key describe_camera_keys[] = {
+    {KEY("eye", JSON_VECTOR, described_camera, eye), .unit = "m",
+     .initial = "where the whole scene is seen"},
+    {KEY("look_at", JSON_VECTOR, described_camera, look_at), .unit = "m",
+     .initial = "the centre of the scene's box"},
+    {KEY("up", JSON_VECTOR, described_camera, up), .initial = "[0, 1, 0]"},
+    {KEY("fov", JSON_FLOAT, described_camera, fov), .most = 180, .open = true, .unit = "degrees",
+     .initial = "40", .help = "vertical field of view"},
+    {KEY("lens_radius", JSON_FLOAT, described_camera, lens_radius), AT_LEAST_0, .unit = "m",
+     .initial = "0", .help = "0: everything is sharp"},
+    {KEY("focus_distance", JSON_FLOAT, described_camera, focus_distance), AT_LEAST_0, .unit = "m",
+     .initial = "0", .help = "along the view axis; 0: at `look_at`"},
+    {.name = NULL}};
+
+#define LIGHT_KIND                                                                                 \
+    REMARK, {                                                                                      \
+        KEY("kind", JSON_CHOICE, described_light, kind), .choices = "point|spot|directional|area", \
+                                                         .help = "required"                        \
+    }
+#define LIGHT_POWER                                                                                \
+    {                                                                                              \
+        KEY("power", JSON_COLOUR, described_light, power), AT_LEAST_0, .unit = "W",                \
+                                                                       .help = "in all, instead"   \
+    }
+#define LIGHT_POSITION                                                                             \
+    { KEY("position", JSON_VECTOR, described_light, position), .unit = "m", .initial = "[0, 0, 0]" }
+#define LIGHT_DIRECTION                                                                            \
+    {                                                                                              \
+        KEY("direction", JSON_VECTOR, described_light, direction),                                 \
+            .initial = "[0, -1, 0]", .help = "the way the light flies"                             \
+    }
+
+static const json_key point_keys[] = {
+    LIGHT_KIND,
+    LIGHT_POSITION,
+    {KEY("intensity", JSON_COLOUR, described_light, intensity), AT_LEAST_0, .unit = "W/sr"},
+    LIGHT_POWER,
+    {.name = NULL}};
+
+static const json_key spot_keys[] = {
+    LIGHT_KIND,
+    LIGHT_POSITION,
+    LIGHT_DIRECTION,
+    {KEY("look_at", JSON_VECTOR, described_light, look_at), .unit = "m",
+     .help = "instead of `direction`"},
+    {KEY("intensity", JSON_COLOUR, described_light, intensity), AT_LEAST_0, .unit = "W/sr",
+     .help = "on the axis"},
+    LIGHT_POWER,
+    {KEY("inner_degrees", JSON_FLOAT, described_light, inner_degrees), .most = 180,
+     .unit = "degrees", .initial = "20", .help = "from the axis: full inside"},
+    {KEY("outer_degrees", JSON_FLOAT, described_light, outer_degrees), .most = 180,
+     .unit = "degrees", .initial = "30", .help = "dark outside"},
+    {.name = NULL}};
+
+static const json_key directional_keys[] = {
+    LIGHT_KIND,
+    LIGHT_DIRECTION,
+    {KEY("irradiance", JSON_COLOUR, described_light, irradiance), AT_LEAST_0, .unit = "W/m^2",
+     .initial = "1", .help = "across the beam"},
+    {.name = NULL}};
+
+static const json_key area_keys[] = {
+    LIGHT_KIND,
+    {KEY("corner", JSON_VECTOR, described_light, corner), .unit = "m", .initial = "[0, 0, 0]"},
+    {KEY("edge_u", JSON_VECTOR, described_light, edge_u), .unit = "m", .initial = "[1, 0, 0]"},
+    {KEY("edge_v", JSON_VECTOR, described_light, edge_v), .unit = "m", .initial = "[0, 0, 1]",
+     .help = "it shines along edge_u x edge_v"},
+    {KEY("radiance", JSON_COLOUR, described_light, radiance), AT_LEAST_0, .unit = "W/(sr m^2)"},
+    LIGHT_POWER,
+    {KEY("two_sided", JSON_BOOL, described_light, two_sided), .initial = "false"},
+    {.name = NULL}};
+
+const json_key *const describe_light_keys[4] = {point_keys, spot_keys, directional_keys, area_keys};
+
+const json_key describe_environment_keys[] = {
+    REMARK,
+    {KEY("radiance", JSON_COLOUR, described_environment, radiance), AT_LEAST_0,
+     .unit = "W/(sr m^2)", .initial = "1", .help = "the image is multiplied by it"},
+    {KEY("image", JSON_TEXT, described_environment, image),
+     .help = "latitude-longitude, .hdr or 8 bit; its top is +y, its centre -z"},
+    {KEY("rotation_degrees", JSON_FLOAT, described_environment, rotation_degrees),
+     .unit = "degrees", .initial = "0", .help = "about +y, counter-clockwise seen from above"},
+    {.name = NULL}};
+
+const json_key describe_render_keys[] = {
+    REMARK,
+    {KEY("integrator", JSON_NAME, described_render, options.integrator), .initial = "\"path\""},
+    {KEY("builder", JSON_NAME, described_render, options.builder), .initial = "\"auto\"",
+     .help = "of the triangle tree"},
+    {KEY("device", JSON_NAME, described_render, options.device), .initial = "\"auto\""},
+    {KEY("resolution", JSON_INT, described_render, resolution), .count = 2, .least = 1,
+     .most = 65536, .unit = "pixels", .initial = "[512, 512]", .help = "width, height"},
+    {KEY("crop", JSON_INT, described_render, options.crop), .count = 4, .most = 65536,
+     .unit = "pixels", .help = "x0, y0, x1, y1; the last ones are outside"},
+    {KEY("spp", JSON_INT, described_render, options.spp), .least = 1, .most = 1 << 24,
+     .initial = "64", .help = "samples per pixel"},
+    {KEY("max_depth", JSON_INT, described_render, options.max_depth), .least = 1, .most = 65536,
+     .initial = "32", .help = "surfaces that a path may meet"},
+    {KEY("photons", JSON_COUNT, described_render, options.photons), .most = 4e9,
+     .initial = "200000", .help = "stored in the global map, to aim for"},
+    {KEY("caustic_photons", JSON_COUNT, described_render, options.caustic_photons), .most = 4e9,
+     .initial = "0", .help = "in the caustic map; 0: as many"},
+    {KEY("media_photons", JSON_COUNT, described_render, options.media_photons), .most = 4e9,
+     .initial = "0", .help = "in the map of media that scatter; 0: as many"},
+    {KEY("gather", JSON_INT, described_render, options.gather), .least = 2, .most = 1024,
+     .initial = "50", .help = "photons of one estimate"},
+    {KEY("radius", JSON_FLOAT, described_render, options.radius), AT_LEAST_0, .unit = "m",
+     .initial = "0", .help = "largest one of an estimate; 0: from the photons' density"},
+    {KEY("kernel", JSON_NAME, described_render, options.kernel),
+     .choices = "disc|cone|epanechnikov|gaussian", .initial = "\"cone\""},
+    {KEY("estimator", JSON_NAME, described_render, options.estimator),
+     .choices = "nearest|fixed|adaptive", .initial = "\"nearest\"",
+     .help = "the k nearest, all within the radius, or of the k nearest as many as the light "
+             "allows"},
+    {KEY("photon_map", JSON_TEXT, described_render, options.photon_map),
+     .help = "a file by `kandela photons` beside this one: photons to use instead of new ones"},
+    {KEY("passes", JSON_INT, described_render, options.passes), .least = 1, .most = 1 << 24,
+     .initial = "64", .help = "of ppm, sppm and light"},
+    {KEY("batches", JSON_INT, described_render, options.batches), .least = 1, .most = 65536,
+     .initial = "1",
+     .help = "of photon, ppm and sppm: parts that the photons are made in, for less memory"},
+    {KEY("alpha", JSON_FLOAT, described_render, options.alpha), .least = 1e-3, .most = 1,
+     .initial = "0.7", .help = "of ppm and sppm: how slowly the radius shrinks"},
+    {KEY("channel", JSON_NAME, described_render, options.channel),
+     .choices = "normals|depth|ids|density|radius|distance", .initial = "\"normals\"",
+     .help = "what the integrator debug shows"},
+    {KEY("precompute", JSON_CHOICE, described_render, options.precompute), .choices = "off|on",
+     .initial = "\"on\"", .help = "for the final gather: irradiance once per photon"},
+    {KEY("final_gather", JSON_INT, described_render, options.final_gather),
+     .most = FINAL_GATHER_MOST, .initial = "0", .help = "rays; 0: the map is seen directly"},
+    {KEY("seed", JSON_COUNT, described_render, options.seed), .initial = "0"},
+    {KEY("threads", JSON_INT, described_render, options.threads), .most = 4096, .initial = "0",
+     .help = "0: all cores"},
+    {KEY("time_seconds", JSON_DOUBLE, described_render, options.time_seconds), AT_LEAST_0,
+     .unit = "s", .initial = "0", .help = "the rendering ends then, photons included; 0: no limit"},
+    {KEY("target_error", JSON_DOUBLE, described_render, options.target_error), AT_LEAST_0,
+     .initial = "0",
+     .help = "sampling ends where the estimated relative error is below; 0: no such end"},
+    {KEY("exposure", JSON_FLOAT, described_render, options.exposure), .least = -64, .most = 64,
+     .unit = "stops", .initial = "0"},
+    {KEY("tonemap", JSON_CHOICE, described_render, options.tonemap),
+     .choices = "linear|reinhard|aces", .initial = "\"linear\""},
+    {KEY("sah_costs", JSON_FLOAT, described_render, sah_costs), .count = 2, ABOVE_0,
+     .initial = "[1.5, 1]", .help = "of a traversal step and a triangle test"},
+    {KEY("sah_empty_factor", JSON_FLOAT, described_render, options.sah_empty_factor), .least = 0.01,
+     .most = 1, .initial = "1", .help = "cost factor of splits that cut off empty space"},
+    {.name = NULL}};

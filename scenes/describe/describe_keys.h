@@ -1,0 +1,93 @@
+/* The keys of a scene description: the structs that they are read into, and their tables. */
+#ifndef KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
+#define KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
+#include "scenes/text/json_keys.h"
+#include "shaders/light.h"
+#include "shaders/material.h"
+#include <kandela/render.h>
+
+typedef struct described_scene {
+    int32_t version;
+    const cJSON *materials, *media, *meshes, *camera, *lights, *environment, *render;
+    const char *fog;
+} described_scene;
+
+typedef struct described_medium {
+    vec3 absorption, scattering;
+    float g;
+} described_medium;
+
+typedef struct described_material {
+    int32_t kind;
+    vec3 diffuse, specular, transmission, emission;
+    float roughness, metallic, ior, opacity, bump_scale;
+    bool two_sided, map_clamp;
+    const char *medium, *medium_outside; /* names */
+    float cauchy[3], sellmeier[6];
+    const char *maps[8]; /* in the order of describe_map_names */
+    float map_scale[2], map_offset[2];
+} described_material;
+
+typedef struct described_mesh {
+    const char *file;
+    const cJSON *quad, *box, *sphere, *transform, *material, *materials;
+    float uv[2];
+    bool inward;
+} described_mesh;
+
+typedef struct described_box {
+    vec3 lo, hi;
+} described_box;
+
+typedef struct described_sphere {
+    vec3 centre;
+    float radius;
+    uint64_t triangles;
+} described_sphere;
+
+typedef struct described_step { /* of a transform */
+    vec3 translate, rotate;
+    float degrees;
+    vec3 scale;
+    double matrix[12];
+} described_step;
+
+typedef struct described_camera {
+    vec3 eye, look_at, up;
+    float fov, lens_radius, focus_distance;
+} described_camera;
+
+typedef enum described_light_kind {
+    DESCRIBED_POINT,
+    DESCRIBED_SPOT,
+    DESCRIBED_DIRECTIONAL,
+    DESCRIBED_AREA
+} described_light_kind;
+
+typedef struct described_light {
+    int32_t kind; /* described_light_kind */
+    vec3 position, direction, look_at, intensity, power, irradiance, radiance;
+    float inner_degrees, outer_degrees;
+    vec3 corner, edge_u, edge_v;
+    bool two_sided;
+} described_light;
+
+typedef struct described_environment {
+    vec3 radiance;
+    const char *image;
+    float rotation_degrees;
+} described_environment;
+
+typedef struct described_render {
+    kd_render_options options;
+    float sah_costs[2];
+    int32_t resolution[2];
+} described_render;
+
+extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],
+    describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
+    describe_camera_keys[], describe_environment_keys[], describe_render_keys[];
+/* Which kind a light is, and then the keys of that kind. */
+extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
+
+#endif

@@ -1,0 +1,178 @@
+/* Materials of a description: defined by name, put in place of a file's own, or changed in part. */
+#include "core/memory.h"
+#include "core/spelling.h"
+#include "scenes/describe/describe_reader.h"
+#include "shaders/spectrum.h"
+
+/* In the order of described_material.maps. */
+static char **map_of(mesh_material *of, int map) {
+    char **const maps[8] = {&of->diffuse_map, &of->specular_map,  &of->emission_map,
+                            &of->opacity_map, &of->roughness_map, &of->metallic_map,
+                            &of->normal_map,  &of->bump_map};
+    return maps[map];
+}
+
+static void words_from(described_material *words, const mesh_material *from) {
+    const material *record = &from->record;
+    memset(words, 0, sizeof *words);
+    words->kind = record->kind;
+    words->diffuse = record->diffuse;
+    words->specular = record->specular;
+    words->transmission = record->transmission;
+    words->emission = record->emission;
+    words->roughness = record->roughness;
+    words->metallic = record->metallic;
+    words->ior = record->ior;
+    words->opacity = record->opacity;
+    words->bump_scale = record->bump_scale;
+    words->two_sided = record->two_sided != 0;
+    words->map_clamp = from->map_clamp;
+    memcpy(words->map_scale, from->map_scale, sizeof words->map_scale);
+    memcpy(words->map_offset, from->map_offset, sizeof words->map_offset);
+}
+
+static void words_to(mesh_material *to, const described_material *words) {
+    material *record = &to->record;
+    record->kind = words->kind;
+    record->diffuse = words->diffuse;
+    record->specular = words->specular;
+    record->transmission = words->transmission;
+    record->emission = words->emission;
+    record->roughness = words->roughness;
+    record->metallic = words->metallic;
+    record->ior = words->ior;
+    record->opacity = words->opacity;
+    record->bump_scale = words->bump_scale;
+    record->two_sided = words->two_sided;
+    to->map_clamp = words->map_clamp;
+    memcpy(to->map_scale, words->map_scale, sizeof words->map_scale);
+    memcpy(to->map_offset, words->map_offset, sizeof words->map_offset);
+}
+
+/* The smallest and the largest index that light can meet. */
+static bool index_is_sound(const material *made) {
+    for (int i = 0; i <= 16; ++i) {
+        const float across = SPECTRUM_LONGEST - SPECTRUM_SHORTEST;
+        const float index = spectrum_index(made, SPECTRUM_SHORTEST + across * (float)i / 16);
+        if (!(index > 0.101f && index <= 10)) return false; /* 0.1: no root */
+    }
+    return true;
+}
+
+/* Coefficients of an index that hangs on the wavelength; `ior` becomes that of yellow light. */
+static kd_status read_dispersion(const json_place *at, const cJSON *object, material *to,
+                                 const described_material *words) {
+    const bool cauchy = json_has(object, "cauchy"), sellmeier = json_has(object, "sellmeier");
+    if (cauchy + sellmeier + json_has(object, "ior") > 1)
+        return json_fail(at, "expected one of ior, cauchy and sellmeier");
+    if (json_has(object, "ior")) to->dispersion = DISPERSION_NONE;
+    if (!cauchy && !sellmeier) return KD_OK;
+    to->dispersion = cauchy ? DISPERSION_CAUCHY : DISPERSION_SELLMEIER;
+    memset(to->index_terms, 0, sizeof to->index_terms);
+    if (cauchy)
+        memcpy(to->index_terms, words->cauchy, sizeof words->cauchy);
+    else
+        memcpy(to->index_terms, words->sellmeier, sizeof words->sellmeier);
+    if (!index_is_sound(to))
+        return json_fail(at, "its index leaves [0.1, 10] between %g and %g micrometres",
+                         (double)SPECTRUM_SHORTEST, (double)SPECTRUM_LONGEST);
+    to->ior = spectrum_index(to, 0.5876f);
+    return KD_OK;
+}
+
+static kd_status read_media(const describe_reader *in, const json_place *at, material *to,
+                            const described_material *words) {
+    const json_place behind = json_place_key(at, "medium");
+    const json_place before = json_place_key(at, "medium_outside");
+    if (words->medium) KD_TRY(describe_medium_find(in, &behind, words->medium, &to->medium));
+    if (words->medium_outside)
+        KD_TRY(describe_medium_find(in, &before, words->medium_outside, &to->medium_outside));
+    return KD_OK;
+}
+
+/* Changes material `index` by what the object says. */
+static kd_status change(describe_reader *in, const json_place *at, const cJSON *object,
+                        uint32_t index) {
+    mesh_material *made = &in->geometry.made.materials[index];
+    described_material words;
+    words_from(&words, made);
+    KD_TRY(json_read(at, object, describe_material_keys, &words));
+    const bool metal = words.kind == MATERIAL_MIRROR || words.kind == MATERIAL_CONDUCTOR;
+    if (metal && json_has(object, "kind") && !json_has(object, "specular"))
+        words.specular = vec3_all(1);
+    words_to(made, &words);
+    KD_TRY(read_dispersion(at, object, &made->record, &words));
+    KD_TRY(read_media(in, at, &made->record, &words));
+    for (int map = 0; map < 8; ++map) {
+        if (!words.maps[map]) continue;
+        char *path = NULL;
+        KD_TRY(describe_path(in, words.maps[map], &path));
+        memory_free(*map_of(made, map));
+        *map_of(made, map) = path;
+    }
+    return KD_OK;
+}
+
+static kd_status add_default(describe_reader *in, const char *name, uint32_t *index) {
+    mesh_material plain;
+    char *own = NULL;
+    const size_t bytes = strlen(name) + 1;
+    memset(&plain, 0, sizeof plain);
+    KD_TRY(KD_RESERVE(own, bytes));
+    memcpy(own, name, bytes);
+    plain.name = own;
+    plain.record = material_default();
+    plain.map_scale[0] = plain.map_scale[1] = 1;
+    *index = mesh_builder_copy_material(&in->geometry, &plain);
+    memory_free(own);
+    return in->geometry.status;
+}
+
+kd_status describe_materials(describe_reader *in, const json_place *at, const cJSON *map) {
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, map) {
+        const json_place here = json_place_key(at, item->string);
+        uint32_t index = 0;
+        if (cJSON_GetObjectItemCaseSensitive(map, item->string) != item)
+            return json_fail(&here, "given twice");
+        KD_TRY(add_default(in, item->string, &index));
+        KD_TRY(change(in, &here, item, index));
+    }
+    return KD_OK;
+}
+
+/* The definitions come first among the materials, in the order of the file. */
+static kd_status find(const describe_reader *in, const json_place *at, const char *name,
+                      uint32_t *index) {
+    const char *best = NULL;
+    const cJSON *item = NULL;
+    uint32_t number = 0;
+    cJSON_ArrayForEach(item, in->names) {
+        if (strcmp(item->string, name) == 0) {
+            *index = number;
+            return KD_OK;
+        }
+        nearest_consider(&best, name, item->string);
+        ++number;
+    }
+    if (best) return json_fail(at, "no material \"%.60s\", did you mean \"%.60s\"?", name, best);
+    return json_fail(at, "no material \"%.60s\" among the %u of \"materials\"", name, number);
+}
+
+kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
+                            uint32_t base, uint32_t *index) {
+    if (cJSON_IsString(value)) {
+        KD_TRY(find(in, at, value->valuestring, index));
+        return KD_OK;
+    }
+    if (!cJSON_IsObject(value))
+        return json_unexpected(at, value, "the name of a material or an object");
+    if (base == KD_NONE) {
+        KD_TRY(add_default(in, "inline", index));
+    } else {
+        *index = mesh_builder_copy_material(&in->geometry, &in->geometry.made.materials[base]);
+        KD_TRY(in->geometry.status);
+    }
+    KD_TRY(change(in, at, value, *index));
+    return KD_OK;
+}

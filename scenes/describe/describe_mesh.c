@@ -1,0 +1,201 @@
+/* One entry of "meshes": where its triangles come from, where they are put, what they are made of.
+ */
+#include "core/files/file.h"
+#include "core/memory.h"
+#include "core/spelling.h"
+#include "scenes/describe/describe_reader.h"
+#include "scenes/generate/generate.h"
+#include <stdio.h>
+#include <strings.h>
+
+/* --- transform -------------------------------------------------------------------------------- */
+
+static kd_status read_step(const json_place *at, const cJSON *object, transform *step) {
+    described_step words;
+    memset(&words, 0, sizeof words);
+    KD_TRY(json_read(at, object, describe_step_keys, &words));
+    const bool turned = json_has(object, "rotate") || json_has(object, "degrees");
+    const int steps = json_has(object, "translate") + turned + json_has(object, "scale") +
+                      json_has(object, "matrix");
+    if (steps != 1)
+        return json_fail(at, "found %d steps, expected one of translate, rotate, scale, matrix",
+                         steps);
+    *step = transform_identity();
+    if (json_has(object, "translate")) *step = transform_translate(words.translate);
+    if (json_has(object, "scale")) *step = transform_scale(words.scale);
+    if (json_has(object, "matrix")) memcpy(step->m, words.matrix, sizeof step->m);
+    if (turned) {
+        if (!json_has(object, "rotate") || !json_has(object, "degrees"))
+            return json_fail(at, "rotate and degrees go together");
+        if (vec3_is_zero(words.rotate))
+            return json_fail(at, "rotate is [0, 0, 0], expected an axis");
+        *step = transform_rotate(words.rotate, (double)words.degrees);
+    }
+    return KD_OK;
+}
+
+static kd_status read_transform(const json_place *at, const cJSON *list, transform *placed) {
+    const cJSON *item = NULL;
+    int index = 0;
+    if (!cJSON_IsArray(list)) return json_unexpected(at, list, "a list of steps");
+    cJSON_ArrayForEach(item, list) {
+        const json_place here = json_place_item(at, index++);
+        transform step;
+        KD_TRY(read_step(&here, item, &step));
+        *placed = transform_compose(&step, placed);
+    }
+    const double volume = transform_determinant(placed);
+    if (!(fabs(volume) > 0) || !isfinite(volume))
+        return json_fail(at, "its determinant is %g, expected a finite one that is not 0", volume);
+    return KD_OK;
+}
+
+/* --- where the triangles come from ------------------------------------------------------------ */
+
+static kd_status read_quad(const json_place *at, const described_mesh *words, mesh_builder *part) {
+    static const json_key point = {.name = "point", .kind = JSON_VECTOR};
+    vec3 corners[4];
+    if (!cJSON_IsArray(words->quad) || cJSON_GetArraySize(words->quad) != 4)
+        return json_unexpected(at, words->quad, "a list of 4 points");
+    for (int i = 0; i < 4; ++i) {
+        const json_place here = json_place_item(at, i);
+        KD_TRY(json_read_value(&here, cJSON_GetArrayItem(words->quad, i), &point, &corners[i]));
+    }
+    mesh_builder_quad(part, corners[0], corners[1], corners[2], corners[3],
+                      vec2_make(words->uv[0], words->uv[1]));
+    return KD_OK;
+}
+
+static kd_status read_box(const json_place *at, const cJSON *object, mesh_builder *part) {
+    described_box words = {vec3_all(-1), vec3_all(1)};
+    KD_TRY(json_read(at, object, describe_box_keys, &words));
+    if (!(words.lo.x < words.hi.x && words.lo.y < words.hi.y && words.lo.z < words.hi.z))
+        return json_fail(at, "lo is not below hi in all three");
+    const transform unmoved = transform_identity();
+    mesh_builder_box(part, words.lo, words.hi, &unmoved);
+    return KD_OK;
+}
+
+static kd_status read_sphere(describe_reader *in, const json_place *at, const cJSON *object,
+                             mesh_builder *part) {
+    described_sphere words = {vec3_all(0), 1, 20000};
+    char generator[64];
+    mesh unit;
+    KD_TRY(json_read(at, object, describe_sphere_keys, &words));
+    snprintf(generator, sizeof generator, "gen:sphere:%llu", (unsigned long long)words.triangles);
+    KD_TRY(in->load(&unit, generator, in->watched));
+    const transform larger = transform_scale(vec3_all(words.radius));
+    const transform moved = transform_translate(words.centre);
+    const transform placed = transform_compose(&moved, &larger);
+    mesh_builder_append(part, &unit, &placed);
+    mesh_close(&unit);
+    return KD_OK;
+}
+
+static kd_status read_file(describe_reader *in, const json_place *at, const char *name, mesh *out) {
+    if (procedural_is_path(name)) {
+        const procedural_generator *row = NULL;
+        KD_TRY(procedural_find(&row, name));
+        in->draft->inside = in->draft->inside || row->inside;
+        KD_TRY(in->load(out, name, in->watched));
+        return KD_OK;
+    }
+    if (strcasecmp(file_suffix(name), ".json") == 0)
+        return json_fail(at, "found \"%.60s\", expected a mesh, not a description", name);
+    char *path = NULL;
+    KD_TRY(describe_path(in, name, &path));
+    const kd_status status = in->load(out, path, in->watched);
+    memory_free(path);
+    KD_TRY(status);
+    return KD_OK;
+}
+
+static kd_status read_part(describe_reader *in, const json_place *at, const described_mesh *words,
+                           mesh *out) {
+    const int sources = (words->file != NULL) + (words->quad != NULL) + (words->box != NULL) +
+                        (words->sphere != NULL);
+    const json_place file = json_place_key(at, "file"), quad = json_place_key(at, "quad");
+    const json_place box = json_place_key(at, "box"), sphere = json_place_key(at, "sphere");
+    mesh_builder part;
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    memset(&part, 0, sizeof part);
+    if (sources != 1)
+        return json_fail(at, "found %d sources, expected one of file, quad, box, sphere", sources);
+    if (words->file) {
+        KD_TRY(read_file(in, &file, words->file, out));
+        return KD_OK;
+    }
+    if (words->quad) status = read_quad(&quad, words, &part);
+    if (words->box) status = read_box(&box, words->box, &part);
+    if (words->sphere) status = read_sphere(in, &sphere, words->sphere, &part);
+    if (status != KD_OK && part.status == KD_OK) part.status = status;
+    KD_TRY(mesh_builder_finish(&part, out));
+    return KD_OK;
+}
+
+/* --- what they are made of -------------------------------------------------------------------- */
+
+static void replace_material(describe_reader *in, uint64_t first, uint32_t old, uint32_t replaced) {
+    mesh *made = &in->geometry.made;
+    for (uint64_t i = first; i < made->triangle_count; ++i)
+        if (old == KD_NONE || made->triangle_materials[i] == old)
+            made->triangle_materials[i] = replaced;
+}
+
+/* The file's material of that name; `base` is the index of its first one in the whole. */
+static kd_status find_in_part(const json_place *at, const mesh *part, const char *name,
+                              uint32_t *index) {
+    const char *best = NULL;
+    for (uint32_t i = 0; i < part->material_count; ++i) {
+        if (strcmp(part->materials[i].name, name) == 0) {
+            *index = i;
+            return KD_OK;
+        }
+        nearest_consider(&best, name, part->materials[i].name);
+    }
+    if (best) return json_fail(at, "no such material in the mesh, did you mean \"%.60s\"?", best);
+    return json_fail(at, "no such material among the %u of the mesh", part->material_count);
+}
+
+static kd_status read_materials(describe_reader *in, const json_place *at,
+                                const described_mesh *words, const mesh *part, uint32_t base,
+                                uint64_t first) {
+    const json_place all = json_place_key(at, "material"), map = json_place_key(at, "materials");
+    const cJSON *item = NULL;
+    uint32_t index = 0;
+    if (words->material) {
+        if (words->materials) return json_fail(at, "material and materials, expected one of them");
+        const uint32_t changed = part->material_count == 1 ? base : KD_NONE;
+        KD_TRY(describe_material(in, &all, words->material, changed, &index));
+        replace_material(in, first, KD_NONE, index);
+    }
+    cJSON_ArrayForEach(item, words->materials) {
+        const json_place here = json_place_key(&map, item->string);
+        uint32_t old = 0;
+        KD_TRY(find_in_part(&here, part, item->string, &old));
+        KD_TRY(describe_material(in, &here, item, base + old, &index));
+        replace_material(in, first, base + old, index);
+    }
+    return KD_OK;
+}
+
+kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object) {
+    described_mesh words;
+    mesh part;
+    transform placed = transform_identity();
+    memset(&words, 0, sizeof words);
+    words.uv[0] = words.uv[1] = 1;
+    KD_TRY(json_read(at, object, describe_mesh_keys, &words));
+    const json_place steps = json_place_key(at, "transform");
+    if (words.transform) KD_TRY(read_transform(&steps, words.transform, &placed));
+    KD_TRY(read_part(in, at, &words, &part));
+    if (words.inward) mesh_turn(&part);
+    const uint64_t first = in->geometry.made.triangle_count;
+    const uint32_t base = mesh_builder_append(&in->geometry, &part, &placed);
+    kd_status status = in->geometry.status;
+    if (status == KD_OK) status = read_materials(in, at, &words, &part, base, first);
+    mesh_close(&part);
+    KD_TRY(status);
+    return KD_OK;
+}

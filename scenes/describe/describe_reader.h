@@ -1,0 +1,37 @@
+/* What the parts of a description share while it is read. */
+#ifndef KD_SCENES_DESCRIBE_DESCRIBE_READER_H
+#define KD_SCENES_DESCRIBE_DESCRIBE_READER_H
+#include "scenes/describe/describe_json.h"
+#include "scenes/describe/describe_keys.h"
+#include "scenes/mesh/mesh_builder.h"
+
+typedef struct describe_reader {
+    scene_draft *draft;
+    mesh_builder geometry; /* of all meshes; the materials of the description come first */
+    const cJSON *names;    /* those materials, NULL: none */
+    const cJSON *media;    /* by name, NULL: none; the draft has them in this order */
+    const char *path;
+    describe_loader load;
+    job *watched;
+} describe_reader;
+
+/* *path = `name` beside the description, to memory_free. */
+kd_status describe_path(const describe_reader *in, const char *name, char **path);
+
+/* describe_material.c */
+kd_status describe_materials(describe_reader *in, const json_place *at, const cJSON *map);
+/* Index of the material that `value` names or is; an object changes a copy of `base`, index of one
+   or KD_NONE. */
+kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
+                            uint32_t base, uint32_t *index);
+/* describe_medium.c */
+kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map);
+/* Index of the medium of that name. */
+kd_status describe_medium_find(const describe_reader *in, const json_place *at, const char *name,
+                               uint32_t *index);
+/* describe_mesh.c */
+kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object);
+/* describe_light.c */
+kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object);
+
+#endif

@@ -1,0 +1,256 @@
+#include "scenes/import/import_answer.h"
+#include "core/log.h"
+#include "core/memory.h"
+
+enum { ERROR_BYTES = 2048, WARNING_BYTES = 1 << 16, NAME_BYTES = 1 << 14, NO_NAME = -1 };
+static const uint64_t magic = 0x31706d496e616b6aull;
+
+typedef struct answer_head {
+    uint64_t magic;
+    uint32_t status, error_bytes, warning_bytes;
+    uint32_t positions, normals, texcoords, triangles, materials, faces;
+    uint32_t has_normal_indices, has_texcoord_indices, end;
+} answer_head;
+
+enum { MAPS = 8 };
+
+static char **map_of(mesh_material *in, int map) {
+    char **const all[MAPS] = {&in->diffuse_map, &in->specular_map,  &in->emission_map,
+                              &in->opacity_map, &in->roughness_map, &in->metallic_map,
+                              &in->normal_map,  &in->bump_map};
+    return all[map];
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+static bool put(FILE *to, const void *bytes, size_t count) {
+    return count == 0 || fwrite(bytes, 1, count, to) == count;
+}
+
+static bool name_put(FILE *to, const char *name) {
+    const int32_t bytes = name ? (int32_t)strnlen(name, NAME_BYTES) : NO_NAME;
+    return put(to, &bytes, sizeof bytes) && (!name || put(to, name, (size_t)bytes));
+}
+
+static bool material_put(FILE *to, const mesh_material *from) {
+    mesh_material copy = *from;
+    bool written = put(to, &copy.record, sizeof copy.record) &&
+                   put(to, copy.map_scale, sizeof copy.map_scale) &&
+                   put(to, copy.map_offset, sizeof copy.map_offset) &&
+                   put(to, &copy.map_clamp, sizeof copy.map_clamp) && name_put(to, copy.name);
+    for (int map = 0; map < MAPS && written; ++map) written = name_put(to, *map_of(&copy, map));
+    return written;
+}
+
+bool import_answer_write(FILE *to, kd_status status, const char *error, const char *warnings,
+                         const mesh *from) {
+    answer_head head = {.magic = magic, .status = (uint32_t)status};
+    head.error_bytes = status == KD_OK ? 0 : (uint32_t)strnlen(error, ERROR_BYTES - 1);
+    head.warning_bytes = warnings ? (uint32_t)strnlen(warnings, WARNING_BYTES - 1) : 0;
+    if (status == KD_OK) {
+        head.positions = from->position_count;
+        head.normals = from->normal_count;
+        head.texcoords = from->texcoord_count;
+        head.triangles = from->triangle_count;
+        head.materials = from->material_count;
+        head.faces = from->face_count;
+        head.has_normal_indices = from->normal_indices != NULL;
+        head.has_texcoord_indices = from->texcoord_indices != NULL;
+    }
+    bool written = put(to, &head, sizeof head) && put(to, error, head.error_bytes) &&
+                   put(to, warnings, head.warning_bytes);
+    if (!written || status != KD_OK) return written;
+    const size_t corners = 3 * (size_t)head.triangles * sizeof(uint32_t);
+    written = put(to, from->positions, head.positions * sizeof(vec3)) &&
+              put(to, from->normals, head.normals * sizeof(vec3)) &&
+              put(to, from->texcoords, head.texcoords * sizeof(vec2)) &&
+              put(to, from->triangles, corners) &&
+              put(to, from->normal_indices, from->normal_indices ? corners : 0) &&
+              put(to, from->texcoord_indices, from->texcoord_indices ? corners : 0) &&
+              put(to, from->triangle_materials, head.triangles * sizeof(uint32_t));
+    for (uint32_t i = 0; i < head.materials && written; ++i)
+        written = material_put(to, &from->materials[i]);
+    return written && put(to, &magic, sizeof magic);
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+typedef struct answer_reader {
+    mesh *into;
+    const char *path;
+    import_source source;
+    void *context;
+    uint64_t left; /* bytes that may still be reserved */
+} answer_reader;
+
+static kd_status unsound(const answer_reader *from, const char *what) {
+    KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import gave an answer that is not sound: %s", from->path,
+            what);
+}
+
+static kd_status take(answer_reader *from, void *to, uint64_t bytes) {
+    if (bytes) KD_TRY(from->source(from->context, to, bytes));
+    return KD_OK;
+}
+
+/* An array of its own; NULL for none. */
+static kd_status array_take(answer_reader *from, void **array, uint64_t count, size_t item_bytes) {
+    if (count == 0) return KD_OK;
+    if (count > from->left / item_bytes) return unsound(from, "more than its memory holds");
+    from->left -= count * item_bytes;
+    KD_TRY(memory_reserve(array, count, item_bytes));
+    KD_TRY(take(from, *array, count * item_bytes));
+    return KD_OK;
+}
+
+/* One line without terminal codes. */
+static void text_clean(char *text) {
+    for (char *c = text; *c; ++c)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
+static kd_status words_take(answer_reader *from, const answer_head *head) {
+    char error[ERROR_BYTES] = "", *warnings = NULL, *save = NULL;
+    if (head->error_bytes >= ERROR_BYTES || head->warning_bytes >= WARNING_BYTES)
+        return unsound(from, "words without end");
+    KD_TRY(take(from, error, head->error_bytes));
+    error[head->error_bytes] = '\0';
+    text_clean(error);
+    KD_TRY(KD_RESERVE(warnings, head->warning_bytes + 1));
+    const kd_status status = take(from, warnings, head->warning_bytes);
+    if (status == KD_OK) {
+        warnings[head->warning_bytes] = '\0';
+        for (char *line = strtok_r(warnings, "\n", &save); line;
+             line = strtok_r(NULL, "\n", &save)) {
+            text_clean(line);
+            log_message(LOG_WARNING, "%s", line);
+        }
+    }
+    memory_free(warnings);
+    KD_TRY(status);
+    if (head->status == KD_OK) return KD_OK;
+    KD_FAIL(head->status == KD_ERROR_MEMORY ? KD_ERROR_MEMORY : KD_ERROR_INPUT, "%s", error);
+}
+
+static kd_status name_take(answer_reader *from, char **name) {
+    int32_t bytes = 0;
+    KD_TRY(take(from, &bytes, sizeof bytes));
+    if (bytes == NO_NAME) return KD_OK;
+    if (bytes < 0 || bytes > NAME_BYTES) return unsound(from, "a name without end");
+    KD_TRY(KD_RESERVE(*name, (uint64_t)bytes + 1));
+    (*name)[bytes] = '\0';
+    KD_TRY(take(from, *name, (uint64_t)bytes));
+    return KD_OK;
+}
+
+/* What an importer may say of a material; all else is as material_default says. */
+static bool record_take(const material *read, material *record) {
+    *record = material_default();
+    record->kind = read->kind;
+    record->diffuse = read->diffuse;
+    record->specular = read->specular;
+    record->transmission = read->transmission;
+    record->emission = read->emission;
+    record->roughness = read->roughness;
+    record->metallic = read->metallic;
+    record->ior = read->ior;
+    record->opacity = read->opacity;
+    record->two_sided = read->two_sided != 0;
+    record->bump_scale = read->bump_scale;
+    return read->kind >= 0 && read->kind < MATERIAL_KINDS && vec3_is_finite(read->diffuse) &&
+           vec3_is_finite(read->specular) && vec3_is_finite(read->transmission) &&
+           vec3_is_finite(read->emission) && isfinite(read->roughness) &&
+           isfinite(read->metallic) && isfinite(read->opacity) && isfinite(read->ior) &&
+           read->ior > 0 && isfinite(read->bump_scale);
+}
+
+static kd_status material_take(answer_reader *from, mesh_material *to) {
+    material read;
+    unsigned char clamp = 0;
+    KD_TRY(take(from, &read, sizeof read));
+    KD_TRY(take(from, to->map_scale, sizeof to->map_scale));
+    KD_TRY(take(from, to->map_offset, sizeof to->map_offset));
+    KD_TRY(take(from, &clamp, sizeof clamp));
+    to->map_clamp = clamp != 0;
+    KD_TRY(name_take(from, &to->name));
+    for (int map = 0; map < MAPS; ++map) KD_TRY(name_take(from, map_of(to, map)));
+    bool sound = record_take(&read, &to->record) && to->name;
+    for (int k = 0; k < 2; ++k)
+        sound = sound && isfinite(to->map_scale[k]) && isfinite(to->map_offset[k]);
+    return sound ? KD_OK : unsound(from, "a material out of range");
+}
+
+static kd_status materials_take(answer_reader *from, uint32_t count) {
+    if (count > from->left / sizeof(mesh_material)) return unsound(from, "too many materials");
+    KD_TRY(KD_RESERVE_ZEROED(from->into->materials, count));
+    from->into->material_count = count;
+    for (uint32_t i = 0; i < count; ++i) KD_TRY(material_take(from, &from->into->materials[i]));
+    return KD_OK;
+}
+
+static bool indices_are_below(const uint32_t *indices, uint64_t count, uint32_t limit,
+                              bool or_none) {
+    for (uint64_t i = 0; i < count && indices; ++i)
+        if (indices[i] >= limit && !(or_none && indices[i] == KD_NONE)) return false;
+    return true;
+}
+
+static kd_status mesh_judge(const answer_reader *from) {
+    const mesh *read = from->into;
+    const uint64_t corners = 3 * (uint64_t)read->triangle_count;
+    if (!indices_are_below(read->triangles, corners, read->position_count, false) ||
+        !indices_are_below(read->normal_indices, corners, read->normal_count, true) ||
+        !indices_are_below(read->texcoord_indices, corners, read->texcoord_count, true) ||
+        !indices_are_below(read->triangle_materials, read->triangle_count, read->material_count,
+                           false))
+        return unsound(from, "an index out of range");
+    bool finite = true;
+    for (uint32_t i = 0; i < read->position_count; ++i)
+        finite = finite && vec3_is_finite(read->positions[i]);
+    for (uint32_t i = 0; i < read->normal_count; ++i)
+        finite = finite && vec3_is_finite(read->normals[i]);
+    for (uint32_t i = 0; i < read->texcoord_count; ++i)
+        finite = finite && isfinite(read->texcoords[i].x) && isfinite(read->texcoords[i].y);
+    return finite ? KD_OK : unsound(from, "a number that is not finite");
+}
+
+static kd_status mesh_take(answer_reader *from, const answer_head *head) {
+    mesh *into = from->into;
+    const uint64_t corners = 3 * (uint64_t)head->triangles;
+    const uint64_t normals = head->has_normal_indices ? corners : 0;
+    const uint64_t texcoords = head->has_texcoord_indices ? corners : 0;
+    uint64_t last = 0;
+    KD_TRY(array_take(from, (void **)&into->positions, head->positions, sizeof(vec3)));
+    KD_TRY(array_take(from, (void **)&into->normals, head->normals, sizeof(vec3)));
+    KD_TRY(array_take(from, (void **)&into->texcoords, head->texcoords, sizeof(vec2)));
+    KD_TRY(array_take(from, (void **)&into->triangles, corners, sizeof(uint32_t)));
+    KD_TRY(array_take(from, (void **)&into->normal_indices, normals, sizeof(uint32_t)));
+    KD_TRY(array_take(from, (void **)&into->texcoord_indices, texcoords, sizeof(uint32_t)));
+    KD_TRY(array_take(from, (void **)&into->triangle_materials, head->triangles, sizeof(uint32_t)));
+    into->position_count = head->positions;
+    into->normal_count = head->normals;
+    into->texcoord_count = head->texcoords;
+    into->triangle_count = head->triangles;
+    into->face_count = head->faces;
+    KD_TRY(materials_take(from, head->materials));
+    KD_TRY(take(from, &last, sizeof last));
+    if (last != magic) return unsound(from, "no end where it should be");
+    return mesh_judge(from);
+}
+
+kd_status import_answer_read(mesh *out, const char *path, uint64_t most_bytes, import_source source,
+                             void *context) {
+    answer_reader from = {out, path, source, context, most_bytes};
+    answer_head head;
+    memset(out, 0, sizeof *out);
+    KD_TRY(take(&from, &head, sizeof head));
+    const uint32_t most = KD_NONE - 1;
+    if (head.magic != magic || head.positions > most || head.triangles > most ||
+        head.normals > most || head.texcoords > most)
+        return unsound(&from, "no beginning, or too large");
+    KD_TRY(words_take(&from, &head));
+    const kd_status status = mesh_take(&from, &head);
+    if (status != KD_OK) mesh_close(out);
+    KD_TRY(status);
+    return KD_OK;
+}

@@ -1,0 +1,274 @@
+/* Source: G. H. Meisters, "Polygons have ears" (1975); cutting them off one by one, with a grid as
+           in M. Held, "FIST: Fast industrial-strength triangulation of polygons" (2001), section 4.
+   Idea:   corners are projected along the axis of the polygon's normal (Newell's sum) that is
+           largest. An ear is a convex corner whose triangle holds none of the corners that are not
+           convex; only those are looked at, through a grid. Where rounding, holes that are bridged
+           or crossing edges leave no clean ear, rules are given up one by one.
+           Small polygons that a fan covers are fans; large ones are cut round by round, every
+           second corner, so that most triangles are short.
+   Work:   O(n) for a fan; O(n + ears x what the grid finds near them), O(n^2) at worst, and never
+   more than 4096 n + 2^24: a tangle larger than that is cut anyhow. Memory: 40 bytes a corner.
+   Invariants: each step takes one corner away and yields one triangle, so there are n - 2. */
+#include "scenes/mesh/polygon.h"
+#include "core/memory.h"
+
+typedef struct point2 {
+    double x, y;
+} point2;
+
+typedef struct ring {
+    const point2 *points;
+    uint32_t *next, *previous;
+    bool *reflex;  /* or flat: may stand in another ear's way */
+    uint32_t left; /* corners that are still there */
+    /* grid over the points: those of a cell are a chain */
+    uint32_t *cell_first, *cell_next;
+    uint32_t side;
+    point2 origin, cells_per_unit;
+    uint64_t patience; /* looks that are left; without, any corner is an ear */
+} ring;
+
+static void look(ring *r) {
+    if (r->patience) --r->patience;
+}
+
+/* Twice the signed area. Differences of floats are exact in double unless their exponents are far
+   apart, and so are products of two of them. */
+static double turn(point2 a, point2 b, point2 c) {
+    return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
+}
+
+static bool same(point2 a, point2 b) {
+    return a.x == b.x && a.y == b.y;
+}
+
+/* Newell's normal, double, relative to the first corner. */
+static void normal_of(const vec3 *corners, uint32_t count, double normal[3]) {
+    const vec3 o = corners[0];
+    normal[0] = normal[1] = normal[2] = 0;
+    for (uint32_t i = 1; i + 1 < count; ++i) {
+        const vec3 a = corners[i], b = corners[i + 1];
+        const double ax = (double)a.x - (double)o.x, ay = (double)a.y - (double)o.y;
+        const double az = (double)a.z - (double)o.z, bx = (double)b.x - (double)o.x;
+        const double by = (double)b.y - (double)o.y, bz = (double)b.z - (double)o.z;
+        normal[0] += ay * bz - az * by;
+        normal[1] += az * bx - ax * bz;
+        normal[2] += ax * by - ay * bx;
+    }
+}
+
+/* Drops the axis of the normal's largest part; counter-clockwise is the polygon's winding. */
+static void project(const vec3 *corners, uint32_t count, const double normal[3], point2 *points) {
+    int axis = fabs(normal[0]) > fabs(normal[1]) ? 0 : 1;
+    if (fabs(normal[2]) >= fabs(normal[axis])) axis = 2;
+    const double sign = normal[axis] < 0 ? -1 : 1;
+    for (uint32_t i = 0; i < count; ++i) {
+        points[i].x = sign * (double)vec3_axis(corners[i], (axis + 1) % 3);
+        points[i].y = (double)vec3_axis(corners[i], (axis + 2) % 3);
+    }
+}
+
+static bool fan_covers(const point2 *points, uint32_t count) {
+    for (uint32_t i = 1; i + 1 < count; ++i)
+        if (!(turn(points[0], points[i], points[i + 1]) > 0)) return false;
+    return true;
+}
+
+static void fan_write(uint32_t count, uint32_t *triangles) {
+    for (uint32_t i = 1; i + 1 < count; ++i, triangles += 3) {
+        triangles[0] = 0;
+        triangles[1] = i;
+        triangles[2] = i + 1;
+    }
+}
+
+/* A concave quadrilateral is cut from its one reflex corner. */
+static bool quad_write(const point2 *p, uint32_t *triangles) {
+    if (turn(p[0], p[1], p[2]) > 0 && turn(p[0], p[2], p[3]) > 0) {
+        fan_write(4, triangles);
+        return true;
+    }
+    if (!(turn(p[1], p[2], p[3]) > 0 && turn(p[1], p[3], p[0]) > 0)) return false;
+    static const uint32_t other[6] = {1, 2, 3, 1, 3, 0};
+    memcpy(triangles, other, sizeof other);
+    return true;
+}
+
+static uint32_t cell_clamp(double at, uint32_t side) {
+    return !(at > 0) ? 0 : at >= (double)side ? side - 1 : (uint32_t)at;
+}
+static uint32_t cell_x(const ring *r, double x) {
+    return cell_clamp((x - r->origin.x) * r->cells_per_unit.x, r->side);
+}
+static uint32_t cell_y(const ring *r, double y) {
+    return cell_clamp((y - r->origin.y) * r->cells_per_unit.y, r->side);
+}
+
+/* About one corner a cell. */
+static uint32_t grid_side(uint32_t count) {
+    const uint32_t side = (uint32_t)sqrt((double)count);
+    return side < 1 ? 1 : side > 1024 ? 1024 : side;
+}
+
+static void grid_fill(ring *r, uint32_t count) {
+    point2 low = r->points[0], high = r->points[0];
+    for (uint32_t i = 1; i < count; ++i) {
+        low.x = fmin(low.x, r->points[i].x);
+        low.y = fmin(low.y, r->points[i].y);
+        high.x = fmax(high.x, r->points[i].x);
+        high.y = fmax(high.y, r->points[i].y);
+    }
+    r->origin = low;
+    r->cells_per_unit.x = high.x > low.x ? r->side / (high.x - low.x) : 0;
+    r->cells_per_unit.y = high.y > low.y ? r->side / (high.y - low.y) : 0;
+    for (uint32_t i = 0; i < r->side * r->side; ++i) r->cell_first[i] = KD_NONE;
+    for (uint32_t i = 0; i < count; ++i) {
+        if (!r->reflex[i]) continue;
+        const uint32_t cell = cell_y(r, r->points[i].y) * r->side + cell_x(r, r->points[i].x);
+        r->cell_next[i] = r->cell_first[cell];
+        r->cell_first[cell] = i;
+    }
+}
+
+/* Does corner i stand in the closed triangle? Corners at the same place as one of the triangle's
+   (the two sides of a bridge to a hole) do not count. */
+static bool stands_in(const ring *r, uint32_t i, point2 a, point2 b, point2 c) {
+    const point2 p = r->points[i];
+    return turn(a, b, p) >= 0 && turn(b, c, p) >= 0 && turn(c, a, p) >= 0 && !same(p, a) &&
+           !same(p, b) && !same(p, c);
+}
+
+static bool is_free(ring *r, uint32_t ear) {
+    const point2 a = r->points[r->previous[ear]], b = r->points[ear], c = r->points[r->next[ear]];
+    const uint32_t x0 = cell_x(r, fmin(a.x, fmin(b.x, c.x)));
+    const uint32_t x1 = cell_x(r, fmax(a.x, fmax(b.x, c.x)));
+    const uint32_t y0 = cell_y(r, fmin(a.y, fmin(b.y, c.y)));
+    const uint32_t y1 = cell_y(r, fmax(a.y, fmax(b.y, c.y)));
+    for (uint32_t y = y0; y <= y1; ++y)
+        for (uint32_t x = x0; x <= x1; ++x) {
+            look(r);
+            uint32_t *link = &r->cell_first[y * r->side + x];
+            while (*link != KD_NONE) {
+                const uint32_t i = *link;
+                if (!r->reflex[i]) { /* cut off, or convex by now: for good */
+                    *link = r->cell_next[i];
+                    continue;
+                }
+                look(r);
+                if (stands_in(r, i, a, b, c)) return false;
+                link = &r->cell_next[i];
+            }
+        }
+    return true;
+}
+
+static double turn_at(const ring *r, uint32_t i) {
+    return turn(r->points[r->previous[i]], r->points[i], r->points[r->next[i]]);
+}
+
+/* How clean an ear has to be; each level gives up a rule. */
+typedef enum ear_rule {
+    EAR_CLEAN,  /* convex, nobody in its triangle */
+    EAR_FLAT,   /* or without area: a spike, a corner on a straight edge */
+    EAR_CONVEX, /* or convex, whoever is in it */
+    EAR_ANY
+} ear_rule;
+
+static bool is_ear(ring *r, uint32_t i, ear_rule rule) {
+    const double area = turn_at(r, i);
+    switch (rule) {
+    case EAR_CLEAN: return area > 0 && is_free(r, i);
+    case EAR_FLAT: return area == 0 || (area > 0 && is_free(r, i));
+    case EAR_CONVEX: return area >= 0;
+    case EAR_ANY: return true;
+    }
+    return true;
+}
+
+/* A neighbour may become convex; a convex one may only turn reflex where edges cross, and is not
+   looked for then. */
+static void reflex_update(ring *r, uint32_t i) {
+    if (r->reflex[i] && turn_at(r, i) > 0) r->reflex[i] = false;
+}
+
+static void ears_cut(ring *r, uint32_t *triangles) {
+    uint32_t i = 0, tried = 0;
+    int rule = EAR_CLEAN;
+    while (r->left > 2) {
+        const uint32_t before = r->previous[i], after = r->next[i];
+        look(r);
+        if (r->patience == 0) rule = EAR_ANY;
+        if (r->left > 3 && !is_ear(r, i, (ear_rule)rule)) {
+            i = after;
+            if (++tried >= r->left) {
+                tried = 0;
+                ++rule;
+            }
+            continue;
+        }
+        triangles[0] = before;
+        triangles[1] = i;
+        triangles[2] = after;
+        triangles += 3;
+        r->next[before] = after;
+        r->previous[after] = before;
+        r->reflex[i] = false;
+        --r->left;
+        reflex_update(r, before);
+        reflex_update(r, after);
+        i = r->next[after]; /* not the neighbour: slivers all from one corner would be the result */
+        tried = 0;
+        rule = EAR_CLEAN;
+    }
+}
+
+static kd_status ears_triangulate(const point2 *points, uint32_t count, uint32_t *triangles) {
+    ring r = {0};
+    uint32_t *links = NULL;
+    bool *reflex = NULL;
+    r.side = grid_side(count);
+    kd_status status;
+    KD_TRY_GOTO(KD_RESERVE(links, 3 * (uint64_t)count + (uint64_t)r.side * r.side));
+    KD_TRY_GOTO(KD_RESERVE(reflex, count));
+    r.points = points;
+    r.left = count;
+    r.patience = (1u << 24) + 4096 * (uint64_t)count;
+    r.next = links;
+    r.previous = links + count;
+    r.cell_next = links + 2 * (size_t)count;
+    r.cell_first = links + 3 * (size_t)count;
+    r.reflex = reflex;
+    for (uint32_t i = 0; i < count; ++i) {
+        r.next[i] = i + 1 < count ? i + 1 : 0;
+        r.previous[i] = i > 0 ? i - 1 : count - 1;
+    }
+    for (uint32_t i = 0; i < count; ++i) reflex[i] = !(turn_at(&r, i) > 0);
+    grid_fill(&r, count);
+    ears_cut(&r, triangles);
+done:
+    memory_free(links);
+    memory_free(reflex);
+    return status;
+}
+
+kd_status polygon_triangulate(const vec3 *corners, uint32_t count, uint32_t *triangles) {
+    enum { SMALL = 16 };
+    point2 small[SMALL], *points = small;
+    double normal[3];
+    normal_of(corners, count, normal);
+    if (count == 3 || !(fabs(normal[0]) > 0 || fabs(normal[1]) > 0 || fabs(normal[2]) > 0)) {
+        fan_write(count, triangles);
+        return KD_OK;
+    }
+    if (count > SMALL) KD_TRY(KD_RESERVE(points, count));
+    project(corners, count, normal, points);
+    kd_status status = KD_OK;
+    if (count == 4 && quad_write(points, triangles))
+        ;
+    else if (count <= SMALL && fan_covers(points, count)) /* a large one would be all needles */
+        fan_write(count, triangles);
+    else
+        status = ears_triangulate(points, count, triangles);
+    if (points != small) memory_free(points);
+    return status;
+}

@@ -1,0 +1,177 @@
+/* Idea:   places are dealt by their hash to parts small enough for a core's cache, in the order
+   they come; within a part a hash table finds each one's first occurrence; a sum over blocks
+           numbers the first ones. */
+#include "scenes/mesh/weld.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include <stdatomic.h>
+#include <string.h>
+
+enum { PARTS = 64, BLOCK = 1 << 16 };
+
+typedef struct welder {
+    const vec3 *places;
+    uint64_t count, blocks;
+    uint32_t *hashes;         /* then the new number of each first one */
+    uint32_t *order;          /* places by part, ascending in each */
+    uint32_t *first;          /* of each place, the first one at it; then its number */
+    uint64_t (*dealt)[PARTS]; /* by block: how many go to each part, then where the next goes */
+    uint64_t part_begin[PARTS + 1];
+    uint64_t *firsts; /* by block: how many, then how many before it */
+    vec3 *kept;
+    atomic_bool failed;
+} welder;
+
+static uint32_t place_hash(vec3 p) {
+    const float key[3] = {p.x + 0.0f, p.y + 0.0f, p.z + 0.0f}; /* -0 is 0 */
+    return (uint32_t)hash_bytes(key, sizeof key);
+}
+
+static bool same_place(vec3 a, vec3 b) {
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+
+static uint64_t block_end(const welder *in, int64_t block) {
+    const uint64_t end = ((uint64_t)block + 1) * BLOCK;
+    return end < in->count ? end : in->count;
+}
+
+static void hash_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    welder *in = (welder *)context;
+    for (int64_t b = begin; b < end; ++b) {
+        memset(in->dealt[b], 0, sizeof in->dealt[b]);
+        for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i) {
+            in->hashes[i] = place_hash(in->places[i]);
+            ++in->dealt[b][in->hashes[i] % PARTS];
+        }
+    }
+}
+
+static void deal_sum(welder *in) {
+    uint64_t sum = 0;
+    for (int part = 0; part < PARTS; ++part) {
+        in->part_begin[part] = sum;
+        for (uint64_t b = 0; b < in->blocks; ++b) {
+            const uint64_t more = in->dealt[b][part];
+            in->dealt[b][part] = sum;
+            sum += more;
+        }
+    }
+    in->part_begin[PARTS] = sum;
+}
+
+static void deal_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    welder *in = (welder *)context;
+    for (int64_t b = begin; b < end; ++b)
+        for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i)
+            in->order[in->dealt[b][in->hashes[i] % PARTS]++] = (uint32_t)i;
+}
+
+static void part_weld(welder *in, const uint32_t *order, uint64_t count, uint32_t *table,
+                      uint64_t size) {
+    memset(table, 0xff, size * sizeof *table);
+    for (uint64_t k = 0; k < count; ++k) {
+        const uint32_t i = order[k];
+        uint64_t at = in->hashes[i] / PARTS & (size - 1);
+        while (table[at] != UINT32_MAX && !same_place(in->places[table[at]], in->places[i]))
+            at = (at + 1) & (size - 1);
+        if (table[at] == UINT32_MAX) table[at] = i;
+        in->first[i] = table[at];
+    }
+}
+
+static void weld_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    welder *in = (welder *)context;
+    for (int64_t part = begin; part < end; ++part) {
+        const uint64_t first = in->part_begin[part], count = in->part_begin[part + 1] - first;
+        uint32_t *table = NULL;
+        uint64_t size = 16;
+        while (size < 2 * count) size *= 2;
+        if (KD_RESERVE(table, size) == KD_OK)
+            part_weld(in, in->order + first, count, table, size);
+        else
+            atomic_store(&in->failed, true);
+        memory_free(table);
+    }
+}
+
+static void firsts_count(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    welder *in = (welder *)context;
+    for (int64_t b = begin; b < end; ++b) {
+        in->firsts[b] = 0;
+        for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i)
+            in->firsts[b] += in->first[i] == i;
+    }
+}
+
+static void firsts_number(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    welder *in = (welder *)context;
+    for (int64_t b = begin; b < end; ++b) {
+        uint64_t number = in->firsts[b];
+        for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i) {
+            if (in->first[i] != i) continue;
+            in->kept[number] = in->places[i];
+            in->hashes[i] = (uint32_t)number++;
+        }
+    }
+}
+
+static void all_number(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    welder *in = (welder *)context;
+    for (int64_t b = begin; b < end; ++b)
+        for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i)
+            in->first[i] = in->hashes[in->first[i]];
+}
+
+static kd_status weld(welder *in, uint32_t *kept_count) {
+    const int64_t blocks = (int64_t)in->blocks;
+    parallel_for(blocks, 1, hash_body, in);
+    deal_sum(in);
+    parallel_for(blocks, 1, deal_body, in);
+    parallel_for(PARTS, 1, weld_body, in);
+    KD_REQUIRE(!atomic_load(&in->failed), KD_ERROR_MEMORY, "no memory left to weld %llu corners",
+               (unsigned long long)in->count);
+    parallel_for(blocks, 1, firsts_count, in);
+    uint64_t sum = 0;
+    for (uint64_t b = 0; b < in->blocks; ++b) {
+        const uint64_t more = in->firsts[b];
+        in->firsts[b] = sum;
+        sum += more;
+    }
+    KD_TRY(KD_RESERVE(in->kept, sum));
+    *kept_count = (uint32_t)sum;
+    parallel_for(blocks, 1, firsts_number, in);
+    parallel_for(blocks, 1, all_number, in);
+    return KD_OK;
+}
+
+kd_status weld_places(const vec3 *places, uint64_t count, uint32_t *numbers, vec3 **kept,
+                      uint32_t *kept_count) {
+    welder in = {0};
+    kd_status status = KD_OK;
+    in.places = places;
+    in.count = count;
+    in.blocks = (count + BLOCK - 1) / BLOCK;
+    in.first = numbers;
+    *kept = NULL;
+    *kept_count = 0;
+    KD_TRY_GOTO(KD_RESERVE(in.hashes, count));
+    KD_TRY_GOTO(KD_RESERVE(in.order, count));
+    KD_TRY_GOTO(KD_RESERVE(in.dealt, in.blocks));
+    KD_TRY_GOTO(KD_RESERVE(in.firsts, in.blocks));
+    KD_TRY_GOTO(weld(&in, kept_count));
+    *kept = in.kept;
+done:
+    memory_free(in.hashes);
+    memory_free(in.order);
+    memory_free(in.dealt);
+    memory_free(in.firsts);
+    return status;
+}

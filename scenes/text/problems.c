@@ -1,0 +1,83 @@
+#include "scenes/text/problems.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static problem_record *record_next(problem_list *list, bool fatal) {
+    if (list->count >= PROBLEMS_KEPT)
+        return fatal && !list->fatal ? &list->records[list->count - 1] : NULL;
+    if (list->count == list->room) {
+        const uint32_t room = list->room ? 2 * list->room : 4;
+        if (KD_GROW(list->records, list->count, room) != KD_OK) {
+            list->out_of_memory = true;
+            return NULL;
+        }
+        list->room = room;
+    }
+    return &list->records[list->count++];
+}
+
+void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line,
+                 const char *format, ...) {
+    ++list->found;
+    problem_record *record = record_next(list, fatal);
+    list->fatal = list->fatal || fatal;
+    if (!record) return;
+    record->line = line;
+    record->kind = kind;
+    record->fatal = fatal;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(record->what, sizeof record->what, format, arguments);
+    va_end(arguments);
+    for (char *c = record->what; *c; ++c)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?'; /* one line, no terminal codes */
+}
+
+void problem_list_close(problem_list *list) {
+    memory_free(list->records);
+    memset(list, 0, sizeof *list);
+}
+
+enum { WARNINGS_LOGGED = 8 }; /* of one file or part of a file; a listener hears all */
+
+static bool is_heard(const obj_options *options) {
+    return options && options->problem;
+}
+
+static void tell(const problem_record *record, const char *file, uint64_t first_line,
+                 const obj_options *options) {
+    const uint64_t line = first_line + record->line + 1;
+    const obj_problem found = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX, record->kind,
+                               record->what, record->fatal};
+    if (is_heard(options))
+        options->problem(options->context, &found);
+    else if (record->fatal && !(options && options->keep_going))
+        return;
+    else if (found.line == 0)
+        log_message(LOG_WARNING, "%s: %s", file, found.what);
+    else
+        log_message(LOG_WARNING, "%s:%u: %s", file, found.line, found.what);
+}
+
+kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t first_line,
+                            const obj_options *options) {
+    KD_REQUIRE(!list->out_of_memory, KD_ERROR_MEMORY, "%s: no memory left for its troubles", file);
+    const problem_record *fatal = NULL;
+    uint64_t told = 0;
+    for (uint32_t i = 0; i < list->count; ++i) {
+        if (list->records[i].fatal && !fatal) fatal = &list->records[i];
+        if (!is_heard(options) && told == WARNINGS_LOGGED) continue;
+        tell(&list->records[i], file, first_line, options);
+        ++told;
+    }
+    if (list->found > told)
+        log_message(LOG_WARNING, "%s: %llu more such lines; kandela check lists them", file,
+                    (unsigned long long)(list->found - told));
+    if (!fatal || (options && options->keep_going)) return KD_OK;
+    KD_REQUIRE(first_line != PROBLEM_NO_LINES, KD_ERROR_INPUT, "%s: %s", file, fatal->what);
+    KD_FAIL(KD_ERROR_INPUT, "%s:%llu: %s", file, (unsigned long long)(first_line + fatal->line + 1),
+            fatal->what);
+}

@@ -1,0 +1,296 @@
+/* render/compare and render/flip. The expected values come from an independent program in double
+   precision, which filters with the 2D kernels of the papers directly. */
+#include "core/image/compare.h"
+#include "core/image/flip.h"
+#include "core/parallel/parallel.h"
+#include "tests/test.h"
+#include <math.h>
+
+enum { WIDTH = 40, HEIGHT = 24 };
+
+static image colour_image(int32_t width, int32_t height) {
+    static const char *const names[] = {"R", "G", "B"};
+    image made;
+    float *plane;
+    assert_int_equal(image_open(&made, width, height), KD_OK);
+    for (int c = 0; c < 3; ++c) assert_int_equal(image_add(&made, names[c], &plane), KD_OK);
+    return made;
+}
+
+static image flat(int32_t width, int32_t height, float r, float g, float b) {
+    image made = colour_image(width, height);
+    for (int32_t i = 0; i < width * height; ++i) {
+        made.planes[0][i] = r;
+        made.planes[1][i] = g;
+        made.planes[2][i] = b;
+    }
+    return made;
+}
+
+/* Three related pictures: stripes, the same with a checkerboard of other stripes, the same with an
+   inverted disc. Values are sixteenths and eighths. */
+static image pattern(int which) {
+    image made = colour_image(WIDTH, HEIGHT);
+    for (int y = 0; y < HEIGHT; ++y)
+        for (int x = 0; x < WIDTH; ++x)
+            for (int c = 0; c < 3; ++c) {
+                float v = (float)((x * (3 + c) + y * (5 - c)) % 17) / 16;
+                if (which == 1 && (x / 4 + y / 4) % 2) v = (float)((x + 2 * y + c) % 9) / 8;
+                if (which == 2 && (x - 20) * (x - 20) + (y - 10) * (y - 10) < 50) v = 1 - v;
+                made.planes[c][y * WIDTH + x] = v;
+            }
+    return made;
+}
+
+/* Radiance with a range of a thousand and more. */
+static void cube_times_ten(image *of) {
+    for (int c = 0; c < 3; ++c)
+        for (int i = 0; i < WIDTH * HEIGHT; ++i) {
+            const float v = of->planes[c][i];
+            of->planes[c][i] = 10 * v * v * v;
+        }
+}
+
+static double compared(const image *a, const image *b, compare_metric metric, int32_t block) {
+    double value = -1;
+    assert_int_equal(compare_images(&value, a, b, metric, block, NULL), KD_OK);
+    return value;
+}
+
+static void assert_near(double value, double expected, double relative) {
+    if (!(fabs(value - expected) <= relative * fabs(expected)))
+        fail_msg("%.12g, expected %.12g", value, expected);
+}
+
+typedef struct expectation {
+    int a, b;
+    double rmse, relmse, psnr, flip, flip_middle, flip_hdr, block_relmse, block_rmse;
+} expectation;
+static const expectation expectations[] = {
+    {0, 1, 0.316465722291, 2.613573236335, 9.993466466543, 0.287943786, 0.526117272, 0.374279040,
+     0.008380581744, 0.044093111412},
+    {0, 2, 0.239390774067, 1.772415636185, 12.417851819533, 0.085903410, 0.400383690, 0.090499649,
+     0.002519169076, 0.025359909306},
+    {1, 2, 0.359237216945, 3.118433199279, 8.892373536061, 0.305527446, 0.280769355, 0.392537682,
+     0.010041177467, 0.049369296875}};
+
+static void known_values_are_found(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof expectations / sizeof *expectations; ++i) {
+        const expectation *e = &expectations[i];
+        image a = pattern(e->a), b = pattern(e->b);
+        assert_near(compared(&a, &b, COMPARE_RMSE, 0), e->rmse, 1e-10);
+        assert_near(compared(&a, &b, COMPARE_RELMSE, 1), e->relmse, 1e-10);
+        assert_near(compared(&a, &b, COMPARE_PSNR, 0), e->psnr, 1e-10);
+        assert_near(compared(&a, &b, COMPARE_MAX, 0), 1, 0);
+        assert_near(compared(&a, &b, COMPARE_RELMSE, 5), e->block_relmse,
+                    1e-5); /* 24 = 4 x 5 + 4 */
+        assert_near(compared(&a, &b, COMPARE_RMSE, 5), e->block_rmse, 1e-5);
+        image_close(&a);
+        image_close(&b);
+    }
+}
+
+static void known_flip_errors_are_found(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof expectations / sizeof *expectations; ++i) {
+        const expectation *e = &expectations[i];
+        image a = pattern(e->a), b = pattern(e->b), difference;
+        double value;
+        assert_int_equal(compare_images(&value, &a, &b, COMPARE_FLIP, 0, &difference), KD_OK);
+        assert_near(value, e->flip, 2e-5);
+        const float *error = image_plane(&difference, "Error");
+        assert_non_null(error);
+        assert_near((double)error[10 * WIDTH + 20], e->flip_middle, 1e-4);
+        if (e->a == 0 && e->b == 2) assert_true(error[0] == 0 && error[WIDTH * HEIGHT - 1] == 0);
+        assert_near(compared(&b, &a, COMPARE_FLIP, 0), value, 1e-12);
+        cube_times_ten(&a);
+        cube_times_ten(&b);
+        assert_near(compared(&a, &b, COMPARE_FLIP_HDR, 0), e->flip_hdr, 2e-5);
+        image_close(&a);
+        image_close(&b);
+        image_close(&difference);
+    }
+}
+
+/* The ends of the scale: pure green and pure blue are furthest apart. */
+static void flip_spans_its_scale(void **state) {
+    (void)state;
+    image green = flat(8, 8, 0, 1, 0), blue = flat(8, 8, 0, 0, 1);
+    image black = flat(8, 8, 0, 0, 0), white = flat(8, 8, 1, 1, 1);
+    assert_near(compared(&green, &blue, COMPARE_FLIP, 0), 1, 1e-4);
+    assert_near(compared(&black, &white, COMPARE_FLIP, 0), 0.967379762, 1e-4);
+    assert_true(compared(&black, &black, COMPARE_FLIP_HDR, 0) == 0);
+    assert_true(compared(&white, &black, COMPARE_FLIP_HDR, 0) > 0.5);
+    image_close(&green);
+    image_close(&blue);
+    image_close(&black);
+    image_close(&white);
+}
+
+static void sameness_is_zero(void **state) {
+    (void)state;
+    for (int32_t block = 0; block < 60; block += 7) {
+        image a = pattern(1);
+        for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric) {
+            const double value = compared(&a, &a, (compare_metric)metric, block);
+            assert_true(metric == COMPARE_PSNR ? isinf(value) && value > 0 : value == 0);
+        }
+        image_close(&a);
+    }
+}
+
+static void order_matters_only_where_it_should(void **state) {
+    (void)state;
+    image a = flat(3, 3, 1, 1, 1), b = flat(3, 3, 3, 3, 3);
+    static const compare_metric symmetric[] = {COMPARE_RMSE, COMPARE_PSNR, COMPARE_MAX,
+                                               COMPARE_FLIP};
+    for (int i = 0; i < 4; ++i)
+        assert_true(compared(&a, &b, symmetric[i], 0) == compared(&b, &a, symmetric[i], 0));
+    assert_near(compared(&a, &b, COMPARE_RELMSE, 0), 4 / 9.01, 1e-12);
+    assert_near(compared(&b, &a, COMPARE_RELMSE, 0), 4 / 1.01, 1e-12);
+    image_close(&a);
+    image_close(&b);
+}
+
+/* Noise of mean zero vanishes in blocks, a shift of all values does not. */
+static void blocks_average_noise_away(void **state) {
+    (void)state;
+    image a = flat(16, 16, 0.5f, 0.5f, 0.5f), b = flat(16, 16, 0.5f, 0.5f, 0.5f);
+    for (int i = 0; i < 256; ++i)
+        for (int c = 0; c < 3; ++c) a.planes[c][i] += (i + i / 16) % 2 ? 0.25f : -0.25f;
+    assert_near(compared(&a, &b, COMPARE_RMSE, 0), 0.25, 1e-12);
+    assert_true(compared(&a, &b, COMPARE_RMSE, 4) == 0);
+    assert_true(compared(&a, &b, COMPARE_MAX, 16) == 0);
+    assert_true(compared(&a, &b, COMPARE_MAX, 1000) == 0);
+    assert_near(compared(&a, &b, COMPARE_MAX, 3), 0.25, 1e-6); /* the corner block is one pixel */
+    image_close(&a);
+    image_close(&b);
+}
+
+static void alpha_is_ignored(void **state) {
+    (void)state;
+    image a = pattern(0), b = pattern(0);
+    float *plane;
+    assert_int_equal(image_add(&a, "A", &plane), KD_OK);
+    plane[7] = NAN;
+    for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric)
+        if (metric != COMPARE_PSNR) assert_true(compared(&a, &b, (compare_metric)metric, 0) == 0);
+    image_close(&a);
+    image_close(&b);
+}
+
+static void what_cannot_be_compared_is_refused(void **state) {
+    (void)state;
+    double value;
+    image a = pattern(0), b = pattern(0), small = flat(WIDTH, HEIGHT - 1, 0, 0, 0), difference;
+    assert_int_equal(compare_images(&value, &a, &small, COMPARE_RMSE, 0, &difference),
+                     KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "40 x 24 and 40 x 23"));
+    assert_null(difference.planes[0]);
+    b.planes[1][2 * WIDTH + 5] = NAN;
+    b.planes[1][3 * WIDTH + 1] = -INFINITY;
+    b.planes[2][0] = INFINITY;
+    assert_int_equal(compare_images(&value, &a, &b, COMPARE_RMSE, 0, NULL), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "the second image: 3 values"));
+    assert_non_null(strstr(kd_last_error(), "channel G of pixel (5, 2)"));
+    assert_int_equal(compare_images(&value, &b, &a, COMPARE_FLIP, 0, NULL), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "the first image: 3 values"));
+    assert_int_equal(compare_images(&value, &a, &a, COMPARE_RMSE, -1, NULL), KD_ERROR_USAGE);
+    image_close(&a);
+    image_close(&b);
+    image_close(&small);
+}
+
+static void names_choose_the_metric(void **state) {
+    (void)state;
+    compare_metric metric;
+    assert_int_equal(compare_metric_find(&metric, "relmse", "a.exr", "b.exr"), KD_OK);
+    assert_int_equal(metric, COMPARE_RELMSE);
+    assert_int_equal(compare_metric_find(&metric, "flip", "a.PNG", "b.png"), KD_OK);
+    assert_int_equal(metric, COMPARE_FLIP);
+    assert_int_equal(compare_metric_find(&metric, "flip", "a.png", "b.exr"), KD_OK);
+    assert_int_equal(metric, COMPARE_FLIP_HDR);
+    assert_int_equal(compare_metric_find(&metric, "ssim", "a.png", "b.png"), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "relmse"));
+    assert_true(compare_is_worse(COMPARE_RMSE, 2, 1));
+    assert_false(compare_is_worse(COMPARE_RMSE, 1, 1));
+    assert_true(compare_is_worse(COMPARE_PSNR, 29, 30));
+    assert_false(compare_is_worse(COMPARE_PSNR, (double)INFINITY, 30));
+    assert_true(compare_is_worse(COMPARE_RMSE, (double)NAN, 1));
+}
+
+/* Luminance of the colour map grows with the error; black means equal. */
+static void differences_are_drawn(void **state) {
+    (void)state;
+    image a = flat(1024, 1, 0, 0, 0), b = flat(1024, 1, 0, 0, 0), difference;
+    for (int i = 0; i < 1024; ++i)
+        for (int c = 0; c < 3; ++c) a.planes[c][i] = (float)i / 1023;
+    double value;
+    assert_int_equal(compare_images(&value, &a, &b, COMPARE_MAX, 0, &difference), KD_OK);
+    assert_int_equal(difference.width, 1024);
+    float before = -1;
+    for (int i = 0; i < 1024; ++i) {
+        float *const *rgb = difference.planes;
+        const float shown = 0.2126f * rgb[0][i] + 0.7152f * rgb[1][i] + 0.0722f * rgb[2][i];
+        assert_true(shown > before);
+        before = shown;
+        assert_true(image_plane(&difference, "Error")[i] == a.planes[0][i]);
+    }
+    assert_true(difference.planes[0][0] == 0);
+    assert_near((double)difference.planes[2][1023], 1, 1e-5);
+    image_close(&difference);
+    assert_int_equal(compare_images(&value, &a, &b, COMPARE_RELMSE, 100, &difference), KD_OK);
+    assert_int_equal(difference.width, 11);
+    assert_int_equal(difference.height, 1);
+    image_close(&difference);
+    image_close(&a);
+    image_close(&b);
+}
+
+static void threads_change_no_bit(void **state) {
+    (void)state;
+    image a = pattern(1), b = pattern(2);
+    for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric) {
+        parallel_set_threads(1);
+        const double one = compared(&a, &b, (compare_metric)metric, 0);
+        for (int threads = 2; threads <= 8; threads += 3) {
+            parallel_set_threads(threads);
+            const double many = compared(&a, &b, (compare_metric)metric, 0);
+            assert_memory_equal(&one, &many, sizeof one);
+        }
+    }
+    parallel_set_threads(0);
+    image_close(&a);
+    image_close(&b);
+}
+
+/* Images smaller than the filters. */
+static void small_images_have_flip_errors(void **state) {
+    (void)state;
+    for (int32_t width = 1; width < 24; width += 5)
+        for (int32_t height = 1; height < 24; height += 5) {
+            image a = flat(width, height, 0, 1, 0), b = flat(width, height, 0, 0, 1);
+            assert_near(compared(&a, &b, COMPARE_FLIP, 0), 1, 1e-4);
+            image_close(&a);
+            image_close(&b);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_values_are_found),
+        cmocka_unit_test(known_flip_errors_are_found),
+        cmocka_unit_test(flip_spans_its_scale),
+        cmocka_unit_test(sameness_is_zero),
+        cmocka_unit_test(order_matters_only_where_it_should),
+        cmocka_unit_test(blocks_average_noise_away),
+        cmocka_unit_test(alpha_is_ignored),
+        cmocka_unit_test(what_cannot_be_compared_is_refused),
+        cmocka_unit_test(names_choose_the_metric),
+        cmocka_unit_test(differences_are_drawn),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(small_images_have_flip_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,301 @@
+/* render/image_exr: our files come back bit for bit, files of other programs (tiles, half and uint
+   channels, other compressions) are understood, damage is refused. */
+#include "core/files/file.h"
+#include "core/image/image.h"
+#include "core/math/rng.h"
+#include "tests/test.h"
+#include <math.h>
+#include <unistd.h>
+
+#ifdef KD_HAVE_OPENEXR
+#include <openexr.h>
+
+static char folder[] = "/tmp/kandela-exr-XXXXXX";
+static char path[256];
+
+static const char *const render_channels[] = {
+    "R", "G", "B", "A", "Z", "N.X", "N.Y", "N.Z", "Albedo.R", "Albedo.G", "Albedo.B"};
+enum { RENDER_CHANNELS = sizeof render_channels / sizeof *render_channels };
+
+static uint32_t some_bits(uint32_t channel, size_t i) {
+    const rng_block r = rng_draw(rng_key_make(7, channel, i), 0, 0);
+    return (uint32_t)(r.value[0] * 65536) << 16 | (uint32_t)(r.value[1] * 65536);
+}
+
+static void all_channels_keep_every_bit(void **state) {
+    (void)state;
+    static const int32_t sizes[][2] = {{1, 1}, {1, 40}, {37, 1}, {37, 15}, {20, 16}, {64, 33}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+        image a, b;
+        assert_int_equal(image_open(&a, sizes[s][0], sizes[s][1]), KD_OK);
+        const size_t count = (size_t)a.width * (size_t)a.height;
+        for (uint32_t c = 0; c < RENDER_CHANNELS; ++c) {
+            float *plane;
+            assert_int_equal(image_add(&a, render_channels[c], &plane), KD_OK);
+            for (size_t i = 0; i < count; ++i) {
+                const uint32_t bits = some_bits(c, i);
+                memcpy(&plane[i], &bits, 4);
+            }
+        }
+        for (int i = 0; i < 16; ++i) a.world_to_camera[i] = (float)i + 0.5f;
+        a.samples_per_pixel = 1024;
+        a.render_seconds = 1.0 / 3;
+        assert_int_equal(image_write(&a, path, NULL), KD_OK);
+        assert_int_equal(image_read(&b, path), KD_OK);
+        assert_int_equal(a.width, b.width);
+        assert_int_equal(a.height, b.height);
+        assert_int_equal(b.channel_count, RENDER_CHANNELS);
+        for (int c = 0; c < RENDER_CHANNELS; ++c)
+            assert_memory_equal(a.planes[c], image_plane(&b, render_channels[c]), 4 * count);
+        assert_memory_equal(a.world_to_camera, b.world_to_camera, sizeof a.world_to_camera);
+        assert_int_equal(b.samples_per_pixel, 1024);
+        assert_true(b.render_seconds == a.render_seconds);
+        image_close(&a);
+        image_close(&b);
+    }
+    unlink(path);
+}
+
+/* --- files as other programs write them, through the library itself --- */
+
+typedef struct foreign {
+    exr_compression_t compression;
+    exr_pixel_type_t type;
+    int32_t tile;   /* 0: scanlines */
+    int32_t origin; /* of the data window, both axes */
+    const char *channels[5];
+    int subsampled; /* first channel's sampling is 2 x 2 in the header */
+} foreign;
+
+enum { FOREIGN_WIDTH = 22, FOREIGN_HEIGHT = 20 };
+
+/* Small whole numbers: exact in half, float and uint, and left alone by the lossless codes. */
+static float foreign_value(int32_t channel, int32_t x, int32_t y) {
+    return (float)((3 * x + 5 * y + 7 * channel) % 32);
+}
+
+static void channels_feed(exr_encode_pipeline_t *pipeline, const foreign *how,
+                          const exr_chunk_info_t *chunk, int32_t x, int32_t y, uint8_t *samples) {
+    const int32_t bytes = how->type == EXR_PIXEL_HALF ? 2 : 4;
+    for (int32_t c = 0; c < pipeline->channel_count; ++c) {
+        uint8_t *to = samples + (ptrdiff_t)c * 4 * 32 * 32;
+        for (int32_t j = 0; j < chunk->height; ++j)
+            for (int32_t i = 0; i < chunk->width; ++i) {
+                const float value = foreign_value(c, x + i, y + j);
+                const uint32_t whole = (uint32_t)value;
+                uint16_t half = 0; /* of a whole number below 32 */
+                for (uint32_t e = 4; value > 0; --e)
+                    if (whole >> e) {
+                        half = (uint16_t)((e + 15) << 10 | ((whole << (10 - e)) & 0x3ff));
+                        break;
+                    }
+                uint8_t *at = to + (ptrdiff_t)bytes * (j * chunk->width + i);
+                if (how->type == EXR_PIXEL_HALF) memcpy(at, &half, 2);
+                if (how->type == EXR_PIXEL_FLOAT) memcpy(at, &value, 4);
+                if (how->type == EXR_PIXEL_UINT) memcpy(at, &whole, 4);
+            }
+        exr_coding_channel_info_t *channel = &pipeline->channels[c];
+        channel->encode_from_ptr = to;
+        channel->user_bytes_per_element = (int16_t)bytes;
+        channel->user_pixel_stride = bytes;
+        channel->user_line_stride = bytes * chunk->width;
+        channel->user_data_type = (uint16_t)how->type;
+    }
+}
+
+static void chunk_write(exr_context_t context, const foreign *how, int32_t x, int32_t y) {
+    exr_chunk_info_t chunk;
+    exr_encode_pipeline_t pipeline;
+    memset(&pipeline, 0, sizeof pipeline);
+    if (how->tile)
+        assert_int_equal(
+            exr_write_tile_chunk_info(context, 0, x / how->tile, y / how->tile, 0, 0, &chunk),
+            EXR_ERR_SUCCESS);
+    else
+        assert_int_equal(exr_write_scanline_chunk_info(context, 0, how->origin + y, &chunk),
+                         EXR_ERR_SUCCESS);
+    assert_true(chunk.width <= 32 && chunk.height <= 32);
+    static uint8_t samples[5 * 4 * 32 * 32];
+    assert_int_equal(exr_encoding_initialize(context, 0, &chunk, &pipeline), EXR_ERR_SUCCESS);
+    channels_feed(&pipeline, how, &chunk, x, y, samples);
+    assert_int_equal(exr_encoding_choose_default_routines(context, 0, &pipeline), EXR_ERR_SUCCESS);
+    assert_int_equal(exr_encoding_run(context, 0, &pipeline), EXR_ERR_SUCCESS);
+    exr_encoding_destroy(context, &pipeline);
+}
+
+static void foreign_write(const foreign *how) {
+    exr_context_initializer_t initializer = EXR_DEFAULT_CONTEXT_INITIALIZER;
+    exr_context_t context;
+    int part;
+    assert_int_equal(exr_start_write(&context, path, EXR_WRITE_FILE_DIRECTLY, &initializer),
+                     EXR_ERR_SUCCESS);
+    assert_int_equal(exr_set_longname_support(context, 1), EXR_ERR_SUCCESS);
+    assert_int_equal(
+        exr_add_part(context, "p", how->tile ? EXR_STORAGE_TILED : EXR_STORAGE_SCANLINE, &part),
+        EXR_ERR_SUCCESS);
+    const exr_attr_box2i_t window = {
+        {.x = how->origin, .y = how->origin},
+        {.x = how->origin + FOREIGN_WIDTH - 1, .y = how->origin + FOREIGN_HEIGHT - 1}};
+    const exr_attr_v2f_t center = {.x = 0, .y = 0};
+    assert_int_equal(exr_initialize_required_attr(context, part, &window, &window, 1, &center, 1,
+                                                  EXR_LINEORDER_INCREASING_Y, how->compression),
+                     EXR_ERR_SUCCESS);
+    if (how->tile)
+        assert_int_equal(exr_set_tile_descriptor(context, part, (uint32_t)how->tile,
+                                                 (uint32_t)how->tile, EXR_TILE_ONE_LEVEL,
+                                                 EXR_TILE_ROUND_DOWN),
+                         EXR_ERR_SUCCESS);
+    for (int i = 0; i < 5 && how->channels[i]; ++i) {
+        const int sampling = how->subsampled && !i ? 2 : 1;
+        assert_int_equal(exr_add_channel(context, part, how->channels[i], how->type,
+                                         EXR_PERCEPTUALLY_LINEAR, sampling, sampling),
+                         EXR_ERR_SUCCESS);
+    }
+    assert_int_equal(exr_attr_set_float(context, part, "renderTimeSeconds", 2.5f), EXR_ERR_SUCCESS);
+    assert_int_equal(exr_write_header(context), EXR_ERR_SUCCESS);
+    int32_t lines = how->tile;
+    if (!lines)
+        assert_int_equal(exr_get_scanlines_per_chunk(context, part, &lines), EXR_ERR_SUCCESS);
+    for (int32_t y = 0; y < FOREIGN_HEIGHT; y += lines)
+        for (int32_t x = 0; x < FOREIGN_WIDTH; x += how->tile ? how->tile : FOREIGN_WIDTH)
+            if (!how->subsampled) chunk_write(context, how, x, y);
+    exr_finish(&context);
+}
+
+/* Every way of storage x every type; channel names in alphabetical order, as EXR sorts them. */
+static void foreign_files_are_understood(void **state) {
+    (void)state;
+    static const exr_compression_t codes[] = {EXR_COMPRESSION_NONE, EXR_COMPRESSION_RLE,
+                                              EXR_COMPRESSION_ZIPS, EXR_COMPRESSION_ZIP,
+                                              EXR_COMPRESSION_PIZ,  EXR_COMPRESSION_PXR24};
+    static const exr_pixel_type_t types[] = {EXR_PIXEL_HALF, EXR_PIXEL_FLOAT, EXR_PIXEL_UINT};
+    for (int code = 0; code < 6; ++code)
+        for (int type = 0; type < 3; ++type)
+            for (int32_t tile = 0; tile <= 16; tile += 8)
+                for (int32_t origin = -5; origin <= 3; origin += 4) {
+                    const foreign how = {
+                        codes[code], types[type], tile, origin, {"A", "B", "G", "R", "a.b"}, 0};
+                    foreign_write(&how);
+                    image read;
+                    assert_int_equal(image_read(&read, path), KD_OK);
+                    assert_int_equal(read.width, FOREIGN_WIDTH);
+                    assert_int_equal(read.height, FOREIGN_HEIGHT);
+                    assert_true(read.render_seconds == 2.5);
+                    for (int c = 0; c < 5; ++c) {
+                        const float *plane = image_plane(&read, how.channels[c]);
+                        assert_non_null(plane);
+                        for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i)
+                            assert_true(plane[i] ==
+                                        foreign_value(c, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
+                    }
+                    image_close(&read);
+                }
+    unlink(path);
+}
+
+static void luminance_is_grey_and_oddities_are_named(void **state) {
+    (void)state;
+    image read;
+    const foreign grey = {EXR_COMPRESSION_ZIP, EXR_PIXEL_HALF, 0, 0, {"Y"}, 0};
+    foreign_write(&grey);
+    assert_int_equal(image_read(&read, path), KD_OK);
+    for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i)
+        assert_true(image_plane(&read, "B")[i] ==
+                    foreign_value(0, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
+    image_close(&read);
+    const foreign wordy = {EXR_COMPRESSION_ZIP,
+                           EXR_PIXEL_FLOAT,
+                           16,
+                           0,
+                           {"A", "B", "G", "R", "a channel name of more than 31 letters"},
+                           0};
+    foreign_write(&wordy);
+    assert_int_equal(image_read(&read, path), KD_OK);
+    assert_int_equal(read.channel_count, 4); /* the fifth is passed over */
+    for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i)
+        assert_true(image_plane(&read, "R")[i] ==
+                    foreign_value(3, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
+    image_close(&read);
+    const foreign blueless = {EXR_COMPRESSION_ZIP, EXR_PIXEL_HALF, 0, 0, {"G", "R"}, 0};
+    foreign_write(&blueless);
+    assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "no channel B"));
+    const foreign chroma = {EXR_COMPRESSION_ZIP, EXR_PIXEL_HALF, 0, 0, {"B", "G", "R"}, 1};
+    foreign_write(&chroma);
+    assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);
+    unlink(path);
+}
+
+/* --- damage --- */
+
+static void file_fill(const char *name, const void *bytes, size_t count) {
+    FILE *file = fopen(name, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+}
+
+static void damage_is_survived(const foreign *how) {
+    foreign_write(how);
+    file_view whole;
+    assert_int_equal(file_open(&whole, path), KD_OK);
+    char bad[272];
+    snprintf(bad, sizeof bad, "%s/bad.exr", folder);
+    image read;
+    for (size_t cut = 0; cut < whole.count; ++cut) {
+        file_fill(bad, whole.bytes, cut);
+        assert_int_equal(image_read(&read, bad), KD_ERROR_INPUT);
+        assert_non_null(strstr(kd_last_error(), bad));
+        assert_null(read.planes[0]);
+    }
+    char *copy = (char *)malloc(whole.count);
+    assert_non_null(copy);
+    for (size_t at = 0; at < whole.count; ++at)
+        for (int bit = 0; bit < 8; bit += 7) {
+            memcpy(copy, whole.bytes, whole.count);
+            copy[at] = (char)(copy[at] ^ 1 << bit);
+            file_fill(bad, copy, whole.count);
+            if (image_read(&read, bad) == KD_OK) image_close(&read);
+        }
+    free(copy);
+    unlink(bad);
+    unlink(path);
+    file_close(&whole);
+}
+
+static void damaged_files_are_refused(void **state) {
+    (void)state;
+    const foreign lines = {EXR_COMPRESSION_ZIP, EXR_PIXEL_FLOAT, 0, -3, {"B", "G", "R"}, 0};
+    const foreign tiles = {EXR_COMPRESSION_NONE, EXR_PIXEL_HALF, 16, 0, {"B", "G", "R"}, 0};
+    const foreign runs = {EXR_COMPRESSION_RLE, EXR_PIXEL_HALF, 0, 0, {"B", "G", "R"}, 0};
+    damage_is_survived(&lines);
+    damage_is_survived(&tiles);
+    damage_is_survived(&runs);
+}
+
+static int folder_make(void **state) {
+    (void)state;
+    if (!mkdtemp(folder)) return -1;
+    snprintf(path, sizeof path, "%s/a.exr", folder);
+    return 0;
+}
+
+static int folder_remove(void **state) {
+    (void)state;
+    return rmdir(folder); /* fails if a test left anything behind */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_channels_keep_every_bit),
+        cmocka_unit_test(foreign_files_are_understood),
+        cmocka_unit_test(luminance_is_grey_and_oddities_are_named),
+        cmocka_unit_test(damaged_files_are_refused),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
+#else
+int main(void) {
+    return TEST_SKIPPED;
+}
+#endif

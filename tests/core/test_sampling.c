@@ -1,0 +1,139 @@
+/* Shapes are covered evenly, Sobol points form the nets they promise. */
+#include "core/math/sampling.h"
+#include "core/math/sobol.h"
+#include "test.h"
+
+static void expect_near(double found, double expected, double tolerance) {
+    if (!(fabs(found - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+}
+
+/* Mean of x, y, x^2, x y over a shape, on a fine grid, against their known values. */
+static void test_moments(void **state) {
+    (void)state;
+    const int n = 512;
+    double disc[4] = {0}, triangle[4] = {0}, cosine[2] = {0}, sphere[2] = {0}, cone[2] = {0};
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) {
+            const float u = ((float)i + 0.5f) / (float)n, v = ((float)j + 0.5f) / (float)n;
+            const vec2 d = sample_disc(u, v), t = sample_triangle(u, v);
+            assert_true(t.x >= 0 && t.y >= 0 && t.x + t.y <= 1);
+            const float product = d.x * d.y, share = t.x * t.y;
+            disc[0] += (double)d.x, disc[1] += (double)d.y;
+            disc[2] += (double)(d.x * d.x), disc[3] += (double)product;
+            triangle[0] += (double)t.x, triangle[1] += (double)t.y;
+            triangle[2] += (double)(t.x * t.x), triangle[3] += (double)share;
+            const vec3 c = sample_cosine_hemisphere(u, v), s = sample_sphere(u, v);
+            const vec3 k = sample_cone(0.4f, u, v);
+            cosine[0] += (double)c.z, cosine[1] += (double)(c.x * c.x);
+            sphere[0] += (double)s.z, sphere[1] += (double)(s.x * s.x);
+            cone[0] += (double)k.z, cone[1] += (double)(k.x * k.x);
+            expect_near((double)vec3_length(c), 1, 1e-5);
+        }
+    const double all = (double)n * n;
+    expect_near(disc[0] / all, 0, 1e-3);
+    expect_near(disc[1] / all, 0, 1e-3);
+    expect_near(disc[2] / all, 0.25, 1e-3);
+    expect_near(disc[3] / all, 0, 1e-3);
+    expect_near(triangle[0] / all, 1.0 / 3, 1e-3);
+    expect_near(triangle[1] / all, 1.0 / 3, 1e-3);
+    expect_near(triangle[2] / all, 1.0 / 6, 1e-3);
+    expect_near(triangle[3] / all, 1.0 / 12, 1e-3);
+    expect_near(cosine[0] / all, 2.0 / 3, 1e-3);
+    expect_near(cosine[1] / all, 0.25, 1e-3);
+    expect_near(sphere[0] / all, 0, 1e-3);
+    expect_near(sphere[1] / all, 1.0 / 3, 1e-3);
+    expect_near(cone[0] / all, 0.7, 1e-3);
+    expect_near(cone[1] / all, (1 - (1 + 0.4 + 0.16) / 3) / 2, 1e-3);
+}
+
+static void test_cdf(void **state) {
+    (void)state;
+    const float cdf[] = {0, 0, 0.25f, 0.25f, 0.75f, 1, 1};
+    const uint32_t count = 6;
+    uint32_t found[6] = {0};
+    for (int i = 0; i < 1000; ++i) {
+        const float u = (float)i / 1000;
+        const uint32_t at = cdf_search(cdf, count, u);
+        assert_true(at < count && cdf[at] <= u && u < cdf[at + 1]);
+        const float rest = cdf_rest(cdf, at, u);
+        assert_true(rest >= 0 && rest < 1);
+        ++found[at];
+    }
+    assert_int_equal(found[0] + found[2] + found[5], 0);
+    assert_int_equal(found[1], 250);
+    assert_int_equal(found[3], 500);
+}
+
+/* The first 2^m points: one in each interval of every dimension, and in the first two dimensions
+   one in each elementary box of area 2^-m. */
+static void test_sobol_nets(void **state) {
+    (void)state;
+    for (uint32_t m = 0; m <= 8; ++m)
+        for (uint32_t pixel = 0; pixel < 8; ++pixel) {
+            const uint32_t count = 1u << m;
+            uint32_t line[4][256] = {{0}}, box[9][256] = {{0}};
+            for (uint32_t i = 0; i < count; ++i) {
+                const rng_block r = sobol_draw(rng_key_make(5, 1, sobol_path(pixel, i)), pixel, 3);
+                for (int d = 0; d < 4; ++d) {
+                    assert_true(r.value[d] >= 0 && r.value[d] < 1);
+                    ++line[d][(uint32_t)(r.value[d] * (float)count)];
+                }
+                for (uint32_t a = 0; a <= m; ++a) {
+                    const uint32_t x = (uint32_t)(r.value[0] * (float)(1u << a));
+                    const uint32_t y = (uint32_t)(r.value[1] * (float)(1u << (m - a)));
+                    ++box[a][x << (m - a) | y];
+                }
+            }
+            for (uint32_t k = 0; k < count; ++k) {
+                for (int d = 0; d < 4; ++d) assert_int_equal(line[d][k], 1);
+                for (uint32_t a = 0; a <= m; ++a) assert_int_equal(box[a][k], 1);
+            }
+        }
+}
+
+/* An integral over four dimensions: closer than independent numbers come with 8 times as many. */
+static void test_sobol_converges(void **state) {
+    (void)state;
+    double even = 0, random = 0;
+    for (uint32_t pixel = 0; pixel < 64; ++pixel) {
+        double sobol_sum = 0, random_sum = 0;
+        for (uint32_t i = 0; i < 256; ++i) {
+            const rng_key key = rng_key_make(9, 0, sobol_path(pixel, i));
+            const rng_block a = sobol_draw(key, 2, 1), b = rng_draw(key, 2, 1);
+            sobol_sum += (double)(a.value[0] * a.value[1] + a.value[2] * a.value[3]);
+            random_sum += (double)(b.value[0] * b.value[1] + b.value[2] * b.value[3]);
+        }
+        even += pow(sobol_sum / 256 - 0.5, 2);
+        random += pow(random_sum / 256 - 0.5, 2);
+    }
+    assert_true(even * 8 < random);
+}
+
+/* Two decisions, two pixels, two seeds: no correlation. */
+static void test_sobol_independence(void **state) {
+    (void)state;
+    double products[3] = {0};
+    const uint32_t count = 4096;
+    for (uint32_t i = 0; i < count; ++i) {
+        const double a =
+            (double)sobol_draw(rng_key_make(1, 0, sobol_path(7, i)), 1, 0).value[0] - 0.5;
+        const double other[3] = {
+            (double)sobol_draw(rng_key_make(1, 0, sobol_path(7, i)), 1, 1).value[0] - 0.5,
+            (double)sobol_draw(rng_key_make(1, 0, sobol_path(8, i)), 1, 0).value[0] - 0.5,
+            (double)sobol_draw(rng_key_make(2, 0, sobol_path(7, i)), 1, 0).value[0] - 0.5};
+        for (int k = 0; k < 3; ++k) products[k] += a * other[k] / count;
+    }
+    for (int k = 0; k < 3; ++k) expect_near(products[k] * 12, 0, 0.08);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_cdf),
+        cmocka_unit_test(test_sobol_nets),
+        cmocka_unit_test(test_sobol_converges),
+        cmocka_unit_test(test_sobol_independence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* Estimates of many surfaces on the device are those of brute force, bit for bit: for photons of
+   every nasty set, packets of surfaces that lie together, apart and in between, every k, and all
+   within a radius. */
+#include "core/device/device_memory.h"
+#include "photon/maps/maps_device.h"
+#include "render/photon_mapping/eye_path.h"
+#include "tests/cases.h"
+#include "tests/gpu.h"
+
+enum { PACKETS = 6, REQUESTS = 32 + 32 + 32 + 9 + 1 + 20 };
+static const uint32_t packet_sizes[PACKETS] = {32, 32, 32, 9, 1, 20};
+
+typedef struct stage {
+    photon_list lists[PHOTON_LISTS];
+    photon_maps_cuda maps;
+    eye_request requests[REQUESTS];
+    eye_packet packets[PACKETS];
+    device_buffer there_requests, there_packets, there_alone, there_sums, there_radii;
+    float size; /* of the set */
+} stage;
+
+static uint32_t place_of(uint32_t i, uint32_t count) {
+    return (uint32_t)((uint64_t)i * 7919 % count);
+}
+
+static void make_photons(stage *out, case_points set, uint32_t count) {
+    photon *photons = (photon *)calloc(count, sizeof *photons);
+    assert_non_null(photons);
+    box3 box = box3_empty();
+    for (uint32_t i = 0; i < count; ++i) {
+        const rng_block r = rng_draw(rng_key_make(3, 5, i), 0, 0);
+        photons[i].position = case_point(set, i, count);
+        photons[i].power = vec3_make(r.value[0], r.value[1], 0.5f);
+        photons[i].direction = vec3_normalize(vec3_make(r.value[2] - 0.5f, r.value[3] - 0.5f, -1));
+        photons[i].normal = vec3_make(0, 0, r.value[1] < 0.9f ? 1 : -1);
+        box3_include(&box, photons[i].position);
+    }
+    const vec3 sides = box3_size(box);
+    out->size = float_max(sides.x, float_max(sides.y, sides.z));
+    out->lists[0].photons = photons;
+    out->lists[0].count = count;
+}
+
+/* Where surface i of packet p looks: p = 0 together, 1 apart, 2 two groups, others nearly at one
+   place. */
+static vec3 looks_at(const stage *of, uint32_t p, uint32_t i) {
+    const uint32_t count = (uint32_t)of->lists[0].count;
+    const photon *photons = of->lists[0].photons;
+    const rng_block r = rng_draw(rng_key_make(9, p, i), 0, 0);
+    const vec3 off = vec3_scale(vec3_make(r.value[0], r.value[1], 0), 0.02f * of->size);
+    if (p == 1) return photons[place_of(i, count)].position;
+    if (p == 2) return vec3_add(photons[place_of(i % 2, count)].position, off);
+    return vec3_add(photons[place_of(p, count)].position, p == 0 ? off : vec3_scale(off, 0.1f));
+}
+
+static void make_requests(stage *out) {
+    uint32_t made = 0;
+    for (uint32_t p = 0; p < PACKETS; ++p) {
+        out->packets[p].first = made;
+        out->packets[p].count = packet_sizes[p];
+        for (uint32_t i = 0; i < packet_sizes[p]; ++i) {
+            eye_request *asked = &out->requests[made++];
+            memset(asked, 0, sizeof *asked);
+            asked->at.position = looks_at(out, p, i);
+            asked->at.geometric = asked->at.normal = vec3_make(0, 0, 1);
+            asked->at.front = true;
+            asked->at.kind = MATERIAL_DIFFUSE;
+            asked->at.diffuse = vec3_make(0.5f, 0.25f, 0.75f);
+            asked->wo = vec3_normalize(vec3_make(0.1f, 0.2f, 1));
+        }
+    }
+    assert_int_equal(made, REQUESTS);
+}
+
+static void bring(device_buffer *to, const void *from, uint64_t bytes) {
+    assert_int_equal(device_buffer_reserve(to, bytes), KD_OK);
+    if (from) assert_int_equal(device_memory_upload(to->memory, from, bytes), KD_OK);
+}
+
+static stage *stage_open(case_points set, uint32_t count) {
+    stage *made = (stage *)calloc(1, sizeof *made);
+    assert_non_null(made);
+    make_photons(made, set, count);
+    make_requests(made);
+    photon_options options = photon_options_default();
+    options.radius = 1;
+    assert_int_equal(photon_maps_cuda_take(&made->maps, made->lists), KD_OK);
+    assert_int_equal(photon_maps_cuda_plant(&made->maps, &options, false, NULL), KD_OK);
+    bring(&made->there_requests, made->requests, sizeof made->requests);
+    bring(&made->there_packets, made->packets, sizeof made->packets);
+    bring(&made->there_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
+    bring(&made->there_sums, NULL, REQUESTS * sizeof(flux_sum));
+    bring(&made->there_radii, NULL, REQUESTS * sizeof(float));
+    return made;
+}
+
+static void stage_close(stage *owned) {
+    photon_maps_cuda_close(&owned->maps);
+    device_buffer_free(&owned->there_requests);
+    device_buffer_free(&owned->there_packets);
+    device_buffer_free(&owned->there_alone);
+    device_buffer_free(&owned->there_sums);
+    device_buffer_free(&owned->there_radii);
+    free(owned->lists[0].photons);
+    free(owned);
+}
+
+static int by_dist2(const void *a, const void *b) {
+    const neighbour *x = (const neighbour *)a, *y = (const neighbour *)b;
+    if (x->dist2 != y->dist2) return x->dist2 < y->dist2 ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The definition, over all photons. */
+static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t k, float radius,
+                            float *found_radius) {
+    const uint32_t count = (uint32_t)of->lists[0].count;
+    const float bound2 = pointtree_bound2(radius);
+    const estimate_point here = estimate_point_of(&asked->at);
+    neighbour *found = (neighbour *)malloc(count * sizeof *found);
+    assert_non_null(found);
+    uint32_t within = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        const float dist2 = pointtree_dist2(here.position, of->lists[0].photons[i].position);
+        if (!(dist2 <= bound2)) continue;
+        found[within].dist2 = dist2;
+        found[within++].id = i;
+    }
+    qsort(found, within, sizeof *found, by_dist2);
+    *found_radius = radius;
+    if (k > 0 && within >= k) *found_radius = sqrtf(found[(within = k - 1)].dist2);
+    const float per_radius2 = 1 / (*found_radius * *found_radius);
+    flux_sum sum = flux_sum_none();
+    for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
+        const photon *landed = &of->lists[0].photons[found[i].id];
+        if (!estimate_accepts(landed, &here, *found_radius)) continue;
+        const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 * (1 / bound2);
+        flux_sum_add(&sum, photon_kernel_at((int32_t)of->maps.kernel, s2),
+                     photon_scattered(&asked->at, asked->wo, landed), of->maps.map[0].scale);
+    }
+    free(found);
+    return sum;
+}
+
+static void expect_estimates(const stage *of, const char *name, uint32_t k, float radius) {
+    flux_sum sums[REQUESTS];
+    float radii[REQUESTS];
+    const photon_gather_cuda asked = {
+        .requests = (const eye_request *)of->there_requests.memory,
+        .count = REQUESTS,
+        .packets = (const eye_packet *)of->there_packets.memory,
+        .packet_count = PACKETS,
+        .alone = (uint32_t *)of->there_alone.memory,
+        .sums = (flux_sum *)of->there_sums.memory,
+        .radii = (float *)of->there_radii.memory,
+    };
+    assert_int_equal(photon_maps_cuda_gather(&of->maps, 0, k, radius, &asked), KD_OK);
+    assert_int_equal(device_memory_download(sums, asked.sums, sizeof sums), KD_OK);
+    assert_int_equal(device_memory_download(radii, asked.radii, sizeof radii), KD_OK);
+    for (uint32_t i = 0; i < REQUESTS; ++i) {
+        float right_radius;
+        const flux_sum right = brute_force(of, &of->requests[i], k, radius, &right_radius);
+        const bool nothing = !(right_radius > 0) && !(radii[i] > 0);
+        if (!nothing && (radii[i] != right_radius || memcmp(&sums[i], &right, sizeof right) != 0))
+            fail_msg("%s, %llu photons, k %u, radius %g, surface %u: radius %g and %lld, expected "
+                     "%g and %lld",
+                     name, (unsigned long long)of->lists[0].count, k, (double)radius, i,
+                     (double)radii[i], (long long)sums[i].x, (double)right_radius,
+                     (long long)right.x);
+    }
+}
+
+static void same_as_brute_force(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 40, 65, 3000};
+    static const uint32_t several[] = {1, 2, 10, 33, 50, 72, 100};
+    for (int set = 0; set < CASE_POINT_SETS; ++set)
+        for (uint32_t c = 0; c < sizeof counts / sizeof *counts; ++c) {
+            if (gpu_leaves_out((uint32_t)set + c, 8)) continue;
+            stage *on = stage_open((case_points)set, gpu_size(counts[c], counts[c] % 1900));
+            const char *name = case_points_name((case_points)set);
+            const float radii[] = {INFINITY, 0.3f * on->size, 0.02f * on->size};
+            for (int r = 0; r < 3; ++r) {
+                if (!(radii[r] > 0) || !(pointtree_bound2(radii[r]) > 0)) continue;
+                for (uint32_t k = 0; k < sizeof several / sizeof *several; ++k)
+                    expect_estimates(on, name, several[k], radii[r]);
+                if (radii[r] < INFINITY) expect_estimates(on, name, 0, radii[r]);
+            }
+            stage_close(on);
+        }
+}
+
+/* A dense spot in the ball of a packet: more photons than shared memory takes. */
+static void dense_spots(void **state) {
+    (void)state;
+    stage *on = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000));
+    for (uint32_t k = 5; k <= 70; k += 65) {
+        expect_estimates(on, "clustered", k, INFINITY);
+        expect_estimates(on, "clustered", k, 1);
+    }
+    expect_estimates(on, "clustered", 0, 0.05f);
+    stage_close(on);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_as_brute_force),
+        cmocka_unit_test(dense_spots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

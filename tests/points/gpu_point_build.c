@@ -1,0 +1,343 @@
+/* Every builder on the device makes the tree that its name makes on the CPU, on every nasty input;
+   what shares an order is compared with the serial oracle. The checker on the device agrees. */
+#include "core/device/device.h"
+#include "core/device/device_memory.h"
+#include "points/kandela/build_kandela.h"
+#include "points/tree/check_device.h"
+#include "points/tree/pointtree.h"
+#include "points/wehr/build_wehr.h"
+#include "tests/cases.h"
+#include "tests/gpu.h"
+
+typedef struct build_case {
+    const point_builder_cuda *builder;
+    case_points set;
+    uint32_t count, dims;
+    point_scalar scalar;
+    pointtree_options options;
+    wehr_parameters parameters; /* block 0: its defaults */
+    kandela_parameters groups;  /* large 0: its defaults */
+} build_case;
+
+typedef struct device_tree {
+    point_build_cuda arguments;
+    void *points;
+    uint32_t kept;
+} device_tree;
+
+/* Coordinate `axis` of point i: three axes of a case, others of its later points. */
+static float coordinate_of(const build_case *of, uint32_t i, uint32_t axis) {
+    return vec3_axis(case_point(of->set, i + axis / 3 * 1000003, of->count), (int)axis % 3);
+}
+
+static void *make_points(const build_case *of) {
+    const size_t bytes = of->dims * point_scalar_bytes(of->scalar);
+    char *points = (char *)malloc((of->count + 1) * bytes);
+    assert_non_null(points);
+    for (uint32_t i = 0; i < of->count; ++i)
+        for (uint32_t axis = 0; axis < of->dims; ++axis) {
+            const float x = coordinate_of(of, i, axis);
+            if (of->scalar == POINT_DOUBLE)
+                ((double *)(void *)points)[i * of->dims + axis] = (double)x * 1.1;
+            else
+                ((float *)(void *)points)[i * of->dims + axis] = x;
+        }
+    return points;
+}
+
+static void device_tree_open(device_tree *tree, const build_case *of, const void *points,
+                             const point_box *box) {
+    memset(tree, 0, sizeof *tree);
+    point_build_cuda *a = &tree->arguments;
+    const uint64_t bytes = of->count * of->dims * point_scalar_bytes(of->scalar);
+    assert_int_equal(device_memory_reserve(&tree->points, bytes), KD_OK);
+    assert_int_equal(device_memory_upload(tree->points, points, bytes), KD_OK);
+    a->points = point_array_make(tree->points, of->count, of->dims, of->scalar);
+    a->split = of->options.split;
+    a->unique = of->options.unique;
+    a->cells = of->options.cells;
+    a->box = *box;
+    a->kept = &tree->kept;
+    tree->kept = of->count;
+    assert_int_equal(device_memory_reserve((void **)&a->ids, of->count * sizeof *a->ids), KD_OK);
+    if (a->split == POINTTREE_WIDEST)
+        assert_int_equal(device_memory_reserve((void **)&a->axes, of->count), KD_OK);
+    assert_int_equal(of->builder->scratch_bytes(&a->scratch_bytes, a), KD_OK);
+    assert_int_equal(device_memory_reserve(&a->scratch, a->scratch_bytes), KD_OK);
+}
+
+static void device_tree_close(device_tree *tree) {
+    device_memory_free(tree->points);
+    device_memory_free(tree->arguments.ids);
+    device_memory_free(tree->arguments.axes);
+    device_memory_free(tree->arguments.scratch);
+}
+
+static void same_nodes(const build_case *of, const device_tree *tree, const pointtree *oracle) {
+    uint32_t *ids = (uint32_t *)malloc((of->count + 1) * sizeof *ids);
+    uint8_t *axes = (uint8_t *)malloc(of->count + 1);
+    assert_true(ids && axes);
+    assert_int_equal(device_memory_download(ids, tree->arguments.ids, of->count * sizeof *ids),
+                     KD_OK);
+    for (uint32_t i = 0; i < oracle->count; ++i)
+        if (ids[i] != oracle->ids[i])
+            fail_msg(
+                "%s, %s, %u points, %u dims, scalar %d, split %d, unique %d, cells %g: node %u "
+                "holds %u, expected %u",
+                of->builder->name, case_points_name(of->set), of->count, of->dims, (int)of->scalar,
+                (int)of->options.split, of->options.unique, of->options.cells, i, ids[i],
+                oracle->ids[i]);
+    if (of->options.split == POINTTREE_WIDEST) {
+        assert_int_equal(device_memory_download(axes, tree->arguments.axes, oracle->count), KD_OK);
+        assert_memory_equal(axes, oracle->axes, oracle->count);
+    }
+    free(ids);
+    free(axes);
+}
+
+static void compare(const build_case *of) {
+    const pointtree_builder *named = pointtree_builder_find(of->builder->name);
+    assert_non_null(named);
+    const char *name = named->order == POINTTREE_BY_COORDINATE ? "recursive" : named->name;
+    void *points = make_points(of);
+    const point_array array = point_array_make(points, of->count, of->dims, of->scalar);
+    pointtree oracle;
+    assert_int_equal(pointtree_open_nd(&oracle, &array, &of->options, name, NULL), KD_OK);
+    device_tree tree;
+    device_tree_open(&tree, of, points, &oracle.box);
+    assert_int_equal(of->parameters.block ? build_wehr_cuda_with(&tree.arguments, &of->parameters)
+                     : of->groups.large   ? build_kandela_cuda_with(&tree.arguments, &of->groups)
+                                          : of->builder->build(&tree.arguments),
+                     KD_OK);
+    assert_int_equal(device_wait(), KD_OK);
+    if (of->builder->removes) assert_int_equal(tree.kept, oracle.count);
+    same_nodes(of, &tree, &oracle);
+    assert_int_equal(point_check_cuda(&tree.arguments, oracle.count, oracle.order, &oracle.box),
+                     KD_OK);
+    device_tree_close(&tree);
+    pointtree_close(&oracle);
+    free(points);
+}
+
+static build_case case_of(const point_builder_cuda *builder, case_points set, uint32_t count,
+                          int split) {
+    build_case of;
+    memset(&of, 0, sizeof of);
+    of.builder = builder;
+    of.set = set;
+    of.count = count;
+    of.dims = 3;
+    of.scalar = POINT_FLOAT;
+    of.options.split = (pointtree_split)split;
+    return of;
+}
+
+static void builders_make_the_oracles_tree(void **state) {
+    (void)state;
+    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
+        for (int set = 0; set < CASE_POINT_SETS; ++set)
+            for (int i = 0; i < CASE_COUNTS; ++i)
+                for (int split = 0; split < 2; ++split) {
+                    if (gpu_leaves_out((uint32_t)(set + i + split), 11)) continue;
+                    const build_case of = case_of(builder, (case_points)set, case_counts[i], split);
+                    compare(&of);
+                }
+}
+
+static const case_points large_sets[] = {CASE_UNIFORM, CASE_DUPLICATES, CASE_CLUSTERED, CASE_WILD};
+
+static void large_trees_too(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {65535, 65536, 100003, 1000000};
+    const uint32_t most = gpu_size(1000000, 100003);
+    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
+        for (int set = 0; set < 4; ++set)
+            for (int i = 0; i < 4; ++i)
+                for (int split = 0; split < 2; ++split) {
+                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 12) || counts[i] > most)
+                        continue;
+                    const build_case of = case_of(builder, large_sets[set], counts[i], split);
+                    compare(&of);
+                }
+}
+
+static void all_dimensions_and_scalars_too(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 7, 1000, 8191, 16385, 300007};
+    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
+        for (uint32_t dims = POINT_DIMS_MIN; dims <= POINT_DIMS_MAX; ++dims)
+            for (int scalar = 0; scalar < 2; ++scalar)
+                for (int i = 0; i < 6; ++i)
+                    for (int split = 0; split < 2; ++split) {
+                        if (gpu_leaves_out(7 * dims + (uint32_t)(i + split), 19)) continue;
+                        if (counts[i] > gpu_size(300007, 16385)) continue;
+                        build_case of = case_of(builder, large_sets[dims % 4], counts[i], split);
+                        of.dims = dims;
+                        of.scalar = (point_scalar)scalar;
+                        compare(&of);
+                    }
+}
+
+static void duplicates_go_when_asked(void **state) {
+    (void)state;
+    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
+        for (int set = 0; builder->removes && set < CASE_POINT_SETS; ++set)
+            for (int i = 0; i < CASE_COUNTS + 3; ++i) {
+                if (gpu_leaves_out((uint32_t)(set + i), 9)) continue;
+                const uint32_t count =
+                    i < CASE_COUNTS ? case_counts[i] : 25000 * (uint32_t)(i - CASE_COUNTS + 1);
+                build_case of = case_of(builder, (case_points)set, count, 0);
+                of.options.unique = true;
+                of.options.split = (pointtree_split)(i % 2);
+                of.dims = 2 + (uint32_t)i % 3;
+                compare(&of);
+            }
+}
+
+/* The tree is the same for all parameters that a search may try. */
+static void wehr_rounds_and_is_tuned(void **state) {
+    (void)state;
+    static const double cells[] = {0, 3, 1000};
+    static const case_points sets[] = {CASE_UNIFORM, CASE_DUPLICATES, CASE_CLUSTERED,
+                                       CASE_STRETCHED, CASE_SIGNED_ZERO};
+    const point_builder_cuda *builder = point_builders_cuda;
+    while (strcmp(builder->name, "wehr") != 0) ++builder;
+    for (int i = 0; i < 60; ++i) {
+        if (gpu_leaves_out((uint32_t)i, 19)) continue;
+        build_case of = case_of(builder, sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
+        of.options.cells = cells[i % 3];
+        of.dims = 2 + (uint32_t)i % 4;
+        of.scalar = (point_scalar)(i / 2 % 2);
+        of.parameters.block = 1024u << i % 3;
+        of.parameters.digit_bits = 2 + (uint32_t)i % 4;
+        of.parameters.cutoff = 512u << i / 3 % 3;
+        compare(&of);
+    }
+    build_case of = case_of(builder, CASE_UNIFORM, 1000, 0);
+    of.parameters.block = 1000;
+    void *points = make_points(&of);
+    const point_box box = point_box_empty();
+    device_tree tree;
+    device_tree_open(&tree, &of, points, &box);
+    assert_int_equal(build_wehr_cuda_with(&tree.arguments, &of.parameters), KD_ERROR_USAGE);
+    tree.arguments.cells = 1e300;
+    tree.arguments.box.lo[0] = 0, tree.arguments.box.hi[0] = 1;
+    assert_int_equal(builder->scratch_bytes(&tree.arguments.scratch_bytes, &tree.arguments),
+                     KD_ERROR_USAGE);
+    device_tree_close(&tree);
+    free(points);
+}
+
+/* Levels in groups, as large inputs take them: of all heights, with brackets that hold and with
+   some that miss, so that nodes are made good. */
+static void kandela_goes_by_groups(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {8192, 12287, 20000, 33000, 65535, 100003, 140000, 300007};
+    static const float sigmas[] = {4.5f, 1, 0.02f};
+    const uint32_t most = gpu_size(300007, 140000);
+    for (int set = 0; set < CASE_POINT_SETS; ++set)
+        for (int i = 0; i < 8; ++i)
+            for (uint32_t group = 0; group <= 3; ++group)
+                for (int sigma = 0; sigma < 3; ++sigma) {
+                    if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
+                    if (counts[i] > most) continue;
+                    build_case of =
+                        case_of(&point_builders_cuda[0], (case_points)set, counts[i], 0);
+                    of.groups = (kandela_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
+                                                     sigmas[sigma]};
+                    if (group == 0) of.options.split = (pointtree_split)(i % 2);
+                    compare(&of);
+                }
+}
+
+/* The checker on the device sees a node in the wrong place, twice, or with the wrong axis. */
+static void sabotage_is_found(void **state) {
+    (void)state;
+    const build_case of = case_of(&point_builders_cuda[0], CASE_UNIFORM, 1000, 1);
+    vec3 *points = (vec3 *)make_points(&of);
+    pointtree oracle;
+    device_tree tree;
+    assert_int_equal(pointtree_open(&oracle, points, 1000, &of.options, "recursive", NULL), KD_OK);
+    device_tree_open(&tree, &of, points, &oracle.box);
+    const point_build_cuda *a = &tree.arguments;
+    for (int wrong = 0; wrong < 4; ++wrong) {
+        uint32_t *ids = oracle.ids;
+        uint8_t *axes = oracle.axes;
+        const uint32_t kept = ids[700];
+        const uint8_t axis = axes[300];
+        if (wrong == 1) ids[700] = ids[3];
+        if (wrong == 2) ids[700] = ids[0], ids[0] = kept;
+        if (wrong == 3) axes[300] = (uint8_t)((axis + 1) % 3);
+        assert_int_equal(device_memory_upload(a->ids, ids, 4000), KD_OK);
+        assert_int_equal(device_memory_upload(a->axes, axes, 1000), KD_OK);
+        const kd_status status = point_check_cuda(a, 1000, oracle.order, &oracle.box);
+        assert_int_equal(status, wrong ? KD_ERROR_CHECK : KD_OK);
+        static const char *const named[] = {"", "P1", "P2", "P3"};
+        if (wrong) assert_non_null(strstr(kd_last_error(), named[wrong]));
+        if (wrong == 2) ids[0] = ids[700];
+        ids[700] = kept, axes[300] = axis;
+    }
+    device_tree_close(&tree);
+    pointtree_close(&oracle);
+    free(points);
+}
+
+static void links_name_children(void **state) {
+    (void)state;
+    for (uint32_t count = 0; count < 20; ++count) {
+        const build_case of = case_of(&point_builders_cuda[0], CASE_UNIFORM, count, 0);
+        vec3 *points = (vec3 *)make_points(&of);
+        pointtree tree;
+        pointtree_link host[20], found[20];
+        uint32_t *ids = NULL;
+        pointtree_link *links = NULL;
+        assert_int_equal(pointtree_open(&tree, points, count, NULL, "brown", NULL), KD_OK);
+        assert_int_equal(device_memory_reserve((void **)&ids, count * sizeof *ids), KD_OK);
+        assert_int_equal(device_memory_reserve((void **)&links, sizeof found), KD_OK);
+        assert_int_equal(device_memory_upload(ids, tree.ids, count * sizeof *ids), KD_OK);
+        assert_int_equal(point_links_cuda(ids, count, links, NULL), KD_OK);
+        assert_int_equal(device_memory_download(found, links, count * sizeof *found), KD_OK);
+        pointtree_link_nodes(&tree, host);
+        assert_memory_equal(host, found, count * sizeof *host);
+        device_memory_free(ids);
+        device_memory_free(links);
+        pointtree_close(&tree);
+        free(points);
+    }
+}
+
+static void nonsense_is_refused(void **state) {
+    (void)state;
+    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder) {
+        point_build_cuda a;
+        size_t bytes = 0;
+        memset(&a, 0, sizeof a);
+        a.points = point_array_make(NULL, 1ull << 31, 3, POINT_FLOAT);
+        assert_int_equal(builder->scratch_bytes(&bytes, &a), KD_ERROR_USAGE);
+        assert_non_null(strstr(kd_last_error(), "2147483648"));
+        assert_int_equal(builder->build(&a), KD_ERROR_USAGE);
+        a.points = point_array_make(NULL, 10, 9, POINT_FLOAT);
+        assert_int_equal(builder->scratch_bytes(&bytes, &a), KD_ERROR_USAGE);
+        a.points = point_array_make(NULL, 100000, 3, POINT_FLOAT);
+        assert_int_equal(builder->scratch_bytes(&a.scratch_bytes, &a), KD_OK);
+        a.scratch_bytes -= 256;
+        assert_int_equal(builder->build(&a), KD_ERROR_MEMORY);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(links_name_children),
+        cmocka_unit_test(sabotage_is_found),
+        cmocka_unit_test(builders_make_the_oracles_tree),
+        cmocka_unit_test(all_dimensions_and_scalars_too),
+        cmocka_unit_test(duplicates_go_when_asked),
+        cmocka_unit_test(wehr_rounds_and_is_tuned),
+        cmocka_unit_test(large_trees_too),
+        cmocka_unit_test(kandela_goes_by_groups),
+    };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* points/neighbours/leaf_index.h against the stack-free queries, and AVX2 against the plain lanes.
+ */
+#include "core/memory.h"
+#include "points/neighbours/leaf_index.h"
+#include "points/tree/pointtree.h"
+#include "tests/cases.h"
+#include "tests/test.h"
+
+enum { POINTS_MAX = 10000, QUERIES = 10, K_MAX = 1024 };
+static vec3 points[POINTS_MAX];
+static neighbour expected[POINTS_MAX], found[POINTS_MAX];
+static uint64_t keys[POINTS_MAX + 4 * K_MAX];
+
+static void expect_same(uint32_t expected_count, uint32_t count) {
+    assert_int_equal(count, expected_count);
+    for (uint32_t i = 0; i < count; ++i) {
+        assert_int_equal(found[i].id, expected[i].id);
+        assert_int_equal(found[i].node, expected[i].node);
+        assert_int_equal(float_bits(found[i].dist2), float_bits(expected[i].dist2));
+    }
+}
+
+/* Wherever the query before began, the answers are the same. */
+static void compare_near(const leafindex *index, vec3 query, uint32_t k, float radius,
+                         uint32_t count) {
+    const leaf_shape *shape = &index->shape;
+    const uint32_t last = shape->levels ? leaf_groups(shape, shape->levels - 1) - 1 : 0;
+    uint32_t places[] = {0, last / 3, last, 0};
+    for (int i = 0; i < 4; ++i) { /* the last time where the one before has been */
+        uint32_t near = i == 3 ? places[2] : places[i];
+        assert_int_equal(
+            leafindex_nearest_keys(index, query, k, pointtree_bound2(radius), keys, &near), count);
+        assert_true(near <= last);
+        places[2] = i == 2 ? near : places[2];
+        for (uint32_t j = 0; j < count; ++j)
+            assert_true(keys[j] == leaf_key(expected[j].dist2, expected[j].id));
+    }
+}
+
+static void compare_query(const pointtree_view *view, const leafindex *index, vec3 query) {
+    static const uint32_t ks[] = {1, 7, 8, 9, 20, 21, 50, 300, K_MAX};
+    enum { KS = sizeof ks / sizeof *ks };
+    float radii[] = {INFINITY, 0, -1, NAN, 0};
+    if (view->count > 40) {
+        pointtree_nearest_k(view, query, 40, INFINITY, expected);
+        radii[4] = sqrtf(expected[39].dist2);
+    }
+    for (int r = 0; r < 5; ++r) {
+        for (int i = 0; i < KS; ++i) {
+            const uint32_t count = pointtree_nearest_k(view, query, ks[i], radii[r], expected);
+            expect_same(count, leafindex_nearest_k(index, query, ks[i], radii[r], keys, found));
+            if (ks[i] <= 50) compare_near(index, query, ks[i], radii[r], count);
+        }
+        const float bound2 = pointtree_bound2(radii[r]);
+        const uint32_t within = pointtree_within(view, query, radii[r], POINTS_MAX, expected);
+        assert_int_equal(leafindex_within_keys(index, query, bound2, 0, NULL), within);
+        assert_int_equal(leafindex_within_keys(index, query, bound2, within, keys), within);
+        neighbour_sort(expected, within);
+        leaf_keys_sort(keys, within);
+        for (uint32_t i = 0; i < within; ++i)
+            assert_true(keys[i] == leaf_key(expected[i].dist2, expected[i].id));
+    }
+    assert_int_equal(leafindex_nearest_k(index, query, 0, 1, keys, found), 0);
+}
+
+static void answers_equal_stack_free_ones(void **state) {
+    (void)state;
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (int c = 0; c < CASE_COUNTS; ++c) {
+            const uint32_t count = case_counts[c];
+            for (uint32_t i = 0; i < count; ++i)
+                points[i] = case_point((case_points)which, i, count);
+            pointtree tree;
+            const pointtree_options options = {c % 2 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
+                                               false, 0};
+            assert_int_equal(pointtree_open(&tree, points, count, &options, NULL, NULL), KD_OK);
+            const pointtree_view view = pointtree_get_view(&tree);
+            leafindex index;
+            const pointtree_nd_view nd = pointtree_get_nd_view(&tree);
+            assert_int_equal(leafindex_open(&index, &nd, true), KD_OK);
+            for (uint32_t q = 0; q < (count < 3000 ? QUERIES : 3); ++q) {
+                vec3 query = case_point((case_points)which, q * 7, count);
+                if (q % 3 == 1) query = vec3_scale(query, 1.0001f);
+                if (q % 3 == 2) query = case_point(CASE_UNIFORM, 1000 + q, 0);
+                compare_query(&view, &index, query);
+            }
+            compare_query(&view, &index, vec3_make(NAN, 0, 0));
+            compare_query(&view, &index, vec3_make(0, -NAN, 0));
+            compare_query(&view, &index, vec3_all(INFINITY));
+            leafindex_close(&index);
+            pointtree_close(&tree);
+        }
+}
+
+static void lanes_equal_plain_ones(void **state) {
+    (void)state;
+    static _Alignas(64) leaf_group group;
+    static _Alignas(64) leaf_points leaf;
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (uint32_t round = 0; round < 100; ++round) {
+            for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+                const vec3 a = case_point((case_points)which, round * 32 + i, 0);
+                const vec3 b = case_point((case_points)which, round * 32 + 16 + i, 0);
+                leaf.x[i] = i == 7 ? NAN : a.x;
+                leaf.y[i] = a.y;
+                leaf.z[i] = a.z;
+                for (int axis = 0; axis < 3 && i < LEAF_GROUP; ++axis) {
+                    const float p = vec3_axis(a, axis), q = vec3_axis(b, axis);
+                    group.lo[axis][i] = p < q ? p : q;
+                    group.hi[axis][i] = p < q ? q : p;
+                }
+            }
+            const vec3 query = case_point((case_points)which, round, 0);
+            _Alignas(32) int32_t lanes[LEAF_GROUP], plain_lanes[LEAF_GROUP];
+            _Alignas(32) float dist2[LEAF_POINTS], plain_dist2[LEAF_POINTS];
+            const lanes_set set = lanes_of_boxes(&group, query);
+            memcpy(lanes, &set, sizeof lanes);
+            lanes_boxes_plain(&group, query, plain_lanes);
+            assert_memory_equal(lanes, plain_lanes, sizeof lanes);
+            assert_int_equal(lanes_least(lanes), lanes_least_plain(lanes));
+            const float bound2 =
+                pointtree_dist2(query, case_point((case_points)which, round + 9, 0));
+            assert_int_equal(lanes_points(&leaf, query, bound2, dist2),
+                             lanes_points_plain(&leaf, query, bound2, plain_dist2));
+            for (int i = 0; i < LEAF_POINTS; ++i)
+                assert_true(i == 7 || float_bits(dist2[i]) == float_bits(plain_dist2[i]));
+        }
+}
+
+static void struck_lanes_are_gone(void **state) {
+    (void)state;
+    static _Alignas(64) leaf_group group;
+    for (uint32_t i = 0; i < LEAF_GROUP; ++i)
+        for (int axis = 0; axis < 3; ++axis)
+            group.lo[axis][i] = group.hi[axis][i] = (float)(i * 3 % LEAF_GROUP);
+    for (uint32_t count = 1; count <= LEAF_GROUP; ++count) {
+        lanes_set all = lanes_set_limit(lanes_of_boxes(&group, vec3_all(-1)), count);
+        bool seen[LEAF_GROUP] = {false};
+        int32_t before = -1;
+        for (uint32_t i = 0; i < count; ++i) {
+            const int32_t least = lanes_set_least(all);
+            const uint32_t lane = (uint32_t)least & 7;
+            assert_true(least > before && lane < count && !seen[lane]);
+            assert_int_equal(lanes_set_at(all, lane), least);
+            seen[lane] = true;
+            before = least;
+            all = lanes_set_strike(all, least);
+            assert_int_equal(lanes_set_at(all, lane), LANE_NEVER);
+        }
+        assert_int_equal(lanes_set_least(all), LANE_NEVER);
+    }
+}
+
+/* Lists of eight, by AVX2 and plain, of dist2 with many ties. */
+static void nearest_eight_equal_plain_ones(void **state) {
+    (void)state;
+    uint32_t random = 1;
+    for (uint32_t round = 0; round < 2000; ++round) {
+        lanes_nearest list, plain;
+        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+            list.dist2[lane] = plain.dist2[lane] = LANE_NEVER;
+            list.id[lane] = plain.id[lane] = 0;
+        }
+        for (int leaf = 0; leaf < 4; ++leaf) {
+            float dist2[LEAF_POINTS];
+            uint32_t ids[LEAF_POINTS];
+            for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+                random = random * 1664525u + 1013904223u;
+                dist2[i] = (float)(random >> 28) * (round % 3 ? 0.5f : 0);
+                ids[i] = (random >> 8) % 1024 * LEAF_POINTS + i;
+            }
+            lanes_nearest_take(&list, dist2, ids, random >> 16);
+            lanes_nearest_take_plain(&plain, dist2, ids, random >> 16);
+            assert_memory_equal(&list, &plain, sizeof list);
+        }
+        for (int lane = 1; lane < LEAF_GROUP; ++lane)
+            assert_true(
+                list.dist2[lane - 1] < list.dist2[lane] || list.dist2[lane] == LANE_NEVER ||
+                (list.dist2[lane - 1] == list.dist2[lane] && list.id[lane - 1] <= list.id[lane]));
+    }
+}
+
+static void keys_are_sorted(void **state) {
+    (void)state;
+    for (uint32_t count = 0; count < 2000; count = count * 3 / 2 + 1)
+        for (int pattern = 0; pattern < 3; ++pattern) {
+            for (uint32_t i = 0; i < count; ++i)
+                keys[i] = pattern == 0 ? i : pattern == 1 ? count - i : i * 2654435761u % 65536;
+            uint64_t before = 0, after = 0;
+            for (uint32_t i = 0; i < count; ++i) before += keys[i] * keys[i];
+            leaf_keys_sort(keys, count);
+            for (uint32_t i = 0; i < count; ++i) after += keys[i] * keys[i];
+            assert_true(before == after);
+            for (uint32_t i = 1; i < count; ++i) assert_true(keys[i - 1] <= keys[i]);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_equal_plain_ones),         cmocka_unit_test(struck_lanes_are_gone),
+        cmocka_unit_test(nearest_eight_equal_plain_ones), cmocka_unit_test(keys_are_sorted),
+        cmocka_unit_test(answers_equal_stack_free_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* Options: the line beats the environment, every kind of misuse has its own clear refusal. */
+#include "core/spelling.h"
+#include "tests/test.h"
+#include "tools/program/line/options.h"
+
+typedef struct values {
+    bool flag, other;
+    const char *text;
+    option_list list;
+    char name[8];
+    int32_t choice, number, size[2];
+    uint64_t many, bytes;
+    float real, triple[3];
+    double precise;
+} values;
+
+static const char *colour(int index) {
+    static const char *const names[] = {"red", "green", "blue"};
+    return index < 3 ? names[index] : NULL;
+}
+
+static const option_row rows[] = {
+    {.name = "flag", .short_name = 'f', .kind = OPTION_FLAG, OPTION_FIELD(values, flag)},
+    {.name = "other", .short_name = 'x', .kind = OPTION_FLAG, OPTION_FIELD(values, other)},
+    {.name = "text", .argument = "TEXT", .kind = OPTION_TEXT, OPTION_FIELD(values, text)},
+    {.name = "list",
+     .short_name = 'l',
+     .argument = "FILE",
+     .kind = OPTION_LIST,
+     OPTION_FIELD(values, list)},
+    {.name = "name", .argument = "NAME", .kind = OPTION_NAME, OPTION_FIELD(values, name)},
+    {.name = "choice",
+     .argument = "COLOUR",
+     .kind = OPTION_CHOICE,
+     .choice = colour,
+     OPTION_FIELD(values, choice)},
+    {.name = "number",
+     .argument = "N",
+     .kind = OPTION_INT32,
+     .least = -5,
+     .most = 100,
+     .environment = "KD_TEST_NUMBER",
+     OPTION_FIELD(values, number)},
+    {.name = "size",
+     .argument = "WxH",
+     .kind = OPTION_INT32,
+     .count = 2,
+     .separator = 'x',
+     .least = 1,
+     .most = 100,
+     OPTION_FIELD(values, size)},
+    {.name = "many", .argument = "N", .kind = OPTION_UINT64, OPTION_FIELD(values, many)},
+    {.name = "bytes", .argument = "BYTES", .kind = OPTION_BYTES, OPTION_FIELD(values, bytes)},
+    {.name = "bright",
+     .argument = "auto|X",
+     .automatic = "auto",
+     .kind = OPTION_FLOAT,
+     .least = -4,
+     .most = 4,
+     OPTION_FIELD(values, real)},
+    {.name = "real", .argument = "X", .kind = OPTION_FLOAT, OPTION_FIELD(values, real)},
+    {.name = "triple",
+     .argument = "X,Y,Z",
+     .kind = OPTION_FLOAT,
+     .count = 3,
+     OPTION_FIELD(values, triple)},
+    {.name = "precise",
+     .argument = "X",
+     .kind = OPTION_DOUBLE,
+     .least = 0,
+     .most = 1,
+     OPTION_FIELD(values, precise)},
+    {.name = NULL}};
+static const option_group groups[] = {{"Test", rows, 0}, {NULL, NULL, 0}};
+
+enum { WORDS = 64 };
+
+/* Reads and applies; `arguments` counts what was no option. */
+static kd_status read_line(values *out, int *arguments, const char *line) {
+    char words[512];
+    snprintf(words, sizeof words, "program %s", line);
+    char *argv[WORDS];
+    int argc = 0;
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+    argv[argc] = NULL;
+    memset(out, 0, sizeof *out);
+    option_line read;
+    kd_status status = option_line_open(&read, groups, argc, argv);
+    if (status != KD_OK) return status;
+    if (arguments) *arguments = read.argument_count;
+    status = option_line_apply(&read, out);
+    option_line_close(&read);
+    return status;
+}
+
+static void fields_are_set(void **state) {
+    (void)state;
+    values got;
+    int arguments;
+    assert_int_equal(
+        read_line(&got, &arguments,
+                  "a -fx --list=1 -l 2 b --name abc --choice green --number -3 --size 4x5 "
+                  "--many 2M --real -1e-3 --triple 1,-2,.5 --precise 0.25 -- --flag"),
+        KD_OK);
+    assert_int_equal(arguments, 3);
+    assert_true(got.flag && got.other);
+    assert_int_equal(got.list.count, 2);
+    assert_string_equal(got.name, "abc");
+    assert_int_equal(got.choice, 1);
+    assert_int_equal(got.number, -3);
+    assert_int_equal(got.size[0], 4);
+    assert_int_equal(got.size[1], 5);
+    assert_int_equal(got.many, 2000000);
+    assert_true(got.real == -1e-3f && got.precise == 0.25);
+    assert_true(got.triple[0] == 1 && got.triple[1] == -2 && got.triple[2] == 0.5f);
+    assert_int_equal(read_line(&got, NULL, "--many 18446744073709551615"), KD_OK);
+    assert_true(got.many == UINT64_MAX);
+    assert_int_equal(read_line(&got, NULL, "--many 2.5e3"), KD_OK);
+    assert_int_equal(got.many, 2500);
+}
+
+static void sizes_have_units(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        uint64_t bytes;
+    } cases[] = {{"--bytes 1K", 1024},
+                 {"--bytes 1k", 1024},
+                 {"--bytes 1T", 1ull << 40},
+                 {"--bytes 1.5G", 3ull << 29},
+                 {"--bytes 500M", 500ull << 20},
+                 {"--bytes 2GiB", 2ull << 30},
+                 {"--bytes 2MB", 2ull << 20},
+                 {"--bytes 77", 77},
+                 {"--bytes 77B", 77},
+                 {"--bytes 2e6", 2000000},
+                 {"--bytes 0", 0},
+                 {"--bytes .5K", 512}};
+    static const char *const wrong[] = {"--bytes 1Q",   "--bytes 1.5", "--bytes -1K",
+                                        "--bytes K",    "--bytes 1KK", "--bytes 1Ki",
+                                        "--bytes 1e30", "--bytes nan", "--bytes 0x1K"};
+    values got;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        assert_int_equal(read_line(&got, NULL, cases[i].line), KD_OK);
+        assert_true(got.bytes == cases[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        assert_int_equal(read_line(&got, NULL, wrong[i]), KD_ERROR_USAGE);
+        assert_non_null(strstr(kd_last_error(), "K, M, G and T are powers of 1024"));
+    }
+}
+
+static void a_number_may_be_automatic(void **state) {
+    (void)state;
+    values got;
+    assert_int_equal(read_line(&got, NULL, "--bright auto"), KD_OK);
+    assert_true(got.real != got.real);
+    assert_int_equal(read_line(&got, NULL, "--bright -2"), KD_OK);
+    assert_true(got.real == -2);
+    assert_int_equal(read_line(&got, NULL, "--bright Auto"), KD_ERROR_USAGE);
+    assert_non_null(strstr(kd_last_error(), "from -4 to 4, or auto"));
+    assert_int_equal(read_line(&got, NULL, "--real auto"), KD_ERROR_USAGE);
+}
+
+static void misuse_is_refused(void **state) {
+    (void)state;
+    static const char *const lines[] = {"--flga",
+                                        "--flag=1",
+                                        "--t",
+                                        "--text",
+                                        "-q",
+                                        "-l",
+                                        "--name abcdefgh",
+                                        "--choice gren",
+                                        "--choice",
+                                        "--number 101",
+                                        "--number -6",
+                                        "--number 1.5",
+                                        "--number abc",
+                                        "--number 5x",
+                                        "--number 99999999999999999999",
+                                        "--number nan",
+                                        "--number ''",
+                                        "--number +5",
+                                        "--size 4",
+                                        "--size 4,5",
+                                        "--size 4x5x6",
+                                        "--size 0x5",
+                                        "--size 4x101",
+                                        "--size x",
+                                        "--many -1",
+                                        "--many 1.5",
+                                        "--many 18446744073709551616",
+                                        "--many 2T",
+                                        "--many 2Mx",
+                                        "--many 99999999999999999G",
+                                        "--real nan",
+                                        "--real inf",
+                                        "--real -inf",
+                                        "--real 1e39",
+                                        "--real 0x10",
+                                        "--real -0x10",
+                                        "--real 1,2",
+                                        "--real e5",
+                                        "--real --",
+                                        "--triple 1,2",
+                                        "--triple 1,2,3,4",
+                                        "--triple 1,,3",
+                                        "--triple 1,2,nan",
+                                        "--precise 1.01",
+                                        "--precise 1e999",
+                                        "--precise 1e",
+                                        "--precise -",
+                                        "--precise ."};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
+        values got;
+        const kd_status status = read_line(&got, NULL, lines[i]);
+        if (status != KD_ERROR_USAGE) fail_msg("%s: accepted", lines[i]);
+        assert_null(strchr(kd_last_error(), '\n'));
+        assert_true(strlen(kd_last_error()) > 10);
+    }
+}
+
+static void messages_suggest(void **state) {
+    (void)state;
+    values got;
+    read_line(&got, NULL, "--numbr 3");
+    assert_string_equal(kd_last_error(), "unknown option --numbr, did you mean --number?");
+    read_line(&got, NULL, "--choice blu");
+    assert_non_null(strstr(kd_last_error(), "red, green or blue; did you mean blue?"));
+    read_line(&got, NULL, "--number 500");
+    assert_string_equal(kd_last_error(), "--number 500: expected a whole number from -5 to 100");
+    read_line(&got, NULL, "--size");
+    assert_string_equal(kd_last_error(), "option --size needs an argument: WxH");
+    read_line(&got, NULL, "--zzzzzzzzzz");
+    assert_string_equal(kd_last_error(), "unknown option --zzzzzzzzzz");
+}
+
+static void line_beats_environment(void **state) {
+    (void)state;
+    values got;
+    setenv("KD_TEST_NUMBER", "7", 1);
+    assert_int_equal(read_line(&got, NULL, ""), KD_OK);
+    assert_int_equal(got.number, 7);
+    assert_int_equal(read_line(&got, NULL, "--number 8"), KD_OK);
+    assert_int_equal(got.number, 8);
+    setenv("KD_TEST_NUMBER", "seven", 1);
+    assert_int_equal(read_line(&got, NULL, ""), KD_ERROR_USAGE);
+    assert_string_equal(kd_last_error(),
+                        "KD_TEST_NUMBER=seven: expected a whole number from -5 to 100");
+    setenv("KD_TEST_NUMBER", "", 1);
+    assert_int_equal(read_line(&got, NULL, ""), KD_OK);
+    assert_int_equal(got.number, 0);
+    unsetenv("KD_TEST_NUMBER");
+}
+
+static void distance_counts_edits(void **state) {
+    (void)state;
+    assert_int_equal(nearest_distance("render", "render"), 0);
+    assert_int_equal(nearest_distance("redner", "render"), 1);
+    assert_int_equal(nearest_distance("Rendr", "render"), 1);
+    assert_int_equal(nearest_distance("", "abc"), 3);
+    assert_int_equal(nearest_distance("abc", ""), 3);
+    assert_int_equal(nearest_distance("kitten", "sitting"), 3);
+    const char *best = NULL;
+    nearest_consider(&best, "chek", "render");
+    assert_null(best);
+    nearest_consider(&best, "chek", "check");
+    assert_string_equal(best, "check");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_are_set),
+        cmocka_unit_test(sizes_have_units),
+        cmocka_unit_test(a_number_may_be_automatic),
+        cmocka_unit_test(misuse_is_refused),
+        cmocka_unit_test(messages_suggest),
+        cmocka_unit_test(line_beats_environment),
+        cmocka_unit_test(distance_counts_edits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+#include "tools/bench/report/plot.h"
+#include "core/files/file.h"
+#include <math.h>
+#include <stdbool.h>
+
+/* pixels of the picture and of the box that the curves lie in */
+enum { WIDTH = 760, HEIGHT = 460, LEFT = 74, RIGHT = 600, TOP = 48, BOTTOM = 400, LEGEND = 620 };
+
+/* Okabe and Ito 2008, "Color universal design", black last */
+static const char *const colours[PLOT_SERIES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                 "#e69f00", "#56b4e9", "#8a7a00", "#000000"};
+
+typedef struct plot_axis {
+    double low, high; /* log10 */
+} plot_axis;
+
+static void axis_include(plot_axis *to, double value) {
+    if (!(value > 0 && isfinite(value))) return;
+    to->low = fmin(to->low, log10(value));
+    to->high = fmax(to->high, log10(value));
+}
+
+/* A little more than the values take, half a decade at least; an empty axis is one decade. */
+static void axis_finish(plot_axis *to) {
+    if (!(to->low <= to->high)) to->low = 0, to->high = 1;
+    const double margin = 0.06 * (to->high - to->low) + 0.04;
+    to->low -= margin;
+    to->high += margin;
+    const double lacking = 0.5 - (to->high - to->low);
+    if (lacking > 0) to->low -= lacking / 2, to->high += lacking / 2;
+}
+
+static double axis_share(const plot_axis *of, double value) {
+    return (log10(value) - of->low) / (of->high - of->low);
+}
+
+static double place_x(const plot_axis *axis, double value) {
+    return LEFT + (RIGHT - LEFT) * axis_share(axis, value);
+}
+
+static double place_y(const plot_axis *axis, double value) {
+    return BOTTOM - (BOTTOM - TOP) * axis_share(axis, value);
+}
+
+static bool is_shown(const plot_point *point) {
+    return point->x > 0 && point->y > 0 && isfinite(point->x) && isfinite(point->y);
+}
+
+static void write_text(FILE *to, const char *text) {
+    for (; *text; ++text) switch (*text) {
+        case '<': fputs("&lt;", to); break;
+        case '>': fputs("&gt;", to); break;
+        case '&': fputs("&amp;", to); break;
+        default: fputc((unsigned char)*text < 32 ? ' ' : *text, to);
+        }
+}
+
+/* 0.002, 0.5, 20, 3e5 */
+static void write_value(FILE *to, double value) {
+    fprintf(to, value >= 1e-3 && value < 1e5 ? "%.6g" : "%.0e", value);
+}
+
+/* Lines of the grid at 1, 2, 5 of each decade; in a range of several decades 1 alone is named. */
+static void write_grid(FILE *to, const plot_axis *axis, bool across) {
+    static const double steps[] = {1, 2, 5};
+    const bool wide = axis->high - axis->low > 2.2;
+    for (int decade = (int)floor(axis->low); decade <= (int)ceil(axis->high); ++decade)
+        for (int i = 0; i < 3; ++i) {
+            const double value = steps[i] * pow(10, decade), share = axis_share(axis, value);
+            if (share < 0 || share > 1) continue;
+            const double at = across ? place_x(axis, value) : place_y(axis, value);
+            const char *shade = i == 0 ? "#cfcfcf" : "#ececec";
+            if (across)
+                fprintf(to, "<path d=\"M%.1f %dV%d\" stroke=\"%s\"/>\n", at, TOP, BOTTOM, shade);
+            else
+                fprintf(to, "<path d=\"M%d %.1fH%d\" stroke=\"%s\"/>\n", LEFT, at, RIGHT, shade);
+            if (wide && i > 0) continue;
+            if (across)
+                fprintf(to, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", at, BOTTOM + 18);
+            else
+                fprintf(to, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, at + 4);
+            write_value(to, value);
+            fputs("</text>\n", to);
+        }
+}
+
+static void write_curve(FILE *to, const plot_series *of, const plot_axis *x, const plot_axis *y,
+                        const char *colour) {
+    bool begun = false;
+    for (int i = 0; i < of->count; ++i) {
+        if (!is_shown(of->points + i)) continue;
+        if (!begun)
+            fprintf(to, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" d=\"", colour);
+        fprintf(to, "%c%.1f %.1f", begun ? 'L' : 'M', place_x(x, of->points[i].x),
+                place_y(y, of->points[i].y));
+        begun = true;
+    }
+    if (begun) fputs("\"/>\n", to);
+    for (int i = 0; i < of->count; ++i) {
+        const plot_point *point = of->points + i;
+        if (!is_shown(point)) continue;
+        const double px = place_x(x, point->x), py = place_y(y, point->y);
+        fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\" fill=\"%s\"/>\n", px, py, colour);
+        if (!point->label[0]) continue;
+        fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"9\" fill=\"%s\">", px + 5, py - 5,
+                colour);
+        write_text(to, point->label);
+        fputs("</text>\n", to);
+    }
+}
+
+static void write_frame(FILE *to, const plot *of) {
+    fprintf(to,
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" "
+            "stroke=\"#666\"/>\n<text x=\"%d\" y=\"%d\" font-size=\"15\">",
+            LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP, LEFT, TOP - 18);
+    write_text(to, of->title);
+    fprintf(to, "</text>\n<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + RIGHT) / 2,
+            BOTTOM + 42);
+    write_text(to, of->x_label);
+    fprintf(to, "</text>\n<text transform=\"translate(20 %d) rotate(-90)\" text-anchor=\"middle\">",
+            (TOP + BOTTOM) / 2);
+    write_text(to, of->y_label);
+    fputs("</text>\n", to);
+    for (int i = 0; i < of->series_count; ++i) {
+        const int y = TOP + 14 + 22 * i;
+        fprintf(to,
+                "<path d=\"M%d %dh22\" stroke=\"%s\" stroke-width=\"1.8\"/><circle cx=\"%d\" "
+                "cy=\"%d\" r=\"3.2\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">",
+                LEGEND, y, colours[i], LEGEND + 11, y, colours[i], LEGEND + 30, y + 4);
+        write_text(to, of->series[i].name);
+        fputs("</text>\n", to);
+    }
+}
+
+kd_status plot_write(const char *path, const plot *of) {
+    file_output output;
+    plot_axis x = {(double)INFINITY, -(double)INFINITY}, y = x;
+    for (int s = 0; s < of->series_count; ++s)
+        for (int i = 0; i < of->series[s].count; ++i) {
+            if (!is_shown(of->series[s].points + i)) continue;
+            axis_include(&x, of->series[s].points[i].x);
+            axis_include(&y, of->series[s].points[i].y);
+        }
+    axis_finish(&x);
+    axis_finish(&y);
+    KD_TRY(file_output_open(&output, path));
+    FILE *to = output.stream;
+    fprintf(to,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+            "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
+            "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT);
+    write_grid(to, &x, true);
+    write_grid(to, &y, false);
+    for (int s = 0; s < of->series_count; ++s) write_curve(to, of->series + s, &x, &y, colours[s]);
+    write_frame(to, of);
+    fputs("</svg>\n", to);
+    return file_output_commit(&output);
+}

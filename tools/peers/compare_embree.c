@@ -1,0 +1,326 @@
+/* Kandela's rays beside Embree's in one run: the same triangles, the same rays (input_rays.h), one
+   thread, process CPU time, the median of five. Embree has its best tree (BVH with spatial splits),
+   as it comes and with its watertight test ("robust"), which is what ours always is.
+   Every answer is compared: "same" is the same triangle at a t that agrees to 1e-5 relative;
+   "rounded" the same triangle at a t that agrees to the rounding of its corners' distances; "tied"
+   another triangle so near. What is left is judged in double arithmetic: a ray that grazes the
+   nearer triangle's edge or plane, or begins or ends on it, may go either way: "grazing"; any
+   other is wrong, and the exit code 6.
+       compare_embree SCENE [SIDE]     pictures of SIDE x SIDE pixels, 512 unless told */
+#include "accel/geometry/triangle.h"
+#include "accel/rays/batch.h"
+#include "accel/tree/judge_ray.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "scenes/assembly/scene.h"
+#include "tools/bench/input_rays.h"
+#include <embree3/rtcore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { RUNS = 5, LANES = 8 };
+
+typedef struct answers {
+    ray_hit *hits; /* any hit: triangle is 0 or KD_NONE */
+    uint8_t *blocked;
+} answers;
+
+typedef struct peer {
+    enum RTCSceneFlags flags;
+    RTCScene scene;
+    double build_seconds;
+} peer;
+
+typedef struct caster {
+    const char *name;
+    void (*cast)(const void *tree, const bench_rays *set, answers *out);
+    const void *tree;
+} caster;
+
+static double cpu_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void cast_kandela(const void *tree, const bench_rays *set, answers *out) {
+    const tritree_view *view = (const tritree_view *)tree;
+    if (set->any)
+        trace_occluded(view, set->rays, out->blocked, set->count, NULL, NULL);
+    else
+        trace_closest(view, set->rays, out->hits, set->count, NULL, NULL);
+}
+
+/* One ray at a time, as a path tracer asks. */
+static void cast_kandela1(const void *tree, const bench_rays *set, answers *out) {
+    const tritree_view *view = (const tritree_view *)tree;
+    for (uint64_t i = 0; i < set->count; ++i)
+        if (set->any)
+            out->blocked[i] = tritree_occluded(view, set->rays[i]);
+        else
+            out->hits[i] = tritree_closest(view, set->rays[i]);
+}
+
+static struct RTCRay embree_ray(const ray *from) {
+    const struct RTCRay to = {.org_x = from->origin.x,
+                              .org_y = from->origin.y,
+                              .org_z = from->origin.z,
+                              .tnear = from->tmin,
+                              .dir_x = from->direction.x,
+                              .dir_y = from->direction.y,
+                              .dir_z = from->direction.z,
+                              .tfar = from->tmax,
+                              .mask = ~0u};
+    return to;
+}
+
+static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
+    const peer *with = (const peer *)tree;
+    struct RTCIntersectContext context;
+    rtcInitIntersectContext(&context);
+    if (set->coherent) context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+    for (uint64_t i = 0; i < set->count; ++i) {
+        struct RTCRayHit cast;
+        cast.ray = embree_ray(&set->rays[i]);
+        if (set->any) {
+            rtcOccluded1(with->scene, &context, &cast.ray);
+            out->blocked[i] = cast.ray.tfar < 0;
+            continue;
+        }
+        cast.hit.geomID = cast.hit.instID[0] = cast.hit.primID = RTC_INVALID_GEOMETRY_ID;
+        rtcIntersect1(with->scene, &context, &cast);
+        const ray_hit hit = {cast.ray.tfar, cast.hit.u, cast.hit.v, cast.hit.primID};
+        out->hits[i] = hit;
+    }
+}
+
+/* Eight neighbours at a time: closest hits only. */
+static void cast_embree8(const void *tree, const bench_rays *set, answers *out) {
+    const peer *with = (const peer *)tree;
+    struct RTCIntersectContext context;
+    rtcInitIntersectContext(&context);
+    context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+    for (uint64_t i = 0; i < set->count; i += LANES) {
+        struct RTCRayHit8 cast;
+        _Alignas(32) int valid[LANES];
+        for (uint64_t k = 0; k < LANES; ++k) {
+            valid[k] = i + k < set->count ? -1 : 0;
+            const struct RTCRay one = embree_ray(&set->rays[valid[k] ? i + k : i]);
+            cast.ray.org_x[k] = one.org_x, cast.ray.dir_x[k] = one.dir_x;
+            cast.ray.org_y[k] = one.org_y, cast.ray.dir_y[k] = one.dir_y;
+            cast.ray.org_z[k] = one.org_z, cast.ray.dir_z[k] = one.dir_z;
+            cast.ray.tnear[k] = one.tnear, cast.ray.tfar[k] = one.tfar;
+            cast.ray.time[k] = 0, cast.ray.mask[k] = ~0u, cast.ray.flags[k] = 0;
+            cast.hit.geomID[k] = cast.hit.primID[k] = cast.hit.instID[0][k] =
+                RTC_INVALID_GEOMETRY_ID;
+        }
+        rtcIntersect8(valid, with->scene, &context, &cast);
+        for (uint64_t k = 0; k < LANES && valid[k]; ++k) {
+            const ray_hit hit = {cast.ray.tfar[k], cast.hit.u[k], cast.hit.v[k],
+                                 cast.hit.primID[k]};
+            out->hits[i + k] = hit;
+        }
+    }
+}
+
+typedef struct agreement {
+    uint64_t same, rounded, tied, grazing, wrong;
+} agreement;
+
+/* The hits to compare for ray i; where only one side says that it is blocked, both are asked what
+ * by.
+ */
+static void take_hits(ray_hit hit[2], const tritree_view *view, const peer *with,
+                      const bench_rays *set, const answers *ours, const answers *theirs,
+                      uint64_t i) {
+    if (!set->any) {
+        hit[0] = ours->hits[i];
+        hit[1] = theirs->hits[i];
+        return;
+    }
+    const ray_hit none = {0, 0, 0, KD_NONE};
+    hit[0] = hit[1] = none;
+    if (ours->blocked[i] == theirs->blocked[i]) return;
+    const bench_rays one = {.rays = &set->rays[i], .count = 1};
+    answers found = {&hit[1], NULL};
+    if (ours->blocked[i])
+        hit[0] = tritree_closest(view, set->rays[i]);
+    else
+        cast_embree(with, &one, &found);
+}
+
+static agreement compare_answers(const tritree *tree, const peer *with, const bench_rays *set,
+                                 const answers *ours, const answers *theirs) {
+    agreement found = {0, 0, 0, 0, 0};
+    const tritree_view view = tritree_get_view(tree);
+    for (uint64_t i = 0; i < set->count; ++i) {
+        ray_hit hit[2];
+        take_hits(hit, &view, with, set, ours, theirs, i);
+        const ray_hit a = hit[0], b = hit[1];
+        const bool neither = a.triangle == KD_NONE && b.triangle == KD_NONE;
+        const bool both = a.triangle != KD_NONE && b.triangle != KD_NONE;
+        if (neither ||
+            (a.triangle == b.triangle && fabsf(a.t - b.t) <= 1e-5f * float_max(a.t, b.t))) {
+            /* one that says blocked and knows of no hit is wrong */
+            ++*(set->any && ours->blocked[i] != theirs->blocked[i] ? &found.wrong : &found.same);
+            continue;
+        }
+        const bool ours_nearer = b.triangle == KD_NONE || (both && a.t < b.t);
+        const judgement nearer =
+            judge_ray(&tree->input, ours_nearer ? a.triangle : b.triangle, &set->rays[i]);
+        if (both && fabs((double)a.t - (double)b.t) <= nearer.rounding)
+            ++*(a.triangle == b.triangle ? &found.rounded : &found.tied);
+        else if (nearer.grazes || nearer.at_end)
+            ++found.grazing;
+        else
+            ++found.wrong;
+    }
+    return found;
+}
+
+static bool same_bits(const bench_rays *set, const answers *a, const answers *b) {
+    return set->any ? memcmp(a->blocked, b->blocked, set->count) == 0
+                    : memcmp(a->hits, b->hits, set->count * sizeof *a->hits) == 0;
+}
+
+static kd_status compare_set(const tritree *tree, const bench_rays *set, const caster *casters,
+                             int count) {
+    kd_status status = KD_OK;
+    answers ours = {NULL, NULL}, theirs = {NULL, NULL};
+    KD_TRY_GOTO(KD_RESERVE(ours.hits, set->count));
+    KD_TRY_GOTO(KD_RESERVE(theirs.hits, set->count));
+    KD_TRY_GOTO(KD_RESERVE(ours.blocked, set->count));
+    KD_TRY_GOTO(KD_RESERVE(theirs.blocked, set->count));
+    double own = 0;
+    for (int c = 0; c < count; ++c) {
+        answers *to = c ? &theirs : &ours;
+        if (casters[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
+        double seconds[RUNS];
+        for (int run = 0; run < RUNS; ++run) {
+            const double started = cpu_seconds();
+            casters[c].cast(casters[c].tree, set, to);
+            seconds[run] = cpu_seconds() - started;
+        }
+        qsort(seconds, RUNS, sizeof *seconds, compare_doubles);
+        const double rate = (double)set->count / seconds[RUNS / 2];
+        printf("%-11s %-16s %8.3f Mrays/s", set->set, casters[c].name, rate * 1e-6);
+        if (casters[c].tree == casters[0].tree) {
+            if (c == 0) own = rate;
+            puts("");
+            if (c && !same_bits(set, &ours, &theirs))
+                status =
+                    status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                "%s: rays cast alone are not answered as in batches", set->set);
+            continue;
+        }
+        const agreement found =
+            compare_answers(tree, (const peer *)casters[c].tree, set, &ours, &theirs);
+        printf("  ours %.2f x; %llu same, %llu rounded, %llu tied, %llu grazing, %llu wrong\n",
+               own / rate, (unsigned long long)found.same, (unsigned long long)found.rounded,
+               (unsigned long long)found.tied, (unsigned long long)found.grazing,
+               (unsigned long long)found.wrong);
+        if (found.wrong)
+            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "%s, %s: %llu rays differ",
+                                 set->set, casters[c].name, (unsigned long long)found.wrong);
+    }
+done:
+    memory_free(ours.hits);
+    memory_free(theirs.hits);
+    memory_free(ours.blocked);
+    memory_free(theirs.blocked);
+    return status;
+}
+
+static kd_status build_peer(peer *with, RTCDevice device, const tritree_input *input) {
+    const double started = cpu_seconds();
+    RTCGeometry mesh = rtcNewGeometry(device, RTC_GEOMETRY_TYPE_TRIANGLE);
+    void *vertices = rtcSetNewGeometryBuffer(mesh, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3,
+                                             sizeof(vec3), input->position_count);
+    void *indices = rtcSetNewGeometryBuffer(mesh, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3,
+                                            3 * sizeof(uint32_t), input->triangle_count);
+    KD_REQUIRE(vertices && indices, KD_ERROR_MEMORY, "Embree takes no %u triangles",
+               input->triangle_count);
+    memcpy(vertices, input->positions, input->position_count * sizeof(vec3));
+    memcpy(indices, input->triangles, 3ull * input->triangle_count * sizeof(uint32_t));
+    rtcCommitGeometry(mesh);
+    with->scene = rtcNewScene(device);
+    rtcSetSceneBuildQuality(with->scene, RTC_BUILD_QUALITY_HIGH);
+    rtcSetSceneFlags(with->scene, with->flags);
+    rtcAttachGeometry(with->scene, mesh);
+    rtcReleaseGeometry(mesh);
+    rtcCommitScene(with->scene);
+    with->build_seconds = cpu_seconds() - started;
+    const enum RTCError error = rtcGetDeviceError(device);
+    KD_REQUIRE(error == RTC_ERROR_NONE, KD_ERROR_RUNTIME, "Embree's error %d", (int)error);
+    return KD_OK;
+}
+
+static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side) {
+    peer plain = {.flags = RTC_SCENE_FLAG_NONE};
+    peer robust = {.flags = RTC_SCENE_FLAG_ROBUST};
+    kd_status status = KD_OK, compared = KD_OK;
+    KD_TRY_GOTO(build_peer(&plain, device, &tree->input));
+    KD_TRY_GOTO(build_peer(&robust, device, &tree->input));
+    printf("%u triangles; build: kandela %.0f ms, embree %.0f ms\n", tree->input.triangle_count,
+           tree->statistics.build_seconds * 1e3, plain.build_seconds * 1e3);
+    const tritree_view view = tritree_get_view(tree);
+    const caster casters[] = {{"kandela", cast_kandela, &view},
+                              {"kandela single", cast_kandela1, &view},
+                              {"embree", cast_embree, &plain},
+                              {"embree robust", cast_embree, &robust},
+                              {"embree packets", cast_embree8, &plain}};
+    const bench_rays_request request = {tree, side, side, 1, (uint64_t)side * (uint64_t)side};
+    for (int i = 0; bench_ray_sets[i]; ++i) {
+        bench_rays set;
+        KD_TRY_GOTO(bench_rays_open(&set, &request, bench_ray_sets[i]));
+        const kd_status here = compare_set(tree, &set, casters, 5);
+        bench_rays_close(&set);
+        if (here != KD_OK) compared = here;
+    }
+done:
+    if (plain.scene) rtcReleaseScene(plain.scene);
+    if (robust.scene) rtcReleaseScene(robust.scene);
+    return status != KD_OK ? status : compared;
+}
+
+static kd_status run(const char *path, int32_t side) {
+    kd_status status = KD_OK;
+    kd_render_options unused;
+    kd_render_options_default(&unused);
+    scene *loaded = NULL;
+    tritree tree;
+    memset(&tree, 0, sizeof tree);
+    RTCDevice device = rtcNewDevice("threads=1");
+    KD_REQUIRE(device, KD_ERROR_DEVICE, "Embree's error %d", (int)rtcGetDeviceError(NULL));
+    parallel_set_threads(1);
+    KD_TRY_GOTO(scene_open(&loaded, path, &unused, NULL));
+    const scene_view view = scene_get_view(loaded);
+    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
+                                 view.mesh.triangle_count};
+    const tritree_options options = tritree_options_default();
+    KD_TRY_GOTO(tritree_open(&tree, &input, &options, "sweep", NULL));
+    KD_TRY_GOTO(compare_all(&tree, device, side));
+done:
+    tritree_close(&tree);
+    scene_close(loaded);
+    rtcReleaseDevice(device);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    const int side = argc > 2 ? atoi(argv[2]) : 512;
+    if (argc < 2 || argc > 3 || side < 1 || side > 8192) {
+        fprintf(stderr, "usage: %s SCENE [SIDE]\n", argv[0]);
+        return KD_ERROR_USAGE;
+    }
+    const kd_status status = run(argv[1], side);
+    if (status != KD_OK) fprintf(stderr, "%s\n", kd_last_error());
+    return (int)status;
+}

@@ -1,0 +1,41 @@
+#include "tools/program/info.h"
+#include "core/device/device.h"
+#include "core/hot.h"
+#include <cjson/cJSON.h>
+#ifdef KD_HAVE_OPENEXR
+#include <openexr_base.h>
+#endif
+
+static void line(FILE *stream, const char *name, const char *text) {
+    fprintf(stream, "  %-12s %s\n", name, text);
+}
+
+void info_compiled(FILE *stream) {
+    char text[96];
+#if defined(__clang__)
+    snprintf(text, sizeof text, "clang %s", __clang_version__);
+#else
+    snprintf(text, sizeof text, "gcc %s", __VERSION__);
+#endif
+    line(stream, "compiler", text);
+    line(stream, "processor", hot_name());
+    line(stream, "CUDA", device_cuda_compiled() ? "yes" : "no");
+#ifdef KD_HAVE_OPENEXR
+    int major = 0, minor = 0, patch = 0;
+    const char *extra = NULL;
+    exr_get_library_version(&major, &minor, &patch, &extra);
+    snprintf(text, sizeof text, "%d.%d.%d (.exr)", major, minor, patch);
+    line(stream, "OpenEXR", text);
+#else
+    line(stream, "OpenEXR", "no: .exr pictures are refused");
+#endif
+#ifdef KD_HAVE_ASSIMP
+    line(stream, "assimp", "by kandela-import (.gltf, .fbx, .dae, .off, ...)");
+#else
+    line(stream, "assimp", "no: fewer mesh formats are read");
+#endif
+    line(stream, "cJSON", cJSON_Version());
+#ifndef KD_HAVE_CMOCKA
+    line(stream, "cmocka", "no: built without tests");
+#endif
+}

@@ -1,0 +1,92 @@
+/* kandela VERB: finds the verb, reads its line by its table, answers with its status. */
+#include "core/memory.h"
+#include "core/spelling.h"
+#include "core/status.h"
+#include "tools/program/info.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/pages.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/output.h"
+#include <cjson/cJSON.h>
+#include <kandela/version.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const verb *const verbs[] = {
+#define VERB(name) &verb_##name,
+#include "tools/program/line/verbs.inc"
+#undef VERB
+    NULL};
+
+kd_status verb_arguments(const option_line *line, const verb *of, int least, int most) {
+    KD_REQUIRE(line->argument_count >= least, KD_ERROR_USAGE, "%s needs an argument: kandela %s %s",
+               of->name, of->name, of->arguments);
+    KD_REQUIRE(most < 0 || line->argument_count <= most, KD_ERROR_USAGE,
+               "%s: unexpected argument \"%s\"", of->name, line->arguments[most]);
+    return KD_OK;
+}
+
+static kd_status find_verb(const verb **out, const char *name) {
+    const char *best = NULL;
+    for (const verb *const *row = verbs; *row; ++row) {
+        *out = *row;
+        if (strcmp(name, (*row)->name) == 0) return KD_OK;
+        nearest_consider(&best, name, (*row)->name);
+    }
+    KD_REQUIRE(name[0] != '-', KD_ERROR_USAGE,
+               "unknown option %s, expected a verb (kandela --help)", name);
+    KD_REQUIRE(!best, KD_ERROR_USAGE, "unknown verb \"%s\", did you mean %s?", name, best);
+    KD_FAIL(KD_ERROR_USAGE, "unknown verb \"%s\" (kandela --help names them)", name);
+}
+
+static kd_status run_verb(int argc, char **argv) {
+    const verb *chosen = NULL;
+    KD_TRY(find_verb(&chosen, argv[0]));
+    option_line line;
+    KD_TRY(option_line_open(&line, chosen->groups, argc, argv));
+    kd_status status = KD_OK;
+    if (option_line_has(&line, "help"))
+        pages_verb_help(stdout, chosen);
+    else
+        status = chosen->run(&line);
+    option_line_close(&line);
+    return status;
+}
+
+static void print_version(void) {
+    printf("kandela %s\n", kd_version());
+    info_compiled(stdout);
+}
+
+static kd_status run_program(int argc, char **argv) {
+    KD_REQUIRE(argc > 1, KD_ERROR_USAGE, "which verb? (kandela --help names them)");
+    const char *first = argv[1];
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
+        pages_program_help(stdout);
+    else if (strcmp(first, "--version") == 0)
+        print_version();
+    else if (strcmp(first, "--man") == 0)
+        pages_man(stdout);
+    else if (strcmp(first, "--completion") == 0)
+        pages_completion(stdout);
+    else
+        return run_verb(argc - 1, argv + 1);
+    return KD_OK;
+}
+
+int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is a write that fails */
+    output_watch_inputs();
+    cJSON_Hooks hooks = {memory_take,
+                         free}; /* so that half a document is not taken for a whole one */
+    cJSON_InitHooks(&hooks);
+    kd_status status = run_program(argc, argv);
+    if (status != KD_OK && kd_last_error()[0]) general_error(kd_last_error());
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        general_error("cannot write to stdout");
+        if (status == KD_OK) status = KD_ERROR_RUNTIME;
+    }
+    return (int)status;
+}

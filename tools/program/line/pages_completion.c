@@ -1,0 +1,44 @@
+/* Completion for bash: verbs, then the verb's options, then the choices of an option; file names
+   wherever nothing better is known. */
+#include "tools/program/line/pages.h"
+#include <stdio.h>
+
+static void print_verb(FILE *stream, const verb *of) {
+    fprintf(stream, "    %s)\n        case \"$previous\" in\n", of->name);
+    for (const option_group *group = of->groups; group->heading; ++group)
+        for (const option_row *row = group->rows; row->name; ++row) {
+            char choices[512];
+            pages_choices(choices, sizeof choices, row, " ");
+            if (!row->argument) continue;
+            fprintf(stream, "        --%s", row->name);
+            if (row->short_name) fprintf(stream, "|-%c", row->short_name);
+            fprintf(stream, ") words=\"%s\" ;;\n", choices);
+        }
+    fputs("        *) words=\"", stream);
+    for (const option_group *group = of->groups; group->heading; ++group)
+        for (const option_row *row = group->rows; row->name; ++row)
+            fprintf(stream, "--%s ", row->name);
+    fputs("\"; [[ $current == -* ]] || words= ;;\n        esac ;;\n", stream);
+}
+
+void pages_completion(FILE *stream) {
+    fputs(
+        "# bash completion for kandela\n"
+        "_kandela() {\n"
+        "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+        "    if ((COMP_CWORD == 1)); then\n"
+        "        COMPREPLY=($(compgen -W \"",
+        stream);
+    for (const verb *const *row = verbs; *row; ++row) fprintf(stream, "%s ", (*row)->name);
+    fputs("--help --version --man --completion\" -- \"$current\"))\n"
+          "        return\n"
+          "    fi\n"
+          "    case \"${COMP_WORDS[1]}\" in\n",
+          stream);
+    for (const verb *const *row = verbs; *row; ++row) print_verb(stream, *row);
+    fputs("    esac\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+          "}\n"
+          "complete -o default -F _kandela kandela\n",
+          stream);
+}

@@ -1,0 +1,145 @@
+#include "tools/program/output.h"
+#include "core/files/file.h"
+#include "core/memory.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void output_name(char *out, size_t bytes, const char *path, const char *suffix) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash && slash[1] ? slash + 1 : path;
+    const int length = (int)(file_suffix(name) - name);
+    snprintf(out, bytes, "%.*s", length ? length : (int)strlen(name), name);
+    if (strlen(out) + strlen(suffix) >= bytes) out[bytes - 1 - strlen(suffix)] = '\0';
+    for (char *c = out; *c; ++c)
+        if (*c == ':' || *c == '/' || *c == '\\') *c = '-';
+    strcat(out, suffix);
+}
+
+/* --- which file is which ---------------------------------------------------------------------- */
+
+typedef struct file_name {
+    dev_t device;
+    ino_t inode;      /* of the file, or of its folder if it is not there */
+    const char *last; /* the last part of its name then; else NULL */
+    char *path;       /* owned, for the program's life */
+} file_name;
+
+typedef struct file_names {
+    file_name *items;
+    uint64_t count, room;
+    bool incomplete; /* memory was short */
+} file_names;
+
+static file_names outputs, inputs;
+static pthread_mutex_t inputs_lock = PTHREAD_MUTEX_INITIALIZER; /* textures are read by threads */
+
+static kd_status add(file_names *to, file_name name, const char *path) {
+    if (to->count == to->room) {
+        const uint64_t room = to->room ? 2 * to->room : 16;
+        KD_TRY(KD_GROW(to->items, to->count, room));
+        to->room = room;
+    }
+    const size_t bytes = strlen(path) + 1;
+    KD_TRY(KD_RESERVE(name.path, bytes));
+    memcpy(name.path, path, bytes);
+    if (name.last) name.last = name.path + (name.last - path);
+    to->items[to->count++] = name;
+    return KD_OK;
+}
+
+static const char *find(const file_names *in, const file_name *name) {
+    for (uint64_t i = 0; i < in->count; ++i) {
+        const file_name *item = &in->items[i];
+        if (item->device == name->device && item->inode == name->inode &&
+            (item->last && name->last ? strcmp(item->last, name->last) == 0
+                                      : item->last == name->last))
+            return item->path;
+    }
+    return NULL;
+}
+
+static void see_input(const char *path, const struct stat *info) {
+    const file_name name = {info->st_dev, info->st_ino, NULL, NULL};
+    pthread_mutex_lock(&inputs_lock);
+    if (!find(&inputs, &name) && add(&inputs, name, path) != KD_OK) {
+        inputs.incomplete = true;
+        status_clear(); /* output_check_inputs says it */
+    }
+    pthread_mutex_unlock(&inputs_lock);
+}
+
+void output_watch_inputs(void) {
+    file_set_witness(see_input);
+}
+
+/* False for a device, a pipe, and what cannot be known. */
+static bool name_file(file_name *out, const char *path, const char *folder) {
+    struct stat info;
+    memset(out, 0, sizeof *out);
+    if (stat(path, &info) == 0) {
+        if (!S_ISREG(info.st_mode)) return false;
+    } else {
+        const char *slash = strrchr(path, '/');
+        if (!folder || stat(folder, &info) != 0) return false;
+        out->last = slash ? slash + 1 : path;
+    }
+    out->device = info.st_dev;
+    out->inode = info.st_ino;
+    return true;
+}
+
+static kd_status refuse_input(const char *output, const char *input) {
+    KD_FAIL(KD_ERROR_USAGE, "%s: it would overwrite what is read%s%s", output,
+            strcmp(output, input) == 0 ? "" : ": it is the same file as ",
+            strcmp(output, input) == 0 ? "" : input);
+}
+
+kd_status output_check_input(const char *path) {
+    file_name name;
+    if (!path || !name_file(&name, path, NULL)) return KD_OK;
+    const char *output = find(&outputs, &name);
+    return output ? refuse_input(output, path) : KD_OK;
+}
+
+kd_status output_check_inputs(void) {
+    KD_REQUIRE(!inputs.incomplete, KD_ERROR_MEMORY, "out of memory for the names of what is read");
+    for (uint64_t i = 0; i < inputs.count; ++i) {
+        const char *output = find(&outputs, &inputs.items[i]);
+        if (output) return refuse_input(output, inputs.items[i].path);
+    }
+    return KD_OK;
+}
+
+static kd_status claim(const char *path, const char *folder) {
+    file_name name;
+    if (!name_file(&name, path, folder)) return KD_OK;
+    const char *other = find(&outputs, &name);
+    KD_REQUIRE(!other, KD_ERROR_USAGE, "%s and %s are the same file, expected one for each output",
+               other, path);
+    KD_TRY(add(&outputs, name, path));
+    return KD_OK;
+}
+
+/* --- can it be written ------------------------------------------------------------------------ */
+
+kd_status output_check(const char *path) {
+    struct stat info;
+    KD_REQUIRE(path[0], KD_ERROR_USAGE, "an output needs a name");
+    KD_REQUIRE(stat(path, &info) != 0 || !S_ISDIR(info.st_mode), KD_ERROR_RUNTIME,
+               "%s: cannot write: it is a folder", path);
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    const int length = slash == path ? 1 : slash ? (int)(slash - path) : 0;
+    KD_REQUIRE(length < (int)sizeof folder, KD_ERROR_USAGE, "%.60s...: the path is too long", path);
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
+    KD_REQUIRE(access(folder, W_OK | X_OK) == 0, KD_ERROR_RUNTIME, "%s: cannot write: %s", path,
+               strerror(errno));
+    KD_TRY(claim(path, folder));
+    return KD_OK;
+}

@@ -1,0 +1,33 @@
+/* What kandela render is told: its tables of options and the struct that they fill. */
+#ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
+#define KD_TOOLS_PROGRAM_RENDER_VALUES_H
+#include "shaders/camera.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/options.h"
+#include "tools/program/progress.h"
+#include <kandela/render.h>
+
+typedef struct render_values {
+    general_options general;
+    kd_render_options render;
+    camera view;
+    option_list outputs;
+    const char *stats;   /* NULL: none */
+    const char *display; /* NULL: none */
+    int32_t progress;    /* progress_mode */
+    bool quick, resume, plan, strict;
+    uint64_t max_memory; /* bytes; 0: no limit */
+    double save_seconds; /* 0: not on the way */
+} render_values;
+
+extern const option_group render_groups[];
+extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields of a camera */
+
+/* The names that the scene file `path` chose: KD_ERROR_INPUT with the key's path if there is no
+   such method or builder. */
+kd_status render_values_check_names(const char *path, const kd_render_options *from_file);
+
+/* Bounds what costs time, for a preview. */
+void render_values_quicken(kd_render_options *options);
+
+#endif

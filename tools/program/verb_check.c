@@ -1,0 +1,106 @@
+/* kandela check: the mesh doctor's report. */
+#include "core/files/file.h"
+#include "scenes/check/check.h"
+#include "tools/program/interrupt.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/progress.h"
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+typedef struct check_values {
+    general_options general;
+    bool json;
+    const char *fix;
+    int32_t progress;
+} check_values;
+
+/* The file itself is not written over. */
+static kd_status fix_examine(const char *path, const char *fixed) {
+    struct stat from, to;
+    if (!fixed) return KD_OK;
+    KD_REQUIRE(strcasecmp(file_suffix(fixed), ".obj") == 0, KD_ERROR_USAGE,
+               "--fix %s: expected the name of an .obj file", fixed);
+    if (stat(path, &from) != 0 || stat(fixed, &to) != 0) return KD_OK;
+    KD_REQUIRE(from.st_dev != to.st_dev || from.st_ino != to.st_ino, KD_ERROR_USAGE,
+               "--fix %s: found the file that is checked, expected another one", fixed);
+    return KD_OK;
+}
+
+static kd_status run(const option_line *line) {
+    check_values values = {.json = false};
+    KD_TRY(option_line_apply(line, &values));
+    general_apply(&values.general);
+    KD_TRY(verb_arguments(line, &verb_check, 1, 1));
+    const char *path = line->arguments[0];
+    KD_REQUIRE(strcasecmp(file_suffix(path), ".json") != 0 || strncmp(path, "gen:", 4) == 0,
+               KD_ERROR_USAGE,
+               "%s: found a scene description, expected one of the mesh files that it names", path);
+    KD_TRY(fix_examine(path, values.fix));
+    static job watched; /* static: a late signal still finds it */
+    job_init(&watched);
+    interrupt_watch(&watched);
+    progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
+    check_report report;
+    memset(&report, 0, sizeof report);
+    kd_status status = check_file(&report, path, values.fix, &watched);
+    progress_close();
+    if (status != KD_INTERRUPTED) {
+        const kd_status told =
+            values.json ? check_write_json(&report, stdout) : check_write_text(&report, stdout);
+        if (status == KD_OK) status = told;
+    }
+    if (status == KD_OK && !report.renderable)
+        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s: it cannot be rendered", path);
+    check_close(&report);
+    return status;
+}
+
+static const option_row rows[] = {
+    {.name = "fix",
+     .argument = "OUT.obj",
+     .help = "also write the mesh with what can be mended safely: vertices at one place welded, "
+             "unused ones, faces without area and duplicates dropped, flipped faces and bodies "
+             "wound inwards turned",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(check_values, fix)},
+    {.name = "json",
+     .help = "the report as JSON: counts, kinds and problems",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(check_values, json)},
+    {.name = "progress",
+     .argument = "MODE",
+     .help = "progress on stderr (auto is a bar on a terminal, else nothing)",
+     .initial = "auto",
+     .kind = OPTION_CHOICE,
+     .choice = progress_choice,
+     OPTION_FIELD(check_values, progress)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0}, GENERAL_GROUP(check_values), {NULL, NULL, 0}};
+
+const verb verb_check = {
+    .name = "check",
+    .arguments = "FILE",
+    .summary = "say what is in a mesh file and everything that is wrong with it",
+    .description =
+        "Prints the counts of a mesh file (vertices, faces as read, triangles, materials, lights) "
+        "and every trouble with its file and line, its severity and the name of its kind:\n\n"
+        "error: it cannot be rendered: indices out of range, malformed lines, light that adds up "
+        "to infinity; the same that a rendering refuses.\n\n"
+        "warning: it may show in a picture or stop who wants a solid: missing textures and "
+        "materials, NaN, zero-area, duplicate-triangle, reversed-duplicate, non-manifold-edge, "
+        "flipped-face, inside-out, non-orientable, t-junction, self-intersection, "
+        "crossed-polygon, repeated-corner, zero-normal, flipped-normal, texture-without-uv, "
+        "open-glass, inside-out-glass.\n\n"
+        "note: it may be meant: hole, non-manifold-vertex, unused-vertex, unwelded-vertex, "
+        "sliver, bent-polygon, no-light.\n\n"
+        "At most 100 of each kind are listed, all are counted. --fix keeps everything else of an "
+        "OBJ (groups, materials, texture coordinates, polygons) line by line; of other formats, "
+        "materials become groups.\n\n"
+        "Exit 3 if there is an error, 0 otherwise, with or without warnings and notes.",
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,108 @@
+/* kandela compare: one number for how far a picture is from another. */
+#include "core/image/compare.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/output.h"
+#include <stdio.h>
+#include <string.h>
+
+typedef struct compare_values {
+    general_options general;
+    char metric[16];
+    int32_t block;
+    bool limited;
+    double max; /* if limited */
+    const char *difference;
+} compare_values;
+
+static kd_status measure(const compare_values *values, const char *path_a, const char *path_b) {
+    compare_metric metric;
+    KD_TRY(compare_metric_find(&metric, values->metric, path_a, path_b));
+    image a, b, difference;
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    memset(&difference, 0, sizeof difference);
+    double value = 0;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(image_read(&a, path_a));
+    KD_TRY_GOTO(image_read(&b, path_b));
+    KD_TRY_GOTO(compare_images(&value, &a, &b, metric, values->block,
+                               values->difference ? &difference : NULL));
+    if (values->difference) {
+        const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
+        KD_TRY_GOTO(image_write(&difference, values->difference, &encoding));
+    }
+    printf("%.9g\n", value);
+    if (values->limited && compare_is_worse(metric, value, values->max))
+        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "%s %.9g is worse than %.9g",
+                             values->metric, value, values->max);
+done:
+    image_close(&a);
+    image_close(&b);
+    image_close(&difference);
+    return status;
+}
+
+static kd_status run(const option_line *line) {
+    compare_values values = {.metric = "rmse", .block = 1};
+    KD_TRY(option_line_apply(line, &values));
+    general_apply(&values.general);
+    values.limited = option_line_has(line, "max");
+    KD_TRY(verb_arguments(line, &verb_compare, 2, 2));
+    if (values.difference) {
+        KD_TRY(image_writable(values.difference));
+        KD_TRY(output_check(values.difference));
+        for (int i = 0; i < 2; ++i) KD_TRY(output_check_input(line->arguments[i]));
+    }
+    return measure(&values, line->arguments[0], line->arguments[1]);
+}
+
+static const char *metric_choice(int index) {
+    static const char *const names[] = {"rmse", "relmse", "psnr", "flip", "max"};
+    return index < 5 ? names[index] : NULL;
+}
+
+static const option_row rows[] = {
+    {.name = "metric",
+     .argument = "NAME",
+     .help = "the measure",
+     .initial = "rmse",
+     .kind = OPTION_NAME,
+     .choice = metric_choice,
+     OPTION_FIELD(compare_values, metric)},
+    {.name = "block",
+     .argument = "N",
+     .help = "compare the means of N x N pixels",
+     .initial = "1",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = 65536,
+     OPTION_FIELD(compare_values, block)},
+    {.name = "max",
+     .argument = "VALUE",
+     .help = "exit 6 if the value is above this (for psnr: below)",
+     .kind = OPTION_DOUBLE,
+     OPTION_FIELD(compare_values, max)},
+    {.name = "diff",
+     .argument = "OUT.png",
+     .help = "picture of the differences to write, on a logarithmic scale from black to white",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(compare_values, difference)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0}, GENERAL_GROUP(compare_values), {NULL, NULL, 0}};
+
+const verb verb_compare = {
+    .name = "compare",
+    .arguments = "A B",
+    .summary = "say how far picture A is from the reference B",
+    .description = "Prints one number: how far picture A is from the reference B (.png, .exr or "
+                   ".pfm), in linear radiance. Pictures of different sizes, and pixels that are no "
+                   "numbers, are errors.\n\n"
+                   "rmse is the root of the mean over pixels and channels of (a-b)^2; relmse the "
+                   "mean of (a-b)^2 / (b^2 + 0.01); psnr decibels below white; flip what an eye "
+                   "sees (FLIP if both are .png, else HDR-FLIP); max the largest |a-b|.",
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,96 @@
+/* kandela info: where this build can run here, its tree builders, what is compiled in. */
+#include "accel/tree/tritree.h"
+#include "core/device/device.h"
+#include "core/parallel/parallel.h"
+#include "points/api/points_device.h"
+#include "points/tree/pointtree.h"
+#include "render/integrators.h"
+#include "tools/program/info.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/verb.h"
+#include <inttypes.h>
+
+typedef struct info_values {
+    general_options general;
+    uint64_t triangles, points;
+} info_values;
+
+static void print_devices(FILE *stream) {
+    device found;
+    device_cpu_describe(&found);
+    fprintf(stream, "Devices:\n  %-10s %s, %.1f GB\n", "cpu", found.name,
+            (double)found.memory_bytes * 1e-9);
+    for (int i = 0; i < device_cuda_count(); ++i) {
+        char name[16];
+        snprintf(name, sizeof name, "cuda:%d", i);
+        if (device_cuda_describe(&found, i) == KD_OK)
+            fprintf(stream, "  %-10s %s, %.1f GB, compute %d.%d, %d multiprocessors\n", name,
+                    found.name, (double)found.memory_bytes * 1e-9, found.major, found.minor,
+                    found.processors);
+        else
+            fprintf(stream, "  %-10s absent: %s\n", name, kd_last_error());
+    }
+    status_clear();
+    if (device_cuda_count() == 0)
+        fprintf(stream, "  %-10s %s\n", "cuda",
+                device_cuda_compiled() ? "no device on this machine" : "not in this build");
+}
+
+static void print_builder(FILE *stream, const char *name, const char *devices, uint64_t scratch,
+                          const char *source) {
+    fprintf(stream, "  %-12s %-10s %10.1f MB  %s\n", name, devices, (double)scratch * 1e-6, source);
+}
+
+static kd_status run(const option_line *line) {
+    info_values values = {.triangles = 1000000, .points = 1000000};
+    KD_TRY(option_line_apply(line, &values));
+    general_apply(&values.general);
+    KD_TRY(verb_arguments(line, &verb_info, 0, 0));
+    print_devices(stdout);
+    printf("\nTriangle tree builders (name, devices, scratch for %" PRIu64 " triangles, source):\n",
+           values.triangles);
+    for (const tritree_builder *row = tritree_builders; row->name; ++row)
+        print_builder(stdout, row->name, row->devices,
+                      row->scratch_bytes((uint32_t)values.triangles), row->source);
+    printf("\nPoint tree builders (name, devices, scratch for %" PRIu64 " points, source):\n",
+           values.points);
+    for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
+        print_builder(stdout, row->name,
+                      points_cuda_builder(row->name) ? "cpu, cuda" : row->devices,
+                      row->scratch_bytes(values.points), row->source);
+    printf("\nIntegrators:\n");
+    for (const integrator *const *row = integrators; *row; ++row)
+        printf("  %-12s %s\n", (*row)->name, (*row)->source);
+    printf("\nCompiled in:\n");
+    info_compiled(stdout);
+    return KD_OK;
+}
+
+static const option_row rows[] = {{.name = "triangles",
+                                   .argument = "N",
+                                   .help = "triangles that the scratch memory is given for",
+                                   .initial = "1M",
+                                   .kind = OPTION_UINT64,
+                                   .least = 0,
+                                   .most = UINT32_MAX,
+                                   OPTION_FIELD(info_values, triangles)},
+                                  {.name = "points",
+                                   .argument = "N",
+                                   .help = "points that the scratch memory is given for",
+                                   .initial = "1M",
+                                   .kind = OPTION_UINT64,
+                                   .least = 0,
+                                   .most = UINT32_MAX,
+                                   OPTION_FIELD(info_values, points)},
+                                  {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0}, GENERAL_GROUP(info_values), {NULL, NULL, 0}};
+
+const verb verb_info = {
+    .name = "info",
+    .arguments = "",
+    .summary = "say where this build can run, its tree builders and what is compiled in",
+    .groups = groups,
+    .run = run,
+};

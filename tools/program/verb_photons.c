@@ -1,0 +1,235 @@
+/* kandela photons: photon maps as files; made, looked at, merged, filtered. */
+#include "accel/tree/tritree.h"
+#include "core/memory.h"
+#include "photon/maps/photon_file.h"
+#include "photon/maps/photon_map.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/assembly/scene_hash.h"
+#include "tools/program/interrupt.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/shared_options.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/output.h"
+#include "tools/program/progress.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ANY = -1 };
+static const char *const list_names[PHOTON_LISTS] = {"global", "caustic", "media"};
+
+typedef struct photons_values {
+    general_options general;
+    const char *output;
+    kd_render_options render; /* of it what emission takes */
+    int32_t light, bounce;    /* to keep; ANY */
+    int32_t progress;
+} photons_values;
+
+static kd_status save(const photons_values *values, const photon_file *file) {
+    KD_TRY(photon_file_write(values->output, file));
+    puts(values->output);
+    return KD_OK;
+}
+
+static kd_status trace(photon_file *out, const scene *from, const photons_values *values,
+                       job *watched) {
+    kd_status status = KD_OK;
+    scene_view view = scene_get_view(from);
+    tritree tree;
+    memset(&tree, 0, sizeof tree);
+    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
+                                 view.mesh.triangle_count};
+    const tritree_options how = tritree_options_default();
+    job_stage_begin(watched, "build", view.mesh.triangle_count);
+    KD_TRY_GOTO(tritree_open(&tree, &input, &how, "auto", watched));
+    view.tree = tritree_get_view(&tree);
+    photon_options options = photon_options_default();
+    const kd_render_options *asked = &values->render;
+    options.seed = asked->seed;
+    options.photons = asked->photons;
+    options.caustics = asked->caustic_photons ? asked->caustic_photons : asked->photons;
+    options.strayed = asked->media_photons ? asked->media_photons : asked->photons;
+    options.max_depth = (uint32_t)asked->max_depth;
+    out->scene = scene_hash(&view);
+    KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, watched));
+done:
+    tritree_close(&tree);
+    return status;
+}
+
+static kd_status make(const photons_values *values, const char *path, job *watched) {
+    kd_status status = KD_OK;
+    scene *loaded = NULL;
+    photon_file file;
+    kd_render_options unused;
+    memset(&file, 0, sizeof file);
+    kd_render_options_default(&unused);
+    KD_TRY(output_check(values->output));
+    KD_TRY(output_check_input(path));
+    KD_TRY_GOTO(scene_open(&loaded, path, &unused, watched));
+    KD_TRY_GOTO(output_check_inputs());
+    KD_TRY_GOTO(trace(&file, loaded, values, watched));
+    progress_close();
+    KD_TRY_GOTO(save(values, &file));
+done:
+    photon_file_close(&file);
+    scene_close(loaded);
+    return status;
+}
+
+static void print_info(const photon_file *file) {
+    printf("scene %016" PRIx64 "\n", file->scene);
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        const photon_list *list = &file->lists[i];
+        double watts = 0;
+        for (uint64_t p = 0; p < list->count; ++p) watts += photon_watts(list->photons[p].power);
+        printf("%s: %" PRIu64 " photons of %" PRIu64 " paths, %.6g W landed of %.6g W emitted%s\n",
+               list_names[i], list->count, list->emitted, watts, list->ledger.emitted,
+               list->complete ? "" : ", fewer than wanted");
+    }
+}
+
+static void print_vector(vec3 v) {
+    printf(",%.9g,%.9g,%.9g", (double)v.x, (double)v.y, (double)v.z);
+}
+
+static void print_photons(const photon_file *file) {
+    puts("map,x,y,z,power_r,power_g,power_b,direction_x,direction_y,direction_z,normal_x,normal_y,"
+         "normal_z,triangle,path,light,bounce");
+    for (int i = 0; i < PHOTON_LISTS; ++i)
+        for (uint64_t p = 0; p < file->lists[i].count; ++p) {
+            const photon *one = &file->lists[i].photons[p];
+            fputs(list_names[i], stdout);
+            print_vector(one->position);
+            print_vector(one->power);
+            print_vector(one->direction);
+            print_vector(one->normal);
+            printf(",%" PRIu32 ",%" PRIu32 ",%u,%u\n", one->triangle, one->path, one->light,
+                   one->bounce);
+        }
+}
+
+/* Powers stay: what is left is that part of the light. */
+static kd_status filter(photon_file *file, const photons_values *values) {
+    for (int i = 0; i < PHOTON_LISTS; ++i) {
+        photon_list *list = &file->lists[i];
+        KD_TRY(photon_list_own(list));
+        uint64_t kept = 0;
+        for (uint64_t p = 0; p < list->count; ++p) {
+            const photon one = list->photons[p];
+            if (values->light != ANY && one.light != values->light) continue;
+            if (values->bounce != ANY && one.bounce != values->bounce) continue;
+            list->photons[kept++] = one;
+        }
+        list->count = kept;
+    }
+    return KD_OK;
+}
+
+static kd_status merge(photon_file *out, const option_line *line) {
+    const int count = line->argument_count - 1;
+    const char *const *names = (const char *const *)(line->arguments + 1);
+    kd_status status = KD_OK;
+    photon_file *maps = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(maps, (uint64_t)count));
+    for (int i = 0; i < count && status == KD_OK; ++i)
+        status = photon_file_open(&maps[i], names[i]);
+    if (status == KD_OK) status = photon_file_merge(out, maps, names, count);
+    for (int i = 0; i < count; ++i) photon_file_close(&maps[i]);
+    memory_free(maps);
+    return status;
+}
+
+/* info, dump, merge, filter: of maps that are there. */
+static kd_status work_on(const photons_values *values, const option_line *line,
+                         const char *action) {
+    const bool writes = strcmp(action, "merge") == 0 || strcmp(action, "filter") == 0;
+    KD_REQUIRE(line->argument_count >= 2, KD_ERROR_USAGE, "photons %s needs a map", action);
+    KD_REQUIRE(line->argument_count == 2 || strcmp(action, "merge") == 0, KD_ERROR_USAGE,
+               "photons %s takes one map, not %d", action, line->argument_count - 1);
+    if (writes) KD_TRY(output_check(values->output));
+    for (int i = 1; i < line->argument_count; ++i) KD_TRY(output_check_input(line->arguments[i]));
+    kd_status status = KD_OK;
+    photon_file file;
+    memset(&file, 0, sizeof file);
+    KD_TRY(strcmp(action, "merge") == 0 ? merge(&file, line)
+                                        : photon_file_open(&file, line->arguments[1]));
+    if (strcmp(action, "filter") == 0) KD_TRY_GOTO(filter(&file, values));
+    if (writes) KD_TRY_GOTO(save(values, &file));
+    if (strcmp(action, "info") == 0) print_info(&file);
+    if (strcmp(action, "dump") == 0) print_photons(&file);
+done:
+    photon_file_close(&file);
+    return status;
+}
+
+static kd_status run(const option_line *line) {
+    static const char *const actions[] = {"info", "dump", "merge", "filter"};
+    photons_values values = {.output = "photons.kdp", .light = ANY, .bounce = ANY};
+    kd_render_options_default(&values.render);
+    KD_TRY(option_line_apply(line, &values));
+    general_apply(&values.general);
+    KD_TRY(verb_arguments(line, &verb_photons, 1, -1));
+    for (int i = 0; i < 4; ++i)
+        if (strcmp(line->arguments[0], actions[i]) == 0) return work_on(&values, line, actions[i]);
+    KD_TRY(verb_arguments(line, &verb_photons, 1, 1));
+    static job watched; /* static: a late signal still finds it */
+    job_init(&watched);
+    interrupt_watch(&watched);
+    progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
+    const kd_status status = make(&values, line->arguments[0], &watched);
+    progress_close();
+    return status;
+}
+
+static const option_row rows[] = {{.name = "output",
+                                   .short_name = 'o',
+                                   .argument = "FILE.kdp",
+                                   .help = "map to write",
+                                   .initial = "photons.kdp",
+                                   .kind = OPTION_TEXT,
+                                   OPTION_FIELD(photons_values, output)},
+                                  {.name = "light",
+                                   .argument = "N",
+                                   .help = "filter: keep the photons of this light; -1 is all",
+                                   .initial = "-1",
+                                   .kind = OPTION_INT32,
+                                   .least = -1,
+                                   .most = 65535,
+                                   OPTION_FIELD(photons_values, light)},
+                                  {.name = "bounce",
+                                   .argument = "N",
+                                   .help = "filter: keep those that met so many surfaces before; "
+                                           "-1 is all",
+                                   .initial = "-1",
+                                   .kind = OPTION_INT32,
+                                   .least = -1,
+                                   .most = 255,
+                                   OPTION_FIELD(photons_values, bounce)},
+                                  SHARED_ROW_PROGRESS(photons_values),
+                                  {.name = NULL}};
+
+static const option_row emission_rows[] = {SHARED_ROW_PHOTONS,       SHARED_ROW_CAUSTIC_PHOTONS,
+                                           SHARED_ROW_MEDIA_PHOTONS, SHARED_ROW_MAX_DEPTH,
+                                           SHARED_ROW_SEED,          {.name = NULL}};
+
+static const option_group groups[] = {{"Options", rows, 0},
+                                      {"Photons", emission_rows, offsetof(photons_values, render)},
+                                      GENERAL_GROUP(photons_values),
+                                      {NULL, NULL, 0}};
+
+const verb verb_photons = {
+    .name = "photons",
+    .arguments = "SCENE | info MAP | dump MAP | merge MAP... | filter MAP",
+    .summary = "trace photon maps to a file, look into it, merge and filter such files",
+    .description =
+        "Traces the photons of SCENE into a file that kandela render --photon-map takes.\n\n"
+        "info says what is in a map, dump prints every photon as a line of CSV, merge makes one "
+        "map "
+        "of several emissions (of different seeds) in one scene, in any order, filter keeps the "
+        "photons of one "
+        "light or bounce.",
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,284 @@
+/* kandela render: a scene, options from four places, the pictures and the figures. */
+#include "core/files/file.h"
+#include "core/log.h"
+#include "core/parallel/parallel.h"
+#include "core/timing.h"
+#include "render/api/plan.h"
+#include "render/api/render.h"
+#include "render/api/stats.h"
+#include "render/frame/display.h"
+#include "render/integrators.h"
+#include "tools/program/interrupt.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/output.h"
+#include "tools/program/progress.h"
+#include "tools/program/render_values.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+typedef struct rendering {
+    const char *path; /* of the scene */
+    render_values values;
+    char default_output[256];
+    char state[4096]; /* its file, if it is kept */
+    scene *loaded;
+    render_result result;
+    job watched;
+    double started; /* timing_now() */
+} rendering;
+
+/* All that can be refused before the scene is read. */
+static kd_status check_line(rendering *work, const option_line *line) {
+    kd_render_options_default(&work->values.render);
+    KD_TRY(option_line_apply(line, &work->values));
+    general_apply(&work->values.general);
+    KD_TRY(verb_arguments(line, &verb_render, 1, 1));
+    work->path = line->arguments[0];
+    device where;
+    job_stage_begin(&work->watched, "context", 0); /* the driver wakes up */
+    const kd_status found = device_find(&where, work->values.render.device);
+    job_stage_end(&work->watched);
+    KD_TRY(found);
+    option_list *outputs = &work->values.outputs;
+    if (outputs->count == 0) {
+        output_name(work->default_output, sizeof work->default_output, work->path, ".png");
+        outputs->items[outputs->count++] = work->default_output;
+    }
+    for (int i = 0; i < outputs->count; ++i) {
+        KD_TRY(image_writable(outputs->items[i]));
+        KD_TRY(output_check(outputs->items[i]));
+    }
+    if (work->values.stats) KD_TRY(output_check(work->values.stats));
+    KD_TRY(output_check_input(work->path));
+    if (work->values.display) KD_TRY(display_check(work->values.display));
+    return KD_OK;
+}
+
+/* Adds ", 4 spp instead of 64" where the numbers differ. */
+static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick, const char *what) {
+    const size_t used = strlen(text);
+    if (full != quick)
+        snprintf(text + used, bytes - used, "%s %" PRIu64 " %s instead of %" PRIu64,
+                 used ? "," : "", quick, what, full);
+}
+
+static void say_reduced(const kd_render_options *full, const kd_render_options *quick) {
+    char text[256] = "";
+    if (full->width != quick->width || full->height != quick->height)
+        snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
+                 full->width, full->height);
+    add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
+    if (integrator_maps(integrator_find(full->integrator), full) != MAPS_NONE) {
+        add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
+        add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
+                    "caustic photons");
+        add_reduced(text, sizeof text, full->media_photons, quick->media_photons, "media photons");
+        add_reduced(text, sizeof text, (uint64_t)full->final_gather, (uint64_t)quick->final_gather,
+                    "rays of the final gather");
+    }
+    general_note("quick:%s", text[0] ? text : " nothing to reduce");
+}
+
+/* The line again, over what the scene file says: defaults < file < environment < line. */
+static kd_status settle_options(rendering *work, const option_line *line,
+                                const kd_render_options *from_file) {
+    render_values *values = &work->values;
+    const bool quick = values->quick;
+    render_values settled = {.render = *from_file, .view = scene_camera(work->loaded)};
+    if (option_line_has(line, "resolution")) memset(settled.render.crop, 0, sizeof(int32_t[4]));
+    render_values reduced = settled;
+    KD_TRY(option_line_apply(line, &settled));
+    if (quick) {
+        render_values_quicken(&reduced.render);
+        KD_TRY(option_line_apply(line, &reduced));
+        say_reduced(&settled.render, &reduced.render);
+        settled = reduced;
+    }
+    KD_REQUIRE(!vec3_is_zero(vec3_sub(settled.view.look_at, settled.view.eye)), KD_ERROR_USAGE,
+               "--look-at is the same point as --eye");
+    KD_REQUIRE(!vec3_is_zero(settled.view.up), KD_ERROR_USAGE, "--up 0,0,0 is no direction");
+    values->render = settled.render;
+    values->view = settled.view;
+    if (option_line_has(line, "threads")) values->render.threads = values->general.threads;
+    parallel_set_threads(values->render.threads);
+    scene_set_camera(work->loaded, &values->view);
+    return KD_OK;
+}
+
+/* Also while the frame runs. */
+static kd_status write_files(void *context, const render_result *from) {
+    const rendering *work = (const rendering *)context;
+    const image_encoding encoding = {.exposure = work->values.render.exposure,
+                                     .tonemap = work->values.render.tonemap};
+    const option_list *outputs = &work->values.outputs;
+    for (int i = 0; i < outputs->count; ++i)
+        KD_TRY(image_write(&from->picture, outputs->items[i], &encoding));
+    return KD_OK;
+}
+
+/* The picture itself chooses an exposure that nobody has: once, for all files. */
+static kd_status settle_exposure(rendering *work) {
+    const option_list *outputs = &work->values.outputs;
+    float *stops = &work->values.render.exposure;
+    bool shown = false;
+    for (int i = 0; i < outputs->count; ++i)
+        shown |= strcasecmp(file_suffix(outputs->items[i]), ".png") == 0;
+    if (!isnan(*stops) || !shown) return KD_OK;
+    KD_TRY(image_exposure(stops, &work->result.picture));
+    general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",
+                 (double)*stops);
+    return KD_OK;
+}
+
+static kd_status write_pictures(rendering *work) {
+    const option_list *outputs = &work->values.outputs;
+    KD_TRY(settle_exposure(work));
+    job_stage_begin(&work->watched, "write", outputs->count);
+    const kd_status status = write_files(work, &work->result);
+    job_stage_end(&work->watched);
+    progress_close();
+    for (int i = 0; i < outputs->count && status == KD_OK; ++i) puts(outputs->items[i]);
+    return status;
+}
+
+static void say_result(const rendering *work) {
+    const render_result *result = &work->result;
+    const double seconds = job_seconds(&work->watched, "render");
+    char photons[80] = "";
+    if (result->frame.photons_emitted)
+        snprintf(photons, sizeof photons, "%" PRIu64 " photons and %" PRIu64 " of caustics, ",
+                 result->frame.photons_stored, result->frame.caustics_stored);
+    general_note("%s on %s: %u triangles, tree %s of depth %u, %s%d samples per pixel, %.3g M rays "
+                 "in %.2f s",
+                 work->values.render.integrator, result->where.name, result->triangle_count,
+                 result->tree_builder, result->tree.depth, photons, result->samples_done,
+                 (double)result->frame.rays * 1e-6, seconds);
+}
+
+static kd_status keep_result(rendering *work, bool interrupted) {
+    const kd_render_options *options = &work->values.render;
+    if (interrupted) general_note("interrupted: what is done is saved");
+    KD_TRY(write_pictures(work));
+    say_result(work);
+    if (!work->values.stats) return KD_OK;
+    const bool complete = !work->result.maps_cut &&
+                          work->result.samples_done >=
+                              integrator_samples(integrator_find(options->integrator), options);
+    const stats_input input = {.scene = work->path,
+                               .options = options,
+                               .result = &work->result,
+                               .watched = &work->watched,
+                               .total_seconds = timing_now() - work->started,
+                               .outcome = interrupted              ? "interrupted"
+                                          : work->result.on_target ? "target error"
+                                          : complete               ? "complete"
+                                                                   : "time limit"};
+    return stats_write(work->values.stats, &input);
+}
+
+/* Prints the plan, refuses what is too much, chooses batches. */
+static kd_status consider_plan(rendering *work) {
+    render_values *values = &work->values;
+    render_plan plan;
+    const int32_t asked = values->render.batches;
+    const scene_view view = scene_get_view(work->loaded);
+    KD_TRY(render_plan_fit(&plan, &view, &values->render, values->max_memory));
+    const int32_t batches = values->render.batches;
+    if (batches > asked && !values->plan)
+        general_note("photons in %d batches of 1/%d each, to need at most %" PRIu64 " bytes",
+                     batches, batches, values->max_memory);
+    if (!values->plan) return KD_OK;
+    for (int i = 0; i < plan.count; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", plan.rows[i].on_device ? "device " : "",
+                 plan.rows[i].name);
+        printf("%-25s %14" PRIu64 "\n", name, plan.rows[i].bytes);
+    }
+    printf("%-25s %14" PRIu64 "\n", "total", plan.total);
+    if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
+    if (integrator_find(values->render.integrator)->batches_most)
+        printf("%-25s %14d\n", "batches", batches);
+    return KD_OK;
+}
+
+enum { SAVE_SECONDS = 30 };
+
+/* Progressive methods always keep their state, the others if asked. */
+static kd_status settle_keeping(rendering *work, const option_line *line, render_keeping *keeping) {
+    const render_values *values = &work->values;
+    const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
+    memset(keeping, 0, sizeof *keeping);
+    keeping->display = values->display;
+    keeping->title = values->outputs.items[0];
+    if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
+    const char *picture = values->outputs.items[0];
+    const int length = snprintf(work->state, sizeof work->state, "%s.state", picture);
+    KD_REQUIRE(length < (int)sizeof work->state, KD_ERROR_USAGE, "%.60s...: the path is too long",
+               picture);
+    const bool chosen = option_line_has(line, "save-every");
+    KD_TRY(output_check(work->state));
+    keeping->state = work->state;
+    keeping->resume = values->resume;
+    keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
+    keeping->show = write_files;
+    keeping->context = work;
+    return KD_OK;
+}
+
+static kd_status render(rendering *work, const option_line *line) {
+    KD_TRY(check_line(work, line));
+    interrupt_watch(&work->watched);
+    const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
+    progress_open(silent ? PROGRESS_OFF : (progress_mode)work->values.progress, &work->watched);
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
+    KD_TRY(render_values_check_names(work->path, &from_file));
+    KD_TRY(settle_options(work, line, &from_file));
+    KD_TRY(consider_plan(work));
+    if (work->values.plan) return KD_OK;
+    render_keeping keeping;
+    KD_TRY(settle_keeping(work, line, &keeping));
+    KD_TRY(output_check_input(work->values.render.photon_map));
+    KD_TRY(output_check_inputs());
+    const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
+                                             &keeping, &work->watched);
+    if (status != KD_OK && status != KD_INTERRUPTED)
+        return status_pass(status, __FILE__, __LINE__, "render_run_kept");
+    if (status == KD_OK || work->result.frame.rays > 0)
+        KD_TRY(keep_result(work, status == KD_INTERRUPTED));
+    else
+        general_note("interrupted before the first sample: nothing to save");
+    if (status == KD_INTERRUPTED) status_clear();
+    return status;
+}
+
+static kd_status run(const option_line *line) {
+    static rendering work; /* static: a late signal still finds its job */
+    work.started = timing_now();
+    job_init(&work.watched);
+    const kd_status status = render(&work, line);
+    progress_close();
+    render_close(&work.result);
+    scene_close(work.loaded);
+    return status;
+}
+
+const verb verb_render = {
+    .name = "render",
+    .arguments = "SCENE",
+    .summary = "render a scene or a mesh file to pictures",
+    .description =
+        "Renders SCENE and prints the names of the pictures written.\n\n"
+        "SCENE is a scene in JSON, a mesh file (OBJ, PLY, STL; glTF and others through assimp), or "
+        "a generator, gen:NAME:N. A mesh alone is seen from the front, all of it, and lit softly "
+        "if "
+        "nothing in it shines.\n\n"
+        "Ctrl-C saves what there is; a second Ctrl-C quits at once.",
+    .groups = render_groups,
+    .run = run,
+};
