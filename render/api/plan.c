@@ -1,10 +1,12 @@
-#include "render/api/plan.h"
+/* before scene.h, whose type has the name of its arguments */
+#include "render/photon_mapping/photons_device.h"
+
 #include "accel/tree/build_device.h"
 #include "photon/maps/photon_map.h"
+#include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
 #include "render/integrators.h"
-#include "render/photon_mapping/photons_device.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <string.h>
 

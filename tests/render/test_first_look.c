@@ -21,10 +21,10 @@ static void look(seen *out, const char *path) {
     assert_int_equal(scene_open(&out->of, path, &options, NULL), KD_OK);
     assert_true(isnan(options.exposure));
     out->view = scene_get_view(out->of);
-    const mesh_view *mesh = &out->view.mesh;
+    const mesh_view *body = &out->view.mesh;
     const tritree_options how = tritree_options_default();
-    const tritree_input input = {mesh->positions, mesh->triangles, mesh->position_count,
-                                 mesh->triangle_count};
+    const tritree_input input = {body->positions, body->triangles, body->position_count,
+                                 body->triangle_count};
     assert_int_equal(tritree_open(&out->tree, &input, &how, tritree_builders->name, NULL), KD_OK);
     out->view.tree = tritree_get_view(&out->tree);
 }
@@ -41,18 +41,18 @@ static void rooms_are_seen_from_inside(void **state) {
         bool room;
     } cases[] = {{"gen:sphere:1000", false}, {"gen:blob:3000", false}, {"gen:room:3000", true}};
     for (int i = 0; i < 3; ++i) {
-        seen mesh;
-        look(&mesh, cases[i].path);
-        if (room_camera_is_room(&mesh.view) != cases[i].room)
+        seen shown;
+        look(&shown, cases[i].path);
+        if (room_camera_is_room(&shown.view) != cases[i].room)
             fail_msg("%s: room %d", cases[i].path, !cases[i].room);
         if (cases[i].room) {
-            const camera view = room_camera(&mesh.view, 1.5f);
-            const box3 box = mesh.view.box;
+            const camera view = room_camera(&shown.view, 1.5f);
+            const box3 box = shown.view.box;
             assert_true(view.eye.x > box.lo.x && view.eye.x < box.hi.x);
             assert_true(view.eye.y > box.lo.y && view.eye.y < box.hi.y);
             assert_true(view.eye.z > box.lo.z && view.eye.z < box.hi.z);
         }
-        look_away(&mesh);
+        look_away(&shown);
     }
 }
 
@@ -93,16 +93,16 @@ static void bodies_wound_inwards_are_seen_from_outside(void **state) {
 
 static void a_chosen_camera_stays(void **state) {
     (void)state;
-    seen mesh;
-    look(&mesh, "gen:sphere:1000");
-    camera view = scene_camera(mesh.of);
-    assert_true(scene_camera_is_default(mesh.of));
-    scene_set_camera(mesh.of, &view);
-    assert_true(scene_camera_is_default(mesh.of));
+    seen shown;
+    look(&shown, "gen:sphere:1000");
+    camera view = scene_camera(shown.of);
+    assert_true(scene_camera_is_default(shown.of));
+    scene_set_camera(shown.of, &view);
+    assert_true(scene_camera_is_default(shown.of));
     view.eye.x += 1;
-    scene_set_camera(mesh.of, &view);
-    assert_false(scene_camera_is_default(mesh.of));
-    look_away(&mesh);
+    scene_set_camera(shown.of, &view);
+    assert_false(scene_camera_is_default(shown.of));
+    look_away(&shown);
 }
 
 /* A picture of `side` x `side` pixels, R = G = B = A = 0. */
