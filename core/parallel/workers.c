@@ -3,6 +3,7 @@
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -13,7 +14,9 @@ enum {
     LOOKS_A_CLOCK = 32,   /* looks between two of the clock */
     STACK_BYTES = 8 << 20 /* what Linux gives to main */
 };
-static const double spin_seconds = 50e-6; /* about what it takes to wake a thread */
+/* Who waits looks without a pause for about what it takes to wake a thread, and gives its core to
+   whoever wants it between two looks from then on; then it sleeps. */
+static const double spin_seconds = 50e-6, yield_seconds = 1e-3;
 
 /* Pieces of one call, on the caller's stack. The pool's mutex guards what is not atomic. */
 typedef struct work_list {
@@ -26,6 +29,9 @@ typedef struct work_list {
     _Alignas(64) atomic_int working; /* workers that are at it */
 } work_list;
 
+/* Held for some hundred instructions: who finds it locked tries again for a while. */
+#define POOL_MUTEX PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t opened, left; /* a list was opened; its last worker left one */
@@ -36,9 +42,8 @@ static struct {
     unsigned forks;                   /* how often this process is a child: no thread sees it change
                                          but the one that forked */
     atomic_uint openings;             /* lists opened so far: what idle workers look at */
-} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER,
-          .opened = PTHREAD_COND_INITIALIZER,
-          .left = PTHREAD_COND_INITIALIZER};
+} pool = {
+    .mutex = POOL_MUTEX, .opened = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local bool inside;
 static _Thread_local int own_number;
@@ -62,14 +67,17 @@ static inline void pause_briefly(void) {
 /* Waits for another opening, or the last of a list's workers, but not for long. */
 static void spin(const atomic_uint *openings, unsigned seen, const atomic_int *working) {
     if (cores_count() == 1) return;
-    const double until = timing_now() + spin_seconds;
+    const double begin = timing_now();
+    double now = begin;
     do {
+        if (now - begin > spin_seconds) sched_yield();
         for (int look = 0; look < LOOKS_A_CLOCK; ++look) {
             if (openings && atomic_load_explicit(openings, memory_order_relaxed) != seen) return;
             if (working && atomic_load_explicit(working, memory_order_acquire) == 0) return;
             pause_briefly();
         }
-    } while (timing_now() < until);
+        now = timing_now();
+    } while (now - begin < yield_seconds);
 }
 
 static void work_at(work_list *list, int thread) {
@@ -165,7 +173,7 @@ static void after_fork(void) {
 
 /* The child has this thread alone: what others had open or locked is forgotten. */
 static void in_child(void) {
-    pthread_mutex_init(&pool.mutex, NULL);
+    pool.mutex = (pthread_mutex_t)POOL_MUTEX;
     pthread_cond_init(&pool.opened, NULL);
     pthread_cond_init(&pool.left, NULL);
     pool.lists = NULL;
