@@ -15,7 +15,7 @@ set(KD_HOT
   render/photon_mapping/progressive render/integrators/whitted)
 
 include(CheckCCompilerFlag)
-set(KD_HOT_FLAGS -mavx2 -mfma -mbmi -mbmi2 -mpopcnt)
+set(KD_HOT_FLAGS -march=x86-64-v3)
 set(KD_HOT_TWICE FALSE)
 if(NOT KD_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_OBJCOPY AND CMAKE_NM)
   check_c_compiler_flag("${KD_HOT_FLAGS}" KD_HOT_FLAGS_WORK)

@@ -1,16 +1,29 @@
 #include "core/hot.h"
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef KD_HOT_TWICE
+#include <cpuid.h>
+
+/* All of x86-64-v3: what a compiler may use with -march of that name. */
+static bool cpu_is_v3(void) {
+    enum { MOVBE = 1 << 22, F16C = 1 << 29, LZCNT = 1 << 5 };
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
+        !__builtin_cpu_supports("popcnt"))
+        return false;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & MOVBE) || !(c & F16C)) return false;
+    return __get_cpuid(0x80000001u, &a, &b, &c, &d) && (c & LZCNT);
+}
+#endif
 
 hot_kind hot_variant(void) {
 #ifdef KD_HOT_TWICE
     const char *asked = getenv("KANDELA_CPU");
-    if (asked && strcmp(asked, "base") == 0) return HOT_BASE;
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-        __builtin_cpu_supports("popcnt"))
-        return HOT_V3;
+    if (!(asked && strcmp(asked, "base") == 0) && cpu_is_v3()) return HOT_V3;
 #endif
     return HOT_BASE;
 }
