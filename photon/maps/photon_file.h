@@ -1,4 +1,4 @@
-/* Photon maps as files; photon/README.md documents the format. */
+/* Photon maps as files; photon/maps/README.md documents the format. */
 #ifndef KD_PHOTON_MAPS_PHOTON_FILE_H
 #define KD_PHOTON_MAPS_PHOTON_FILE_H
 #include "core/files/file.h"

@@ -1,4 +1,4 @@
-/* Source and idea: see leafindex.c.
+/* Source and idea: see leaf_index.c.
    Invariants: a box's distance is never above that of a point in it. For floats it is rounded like
    a point's. For doubles the box is rounded outwards to floats, and its distance, a float sum of at
    most eight squares, is lowered by more than its rounding can have raised it. Differs from

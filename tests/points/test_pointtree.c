@@ -1,4 +1,4 @@
-/* photon/: every builder's tree by the checker, the checker by sabotage, bad input refused. */
+/* points/: every builder's tree by the checker, the checker by sabotage, bad input refused. */
 #include "core/parallel/parallel.h"
 #include "points/tree/check.h"
 #include "points/tree/pointtree.h"
