@@ -18,7 +18,7 @@ typedef enum check_severity {
 typedef struct check_problem {
     char *file;       /* owned by the report */
     uint32_t line;    /* 1-based; 0: the file as a whole, or a format without lines */
-    const char *kind; /* static slug, listed in scenes/README.md: "index-range", "nan", ... */
+    const char *kind; /* static slug, listed in the README: "index-range", "nan", ... */
     char *what;       /* one clause: what was found, what was expected; owned by the report */
     check_severity severity;
 } check_problem;
@@ -51,7 +51,7 @@ typedef struct check_report {
    failure of the check: KD_OK, and `renderable` says it. Fails for lack of memory or when cancelled
    (KD_INTERRUPTED) only; a file that cannot be opened at all is an error in the report.
    `fixed` (NULL: none) is an OBJ file to write, whole or not at all, with what can be mended
-   safely: see scenes/README.md. Fails then too where `path` cannot be read to its end
+   safely: see the README. Fails then too where `path` cannot be read to its end
    (KD_ERROR_INPUT) or `fixed` cannot be written (KD_ERROR_RUNTIME); the report is there. */
 kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched);
 void check_close(check_report *owned); /* takes a zeroed one */

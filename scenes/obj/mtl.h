@@ -1,4 +1,4 @@
-/* The MTL reader: materials of OBJ files. scenes/README.md says what each key becomes. */
+/* The MTL reader: materials of OBJ files. scenes/obj/README.md says what each key becomes. */
 #ifndef KD_SCENES_OBJ_MTL_H
 #define KD_SCENES_OBJ_MTL_H
 #include "scenes/mesh/mesh.h"
