@@ -1,5 +1,5 @@
-/* Which of two sets of instructions the hot files (KD_HOT in CMakeLists.txt) run with: on x86-64
-   they are compiled for any CPU and for one with AVX2, and one is chosen when the library is
+/* Which of two sets of instructions the hot files (KD_HOT in cmake/KandelaTwice.cmake) run with: on
+   x86-64 they are compiled for any CPU and for one with AVX2, and one is chosen when the library is
    loaded. The results are the same bits. */
 #ifndef KD_CORE_HOT_H
 #define KD_CORE_HOT_H
