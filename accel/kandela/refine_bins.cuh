@@ -2,7 +2,7 @@
    Idea: all bins that promise more than the best edge are divided, evenly, into as many parts as
    the histogram has room for: of m bins an axis each into 128 / m or more, m up to 16. Where the
    one bin of the lowest bound is divided instead, the best plane is missed in scenes with small
-   things far apart (accel/README.md). A part is a bin of a finer histogram, of which only what
+   things far apart (the notebook). A part is a bin of a finer histogram, of which only what
    begins or ends in promising bins is counted; each of them has a slot, its parts are next to each
    other. */
 #ifndef KD_ACCEL_KANDELA_REFINE_BINS_CUH

@@ -4,7 +4,7 @@
    against C_i n of a leaf. A plane that cuts off empty space has its C_i part multiplied by
    `empty_factor`.
    Differs from the paper in: the factor leaves C_t alone, which gave trees of 0.8 to 1.4 % lower
-   cost (accel/README.md).
+   cost (docs/notebook/triangle-trees.md).
    Areas enter as ratios that are computed in double once a node, so any scale of coordinates works.
  */
 #ifndef KD_ACCEL_TREE_SAH_H
