@@ -316,7 +316,7 @@ static void heap_put(int shape, int count) {
 
 static void heaps_take_bounded_work(void **state) {
     (void)state;
-    enum { HEAP = 20000, SHAPES = 5 };
+    enum { HEAP = 10000, SHAPES = 5 };
     bool unfinished[3] = {false, false, false};
     static const char *const kinds[] = {"t-junctions-unfinished", "inside-out-unfinished",
                                         "intersections-unfinished"};
