@@ -15,7 +15,7 @@ enum { CHECK_PIECES = 64, CHECK_ALONE = 16384 }; /* fewer triangles are one thre
 const tritree_builder tritree_builders[] = {
     {"sweep", "Wald and Havran 2006: exact SAH, sorted events", "cpu", build_sweep_scratch_bytes,
      build_sweep},
-    {"parallel", "Wald and Havran 2006: the same, OpenMP tasks", "cpu",
+    {"parallel", "Wald and Havran 2006: the same, on all cores", "cpu",
      build_parallel_scratch_bytes, build_parallel},
     {"zhou", "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH by masks", "cpu",
      build_zhou_scratch_bytes, build_zhou},

@@ -106,6 +106,11 @@ kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t 
     return KD_OK;
 }
 
+kd_status check_interruption(const examination *of) {
+    KD_REQUIRE(!job_cancelled(of->watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+    return KD_OK;
+}
+
 static void hear(void *context, const obj_problem *found) {
     check_note((examination *)context, found->file, found->line, found->kind,
                found->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", found->what);
@@ -128,10 +133,10 @@ static void reader_gave_up(examination *of) {
     check_note(of, of->path, line, "unreadable", CHECK_ERROR, "%s", at);
 }
 
-static kd_status body_read(examination *of, job *watched) {
+static kd_status body_read(examination *of) {
     const obj_options options = {hear, of, true, &of->lines, 0};
     of->is_obj = !procedural_is_path(of->path) && mesh_reader_find(of->path)->load == obj_load;
-    const kd_status status = mesh_load(&of->body, of->path, &options, watched);
+    const kd_status status = mesh_load(&of->body, of->path, &options, of->watched);
     if (status != KD_ERROR_INPUT) return status;
     reader_gave_up(of);
     status_clear();
@@ -159,14 +164,14 @@ static bool has_a_place(const mesh *body) {
 }
 
 /* The tree is a means here: what rays find in it does not depend on it. */
-static kd_status tree_examine(examination *of, job *watched) {
+static kd_status tree_examine(examination *of) {
     const mesh *body = &of->body;
     const tritree_input input = {body->positions, body->triangles, body->position_count,
                                  body->triangle_count};
     const tritree_options how = tritree_options_default();
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_open(&tree, &input, &how, "parallel", watched));
+    KD_TRY(tritree_open(&tree, &input, &how, "parallel", of->watched));
     kd_status status = check_inwards(of, &tree);
     if (status == KD_OK) status = check_intersections(of, &tree);
     tritree_close(&tree);
@@ -174,27 +179,27 @@ static kd_status tree_examine(examination *of, job *watched) {
     return KD_OK;
 }
 
-static kd_status geometry_examine(examination *of, job *watched) {
+static kd_status geometry_examine(examination *of) {
     KD_TRY(KD_RESERVE_ZEROED(of->used, of->body.position_count));
     if (of->is_obj) KD_TRY(check_text(of));
     KD_TRY(check_weld(of));
     KD_TRY(check_triangles(of));
     KD_TRY(check_shells(of));
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+    KD_TRY(check_interruption(of));
     KD_TRY(check_edges(of));
     KD_TRY(check_orientation(of));
     KD_TRY(check_tjunctions(of));
     KD_TRY(check_holes(of));
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "%s: interrupted", of->path);
-    KD_TRY(tree_examine(of, watched));
+    KD_TRY(check_interruption(of));
+    KD_TRY(tree_examine(of));
     return KD_OK;
 }
 
-static kd_status examine(examination *of, job *watched) {
-    KD_TRY(body_read(of, watched));
+static kd_status examine(examination *of) {
+    KD_TRY(body_read(of));
     counts_fill(of);
     if (of->body.triangle_count > 0) {
-        KD_TRY(geometry_examine(of, watched));
+        KD_TRY(geometry_examine(of));
     } else if (of->report->renderable) {
         check_note(of, of->path, 0, "no-faces",
                    has_a_place(&of->body) ? CHECK_WARNING : CHECK_ERROR,
@@ -204,7 +209,7 @@ static kd_status examine(examination *of, job *watched) {
         check_note(of, of->path, 0, "no-light", CHECK_NOTE,
                    "found no material that emits (Ke), expected one; a default light is used");
     if (of->report->renderable) KD_TRY(check_refused(of));
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+    KD_TRY(check_interruption(of));
     return of->status;
 }
 
@@ -213,6 +218,7 @@ static void examination_close(examination *owned) {
     memory_free(owned->lines);
     memory_free(owned->position_lines);
     memory_free(owned->welded);
+    memory_free(owned->twin);
     memory_free(owned->marks);
     memory_free(owned->used);
     memory_free(owned->edge_keys);
@@ -221,16 +227,23 @@ static void examination_close(examination *owned) {
     memory_free(owned->rim);
 }
 
-kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched) {
+kd_status check_file_if(check_report *out, const char *path, const char *fixed,
+                        kd_status (*allowed)(void), job *watched) {
     examination of = {0};
     memset(out, 0, sizeof *out);
     out->renderable = true;
     of.report = out;
     of.path = path;
-    kd_status status = examine(&of, watched);
+    of.watched = watched;
+    kd_status status = examine(&of);
+    if (status == KD_OK && fixed && allowed) status = allowed();
     if (status == KD_OK && fixed) status = check_fix(&of, fixed);
     examination_close(&of);
     return status;
+}
+
+kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched) {
+    return check_file_if(out, path, fixed, NULL, watched);
 }
 
 void check_close(check_report *owned) {

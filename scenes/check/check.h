@@ -33,6 +33,16 @@ typedef struct check_kind {
 
 enum { CHECK_PROBLEMS = 100, CHECK_KINDS = 64 /* more than there are */ };
 
+/* Bounds of the work, for heaps of triangles at one place: this much for the whole file, and so
+   much more for each open edge, shell or triangle. Who reaches one says so by a note of a kind that
+   ends in "-unfinished". */
+enum {
+    CHECK_WORK = 1 << 22,
+    CHECK_LOOKS_EACH = 64,    /* an open edge */
+    CHECK_MEETINGS_EACH = 64, /* a shell */
+    CHECK_PAIRS_EACH = 64     /* a triangle */
+};
+
 typedef struct check_report {
     uint64_t vertices;       /* positions */
     uint64_t faces;          /* as read, before triangulation */
@@ -44,7 +54,10 @@ typedef struct check_report {
     uint64_t problems_found; /* all of them */
     check_kind kinds[CHECK_KINDS]; /* kind_count, in the order of their first problem */
     uint32_t kind_count;
-    bool renderable; /* no error */
+    bool renderable;   /* no error */
+    uint64_t looks;    /* work done: vertices held against open edges, */
+    uint64_t meetings; /* triangles held against the rays that ask what lies in what, */
+    uint64_t pairs;    /* and pairs of triangles that share a leaf of the tree */
 } check_report;
 
 /* Fills `out`, to be closed by check_close whatever the status is. A file that is unsound is not a
@@ -54,6 +67,10 @@ typedef struct check_report {
    safely: see the README. Fails then too where `path` cannot be read to its end
    (KD_ERROR_INPUT) or `fixed` cannot be written (KD_ERROR_RUNTIME); the report is there. */
 kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched);
+/* The same; `allowed` (NULL: always) is asked when all is read and before `fixed` is written: it
+   may say no, and that status is the answer. */
+kd_status check_file_if(check_report *out, const char *path, const char *fixed,
+                        kd_status (*allowed)(void), job *watched);
 void check_close(check_report *owned); /* takes a zeroed one */
 
 /* {"vertices","faces","triangles","materials","lights","renderable","problems_found",

@@ -1,8 +1,8 @@
 /* What can be mended safely: vertices at one place become one, those that nobody uses go, faces
-   without area and copies go, flipped faces and bodies wound inwards are turned, normals of length
-   zero go. The rest of the file stays as it is, line by line.
-   Idea: two walks over the text. The first finds what becomes of each face, and which normals are
-   wanted turned round; the second writes. Numbers of vertices are told from the front. */
+   without area and copies of one material go, flipped faces and bodies wound inwards are turned,
+   normals of length zero go. The rest of the file stays as it is, line by line. Idea: two walks
+   over the text. The first finds what becomes of each face, and which normals are wanted turned
+   round; the second writes. Numbers of vertices are told from the front. */
 #include "scenes/check/check_fix.h"
 #include "core/files/file.h"
 #include "core/memory.h"
@@ -36,13 +36,20 @@ static uint64_t triangles_end(const fixing *fix, uint32_t line) {
     return end;
 }
 
+static bool is_turned(uint8_t marks) {
+    return !(marks & CHECK_AGAINST) != !(marks & CHECK_INWARDS);
+}
+
 /* -1: it goes; 1: it is turned; 0: it stays. */
 static int fate_of(const fixing *fix, uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) {
         const uint8_t marks = fix->of->marks[i];
         if (marks & CHECK_IDLE) continue;
-        return !(marks & CHECK_AGAINST) != !(marks & CHECK_INWARDS);
+        return is_turned(marks);
     }
+    for (uint64_t i = begin; i < end; ++i) /* beside its twin, which it follows */
+        if (fix->of->marks[i] & CHECK_OTHER_LOOK)
+            return is_turned(fix->of->marks[fix->of->twin[i]]);
     return -1;
 }
 

@@ -3,15 +3,15 @@
    point, so the pairs of each leaf are all that can cut. A pair cuts if an edge of one passes
    through the other, or if both lie in one plane and overlap. Signs are exact; to touch is not to
    cut, so neighbours are judged by what they do not share.
-   Work: the pairs of all leaves, at most a bound that heaps of triangles at one place would exceed;
-   the report says so then. The result is the same for any number of threads. */
+   Work: the pairs of all leaves, those of the smallest leaves first, up to CHECK_WORK and
+   CHECK_PAIRS_EACH; heaps of triangles at one place exceed it, and the report says so. The result
+   is the same for any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/check/check_exact.h"
 #include "scenes/check/check_parts.h"
 #include <stdatomic.h>
 
-static const uint64_t leaf_pairs_most = 1u << 20, all_pairs_most = 1u << 27;
 enum { GRAIN = 4096 };
 
 typedef struct partner_cell {
@@ -22,7 +22,7 @@ typedef struct cutting {
     const examination *of;
     const tritree *tree;
     partner_cell *partner; /* of each triangle, the first one before it that it cuts */
-    uint32_t node_end;     /* leaves before it are looked at */
+    uint64_t pairs_most;   /* leaves of more are left out */
     bool left_out;
 } cutting;
 
@@ -165,6 +165,7 @@ static void leaf_examine(cutting *c, tritree_node node) {
     const uint32_t *ids = c->tree->references + tritree_first(node);
     const uint32_t count = tritree_count(node);
     for (uint32_t i = 0; i < count; ++i) {
+        if (job_cancelled(c->of->watched)) return;
         if (c->of->marks[ids[i]] & CHECK_IDLE) continue;
         const corner3 a = corners_of(c->of, ids[i]);
         for (uint32_t j = i + 1; j < count; ++j) {
@@ -183,23 +184,30 @@ static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
         const tritree_node node = c->tree->nodes[i];
         const uint64_t pairs = leaf_pairs(node);
-        if (pairs > 0 && pairs <= leaf_pairs_most) leaf_examine(c, node);
+        if (pairs > 0 && pairs <= c->pairs_most) leaf_examine(c, node);
     }
 }
 
-/* How many leaves may be looked at. */
-static void bound_find(cutting *c) {
-    uint64_t pairs = 0;
-    for (c->node_end = 0; c->node_end < c->tree->node_count; ++c->node_end) {
-        const uint64_t more = leaf_pairs(c->tree->nodes[c->node_end]);
-        if (more > leaf_pairs_most) {
-            c->left_out = true;
-            continue;
-        }
-        pairs += more;
-        if (pairs > all_pairs_most) break;
+/* The largest power of two of pairs up to which all leaves together are within the bound; returns
+   how many pairs they have. */
+static uint64_t bound_find(cutting *c) {
+    const uint64_t most = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->of->body.triangle_count;
+    uint64_t pairs_of[65] = {0}, sum = 0; /* by the bits of a leaf's pairs less one */
+    for (uint64_t i = 0; i < c->tree->node_count; ++i) {
+        const uint64_t pairs = leaf_pairs(c->tree->nodes[i]);
+        int bits = 0;
+        while (pairs > 0 && (pairs - 1) >> bits) ++bits;
+        pairs_of[bits] += pairs;
     }
-    c->left_out = c->left_out || c->node_end < c->tree->node_count;
+    for (int bits = 0; bits < 64; ++bits) {
+        if (sum + pairs_of[bits] > most) {
+            c->left_out = true;
+            break;
+        }
+        sum += pairs_of[bits];
+        c->pairs_most = (uint64_t)1 << bits;
+    }
+    return sum;
 }
 
 static void pairs_tell(examination *of, const cutting *c) {
@@ -228,9 +236,10 @@ kd_status check_intersections(examination *of, const tritree *tree) {
     KD_TRY(KD_RESERVE(c.partner, of->body.triangle_count));
     for (uint32_t i = 0; i < of->body.triangle_count; ++i)
         atomic_init(&c.partner[i].first, KD_NONE);
-    bound_find(&c);
-    parallel_for(c.node_end, GRAIN, nodes_body, &c);
-    pairs_tell(of, &c);
+    of->report->pairs = bound_find(&c);
+    parallel_for(tree->node_count, GRAIN, nodes_body, &c);
+    const kd_status status = check_interruption(of);
+    if (status == KD_OK) pairs_tell(of, &c);
     memory_free(c.partner);
-    return KD_OK;
+    return status;
 }

@@ -4,15 +4,15 @@
    a cavity (the shells around it make it so: the winding number inside is not negative), or of a
    room: something lies in it that is open or has its front outside, or it emits light.
    What lies in what is told by the signs of the triangles that a ray from each shell meets, found
-   by the triangle tree. Work: O(n), and a ray a shell where any is wound inwards. */
+   by the triangle tree. Work: O(n), and a ray a shell where any is wound inwards: bounded by
+   CHECK_WORK and CHECK_MEETINGS_EACH. Beyond that nobody knows what is a cavity or a room: no body
+   is told as inside out then, and the report says so. */
 #include "core/memory.h"
 #include "scenes/check/check_holes.h"
 #include <stdlib.h>
 
 /* Holes of this share of a shell's area leave it a body. */
 static const double hole_share = 0.05;
-/* Triangles that all rays together may meet; soups have too many. */
-enum { MEETINGS_MOST = 1 << 28 };
 
 typedef struct bodies {
     examination *of;
@@ -24,7 +24,7 @@ typedef struct bodies {
     /* the ray that is cast, and the triangles that it meets */
     double from[3];
     uint32_t *met;
-    uint64_t met_count, met_room, meetings;
+    uint64_t met_count, met_room, meetings, meetings_most;
     kd_status status;
 } bodies;
 
@@ -146,7 +146,7 @@ static int meet(const bodies *b, uint32_t triangle) {
 }
 
 static void node_walk(bodies *b, uint32_t at) {
-    for (;;) {
+    while (b->meetings < b->meetings_most) {
         const tritree_node node = b->tree->nodes[at];
         if (tritree_is_leaf(node)) {
             const uint32_t *ids = b->tree->references + tritree_first(node);
@@ -185,7 +185,7 @@ static kd_status surroundings_look(bodies *b, uint32_t shell, int *winding) {
             b->from[axis] += weight[k] * (double)vec3_axis(check_point(of, shell, k), axis);
     b->met_count = 0;
     *winding = 0;
-    if (b->meetings < MEETINGS_MOST) node_walk(b, 0);
+    node_walk(b, 0);
     KD_TRY(b->status);
     KD_TRY(KD_RESERVE(sorted, b->met_count));
     for (uint64_t i = 0; i < b->met_count; ++i)
@@ -219,13 +219,27 @@ static void lamps_mark(bodies *b) {
     }
 }
 
+static bool is_beyond(const bodies *b) {
+    return b->meetings >= b->meetings_most;
+}
+
 static kd_status shells_judge(bodies *b) {
     examination *of = b->of;
     int32_t *winding = NULL;
     KD_TRY(KD_RESERVE(winding, b->shell_count));
     kd_status status = KD_OK;
-    for (uint32_t i = 0; status == KD_OK && i < b->shell_count; ++i)
+    b->meetings_most = CHECK_WORK + CHECK_MEETINGS_EACH * (uint64_t)b->shell_count;
+    for (uint32_t i = 0; status == KD_OK && i < b->shell_count && !is_beyond(b); ++i) {
         status = surroundings_look(b, b->shells[i], &winding[i]);
+        if (status == KD_OK) status = check_interruption(of);
+    }
+    of->report->meetings = b->meetings;
+    if (status == KD_OK && is_beyond(b)) {
+        check_note(of, of->path, 0, "inside-out-unfinished", CHECK_NOTE,
+                   "found too many bodies at one place to tell which are wound inside out");
+        memory_free(winding);
+        return KD_OK;
+    }
     uint8_t *wrong = b->room; /* reused: 2 says so */
     for (uint32_t i = 0; status == KD_OK && i < b->shell_count; ++i) {
         const uint32_t shell = b->shells[i];

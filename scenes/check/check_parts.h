@@ -12,6 +12,7 @@ enum {
     CHECK_AGAINST = 4,                   /* wound against most of its shell */
     CHECK_INWARDS = 8,                   /* of a shell wound inwards */
     CHECK_ONE_SIDED = 16,                /* of a shell without a right winding */
+    CHECK_OTHER_LOOK = 32,               /* a copy too, but the first one of its material there */
     CHECK_IDLE = CHECK_FLAT | CHECK_COPY /* no part of the surface */
 };
 
@@ -28,11 +29,13 @@ typedef struct check_half {
 typedef struct examination {
     check_report *report;
     const char *path;
+    job *watched; /* NULL: nobody */
     mesh body;
     uint32_t *lines;          /* of each triangle's face; NULL: a format without lines */
     uint32_t *position_lines; /* of each position; NULL: the same */
     bool is_obj;              /* its text can be read again line by line */
     uint32_t *welded;         /* of each position, the first position at the same place */
+    uint32_t *twin;           /* of each triangle, the first one at its places; KD_NONE: itself */
     uint8_t *marks;           /* of each triangle: CHECK_FLAT, ... */
     uint8_t *used;            /* of each position: CHECK_USED_BY_FACE, ..., or 0 */
     /* half edges, sorted by their places: those of one edge are neighbours */
@@ -59,7 +62,10 @@ void check_position_note(examination *of, uint64_t position, const char *kind,
                          check_severity severity, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Each returns KD_ERROR_MEMORY, and needs what stands before it. */
+/* KD_INTERRUPTED, once the job is cancelled. */
+kd_status check_interruption(const examination *of);
+
+/* Each returns KD_ERROR_MEMORY or KD_INTERRUPTED, and needs what stands before it. */
 /* check_text.c: lines of positions, faces as polygons, normals of length zero; OBJ only. */
 kd_status check_text(examination *of);
 /* check_weld.c: places; unused and unwelded vertices; triangles without area, and copies. */

@@ -168,6 +168,9 @@ kd_status check_text(examination *of) {
     KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, of->path));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(of->position_lines, of->body.position_count));
     while (obj_line_next(&cursor, end, &line)) KD_TRY_GOTO(line_examine(&w, &line));
+    if (w.pairs_left == 0)
+        check_note(of, of->path, 0, "polygons-unfinished", CHECK_NOTE,
+                   "found polygons of too many corners to look at all their edges for crossings");
 done:
     obj_ring_close(&w.ring);
     memory_free(text);

@@ -3,15 +3,14 @@
    Idea: only edges of one triangle, and their vertices, can be a T-junction. The vertices go into a
    k-d tree, through which each edge is walked as a ray is. An edge with vertices on it is cut
    there; pieces that then lie on one another close, and what is left is the rim of holes.
-   Work: O(n log n) but for edges that lie close to many vertices. */
+   Work: O(n log n) but for edges that lie close to many vertices: bounded by CHECK_WORK and
+   CHECK_LOOKS_EACH; the report says so then, and what is left open may be told as holes. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>
 
 /* How far a vertex may be from the edge: the rounding of text with six digits. */
 static const double share_of_place = 0x1p-20, share_of_length = 1e-5;
-
-enum { LOOKS_MORE = 1 << 26 };
 
 typedef struct junction {
     uint64_t edge; /* in `open` */
@@ -28,7 +27,8 @@ typedef struct junctions {
     uint64_t place_count;
     junction *found;
     uint64_t found_count, found_room;
-    uint64_t found_most, looks_left; /* heaps of edges at one place would take more */
+    uint64_t found_most, looks_most; /* heaps of edges at one place would take more */
+    uint64_t looks;
     kd_status status;
     /* the edge that is walked */
     uint64_t edge;
@@ -116,10 +116,14 @@ static void place_examine(junctions *j, uint32_t place) {
     junction_keep(j, place, t);
 }
 
+static bool is_within_bounds(const junctions *j) {
+    return j->looks < j->looks_most && j->found_count < j->found_most;
+}
+
 /* The part of the edge from t0 to t1. */
 static void edge_walk(junctions *j, uint64_t begin, uint64_t end, double t0, double t1) {
-    while (begin < end && t0 <= t1 && j->looks_left > 0 && j->found_count < j->found_most) {
-        --j->looks_left;
+    while (begin < end && t0 <= t1 && is_within_bounds(j)) {
+        ++j->looks;
         const uint64_t middle = begin + (end - begin) / 2;
         place_examine(j, j->places[middle]);
         if (end - begin == 1) return;
@@ -167,11 +171,29 @@ static void edge_examine(junctions *j, uint64_t edge) {
     edge_walk(j, 0, j->place_count, 0, 1);
 }
 
+static kd_status edges_examine(junctions *j) {
+    for (uint64_t i = 0; i < j->open_count && is_within_bounds(j); ++i) {
+        KD_TRY(check_interruption(j->of));
+        edge_examine(j, i);
+        if (j->status != KD_OK) break;
+    }
+    j->of->report->looks = j->looks;
+    return j->status;
+}
+
 static void junction_tell(junctions *j, const junction *found) {
     const vec3 at = j->of->body.positions[found->place];
     check_triangle_note(j->of, j->open[found->edge].triangle, "t-junction", CHECK_WARNING,
                         "found the vertex (%g, %g, %g) on an edge, expected the edge to end there",
                         (double)at.x, (double)at.y, (double)at.z);
+}
+
+static void junctions_tell(junctions *j) {
+    for (uint64_t i = 0; i < j->found_count; ++i) junction_tell(j, &j->found[i]);
+    if (!is_within_bounds(j))
+        check_note(j->of, j->of->path, 0, "t-junctions-unfinished", CHECK_NOTE,
+                   "found too many vertices along open edges to look at all of them for "
+                   "T-junctions; holes may be fewer");
 }
 
 static int junction_order(const void *a, const void *b) {
@@ -267,12 +289,11 @@ kd_status check_tjunctions(examination *of) {
     KD_TRY_GOTO(KD_RESERVE(j.axes, 2 * count));
     KD_TRY_GOTO(open_gather(&j));
     j.found_most = 4 * count + 1000000;
-    j.looks_left = 256 * count + LOOKS_MORE;
+    j.looks_most = CHECK_LOOKS_EACH * count + CHECK_WORK;
     tree_make(&j, 0, j.place_count);
-    for (uint64_t i = 0; i < j.open_count; ++i) edge_examine(&j, i);
-    KD_TRY_GOTO(j.status);
+    KD_TRY_GOTO(edges_examine(&j));
     if (j.found) qsort(j.found, j.found_count, sizeof *j.found, junction_order);
-    for (uint64_t i = 0; i < j.found_count; ++i) junction_tell(&j, &j.found[i]);
+    junctions_tell(&j);
     KD_TRY_GOTO(rim_make(&j));
 done:
     memory_free(j.open);

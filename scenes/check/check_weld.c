@@ -99,40 +99,78 @@ static corners3 sorted_corners(const examination *of, uint64_t triangle, bool *w
     return c;
 }
 
-static void copy_tell(examination *of, uint32_t triangle, uint32_t first, bool reversed) {
+static void copy_tell(examination *of, uint32_t triangle, bool reversed, bool other_look) {
     const char *kind = reversed ? "reversed-duplicate" : "duplicate-triangle";
-    of->marks[triangle] |= CHECK_COPY;
+    const char *way = reversed ? " wound the other way" : "";
+    const char *look = other_look ? " of another material" : "";
+    const uint32_t first = of->twin[triangle];
     if (of->lines)
         check_triangle_note(of, triangle, kind, CHECK_WARNING,
-                            "found a triangle%s where the face of line %u has one, expected one",
-                            reversed ? " wound the other way" : "", of->lines[first]);
+                            "found a triangle%s%s where the face of line %u has one, expected one",
+                            way, look, of->lines[first]);
     else
         check_triangle_note(of, triangle, kind, CHECK_WARNING,
-                            "found it%s where triangle %u is, expected one",
-                            reversed ? " wound the other way" : "", first);
+                            "found it%s%s where triangle %u is, expected one", way, look, first);
+}
+
+/* Triangles by their places, and by their material too if asked. */
+typedef struct copy_table {
+    uint32_t *slots;
+    uint64_t size;
+    bool by_material;
+} copy_table;
+
+typedef struct copy_key {
+    corners3 corners;
+    uint32_t material;
+} copy_key;
+
+static copy_key key_of(const examination *of, const copy_table *in, uint32_t triangle, bool *way) {
+    const copy_key key = {sorted_corners(of, triangle, way),
+                          in->by_material ? of->body.triangle_materials[triangle] : 0};
+    return key;
+}
+
+/* The first one of the same key: itself if there was none. */
+static uint32_t find_or_put(const examination *of, copy_table *in, uint32_t triangle) {
+    bool way;
+    const copy_key key = key_of(of, in, triangle, &way);
+    uint64_t at = hash_bytes(&key, sizeof key) & (in->size - 1);
+    for (; in->slots[at] != KD_NONE; at = (at + 1) & (in->size - 1)) {
+        const copy_key other = key_of(of, in, in->slots[at], &way);
+        if (memcmp(&key, &other, sizeof key) == 0) return in->slots[at];
+    }
+    in->slots[at] = triangle;
+    return triangle;
+}
+
+static void copy_examine(examination *of, copy_table tables[2], uint32_t i) {
+    bool way = false, other_way = false;
+    const uint32_t first = find_or_put(of, &tables[0], i);
+    const bool other_look = find_or_put(of, &tables[1], i) == i;
+    of->twin[i] = KD_NONE;
+    if (first == i) return;
+    of->twin[i] = first;
+    of->marks[i] |= (uint8_t)(CHECK_COPY | (other_look ? CHECK_OTHER_LOOK : 0));
+    sorted_corners(of, i, &way);
+    sorted_corners(of, first, &other_way);
+    copy_tell(of, i, way != other_way, other_look);
 }
 
 static kd_status copies_find(examination *of) {
     const uint64_t count = of->body.triangle_count, size = table_size(count);
-    uint32_t *table = NULL;
-    KD_TRY(KD_RESERVE(table, size));
-    memset(table, 0xff, size * sizeof *table);
-    for (uint32_t i = 0; i < count; ++i) {
-        bool way = false, other_way = false;
-        if (of->marks[i] & CHECK_FLAT) continue;
-        const corners3 key = sorted_corners(of, i, &way);
-        uint64_t at = hash_bytes(&key, sizeof key) & (size - 1);
-        for (; table[at] != KD_NONE; at = (at + 1) & (size - 1)) {
-            const corners3 other = sorted_corners(of, table[at], &other_way);
-            if (memcmp(&key, &other, sizeof key) == 0) break;
-        }
-        if (table[at] == KD_NONE)
-            table[at] = i;
-        else
-            copy_tell(of, i, table[at], way != other_way);
+    copy_table tables[2] = {{NULL, size, false}, {NULL, size, true}};
+    kd_status status;
+    KD_TRY_GOTO(KD_RESERVE(of->twin, count));
+    for (int k = 0; k < 2; ++k) {
+        KD_TRY_GOTO(KD_RESERVE(tables[k].slots, size));
+        memset(tables[k].slots, 0xff, size * sizeof *tables[k].slots);
     }
-    memory_free(table);
-    return KD_OK;
+    for (uint32_t i = 0; i < count; ++i)
+        if (!(of->marks[i] & CHECK_FLAT)) copy_examine(of, tables, i);
+done:
+    for (int k = 0; k < 2; ++k) memory_free(tables[k].slots);
+    return status;
 }
 
 kd_status check_weld(examination *of) {

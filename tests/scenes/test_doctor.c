@@ -286,6 +286,106 @@ static void normals_turn_with_their_faces(void **state) {
     expect_kinds("d.obj", "turned", "");
 }
 
+/* Heaps, by their shape: on one line, around one vertex, anywhere in a small cube, a fan of
+   slivers, many on one edge. */
+static double heap_number(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 40) / 16777216.0;
+}
+static void heap_put(int shape, int count) {
+    uint64_t state = 7;
+    FILE *file = fopen(file_in("h.obj"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < count; ++i) {
+        double p[9];
+        for (int k = 0; k < 9; ++k) p[k] = heap_number(&state) - (shape == 0 ? 0 : 0.5);
+        const double turn = 6.28318530717958 / count;
+        if (shape == 0) p[3] += 2, p[1] = p[2] = p[4] = p[5] = 0;
+        if (shape == 1 || shape == 3) p[0] = p[1] = p[2] = 0;
+        if (shape == 3) {
+            p[3] = cos(i * turn), p[4] = sin(i * turn), p[5] = 0;
+            p[6] = cos((i + 1) * turn), p[7] = sin((i + 1) * turn), p[8] = 0;
+        }
+        if (shape == 4) p[0] = p[1] = p[2] = p[4] = p[5] = 0, p[3] = 1;
+        for (int k = 0; k < 9; k += 3)
+            fprintf(file, "v %.9g %.9g %.9g\n", p[k], p[k + 1], p[k + 2]);
+        fprintf(file, "f -3 -2 -1\n");
+    }
+    fclose(file);
+}
+
+static void heaps_take_bounded_work(void **state) {
+    (void)state;
+    enum { HEAP = 10000, SHAPES = 5 };
+    bool unfinished[3] = {false, false, false};
+    static const char *const kinds[] = {"t-junctions-unfinished", "inside-out-unfinished",
+                                        "intersections-unfinished"};
+    for (int shape = 0; shape < SHAPES; ++shape) {
+        check_report report;
+        heap_put(shape, HEAP);
+        assert_int_equal(check_file(&report, file_in("h.obj"), NULL, NULL), KD_OK);
+        const uint64_t t = report.triangles;
+        assert_true(report.looks <= CHECK_WORK + CHECK_LOOKS_EACH * 3 * t);
+        assert_true(report.meetings <= CHECK_WORK + CHECK_MEETINGS_EACH * t + t + 1);
+        assert_true(report.pairs <= CHECK_WORK + CHECK_PAIRS_EACH * t);
+        for (int k = 0; k < 3; ++k) unfinished[k] |= problem_of(&report, kinds[k]) != NULL;
+        check_close(&report);
+    }
+    for (int k = 0; k < 3; ++k)
+        if (!unfinished[k]) fail_msg("no heap is told as %s", kinds[k]);
+}
+
+/* Small ones are looked at to their end. */
+static void small_heaps_are_finished(void **state) {
+    (void)state;
+    for (int shape = 0; shape < 5; ++shape) {
+        check_report report;
+        heap_put(shape, 500);
+        assert_int_equal(check_file(&report, file_in("h.obj"), NULL, NULL), KD_OK);
+        for (uint32_t i = 0; i < report.kind_count; ++i)
+            if (strstr(report.kinds[i].name, "-unfinished"))
+                fail_msg("shape %d: found %s", shape, report.kinds[i].name);
+        check_close(&report);
+    }
+}
+
+static void cancelled_at_last(void *context, const char *stage, int64_t done, int64_t total) {
+    (void)stage;
+    (void)done;
+    (void)total;
+    atomic_store(&((job *)context)->cancelled, true);
+}
+
+/* A job that is cancelled while it runs ends without the work that is left. */
+static void cancelling_ends_it(void **state) {
+    (void)state;
+    check_report report;
+    static job watched;
+    heap_put(2, 20000);
+    job_init(&watched);
+    watched.report = cancelled_at_last;
+    watched.context = &watched;
+    assert_int_equal(check_file(&report, file_in("h.obj"), NULL, &watched), KD_INTERRUPTED);
+    assert_int_equal(report.pairs, 0);
+    check_close(&report);
+}
+
+#define TWO_LOOKS "v 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"
+
+/* A copy of another material may be meant; the next of that material is one too many. */
+static void copies_of_other_materials_stay(void **state) {
+    (void)state;
+    mesh made;
+    file_put_text("t.mtl", "newmtl red\nKd 1 0 0\nnewmtl blue\nKd 0 0 1\n");
+    file_put_text("b.obj", "mtllib t.mtl\n" TWO_LOOKS "usemtl blue\nf 2 3 1\nf 3 1 2\nf 3 2 1\n");
+    expect_kinds("b.obj", "copies", "duplicate-triangle 2, reversed-duplicate 1, hole 1");
+    mend("b.obj", KD_OK);
+    assert_int_equal(obj_load(&made, file_in("d.obj"), NULL, NULL), KD_OK);
+    assert_int_equal(made.triangle_count, 2);
+    assert_int_not_equal(made.triangle_materials[0], made.triangle_materials[1]);
+    mesh_close(&made);
+}
+
 static void generators_become_obj_files(void **state) {
     (void)state;
     check_report report;
@@ -352,6 +452,10 @@ int main(void) {
         cmocka_unit_test(a_sound_mesh_is_written_as_it_is),
         cmocka_unit_test(the_rest_of_the_file_stays),
         cmocka_unit_test(normals_turn_with_their_faces),
+        cmocka_unit_test(heaps_take_bounded_work),
+        cmocka_unit_test(small_heaps_are_finished),
+        cmocka_unit_test(cancelling_ends_it),
+        cmocka_unit_test(copies_of_other_materials_stay),
         cmocka_unit_test(generators_become_obj_files),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(the_bunny_has_five_holes),

@@ -54,6 +54,16 @@ expect_exit 1 "$program" check bad.obj --fix no/such/folder.obj
 expect_exit 3 "$program" check broken.obj --fix none.obj
 expect_true "bad.obj is as it was" cmp -s bad.obj before.obj
 expect_true "nothing is written of what is broken" test ! -e none.obj
+# nor what it names is written over: materials, textures, by whatever name
+cp box.mtl before.mtl
+ln -s box.mtl linked.obj
+expect_exit 2 "$program" check box.obj --fix linked.obj
+expect_says err "overwrite what is read"
+ln box.mtl hard.obj
+expect_exit 2 "$program" check box.obj --fix hard.obj
+expect_true "box.mtl is as it was" cmp -s box.mtl before.mtl
+ln -s box.obj other.obj
+expect_exit 2 "$program" check box.obj --fix other.obj
 mkdir elsewhere
 expect_exit 0 "$program" check box.obj --fix elsewhere/box.obj
 expect_exit 0 "$program" check elsewhere/box.obj

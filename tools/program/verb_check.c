@@ -4,10 +4,10 @@
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
+#include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 typedef struct check_values {
     general_options general;
@@ -16,15 +16,13 @@ typedef struct check_values {
     int32_t progress;
 } check_values;
 
-/* The file itself is not written over. */
+/* No file that is read is written over: the mesh, and later its materials and textures. */
 static kd_status fix_examine(const char *path, const char *fixed) {
-    struct stat from, to;
     if (!fixed) return KD_OK;
     KD_REQUIRE(strcasecmp(file_suffix(fixed), ".obj") == 0, KD_ERROR_USAGE,
                "--fix %s: expected the name of an .obj file", fixed);
-    if (stat(path, &from) != 0 || stat(fixed, &to) != 0) return KD_OK;
-    KD_REQUIRE(from.st_dev != to.st_dev || from.st_ino != to.st_ino, KD_ERROR_USAGE,
-               "--fix %s: found the file that is checked, expected another one", fixed);
+    KD_TRY(output_check(fixed));
+    KD_TRY(output_check_input(path));
     return KD_OK;
 }
 
@@ -44,7 +42,7 @@ static kd_status run(const option_line *line) {
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
     check_report report;
     memset(&report, 0, sizeof report);
-    kd_status status = check_file(&report, path, values.fix, &watched);
+    kd_status status = check_file_if(&report, path, values.fix, output_check_inputs, &watched);
     progress_close();
     if (status != KD_INTERRUPTED) {
         const kd_status told =
@@ -61,7 +59,8 @@ static const option_row rows[] = {
     {.name = "fix",
      .argument = "OUT.obj",
      .help = "also write the mesh with what can be mended safely: vertices at one place welded, "
-             "unused ones, faces without area and duplicates dropped, flipped faces and bodies "
+             "unused ones, faces without area and duplicates of one material dropped, flipped "
+             "faces and bodies "
              "wound inwards turned",
      .kind = OPTION_TEXT,
      OPTION_FIELD(check_values, fix)},
@@ -96,7 +95,9 @@ const verb verb_check = {
         "crossed-polygon, repeated-corner, zero-normal, flipped-normal, texture-without-uv, "
         "open-glass, inside-out-glass.\n\n"
         "note: it may be meant: hole, non-manifold-vertex, unused-vertex, unwelded-vertex, "
-        "sliver, bent-polygon, no-light.\n\n"
+        "sliver, bent-polygon, no-light; polygons-unfinished, t-junctions-unfinished, "
+        "inside-out-unfinished, "
+        "intersections-unfinished where heaps of triangles at one place would take too long.\n\n"
         "At most 100 of each kind are listed, all are counted. --fix keeps everything else of an "
         "OBJ (groups, materials, texture coordinates, polygons) line by line; of other formats, "
         "materials become groups.\n\n"
