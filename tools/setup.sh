@@ -24,6 +24,8 @@ ci     xz-utils        command:xz
 sanitizers clang              command:clang
 sanitizers libclang-rt-14-dev library:libclang_rt.tsan-x86_64.a
 long   qemu-user       command:qemu-x86_64
+long   gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc
+long   libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h
 '
 
 setup_say() { echo "$@" >&2; }

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# arm64 gives the same bytes: the program is cross-built, renders under qemu, and its pictures are compared
+# with those of the native program. Needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user. The
+# libraries for arm64 are taken from KANDELA_ARM64_ROOT (Debian's packages, unpacked), or fetched by apt-get
+# into a folder of the test's own: the system's own list of architectures stays as it is.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+unset CFLAGS LDFLAGS CC
+
+skip() {
+    echo "$*: skipped"
+    exit 77
+}
+emulator=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) || skip "no qemu-aarch64 (package qemu-user)"
+command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc (package gcc-aarch64-linux-gnu)"
+echo 'int main(void) { return 0; }' >empty.c
+aarch64-linux-gnu-gcc empty.c -o empty 2>err || skip "no C library for arm64 (package libc6-dev-arm64-cross)"
+
+fetch_packages() { # FOLDER: cJSON, stb and xxHash for arm64, unpacked into FOLDER/root
+    local folder=$1 package settings
+    mkdir -p "$folder"/{lists,cache/archives,root} && cd "$folder" || return
+    settings=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State::lists="$folder/lists"
+        -o Dir::Cache="$folder/cache" -o Dir::State::status=/dev/null -o Debug::NoLocking=1
+        -o APT::Sandbox::User= -o Acquire::http::Timeout=20 -o Acquire::Retries=1)
+    timeout 120 apt-get -q "${settings[@]}" update &&
+        timeout 120 apt-get -q "${settings[@]}" download libcjson1 libcjson-dev libstb-dev libxxhash-dev || return
+    for package in ./*.deb; do
+        dpkg-deb -x "$package" root || return
+    done
+}
+libraries=${KANDELA_ARM64_ROOT-}
+if [[ -z $libraries ]]; then
+    (fetch_packages "$scratch/packages") >said 2>&1 </dev/null || {
+        tail -3 said
+        skip "no libraries for arm64 (KANDELA_ARM64_ROOT is not set, apt-get could not fetch them)"
+    }
+    libraries=$scratch/packages/root
+fi
+[[ -e $libraries/usr/lib/aarch64-linux-gnu/libcjson.so ]] || skip "no cJSON for arm64 in $libraries"
+export KANDELA_ARM64_ROOT=$libraries
+
+expect_exit 0 cmake -S "$source_folder" -B build -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_TOOLCHAIN_FILE="$source_folder/cmake/arm64.cmake" \
+    -DKD_OPENEXR=OFF -DKD_ASSIMP=OFF -DKD_TESTS=OFF -DKD_CUDA=OFF
+expect_exit 0 cmake --build build --target kandela_installed -j "$(nproc)"
+((expect_failures == 0)) || expect_done
+expect_true "the man page is there, written by the program for arm64" test -s build/share/man/man1/kandela.1
+arm=("$emulator" -L /usr/aarch64-linux-gnu -E "LD_LIBRARY_PATH=$libraries/usr/lib/aarch64-linux-gnu"
+    build/bin/kandela)
+expect_exit 0 "${arm[@]}" info
+expect_says out "$("$program" info | head -1)"
+
+picture=(render "$source_folder/scenes/cornell_diffuse.json" --device cpu --threads 2 --quiet
+    --resolution 48x48 --spp 2 --photons 2000)
+for integrator in path photon; do
+    expect_exit 0 "$program" "${picture[@]}" --integrator $integrator -o here.pfm
+    expect_exit 0 "${arm[@]}" "${picture[@]}" --integrator $integrator -o arm.pfm
+    cmp here.pfm arm.pfm || expect_fail "$integrator: the same bytes on arm64"
+done
+expect_done
