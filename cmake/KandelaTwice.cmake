@@ -17,7 +17,9 @@ set(KD_HOT
 include(CheckCCompilerFlag)
 set(KD_HOT_FLAGS -march=x86-64-v3)
 set(KD_HOT_TWICE FALSE)
-if(NOT KD_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_OBJCOPY AND CMAKE_NM)
+# Ninja alone knows the objects of other targets as files; with make there is the plain variant only.
+if(NOT KD_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_OBJCOPY AND CMAKE_NM
+   AND CMAKE_GENERATOR MATCHES "Ninja")
   check_c_compiler_flag("${KD_HOT_FLAGS}" KD_HOT_FLAGS_WORK)
   set(KD_HOT_TWICE ${KD_HOT_FLAGS_WORK})
 endif()

@@ -51,8 +51,11 @@ static int64_t bytes_write(exr_const_context_t context, void *user, const void *
 static kd_status written(const exr_stream *stream, exr_result_t code) {
     KD_REQUIRE(!stream->reason, KD_ERROR_RUNTIME, "%s: cannot write: %s", stream->path,
                strerror(stream->reason));
-    return answered(stream, code,
-                    code == EXR_ERR_OUT_OF_MEMORY ? KD_ERROR_MEMORY : KD_ERROR_RUNTIME);
+    /* what is sound cannot be compressed to something corrupt but where zlib finds no memory */
+    KD_REQUIRE(code != EXR_ERR_OUT_OF_MEMORY && code != EXR_ERR_CORRUPT_CHUNK, KD_ERROR_MEMORY,
+               "%s: not enough memory: OpenEXR: %s", stream->path,
+               complaint[0] ? complaint : exr_get_default_error_message(code));
+    return answered(stream, code, KD_ERROR_RUNTIME);
 }
 
 static void matrix_transpose(float to[16], const float from[16]) {
