@@ -36,8 +36,8 @@ typedef struct kd_render_options {
     int32_t threads;          /* 0: all cores */
     double time_seconds;      /* for all of kd_render, photons included: ends with what there is, a
                                  sample of every pixel at least; 0: no limit */
-    float exposure;           /* stops: colours are scaled by 2^exposure in PNG; NAN: a dark picture
-                                 is raised until its median luminance is 0.18 */
+    float exposure;           /* stops: colours are scaled by 2^exposure in PNG; NAN: chosen by the
+                                 picture, few of whose pixels may clip */
     kd_tonemap tonemap;       /* PNG only */
     float sah_traversal_cost; /* C_t */
     float sah_intersect_cost; /* C_i */

@@ -1,7 +1,6 @@
 /* Preloaded into a program: of the allocations that it makes from main() on, FAIL_ALLOCATION's
    fails (1 is the first), and with FAIL_ALL set every one after it. With FAIL_COUNT the number of
-   them is written to that file at the end. What the run time of OpenMP, which ends the process by
-   itself, asks for does not fail. */
+   them is written to that file at the end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,37 +24,31 @@ static atomic_int counting;
 static long chosen, all;
 static program_main *real_main;
 
-static int is_exempt(void *caller) {
-    Dl_info info;
-    return dladdr(caller, &info) && info.dli_fname &&
-           (strstr(info.dli_fname, "libgomp") || strstr(info.dli_fname, "libomp"));
-}
-
-static int fails(void *caller) {
+static int fails(void) {
     if (!atomic_load(&counting)) return 0;
     const long number = atomic_fetch_add(&made, 1) + 1;
-    if (!chosen || (all ? number < chosen : number != chosen) || is_exempt(caller)) return 0;
+    if (!chosen || (all ? number < chosen : number != chosen)) return 0;
     errno = ENOMEM;
     return 1;
 }
 
 void *malloc(size_t bytes) {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+    return fails() ? NULL : __libc_malloc(bytes);
 }
 void *calloc(size_t count, size_t bytes) {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
+    return fails() ? NULL : __libc_calloc(count, bytes);
 }
 void *realloc(void *old, size_t bytes) {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, bytes);
+    return fails() ? NULL : __libc_realloc(old, bytes);
 }
 void *aligned_alloc(size_t alignment, size_t bytes) {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, bytes);
+    return fails() ? NULL : __libc_memalign(alignment, bytes);
 }
 void *memalign(size_t alignment, size_t bytes) {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, bytes);
+    return fails() ? NULL : __libc_memalign(alignment, bytes);
 }
 int posix_memalign(void **out, size_t alignment, size_t bytes) {
-    if (fails(__builtin_return_address(0))) return ENOMEM;
+    if (fails()) return ENOMEM;
     *out = __libc_memalign(alignment, bytes);
     return *out ? 0 : ENOMEM;
 }
