@@ -3,12 +3,27 @@ set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
 enable_language(CXX)
-enable_language(CUDA)
+include(KandelaArchitectures)
+set(kd_cuda_flags)
+if(NOT KD_CUDA_ARCHITECTURES AND (CMAKE_CUDA_ARCHITECTURES OR NOT "$ENV{CUDAARCHS}" STREQUAL ""))
+  enable_language(CUDA) # takes the variable, or the environment's
+  kd_architectures_of_cmake(kd_cuda_code)
+else()
+  set(CMAKE_CUDA_ARCHITECTURES OFF) # the flags say it all
+  enable_language(CUDA)
+  kd_architectures(kd_cuda_flags kd_cuda_code)
+endif()
+if(kd_cuda_flags)
+  list(APPEND kd_cuda_flags --threads=4) # a file takes as long as its slowest architectures
+endif()
+message(STATUS "Kandela: CUDA code for ${kd_cuda_code}")
 find_package(CUDAToolkit REQUIRED)
-target_compile_definitions(kd_common INTERFACE KD_HAVE_CUDA=1)
+target_compile_definitions(kd_common INTERFACE KD_HAVE_CUDA=1
+  "$<$<COMPILE_LANGUAGE:CUDA>:KD_CUDA_CODE=\"${kd_cuda_code}\">")
 # Builders give the same tree as on the CPU: no fused multiply-add that is not written as one.
+# warp_reduce.cuh stands in for what CUDA does not declare below compute capability 8.0.
 target_compile_options(kd_common INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-fno-gnu-unique>)
+  $<$<COMPILE_LANGUAGE:CUDA>:${kd_cuda_flags} -include core/device/warp_reduce.cuh -fmad=false --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-fno-gnu-unique>)
 target_include_directories(kd_common SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
 set(KD_CUDA_RUNTIME CUDA::cudart_static)
 function(kd_kernels list) # nvcc takes them as they are

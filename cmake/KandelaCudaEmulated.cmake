@@ -7,7 +7,8 @@ set(emulated ${CMAKE_SOURCE_DIR}/tests/emulated)
 set(KD_CUDA_RUNTIME Threads::Threads)
 target_compile_definitions(kd_common INTERFACE KD_HAVE_CUDA=1
   $<$<COMPILE_LANGUAGE:CXX>:__CUDACC__=1> $<$<COMPILE_LANGUAGE:CXX>:__CUDA_ARCH__=900>
-  $<$<COMPILE_LANGUAGE:CXX>:KD_CUDA_EMULATED=1>)
+  $<$<COMPILE_LANGUAGE:CXX>:KD_CUDA_EMULATED=1>
+  "$<$<COMPILE_LANGUAGE:CXX>:KD_CUDA_CODE=\"75+\">")
 target_include_directories(kd_common BEFORE INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:${CMAKE_BINARY_DIR}/emulated>
   $<$<COMPILE_LANGUAGE:CXX>:${emulated}>)

@@ -21,6 +21,8 @@ ci     g++             command:g++
 ci     clang           command:clang
 ci     clang-format-14 command:clang-format-14
 ci     xz-utils        command:xz
+cuda   python3         command:python3
+cuda   python3-venv    module:ensurepip
 sanitizers clang              command:clang
 sanitizers libclang-rt-14-dev library:libclang_rt.tsan-x86_64.a
 long   qemu-user       command:qemu-x86_64
@@ -34,6 +36,7 @@ setup_is_here() { # PROBE
     local name=${1#*:} file
     case $1 in
     command:*) command -v "$name" >/dev/null ;;
+    module:*) python3 -c "import $name" 2>/dev/null ;;
     header:*)
         for file in {/usr,/usr/local}/include/"$name" /usr/include/*-linux-gnu*/"$name"; do
             [[ -e $file ]] && return
@@ -92,6 +95,37 @@ setup_packages() { # PURPOSE...
         setup_say "Installed, but not found after it: ${missing[*]}"
         return 1
     fi
+}
+
+setup_card_is_here() { [[ -e /proc/driver/nvidia/version || -e /dev/nvidia0 || -e /dev/dxg ]]; }
+
+setup_nvcc() { # a CUDA compiler that is here, or nothing
+    command -v nvcc || { [[ -x /usr/local/cuda/bin/nvcc ]] && echo /usr/local/cuda/bin/nvcc; }
+}
+
+# The parts of CUDA 13.0 that a build needs, from the Python registry, into a folder of its own.
+setup_cuda_parts='nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
+    nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85'
+
+# Prints the CUDA compiler to build with; nothing where there is no card. Fetches one (271 MB) if
+# there is a card, but no compiler.
+setup_cuda() { # FOLDER (relative to the root)
+    local folder=$root/$1 found
+    found=$(setup_nvcc) && echo "$found" && return
+    if ! setup_card_is_here; then
+        setup_say "No NVIDIA card is here: a build without CUDA"
+        return 0
+    fi
+    found=("$folder"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
+    if [[ ! -x ${found[0]} ]]; then
+        setup_say "An NVIDIA card is here and no nvcc: CUDA 13.0's (271 MB) is fetched from the" \
+            "Python registry into $folder. It needs a driver of release 580 or later"
+        setup_packages cuda && python3 -m venv "$folder" >&2 &&
+            # shellcheck disable=SC2086 # words
+            "$folder/bin/pip" install --quiet $setup_cuda_parts >&2 || return
+        found=("$folder"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
+    fi
+    [[ -x ${found[0]} ]] && echo "${found[0]}"
 }
 
 # Configures FOLDER (relative to the root) with further CMake arguments.

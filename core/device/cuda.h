@@ -37,6 +37,27 @@ static inline kd_status cuda_processors(unsigned *count) {
     return KD_OK;
 }
 
+constexpr size_t CUDA_SHARED_LEAST = 64 << 10; /* bytes of shared memory a block: any device's */
+
+/* What a block of the current device may have of shared memory: 64 KB on 7.5, 99 KB on 8.6, 8.9 and
+   12.x, 163 KB on 8.0, 227 KB on 9.0 and 10.x. */
+static inline kd_status cuda_shared_most(size_t *bytes) {
+    int on = 0, found = 0;
+    KD_CUDA(cudaGetDevice(&on));
+    KD_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, on));
+    *bytes = (size_t)found;
+    return KD_OK;
+}
+
+/* Whether clusters of blocks can be launched: the kernel's code is for compute capability 9.0 or
+   later. A newer device may run code that was compiled for an older one. */
+template <class KERNEL> static kd_status cuda_has_clusters(bool *has, KERNEL kernel) {
+    cudaFuncAttributes found;
+    KD_CUDA(cudaFuncGetAttributes(&found, kernel));
+    *has = found.ptxVersion >= 90;
+    return KD_OK;
+}
+
 /* Blocks of a kernel that the current device runs at the same time. */
 template <class KERNEL>
 static kd_status cuda_resident_blocks(unsigned *count, KERNEL kernel, int threads) {

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CUDA_MAJOR_LEAST = 9 }; /* thread block clusters, warp-wide reductions */
-
 int device_cuda_count(void) {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) {
@@ -14,8 +12,19 @@ int device_cuda_count(void) {
     return count;
 }
 
+const char *device_cuda_fault(void) {
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    cudaGetLastError();
+    return error == cudaSuccess ? "" : cudaGetErrorString(error);
+}
+
 bool device_cuda_compiled(void) {
     return true;
+}
+
+const char *device_cuda_code(void) {
+    return KD_CUDA_CODE; /* by cmake/KandelaCuda.cmake */
 }
 
 kd_status device_cuda_describe(device *out, int index) {
@@ -24,9 +33,10 @@ kd_status device_cuda_describe(device *out, int index) {
     const cudaError_t error = cudaGetDeviceProperties(&properties, index);
     KD_REQUIRE(error == cudaSuccess, KD_ERROR_DEVICE, "CUDA device %d: %s", index,
                cudaGetErrorString(error));
-    KD_REQUIRE(properties.major >= CUDA_MAJOR_LEAST, KD_ERROR_DEVICE,
-               "CUDA device %d (%.95s) has compute capability %d.%d, expected %d.0 or later", index,
-               properties.name, properties.major, properties.minor, CUDA_MAJOR_LEAST);
+    const char *lacks =
+        device_code_lacks(device_cuda_code(), 10 * properties.major + properties.minor);
+    KD_REQUIRE(!lacks, KD_ERROR_DEVICE, "CUDA device %d (%.95s) has compute capability %d.%d: %s",
+               index, properties.name, properties.major, properties.minor, lacks);
     out->kind = DEVICE_CUDA;
     out->index = index;
     snprintf(out->name, sizeof out->name, "%.95s", properties.name);

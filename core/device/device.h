@@ -29,14 +29,27 @@ typedef struct device {
     double bandwidth;      /* of a CUDA device's memory, bytes a second, as it says itself; or 0 */
 } device;
 
-/* "auto": the first CUDA device, else the CPU; "cpu"; "cuda" or "cuda:N". A device that is absent,
-   or an unknown name, is KD_ERROR_DEVICE with what there is. */
+/* "auto": the first CUDA device that can be used, else the CPU (why, if a card is there, is logged
+   once); "cpu" starts no CUDA; "cuda" or "cuda:N". A device that is absent, or an unknown name, is
+   KD_ERROR_DEVICE with what there is. */
 kd_status device_find(device *out, const char *name);
 
-int device_cuda_count(void); /* 0 without CUDA, a driver or a device */
+int device_cuda_count(void);         /* 0 without CUDA, a driver or a device */
+const char *device_cuda_fault(void); /* why there is none, in CUDA's words; "" where there is one */
 void device_cpu_describe(device *out);
+/* KD_ERROR_DEVICE if it is absent, too old, or this build has no code for it. */
 kd_status device_cuda_describe(device *out, int index);
 bool device_cuda_compiled(void);
+
+/* What this build's kernels were compiled for, times ten; "90+" is PTX for 9.0 and all later ones:
+   "75 80 90 90+". "" is not known. */
+const char *device_cuda_code(void);
+/* Why a device of this compute capability (times ten) cannot run such code; NULL: it can. Code of a
+   version runs on later ones of the same major number, PTX on all later ones. */
+const char *device_code_lacks(const char *code, int capability);
+/* Whether the system knows an NVIDIA card, with or without CUDA in this build; `root` is "" but in
+   tests, or a folder in front of /proc and /dev. */
+bool device_card_is_there(const char *root);
 
 #ifdef __cplusplus
 }

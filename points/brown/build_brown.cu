@@ -21,13 +21,23 @@
 namespace {
 using namespace lists;
 
-/* Levels of a bottom: shared memory holds two bytes a point and axis. */
-uint32_t bottom_height(uint32_t dims) {
-    return dims <= 4 ? 13 : 12;
+/* Levels of a bottom: shared memory holds two bytes a point and axis; one less where the device has
+   not enough. */
+kd_status bottom_height(uint32_t *height, uint32_t dims) {
+    size_t shared = 0;
+    KD_TRY(cuda_shared_most(&shared));
+    const size_t needed = dims == 2   ? sizeof(bottom_shared<2, 13>)
+                          : dims == 3 ? sizeof(bottom_shared<3, 13>)
+                          : dims == 4 ? sizeof(bottom_shared<4, 13>)
+                                      : sizeof(bottom_shared<8, 12>);
+    static_assert(sizeof(bottom_shared<4, 12>) <= CUDA_SHARED_LEAST &&
+                      sizeof(bottom_shared<8, 11>) <= CUDA_SHARED_LEAST,
+                  "every device has that");
+    *height = (dims <= 4 ? 13u : 12u) - (needed > shared);
+    return KD_OK;
 }
 
-uint32_t bottom_level(const layout &tree, uint32_t dims) {
-    const uint32_t height = bottom_height(dims);
+uint32_t bottom_level(const layout &tree, uint32_t height) {
     return tree.levels > height ? tree.levels - height : 0;
 }
 
@@ -46,6 +56,7 @@ template <typename real> struct plan {
     presort<real> sort;
     stage s;
     uint32_t depth[POINT_DIMS_MAX]; /* that each list is split down to */
+    uint32_t height;                /* of the tree's bottoms */
     uint32_t ids;                   /* of the points given */
     bool by_super_key;
 };
@@ -61,6 +72,7 @@ kd_status lay_out(plan<real> *p, cuda_arena *arena, const point_build_cuda *a) {
     s->points = a->points.coordinates;
     s->stride = a->points.stride_bytes / sizeof(real);
     s->dims = dims;
+    KD_TRY(bottom_height(&p->height, dims));
     s->tree_ids = a->ids;
     s->tree_axes = a->split == POINTTREE_WIDEST ? a->axes : NULL;
     s->box = (point_box *)cuda_arena_take(arena, 1, sizeof(point_box));
@@ -85,7 +97,7 @@ kd_status lay_out(plan<real> *p, cuda_arena *arena, const point_build_cuda *a) {
     s->moving = (uint8_t *)cuda_arena_take(&later, n, 1);
     s->nodes = (uint32_t *)cuda_arena_take(&later, n, sizeof(uint32_t));
     s->counts = (uint32_t *)cuda_arena_take(
-        &later, counts_needed(s->tree, bottom_level(s->tree, dims)), sizeof(uint32_t));
+        &later, counts_needed(s->tree, bottom_level(s->tree, p->height)), sizeof(uint32_t));
     if (later.used > arena->used) arena->used = later.used;
     return KD_OK;
 }
@@ -147,25 +159,29 @@ kd_status finish_some(const stage &s, const list_set &from, uint32_t level, uint
 /* Those with a point on the tree's last level, then the others, which have a level less and so half
    the threads. */
 template <int K, int HEIGHT, bool WIDEST, typename real>
-kd_status finish(const stage &s, const list_set &from, uint32_t level, cudaStream_t stream) {
+kd_status finish(const stage &s, const list_set &from, uint32_t height, uint32_t level,
+                 cudaStream_t stream) {
     constexpr int BLOCKS = WIDEST && HEIGHT == 13 ? 1 : 2; /* regions take registers */
     const uint32_t width = 1u << (s.tree.levels - 1 - level), all = 1u << level;
+    if (height < HEIGHT)
+        return finish_some<K, HEIGHT - 1, 2 * BLOCKS, WIDEST, real>(s, from, level, 0, all, stream);
     const uint32_t whole = (s.tree.low + width - 1) / width;
     KD_TRY((finish_some<K, HEIGHT, BLOCKS, WIDEST, real>(s, from, level, 0, whole, stream)));
     return finish_some<K, HEIGHT - 1, 2 * BLOCKS, WIDEST, real>(s, from, level, whole, all, stream);
 }
 
 template <bool WIDEST, typename real>
-kd_status finish_all(const stage &s, const list_set &from, uint32_t level, cudaStream_t stream) {
-    return s.dims == 2   ? finish<2, 13, WIDEST, real>(s, from, level, stream)
-           : s.dims == 3 ? finish<3, 13, WIDEST, real>(s, from, level, stream)
-           : s.dims == 4 ? finish<4, 13, WIDEST, real>(s, from, level, stream)
-                         : finish<8, 12, WIDEST, real>(s, from, level, stream);
+kd_status finish_all(const stage &s, const list_set &from, uint32_t height, uint32_t level,
+                     cudaStream_t stream) {
+    return s.dims == 2   ? finish<2, 13, WIDEST, real>(s, from, height, level, stream)
+           : s.dims == 3 ? finish<3, 13, WIDEST, real>(s, from, height, level, stream)
+           : s.dims == 4 ? finish<4, 13, WIDEST, real>(s, from, height, level, stream)
+                         : finish<8, 12, WIDEST, real>(s, from, height, level, stream);
 }
 
 template <typename real> kd_status split_levels(plan<real> *p) {
     const bool widest = p->s.tree_axes != NULL;
-    const uint32_t bottom = bottom_level(p->s.tree, p->s.dims);
+    const uint32_t bottom = bottom_level(p->s.tree, p->height);
     for (uint32_t axis = 0; widest && axis < p->s.dims; ++axis) {
         widest::take_side<real><<<1, 1, 0, p->sort.stream>>>(
             widest_tree(p), (int)axis, p->sort.list[axis], p->s.tree.count, p->s.box);
@@ -173,8 +189,8 @@ template <typename real> kd_status split_levels(plan<real> *p) {
     }
     for (uint32_t level = 0; level < bottom; ++level) KD_TRY(split_level(p, level));
     for (uint32_t axis = 0; axis < p->s.dims; ++axis) KD_TRY(bring_down(p, axis, bottom));
-    return widest ? finish_all<true, real>(p->s, lists_of(p), bottom, p->sort.stream)
-                  : finish_all<false, float>(p->s, lists_of(p), bottom, p->sort.stream);
+    return widest ? finish_all<true, real>(p->s, lists_of(p), p->height, bottom, p->sort.stream)
+                  : finish_all<false, float>(p->s, lists_of(p), p->height, bottom, p->sort.stream);
 }
 
 template <typename real> kd_status build(const point_build_cuda *a, bool by_super_key) {

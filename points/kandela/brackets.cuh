@@ -224,6 +224,7 @@ template <int CLUSTER, bool INPUT>
 __global__ __launch_bounds__(SELECT_THREADS,
                              CLUSTER > 2 ? 1 : 2) void aim_group(const __grid_constant__ stage s,
                                                                  float sigmas) {
+    if (!is_compiled<CLUSTER>()) return;
     extern __shared__ __align__(16) char shared[];
     aim_shared &sh = *(aim_shared *)shared;
     const uint32_t root = blockIdx.x / CLUSTER;
@@ -250,6 +251,7 @@ __global__ __launch_bounds__(SELECT_THREADS,
 template <int CLUSTER>
 __global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_constant__ stage s,
                                                                int depth, float sigmas) {
+    if (!is_compiled<CLUSTER>()) return;
     extern __shared__ __align__(16) char shared[];
     aim_shared &sh = *(aim_shared *)shared;
     const group_node node = group_node_of(s, blockIdx.x / CLUSTER, depth);

@@ -47,6 +47,7 @@ struct plan {
     uint32_t group;             /* levels that go together, or 0 */
     uint32_t refined;
     float sigmas;
+    bool clusters; /* the device's code has them */
 };
 
 void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
@@ -92,7 +93,8 @@ constexpr uint32_t MANY_NODES = 512;        /* the smaller the more there are: a
 constexpr uint32_t CAREFUL_COUNT = 1000000; /* to miss with so many points costs milliseconds */
 
 /* Blocks that share a node: its candidates are some percent of its points. */
-int cluster_size(uint32_t count) {
+int cluster_size(const plan *p, uint32_t count) {
+    if (!p->clusters) return 1;
     return count >= 400000 ? 8 : count >= 200000 ? 4 : count >= 100000 ? 2 : 1;
 }
 
@@ -126,7 +128,7 @@ kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, in
 kd_status begin_select(const plan *p, uint32_t level, uint32_t nodes, cudaStream_t stream) {
     const layout &tree = p->s.tree;
     const double points = points_of(tree, level, 0, nodes);
-    const double draws = SELECT_THREADS * 4.0 * cluster_size(node_segment(tree, level, 0).count);
+    const double draws = SELECT_THREADS * 4.0 * cluster_size(p, node_segment(tree, level, 0).count);
     const uint32_t above = level == 0 ? 0 : level > p->s.physical || !p->paired ? 1 : 2;
     const double samples = level + 1 == p->bottom ? 0 : sample_bytes(points, nodes, draws);
     return point_build_stages_begin(p->stages, POINT_STAGE_SELECT,
@@ -137,7 +139,7 @@ kd_status begin_select(const plan *p, uint32_t level, uint32_t nodes, cudaStream
 template <bool INPUT>
 kd_status select_level(const plan *p, uint32_t level, uint32_t nodes, cudaStream_t stream) {
     const stage &s = p->s;
-    const int cluster = cluster_size(node_segment(s.tree, level, 0).count);
+    const int cluster = cluster_size(p, node_segment(s.tree, level, 0).count);
     const uint64_t blocks = (uint64_t)nodes * cluster;
     void (*kernel)(stage, uint32_t, bool) = cluster == 8   ? select_pivots<8, 4, INPUT>
                                             : cluster == 4 ? select_pivots<4, 4, INPUT>
@@ -159,8 +161,8 @@ kd_status begin_pass(const plan *p, node_range nodes, uint32_t depth, bool move,
     const stage &s = p->s;
     const uint32_t sampled = s.physical + (depth ? depth - 1 : 0);
     const double points = points_of(s.tree, s.physical, nodes.first, nodes.end);
-    const double draws =
-        SELECT_THREADS * (depth ? 4.0 : 8.0) * cluster_size(node_segment(s.tree, sampled, 0).count);
+    const double draws = SELECT_THREADS * (depth ? 4.0 : 8.0) *
+                         cluster_size(p, node_segment(s.tree, sampled, 0).count);
     const double read = s.records ? RECORD_BYTES : s.stride * sizeof(float);
     double bytes = points * (read + (move ? RECORD_BYTES : 0));
     if (classify)
@@ -221,8 +223,10 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
 kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t points = node_segment(s.tree, s.physical + depth, 0).count;
-    KD_TRY(launch_with(sizeof(aim_shared), aim_lists<8>, 8ull * nodes, SELECT_THREADS, 8, stream, s,
-                       depth, p->sigmas + 1));
+    const int cluster = p->clusters ? 8 : 1;
+    KD_TRY(launch_with(sizeof(aim_shared), p->clusters ? aim_lists<8> : aim_lists<1>,
+                       (uint64_t)cluster * nodes, SELECT_THREADS, cluster, stream, s, depth,
+                       p->sigmas + 1));
     const bool shallow = s.deep < 1u << s.physical && depth + 1 < s.levels; /* some roots' lists */
     const uint32_t most = list_share(s.levels - shallow, depth) * (points / 32);
     const uint32_t tiles = (most + MOVE_TILE - 1) / MOVE_TILE;
@@ -237,7 +241,7 @@ template <bool INPUT>
 kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t count = node_segment(s.tree, s.physical + depth, 0).count;
-    const int cluster = cluster_size(count);
+    const int cluster = cluster_size(p, count);
     const int threads = count >= SMALL_COUNT || nodes <= MANY_NODES / 2 ? SELECT_THREADS
                         : nodes <= MANY_NODES                           ? SELECT_THREADS / 2
                                                                         : SELECT_THREADS / 4;
@@ -255,7 +259,7 @@ kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t st
 template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t count = node_segment(s.tree, s.physical, 0).count;
-    const int cluster = cluster_size(count);
+    const int cluster = cluster_size(p, count);
     const double points = points_of(s.tree, s.physical, 0, roots);
     const double draws = (double)SELECT_THREADS * AIM_DRAWS * cluster;
     const double read = s.records ? RECORD_BYTES : s.stride * sizeof(float);
@@ -307,7 +311,7 @@ template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
 /* Zeroes the counters; finds the region of the root if it matters. */
 kd_status open_nodes(const plan *p, cudaStream_t stream) {
     const stage &s = p->s;
-    const double n = s.tree.count, draws = 8.0 * SELECT_THREADS * cluster_size(s.tree.count);
+    const double n = s.tree.count, draws = 8.0 * SELECT_THREADS * cluster_size(p, s.tree.count);
     const double bounds = s.nodes.region ? n * s.stride * sizeof(float) : 0;
     KD_TRY(point_build_stages_begin(
         p->stages, POINT_STAGE_SELECT,
@@ -325,6 +329,7 @@ template <int LEVELS, bool WIDEST, int BLOCKS>
 kd_status finish(const plan *p, cudaStream_t stream) {
     const auto kernel = build_bottom<LEVELS, WIDEST, BLOCKS>;
     typedef bottom_shared<LEVELS> shared;
+    static_assert(sizeof(shared) <= CUDA_SHARED_LEAST, "every device has that");
     KD_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  (int)sizeof(shared)));
     const bottoms &roots = p->roots;
@@ -351,7 +356,7 @@ kd_status build(plan *p, cudaStream_t stream) {
         KD_TRY(descend_group<true>(p, stream));
         while (s->physical < p->bottom) KD_TRY(descend_group<false>(p, stream));
     } else {
-        const int cluster = cluster_size(s->tree.count);
+        const int cluster = cluster_size(p, s->tree.count);
         KD_TRY(launch(cluster == 8   ? open_root<8, 8>
                       : cluster == 4 ? open_root<4, 8>
                       : cluster == 2 ? open_root<2, 8>
@@ -392,6 +397,10 @@ extern "C" kd_status build_kandela_cuda_with(const point_build_cuda *a,
     plan p;
     lay_out(&p, &arena, a, chosen);
     KD_TRY(point_build_cuda_check(a, arena.used));
+    KD_TRY(cuda_has_clusters(&p.clusters, aim_lists<8>));
+    size_t shared = 0;
+    KD_TRY(cuda_shared_most(&shared));
+    if (shared < sizeof(aim_shared)) p.group = 0; /* in pairs of levels */
     return build(&p, (cudaStream_t)a->stream);
 }
 

@@ -117,6 +117,7 @@ template <int CLUSTER, int THREADS, bool INPUT>
 __global__ __launch_bounds__(THREADS,
                              1024 / THREADS) void settle_pivots(const __grid_constant__ stage s,
                                                                 int depth) {
+    if (!is_compiled<CLUSTER>()) return;
     __shared__ settle_shared<THREADS> sh;
     const uint32_t index = blockIdx.x / CLUSTER;
     settled of = {};

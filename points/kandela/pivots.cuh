@@ -184,6 +184,7 @@ __device__ void find_brackets(select_shared &sh, const stage &s, uint32_t level,
 /* The root has no pivot above it: region, axis and bracket from a sample of all. */
 template <int CLUSTER, int DRAWS>
 __global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(const __grid_constant__ stage s) {
+    if (!is_compiled<CLUSTER>()) return;
     __shared__ select_shared sh;
     sample<CLUSTER, DRAWS> drawn;
     draw_sample<CLUSTER, DRAWS, true>(drawn, s, 0, 0);
@@ -240,6 +241,7 @@ __device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t leve
 template <int CLUSTER, int DRAWS, bool INPUT>
 __global__ __launch_bounds__(SELECT_THREADS, 2) void select_pivots(const __grid_constant__ stage s,
                                                                    uint32_t level, bool last) {
+    if (!is_compiled<CLUSTER>()) return;
     __shared__ select_shared sh;
     const uint32_t index = blockIdx.x / CLUSTER, node = node_at(level, index);
     sample<CLUSTER, DRAWS> drawn;

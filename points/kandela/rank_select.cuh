@@ -31,16 +31,29 @@ template <int BLOCK> struct narrow_shared {
     point_key pivot;
 };
 
+/* Below compute capability 9.0 there are no clusters: kernels of more than a block a node are empty
+   there and never launched. */
+template <int CLUSTER> __device__ constexpr bool is_compiled() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    return CLUSTER == 1;
+#else
+    return true;
+#endif
+}
+
 template <int CLUSTER> __device__ inline void sync_cluster() {
-    if (CLUSTER > 1)
-        cooperative_groups::this_cluster().sync();
-    else
-        __syncthreads();
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    if (CLUSTER > 1) return cooperative_groups::this_cluster().sync();
+#endif
+    __syncthreads();
 }
 
 /* The same variable in the shared memory of another block of the cluster. */
 template <int CLUSTER, class T> __device__ inline T *in_block(T *shared, int rank) {
-    return CLUSTER > 1 ? cooperative_groups::this_cluster().map_shared_rank(shared, rank) : shared;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    if (CLUSTER > 1) return cooperative_groups::this_cluster().map_shared_rank(shared, rank);
+#endif
+    return shared;
 }
 
 template <int CLUSTER> __device__ inline int block_rank() {

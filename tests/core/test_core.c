@@ -196,6 +196,31 @@ static void absent_devices_are_errors(void **state) {
     assert_int_equal(device_find(&found, "abacus"), KD_ERROR_DEVICE);
 }
 
+/* Code of a version runs on later ones of its major number, PTX on all later ones. */
+static void devices_need_code_of_their_kind(void **state) {
+    (void)state;
+    const char *all = "75 80 86 89 90 100 120 90+", *one = "90 90+";
+    const int capabilities[] = {75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121, 130};
+    for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; ++i) {
+        assert_null(device_code_lacks(all, capabilities[i]));
+        assert_int_equal(!device_code_lacks(one, capabilities[i]), capabilities[i] >= 90);
+        assert_null(device_code_lacks("75+", capabilities[i]));
+        assert_null(device_code_lacks("", capabilities[i])); /* not known: CUDA will say */
+    }
+    assert_null(device_code_lacks("80", 86));
+    assert_non_null(strstr(device_code_lacks("86", 80), "KD_CUDA_ARCHITECTURES"));
+    assert_non_null(strstr(device_code_lacks("75 90 90+", 86), "KD_CUDA_ARCHITECTURES"));
+    assert_non_null(strstr(device_code_lacks("70 75+", 70), "7.5 or later"));
+}
+
+static void cards_are_seen_without_cuda(void **state) {
+    (void)state;
+    assert_false(device_card_is_there("no-such-folder"));
+    assert_int_equal(system("mkdir -p pretended/dev && : >pretended/dev/nvidia0"), 0);
+    assert_true(device_card_is_there("pretended"));
+    assert_int_equal(system("rm -r pretended"), 0);
+}
+
 static void hashes_tell_apart(void **state) {
     (void)state;
     assert_true(hash_bytes("ab", 2) != hash_bytes("ba", 2));
@@ -214,6 +239,8 @@ int main(void) {
         cmocka_unit_test(paths_are_joined),
         cmocka_unit_test(stages_add_up),
         cmocka_unit_test(absent_devices_are_errors),
+        cmocka_unit_test(devices_need_code_of_their_kind),
+        cmocka_unit_test(cards_are_seen_without_cuda),
         cmocka_unit_test(hashes_tell_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

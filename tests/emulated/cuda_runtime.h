@@ -2,11 +2,6 @@
    they are launched, device memory is host memory that is filled with 0xcd when it is taken. */
 #ifndef KD_TESTS_EMULATED_CUDA_RUNTIME_H
 #define KD_TESTS_EMULATED_CUDA_RUNTIME_H
-#include "intrinsics.h"
-#include "lanes.h"
-#include <stdio.h>
-#include <stdlib.h>
-
 #define __host__
 #define __device__
 #define __global__
@@ -14,6 +9,11 @@
 #define __grid_constant__
 #define __shared__ static thread_local
 #define __align__(bytes) __attribute__((aligned(bytes)))
+
+#include "intrinsics.h"
+#include "lanes.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 struct float2 {
     float x, y;
@@ -55,6 +55,7 @@ typedef struct emulated_event *cudaEvent_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDefault };
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 enum cudaDeviceAttr {
+    cudaDevAttrMaxSharedMemoryPerBlockOptin,
     cudaDevAttrMultiProcessorCount,
     cudaDevAttrMemoryClockRate,
     cudaDevAttrGlobalMemoryBusWidth
@@ -68,6 +69,9 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
     int major, minor, multiProcessorCount;
+};
+struct cudaFuncAttributes {
+    int ptxVersion;
 };
 
 extern "C" {
@@ -116,8 +120,12 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, KERNEL, i
     *blocks = 1;
     return cudaSuccess;
 }
+template <class KERNEL> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *found, KERNEL) {
+    found->ptxVersion = emulated::capability();
+    return cudaSuccess;
+}
 template <class KERNEL> cudaError_t cudaFuncSetAttribute(KERNEL, cudaFuncAttribute, int bytes) {
-    return bytes <= emulated::SHARED_MOST ? cudaSuccess : cudaErrorInvalidValue;
+    return (size_t)bytes <= emulated::shared_most() ? cudaSuccess : cudaErrorInvalidValue;
 }
 template <class... P>
 cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
@@ -150,6 +158,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
     const emulated::shape of(config->gridDim, config->blockDim, config->dynamicSmemBytes,
                              config->stream);
     const unsigned together = config->numAttrs ? config->attrs[0].val.clusterDim.x : 1;
+    if (together > 1 && emulated::capability() < 90) return cudaErrorInvalidConfiguration;
     emulated::launch_together("a kernel of clusters", of, together, [=] { kernel(arguments...); });
     return cudaPeekAtLastError();
 }

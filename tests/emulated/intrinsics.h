@@ -69,19 +69,26 @@ template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned on, int w
     const int from = (int)emulated::lane() + (int)on;
     return emulated::shuffle(mask, value, from, from <= ((int)emulated::lane() | (width - 1)));
 }
+#include "core/device/warp_reduce.cuh"
+/* A device below 8.0 makes them of shuffles. */
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
+    if (emulated::capability() < 80) return shuffled::least(mask, value);
     return (unsigned)emulated::meet(emulated::MEET_LEAST, mask, value, 0);
 }
 inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
+    if (emulated::capability() < 80) return shuffled::most(mask, value);
     return (unsigned)emulated::meet(emulated::MEET_MOST, mask, value, 0);
 }
 inline int __reduce_min_sync(unsigned mask, int value) {
+    if (emulated::capability() < 80) return shuffled::least(mask, value);
     return (int)(__reduce_min_sync(mask, (unsigned)value ^ 0x80000000u) ^ 0x80000000u);
 }
 inline int __reduce_max_sync(unsigned mask, int value) {
+    if (emulated::capability() < 80) return shuffled::most(mask, value);
     return (int)(__reduce_max_sync(mask, (unsigned)value ^ 0x80000000u) ^ 0x80000000u);
 }
 inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+    if (emulated::capability() < 80) return shuffled::sum(mask, value);
     return (unsigned)emulated::meet(emulated::MEET_SUM, mask, value, 0);
 }
 inline int __reduce_add_sync(unsigned mask, int value) {

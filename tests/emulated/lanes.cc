@@ -266,7 +266,7 @@ void run_block(const char *kernel, const shape &of, unsigned block,
 bool refused(const shape &of) {
     const bool wrong = of.grid.x == 0 || of.grid.y == 0 || of.block.x * of.block.y == 0 ||
                        of.block.x * of.block.y > 1024 || of.grid.y > 65535 || of.grid.z != 1 ||
-                       of.block.z != 1 || of.shared > SHARED_MOST;
+                       of.block.z != 1 || of.shared > shared_most();
     if (wrong) last_error = cudaErrorInvalidConfiguration;
     return wrong;
 }

@@ -69,8 +69,12 @@ inline unsigned lane() {
     return threadIdx.x & 31;
 }
 
-/* Dynamic shared memory, and 32-bit addresses of shared memory. */
+/* Compute capability times ten: 90, or what KANDELA_EMULATED_CAPABILITY says (75, 86, ...). */
+int capability();
+
+/* Dynamic shared memory, what such a device lets a block have of it, and 32-bit addresses. */
 enum { SHARED_MOST = 227 << 10 };
+size_t shared_most();
 extern thread_local char dynamic_shared[SHARED_MOST] __attribute__((aligned(128)));
 inline uint32_t place_in_shared(const void *pointer) {
     return (uint32_t)((const char *)pointer - (const char *)__builtin_thread_pointer());

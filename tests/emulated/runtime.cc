@@ -6,7 +6,7 @@
 #include <time.h>
 
 namespace {
-enum { PROCESSORS = 2, MAJOR = 9, FILLED = 1 << 20 };
+enum { PROCESSORS = 2, CAPABILITY = 90, FILLED = 1 << 20 };
 const size_t MEMORY_BYTES = (size_t)4 << 30;
 std::mutex guard;
 std::map<const char *, size_t> taken; /* bytes by address */
@@ -27,6 +27,18 @@ cudaError_t release(void *memory) {
 struct emulated_event {
     struct timespec at;
 };
+
+int emulated::capability() {
+    static const char *const wanted = getenv("KANDELA_EMULATED_CAPABILITY");
+    static const int found = wanted ? atoi(wanted) : CAPABILITY;
+    return found;
+}
+
+size_t emulated::shared_most() {
+    const int of = capability();
+    if (of == 86 || of == 89 || of >= 120) return 99 << 10;
+    return of < 80 ? 64 << 10 : of < 90 ? 163 << 10 : SHARED_MOST;
+}
 
 cudaError_t emulated::take_memory(void **memory, size_t bytes) {
     *memory = NULL;
@@ -69,12 +81,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     memset(properties, 0, sizeof *properties);
     strcpy(properties->name, "emulated CUDA device");
     properties->totalGlobalMem = MEMORY_BYTES;
-    properties->major = MAJOR;
+    properties->major = emulated::capability() / 10;
+    properties->minor = emulated::capability() % 10;
     properties->multiProcessorCount = PROCESSORS;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
-    *value = attribute == cudaDevAttrMultiProcessorCount ? PROCESSORS : 0; /* 0: not known */
+    *value = attribute == cudaDevAttrMultiProcessorCount            ? PROCESSORS
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated::shared_most()
+                                                                    : 0; /* not known */
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize(void) {

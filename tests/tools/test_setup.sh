@@ -40,4 +40,29 @@ rm -f calls
 setup_is_here() { true; }
 expect_exit 0 setup_packages build tests ci
 expect_true "nothing to do, nothing done" test ! -e calls
+
+# a CUDA compiler: the one that is here; none without a card; else fetched
+setup_nvcc() { echo /somewhere/nvcc; }
+setup_card_is_here() { false; }
+expect_exit 0 setup_cuda nvcc
+expect_says out "/somewhere/nvcc"
+setup_nvcc() { false; }
+expect_exit 0 setup_cuda nvcc
+expect_empty out
+expect_says err "No NVIDIA card"
+setup_card_is_here() { true; }
+python3() { # -m venv FOLDER: one whose pip notes what it is asked for
+    local parts="$3/lib/python3.0/site-packages/nvidia/cu13/bin"
+    mkdir -p "$3/bin" "$parts" && touch "$parts/nvcc" && chmod +x "$parts/nvcc"
+    printf '#!/bin/sh\necho "$@" >>%s/pip\n' "$scratch" >"$3/bin/pip" && chmod +x "$3/bin/pip"
+}
+root=$scratch
+expect_exit 0 setup_cuda nvcc
+expect_says out "nvidia/cu13/bin/nvcc"
+expect_says err "is fetched"
+expect_says pip "nvidia-cuda-nvcc==13"
+rm pip
+expect_exit 0 setup_cuda nvcc
+expect_says out "nvidia/cu13/bin/nvcc"
+expect_true "what was fetched is kept" test ! -e pip
 expect_done

@@ -19,7 +19,8 @@ void info_compiled(FILE *stream) {
 #endif
     line(stream, "compiler", text);
     line(stream, "processor", hot_name());
-    line(stream, "CUDA", device_cuda_compiled() ? "yes" : "no");
+    snprintf(text, sizeof text, "code for %s (times ten; +: and later)", device_cuda_code());
+    line(stream, "CUDA", device_cuda_compiled() ? text : "no");
 #ifdef KD_HAVE_OPENEXR
     int major = 0, minor = 0, patch = 0;
     const char *extra = NULL;

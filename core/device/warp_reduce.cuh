@@ -1,0 +1,48 @@
+/* What compute capability 8.0 has as one instruction, for older devices: sums and extremes over a
+   warp by shuffles. Below 8.0 CUDA does not declare `__reduce_*_sync`: here they are by these
+   names, so that kernels are written once. All 32 lanes take part. Every .cu file is compiled with
+   this in front (cmake/KandelaCuda.cmake). */
+#ifndef KD_CORE_DEVICE_WARP_REDUCE_CUH
+#define KD_CORE_DEVICE_WARP_REDUCE_CUH
+
+namespace shuffled {
+
+template <class T, class JOIN>
+__device__ __forceinline__ T reduce(unsigned mask, T value, const JOIN &join) {
+#pragma unroll
+    for (int step = 16; step; step /= 2) value = join(value, __shfl_xor_sync(mask, value, step));
+    return value;
+}
+template <class T> __device__ __forceinline__ T least(unsigned mask, T value) {
+    return reduce(mask, value, [](T a, T b) { return a < b ? a : b; });
+}
+template <class T> __device__ __forceinline__ T most(unsigned mask, T value) {
+    return reduce(mask, value, [](T a, T b) { return a > b ? a : b; });
+}
+template <class T> __device__ __forceinline__ T sum(unsigned mask, T value) {
+    return (T)reduce(mask, (unsigned)value, [](unsigned a, unsigned b) { return a + b; });
+}
+
+} // namespace shuffled
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+__device__ __forceinline__ unsigned __reduce_min_sync(unsigned mask, unsigned value) {
+    return shuffled::least(mask, value);
+}
+__device__ __forceinline__ unsigned __reduce_max_sync(unsigned mask, unsigned value) {
+    return shuffled::most(mask, value);
+}
+__device__ __forceinline__ unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+    return shuffled::sum(mask, value);
+}
+__device__ __forceinline__ int __reduce_min_sync(unsigned mask, int value) {
+    return shuffled::least(mask, value);
+}
+__device__ __forceinline__ int __reduce_max_sync(unsigned mask, int value) {
+    return shuffled::most(mask, value);
+}
+__device__ __forceinline__ int __reduce_add_sync(unsigned mask, int value) {
+    return shuffled::sum(mask, value);
+}
+#endif
+#endif

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""What the CUDA compiler made of the kernels.
+
+usage: tools/kernels.py architectures BINARY     by cuobjdump: "75 80 90 90+", as kandela info says
+       tools/kernels.py figures LOG...           a row a kernel and architecture, of ptxas -v
+       tools/kernels.py check TABLE LOG...       nothing spills, or shares more, than TABLE allows
+       tools/kernels.py allow LOG...             prints a TABLE that allows what LOG has
+
+LOG is what nvcc says with -Xptxas=-v (cmake -DCMAKE_CUDA_FLAGS=-Xptxas=-v; cmake --build | tee LOG).
+A kernel that TABLE does not name may not spill; none may have more than 100 KB of shared memory,
+which is all that a multiprocessor of compute capability 8.6 and 8.9 has. Exit code 1: not so.
+"""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+SHARED_MOST = 100 << 10
+# Parts of CUB have a name of the CUDA release and of all architectures: they are not ours.
+FOREIGN = re.compile(r"^_ZN3cub|CUB_[0-9]+_")
+figures = collections.namedtuple("figures", "registers stack spill shared")
+
+
+def cuobjdump():
+    found = os.environ.get("KANDELA_CUOBJDUMP") or shutil.which("cuobjdump")
+    if not found:
+        sys.exit("no cuobjdump: it comes with CUDA, or from the Python registry's "
+                 "nvidia-cuda-cuobjdump; KANDELA_CUOBJDUMP names it")
+    return found
+
+
+def architectures(binary):
+    codes = []
+    for option, pattern, mark in (("--list-elf", r"\.sm_(\d+)\.cubin", ""),
+                                  ("--list-ptx", r"\.sm_(\d+)\.ptx", "+")):
+        done = subprocess.run([cuobjdump(), option, binary], capture_output=True, text=True)
+        found = {int(of) for of in re.findall(pattern, done.stdout)}
+        codes += [f"{of}{mark}" for of in sorted(found)]
+    return " ".join(codes)
+
+
+def read_logs(paths):
+    """{(kernel, architecture): figures}"""
+    read, name, of, stack, spill = {}, None, 0, 0, 0
+    for path in paths:
+        with open(path, encoding="utf-8", errors="replace") as log:
+            for line in log:
+                if found := re.search(r"Compiling entry function '(\S+)' for 'sm_(\d+)\w*'", line):
+                    name, of = found[1], int(found[2])
+                elif found := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", line):
+                    stack, spill = int(found[1]), int(found[2])
+                elif name and (found := re.search(r"Used (\d+) registers", line)):
+                    shared = re.search(r"(\d+) bytes smem", line)
+                    read[name, of] = figures(int(found[1]), stack, spill,
+                                             int(shared[1]) if shared else 0)
+                    name = None
+    if not read:
+        sys.exit("no kernels in " + " ".join(paths) + ": expected nvcc's output with -Xptxas=-v")
+    return read
+
+
+def plain(names):
+    names = sorted(names)
+    shown = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True)
+    return dict(zip(names, shown.stdout.split("\n")))
+
+
+def short(name):
+    """Without arguments and anonymous namespaces: what a table names."""
+    name = re.sub(r"\(anonymous namespace\)::", "", name)
+    return re.sub(r"^void ", "", name[:name.rfind("(")] if name.endswith(")") else name)
+
+
+def worst(read):
+    """{short name: (bytes spilled, of shared memory)} over architectures, of ours that spill"""
+    shown = plain({name for name, _ in read})
+    most = collections.defaultdict(lambda: (0, 0))
+    for (name, _), of in read.items():
+        if not FOREIGN.search(name):
+            key = short(shown[name])
+            most[key] = (max(most[key][0], of.spill), max(most[key][1], of.shared))
+    return most
+
+
+def check(table, logs):
+    with open(table, encoding="utf-8") as rows:
+        allowed = dict(row.rstrip("\n").split("\t") for row in rows if not row.startswith("#"))
+    wrong = 0
+    for name, (spill, shared) in sorted(worst(read_logs(logs)).items()):
+        most = int(allowed.get(name, 0))
+        if spill > most:
+            print(f"{name}: spills {spill} bytes, allowed {most} ({table})")
+            wrong = 1
+        if shared > SHARED_MOST:
+            print(f"{name}: {shared} bytes of shared memory, expected at most {SHARED_MOST}")
+            wrong = 1
+    return wrong
+
+
+def main(words):
+    if len(words) == 2 and words[0] == "architectures":
+        print(architectures(words[1]))
+    elif len(words) > 1 and words[0] == "figures":
+        read = read_logs(words[1:])
+        shown = plain({name for name, _ in read})
+        print("kernel\tarchitecture\tregisters\tstack\tspilled\tshared")
+        for (name, of), row in sorted(read.items(), key=lambda at: (shown[at[0][0]], at[0][1])):
+            print(short(shown[name]), of, *row, sep="\t")
+    elif len(words) > 2 and words[0] == "check":
+        return check(words[1], words[2:])
+    elif len(words) > 1 and words[0] == "allow":
+        print("# kernel\tbytes it may spill, on the architecture that spills most")
+        for name, (spill, _) in sorted(worst(read_logs(words[1:])).items()):
+            if spill:
+                print(name, spill, sep="\t")
+    else:
+        sys.exit(__doc__.strip())
+    return 0
+
+
+sys.exit(main(sys.argv[1:]))
