@@ -12,6 +12,7 @@ build  libc6-dev       header:stdio.h
 build  libcjson-dev    header:cjson/cJSON.h
 build  libstb-dev      header:stb/stb_image_write.h
 build  libopenexr-dev  header:OpenEXR/openexr.h
+build  libdeflate-dev  header:libdeflate.h
 build  libassimp-dev   header:assimp/cimport.h
 build  libxxhash-dev   header:xxhash.h
 tests  libcmocka-dev   header:cmocka.h

@@ -124,8 +124,7 @@ kd_status launch_cooperative(kernel body, int block, kandela *k, cudaStream_t st
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, body, block));
     void *arguments[] = {k};
-    KD_CUDA(cudaLaunchCooperativeKernel(body, dim3(blocks), dim3((unsigned)block), arguments, 0,
-                                        stream));
+    KD_CUDA(cuda_launch_cooperative(body, blocks, block, arguments, stream));
     KD_CUDA_LAUNCHED(name);
     return KD_OK;
 }

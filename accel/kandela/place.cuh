@@ -154,9 +154,9 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const kandela k, uint
     if (c->exhausted || 2 * c->total.x + 1 > k.node_room || c->total.y > k.reference_room) return;
     FOR_PAIRS(k, pair) {
         if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
-        const raw_pair own = k.pairs[pair];
-        const uint32_t depth = own.state >> 2; /* PAIR_HOLE's is 0 */
+        const uint32_t depth = k.pairs[pair].state >> 2; /* a hole's is 0: it has nothing else */
         if (depth <= above || depth > above + step) continue;
+        const raw_pair own = k.pairs[pair];
         uint2 place = make_uint2(0, 0); /* of the parent */
         uint32_t at = own.parent;
         for (uint32_t up = depth - 1; up > above; --up) {

@@ -115,8 +115,7 @@ kd_status run_large(zhou_device *k, cudaStream_t stream) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, zhou_large_nodes, ZHOU_BLOCK));
     void *arguments[] = {k};
-    KD_CUDA(cudaLaunchCooperativeKernel(zhou_large_nodes, dim3(blocks), dim3(ZHOU_BLOCK), arguments,
-                                        0, stream));
+    KD_CUDA(cuda_launch_cooperative(zhou_large_nodes, blocks, ZHOU_BLOCK, arguments, stream));
     KD_CUDA_LAUNCHED("zhou_large_nodes");
     return KD_OK;
 }

@@ -17,8 +17,9 @@ enum { ZHOU_PLACE_BLOCK = 256, ZHOU_SORT_BLOCK = 512 };
 __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_sum_sizes(const zhou_device k) {
     if (k.count->exhausted & (ZHOU_EXHAUSTED_PARTS | ZHOU_EXHAUSTED_LISTS)) return;
     ZHOU_FOR(id, k.count->raw) {
+        if (id == 1) continue; /* beside the root there is nothing, not even written */
         const zhou_raw leaf = k.raw[id];
-        if (leaf.kind < ZHOU_RAW_LEAF || id == 1) continue;
+        if (leaf.kind < ZHOU_RAW_LEAF) continue;
         if (leaf.kind == ZHOU_RAW_LEAF) k.sizes[id] = make_uint2(0, leaf.count);
         for (uint32_t at = id; at != 0;) {
             const uint32_t pair = at >> 1;

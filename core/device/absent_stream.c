@@ -32,6 +32,10 @@ kd_status device_pool_reserve(void **out, uint64_t bytes, void *stream) {
     return no_cuda();
 }
 
+kd_status device_pool_trim(void) {
+    return no_cuda();
+}
+
 void device_pool_release(void *pointer, void *stream) {
     (void)pointer, (void)stream;
 }

@@ -68,6 +68,19 @@ static kd_status cuda_resident_blocks(unsigned *count, KERNEL kernel, int thread
     return KD_OK;
 }
 
+/* cudaLaunchCooperativeKernel takes a kernel as it is from CUDA 13 on only. */
+template <class... PARAMETERS>
+static cudaError_t cuda_launch_cooperative(void (*kernel)(PARAMETERS...), unsigned blocks,
+                                           int threads, void **arguments, cudaStream_t stream) {
+#ifdef KD_CUDA_EMULATED
+    return cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3((unsigned)threads), arguments, 0,
+                                       stream);
+#else
+    return cudaLaunchCooperativeKernel((const void *)kernel, dim3(blocks), dim3((unsigned)threads),
+                                       arguments, 0, stream);
+#endif
+}
+
 /* One block of device memory handed out front to back in 256-byte steps. With base NULL it only
    counts: running the same requests on such an arena gives the bytes that are needed. */
 typedef struct cuda_arena {

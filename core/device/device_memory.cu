@@ -1,5 +1,6 @@
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -50,7 +51,12 @@ kd_status device_memory_free_bytes(uint64_t *bytes) {
 
 kd_status device_memory_reserve(void **pointer, uint64_t bytes) {
     *pointer = NULL;
-    const cudaError_t error = cudaMalloc(pointer, bytes ? bytes : 1);
+    cudaError_t error = cudaMalloc(pointer, bytes ? bytes : 1);
+    if (error == cudaErrorMemoryAllocation) { /* the pool may keep what is missing */
+        cudaGetLastError();
+        KD_TRY(device_pool_trim());
+        error = cudaMalloc(pointer, bytes ? bytes : 1);
+    }
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         uint64_t available = 0;

@@ -21,6 +21,8 @@ int32_t device_of_pointer(const void *pointer);
 
 /* Memory of the device's pool, for the length of a call. */
 kd_status device_pool_reserve(void **out, uint64_t bytes, void *stream);
+/* Gives back to the system what the pool keeps of freed memory. Waits for the device. */
+kd_status device_pool_trim(void);
 void device_pool_release(void *pointer, void *stream); /* takes NULL */
 
 /* Host or device memory to host or device memory. */

@@ -25,7 +25,9 @@ __device__ inline double coordinate_of(const tree &t, uint32_t id, int axis) {
 /* Unless rounded, the nearest ancestor that clips a side gives its bound, so the walk up ends when
    all sides are known. */
 template <typename real> __device__ inline point_box domain_of(const tree &t, uint32_t node) {
-    point_box domain = *t.box;
+    point_box domain = {};
+    for (uint32_t axis = 0; axis < t.dims; ++axis) /* nobody wrote the others */
+        domain.lo[axis] = t.box->lo[axis], domain.hi[axis] = t.box->hi[axis];
     unsigned known = 0;
     const unsigned all = (1u << 2 * t.dims) - 1;
     for (uint32_t child = node; child && known != all; child = (child - 1) / 2) {

@@ -75,15 +75,28 @@ static kd_status build_here(tritree *tree, const scene_view *view, const tritree
     return tritree_open(tree, &input, how, builder, watched);
 }
 
+/* There was no memory for the first; the error is told, and forgotten. */
+static void say_retreat(const char *from, const char *to) {
+    log_message(LOG_WARNING, "%s: %s; going on with %s", from, kd_last_error(), to);
+    status_clear();
+}
+
 /* On the device by one of its builders, if there is a device; else here, and brought there. */
 static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tree,
                             const scene_view *view, const kd_render_options *options,
                             job *watched) {
     const tritree_options how = tree_options(options);
     const tritree_builder_cuda *row = there ? tritree_builder_cuda_find(options->builder) : NULL;
-    if (row) {
+    const bool any = strcmp(options->builder, "auto") == 0;
+    kd_status status = KD_ERROR_MEMORY;
+    while (row && row->name) {
         *builder = row->name;
-        return frame_cuda_place_scene(there, view, NULL, &how, row->name, tree);
+        status = frame_cuda_place_scene(there, view, NULL, &how, row->name, tree);
+        if (status != KD_ERROR_MEMORY || !any) return status;
+        tritree_close(tree);
+        frame_cuda_remove_scene(there);
+        ++row;
+        say_retreat(*builder, row->name ? row->name : "a builder on the CPU");
     }
     const char *name = options->builder;
     if (strcmp(name, "auto") == 0) name = parallel_threads() > 1 ? "parallel" : "sweep";
@@ -100,12 +113,16 @@ static kd_status make_tree(render_result *out, frame_cuda *there, tritree *tree,
     const char *builder = "";
     job_stage_begin(watched, "build", view->mesh.triangle_count);
     const kd_status status = build_tree(&builder, there, tree, view, options, watched);
-    job_stage_end(watched);
-    if (status != KD_OK) return status_pass(status, __FILE__, __LINE__, "build_tree");
+    if (status != KD_OK) {
+        job_stage_end(watched);
+        return status_pass(status, __FILE__, __LINE__, "build_tree");
+    }
     view->tree = tritree_get_view(tree);
     strncpy(out->tree_builder, builder, sizeof out->tree_builder - 1);
     out->tree = tree->statistics;
+    job_stage_begin(watched, "hash", 0);
     out->tree_hash = tritree_hash(tree);
+    job_stage_end(watched);
     return KD_OK;
 }
 
@@ -155,14 +172,18 @@ typedef struct render_saving {
     const render_keeping *keeping;
     render_result *out;
     double started;
+    bool saved; /* the state, on the way */
     display viewer;
 } render_saving;
 
 /* State and picture so far. */
 static kd_status save_frame(void *context, const frame *of, const film *from) {
-    const render_saving *saving = (const render_saving *)context;
+    render_saving *saving = (render_saving *)context;
     const render_keeping *keeping = saving->keeping;
-    if (keeping->state && !of->film_cut) KD_TRY(state_write(keeping->state, of, from));
+    if (keeping->state && !of->film_cut) {
+        KD_TRY(state_write(keeping->state, of, from));
+        saving->saved = true;
+    }
     if (!keeping->show) return KD_OK;
     KD_TRY(develop(saving->out, from, of, saving->started));
     const kd_status status = keeping->show(keeping->context, saving->out);
@@ -174,9 +195,31 @@ static void show_frame(void *context, const film *from) {
     display_show(&((render_saving *)context)->viewer, from, false);
 }
 
+/* The state in the end: if it was asked for, or the rendering may go on, or an older state would
+   stay beside a newer picture. */
+static kd_status keep_state(const render_saving *saving, const frame *of, const film *from,
+                            kd_status status) {
+    const render_keeping *keeping = saving->keeping;
+    if (!keeping->state || (status != KD_OK && status != KD_INTERRUPTED)) return status;
+    if (of->film_cut) {
+        log_message(LOG_WARNING,
+                    "%s: not written: nothing can go on from photons that were cut short",
+                    keeping->state);
+        return status;
+    }
+    const bool cut = status == KD_INTERRUPTED ||
+                     (int32_t)film_least_samples(from) < integrator_samples(of->how, of->options);
+    if (keeping->state_if_cut && !keeping->resume && !saving->saved && !cut) return status;
+    job_stage_begin(of->watched, "save", 0);
+    const kd_status kept = state_write(keeping->state, of, from);
+    job_stage_end(of->watched);
+    return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
+}
+
 /* Tree, integrator, samples; an interruption is a status like any other here. */
 static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to,
-                       const render_keeping *keeping, bool camera_is_default) {
+                       const render_saving *saving, bool camera_is_default) {
+    const render_keeping *keeping = saving->keeping;
     KD_TRY(make_tree(out, of->there, tree, view, of->options, of->watched));
     if (camera_is_default && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
@@ -186,36 +229,18 @@ static kd_status shoot(render_result *out, tritree *tree, scene_view *view, fram
     if (how->identify) KD_TRY(how->identify(of));
     if (keeping->resume) KD_TRY(state_read(keeping->state, of, to));
     if (how->prepare) KD_TRY(how->prepare(of));
-    kd_status status = frame_run(of, how, to);
+    const kd_status status = frame_run(of, how, to);
     if (how->close) how->close(of);
-    if (keeping->state && of->film_cut)
-        log_message(LOG_WARNING,
-                    "%s: not written: nothing can go on from photons that were cut short",
-                    keeping->state);
-    else if (keeping->state && (status == KD_OK || status == KD_INTERRUPTED)) {
-        const kd_status kept = state_write(keeping->state, of, to);
-        if (kept != KD_OK) status = status_pass(kept, __FILE__, __LINE__, "state_write");
-    }
-    return status;
+    return keep_state(saving, of, to, status);
 }
 
-kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
-                     job *watched) {
-    return render_run_kept(out, from, options, NULL, watched);
-}
-
-kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
-                          const render_keeping *keeping, job *watched) {
-    static const render_keeping nothing = {.state = NULL};
-    const double started = timing_now();
-    memset(out, 0, sizeof *out);
-    if (!keeping) keeping = &nothing;
+static kd_status run_on(const device *where, render_result *out, const scene *from,
+                        const kd_render_options *options, const render_keeping *keeping,
+                        double started, job *watched) {
     int32_t crop[4];
+    memset(out, 0, sizeof *out);
     KD_TRY(check_options(options, crop));
-    job_stage_begin(watched, "context", 0);
-    const kd_status chosen = render_choose_device(&out->where, options);
-    job_stage_end(watched);
-    KD_TRY(chosen);
+    out->where = *where;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(from);
     out->triangle_count = view.mesh.triangle_count;
@@ -246,10 +271,12 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
         KD_TRY_GOTO(status);
         of.there = &there;
     }
-    status = shoot(out, &tree, &view, &of, &negative, keeping, scene_camera_is_default(from));
+    status = shoot(out, &tree, &view, &of, &negative, &saving, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         if (keeping->display) display_show(&saving.viewer, &negative, true);
+        job_stage_begin(watched, "develop", 0);
         const kd_status developed = develop(out, &negative, &of, started);
+        job_stage_end(watched);
         if (developed != KD_OK) status = developed;
     }
 done:
@@ -259,6 +286,34 @@ done:
     tritree_close(&tree);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;
+}
+
+kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
+                     job *watched) {
+    return render_run_kept(out, from, options, NULL, watched);
+}
+
+kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
+                          const render_keeping *keeping, job *watched) {
+    static const render_keeping nothing = {.state = NULL};
+    const double started = timing_now();
+    device where;
+    if (!keeping) keeping = &nothing;
+    memset(out, 0, sizeof *out);
+    int32_t crop[4];
+    KD_TRY(check_options(options, crop));
+    job_stage_begin(watched, "context", 0);
+    const kd_status chosen = render_choose_device(&where, options);
+    job_stage_end(watched);
+    KD_TRY(chosen);
+    const kd_status status = run_on(&where, out, from, options, keeping, started, watched);
+    const bool full = status == KD_ERROR_MEMORY && where.kind == DEVICE_CUDA;
+    if (!full || strcmp(options->device, "auto") != 0) return status;
+    kd_render_options here = *options;
+    if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto"); /* a device's alone */
+    say_retreat(where.name, "the CPU");
+    device_cpu_describe(&where);
+    return run_on(&where, out, from, &here, keeping, started, watched);
 }
 
 void render_close(render_result *owned) {

@@ -27,6 +27,7 @@ typedef struct render_result {
 /* What is kept of a rendering that may be cut short. */
 typedef struct render_keeping {
     const char *state;    /* file, written at the end and on the way; NULL: none */
+    bool state_if_cut;    /* not when all is done, unless it was written before */
     bool resume;          /* go on from that file */
     double every_seconds; /* between savings on the way; 0: none */
     /* Gets the picture so far at each saving on the way; may be NULL. */
@@ -40,7 +41,9 @@ typedef struct render_keeping {
    integrator runs there. */
 kd_status render_choose_device(device *out, const kd_render_options *options);
 
-/* KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and
+/* Where "auto" finds too little memory on a device it goes on with the next builder of trees, then
+   with one on the CPU, then with all of the rendering on the CPU, and logs each step.
+   KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and
    closed just as after KD_OK. Any other failure leaves `out` closed. */
 kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
                      job *watched);

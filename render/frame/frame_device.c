@@ -4,6 +4,11 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 
+void frame_cuda_remove_scene(frame_cuda *from) {
+    scene_cuda_close(&from->scene);
+    tritree_cuda_close(&from->tree);
+}
+
 kd_status frame_cuda_open(frame_cuda *out, const device *where) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
@@ -22,8 +27,7 @@ done:
 
 void frame_cuda_close(frame_cuda *owned) {
     if (!owned->entered) return;
-    scene_cuda_close(&owned->scene);
-    tritree_cuda_close(&owned->tree);
+    frame_cuda_remove_scene(owned);
     device_memory_free(owned->pixels);
     device_memory_free(owned->counts);
     device_leave(owned->previous);

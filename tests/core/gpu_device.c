@@ -1,6 +1,7 @@
 /* Device memory goes there and back; what does not fit is refused with the bytes. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 #include "tests/gpu.h"
 
 static void bytes_come_back(void **state) {
@@ -34,11 +35,32 @@ static void too_much_is_refused(void **state) {
     device_memory_free(there);
 }
 
+/* The pool keeps what a call frees; other memory still gets it when there is no more. */
+static void what_the_pool_keeps_is_not_lost(void **state) {
+    (void)state;
+    uint64_t before = 0, kept = 0, after = 0;
+    void *pooled = NULL, *other = NULL;
+    assert_int_equal(device_pool_trim(), KD_OK);
+    assert_int_equal(device_memory_free_bytes(&before), KD_OK);
+    const uint64_t most = before / 4 * 3;
+    assert_int_equal(device_pool_reserve(&pooled, most, NULL), KD_OK);
+    device_pool_release(pooled, NULL);
+    assert_int_equal(device_stream_wait(NULL), KD_OK);
+    assert_int_equal(device_memory_free_bytes(&kept), KD_OK);
+    assert_true(kept <= before - most + before / 16);
+    assert_int_equal(device_memory_reserve(&other, most), KD_OK);
+    device_memory_free(other);
+    assert_int_equal(device_pool_trim(), KD_OK);
+    assert_int_equal(device_memory_free_bytes(&after), KD_OK);
+    assert_true(after >= before - before / 16);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_come_back),
         cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(what_the_pool_keeps_is_not_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,6 +70,8 @@ struct cudaDeviceProp {
     size_t totalGlobalMem;
     int major, minor, multiProcessorCount;
 };
+typedef struct emulated_pool *cudaMemPool_t;
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold };
 struct cudaFuncAttributes {
     int ptxVersion;
 };
@@ -93,6 +95,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
                             cudaStream_t stream = 0);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream = 0);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes);
 cudaError_t cudaEventCreate(cudaEvent_t *event);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = 0);
@@ -102,6 +108,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEve
 
 namespace emulated {
 cudaError_t take_memory(void **memory, size_t bytes);
+cudaError_t take_pooled(void **memory, size_t bytes);
 
 template <class... P, size_t... I>
 void call(void (*kernel)(P...), void **arguments, std::index_sequence<I...>) {
@@ -113,7 +120,7 @@ template <class T> cudaError_t cudaMalloc(T **memory, size_t bytes) {
     return emulated::take_memory((void **)memory, bytes);
 }
 template <class T> cudaError_t cudaMallocAsync(T **memory, size_t bytes, cudaStream_t) {
-    return emulated::take_memory((void **)memory, bytes);
+    return emulated::take_pooled((void **)memory, bytes);
 }
 template <class KERNEL>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, KERNEL, int, size_t) {

@@ -7,10 +7,17 @@
 
 namespace {
 enum { PROCESSORS = 2, CAPABILITY = 90, FILLED = 1 << 20 };
-const size_t MEMORY_BYTES = (size_t)4 << 30;
+/* 4 GB, or what KANDELA_EMULATED_MEMORY says. */
+size_t memory_bytes() {
+    static const char *const wanted = getenv("KANDELA_EMULATED_MEMORY");
+    static const size_t found = wanted ? strtoull(wanted, NULL, 10) : (size_t)4 << 30;
+    return found;
+}
 std::mutex guard;
 std::map<const char *, size_t> taken; /* bytes by address */
 size_t taken_bytes;
+size_t pooled_bytes; /* freed, and kept by the pool: counted as taken */
+uint64_t pool_threshold;
 
 cudaError_t release(void *memory) {
     if (!memory) return cudaSuccess;
@@ -43,7 +50,7 @@ size_t emulated::shared_most() {
 cudaError_t emulated::take_memory(void **memory, size_t bytes) {
     *memory = NULL;
     std::lock_guard<std::mutex> held(guard);
-    if (bytes > MEMORY_BYTES - taken_bytes) return cudaErrorMemoryAllocation;
+    if (bytes > memory_bytes() - taken_bytes) return cudaErrorMemoryAllocation;
     if (posix_memalign(memory, 256, bytes)) return cudaErrorMemoryAllocation;
     if (bytes <= 2 * FILLED) {
         memset(*memory, 0xcd, bytes);
@@ -54,6 +61,17 @@ cudaError_t emulated::take_memory(void **memory, size_t bytes) {
     taken[(const char *)*memory] = bytes;
     taken_bytes += bytes;
     return cudaSuccess;
+}
+
+/* What the pool keeps serves whoever asks for memory of the pool; it has no addresses here. */
+cudaError_t emulated::take_pooled(void **memory, size_t bytes) {
+    {
+        std::lock_guard<std::mutex> held(guard);
+        const size_t used = bytes < pooled_bytes ? bytes : pooled_bytes;
+        pooled_bytes -= used;
+        taken_bytes -= used;
+    }
+    return take_memory(memory, bytes);
 }
 
 extern "C" {
@@ -80,7 +98,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     if (device != 0) return cudaErrorInvalidDevice;
     memset(properties, 0, sizeof *properties);
     strcpy(properties->name, "emulated CUDA device");
-    properties->totalGlobalMem = MEMORY_BYTES;
+    properties->totalGlobalMem = memory_bytes();
     properties->major = emulated::capability() / 10;
     properties->minor = emulated::capability() % 10;
     properties->multiProcessorCount = PROCESSORS;
@@ -100,15 +118,46 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
 }
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
     std::lock_guard<std::mutex> held(guard);
-    *total = MEMORY_BYTES;
-    *available = MEMORY_BYTES - taken_bytes;
+    *total = memory_bytes();
+    *available = memory_bytes() - taken_bytes;
     return cudaSuccess;
 }
 cudaError_t cudaFree(void *memory) {
     return release(memory);
 }
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t) {
-    return release(memory);
+    size_t bytes = 0;
+    {
+        std::lock_guard<std::mutex> held(guard);
+        const auto found = taken.find((const char *)memory);
+        if (found != taken.end()) bytes = found->second;
+    }
+    const cudaError_t error = release(memory);
+    std::lock_guard<std::mutex> held(guard);
+    if (error == cudaSuccess && pooled_bytes + bytes <= pool_threshold) {
+        pooled_bytes += bytes;
+        taken_bytes += bytes;
+    }
+    return error;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int) {
+    *pool = NULL;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *value) {
+    *(uint64_t *)value = pool_threshold;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *value) {
+    pool_threshold = *(uint64_t *)value;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t bytes) {
+    std::lock_guard<std::mutex> held(guard);
+    if (pooled_bytes <= bytes) return cudaSuccess;
+    taken_bytes -= pooled_bytes - bytes;
+    pooled_bytes = bytes;
+    return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
     memmove(to, from, bytes);

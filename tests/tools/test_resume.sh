@@ -7,7 +7,8 @@ cp "$source_folder"/tests/tools/box.{obj,mtl} .
 render=("$program" render box.obj --integrator sppm --resolution 48x48 --photons 3000 --threads 1)
 
 expect_exit 0 "${render[@]}" --passes 12 -o whole.pfm
-expect_exit 0 "${render[@]}" --passes 6 -o cut.pfm
+expect_true "nobody asked for a state" test ! -e whole.pfm.state
+expect_exit 0 "${render[@]}" --passes 6 --save-every 0 -o cut.pfm
 expect_true "the state lies beside the picture" test -s cut.pfm.state
 expect_true "six passes are not twelve" test "$(cmp -s cut.pfm whole.pfm; echo $?)" = 1
 expect_exit 0 "${render[@]}" --passes 12 --resume -o cut.pfm
@@ -32,7 +33,7 @@ expect_true "killed and resumed is whole" cmp killed.pfm again.pfm
 expect_exit 3 "${render[@]}" --passes 12 --seed 7 --resume -o cut.pfm
 expect_says err "other options"
 expect_exit 3 "${render[@]}" --passes 12 --resume -o none.pfm
-head -c 1000 whole.pfm.state >short.pfm.state
+head -c 1000 cut.pfm.state >short.pfm.state
 expect_exit 3 "${render[@]}" --passes 12 --resume -o short.pfm
 expect_says err truncated
 expect_done

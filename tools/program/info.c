@@ -35,6 +35,11 @@ void info_compiled(FILE *stream) {
 #else
     line(stream, "assimp", "no: fewer mesh formats are read");
 #endif
+#ifdef KD_HAVE_DEFLATE
+    line(stream, "libdeflate", "yes (.png)");
+#else
+    line(stream, "libdeflate", "no: .png pictures take longer to write");
+#endif
     line(stream, "cJSON", cJSON_Version());
 #ifndef KD_HAVE_CMOCKA
     line(stream, "cmocka", "no: built without tests");

@@ -43,15 +43,17 @@ static const option_row output_rows[] = {
     SHARED_ROW_PROGRESS(render_values),
     {.name = "save-every",
      .argument = "SECONDS",
-     .help = "write pictures and state this often on the way; 0 is only at the end",
-     .initial = "0; of ppm and sppm: 30",
+     .help = "write pictures and state (FILE.state) this often on the way, and at the end; 0 is "
+             "only at "
+             "the end",
+     .initial = "never; of ppm and sppm on the way: 30",
      .kind = OPTION_DOUBLE,
      .least = 0,
      .most = 1e9,
      OPTION_FIELD(render_values, save_seconds)},
     {.name = "resume",
-     .help = "go on from the state beside the first picture (FILE.state), which ppm, sppm and "
-             "--save-every leave there: the same bits as without a stop",
+     .help = "go on from the state beside the first picture (FILE.state), which --save-every and "
+             "renderings that are interrupted leave there: the same bits as without a stop",
      .kind = OPTION_FLAG,
      OPTION_FIELD(render_values, resume)},
     {.name = "strict",

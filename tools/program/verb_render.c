@@ -207,7 +207,7 @@ static kd_status consider_plan(rendering *work) {
 
 enum { SAVE_SECONDS = 30 };
 
-/* Progressive methods always keep their state, the others if asked. */
+/* Progressive methods keep their state on the way, the others if asked; at the end all if asked. */
 static kd_status settle_keeping(rendering *work, const option_line *line, render_keeping *keeping) {
     const render_values *values = &work->values;
     const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
@@ -222,6 +222,7 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     const bool chosen = option_line_has(line, "save-every");
     KD_TRY(output_check(work->state));
     keeping->state = work->state;
+    keeping->state_if_cut = !chosen;
     keeping->resume = values->resume;
     keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
     keeping->show = write_files;

@@ -34,7 +34,7 @@ def hash_of(program, environment, arguments):
     with tempfile.TemporaryDirectory() as folder:
         if environment is not None:
             return render(program, folder, environment, arguments)
-        render(program, folder, {}, ["--passes", "2"])
+        render(program, folder, {}, ["--passes", "2", "--save-every", "0"])
         return render(program, folder, {}, ["--passes", "4", "--resume"])
 
 

@@ -1,0 +1,78 @@
+/* A card that is full: "auto" goes on with the next builder, then on the CPU, to the same picture;
+   who named the device is refused. */
+#include "accel/tree/build_device.h"
+#include "core/device/device_memory.h"
+#include "render/api/render.h"
+#include "tests/gpu.h"
+
+static scene *made;
+static kd_render_options options;
+
+static uint64_t render_with(uint64_t room, const char *where, render_result *out,
+                            kd_status expected) {
+    uint64_t available = 0;
+    void *held = NULL;
+    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
+    if (room) assert_int_equal(device_memory_reserve(&held, available - room), KD_OK);
+    strcpy(options.device, where);
+    const kd_status status = render_run(out, made, &options, NULL);
+    if (status != expected) fail_msg("%d, not %d: %s", (int)status, (int)expected, kd_last_error());
+    const uint64_t hash = out->image_hash;
+    if (status == KD_OK) image_close(&out->picture);
+    device_memory_free(held);
+    return hash;
+}
+
+static uint64_t needed_by(const char *builder) {
+    const scene_view view = scene_get_view(made);
+    return tritree_build_memory_bytes(tritree_builder_cuda_find(builder), view.mesh.position_count,
+                                      view.mesh.triangle_count);
+}
+
+static void a_full_card_is_left(void **state) {
+    (void)state;
+    render_result result;
+    strcpy(options.builder, "auto");
+    const uint64_t there = render_with(0, "auto", &result, KD_OK);
+    assert_int_equal(result.where.kind, DEVICE_CUDA);
+    const uint64_t here = render_with(UINT64_C(1) << 21, "auto", &result, KD_OK);
+    assert_int_equal(result.where.kind, DEVICE_CPU);
+    assert_int_equal(here, there);
+    render_with(UINT64_C(1) << 21, "cuda:0", &result, KD_ERROR_MEMORY);
+    strcpy(options.builder, "kandela"); /* none of the CPU's */
+    assert_int_equal(render_with(UINT64_C(1) << 21, "auto", &result, KD_OK), there);
+    assert_int_equal(result.where.kind, DEVICE_CPU);
+}
+
+/* Too little for the first builder, enough for the second or for a tree from the host. */
+static void builders_are_tried_in_turn(void **state) {
+    (void)state;
+    render_result result;
+    const uint64_t first = needed_by("kandela");
+    strcpy(options.builder, "auto");
+    const uint64_t there = render_with(0, "cuda:0", &result, KD_OK);
+    assert_string_equal(result.tree_builder, "kandela");
+    assert_true(first > UINT64_C(8) << 20);
+    assert_int_equal(render_with(first - (UINT64_C(4) << 20), "cuda:0", &result, KD_OK), there);
+    assert_int_equal(result.where.kind, DEVICE_CUDA);
+    assert_string_not_equal(result.tree_builder, "kandela");
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    kd_render_options_default(&options);
+    if (scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", &options, NULL) !=
+        KD_OK)
+        return 1;
+    options.width = options.height = 24;
+    options.crop[2] = 0;
+    options.spp = 1;
+    strcpy(options.integrator, "path");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_card_is_left),
+        cmocka_unit_test(builders_are_tried_in_turn),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scene_close(made);
+    return failed;
+}
