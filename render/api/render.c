@@ -263,7 +263,10 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     kd_status status = KD_OK;
     memset(&tree, 0, sizeof tree);
     memset(&there, 0, sizeof there);
-    KD_TRY_GOTO(film_open(&negative, crop));
+    job_stage_begin(watched, "film", 0);
+    status = film_open(&negative, crop);
+    job_stage_end(watched);
+    KD_TRY_GOTO(status);
     if (out->where.kind == DEVICE_CUDA) {
         job_stage_begin(watched, "context", 0);
         status = frame_cuda_open(&there, &out->where);
@@ -281,9 +284,11 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     }
 done:
     if (keeping->display) display_close(&saving.viewer);
+    job_stage_begin(watched, "film", 0);
     frame_cuda_close(&there);
     film_close(&negative);
     tritree_close(&tree);
+    job_stage_end(watched);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;
 }

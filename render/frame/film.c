@@ -1,14 +1,26 @@
 #include "render/frame/film.h"
 #include "core/memory.h"
+#include "core/parallel/parallel.h"
 #include <math.h>
 
+/* Pages that nobody has touched cost more to get than to clear: by all threads. */
+static void clear_pixels(void *context, int64_t begin, int64_t end, int worker) {
+    film_pixel *pixels = (film_pixel *)context;
+    (void)worker;
+    memset(pixels + begin, 0, (size_t)(end - begin) * sizeof *pixels);
+}
+
 kd_status film_open(film *out, const int32_t crop[4]) {
+    enum { CLEAR_GRAIN = 1 << 14 };
     memset(out, 0, sizeof *out);
     out->x0 = crop[0];
     out->y0 = crop[1];
     out->width = crop[2] - crop[0];
     out->height = crop[3] - crop[1];
-    return KD_RESERVE_ZEROED(out->pixels, (uint64_t)out->width * (uint64_t)out->height);
+    const int64_t count = (int64_t)out->width * out->height;
+    KD_TRY(KD_RESERVE(out->pixels, (uint64_t)count));
+    parallel_for(count, CLEAR_GRAIN, clear_pixels, out->pixels);
+    return KD_OK;
 }
 
 void film_close(film *owned) {
