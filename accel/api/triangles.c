@@ -1,10 +1,12 @@
 #include "accel/api/triangles.h"
 #include "accel/api/triangles_device.h"
+#include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/device/caller_memory.h"
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/sized.h"
 #include "core/timing.h"
@@ -41,7 +43,7 @@ kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_o
                "kd_triangles_options_default");
     KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "leaves at most %d deep, expected >= 0",
                options->max_depth);
-    if (strcmp(options->device, "auto") != 0) {
+    if (!name_is_auto(options->device)) {
         device found;
         KD_TRY(device_find(&found, options->device));
     }
@@ -52,7 +54,7 @@ kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_o
 static kd_status choose_device(int32_t *out, const kd_triangles_options *options,
                                const float *vertices, uint64_t count) {
     *out = -1;
-    if (strcmp(options->device, "auto") == 0) {
+    if (name_is_auto(options->device)) {
         if (device_cuda_count() == 0) return KD_OK;
         *out = device_of_pointer(vertices);
         if (*out < 0 && count >= CUDA_COUNT_LEAST) *out = 0;
@@ -66,14 +68,12 @@ static kd_status choose_device(int32_t *out, const kd_triangles_options *options
 
 /* Whether "auto" may go on on the CPU after this. */
 static bool retreats(const kd_triangles_options *options, kd_status status, const float *vertices) {
-    return strcmp(options->device, "auto") == 0 &&
+    return name_is_auto(options->device) &&
            (status == KD_ERROR_MEMORY || status == KD_ERROR_DEVICE) &&
            device_of_pointer(vertices) < 0;
 }
 
 static kd_status choose_builder(const tritree_builder **out, const char *name) {
-    if (name[0] == '\0' || strcmp(name, "auto") == 0)
-        name = parallel_threads() > 1 ? "parallel" : "sweep";
     *out = tritree_builder_find(name);
     if (!*out && tritree_builder_cuda_find(name))
         KD_FAIL(KD_ERROR_DEVICE, "the builder \"%s\" works on a CUDA device only", name);
@@ -157,8 +157,7 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
 /* By a builder of the device, if it knows the one asked for, else on the CPU and then moved. */
 static kd_status build_on_cuda(kd_triangles *out, const kd_triangle_mesh *mesh,
                                const kd_triangles_options *options, int32_t cuda) {
-    const char *name = options->builder[0] ? options->builder : NULL;
-    const tritree_builder_cuda *row = tritree_builder_cuda_find(name);
+    const tritree_builder_cuda *row = tritree_builder_cuda_find(options->builder);
     if (!row) {
         KD_TRY(build_on_cpu(out, mesh, options, cuda));
         return triangles_cuda_adopt(out, cuda);

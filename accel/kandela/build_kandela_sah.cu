@@ -132,7 +132,7 @@ kd_status launch_cooperative(kernel body, int block, kandela *k, cudaStream_t st
 
 } // namespace
 
-void build_kandela_sah_plan(tritree_build_cuda *build) {
+static void build_kandela_sah_plan(tritree_build_cuda *build) {
     kandela k;
     cuda_arena arena = {NULL, 0};
     lay_out(&k, &arena, build->input.triangle_count);
@@ -141,7 +141,7 @@ void build_kandela_sah_plan(tritree_build_cuda *build) {
     build->reference_room = k.leaf_room;
 }
 
-kd_status build_kandela_sah(const tritree_build_cuda *build) {
+static kd_status build_kandela_sah(const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
     KD_REQUIRE(n <= 100000000, KD_ERROR_USAGE, "%u triangles, expected at most 100000000", n);
     cudaStream_t stream = (cudaStream_t)build->stream;
@@ -185,4 +185,15 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
         KD_CUDA_LAUNCHED("place_nodes");
     }
     return build_mark(build, TRITREE_STAGES);
+}
+
+extern "C" {
+extern const tritree_builder_cuda tritree_builder_cuda_kandela;
+const tritree_builder_cuda tritree_builder_cuda_kandela = {
+    "kandela",
+    "binned SAH, exact below 64 references; after Zhou et al. 2008",
+    build_kandela_sah_plan,
+    build_kandela_sah,
+    true,
+    1.15};
 }

@@ -147,7 +147,7 @@ kd_status run_place(const zhou_device *k, unsigned blocks, cudaStream_t stream) 
 
 } // namespace
 
-void build_zhou_cuda_plan(tritree_build_cuda *build) {
+static void build_zhou_cuda_plan(tritree_build_cuda *build) {
     const uint64_t n = build->input.triangle_count;
     zhou_device k;
     build->node_room = k.node_room = at_most_2_31(24 * n + 6000000);
@@ -157,7 +157,7 @@ void build_zhou_cuda_plan(tritree_build_cuda *build) {
     build->scratch_bytes = arena.used;
 }
 
-kd_status build_zhou_cuda(const tritree_build_cuda *build) {
+static kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
     KD_REQUIRE(n <= 100000000, KD_ERROR_USAGE, "%u triangles, expected at most 100000000", n);
     cudaStream_t stream = (cudaStream_t)build->stream;
@@ -195,4 +195,15 @@ kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     KD_TRY(build_mark(build, TRITREE_OTHER));
     KD_TRY(run_place(&k, blocks, stream));
     return build_mark(build, TRITREE_STAGES);
+}
+
+extern "C" {
+extern const tritree_builder_cuda tritree_builder_cuda_zhou;
+const tritree_builder_cuda tritree_builder_cuda_zhou = {
+    "zhou",
+    "Zhou, Hou, Wang, Guo 2008: the CPU's tree",
+    build_zhou_cuda_plan,
+    build_zhou_cuda,
+    true,
+    1.3 /* a spatial median is no plane that was searched for */};
 }

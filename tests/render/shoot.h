@@ -1,7 +1,7 @@
 /* Renders a scene made by hand: what render_run does for one from a file. */
 #ifndef KD_TESTS_SHOOT_H
 #define KD_TESTS_SHOOT_H
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include "core/image/image.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"

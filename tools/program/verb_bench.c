@@ -1,5 +1,6 @@
 /* kandela bench: measures, and says it in a table and in JSON lines. */
 #include "tools/bench/bench.h"
+#include "tools/bench/papers/papers.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
