@@ -1,16 +1,14 @@
 #include "points/api/points.h"
 #include "core/device/caller_memory.h"
+#include "core/device/choose.h"
 #include "core/device/device.h"
 #include "core/memory.h"
-#include "core/names.h"
 #include "core/sized.h"
 #include "core/timing.h"
 #include "points/api/arguments.h"
 #include "points/api/points_device.h"
 #include "points/builders.h"
 #include <stdio.h>
-
-enum { CUDA_COUNT_LEAST = 100000 /* points from which "auto" takes a CUDA device */ };
 
 kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
                                    kd_scalar scalar) {
@@ -49,27 +47,11 @@ static kd_status take_options(kd_points_options *out, const kd_points_options *g
     return KD_OK;
 }
 
-/* The CUDA device to take, or -1: the CPU. */
+/* "auto" takes no device whose builders lack the one asked for. */
 static kd_status choose_device(int32_t *out, const kd_points_options *options,
                                const void *coordinates, uint64_t count) {
-    *out = -1;
-    if (name_is_auto(options->device)) {
-        if (device_cuda_count() == 0 || !point_builder_cuda_find(options->builder)) return KD_OK;
-        *out = device_of_pointer(coordinates);
-        if (*out < 0 && count >= CUDA_COUNT_LEAST) *out = 0;
-        return KD_OK;
-    }
-    device found;
-    KD_TRY(device_find(&found, options->device));
-    if (found.kind == DEVICE_CUDA) *out = found.index;
-    return KD_OK;
-}
-
-/* Whether "auto" may go on on the CPU after this. */
-static bool retreats(const kd_points_options *options, kd_status status, const void *coordinates) {
-    return name_is_auto(options->device) &&
-           (status == KD_ERROR_MEMORY || status == KD_ERROR_DEVICE) &&
-           device_of_pointer(coordinates) < 0;
+    return device_choose(out, options->device, coordinates, count,
+                         point_builder_cuda_find(options->builder) != NULL);
 }
 
 static kd_status make_index(kd_points *points) {
@@ -87,7 +69,7 @@ kd_status points_finish(kd_points *points) {
     KD_TRY(choose_device(&cuda, &points->options, NULL, tree->count));
     if (cuda >= 0) {
         const kd_status status = points_cuda_adopt(points, cuda);
-        if (!retreats(&points->options, status, NULL)) return status;
+        if (!device_retreats(points->options.device, status, NULL)) return status;
     }
     return make_index(points);
 }
@@ -156,7 +138,7 @@ static kd_status build(kd_points *out, const kd_point_array *points,
     KD_TRY(choose_device(&cuda, options, points->coordinates, points->count));
     kd_status status = KD_OK;
     if (cuda >= 0) status = build_on_cuda(out, &input, &tree_options, points->ids, cuda);
-    if (cuda < 0 || retreats(options, status, points->coordinates))
+    if (cuda < 0 || device_retreats(options->device, status, points->coordinates))
         status = build_on_cpu(out, &input, &tree_options, points->ids);
     out->build_seconds = timing_now() - started;
     return status;

@@ -40,6 +40,7 @@ expect_true "bench build has the toy's row" grep -q '^build .* toy ' out
 expect_exit 0 "$toy" bench points --sizes 3000 --runs 1 --devices cpu
 expect_true "bench points has the toy's row" grep -q '^points .* toy ' out
 
+# shellcheck disable=SC2317 # called by name
 in_house() { # TEST: as ctest calls it
     (cd house/build && case $1 in
         replay_*) tests/"$1" ../tests/fuzz/corpus/"${1#replay_}" ;;
