@@ -24,7 +24,7 @@ extern const point_builder_cuda *const point_builders_cuda[];
 const pointtree_builder *pointtree_builder_find(const char *name);
 const point_builder_cuda *point_builder_cuda_find(const char *name);
 
-/* pointtree_open_by the builder of this name. */
+/* pointtree_open_by the builder of this name, as pointtree_builder_find finds it. */
 kd_status pointtree_open_nd(pointtree *out, const point_array *points,
                             const pointtree_options *options, const char *builder, job *watched);
 /* The same from three floats each. */

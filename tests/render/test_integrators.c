@@ -105,8 +105,8 @@ static void test_threads_make_no_difference(void **state) {
     for (const integrator *const *row = integrators; *row; ++row) {
         uint64_t hashes[2];
         for (int i = 0; i < 2; ++i) {
-            kd_render_options options = small_options((*row)->name, 24, 3);
-            options.photons = 20000;
+            kd_render_options options = small_options((*row)->name, 16, 2);
+            options.photons = 4000;
             strcpy(options.channel, "density");
             options.threads = i ? 5 : 1;
             shot s = take(&still_life_camera, &options);
