@@ -95,6 +95,7 @@ kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
                                  const tritree_input *input) {
     memset(out, 0, sizeof *out);
     tritree_built built;
+    memset(&built, 0, sizeof built);
     KD_TRY(tritree_build_result(from, &built));
     out->input = *input;
     out->options = from->build.options;

@@ -39,10 +39,10 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
         scene.tree = tritree_get_view(&tree);
         taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);
     }
-    if (taken.status == KD_OK) taken.status = with->prepare(&of);
+    if (taken.status == KD_OK && with->prepare) taken.status = with->prepare(&of);
     if (taken.status == KD_OK) {
         taken.status = frame_run(&of, with, &negative);
-        with->close(&of);
+        if (with->close) with->close(&of);
         taken.statistics = of.statistics;
         const kd_status developed = film_resolve(&negative, &taken.picture);
         if (developed != KD_OK) taken.status = developed;
