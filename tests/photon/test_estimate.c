@@ -1,9 +1,11 @@
 /* photon/density/estimate.h, photon/crease: kernels over what is really there of a disc, and
    densities that keep their mean up to the corners. */
+#include "accel/rays/cast.h"
 #include "photon/density/estimate_adaptive.h"
 #include "photon/density/fixed_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
+#include "points/builders.h"
 
 enum { OUTLINE_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };
 
