@@ -1,5 +1,6 @@
 #include "core/device/device.h"
 #include "core/log.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ kd_status device_find(device *out, const char *name) {
         device_cpu_describe(out);
         return KD_OK;
     }
-    if (strcmp(name, "auto") == 0) {
+    if (name_is_auto(name)) {
         find_any(out);
         return KD_OK;
     }
@@ -88,26 +89,3 @@ kd_status device_find(device *out, const char *name) {
                "device \"%s\" is absent: this machine has %d CUDA devices", name, count);
     return device_cuda_describe(out, (int)index);
 }
-
-#ifndef KD_HAVE_CUDA
-int device_cuda_count(void) {
-    return 0;
-}
-
-const char *device_cuda_fault(void) {
-    return "this build has no CUDA";
-}
-
-bool device_cuda_compiled(void) {
-    return false;
-}
-
-const char *device_cuda_code(void) {
-    return "";
-}
-
-kd_status device_cuda_describe(device *out, int index) {
-    memset(out, 0, sizeof *out);
-    KD_FAIL(KD_ERROR_DEVICE, "CUDA device %d is absent: this build has no CUDA", index);
-}
-#endif

@@ -1,17 +1,10 @@
 /* Where work can run: the CPU, and each CUDA device that this build and this machine have. */
 #ifndef KD_CORE_DEVICE_DEVICE_H
 #define KD_CORE_DEVICE_DEVICE_H
+#include "core/device/absent.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-/* A function or a table of device code where it was compiled, else NULL: device_find fails before
-   anybody would call it. */
-#ifdef KD_HAVE_CUDA
-#define KD_IF_CUDA(name) name
-#else
-#define KD_IF_CUDA(name) NULL
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,16 +27,17 @@ typedef struct device {
    KD_ERROR_DEVICE with what there is. */
 kd_status device_find(device *out, const char *name);
 
-int device_cuda_count(void);         /* 0 without CUDA, a driver or a device */
-const char *device_cuda_fault(void); /* why there is none, in CUDA's words; "" where there is one */
+KD_DEVICE_ANSWER(int, device_cuda_count, (void), 0); /* 0 without CUDA, a driver or a device */
+/* Why there is none, in CUDA's words; "" where there is one. */
+KD_DEVICE_ANSWER(const char *, device_cuda_fault, (void), "this build has no CUDA");
 void device_cpu_describe(device *out);
 /* KD_ERROR_DEVICE if it is absent, too old, or this build has no code for it. */
-kd_status device_cuda_describe(device *out, int index);
-bool device_cuda_compiled(void);
+KD_DEVICE_CALL(device_cuda_describe, (device * out, int index));
+KD_DEVICE_ANSWER(bool, device_cuda_compiled, (void), false);
 
 /* What this build's kernels were compiled for, times ten; "90+" is PTX for 9.0 and all later ones:
    "75 80 90 90+". "" is not known. */
-const char *device_cuda_code(void);
+KD_DEVICE_ANSWER(const char *, device_cuda_code, (void), "");
 /* Why a device of this compute capability (times ten) cannot run such code; NULL: it can. Code of a
    version runs on later ones of the same major number, PTX on all later ones. */
 const char *device_code_lacks(const char *code, int capability);

@@ -1,7 +1,8 @@
 #include "render/api/render.h"
-#include "accel/tree/build_device.h"
+#include "accel/builders.h"
 #include "core/device/device_memory.h"
 #include "core/log.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
 #include "render/frame/display.h"
@@ -59,7 +60,7 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     KD_TRY(device_find(&found, options->device));
     if (found.kind == DEVICE_CUDA && !how->launch) {
-        KD_REQUIRE(strcmp(options->device, "auto") == 0, KD_ERROR_DEVICE,
+        KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "%s runs on the CPU only, not on %s: give --device cpu or auto",
                    options->integrator, found.name);
         device_cpu_describe(&found);
@@ -86,21 +87,20 @@ static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tr
                             const scene_view *view, const kd_render_options *options,
                             job *watched) {
     const tritree_options how = tree_options(options);
-    const tritree_builder_cuda *row = there ? tritree_builder_cuda_find(options->builder) : NULL;
-    const bool any = strcmp(options->builder, "auto") == 0;
-    kd_status status = KD_ERROR_MEMORY;
-    while (row && row->name) {
-        *builder = row->name;
-        status = frame_cuda_place_scene(there, view, NULL, &how, row->name, tree);
-        if (status != KD_ERROR_MEMORY || !any) return status;
+    const tritree_builder_cuda *first = there ? tritree_builder_cuda_find(options->builder) : NULL;
+    if (first && !name_is_auto(options->builder)) {
+        *builder = first->name;
+        return frame_cuda_place_scene(there, view, NULL, &how, first->name, tree);
+    }
+    for (const tritree_builder_cuda *const *row = tritree_builders_cuda; first && *row; ++row) {
+        *builder = (*row)->name;
+        const kd_status status = frame_cuda_place_scene(there, view, NULL, &how, *builder, tree);
+        if (status != KD_ERROR_MEMORY) return status;
         tritree_close(tree);
         frame_cuda_remove_scene(there);
-        ++row;
-        say_retreat(*builder, row->name ? row->name : "a builder on the CPU");
+        say_retreat(*builder, row[1] ? row[1]->name : "a builder on the CPU");
     }
-    const char *name = options->builder;
-    if (strcmp(name, "auto") == 0) name = parallel_threads() > 1 ? "parallel" : "sweep";
-    const tritree_builder *found = tritree_builder_find(name);
+    const tritree_builder *found = tritree_builder_find(options->builder);
     KD_REQUIRE(found, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     *builder = found->name;
     KD_TRY(build_here(tree, view, &how, found->name, watched));
@@ -313,7 +313,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     KD_TRY(chosen);
     const kd_status status = run_on(&where, out, from, options, keeping, started, watched);
     const bool full = status == KD_ERROR_MEMORY && where.kind == DEVICE_CUDA;
-    if (!full || strcmp(options->device, "auto") != 0) return status;
+    if (!full || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
     if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto"); /* a device's alone */
     say_retreat(where.name, "the CPU");

@@ -1,6 +1,7 @@
 /* A card that is full: "auto" goes on with the next builder, then on the CPU, to the same picture;
    who named the device is refused. */
-#include "accel/tree/build_device.h"
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "core/device/device_memory.h"
 #include "render/api/render.h"
 #include "tests/gpu.h"

@@ -2,6 +2,7 @@
    split rules. Every tree is checked before it is timed; trees of the same points in the same
    order must have the same hash. */
 #include "core/memory.h"
+#include "points/builders.h"
 #include "tools/bench/input_sets.h"
 #include "tools/bench/input_trees.h"
 #include <string.h>
@@ -72,13 +73,15 @@ static kd_status run_split(point_case *of, pointtree_split split) {
     of->options.unique = request->unique;
     if (request->tune) return tune(of);
     if (bench_wants(&request->devices, "cpu"))
-        for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
-            if (bench_wants(&request->builders, row->name) && (!request->unique || row->removes))
-                KD_TRY(measure(of, row->name, true));
+        for (const pointtree_builder *const *row = pointtree_builders; *row; ++row)
+            if (bench_wants(&request->builders, (*row)->name) &&
+                (!request->unique || (*row)->removes))
+                KD_TRY(measure(of, (*row)->name, true));
     if (of->cloud.device_points.coordinates)
-        for (const point_builder_cuda *row = point_builders_cuda; row->name; ++row)
-            if (bench_wants(&request->builders, row->name) && (!request->unique || row->removes))
-                KD_TRY(measure(of, row->name, false));
+        for (const point_builder_cuda *const *row = point_builders_cuda; *row; ++row)
+            if (bench_wants(&request->builders, (*row)->name) &&
+                (!request->unique || (*row)->removes))
+                KD_TRY(measure(of, (*row)->name, false));
     return KD_OK;
 }
 
@@ -109,10 +112,10 @@ static kd_status run_sets(const bench_request *request, uint64_t count, uint32_t
 }
 
 kd_status bench_points(const bench_request *request) {
-    static const uint64_t usual[] = {10000, 100000, 1000000}, quick[] = {10000};
+    static const uint64_t usual[] = {10000, 100000, 1000000}, quick[] = {1000, 10000, 100000};
     const uint64_t *counts = request->quick ? quick : usual;
     const int given = request->sizes.count;
-    const int sizes = given ? given : request->quick ? 1 : 3;
+    const int sizes = given ? given : 3;
     for (int i = 0; i < sizes; ++i)
         for (int j = 0; j < (request->dims.count ? request->dims.count : 1); ++j) {
             uint64_t count = given ? 0 : counts[i], dims = 3;
