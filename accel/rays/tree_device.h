@@ -18,6 +18,7 @@ extern "C" {
                      four floats an axis, the fourth the bits of the triangle's id
      planes          for each reference three rows of four floats that map a point to: its height
                      over the triangle's plane, u, v
+     view.packed     the tree once more, as most rays walk it (accel/packed/packed_form.h)
    A leaf's triangles are copied (48 bytes a reference each form), so that a leaf is read in one go.
    What renders and what emits photons gets the view alone, and casts by accel/tree/walk_device.h.
  */
@@ -26,10 +27,12 @@ typedef struct tritree_cuda {
     float *planes;
     void *memory; /* all of the above is in it, and a counter for each batch of rays at work */
     uint32_t *cursors;
-    uint64_t bytes;
+    uint64_t bytes;        /* all of it, with the next */
+    void *packed;          /* view.packed */
+    uint64_t packed_bytes; /* of the packed form */
 } tritree_cuda;
 
-enum { TRITREE_CUDA_CURSORS = 64 };
+enum { TRITREE_CUDA_CURSORS = 64, TRITREE_CUDA_CURSOR = 4 /* words */ };
 
 /* Copies the tree to the current device and prepares it there; the tree may go afterwards.
    KD_ERROR_MEMORY says the bytes needed and the bytes free. */
