@@ -1,10 +1,19 @@
 /* The build without CUDA: there is no tree on a device. */
+#include "accel/packed/packed_device.h"
 #include "accel/rays/batch_device.h"
 #include "accel/tree/input.h"
 #ifndef KD_HAVE_CUDA
 
 static kd_status no_cuda(void) {
     return status_fail(KD_ERROR_DEVICE, __FILE__, __LINE__, "this build has no CUDA");
+}
+
+kd_status packed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
+                             void *stream) {
+    (void)tree, (void)stream;
+    *units = NULL;
+    *bytes = 0;
+    return no_cuda();
 }
 
 kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {

@@ -145,18 +145,27 @@ KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, int 
     }
 }
 
+/* Of the references of a large leaf: to how many children, how many to child i. */
+KD_FN uint32_t packed_shares(uint32_t count) {
+    const uint32_t leaves = (count + PACKED_LEAF_MOST - 1) / PACKED_LEAF_MOST;
+    return leaves < PACKED_CELLS ? leaves : (uint32_t)PACKED_CELLS;
+}
+KD_FN uint32_t packed_share_begin(uint32_t count, uint32_t i) {
+    return (uint32_t)((uint64_t)count * i / packed_shares(count));
+}
+KD_FN uint32_t packed_share_of(uint32_t count, uint32_t i) {
+    return packed_share_begin(count, i + 1) - packed_share_begin(count, i);
+}
+
 /* Shares references of a large leaf out to children. */
 KD_FN void packed_share(const packed_source *from, const packed_item *of, packed_children *out) {
-    const uint32_t leaves = (of->count + PACKED_LEAF_MOST - 1) / PACKED_LEAF_MOST;
-    const uint32_t shares = leaves < PACKED_CELLS ? leaves : (uint32_t)PACKED_CELLS;
     const box3 nothing = box3_empty();
-    out->count = (int)shares;
-    for (uint32_t i = 0; i < shares; ++i) {
+    out->count = (int)packed_shares(of->count);
+    for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
         packed_item *item = &out->items[i];
-        const uint32_t begin = (uint32_t)((uint64_t)of->count * i / shares);
         *item = *of;
-        item->first = of->first + begin;
-        item->count = (uint32_t)((uint64_t)of->count * (i + 1) / shares) - begin;
+        item->first = of->first + packed_share_begin(of->count, i);
+        item->count = packed_share_of(of->count, i);
         out->triangles[i] = item->count <= PACKED_LEAF_MOST ? item->count : 0;
         out->boxes[i] = nothing;
         for (uint32_t k = item->first; k < item->first + item->count; ++k)
@@ -164,6 +173,10 @@ KD_FN void packed_share(const packed_source *from, const packed_item *of, packed
                       packed_cut_id(&from->tree, from->tree.references[k], of->cell));
     }
     for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
+}
+
+KD_FN uint32_t packed_aligned(uint32_t units) {
+    return (units + PACKED_NODE_UNITS - 1) / PACKED_NODE_UNITS * PACKED_NODE_UNITS;
 }
 
 KD_FN void packed_children_find(const packed_source *from, const packed_item *of,
@@ -180,6 +193,30 @@ KD_FN void packed_children_find(const packed_source *from, const packed_item *of
     }
     out->inner = 0;
     for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
+}
+
+/* How many children are nodes; *units: of the block of all of them. */
+KD_FN uint32_t packed_children_count(const packed_source *from, const packed_item *of,
+                                     uint32_t *units) {
+    packed_part parts[PACKED_OPENED];
+    uint32_t inner = 0, sum = 0;
+    parts[0].item = *of;
+    if (of->count == 0) packed_settle(from, &parts[0].item);
+    const int used = of->count ? (int)packed_shares(of->count) : packed_open(from, parts);
+    for (int i = 0; i < used; ++i) {
+        uint32_t triangles = 0;
+        if (of->count)
+            triangles = packed_share_of(of->count, (uint32_t)i);
+        else if (parts[i].low == PACKED_NOWHERE)
+            triangles = packed_settle(from, &parts[i].item);
+        else
+            continue;
+        const bool leaf = triangles > 0 && triangles <= PACKED_LEAF_MOST;
+        inner += leaf ? 0 : 1;
+        sum += leaf ? packed_leaf_units(triangles) : (uint32_t)PACKED_NODE_UNITS;
+    }
+    *units = packed_aligned(sum);
+    return inner;
 }
 
 /* Where a child lies in the block of all of them, in units. */
@@ -199,7 +236,7 @@ KD_FN uint32_t packed_block_units(const packed_children *of) {
     uint32_t units = 0;
     for (int i = 0; i < of->count; ++i)
         units += of->triangles[i] ? packed_leaf_units(of->triangles[i]) : PACKED_NODE_UNITS;
-    return (units + PACKED_NODE_UNITS - 1) / PACKED_NODE_UNITS * PACKED_NODE_UNITS;
+    return packed_aligned(units);
 }
 
 KD_FN uint8_t packed_byte(double x) {

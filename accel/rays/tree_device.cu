@@ -1,6 +1,6 @@
 /* The tree's owner on a device: uploads the layout, and prepares the forms for fast kernels. */
 #include "accel/geometry/triangle.h"
-#include "accel/packed/packed_make.h"
+#include "accel/packed/packed_device.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
@@ -128,25 +128,12 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     arena.used = 0;
     lay_out(out, &arena, position_count);
     out->view.packed = NULL;
-    const kd_status status = fill(out, view, position_count, (cudaStream_t)stream);
-    if (status != KD_OK) tritree_cuda_close(out);
-    return status;
-}
-
-/* Gives the tree the packed form made on the host. */
-static kd_status open_packed(tritree_cuda *out, const tritree_view *view) {
-    packed_tree made;
-    KD_TRY(packed_tree_open(&made, view));
-    kd_status status = KD_OK;
-    if (made.units) {
-        out->packed_bytes = PACKED_UNIT * made.unit_count;
-        status = device_memory_reserve(&out->packed, out->packed_bytes);
-        if (status == KD_OK)
-            status = device_memory_upload(out->packed, made.units, out->packed_bytes);
-    }
-    packed_tree_close(&made);
+    kd_status status = fill(out, view, position_count, (cudaStream_t)stream);
+    if (status == KD_OK)
+        status = packed_device_open(&out->packed, &out->packed_bytes, &out->view, stream);
     out->view.packed = out->packed;
     out->bytes += out->packed_bytes;
+    if (status != KD_OK) tritree_cuda_close(out);
     return status;
 }
 
@@ -165,8 +152,7 @@ uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triang
 kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {
     const tritree_view view = tritree_get_view(tree);
     KD_TRY(tritree_cuda_open_view(out, &view, tree->input.position_count, NULL));
-    kd_status status = open_packed(out, &view);
-    if (status == KD_OK) status = device_wait();
+    const kd_status status = device_wait();
     if (status != KD_OK) tritree_cuda_close(out);
     return status;
 }
