@@ -1,7 +1,7 @@
-/* The instructions that a step through a packed node is made of: two halves at a time, four bytes at
-   a time. Beside each its plain counterpart, for the emulated device.
-   Halves at or above 0 order as 16-bit integers do, so three-way integer maxima and minima (one
-   instruction each from compute capability 9.0 on) join the axes. */
+/* The instructions that a step through a packed node is made of: two halves at a time, four bytes
+   at a time. Beside each its plain counterpart, for the emulated device. Halves at or above 0 order
+   as 16-bit integers do, so three-way integer maxima and minima (one instruction each from compute
+   capability 9.0 on) join the axes. */
 #ifndef KD_ACCEL_PACKED_PACKED_LANES_CUH
 #define KD_ACCEL_PACKED_PACKED_LANES_CUH
 #include <cuda_fp16.h>
@@ -49,8 +49,8 @@ PACKED_FN uint32_t packed_topmost(uint32_t bits) {
 #endif
 }
 
-/* Of pairs of halves: the largest of three and 0, the smallest of three, of two; all bits where a is
-   not above b. */
+/* Of pairs of halves: the largest of three and 0, the smallest of three, of two; all bits where a
+   is not above b. */
 PACKED_FN uint32_t packed_largest(uint32_t a, uint32_t b, uint32_t c) {
     return __vimax3_s16x2_relu(a, b, c);
 }

@@ -1,41 +1,43 @@
 /* A ray on its way through the packed form of a k-d tree: the answers of accel/tree/walk.h, bit for
    bit.
-   Idea of a step: the node's numbers are made relative to where the ray enters the node's own box, in
-   units of its grid, with the direction by its largest component. All that matters then lies between
-   0 and 255, where half floats do, two children at a time: a byte in the low half of a 16-bit word is
-   the half q 2^-24, so one selection of bytes takes two planes, nearer or farther ones by a selector
-   that the ray holds, and t of a plane is one fused product. Verdicts fall on bits 7 of the bytes
-   that say where children lie; four selections bring those into the order of the ray.
-   Idea of a leaf: triangle_meet's own float operations. Where it would go on in double, the triangle
-   is put off: its place goes to a list of the ray's, which is settled at the ray's end
+   Idea of a step: the node's numbers are made relative to where the ray enters the node's own box,
+   in units of its grid, with the direction by its largest component. All that matters then lies
+   between 0 and 255, where half floats do, two children at a time: a byte in the low half of a
+   16-bit word is the half q 2^-24, so one selection of bytes takes two planes, nearer or farther
+   ones by a selector that the ray holds, and t of a plane is one fused product. Verdicts fall on
+   bits 7 of the bytes that say where children lie; four selections bring those into the order of
+   the ray. Idea of a leaf: triangle_meet's own float operations. Where it would go on in double,
+   the triangle is put off: its place goes to a list of the ray's, which is settled at the ray's end
    (packed_loops.cuh). If it is surely a hit the ray's end is drawn in to the largest t that it can
    have, and what was nearest is dropped. So the walk finds the nearest of all the others, and the
    answer is the nearest of that and of the settled ones, by t, then id.
-   Invariants: let R be the largest distance along an axis to the tree's box, a unit 2^-24 R, e = 1 /
-   inv_e of a node, v = 1 / direction, s = 32 units, the slack. A hit names a point P of its triangle
-   (triangle.h) that the ray passes within 6 units, at a t within 104 units. P lies in the cell of
-   some leaf that has the triangle, so in its box and those above it.
+   Invariants: let R be the largest distance along an axis to the tree's box, a unit 2^-24 R, e = 1
+   / inv_e of a node, v = 1 / direction, s = 32 units, the slack. A hit names a point P of its
+   triangle (triangle.h) that the ray passes within 6 units, at a t within 104 units. P lies in the
+   cell of some leaf that has the triangle, so in its box and those above it.
    - Bytes are floor and ceil in double; t0, where the ray enters a node's box, is no later than in
      truth, as each axis' near side is lowered by |v| s / e. There each coordinate is at most 255 +
      s / e, and what is behind t0 up to the exit at most 256 + s / e.
-   - A plane's t is q a + b with a and b halves. a is off by 2^-12 of it, b by half a place of |a| (255
-     + s / e), the result by 2^-12 of t; |a| is at most 4093, which is off by another 255 / 4093. The
-     sum is less than (0.5 + s / e) |a|, by which b is lowered or raised; s covers the 6 units and
+   - A plane's t is q a + b with a and b halves. a is off by 2^-12 of it, b by half a place of |a|
+   (255
+     + s / e), the result by 2^-12 of t; |a| is at most 4093, which is off by another 255 / 4093.
+   The sum is less than (0.5 + s / e) |a|, by which b is lowered or raised; s covers the 6 units and
      some 10 of p - o, e, v, t0 and x. So no box of P is missed.
    - A node begins no later than 128 units before the ray's own begin, a cell that begins no later
      than that behind its end is met.
-   - Cells of a k-d tree lie apart and are met in exact order. Whatever comes later has its P behind a
-     plane of this leaf's cell, less 6 units; so a hit ends the ray once it lies 128 units before the
-     cell's end, which is drawn in by s.
+   - Cells of a k-d tree lie apart and are met in exact order. Whatever comes later has its P behind
+   a plane of this leaf's cell, less 6 units; so a hit ends the ray once it lies 128 units before
+   the cell's end, which is drawn in by s.
    - Where s / e is above 127 each lane is met; those without a child have no bit 7.
-   A triangle is in doubt where |sum| <= wide tall / 8 (its t then takes double), or a weight is below
-   2^-80. With D the largest |z| of its corners and W = max(wide, tall): sheared coordinates are off
-   by 2^-24 (2 |x| + 4 D), so a weight by at most w = 2^-21 (wide + tall) (D + W); t along z by 6 w /
-   (|sum| - 3 w) of the spread of the corners' z (three weights, and as much again where double cuts a
-   negative one off), never by more than that spread. A weight of rounded size is out only if the
+   A triangle is in doubt where |sum| <= wide tall / 8 (its t then takes double), or a weight is
+   below 2^-80. With D the largest |z| of its corners and W = max(wide, tall): sheared coordinates
+   are off by 2^-24 (2 |x| + 4 D), so a weight by at most w = 2^-21 (wide + tall) (D + W); t along z
+   by 6 w /
+   (|sum| - 3 w) of the spread of the corners' z (three weights, and as much again where double cuts
+   a negative one off), never by more than that spread. A weight of rounded size is out only if the
    others differ in sign by more than 2^-21 wide tall.
-   Rays whose numbers leave the comfortable range, and those with more doubts than the list holds, are
-   cast by tritree_device_cast. */
+   Rays whose numbers leave the comfortable range, and those with more doubts than the list holds,
+   are cast by tritree_device_cast. */
 #ifndef KD_ACCEL_PACKED_PACKED_WALK_CUH
 #define KD_ACCEL_PACKED_PACKED_WALK_CUH
 #include "accel/packed/packed_form.h"
@@ -92,9 +94,7 @@ struct packed_seen {
         smallest = packed_min3(fabsf(wa), fabsf(wb), fabsf(wc));
     }
     /* Whether float decides on the signs, and says that the ray passes beside it. */
-    __device__ __forceinline__ bool is_large() const {
-        return smallest > 0x1p-80f;
-    }
+    __device__ __forceinline__ bool is_large() const { return smallest > 0x1p-80f; }
     __device__ __forceinline__ bool is_mixed() const {
         const int a = __float_as_int(wa), b = __float_as_int(wb), c = __float_as_int(wc);
         return ((a ^ b) | (a ^ c)) < 0;
@@ -120,8 +120,8 @@ struct packed_seen {
     }
 };
 
-/* any: whether something is hit is all that is asked. bounded: children behind the ray's end are left
-   out, as `any` needs; else only a hit in a leaf's cell ends the ray. */
+/* any: whether something is hit is all that is asked. bounded: children behind the ray's end are
+   left out, as `any` needs; else only a hit in a leaf's cell ends the ray. */
 template <bool any, bool bounded> struct packed_ray {
     float ox, oy, oz, dx, dy, dz; /* the direction by its largest component */
     float vx, vy, vz;             /* 1 / direction */
@@ -129,14 +129,14 @@ template <bool any, bool bounded> struct packed_ray {
     float largest, tmin, nearest; /* t as the caller has it */
     float slack;                  /* a length */
     uint32_t best;                /* id; KD_NONE; PACKED_OPEN */
-    float u, v;                   /* of the best; any: where the ray's end and begin are, as lengths */
-    uint32_t way;                 /* bits 0 to 2: the node's row; from 8 on the largest component */
-    uint32_t base, m0, m1;        /* a group of children */
-    uint32_t hits;                /* of the group: the topmost bit is met first */
+    float u, v;            /* of the best; any: where the ray's end and begin are, as lengths */
+    uint32_t way;          /* bits 0 to 2: the node's row; from 8 on the largest component */
+    uint32_t base, m0, m1; /* a group of children */
+    uint32_t hits;         /* of the group: the topmost bit is met first */
     uint32_t at, waiting;
     /* derived */
-    float ax, ay, az;    /* halves as floats, 2^-20 of 1 / direction */
-    float back_x, back_y, back_z; /* t of plane 255, where that is the nearer one */
+    float ax, ay, az;                      /* halves as floats, 2^-20 of 1 / direction */
+    float back_x, back_y, back_z;          /* t of plane 255, where that is the nearer one */
     uint32_t near_x, near_y, near_z, turn; /* selectors */
 
     __device__ __forceinline__ void derive() {
@@ -151,9 +151,7 @@ template <bool any, bool bounded> struct packed_ray {
     }
 
     /* Where cells may still begin, as a length. */
-    __device__ __forceinline__ float limit() const {
-        return fmaf(nearest, largest, slack * 5);
-    }
+    __device__ __forceinline__ float limit() const { return fmaf(nearest, largest, slack * 5); }
     __device__ __forceinline__ float begin_length() const {
         return fmaf(tmin, largest, slack * -5);
     }
@@ -161,7 +159,8 @@ template <bool any, bool bounded> struct packed_ray {
     __device__ __forceinline__ static float inverse_of(float d) {
         return packed_inverse(fabsf(d) > 0x1p-26f ? d : copysignf(0x1p-26f, d));
     }
-    /* Of a direction's component: whether by the largest one it is nothing or far from underflow. */
+    /* Of a direction's component: whether by the largest one it is nothing or far from underflow.
+     */
     __device__ __forceinline__ static bool is_moderate(float x, float largest) {
         return x == 0 || x > largest * 0x1p-60f;
     }
@@ -185,7 +184,8 @@ template <bool any, bool bounded> struct packed_ray {
         const float reach = packed_max3(fmaxf(fabsf(box.lo.x - ox), fabsf(box.hi.x - ox)),
                                         fmaxf(fabsf(box.lo.y - oy), fabsf(box.hi.y - oy)),
                                         fmaxf(fabsf(box.lo.z - oz), fabsf(box.hi.z - oz)));
-        const float side = packed_max3(box.hi.x - box.lo.x, box.hi.y - box.lo.y, box.hi.z - box.lo.z);
+        const float side =
+            packed_max3(box.hi.x - box.lo.x, box.hi.y - box.lo.y, box.hi.z - box.lo.z);
         slack = reach * (0x1p-19f * 1.000001f);
         return largest > 0x1p-60f && largest < 0x1p60f && is_moderate(x, largest) &&
                is_moderate(y, largest) && is_moderate(z, largest) && reach < 0x1p38f &&
@@ -242,9 +242,9 @@ template <bool any, bool bounded> struct packed_ray {
     };
     __device__ __forceinline__ uint32_t meets(uint32_t x, uint32_t y, uint32_t z,
                                               const bounds &b) const {
-        const uint32_t near = packed_largest(plane(x, near_x, hx, b.near_x),
-                                             plane(y, near_y, hy, b.near_y),
-                                             plane(z, near_z, hz, b.near_z));
+        const uint32_t near =
+            packed_largest(plane(x, near_x, hx, b.near_x), plane(y, near_y, hy, b.near_y),
+                           plane(z, near_z, hz, b.near_z));
         const uint32_t far = packed_smallest(plane(x, near_x ^ 0x101, hx, b.far_x),
                                              plane(y, near_y ^ 0x101, hy, b.far_y),
                                              plane(z, near_z ^ 0x101, hz, b.far_z));
@@ -273,8 +273,8 @@ template <bool any, bool bounded> struct packed_ray {
         b.far_z = packed_both(fmaf(from_z, az, wide_z));
         b.end = 0;
         if (bounded)
-            b.end = packed_both(
-                fmaf(fmaf(any ? u : limit(), scale, -t0), 1.002f * 0x1p-20f, 0x1p-21f));
+            b.end =
+                packed_both(fmaf(fmaf(any ? u : limit(), scale, -t0), 1.002f * 0x1p-20f, 0x1p-21f));
         return b;
     }
 
@@ -285,10 +285,10 @@ template <bool any, bool bounded> struct packed_ray {
                     z = __ldg(node + 3), row = __ldg(node + (way & 7));
         const bounds b = enter(head);
         const uint32_t even = 0x00800080, odd = 0x80008000, places = 0x7f7f7f7f;
-        const uint32_t met0 = row.x & (places | (meets(x.x, y.x, z.x, b) & even) |
-                                       (meets(x.y, y.y, z.y, b) & odd));
-        const uint32_t met1 = row.y & (places | (meets(x.z, y.z, z.z, b) & even) |
-                                       (meets(x.w, y.w, z.w, b) & odd));
+        const uint32_t met0 =
+            row.x & (places | (meets(x.x, y.x, z.x, b) & even) | (meets(x.y, y.y, z.y, b) & odd));
+        const uint32_t met1 =
+            row.y & (places | (meets(x.z, y.z, z.z, b) & even) | (meets(x.w, y.w, z.w, b) & odd));
         base = row.z;
         if (any) { /* in the order of lanes */
             m0 = met0, m1 = met1;
@@ -321,9 +321,8 @@ template <bool any, bool bounded> struct packed_ray {
         at = PACKED_NODE_UNITS * (base & ((1u << PACKED_INNER_SHIFT) - 1)) + place;
         if (place < PACKED_NODE_UNITS * (base >> PACKED_INNER_SHIFT)) {
             if (hits) {
-                stack.metas[waiting] =
-                    make_uint2((m0 & 0x7f7f7f7fu) | (hits << 4 & 0x80808080u),
-                               (m1 & 0x7f7f7f7fu) | (hits & 0x80808080u));
+                stack.metas[waiting] = make_uint2((m0 & 0x7f7f7f7fu) | (hits << 4 & 0x80808080u),
+                                                  (m1 & 0x7f7f7f7fu) | (hits & 0x80808080u));
                 stack.bases[waiting++] = base;
             }
         } else
@@ -371,8 +370,8 @@ template <bool any, bool bounded> struct packed_ray {
 
     /* Takes into account a triangle that float does not decide on. True: the ray is done. */
     __device__ __forceinline__ bool doubt(const packed_scene &scene, packed_stack &stack,
-                                          const packed_seen &seen, float t, float blur, uint32_t row,
-                                          uint32_t id, bool &found) {
+                                          const packed_seen &seen, float t, float blur,
+                                          uint32_t row, uint32_t id, bool &found) {
         bool hit = false;
         if (seen.is_large()) {
             if (t + blur < tmin || t - blur > nearest) return false;

@@ -104,7 +104,7 @@ template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaS
 /* One ray in four at most is put off in all but the strangest batches; those for which there is no
    room are looked for one by one. */
 kd_status take_list(put_off_list *out, uint32_t count, cudaStream_t stream) {
-    out->room = count / 4 + 1024;
+    out->room = count / 4 + 32;
     out->records = NULL;
     const cudaError_t error =
         cudaMallocAsync(&out->records, out->room * sizeof(packed_record), stream);
@@ -154,8 +154,7 @@ kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaS
 template <bool any>
 kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop loop,
                          cudaStream_t stream) {
-    if (loop == TRACE_NODES || !tree->view.packed)
-        return run_once<walk_watertight, any>(c, stream);
+    if (loop == TRACE_NODES || !tree->view.packed) return run_once<walk_watertight, any>(c, stream);
     if (c->measured) KD_TRY(begin_measure(c, stream));
     if (loop == TRACE_ONCE || c->measured) KD_TRY(run_packed_once<any>(tree, c, stream));
     if (loop == TRACE_ONCE && !c->measured) return KD_OK;
@@ -165,8 +164,8 @@ kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop l
 /* Each batch at work counts on a cursor of its own. */
 uint32_t *take_cursor(const tritree_cuda *tree) {
     static uint32_t taken;
-    return tree->cursors +
-           TRITREE_CUDA_CURSOR * (__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % TRITREE_CUDA_CURSORS);
+    return tree->cursors + TRITREE_CUDA_CURSOR * (__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) %
+                                                  TRITREE_CUDA_CURSORS);
 }
 
 trace_loop choose_loop(const trace_batch *batch) {

@@ -1,8 +1,8 @@
 /* The kernels that cast batches of rays through the packed form of the tree.
-   Idea: a batch is a `work` of accel/packed/packed_loops.cuh; what its rays put off goes to a list in
-   device memory. Should the list be full the ray is left open in the place of its answer, and
-   settle_batch looks through all answers for such rays. It also clears the cursor for the next batch,
-   once all of its blocks have read it: a batch is two launches and no more. */
+   Idea: a batch is a `work` of accel/packed/packed_loops.cuh; what its rays put off goes to a list
+   in device memory. Should the list be full the ray is left open in the place of its answer, and
+   settle_batch looks through all answers for such rays. It also clears the cursor for the next
+   batch, once all of its blocks have read it: a batch is two launches and no more. */
 #ifndef KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #define KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #include "accel/packed/packed_loops.cuh"
@@ -46,9 +46,7 @@ template <bool any> struct batch_work {
     __device__ __forceinline__ uint32_t fetch(unsigned idle) const {
         return packed_fetch(c.cursor + CURSOR_NEXT, idle);
     }
-    __device__ __forceinline__ bool has(uint32_t number) const {
-        return number < c.count;
-    }
+    __device__ __forceinline__ bool has(uint32_t number) const { return number < c.count; }
     __device__ __forceinline__ void load(uint32_t number, float4 &o, float4 &d) const {
         load_ray(c, number, o, d);
     }
@@ -69,11 +67,9 @@ template <bool any> struct batch_work {
 };
 
 template <bool any>
-__global__
-__launch_bounds__(PACKED_BLOCK,
-                  PACKED_BLOCKS) void cast_packed(const __grid_constant__ caster c,
-                                                  const __grid_constant__ packed_scene scene,
-                                                  const __grid_constant__ put_off_list list) {
+__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed(
+    const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
+    const __grid_constant__ put_off_list list) {
     if (is_for_other_loop(c, true)) return;
     const batch_work<any> work = {c, list};
     packed_persistent<any, any>(scene, work);
@@ -81,11 +77,9 @@ __launch_bounds__(PACKED_BLOCK,
 
 /* Each thread one ray; of an image by tiles. */
 template <bool any, bool tiles>
-__global__
-__launch_bounds__(PACKED_BLOCK,
-                  PACKED_BLOCKS) void cast_packed_once(const __grid_constant__ caster c,
-                                                       const __grid_constant__ tritree_view tree,
-                                                       const __grid_constant__ put_off_list none) {
+__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed_once(
+    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
+    const __grid_constant__ put_off_list none) {
     if (is_for_other_loop(c, false)) return;
     const batch_work<any> work = {c, none};
     uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * PACKED_BLOCK + threadIdx.x;
@@ -95,9 +89,10 @@ __launch_bounds__(PACKED_BLOCK,
 
 /* What the rays of cast_packed put off. */
 template <bool any>
-__global__ __launch_bounds__(PACKED_BLOCK) void settle_batch(
-    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
-    const __grid_constant__ put_off_list list) {
+__global__
+__launch_bounds__(PACKED_BLOCK) void settle_batch(const __grid_constant__ caster c,
+                                                  const __grid_constant__ tritree_view tree,
+                                                  const __grid_constant__ put_off_list list) {
     const uint32_t put_off = *(volatile uint32_t *)(c.cursor + CURSOR_PUT_OFF);
     const uint32_t threads = gridDim.x * PACKED_BLOCK,
                    from = blockIdx.x * PACKED_BLOCK + threadIdx.x;

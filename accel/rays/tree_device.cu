@@ -78,8 +78,8 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     view->positions = (vec3 *)cuda_arena_take(arena, position_count, sizeof(vec3));
     view->triangles =
         (uint32_t *)cuda_arena_take(arena, view->triangle_count, 3 * sizeof(uint32_t));
-    tree->cursors = (uint32_t *)cuda_arena_take(
-        arena, TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS, sizeof(uint32_t));
+    tree->cursors = (uint32_t *)cuda_arena_take(arena, TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS,
+                                                sizeof(uint32_t));
 }
 
 /* cudaMemcpyDefault: the source may be host or device memory. */
@@ -128,13 +128,17 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     arena.used = 0;
     lay_out(out, &arena, position_count);
     out->view.packed = NULL;
-    kd_status status = fill(out, view, position_count, (cudaStream_t)stream);
-    if (status == KD_OK)
-        status = packed_device_open(&out->packed, &out->packed_bytes, &out->view, stream);
-    out->view.packed = out->packed;
-    out->bytes += out->packed_bytes;
+    const kd_status status = fill(out, view, position_count, (cudaStream_t)stream);
     if (status != KD_OK) tritree_cuda_close(out);
     return status;
+}
+
+kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
+    if (tree->packed) return KD_OK;
+    KD_TRY(packed_device_open(&tree->packed, &tree->packed_bytes, &tree->view, stream));
+    tree->view.packed = tree->packed;
+    tree->bytes += tree->packed_bytes;
+    return KD_OK;
 }
 
 uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,

@@ -20,7 +20,8 @@ inline uint16_t half_of(double x) {
     frexp(size, &power); /* size < 2^power */
     const int unit = power < -13 ? -24 : power - 11;
     const double count = nearbyint(ldexp(size, -unit)); /* up to 2048 units */
-    if (unit == -24) return (uint16_t)(sign | (uint16_t)count); /* a subnormal, or the first normal */
+    if (unit == -24)
+        return (uint16_t)(sign | (uint16_t)count); /* a subnormal, or the first normal */
     return (uint16_t)(sign | ((uint16_t)(power + 14) << 10) + ((uint16_t)count - 1024));
 }
 inline double half_value(uint16_t half) {
