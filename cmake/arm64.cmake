@@ -1,7 +1,7 @@
 # Toolchain file of a cross build for arm64 Linux, by Debian's gcc-aarch64-linux-gnu and
 # libc6-dev-arm64-cross; what is built runs under qemu-user:
 #   KANDELA_ARM64_ROOT=FOLDER cmake -S . -B build-arm64 -DCMAKE_TOOLCHAIN_FILE=cmake/arm64.cmake
-# FOLDER has the libraries for arm64, Debian's packages unpacked: tests/tools/long_arm64.sh makes one.
+# FOLDER has the libraries for arm64, Debian's packages unpacked: tests/tools/nightly_arm64.sh makes one.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)

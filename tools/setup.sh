@@ -23,9 +23,9 @@ ci     clang-format-14 command:clang-format-14
 ci     xz-utils        command:xz
 sanitizers clang              command:clang
 sanitizers libclang-rt-14-dev library:libclang_rt.tsan-x86_64.a
-long   qemu-user       command:qemu-x86_64
-long   gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc
-long   libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h
+nightly qemu-user       command:qemu-x86_64
+nightly gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc
+nightly libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h
 '
 
 setup_say() { echo "$@" >&2; }
@@ -94,11 +94,12 @@ setup_packages() { # PURPOSE...
     fi
 }
 
-# Configures FOLDER (relative to the root) with further CMake arguments.
+# Configures FOLDER (relative to the root) with further CMake arguments. KANDELA_WERROR=ON makes warnings
+# errors in whatever a script configures.
 setup_configure() { # FOLDER [CMAKE_ARGUMENT...]
     local folder=$root/$1
     shift
-    cmake -S "$root" -B "$folder" -G Ninja "$@" >&2 </dev/null
+    cmake -S "$root" -B "$folder" -G Ninja ${KANDELA_WERROR:+"-DKD_WERROR=$KANDELA_WERROR"} "$@" >&2 </dev/null
 }
 
 setup_build() { # FOLDER [TARGET...]: everything without a target

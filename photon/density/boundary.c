@@ -2,7 +2,10 @@
          smooth if a triangle across it continues its own within the cosine, else it is a crease.
          Triangles joined by smooth sides form patches whose windings are made to agree (union-find
          with a parity), so that a patch's outline runs one way around it.
-   Work: O(n) expected, by hashing. Memory: about 60 bytes a triangle while it runs.
+   Work: O(n) expected, by hashing. Memory: about 64 bytes a triangle while it runs.
+   Exact copies of a triangle (the same three places in any order) have no sides: rays, and so
+   photons, meet the one with the smallest id, and an outline that ran twice would be taken off
+   twice.
    Invariants: sides that coincide in the other direction cancel in the estimate's integral, so
          T-junctions inside a plane need no care. */
 #include "photon/density/boundary.h"
@@ -17,7 +20,8 @@ enum {
 
 typedef struct crease_search {
     const mesh_view *mesh;
-    vec3 *normals;    /* per triangle; zero: no area */
+    vec3 *normals;    /* per triangle; zero: no area, or a copy */
+    uint32_t *first;  /* per triangle: the one of which it is a copy; itself: it is none */
     uint32_t *welded; /* per vertex: the first one at its place */
     uint32_t *table;  /* hash to a vertex, later to a side */
     uint64_t mask;
@@ -73,6 +77,54 @@ static uint32_t side_to(const crease_search *search, uint32_t side) {
     return search->welded[search->mesh->triangles[side % 3 == 2 ? side - 2 : side + 1]];
 }
 
+static void sort_corners(uint32_t corner[3]) {
+    for (int i = 0; i < 3; ++i) {
+        const int a = i % 2, b = a + 1; /* (0, 1), (1, 2), (0, 1) */
+        const uint32_t low = corner[a] < corner[b] ? corner[a] : corner[b];
+        corner[b] = corner[a] < corner[b] ? corner[b] : corner[a];
+        corner[a] = low;
+    }
+}
+
+static void sorted_corners(const crease_search *search, uint32_t triangle, uint32_t out[3]) {
+    for (int k = 0; k < 3; ++k) out[k] = side_from(search, 3 * triangle + (uint32_t)k);
+    sort_corners(out);
+}
+
+static bool same_corners(const crease_search *search, uint32_t triangle, const uint32_t sorted[3]) {
+    uint32_t other[3];
+    sorted_corners(search, triangle, other);
+    return other[0] == sorted[0] && other[1] == sorted[1] && other[2] == sorted[2];
+}
+
+/* Triangles with the same three places; all but the first of them lose their sides. */
+static void find_copies(crease_search *search) {
+    memset(search->table, 0xff, (search->mask + 1) * sizeof *search->table);
+    for (uint32_t t = 0; t < search->mesh->triangle_count; ++t) {
+        search->first[t] = t;
+        if (vec3_is_zero(search->normals[t])) continue;
+        uint32_t corner[3];
+        sorted_corners(search, t, corner);
+        uint64_t slot = mix(((uint64_t)corner[0] << 32 | corner[1]) ^ mix(corner[2]));
+        for (slot &= search->mask; search->table[slot] != KD_NONE; slot = (slot + 1) & search->mask)
+            if (same_corners(search, search->table[slot], corner)) break;
+        if (search->table[slot] == KD_NONE) {
+            search->table[slot] = t;
+            continue;
+        }
+        search->first[t] = search->table[slot];
+        search->normals[t] = vec3_all(0);
+    }
+}
+
+/* Whether a copy's winding is against that of the first: its corners in another cyclic order. */
+static uint8_t copy_differs(const crease_search *search, uint32_t triangle, uint32_t first) {
+    for (uint32_t k = 0; k < 3; ++k)
+        if (side_from(search, 3 * triangle + k) == side_from(search, 3 * first))
+            return side_to(search, 3 * triangle + k) != side_to(search, 3 * first);
+    return 0;
+}
+
 static void chain_sides(crease_search *search) {
     memset(search->table, 0xff, (search->mask + 1) * sizeof *search->table);
     for (uint32_t side = 0; side < 3 * search->mesh->triangle_count; ++side) {
@@ -109,6 +161,14 @@ static uint32_t patch_find(crease_search *search, uint32_t triangle, uint8_t *pa
         triangle = up;
     }
     return root;
+}
+
+static void find_flips(crease_search *search, uint8_t *flips) {
+    for (uint32_t t = 0; t < search->mesh->triangle_count; ++t) {
+        const uint32_t first = search->first[t];
+        patch_find(search, first, &flips[t]);
+        if (first != t) flips[t] ^= copy_differs(search, t, first);
+    }
 }
 
 static void patch_join(crease_search *search, uint32_t a, uint32_t b, uint8_t differ) {
@@ -159,6 +219,7 @@ static void find_creases(crease_search *search) {
         search->parent[t] = t;
     }
     weld(search);
+    find_copies(search);
     chain_sides(search);
     for (uint64_t slot = 0; slot <= search->mask; ++slot)
         if (search->table[slot] != KD_NONE) classify_chain(search, search->table[slot]);
@@ -253,6 +314,7 @@ static kd_status reserve_search(crease_search *search, const mesh_view *mesh) {
     search->box = box3_empty();
     search->mask = power_of_two_above(keys) - 1;
     KD_TRY(KD_RESERVE(search->normals, triangles));
+    KD_TRY(KD_RESERVE(search->first, triangles));
     KD_TRY(KD_RESERVE(search->welded, mesh->position_count));
     KD_TRY(KD_RESERVE(search->table, search->mask + 1));
     KD_TRY(KD_RESERVE(search->next, 3 * triangles));
@@ -274,12 +336,13 @@ kd_status crease_set_open(crease_set *out, const mesh_view *mesh, float piece_le
     KD_TRY_GOTO(reserve_search(&search, mesh));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->flips, mesh->triangle_count));
     find_creases(&search);
-    for (uint32_t t = 0; t < mesh->triangle_count; ++t) patch_find(&search, t, &out->flips[t]);
+    find_flips(&search, out->flips);
     piece_length = choose_piece_length(&search, piece_length);
     KD_TRY_GOTO(cut_creases(out, &search, piece_length, &count));
     KD_TRY_GOTO(plant_creases(out, count, piece_length, watched));
 done:
     memory_free(search.normals);
+    memory_free(search.first);
     memory_free(search.welded);
     memory_free(search.table);
     memory_free(search.next);

@@ -53,7 +53,30 @@ typedef struct photon_gathering {
     neighbour found[ESTIMATE_GATHER_MAX];
     uint32_t count; /* of those that count */
     float radius;
+    uint32_t own; /* node of the photon at which it is made, not in `found`; KD_NONE: none */
 } photon_gathering;
+
+/* The weight of a photon's own power in the estimate at itself, where `inside` others lie within
+   the radius. A place takes the estimate of the photon nearest to it: that none is nearer is a
+   void, a disc about the place with that photon on its rim, where the estimate finds no other one.
+   What the void lacks is the kernel's integral over it, in photons: with k = inside + 1 and the
+   void's share v of the disc, which has the density (k - 1) (1 - v)^(k - 2), it is k E[q(v)], q the
+   integral over the unit disc's area:
+       disc v;  cone v - 32 / (9 pi) v^(3/2);  Epanechnikov v - 3/2 v^2;
+       Gaussian (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...)
+   so the mean over all places, each with the estimate of its nearest photon, is that of estimates
+   made there. */
+KD_FN float photon_own_weight(int32_t kernel, uint32_t inside) {
+    const float k = (float)inside + 1;
+    float weight = 1;
+    if (kernel == PHOTON_KERNEL_CONE) weight = 1 - 1.50455f / sqrtf(k + 0.75f);
+    if (kernel == PHOTON_KERNEL_EPANECHNIKOV) weight = 1 - 3 / (k + 1);
+    if (kernel == PHOTON_KERNEL_GAUSSIAN) {
+        const float c = KERNEL_GAUSSIAN_C, b = KERNEL_GAUSSIAN_B;
+        weight = 1 - 3 * b * c / (k + 1) * (1 - 10 * c / (3 * (k + 2)) * (1 - 3.5f * c / (k + 3)));
+    }
+    return float_max(weight, 0);
+}
 
 KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_t k,
                               neighbour *found) {
@@ -64,19 +87,21 @@ KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_
 }
 
 KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
+    out->own = KD_NONE;
     out->count = photon_nearest(map, position, map->gather, out->found);
     out->radius = map->radius;
     if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
 }
 
-/* The photons of an estimate at a photon of the map: the others. With itself, which is there for
-   certain, the estimate would be too high. */
+/* The photons of an estimate at a photon of the map: the others, and itself with a weight of its
+   own. */
 KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
     const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
     const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->found);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
         if (out->found[i].node != node) out->found[kept++] = out->found[i];
+    out->own = node;
     out->count = kept;
     out->radius = map->radius;
     if (count == wanted && kept) out->radius = sqrtf(out->found[--out->count].dist2);
@@ -103,26 +128,34 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_
         const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
+    if (gathered->own != KD_NONE)
+        flux_sum_add(&sum, photon_own_weight(map->kernel, gathered->count),
+                     map->photons[gathered->own].power, map->scale);
     return flux_sum_scaled(&sum, map->scale, scale);
 }
 
-/* Irradiance by all photons within map->radius, W/m^2, but for that of the photon `without` (a node
-   of the tree; KD_NONE: none). */
+/* Irradiance by all photons within map->radius, W/m^2. `own`: node of the photon at which it is
+   made; KD_NONE: it is made elsewhere. */
 KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view *creases,
-                                   const estimate_point *at, uint32_t without) {
+                                   const estimate_point *at, uint32_t own) {
     const float bound2 = pointtree_bound2(map->radius);
     if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
     const float per_bound2 = 1 / bound2;
+    uint32_t inside = 0;
     flux_sum sum = flux_sum_none();
     pointtree_walk walk = pointtree_walk_begin();
     while (pointtree_walk_next(&map->tree, at->position, bound2, &walk)) {
         const float dist2 = pointtree_dist2(at->position, map->tree.points[walk.node]);
         const photon *landed = &map->photons[walk.node];
-        if (!(dist2 <= bound2) || walk.node == without) continue;
+        if (!(dist2 <= bound2) || walk.node == own) continue;
+        ++inside;
         if (!estimate_accepts(landed, at, map->radius)) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
+    if (own != KD_NONE)
+        flux_sum_add(&sum, photon_own_weight(map->kernel, inside), map->photons[own].power,
+                     map->scale);
     const float integral = crease_kernel_integral(creases, at, map->radius, map->kernel);
     return flux_sum_scaled(&sum, map->scale, 1 / (integral * bound2));
 }

@@ -94,7 +94,7 @@ KD_FN vec3 photon_irradiance(const photon_map_view *map, const crease_view *crea
     return photon_gathering_irradiance(map, creases, at, &gathered);
 }
 
-/* The same at a photon of the map, whose own power does not count. */
+/* The same at a photon of the map, for the places nearest to it (photon_own_weight). */
 KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const crease_view *creases,
                                        const estimate_point *at, uint32_t node) {
     if (map->gather == 0) return photon_fixed_irradiance(map, creases, at, node);

@@ -97,21 +97,25 @@ static vec3 patch_place(vec2 p) {
     return vec3_along(vec3_along(vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3), p.x, along), p.y, across);
 }
 
-static void compare_patch(const patch *of, bool mixed_winding) {
-    vec3 positions[3 * OUTLINE_MAX];
-    uint32_t triangles[3 * OUTLINE_MAX];
-    for (uint32_t t = 0; t < of->triangles; ++t)
+/* With copies each triangle is there a second time, from another corner on and the other way. */
+static void compare_patch(const patch *of, bool mixed_winding, bool copies) {
+    vec3 positions[6 * OUTLINE_MAX];
+    uint32_t triangles[6 * OUTLINE_MAX];
+    const uint32_t count = of->triangles * (copies ? 2 : 1);
+    for (uint32_t t = 0; t < count; ++t)
         for (uint32_t k = 0; k < 3; ++k) {
-            const uint32_t to = mixed_winding && t % 2 ? 2 - k : k;
-            positions[3 * t + to] = patch_place(of->corner[of->triangle[t][k]]);
+            const bool copy = t >= of->triangles;
+            const uint32_t from = copy ? t - of->triangles : t;
+            const uint32_t to = copy != (mixed_winding && from % 2) ? (2 - k + copy) % 3 : k;
+            positions[3 * t + to] = patch_place(of->corner[of->triangle[from][k]]);
             triangles[3 * t + k] = 3 * t + k;
         }
     mesh_view mesh;
     memset(&mesh, 0, sizeof mesh);
     mesh.positions = positions;
     mesh.triangles = triangles;
-    mesh.position_count = 3 * of->triangles;
-    mesh.triangle_count = of->triangles;
+    mesh.position_count = 3 * count;
+    mesh.triangle_count = count;
     crease_set creases;
     assert_int_equal(crease_set_open(&creases, &mesh, 0.37f, NULL), KD_OK);
     const crease_view view = crease_set_get_view(&creases);
@@ -124,8 +128,8 @@ static void compare_patch(const patch *of, bool mixed_winding) {
         estimate_point at;
         at.position = patch_place(vec2_make(x, y));
         at.normal = vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3);
-        at.triangle = (uint32_t)triangle;
-        at.back = mixed_winding && triangle % 2;
+        at.triangle = (uint32_t)triangle + (copies && i % 2 ? of->triangles : 0);
+        at.back = (copies && i % 2) != (mixed_winding && triangle % 2);
         const int32_t kernel = kernels[i % KERNELS];
         const double expected = patch_integral(of, (double)x, (double)y, (double)radius, kernel);
         const double integral = (double)crease_kernel_integral(&view, &at, radius, kernel);
@@ -138,7 +142,8 @@ static void integrals_are_those_of_the_surface_there(void **state) {
     (void)state;
     for (int i = 0; i < PATCHES; ++i)
         for (int mixed = 0; mixed < (i == 2 ? 1 : 2); ++mixed)
-            compare_patch(&patches[i], mixed != 0);
+            for (int copies = 0; copies < 2; ++copies)
+                compare_patch(&patches[i], mixed != 0, copies != 0);
 }
 
 static void a_whole_disc_has_the_kernels_integral(void **state) {

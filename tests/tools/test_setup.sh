@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/setup.sh: what is missing is named, installed on the systems known, refused elsewhere.
+# tools/setup.sh: what is missing is named, installed on the systems known, refused elsewhere. tools/check: which tests.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 # shellcheck source=tools/setup.sh
@@ -40,4 +40,23 @@ rm -f calls
 setup_is_here() { true; }
 expect_exit 0 setup_packages build tests ci
 expect_true "nothing to do, nothing done" test ! -e calls
+
+# tools/check in a checkout of its own leaves the nightly tests alone, unless they are asked for
+mkdir -p checkout/tools
+cp "$source_folder"/tools/{check,setup.sh} checkout/tools
+echo 'setup_is_here() { true; }' >>checkout/tools/setup.sh
+printf '#!/bin/sh\nexit 0\n' >bin/cmake
+printf '#!/bin/sh\necho "$@"\n' >bin/ctest
+chmod +x bin/*
+for arguments in "" "-L quick" "-L quick -j1"; do
+    # shellcheck disable=SC2086
+    expect_exit 0 checkout/tools/check $arguments
+    expect_says out "-LE nightly${arguments:+ $arguments}"
+done
+for arguments in "-L nightly" "-R arm64"; do
+    # shellcheck disable=SC2086
+    expect_exit 0 checkout/tools/check $arguments
+    expect_says out "$arguments"
+    expect_true "all of: $arguments" test "$(grep -c -e -LE out)" = 0
+done
 expect_done

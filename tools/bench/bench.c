@@ -116,6 +116,9 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     cJSON_AddNumberToObject(ms, "min", rounded(summary->least * 1e3));
     cJSON_AddNumberToObject(ms, "q1", rounded(summary->quarter * 1e3));
     cJSON_AddNumberToObject(ms, "q3", rounded(summary->three_quarters * 1e3));
+    cJSON *all = cJSON_AddArrayToObject(ms, "all"); /* for what compares runs */
+    for (int i = 0; all && i < row->runs; ++i)
+        cJSON_AddItemToArray(all, cJSON_CreateNumber(rounded(row->seconds[i] * 1e3)));
     const double rate = summary->median > 0 ? row->items / summary->median : 0;
     add_number(line, "rate", rounded(rate));
     if (row->rate_name) add_number(line, row->rate_name, rounded(rate));

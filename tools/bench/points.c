@@ -109,10 +109,10 @@ static kd_status run_sets(const bench_request *request, uint64_t count, uint32_t
 }
 
 kd_status bench_points(const bench_request *request) {
-    static const uint64_t usual[] = {10000, 100000, 1000000}, quick[] = {10000};
+    static const uint64_t usual[] = {10000, 100000, 1000000}, quick[] = {1000, 10000, 100000};
     const uint64_t *counts = request->quick ? quick : usual;
     const int given = request->sizes.count;
-    const int sizes = given ? given : request->quick ? 1 : 3;
+    const int sizes = given ? given : 3;
     for (int i = 0; i < sizes; ++i)
         for (int j = 0; j < (request->dims.count ? request->dims.count : 1); ++j) {
             uint64_t count = given ? 0 : counts[i], dims = 3;

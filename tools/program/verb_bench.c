@@ -1,14 +1,20 @@
-/* kandela bench: measures, and says it in a table and in JSON lines. */
+/* kandela bench: measures, and says it in a table, in JSON lines and as a page; compares results.
+ */
 #include "tools/bench/bench.h"
+#include "tools/bench/report/compare.h"
+#include "tools/bench/report/page.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct bench_values {
     general_options general;
     const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table, *dims, *splits;
+    const char *report, *max_regress;
     double radius, traversal_cost;
     int32_t runs, stride;
     bool quick, unique, doubles, tune;
@@ -17,12 +23,14 @@ typedef struct bench_values {
 typedef struct bench_kind {
     const char *name;
     kd_status (*run)(const bench_request *request);
+    bool needs_cuda, needs_models;
 } bench_kind;
 
-static const bench_kind kinds[] = {{"points", bench_points}, {"knn", bench_knn},
-                                   {"build", bench_build},   {"trace", bench_trace},
-                                   {"load", bench_load},     {"photons", bench_photons},
-                                   {"frame", bench_frame},   {NULL, NULL}};
+static const bench_kind kinds[] = {
+    {"points", bench_points, false, false}, {"knn", bench_knn, true, false},
+    {"build", bench_build, false, false},   {"trace", bench_trace, false, false},
+    {"load", bench_load, false, true},      {"photons", bench_photons, false, false},
+    {"frame", bench_frame, true, false},    {NULL, NULL, false, false}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
@@ -60,42 +68,130 @@ static kd_status fill_request(bench_request *request, const bench_values *values
     return KD_OK;
 }
 
-static kd_status find_kind(const bench_kind **out, const char *name) {
-    for (*out = kinds; (*out)->name; ++*out)
-        if (strcmp((*out)->name, name) == 0) return KD_OK;
-    char names[128] = "";
-    for (const bench_kind *row = kinds; row->name; ++row) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row->name);
-    }
-    KD_FAIL(KD_ERROR_USAGE, "unknown benchmark \"%s\", expected one of: %s", name, names);
+/* NULL: no benchmark has the name. */
+static const bench_kind *find_kind(const char *name) {
+    for (const bench_kind *row = kinds; row->name; ++row)
+        if (strcmp(row->name, name) == 0) return row;
+    return NULL;
 }
 
-/* Behind the lines that earlier runs left there: a run that ends early keeps what it measured. */
-static kd_status open_lines(bench_request *request, const char *path) {
+static kd_status fail_kind(const char *name) {
+    char names[160] = "";
+    for (const bench_kind *row = kinds; row->name; ++row) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s, ", row->name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "unknown benchmark \"%s\", expected one of: %scompare, report", name,
+            names);
+}
+
+/* Behind the lines that earlier runs left there, or anew; a run that ends early keeps what it
+   measured. */
+static kd_status open_lines(bench_request *request, const char *path, bool anew) {
     if (!path) return KD_OK;
     KD_TRY(output_check(path));
     for (int i = 0; i < request->models.count; ++i)
         KD_TRY(output_check_input(request->models.items[i]));
-    request->json = fopen(path, "ab");
+    request->json = fopen(path, anew ? "wb" : "ab");
     KD_REQUIRE(request->json, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
     return KD_OK;
+}
+
+/* The folder, made if need be, and its file of lines. */
+static kd_status report_lines(char *out, size_t bytes, const char *folder) {
+    KD_REQUIRE(mkdir(folder, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME, "%s: cannot make: %s",
+               folder, strerror(errno));
+    const int length = snprintf(out, bytes, "%s/results.jsonl", folder);
+    KD_REQUIRE(length > 0 && (size_t)length < bytes, KD_ERROR_USAGE, "%s: too long a name", folder);
+    return KD_OK;
+}
+
+static kd_status write_page(const char *lines, const char *folder) {
+    results measured;
+    KD_TRY(results_open(&measured, lines));
+    const kd_status status = page_write(folder, &measured);
+    results_close(&measured);
+    return status;
+}
+
+/* One benchmark, a paper's table, or all benchmarks, one after the other. */
+static kd_status measure(const bench_kind *kind, const char *table, const bench_request *request) {
+    if (table) return bench_table(table, request);
+    if (kind) return kind->run(request);
+    for (const bench_kind *row = kinds; row->name; ++row) {
+        const char *lacking = row->needs_cuda && device_cuda_count() == 0       ? "a CUDA device"
+                              : row->needs_models && request->models.count == 0 ? "--models"
+                                                                                : NULL;
+        if (lacking) {
+            general_note("bench %s: left out, it needs %s", row->name, lacking);
+            continue;
+        }
+        KD_TRY(row->run(request));
+    }
+    return KD_OK;
+}
+
+static kd_status measure_to_files(const bench_kind *kind, const bench_values *values) {
+    bench_request request;
+    KD_TRY(fill_request(&request, values));
+    char lines[4096];
+    const char *json = values->json;
+    const bool anew = values->report && !json; /* a page is about this run */
+    if (anew) {
+        KD_TRY(report_lines(lines, sizeof lines, values->report));
+        json = lines;
+    }
+    KD_TRY(open_lines(&request, json, anew));
+    kd_status status = measure(kind, values->table, &request);
+    if (request.json && fclose(request.json) != 0 && status == KD_OK)
+        KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot write: %s", json, strerror(errno));
+    if (status == KD_OK && values->report) status = write_page(json, values->report);
+    return status;
+}
+
+/* "3%", "3" or "2.5%" as 0.03, 0.03, 0.025 */
+static kd_status read_percent(double *out, const char *text) {
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    KD_REQUIRE(end != text && (*end == '\0' || strcmp(end, "%") == 0) && value >= 0 &&
+                   value <= 1000,
+               KD_ERROR_USAGE, "--max-regress: found \"%s\", expected per cent such as 3%%", text);
+    *out = value / 100;
+    return KD_OK;
+}
+
+static kd_status compare_files(const bench_values *values, char *const *paths) {
+    double most = 0;
+    KD_TRY(read_percent(&most, values->max_regress ? values->max_regress : "3%"));
+    results older, newer;
+    memset(&newer, 0, sizeof newer);
+    KD_TRY(results_open(&older, paths[0]));
+    kd_status status = results_open(&newer, paths[1]);
+    if (status == KD_OK) status = compare_results(&older, &newer, most);
+    results_close(&newer);
+    results_close(&older);
+    return status;
 }
 
 static kd_status run(const option_line *line) {
     bench_values values = {.runs = 5};
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
-    KD_TRY(verb_arguments(line, &verb_bench, values.table ? 0 : 1, values.table ? 0 : 1));
-    const bench_kind *kind = NULL;
-    if (!values.table) KD_TRY(find_kind(&kind, line->arguments[0]));
-    bench_request request;
-    KD_TRY(fill_request(&request, &values));
-    KD_TRY(open_lines(&request, values.json));
-    kd_status status = kind ? kind->run(&request) : bench_table(values.table, &request);
-    if (request.json && fclose(request.json) != 0 && status == KD_OK)
-        KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot write: %s", values.json, strerror(errno));
-    return status;
+    const char *word = line->argument_count ? line->arguments[0] : "";
+    if (strcmp(word, "compare") == 0) {
+        KD_TRY(verb_arguments(line, &verb_bench, 3, 3));
+        return compare_files(&values, line->arguments + 1);
+    }
+    if (strcmp(word, "report") == 0) {
+        KD_TRY(verb_arguments(line, &verb_bench, 2, 2));
+        KD_REQUIRE(values.report, KD_ERROR_USAGE, "bench report: where to? --report FOLDER");
+        return write_page(line->arguments[1], values.report);
+    }
+    const bool all = !values.table && values.quick; /* what is quick may be everything */
+    KD_TRY(verb_arguments(line, &verb_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
+    const bench_kind *kind = word[0] ? find_kind(word) : NULL;
+    if (word[0] && !kind) return fail_kind(word);
+    return measure_to_files(kind, &values);
 }
 
 #define LIST(option, argument_name, text, member)                                                  \
@@ -132,6 +228,18 @@ static const option_row rows[] = {
     LIST("json", "FILE", "results as JSON lines, added to what the file holds", json),
     LIST("table", "NAME", "a paper's table: wald-build, wald-query, robinson, wehr, choi-ye",
          table),
+    {.name = "report",
+     .argument = "FOLDER",
+     .help = "the results as a page with plots, FOLDER/index.html",
+     .short_name = 'o',
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(bench_values, report)},
+    {.name = "max-regress",
+     .argument = "PERCENT",
+     .help = "compare: how much slower a row may be, noise aside",
+     .initial = "3%",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(bench_values, max_regress)},
     {.name = "runs",
      .argument = "N",
      .help = "timed runs, after one that is not; their median counts",
@@ -171,7 +279,7 @@ static const option_group groups[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .arguments = "points|knn|build|trace|load|photons|frame",
+    .arguments = "points|knn|build|trace|load|photons|frame|compare OLD NEW|report FILE",
     .summary = "measure builders and queries, each checked before it is timed",
     .description =
         "points: left-balanced point k-d trees by every builder on every device. knn: the k "
@@ -180,7 +288,10 @@ const verb verb_bench = {
         "the builders asked for. load: OBJ files read, in bytes per second. photons: photons "
         "stored per second and their trees, in the scenes that --models names, by --sizes photons "
         "in all. frame: a pass of sppm and a sample of photon at 1920 x 1080, stage by stage; "
-        "--builders names the integrators, --k the neighbours.",
+        "--builders names the integrators, --k the neighbours. --quick without a word measures all "
+        "of "
+        "these. compare: two files of JSON lines, row by row; exit 6 if a row or the mean of all "
+        "became slower. report: a page of what a file of JSON lines holds.",
     .groups = groups,
     .run = run,
 };

@@ -3,12 +3,13 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* pixels of the picture and of the box that the curves lie in */
-enum { WIDTH = 760, HEIGHT = 460, LEFT = 74, RIGHT = 600, TOP = 48, BOTTOM = 400, LEGEND = 620 };
+/* Pixels of the picture and of the box that the curves lie in; names of the curves stand below it,
+   in two columns, so that a telephone shows the whole at a size that can be read. */
+enum { WIDTH = 520, LEFT = 66, RIGHT = 506, TOP = 44, BOTTOM = 340, LEGEND = 406, LEGEND_ROW = 22 };
 
 /* Okabe and Ito 2008, "Color universal design", black last */
-static const char *const colours[PLOT_SERIES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                 "#e69f00", "#56b4e9", "#8a7a00", "#000000"};
+const char *const plot_colours[PLOT_SERIES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                               "#e69f00", "#56b4e9", "#8a7a00", "#000000"};
 
 typedef struct plot_axis {
     double low, high; /* log10 */
@@ -46,7 +47,7 @@ static bool is_shown(const plot_point *point) {
     return point->x > 0 && point->y > 0 && isfinite(point->x) && isfinite(point->y);
 }
 
-static void write_text(FILE *to, const char *text) {
+void plot_text(FILE *to, const char *text) {
     for (; *text; ++text) switch (*text) {
         case '<': fputs("&lt;", to); break;
         case '>': fputs("&gt;", to); break;
@@ -55,9 +56,20 @@ static void write_text(FILE *to, const char *text) {
         }
 }
 
-/* 0.002, 0.5, 20, 3e5 */
+/* 2e-05, 0.002, 0.5, 20, 300K, 2M, 1G, 3e12 */
 static void write_value(FILE *to, double value) {
-    fprintf(to, value >= 1e-3 && value < 1e5 ? "%.6g" : "%.0e", value);
+    if (value < 1e-3 || value >= 1e12)
+        fprintf(to, "%.0e", value);
+    else if (value < 1e4)
+        fprintf(to, "%.6g", value);
+    else
+        fprintf(to, "%.6g%c",
+                value / (value < 1e6   ? 1e3
+                         : value < 1e9 ? 1e6
+                                       : 1e9),
+                value < 1e6   ? 'K'
+                : value < 1e9 ? 'M'
+                              : 'G');
 }
 
 /* Lines of the grid at 1, 2, 5 of each decade; in a range of several decades 1 alone is named. */
@@ -76,7 +88,7 @@ static void write_grid(FILE *to, const plot_axis *axis, bool across) {
                 fprintf(to, "<path d=\"M%d %.1fH%d\" stroke=\"%s\"/>\n", LEFT, at, RIGHT, shade);
             if (wide && i > 0) continue;
             if (across)
-                fprintf(to, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", at, BOTTOM + 18);
+                fprintf(to, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", at, BOTTOM + 20);
             else
                 fprintf(to, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, at + 4);
             write_value(to, value);
@@ -102,9 +114,9 @@ static void write_curve(FILE *to, const plot_series *of, const plot_axis *x, con
         const double px = place_x(x, point->x), py = place_y(y, point->y);
         fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\" fill=\"%s\"/>\n", px, py, colour);
         if (!point->label[0]) continue;
-        fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"9\" fill=\"%s\">", px + 5, py - 5,
+        fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"%s\">", px + 5, py - 5,
                 colour);
-        write_text(to, point->label);
+        plot_text(to, point->label);
         fputs("</text>\n", to);
     }
 }
@@ -112,49 +124,63 @@ static void write_curve(FILE *to, const plot_series *of, const plot_axis *x, con
 static void write_frame(FILE *to, const plot *of) {
     fprintf(to,
             "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" "
-            "stroke=\"#666\"/>\n<text x=\"%d\" y=\"%d\" font-size=\"15\">",
-            LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP, LEFT, TOP - 18);
-    write_text(to, of->title);
+            "stroke=\"#666\"/>\n<text x=\"%d\" y=\"%d\" font-size=\"16\">",
+            LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP, 8, TOP - 18);
+    plot_text(to, of->title);
     fprintf(to, "</text>\n<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", (LEFT + RIGHT) / 2,
-            BOTTOM + 42);
-    write_text(to, of->x_label);
-    fprintf(to, "</text>\n<text transform=\"translate(20 %d) rotate(-90)\" text-anchor=\"middle\">",
+            BOTTOM + 40);
+    plot_text(to, of->x_label);
+    fprintf(to, "</text>\n<text transform=\"translate(14 %d) rotate(-90)\" text-anchor=\"middle\">",
             (TOP + BOTTOM) / 2);
-    write_text(to, of->y_label);
+    plot_text(to, of->y_label);
     fputs("</text>\n", to);
     for (int i = 0; i < of->series_count; ++i) {
-        const int y = TOP + 14 + 22 * i;
+        const int left = i % 2 ? WIDTH / 2 : 8, y = LEGEND + LEGEND_ROW * (i / 2);
         fprintf(to,
                 "<path d=\"M%d %dh22\" stroke=\"%s\" stroke-width=\"1.8\"/><circle cx=\"%d\" "
                 "cy=\"%d\" r=\"3.2\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">",
-                LEGEND, y, colours[i], LEGEND + 11, y, colours[i], LEGEND + 30, y + 4);
-        write_text(to, of->series[i].name);
+                left, y, plot_colours[i], left + 11, y, plot_colours[i], left + 30, y + 4);
+        plot_text(to, of->series[i].name);
         fputs("</text>\n", to);
     }
 }
 
-kd_status plot_write(const char *path, const plot *of) {
-    file_output output;
-    plot_axis x = {(double)INFINITY, -(double)INFINITY}, y = x;
+static void find_axes(plot_axis *x, plot_axis *y, const plot *of) {
+    x->low = y->low = (double)INFINITY;
+    x->high = y->high = -(double)INFINITY;
     for (int s = 0; s < of->series_count; ++s)
         for (int i = 0; i < of->series[s].count; ++i) {
             if (!is_shown(of->series[s].points + i)) continue;
-            axis_include(&x, of->series[s].points[i].x);
-            axis_include(&y, of->series[s].points[i].y);
+            axis_include(x, of->series[s].points[i].x);
+            axis_include(y, of->series[s].points[i].y);
         }
-    axis_finish(&x);
-    axis_finish(&y);
-    KD_TRY(file_output_open(&output, path));
-    FILE *to = output.stream;
+    axis_finish(x);
+    axis_finish(y);
+}
+
+void plot_begin(FILE *to, int width, int height) {
     fprintf(to,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-            "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
+            "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"14\" fill=\"#222\">\n"
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT);
+            width, height, width, height, width, height);
+}
+
+void plot_draw(FILE *to, const plot *of) {
+    plot_axis x, y;
+    find_axes(&x, &y, of);
+    plot_begin(to, WIDTH, LEGEND + LEGEND_ROW * ((of->series_count + 1) / 2));
     write_grid(to, &x, true);
     write_grid(to, &y, false);
-    for (int s = 0; s < of->series_count; ++s) write_curve(to, of->series + s, &x, &y, colours[s]);
+    for (int s = 0; s < of->series_count; ++s)
+        write_curve(to, of->series + s, &x, &y, plot_colours[s]);
     write_frame(to, of);
     fputs("</svg>\n", to);
+}
+
+kd_status plot_write(const char *path, const plot *of) {
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    plot_draw(output.stream, of);
     return file_output_commit(&output);
 }

@@ -2,6 +2,7 @@
 #ifndef KD_TOOLS_BENCH_REPORT_PLOT_H
 #define KD_TOOLS_BENCH_REPORT_PLOT_H
 #include "core/status.h"
+#include <stdio.h>
 
 enum { PLOT_SERIES = 8 }; /* colours that can be told apart, also by the colour-blind */
 
@@ -22,7 +23,14 @@ typedef struct plot {
     int series_count; /* at most PLOT_SERIES */
 } plot;
 
-/* Written to a temporary file and renamed. Texts may hold any characters. */
+extern const char *const plot_colours[PLOT_SERIES];
+
+/* <svg> of so many pixels, white; the caller ends it. */
+void plot_begin(FILE *to, int width, int height);
+void plot_text(FILE *to, const char *text); /* any characters, as text of SVG or HTML */
+
+void plot_draw(FILE *to, const plot *of); /* one <svg> */
+/* The same as a file. Written to a temporary file and renamed. Texts may hold any characters. */
 kd_status plot_write(const char *path, const plot *of);
 
 #endif

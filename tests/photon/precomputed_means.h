@@ -1,0 +1,115 @@
+/* photon/density/precomputed.h: a gather ray takes the irradiance that the nearest photon knows;
+   over all places its mean is that of estimates made there, for every kernel and estimator. For
+   test_precomputed.c and nightly_precomputed.c, which say how many rounds of photons are strewn and
+   how near the mean must be. */
+#ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
+#define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
+#include "core/math/rng.h"
+#include "photon/density/estimate_adaptive.h"
+#include "points/tree/pointtree.h"
+#include "tests/test.h"
+
+enum { STREWN = 20000, PLACES = 30000 };
+#define MARGIN 0.3f /* of the square's side 2: beyond the largest radius */
+
+static const int rounds = ROUNDS;
+static const double bound = BOUND;
+
+/* Photons of one power on the square from (-1, -1) to (1, 1) of the plane z = 0. */
+typedef struct strewn {
+    vec3 positions[STREWN], irradiance[STREWN];
+    photon photons[STREWN];
+    pointtree tree;
+    crease_view none;
+    photon_map_view map;
+} strewn;
+
+static void strew(strewn *to, uint64_t seed) {
+    for (uint32_t i = 0; i < STREWN; ++i) {
+        const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
+        to->positions[i] = vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 0);
+    }
+    assert_int_equal(pointtree_open(&to->tree, to->positions, STREWN, NULL, NULL, NULL), KD_OK);
+    memset(&to->map, 0, sizeof to->map);
+    to->map.tree = pointtree_get_view(&to->tree);
+    for (uint32_t i = 0; i < STREWN; ++i) {
+        memset(&to->photons[i], 0, sizeof to->photons[i]);
+        to->photons[i].position = to->map.tree.points[i];
+        to->photons[i].normal = vec3_make(0, 0, 1);
+        to->photons[i].power = vec3_all(4.0f / STREWN);
+    }
+    to->map.photons = to->photons;
+    to->map.scale = flux_scale(4.0f / STREWN);
+}
+
+/* What gather rays find on the mean, over what estimates at their ends say. */
+static double known_over_made(strewn *of) {
+    double known = 0, made = 0;
+    of->map.irradiance = NULL;
+    for (uint32_t i = 0; i < STREWN; ++i) {
+        estimate_point at = {of->photons[i].position, {0, 0, 1}, false, 0};
+        if (float_max(fabsf(at.position.x), fabsf(at.position.y)) < 1 - MARGIN + 0.05f)
+            of->irradiance[i] = photon_irradiance_at_photon(&of->map, &of->none, &at, i);
+    }
+    of->map.irradiance = of->irradiance;
+    for (uint32_t i = 0; i < PLACES; ++i) {
+        const rng_block r = rng_draw(rng_key_make(99, 0, i), 0, 0);
+        const float across = 2 * (1 - MARGIN);
+        estimate_point at = {
+            {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, false, 0};
+        vec3 found = vec3_all(0);
+        assert_true(photon_known_irradiance(&of->map, &at, &found));
+        known += (double)found.x;
+        made += (double)photon_irradiance(&of->map, &of->none, &at).x;
+    }
+    return known / made;
+}
+
+static void compare_means(uint32_t gather, float radius, bool adaptive) {
+    for (int32_t kernel = PHOTON_KERNEL_DISC; kernel <= PHOTON_KERNEL_GAUSSIAN; ++kernel) {
+        double sum = 0, squares = 0;
+        for (int round = 0; round < rounds; ++round) {
+            strewn *plane = (strewn *)calloc(1, sizeof *plane);
+            assert_non_null(plane);
+            strew(plane, (uint64_t)round + 1);
+            plane->map.kernel = kernel;
+            plane->map.gather = gather;
+            plane->map.radius = radius;
+            plane->map.adaptive = adaptive;
+            const double ratio = known_over_made(plane);
+            sum += ratio, squares += ratio * ratio;
+            pointtree_close(&plane->tree);
+            free(plane);
+        }
+        const double mean = sum / rounds;
+        print_message("kernel %d, k %u: %.5f +- %.5f\n", kernel, gather, mean,
+                      sqrt(fabs(squares / rounds - mean * mean) / rounds));
+        assert_true(fabs(mean - 1) <= bound);
+    }
+}
+
+static void the_nearest_photons_irradiance_has_the_mean_of_estimates(void **state) {
+    (void)state;
+    compare_means(20, 1, false);
+    compare_means(50, 1, false);
+}
+
+static void so_it_has_with_a_fixed_radius(void **state) {
+    (void)state;
+    compare_means(0, 0.04f, false); /* 25 photons */
+}
+
+static void so_it_has_with_as_many_as_the_light_allows(void **state) {
+    (void)state;
+    compare_means(50, 1, true);
+}
+
+static int compare_all_means(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nearest_photons_irradiance_has_the_mean_of_estimates),
+        cmocka_unit_test(so_it_has_with_a_fixed_radius),
+        cmocka_unit_test(so_it_has_with_as_many_as_the_light_allows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif

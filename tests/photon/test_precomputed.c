@@ -1,0 +1,8 @@
+/* Quick: within 0.4 %. */
+#define ROUNDS 1
+#define BOUND 0.004
+#include "precomputed_means.h"
+
+int main(void) {
+    return compare_all_means();
+}

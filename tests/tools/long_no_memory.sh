@@ -1,6 +1,0 @@
-#!/usr/bin/env bash
-# Every third allocation of small renderings fails once; with KANDELA_SWEEP=1 every one (tools/nightly).
-# shellcheck source=tests/tools/no_memory.sh
-. "$(dirname "${BASH_SOURCE[0]}")/no_memory.sh"
-sweep_all "${KANDELA_SWEEP:-3}"
-expect_done

@@ -1,0 +1,180 @@
+#include "tools/bench/report/page.h"
+#include "core/files/file.h"
+#include "core/memory.h"
+#include "tools/bench/report/charts.h"
+#include "tools/bench/report/plot.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <kandela/version.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What a benchmark measures, for one who sees its name for the first time. */
+static const struct {
+    const char *bench, *title, *text;
+} meanings[] = {
+    {"points", "Building point trees",
+     "A left-balanced k-d tree over points, made by each builder; all give the same tree."},
+    {"knn", "Nearest neighbours",
+     "For each query the k nearest points. Every answer is compared with an oracle's before it is "
+     "timed."},
+    {"build", "Building triangle trees",
+     "A k-d tree by the surface area heuristic. Its SAH cost says how much work a ray has on "
+     "average: a fast builder that makes a dear tree has won nothing."},
+    {"trace", "Casting rays",
+     "Primary rays are neighbours of each other, diffuse rays leave surfaces in all directions, "
+     "random rays have nothing in common. Watertight casters never let a ray slip between "
+     "triangles."},
+    {"load", "Reading meshes", "Bytes of a file read per second."},
+    {"photons", "Photons", "Photons stored per second, and the tree over them."},
+    {"frame", "Frames", "A pass of sppm and a sample of photon at 1920 x 1080, stage by stage."},
+    {"wald-build", "Wald 2022, building left-balanced trees", "The paper's table, ours beside it."},
+    {"wald-query", "Wald 2022, stack-free queries", "The paper's table, ours beside it."},
+    {"robinson", "Robinson: a parallel k-d tree", "The paper's table, ours beside it."},
+    {"wehr", "Wehr and Radkowski 2018, adaptive sort", "The paper's tables, ours beside them."},
+    {"choi-ye", "Choi and Ye 2020, SAH trees", "The paper's tables, ours beside them."},
+};
+
+static const char style[] =
+    "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1100px;padding:0 12px 60px;"
+    "color:#222;background:#fff}h1{font-size:1.5em}h2{font-size:1.25em;margin-top:2em;border-top:"
+    "1px solid "
+    "#ccc;padding-top:.6em}svg{width:100%;max-width:520px;height:auto}figure{margin:0;max-width:"
+    "520px}.case{display:flex;"
+    "flex-wrap:wrap;gap:12px "
+    "20px;align-items:flex-start}.note{color:#555;font-size:.9em}.wide{overflow-x:auto}table{"
+    "border-collapse:collapse;"
+    "font-size:.85em}td,th{padding:2px 8px;text-align:right;white-space:nowrap;border-bottom:1px "
+    "solid #eee}td:first-child,th:first-child{text-align:left}summary{cursor:pointer}";
+
+static void write_machines(FILE *to, const results *of) {
+    fputs("<p>Measured on ", to);
+    const char *between = "";
+    for (int i = 0; i < of->count; ++i) {
+        const result_line *line = of->lines + i;
+        bool first = line->machine[0];
+        for (int j = 0; first && j < i; ++j)
+            first = strcmp(line->machine, of->lines[j].machine) != 0 ||
+                    strcmp(line->commit, of->lines[j].commit) != 0;
+        if (!first) continue;
+        fputs(between, to);
+        plot_text(to, line->machine);
+        fputs(" (commit ", to);
+        plot_text(to, line->commit);
+        fputs(")", to);
+        between = ", ";
+    }
+    fprintf(to, between[0] ? ".</p>\n" : "machines that the results do not name.</p>\n");
+}
+
+static void write_head(FILE *to, const results *of) {
+    int unchecked = 0;
+    for (int i = 0; i < of->count; ++i) unchecked += !of->lines[i].checked;
+    fprintf(
+        to,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+        "name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Kandela: "
+        "results</title><style>%s</style></head><body>\n<h1>Kandela %s: what was measured</h1>\n",
+        style, kd_version());
+    write_machines(to, of);
+    fprintf(to, "<p>%d rows; ", of->count);
+    if (unchecked)
+        fprintf(to, "%d of them were <b>not checked</b> against an oracle. ", unchecked);
+    else
+        fputs("each answer was checked against an oracle before it was timed. ", to);
+    fputs("Times are medians. M/s are millions a second: points, queries, rays or photons. "
+          "Absolute times hold only on the machine named.</p>\n",
+          to);
+}
+
+static void write_row(FILE *to, const result_line *of) {
+    char name[192];
+    results_name(name, sizeof name, of);
+    fputs("<tr><td>", to);
+    plot_text(to, name);
+    fprintf(to, "</td><td>%.4g</td><td>%.4g</td><td>%.4g to %.4g</td>", of->median, of->least,
+            of->first_quarter, of->third_quarter);
+    const double values[] = {of->rate * 1e-6, of->sah_cost, of->published, of->ratio};
+    for (int i = 0; i < 4; ++i)
+        fprintf(to, values[i] > 0 ? "<td>%.4g</td>" : "<td></td>", values[i]);
+    fputs("<td>", to);
+    plot_text(to, of->published_on);
+    fprintf(to, "</td><td>%s</td></tr>\n", of->checked ? "yes" : "NO");
+}
+
+static void write_table(FILE *to, const result_line *const *lines, int count) {
+    fprintf(to,
+            "<details><summary>All %d rows</summary><div class=\"wide\"><table><tr><th>what</th>"
+            "<th>median ms</th><th>least</th><th>middle half</th><th>M/s</th><th>SAH cost</th>"
+            "<th>published</th><th>ratio</th><th>on</th><th>checked</th></tr>\n",
+            count);
+    for (int i = 0; i < count; ++i) write_row(to, lines[i]);
+    fputs("</table></div></details>\n", to);
+}
+
+/* The cases of a benchmark, each with its charts. `all`: its lines; `some`: room for as many. */
+static kd_status write_cases(FILE *to, const result_line *const *all, int count,
+                             const result_line **some) {
+    for (int i = 0; i < count; ++i) {
+        bool first = true;
+        for (int j = 0; j < i; ++j) first = first && strcmp(all[i]->set, all[j]->set) != 0;
+        if (!first) continue;
+        int alike = 0;
+        for (int j = i; j < count; ++j)
+            if (strcmp(all[i]->set, all[j]->set) == 0) some[alike++] = all[j];
+        KD_TRY(charts_draw(to, all[i]->set, some, alike));
+    }
+    return KD_OK;
+}
+
+static kd_status write_bench(FILE *to, const results *of, const char *bench,
+                             const result_line **all, const result_line **some) {
+    int count = 0;
+    for (int i = 0; i < of->count; ++i)
+        if (strcmp(of->lines[i].bench, bench) == 0) all[count++] = of->lines + i;
+    const char *title = bench, *text = "";
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; ++i)
+        if (strcmp(meanings[i].bench, bench) == 0) {
+            title = meanings[i].title;
+            text = meanings[i].text;
+        }
+    fputs("<h2>", to);
+    plot_text(to, title);
+    fprintf(to, "</h2>\n<p>%s</p>\n", text);
+    KD_TRY(write_cases(to, all, count, some));
+    write_table(to, all, count);
+    return KD_OK;
+}
+
+static kd_status write_body(FILE *to, const results *of, const result_line **all,
+                            const result_line **some) {
+    for (int i = 0; i < of->count; ++i) {
+        bool first = true;
+        for (int j = 0; j < i; ++j)
+            first = first && strcmp(of->lines[i].bench, of->lines[j].bench) != 0;
+        if (first) KD_TRY(write_bench(to, of, of->lines[i].bench, all, some));
+    }
+    return KD_OK;
+}
+
+kd_status page_write(const char *folder, const results *of) {
+    KD_REQUIRE(mkdir(folder, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME, "%s: cannot make: %s",
+               folder, strerror(errno));
+    char path[4096];
+    const int length = snprintf(path, sizeof path, "%s/index.html", folder);
+    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
+               "a folder's name of %zu characters: too long", strlen(folder));
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    const result_line **room = NULL;
+    kd_status status = memory_reserve((void **)&room, 2 * (uint64_t)of->count, sizeof *room);
+    if (status == KD_OK) {
+        write_head(output.stream, of);
+        status = write_body(output.stream, of, room, room + of->count);
+        fputs("</body></html>\n", output.stream);
+    }
+    memory_free((void *)room);
+    if (status == KD_OK) return file_output_commit(&output);
+    file_output_discard(&output);
+    return status;
+}
