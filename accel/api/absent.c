@@ -34,6 +34,11 @@ kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
     return no_cuda();
 }
 
+kd_status tritree_cuda_prepare_planes(tritree_cuda *tree, void *stream) {
+    (void)tree, (void)stream;
+    return no_cuda();
+}
+
 uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
                             uint32_t positions) {
     (void)nodes, (void)references, (void)triangles, (void)positions;

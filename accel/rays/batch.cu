@@ -276,6 +276,8 @@ kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
         (batch->hits != NULL) + (batch->blocked != NULL) + (a->t || a->u || a->v || a->triangle);
     KD_REQUIRE(kinds == 1, KD_ERROR_USAGE, "expected room either for hits or for what is blocked");
     if (batch->count == 0) return KD_OK;
+    KD_REQUIRE(batch->test != TRACE_PLANES || tree->planes || tree->view.reference_count == 0,
+               KD_ERROR_USAGE, "the tree's planes are not prepared");
     if (batch->on_device || !batch->rays || device_memory_owns(batch->rays))
         return run_on_device(tree, batch);
     KD_REQUIRE(batch->hits || batch->blocked, KD_ERROR_USAGE,

@@ -16,9 +16,9 @@ extern "C" {
                      an empty leaf
      view.leaf_rows  for each reference, in the order of the leaves, the three corners: a row of
                      four floats an axis, the fourth the bits of the triangle's id
-     planes          for each reference three rows of four floats that map a point to: its height
-                     over the triangle's plane, u, v
-     view.packed     after tritree_cuda_pack: the tree once more, as batches of rays walk it
+     planes          if prepared, for the fast test: for each reference three rows of four floats
+                     that map a point to: its height over the triangle's plane, u, v
+     view.packed     if packed: the tree once more, as batches of rays walk it
                      (accel/packed/packed_form.h)
    A leaf's triangles are copied (48 bytes a reference each form), so that a leaf is read in one go.
    What renders and what emits photons gets the view alone, and casts by accel/tree/walk_device.h.
@@ -26,9 +26,10 @@ extern "C" {
 typedef struct tritree_cuda {
     tritree_view view;
     float *planes;
-    void *memory; /* all of the above is in it, and a counter for each batch of rays at work */
+    void *memory; /* the view's arrays but the packed form, and a counter for each batch of rays at
+                     work */
     uint32_t *cursors;
-    uint64_t bytes;        /* all of it, with the next */
+    uint64_t bytes;        /* all of it, planes and packed form too */
     void *packed;          /* view.packed */
     uint64_t packed_bytes; /* of the packed form */
 } tritree_cuda;
@@ -44,6 +45,8 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
 /* Gives the tree its packed form, once; batches of watertight rays walk the nodes without it.
    Memory and scratch: packed_device.h. Waits for the stream. On failure the tree is as it was. */
 kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream);
+/* Prepares the fast test's planes, 48 bytes a reference, once. Waits for the stream. */
+kd_status tritree_cuda_prepare_planes(tritree_cuda *tree, void *stream);
 void tritree_cuda_close(tritree_cuda *owned); /* takes a zeroed one */
 /* Device memory that a tree of this size takes; 0 without CUDA. */
 uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,

@@ -13,7 +13,11 @@ static void expect_same_bytes(const tritree *tree, const char *name, uint32_t co
     tritree_cuda there;
     assert_int_equal(packed_tree_open(&wanted, &view), KD_OK);
     assert_int_equal(tritree_cuda_open(&there, tree), KD_OK);
+    const uint64_t before = there.bytes;
     assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
+    assert_int_equal(there.bytes, before + there.packed_bytes);
+    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK); /* once */
+    assert_int_equal(there.bytes, before + there.packed_bytes);
     const uint64_t bytes = PACKED_UNIT * wanted.unit_count;
     assert_int_equal(there.packed_bytes, bytes);
     assert_true((there.packed != NULL) == (wanted.units != NULL));

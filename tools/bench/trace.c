@@ -324,6 +324,7 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
     KD_TRY_GOTO(tritree_check(&tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_open(&of.on_device, &tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&of.on_device, NULL));
+    if (cuda) KD_TRY_GOTO(tritree_cuda_prepare_planes(&of.on_device, NULL));
     if (cuda) KD_TRY_GOTO(run_packed(&of));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
         if (!bench_wants(&request->sets, *set)) continue;
