@@ -144,7 +144,10 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
 
 kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
     if (tree->packed) return KD_OK;
-    KD_TRY(packed_device_open(&tree->packed, &tree->packed_bytes, &tree->view, stream));
+    const kd_status status =
+        packed_device_open(&tree->packed, &tree->packed_bytes, &tree->view, stream);
+    if (status == KD_ERROR_MEMORY) return KD_OK; /* rays walk the nodes */
+    KD_TRY(status);
     tree->view.packed = tree->packed;
     tree->bytes += tree->packed_bytes;
     return KD_OK;

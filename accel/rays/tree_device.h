@@ -42,8 +42,9 @@ kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree);
 /* The same from a view whose arrays are device memory already. They are copied. */
 kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
                                  uint32_t position_count, void *stream);
-/* Gives the tree its packed form, once; batches of watertight rays walk the nodes without it.
-   Memory and scratch: packed_device.h. Waits for the stream. On failure the tree is as it was. */
+/* Gives the tree its packed form, once, if there is memory for it; batches of watertight rays walk
+   the nodes without it. Memory and scratch: packed_device.h. Waits for the stream. On failure the
+   tree is as it was. */
 kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream);
 /* Prepares the fast test's planes, 48 bytes a reference, once. Waits for the stream. */
 kd_status tritree_cuda_prepare_planes(tritree_cuda *tree, void *stream);
