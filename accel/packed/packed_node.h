@@ -234,7 +234,8 @@ KD_FN uint32_t packed_place(const packed_children *of, int lane) {
 KD_FN uint32_t packed_block_units(const packed_children *of) {
     uint32_t units = 0;
     for (int i = 0; i < of->count; ++i)
-        units += of->triangles[i] ? packed_leaf_units(of->triangles[i]) : PACKED_NODE_UNITS;
+        units +=
+            of->triangles[i] ? packed_leaf_units(of->triangles[i]) : (uint32_t)PACKED_NODE_UNITS;
     return packed_aligned(units);
 }
 
