@@ -7,6 +7,7 @@
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include <assert.h>
+#include <pthread.h>
 
 enum { TAKEN_MOST = 20, BACK_MOST = 6, PIECE = 1 << 24 /* rays on the device at a time */ };
 
@@ -126,6 +127,7 @@ static kd_status build_here(device_call *call, triangles_cuda *c, tritree *out,
     view.positions = build.input.positions;
     view.triangles = build.input.triangles;
     KD_TRY(tritree_cuda_open_view(&c->tree, &view, build.input.position_count, call->stream));
+    KD_TRY(tritree_cuda_pack(&c->tree, call->stream));
     return device_stream_wait(call->stream);
 }
 
@@ -157,6 +159,7 @@ kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device) {
     kd_status status = device_enter(device, &previous);
     if (status == KD_OK) {
         status = tritree_cuda_open(&c->tree, &tree->tree);
+        if (status == KD_OK) status = tritree_cuda_pack(&c->tree, NULL);
         device_leave(previous);
     }
     if (status != KD_OK) {
@@ -294,12 +297,21 @@ static bool is_here(const kd_ray_batch *batch, int32_t device) {
     return true;
 }
 
+/* By whoever asks for the fast test first. */
+static kd_status prepare_planes(triangles_cuda *c, void *stream) {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&one_at_a_time);
+    const kd_status status = tritree_cuda_prepare_planes(&c->tree, stream);
+    pthread_mutex_unlock(&one_at_a_time);
+    return status;
+}
+
 kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
-    const triangles_cuda *c = tree->cuda;
+    triangles_cuda *c = tree->cuda;
     device_call call;
     KD_TRY(begin(&call, c->device, batch->stream ? batch->stream : tree->stream));
     const uint64_t piece = is_here(batch, c->device) ? batch->count : PIECE;
-    kd_status status = KD_OK;
+    kd_status status = batch->fast ? prepare_planes(c, call.stream) : KD_OK;
     for (uint64_t done = 0; done < batch->count && status == KD_OK; done += piece) {
         const uint64_t left = batch->count - done;
         status = cast_piece(&call, c, batch, done, left < piece ? left : piece);

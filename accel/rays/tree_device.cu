@@ -1,8 +1,10 @@
 /* The tree's owner on a device: uploads the layout, and prepares the forms for fast kernels. */
 #include "accel/geometry/triangle.h"
+#include "accel/packed/packed_device.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 
 namespace {
 
@@ -38,19 +40,28 @@ __device__ float4 plane_row(const double *row, const double *through, double sca
                        (float)(-dot(row, through) * scale));
 }
 
-/* With n = e1 x e2: (e2 x n) . e1 = (n x e1) . e2 = n . n, so these two over n . n are the
-   gradients of u and v; that of the height may have any length, t is a quotient of two heights. */
-__global__ void prepare_triangles(tritree_view view, float4 *planes, float4 *leaf_rows) {
+__global__ void prepare_rows(tritree_view view, float4 *leaf_rows) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= view.reference_count) return;
     const uint32_t id = view.references[i];
     const uint32_t *index = view.triangles + 3 * (uint64_t)id;
     const vec3 a = view.positions[index[0]], b = view.positions[index[1]],
                c = view.positions[index[2]];
-    float4 *axis = leaf_rows + 3 * (uint64_t)i, *row = planes + 3 * (uint64_t)i;
+    float4 *axis = leaf_rows + 3 * (uint64_t)i;
     axis[0] = make_float4(a.x, b.x, c.x, __uint_as_float(id));
     axis[1] = make_float4(a.y, b.y, c.y, __uint_as_float(id));
     axis[2] = make_float4(a.z, b.z, c.z, __uint_as_float(id));
+}
+
+/* With n = e1 x e2: (e2 x n) . e1 = (n x e1) . e2 = n . n, so these two over n . n are the
+   gradients of u and v; that of the height may have any length, t is a quotient of two heights. */
+__global__ void prepare_planes(tritree_view view, float4 *planes) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= view.reference_count) return;
+    const uint32_t *index = view.triangles + 3 * (uint64_t)view.references[i];
+    const vec3 a = view.positions[index[0]], b = view.positions[index[1]],
+               c = view.positions[index[2]];
+    float4 *row = planes + 3 * (uint64_t)i;
     const double from[3] = {(double)a.x, (double)a.y, (double)a.z};
     const double e1[3] = {b.x - from[0], b.y - from[1], b.z - from[2]};
     const double e2[3] = {c.x - from[0], c.y - from[1], c.z - from[2]};
@@ -71,13 +82,13 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     view->nodes = (tritree_node *)cuda_arena_take(arena, view->node_count, sizeof(tritree_node));
     view->pairs = (tritree_node *)cuda_arena_take(arena, (uint64_t)view->node_count + 1,
                                                   sizeof(tritree_node));
-    tree->planes = (float *)cuda_arena_take(arena, references, 3 * sizeof(float4));
     view->leaf_rows = (triangle_rows *)cuda_arena_take(arena, references, sizeof(triangle_rows));
     view->references = (uint32_t *)cuda_arena_take(arena, references, sizeof(uint32_t));
     view->positions = (vec3 *)cuda_arena_take(arena, position_count, sizeof(vec3));
     view->triangles =
         (uint32_t *)cuda_arena_take(arena, view->triangle_count, 3 * sizeof(uint32_t));
-    tree->cursors = (uint32_t *)cuda_arena_take(arena, 2 * TRITREE_CUDA_CURSORS, sizeof(uint32_t));
+    tree->cursors = (uint32_t *)cuda_arena_take(arena, TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS,
+                                                sizeof(uint32_t));
 }
 
 /* cudaMemcpyDefault: the source may be host or device memory. */
@@ -96,13 +107,15 @@ kd_status fill(tritree_cuda *tree, const tritree_view *from, uint32_t position_c
         if (part.bytes)
             KD_CUDA(
                 cudaMemcpyAsync((void *)part.to, part.from, part.bytes, cudaMemcpyDefault, stream));
+    KD_CUDA(cudaMemsetAsync(tree->cursors, 0,
+                            TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS * sizeof(uint32_t), stream));
     prepare_nodes<<<blocks_for(to->node_count), BLOCK, 0, stream>>>(to->nodes, to->node_count,
                                                                     (tritree_node *)to->pairs);
     KD_CUDA_LAUNCHED("prepare_nodes");
     if (to->reference_count == 0) return KD_OK;
-    prepare_triangles<<<blocks_for(to->reference_count), BLOCK, 0, stream>>>(
-        *to, (float4 *)tree->planes, (float4 *)to->leaf_rows);
-    KD_CUDA_LAUNCHED("prepare_triangles");
+    prepare_rows<<<blocks_for(to->reference_count), BLOCK, 0, stream>>>(*to,
+                                                                        (float4 *)to->leaf_rows);
+    KD_CUDA_LAUNCHED("prepare_rows");
     return KD_OK;
 }
 
@@ -122,9 +135,40 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     arena.base = (char *)out->memory;
     arena.used = 0;
     lay_out(out, &arena, position_count);
+    out->view.packed = NULL;
     const kd_status status = fill(out, view, position_count, (cudaStream_t)stream);
     if (status != KD_OK) tritree_cuda_close(out);
     return status;
+}
+
+kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
+    if (tree->packed) return KD_OK;
+    const kd_status status =
+        packed_device_open(&tree->packed, &tree->packed_bytes, &tree->view, stream);
+    if (status == KD_ERROR_MEMORY) return KD_OK; /* rays walk the nodes */
+    KD_TRY(status);
+    tree->view.packed = tree->packed;
+    tree->bytes += tree->packed_bytes;
+    return KD_OK;
+}
+
+kd_status tritree_cuda_prepare_planes(tritree_cuda *tree, void *stream) {
+    const uint64_t count = tree->view.reference_count, bytes = count * 3 * sizeof(float4);
+    if (tree->planes || count == 0) return KD_OK;
+    void *planes = NULL;
+    KD_TRY(device_memory_reserve(&planes, bytes));
+    prepare_planes<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(tree->view,
+                                                                          (float4 *)planes);
+    kd_status status = cudaPeekAtLastError() == cudaSuccess ? KD_OK : KD_ERROR_DEVICE;
+    if (status == KD_OK) status = device_stream_wait(stream);
+    if (status != KD_OK) {
+        device_memory_free(planes);
+        KD_CUDA_LAUNCHED("prepare_planes");
+        return status;
+    }
+    tree->planes = (float *)planes;
+    tree->bytes += bytes;
+    return KD_OK;
 }
 
 uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
@@ -149,5 +193,7 @@ kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {
 
 void tritree_cuda_close(tritree_cuda *owned) {
     device_memory_free(owned->memory);
+    device_memory_free(owned->packed);
+    device_memory_free(owned->planes);
     memset(owned, 0, sizeof *owned);
 }

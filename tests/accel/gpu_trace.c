@@ -104,6 +104,8 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     assert_int_equal(trace_occluded(&view, a->rays, a->wanted_blocked, RAYS, NULL, NULL), KD_OK);
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);
+    assert_int_equal(tritree_cuda_prepare_planes(&on_device, NULL), KD_OK);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PLAIN, 0);
     same_bits(a, "plain", name, count);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 0);
@@ -112,6 +114,12 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     same_bits(a, "watertight, tiles", name, count);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PERSISTENT, 0);
     same_bits(a, "watertight, persistent", name, count);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_NODES, 0);
+    same_bits(a, "watertight, by nodes", name, count);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_NODES, 64);
+    same_bits(a, "watertight, by nodes and tiles", name, count);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_AUTO, 64);
+    same_bits(a, "watertight, order measured", name, count);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 8);
     same_bits(a, "watertight, narrow tiles", name, count);
     cast(&on_device, a, TRACE_PLANES, TRACE_ONCE, 0);
@@ -162,6 +170,8 @@ static void unsound_rays_miss(void **state) {
     assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);
+    assert_int_equal(tritree_cuda_prepare_planes(&on_device, NULL), KD_OK);
     answers *a = (answers *)malloc(sizeof *a);
     assert_non_null(a);
     for (uint32_t i = 0; i < RAYS; ++i)
@@ -189,6 +199,14 @@ static void senseless_requests_are_refused(void **state) {
     memset(&tree, 0, sizeof tree);
     trace_batch batch;
     memset(&batch, 0, sizeof batch);
+    assert_int_equal(trace_cuda(&tree, &batch), KD_ERROR_USAGE);
+    ray cast = {{0, 0, 0}, 0, {0, 0, 1}, 1};
+    ray_hit hit;
+    batch.rays = &cast;
+    batch.hits = &hit;
+    batch.count = 1;
+    batch.test = TRACE_PLANES; /* that nobody prepared */
+    tree.view.reference_count = 1;
     assert_int_equal(trace_cuda(&tree, &batch), KD_ERROR_USAGE);
 }
 

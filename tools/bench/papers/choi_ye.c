@@ -109,6 +109,7 @@ static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_h
     double seconds[BENCH_RUNS_MAX];
     KD_TRY(tritree_cuda_open(&there, tree));
     kd_status status = KD_OK;
+    KD_TRY_GOTO(tritree_cuda_prepare_planes(&there, NULL));
     KD_TRY_GOTO(device_memory_reserve(&device_rays, rays->count * sizeof(ray)));
     KD_TRY_GOTO(device_memory_reserve(&device_hits, rays->count * sizeof(ray_hit)));
     KD_TRY_GOTO(device_memory_upload(device_rays, rays->rays, rays->count * sizeof(ray)));
