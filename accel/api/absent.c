@@ -1,5 +1,6 @@
 /* The build without CUDA: there is no tree on a device. */
 #include "accel/rays/batch_device.h"
+#include "accel/rays/counted.h"
 #include "accel/tree/input.h"
 #ifndef KD_HAVE_CUDA
 
@@ -32,6 +33,11 @@ void tritree_cuda_close(tritree_cuda *owned) {
 
 kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
     (void)tree, (void)batch;
+    return no_cuda();
+}
+
+kd_status trace_counted_cuda(const tritree_cuda *tree, const trace_counted *rays) {
+    (void)tree, (void)rays;
     return no_cuda();
 }
 

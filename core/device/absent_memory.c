@@ -31,6 +31,11 @@ kd_status device_memory_upload(void *device_pointer, const void *host, uint64_t 
     return no_cuda();
 }
 
+kd_status device_memory_clear(void *device_pointer, uint64_t bytes) {
+    (void)device_pointer, (void)bytes;
+    return no_cuda();
+}
+
 kd_status device_memory_download(void *host, const void *device_pointer, uint64_t bytes) {
     (void)host, (void)device_pointer, (void)bytes;
     return no_cuda();

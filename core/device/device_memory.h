@@ -14,6 +14,7 @@ extern "C" {
 kd_status device_memory_reserve(void **pointer, uint64_t bytes);
 void device_memory_free(void *pointer);
 kd_status device_memory_upload(void *device_pointer, const void *host, uint64_t bytes);
+kd_status device_memory_clear(void *device_pointer, uint64_t bytes); /* to zeros */
 kd_status device_memory_download(void *host, const void *device_pointer, uint64_t bytes);
 kd_status device_memory_free_bytes(uint64_t *bytes);
 /* Whether the pointer is device memory; false for host memory, NULL or no CUDA. */
