@@ -177,9 +177,21 @@ static void test_saved_all_the_time(void **state) {
     }
 }
 
+typedef struct canceller {
+    job watched;
+    atomic_bool renders;
+} canceller;
+
+static void note_stage(void *context, const char *stage, int64_t done, int64_t total) {
+    (void)done, (void)total;
+    if (stage && strcmp(stage, "render") == 0) atomic_store(&((canceller *)context)->renders, true);
+}
+
 static void *cancel_soon(void *context) {
-    usleep(gpu_is_emulated() ? 150000 : 20000);
-    atomic_store(&((job *)context)->cancelled, true);
+    canceller *on = (canceller *)context;
+    while (!atomic_load(&on->renders)) usleep(1000);
+    usleep(gpu_is_emulated() ? 300000 : 5000);
+    atomic_store(&on->watched.cancelled, true);
     return NULL;
 }
 
@@ -193,12 +205,15 @@ static void test_interrupted(void **state) {
     snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
     render_keeping keeping = {.state = kept};
     pthread_t thread;
-    job watched;
-    job_init(&watched);
-    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &watched), 0);
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &watched);
+    canceller on;
+    job_init(&on.watched);
+    on.watched.report = note_stage;
+    on.watched.context = &on;
+    atomic_init(&on.renders, false);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &on), 0);
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.watched);
     pthread_join(thread, NULL);
-    print_message("interrupted with %d samples of 64\n", last.samples);
+    print_message("interrupted with at least %d samples of 64\n", last.samples);
     keeping.resume = true;
     last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
