@@ -250,6 +250,7 @@ tritree_view tritree_get_view(const tritree *from) {
     view.fast = NULL;
     view.pairs = NULL;
     view.leaf_rows = NULL;
+    view.packed = NULL;
     return view;
 }
 

@@ -31,7 +31,7 @@ ROOMS = """
     include/kandela
     core core/files core/math core/parallel core/device core/image
     points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/api
-    accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel accel/rays accel/api
+    accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/api
     shaders
     photon/emission photon/density photon photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/assimp scenes
@@ -46,7 +46,7 @@ PRIVATE = """
     points/wald points/brown points/wehr points/kandela accel/sweep accel/zhou accel/kandela accel/wide
     scenes/text scenes/obj scenes/ply scenes/stl scenes/import scenes/assimp
 """.split()
-PUBLIC_CUH = ("points/tree/inorder.cuh",)
+PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/packed/packed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()
 STANDARD = {

@@ -1,4 +1,5 @@
 /* The build without CUDA: there is no tree on a device. */
+#include "accel/packed/packed_device.h"
 #include "accel/rays/batch_device.h"
 #include "accel/rays/counted.h"
 #include "accel/tree/input.h"
@@ -6,6 +7,14 @@
 
 static kd_status no_cuda(void) {
     return status_fail(KD_ERROR_DEVICE, __FILE__, __LINE__, "this build has no CUDA");
+}
+
+kd_status packed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
+                             void *stream) {
+    (void)tree, (void)stream;
+    *units = NULL;
+    *bytes = 0;
+    return no_cuda();
 }
 
 kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {
@@ -18,6 +27,11 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
                                  uint32_t position_count, void *stream) {
     (void)view, (void)position_count, (void)stream;
     memset(out, 0, sizeof *out);
+    return no_cuda();
+}
+
+kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
+    (void)tree, (void)stream;
     return no_cuda();
 }
 

@@ -125,6 +125,7 @@ static kd_status build_here(device_call *call, triangles_cuda *c, tritree *out,
     view.positions = build.input.positions;
     view.triangles = build.input.triangles;
     KD_TRY(tritree_cuda_open_view(&c->tree, &view, build.input.position_count, call->stream));
+    KD_TRY(tritree_cuda_pack(&c->tree, call->stream));
     return device_stream_wait(call->stream);
 }
 
@@ -156,6 +157,7 @@ kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device) {
     kd_status status = device_enter(device, &previous);
     if (status == KD_OK) {
         status = tritree_cuda_open(&c->tree, &tree->tree);
+        if (status == KD_OK) status = tritree_cuda_pack(&c->tree, NULL);
         device_leave(previous);
     }
     if (status != KD_OK) {

@@ -1,6 +1,6 @@
 /* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be. */
 #include "accel/rays/batch_device.h"
-#include "accel/rays/conservative.cuh"
+#include "accel/rays/packed_batch.cuh"
 #include "accel/rays/persistent.cuh"
 #include "accel/rays/planes.cuh"
 #include "accel/rays/shared_leaves.cuh"
@@ -42,21 +42,6 @@ __global__ __launch_bounds__(CAST_BLOCK) void cast_plain(const __grid_constant__
     if (counts) counts[i] = taken;
 }
 
-/* The rays that the watertight walk left open, gathered so that a warp has many of them. */
-__global__ __launch_bounds__(CAST_BLOCK) void cast_again(const __grid_constant__ tritree_view tree,
-                                                         const __grid_constant__ caster c) {
-    __shared__ uint32_t open[AGAIN_RAYS], count;
-    if (threadIdx.x == 0) count = 0;
-    __syncthreads();
-    for (uint32_t k = threadIdx.x; k < AGAIN_RAYS; k += CAST_BLOCK) {
-        const uint32_t i = blockIdx.x * AGAIN_RAYS + k;
-        if (i < c.count && is_left_open(c, i)) open[atomicAdd(&count, 1u)] = i;
-    }
-    __syncthreads();
-    for (uint32_t k = threadIdx.x; k < count; k += CAST_BLOCK)
-        cast_shared<false>(tree, c, open[k], NULL);
-}
-
 unsigned blocks_for(uint32_t count) {
     return (count + CAST_BLOCK - 1) / CAST_BLOCK;
 }
@@ -96,44 +81,91 @@ kd_status launch_filling(void (*kernel)(caster), const caster *c, cudaStream_t s
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, kernel, CAST_BLOCK));
     kernel<<<blocks, CAST_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("cast_persistent or cast_sieved");
+    KD_CUDA_LAUNCHED("cast_persistent");
     return KD_OK;
 }
 
 /* If the order of rays is measured, both loops start and one of them returns at once. */
-kd_status begin_walk(const caster *c, trace_loop loop, cudaStream_t stream) {
-    if (loop != TRACE_ONCE) KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream));
-    if (!c->measured) return KD_OK;
+kd_status begin_measure(const caster *c, cudaStream_t stream) {
     measure_order<<<1, MEASURE_BLOCK, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("measure_order");
     return KD_OK;
 }
 
 template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaStream_t stream) {
-    KD_TRY(begin_walk(c, loop, stream));
+    if (c->measured) KD_TRY(begin_measure(c, stream));
     if (loop == TRACE_ONCE || c->measured) KD_TRY(run_planes_once<any>(c, stream));
     if (loop == TRACE_ONCE && !c->measured) return KD_OK;
-    return launch_filling(cast_persistent<any>, c, stream);
+    KD_TRY(launch_filling(cast_persistent<any>, c, stream));
+    KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream)); /* for the next batch */
+    return KD_OK;
 }
 
-/* The sieve leaves rays open, which are then cast by the shared function. */
+/* One ray in four at most is put off in all but the strangest batches; those for which there is no
+   room are looked for one by one. */
+kd_status take_list(put_off_list *out, uint32_t count, cudaStream_t stream) {
+    out->room = count / 4 + 32;
+    out->records = NULL;
+    const cudaError_t error =
+        cudaMallocAsync(&out->records, out->room * sizeof(packed_record), stream);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError(); /* there are answers without a list */
+        out->room = 0;
+        return KD_OK;
+    }
+    KD_CUDA(error);
+    return KD_OK;
+}
+
+template <bool any>
+kd_status run_packed_once(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
+    const put_off_list none = {NULL, 0};
+    if (c->width) {
+        cast_packed_once<any, true>
+            <<<blocks_of_tiles(c), PACKED_BLOCK, 0, stream>>>(*c, tree->view, none);
+    } else {
+        cast_packed_once<any, false>
+            <<<blocks_for(c->count), PACKED_BLOCK, 0, stream>>>(*c, tree->view, none);
+    }
+    KD_CUDA_LAUNCHED("cast_packed_once");
+    return KD_OK;
+}
+
+template <bool any>
+kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
+    unsigned blocks = 0, processors = 0;
+    put_off_list list;
+    packed_scene scene;
+    memset(&scene, 0, sizeof scene);
+    scene.units = (const uint4 *)tree->view.packed;
+    scene.box = tree->view.box;
+    scene.empty = c->empty;
+    KD_TRY(cuda_processors(&processors));
+    KD_TRY(cuda_resident_blocks(&blocks, cast_packed<any>, PACKED_BLOCK));
+    KD_TRY(take_list(&list, c->count, stream));
+    cast_packed<any><<<blocks, PACKED_BLOCK, 0, stream>>>(*c, scene, list);
+    settle_batch<any><<<4 * processors, PACKED_BLOCK, 0, stream>>>(*c, tree->view, list);
+    const cudaError_t error = cudaPeekAtLastError();
+    if (list.records) KD_CUDA(cudaFreeAsync(list.records, stream));
+    KD_CUDA(error);
+    return KD_OK;
+}
+
 template <bool any>
 kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop loop,
                          cudaStream_t stream) {
-    KD_TRY(begin_walk(c, loop, stream));
-    if (loop == TRACE_ONCE || c->measured) KD_TRY((run_once<walk_watertight, any>(c, stream)));
+    if (loop == TRACE_NODES || !tree->view.packed) return run_once<walk_watertight, any>(c, stream);
+    if (c->measured) KD_TRY(begin_measure(c, stream));
+    if (loop == TRACE_ONCE || c->measured) KD_TRY(run_packed_once<any>(tree, c, stream));
     if (loop == TRACE_ONCE && !c->measured) return KD_OK;
-    KD_TRY(launch_filling(cast_sieved<any>, c, stream));
-    cast_again<<<(c->count + AGAIN_RAYS - 1) / AGAIN_RAYS, CAST_BLOCK, 0, stream>>>(tree->view, *c);
-    KD_CUDA_LAUNCHED("cast_again");
-    return KD_OK;
+    return run_packed_persistent<any>(tree, c, stream);
 }
 
 /* Each batch at work counts on a cursor of its own. */
 uint32_t *take_cursor(const tritree_cuda *tree) {
     static uint32_t taken;
-    return tree->cursors +
-           2 * (__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) % TRITREE_CUDA_CURSORS);
+    return tree->cursors + TRITREE_CUDA_CURSOR * (__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) %
+                                                  TRITREE_CUDA_CURSORS);
 }
 
 trace_loop choose_loop(const trace_batch *batch) {

@@ -10,8 +10,7 @@ extern "C" {
 
 /* What decides whether a triangle is met. */
 typedef enum trace_test {
-    TRACE_WATERTIGHT, /* triangle_meet: answers are the CPU's, bit for bit; the persistent loop asks
-                         it only where prepared planes do not settle it (conservative.cuh) */
+    TRACE_WATERTIGHT, /* triangle_meet: answers are the CPU's, bit for bit */
     TRACE_PLANES,     /* three rows prepared for each triangle: fewer operations; rays may slip
                          through shared edges, t is right to about 1e-6 */
 } trace_test;
@@ -21,6 +20,7 @@ typedef enum trace_loop {
     TRACE_AUTO,       /* by `coherent` or `measured` */
     TRACE_PLAIN,      /* accel/tree/walk.h as it stands: the others' oracle, watertight */
     TRACE_ONCE,       /* one thread a ray: best if neighbours in the batch take similar ways */
+    TRACE_NODES,      /* watertight, one thread a ray, by the k-d tree's own nodes */
     TRACE_PERSISTENT, /* threads fetch new rays as too few of their warp are left at work */
 } trace_loop;
 

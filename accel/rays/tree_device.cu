@@ -1,5 +1,6 @@
 /* The tree's owner on a device: uploads the layout, and prepares the forms for fast kernels. */
 #include "accel/geometry/triangle.h"
+#include "accel/packed/packed_device.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
@@ -77,7 +78,8 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     view->positions = (vec3 *)cuda_arena_take(arena, position_count, sizeof(vec3));
     view->triangles =
         (uint32_t *)cuda_arena_take(arena, view->triangle_count, 3 * sizeof(uint32_t));
-    tree->cursors = (uint32_t *)cuda_arena_take(arena, 2 * TRITREE_CUDA_CURSORS, sizeof(uint32_t));
+    tree->cursors = (uint32_t *)cuda_arena_take(arena, TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS,
+                                                sizeof(uint32_t));
 }
 
 /* cudaMemcpyDefault: the source may be host or device memory. */
@@ -96,6 +98,8 @@ kd_status fill(tritree_cuda *tree, const tritree_view *from, uint32_t position_c
         if (part.bytes)
             KD_CUDA(
                 cudaMemcpyAsync((void *)part.to, part.from, part.bytes, cudaMemcpyDefault, stream));
+    KD_CUDA(cudaMemsetAsync(tree->cursors, 0,
+                            TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS * sizeof(uint32_t), stream));
     prepare_nodes<<<blocks_for(to->node_count), BLOCK, 0, stream>>>(to->nodes, to->node_count,
                                                                     (tritree_node *)to->pairs);
     KD_CUDA_LAUNCHED("prepare_nodes");
@@ -123,9 +127,18 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     arena.base = (char *)out->memory;
     arena.used = 0;
     lay_out(out, &arena, position_count);
+    out->view.packed = NULL;
     const kd_status status = fill(out, view, position_count, (cudaStream_t)stream);
     if (status != KD_OK) tritree_cuda_close(out);
     return status;
+}
+
+kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
+    if (tree->packed) return KD_OK;
+    KD_TRY(packed_device_open(&tree->packed, &tree->packed_bytes, &tree->view, stream));
+    tree->view.packed = tree->packed;
+    tree->bytes += tree->packed_bytes;
+    return KD_OK;
 }
 
 uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
@@ -150,5 +163,6 @@ kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {
 
 void tritree_cuda_close(tritree_cuda *owned) {
     device_memory_free(owned->memory);
+    device_memory_free(owned->packed);
     memset(owned, 0, sizeof *owned);
 }

@@ -18,6 +18,8 @@ extern "C" {
                      four floats an axis, the fourth the bits of the triangle's id
      planes          for each reference three rows of four floats that map a point to: its height
                      over the triangle's plane, u, v
+     view.packed     after tritree_cuda_pack: the tree once more, as batches of rays walk it
+                     (accel/packed/packed_form.h)
    A leaf's triangles are copied (48 bytes a reference each form), so that a leaf is read in one go.
    What renders and what emits photons gets the view alone, and casts by accel/tree/walk_device.h.
  */
@@ -26,10 +28,12 @@ typedef struct tritree_cuda {
     float *planes;
     void *memory; /* all of the above is in it, and a counter for each batch of rays at work */
     uint32_t *cursors;
-    uint64_t bytes;
+    uint64_t bytes;        /* all of it, with the next */
+    void *packed;          /* view.packed */
+    uint64_t packed_bytes; /* of the packed form */
 } tritree_cuda;
 
-enum { TRITREE_CUDA_CURSORS = 64 };
+enum { TRITREE_CUDA_CURSORS = 64, TRITREE_CUDA_CURSOR = 4 /* words */ };
 
 /* Copies the tree to the current device and prepares it there; the tree may go afterwards.
    KD_ERROR_MEMORY says the bytes needed and the bytes free. */
@@ -37,6 +41,9 @@ kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree);
 /* The same from a view whose arrays are device memory already. They are copied. */
 kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
                                  uint32_t position_count, void *stream);
+/* Gives the tree its packed form, once; batches of watertight rays walk the nodes without it.
+   Memory and scratch: packed_device.h. Waits for the stream. On failure the tree is as it was. */
+kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream);
 void tritree_cuda_close(tritree_cuda *owned); /* takes a zeroed one */
 /* Device memory that a tree of this size takes; 0 without CUDA. */
 uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,

@@ -74,6 +74,7 @@ typedef struct tritree_view {
     /* for a device, in its memory (tree_device.h); else NULL: */
     const tritree_node *pairs;      /* the nodes, each pair of children 16 bytes aligned */
     const triangle_rows *leaf_rows; /* one a reference; the fourth numbers are the triangle's id */
+    const void *packed; /* the tree in units (accel/packed/packed_form.h); NULL: it has none */
     /* If not NULL, rays are tested by triangle_fast instead of triangle_meet: one a reference. */
     const triangle_fast *fast;
 } tritree_view;

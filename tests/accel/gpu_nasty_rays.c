@@ -46,8 +46,11 @@ static void cast_by_all_loops(const triangle_set *set, answers *a, const char *n
     tritree_cuda on_device;
     assert_int_equal(tritree_open(&tree, &set->input, &options, "median", NULL), KD_OK);
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);
     cast(&on_device, a, TRACE_PLAIN, 0);
     expect_all(a, "plain", name);
+    cast(&on_device, a, TRACE_NODES, 0);
+    expect_all(a, "nodes", name);
     cast(&on_device, a, TRACE_ONCE, 0);
     expect_all(a, "once", name);
     cast(&on_device, a, TRACE_ONCE, 64);

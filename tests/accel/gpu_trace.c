@@ -103,6 +103,7 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     assert_int_equal(trace_occluded(&view, a->rays, a->wanted_blocked, RAYS, NULL, NULL), KD_OK);
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PLAIN, 0);
     same_bits(a, "plain", name, count);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 0);
@@ -111,6 +112,12 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     same_bits(a, "watertight, tiles", name, count);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PERSISTENT, 0);
     same_bits(a, "watertight, persistent", name, count);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_NODES, 0);
+    same_bits(a, "watertight, by nodes", name, count);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_NODES, 64);
+    same_bits(a, "watertight, by nodes and tiles", name, count);
+    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_AUTO, 64);
+    same_bits(a, "watertight, order measured", name, count);
     cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 8);
     same_bits(a, "watertight, narrow tiles", name, count);
     cast(&on_device, a, TRACE_PLANES, TRACE_ONCE, 0);
@@ -161,6 +168,7 @@ static void unsound_rays_miss(void **state) {
     assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);
     answers *a = (answers *)malloc(sizeof *a);
     assert_non_null(a);
     for (uint32_t i = 0; i < RAYS; ++i)

@@ -19,6 +19,7 @@ typedef struct bench_request {
     bench_names sizes, builders, devices, models, sets, counts; /* counts: k */
     bench_names dims, splits; /* of points; splits: round-robin, widest */
     double radius;            /* of point queries; 0: not given */
+    double traversal_cost;    /* C_t of trees whose rays are timed; 0: the default */
     int32_t runs;             /* timed, after one that is not */
     int32_t stride;           /* bytes from a point to the next; 0: packed */
     bool quick, unique, doubles, tune;

@@ -1,6 +1,7 @@
 /* kandela bench trace: rays per second of every caster, on the trees of the builders asked for.
    A caster's answers are compared with the plain walk's before it is timed; those with the CPU's,
    and with a test of all triangles. */
+#include "accel/packed/packed_device.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
 #include "accel/tree/build_device.h"
@@ -28,6 +29,9 @@ typedef struct trace_variant {
 
 static const trace_variant variants[] = {
     {"plain", TRACE_WATERTIGHT, TRACE_PLAIN, false},
+    {"watertight", TRACE_WATERTIGHT, TRACE_AUTO, false}, /* by default: the order is measured */
+    {"nodes-once", TRACE_WATERTIGHT, TRACE_NODES, false},
+    {"nodes-tiles", TRACE_WATERTIGHT, TRACE_NODES, true},
     {"watertight-once", TRACE_WATERTIGHT, TRACE_ONCE, false},
     {"watertight-tiles", TRACE_WATERTIGHT, TRACE_ONCE, true},
     {"watertight-persistent", TRACE_WATERTIGHT, TRACE_PERSISTENT, false},
@@ -149,8 +153,9 @@ static trace_batch new_batch(const trace_case *of, const trace_variant *variant)
     batch.count = of->rays.count;
     batch.test = variant->test;
     batch.loop = variant->loop;
-    batch.coherent = of->rays.coherent;
-    batch.width = variant->tiles ? of->rays.width : 0;
+    batch.measured = variant->loop == TRACE_AUTO;
+    batch.on_device = true;
+    batch.width = variant->tiles || batch.measured ? of->rays.width : 0;
     return batch;
 }
 
@@ -242,6 +247,37 @@ static kd_status run_on_cpu(trace_case *of) {
     return bench_report(of->request, &row);
 }
 
+/* How long the packed form takes to make, of the tree as it lies there. */
+static kd_status run_packed(const trace_case *of) {
+    bench_row row = {.bench = "trace", .set = of->model, .builder = of->builder};
+    row.device = "cuda:0";
+    row.variant = "packed form";
+    row.n = row.triangles = of->tree->input.triangle_count;
+    row.items = (double)row.n;
+    row.rate_name = "triangles_per_second";
+    row.runs = of->request->runs;
+    row.bytes = of->on_device.packed_bytes;
+    row.references_per_triangle = of->tree->statistics.references_per_triangle;
+    device_timer timer;
+    KD_TRY(device_timer_open(&timer));
+    kd_status status = KD_OK;
+    for (int run = -1; run < row.runs; ++run) {
+        double seconds = 0;
+        void *units = NULL;
+        uint64_t bytes = 0;
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        status = packed_device_open(&units, &bytes, &of->on_device.view, NULL);
+        if (status == KD_OK) status = device_timer_stop(&timer, NULL, &seconds);
+        device_memory_free(units);
+        KD_TRY_GOTO(status);
+        if (run >= 0) row.seconds[run] = seconds;
+    }
+    KD_TRY_GOTO(bench_report(of->request, &row));
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
 /* The CPU's image is smaller, with one diffuse ray a hit. */
 static kd_status run_set(trace_case *of, const char *set, bool cuda) {
     const bench_rays_request request = {.tree = of->tree,
@@ -264,8 +300,10 @@ done:
 }
 
 /* By the builder of that name, on the device where one is wanted and has it, else on the CPU. */
-static kd_status build_tree(tritree *out, const tritree_input *input, const char *name, bool cuda) {
-    const tritree_options options = tritree_options_default();
+static kd_status build_tree(tritree *out, const bench_request *request, const tritree_input *input,
+                            const char *name, bool cuda) {
+    tritree_options options = tritree_options_default();
+    if (request->traversal_cost > 0) options.traversal_cost = (float)request->traversal_cost;
     const tritree_builder_cuda *builder = cuda ? tritree_builder_cuda_find(name) : NULL;
     if (!builder) return tritree_open(out, input, &options, name, NULL);
     tritree_build_memory memory;
@@ -280,11 +318,13 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
                           const char *builder) {
     tritree tree;
     const bool cuda = bench_wants_cuda(request);
-    KD_TRY(build_tree(&tree, &model->input, builder, cuda));
+    KD_TRY(build_tree(&tree, request, &model->input, builder, cuda));
     trace_case of = {.request = request, .tree = &tree, .model = model->name, .builder = builder};
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_check(&tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_open(&of.on_device, &tree));
+    if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&of.on_device, NULL));
+    if (cuda) KD_TRY_GOTO(run_packed(&of));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
         if (!bench_wants(&request->sets, *set)) continue;
         if (cuda) KD_TRY_GOTO(run_set(&of, *set, true));

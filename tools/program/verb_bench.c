@@ -9,7 +9,7 @@
 typedef struct bench_values {
     general_options general;
     const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table, *dims, *splits;
-    double radius;
+    double radius, traversal_cost;
     int32_t runs, stride;
     bool quick, unique, doubles, tune;
 } bench_values;
@@ -50,6 +50,7 @@ static kd_status fill_request(bench_request *request, const bench_values *values
     KD_TRY(split(&request->dims, values->dims));
     KD_TRY(split(&request->splits, values->splits));
     request->radius = values->radius;
+    request->traversal_cost = values->traversal_cost;
     request->runs = values->runs;
     request->stride = values->stride;
     request->quick = values->quick;
@@ -121,6 +122,13 @@ static const option_row rows[] = {
      .least = 0,
      .most = 1e30,
      OPTION_FIELD(bench_values, radius)},
+    {.name = "traversal-cost",
+     .argument = "C",
+     .help = "trace: C_t of the trees, 0 the default",
+     .kind = OPTION_DOUBLE,
+     .least = 0,
+     .most = 1e30,
+     OPTION_FIELD(bench_values, traversal_cost)},
     LIST("json", "FILE", "results as JSON lines, added to what the file holds", json),
     LIST("table", "NAME", "a paper's table: wald-build, wald-query, robinson, wehr, choi-ye",
          table),

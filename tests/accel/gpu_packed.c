@@ -1,0 +1,66 @@
+/* The packed form that a device makes of a tree: the bytes of the one made on the CPU. */
+#include "accel/packed/packed_device.h"
+#include "accel/packed/packed_make.h"
+#include "accel/rays/tree_device.h"
+#include "core/device/device_memory.h"
+#include "nasty_rays.h"
+#include "tests/gpu.h"
+
+static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
+                              const char *builder) {
+    const tritree_view view = tritree_get_view(tree);
+    packed_tree wanted;
+    tritree_cuda there;
+    assert_int_equal(packed_tree_open(&wanted, &view), KD_OK);
+    assert_int_equal(tritree_cuda_open(&there, tree), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
+    const uint64_t bytes = PACKED_UNIT * wanted.unit_count;
+    assert_int_equal(there.packed_bytes, bytes);
+    assert_true((there.packed != NULL) == (wanted.units != NULL));
+    uint8_t *made = (uint8_t *)malloc(bytes + 1);
+    assert_non_null(made);
+    if (bytes) assert_int_equal(device_memory_download(made, there.packed, bytes), KD_OK);
+    for (uint64_t i = 0; i < bytes; ++i)
+        if (made[i] != wanted.units[i])
+            fail_msg("%s %u by %s: byte %llu of unit %llu is %u, expected %u", name, count, builder,
+                     (unsigned long long)(i % PACKED_UNIT), (unsigned long long)(i / PACKED_UNIT),
+                     made[i], wanted.units[i]);
+    free(made);
+    tritree_cuda_close(&there);
+    packed_tree_close(&wanted);
+}
+
+static void prove(triangle_set *set, const char *name, const char *builder, float traversal_cost) {
+    tritree_options options = tritree_options_default();
+    options.traversal_cost = traversal_cost;
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &set->input, &options, builder, NULL), KD_OK);
+    expect_same_bytes(&tree, name, set->input.triangle_count, builder);
+    tritree_close(&tree);
+}
+
+static void a_device_makes_the_bytes_of_the_cpu(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {0, 1, 2, 3, 17, 127, 1025, 20000};
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+            if (counts[i] > gpu_size(20000, 1025)) continue;
+            triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
+            const char *name = case_triangles_name((case_triangles)which);
+            prove(&set, name, "sweep", 1.5f);
+            if (counts[i] <= 1025) prove(&set, name, "median", 1.5f);
+            if (counts[i] <= 1025) prove(&set, name, "zhou", 0.3f);
+            /* one leaf of all triangles, which becomes nodes of parts */
+            if (counts[i] <= 1025) prove(&set, name, "sweep", 1e9f);
+            triangle_set_close(&set);
+        }
+    triangle_set needles = triangle_set_needles(300);
+    prove(&needles, "needles", "sweep", 0.3f);
+    triangle_set_close(&needles);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_device_makes_the_bytes_of_the_cpu)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
