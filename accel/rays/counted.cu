@@ -1,18 +1,26 @@
 /* Rays whose number only the device knows.
-   Idea: the grid is what the device holds; each block reads the number and loops. Rays that run
-         alike have a thread each, others the sieve's persistent loop; those that it leaves open are
-         gathered and cast by the shared function, as for batches.
-   Data flow: rays, *count -> hits or blocked; *cursor goes from 0 to beyond *count. */
-#include "accel/rays/conservative.cuh"
+   Idea: the loops of packed_batch.cuh with a grid of what the device holds, whose blocks read the
+         number and loop. Without the tree's packed form a thread each walks the nodes.
+   Data flow: rays, *count -> hits or blocked, records of rays that were put off; then these -> hits
+         or blocked. */
 #include "accel/rays/counted.h"
+#include "accel/rays/packed_batch.cuh"
 #include "accel/rays/watertight.cuh"
 #include "core/device/cuda.h"
 
 namespace {
 
+static_assert(sizeof(packed_record) == TRACE_COUNTED_SCRATCH, "what callers reserve");
+
+__device__ __forceinline__ caster with_count(const caster &c, const uint32_t *counted) {
+    caster known = c;
+    known.count = *counted;
+    return known;
+}
+
 template <bool any>
-__global__ __launch_bounds__(CAST_BLOCK) void cast_counted_once(const __grid_constant__ caster c,
-                                                                const uint32_t *counted) {
+__global__ __launch_bounds__(CAST_BLOCK, walk_watertight::blocks) void cast_counted_nodes(
+    const __grid_constant__ caster c, const uint32_t *counted) {
     const uint32_t count = *counted;
     walk_watertight::entry stack[CAST_STACK];
     for (uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x; i < count;
@@ -29,65 +37,47 @@ __global__ __launch_bounds__(CAST_BLOCK) void cast_counted_once(const __grid_con
     }
 }
 
-/* cast_sieved for *counted rays. */
+/* Each thread a ray, then another one. */
 template <bool any>
-__global__
-__launch_bounds__(CAST_BLOCK, any ? walk_sieve::any_blocks : walk_sieve::blocks) void cast_counted(
-    const __grid_constant__ caster c, const uint32_t *counted) {
-    walk_sieve on;
-    uint2 stack[CAST_STACK];
-    const uint32_t count = *counted;
-    bool idle = true, drained = false;
-    on.ray_index = KD_NONE;
-    for (;;) {
-        const unsigned waiting = __ballot_sync(~0u, idle);
-        if (waiting == ~0u || (!drained && __popc(waiting) > 32 - SIEVE_REFILL)) {
-            bool last = false;
-            if (idle) {
-                if (on.ray_index != KD_NONE) on.template store<any>(c);
-                if (!drained) on.ray_index = fetch_for(c.cursor, waiting);
-                last = on.ray_index >= count;
-                idle = drained || last || !on.begin(c);
-                if (idle && !drained && !last) store_miss<any>(c, on.ray_index);
-                if (idle) on.ray_index = KD_NONE;
-            }
-            if (drained) return;
-            drained = __any_sync(~0u, last);
-        }
-        if (!idle) {
-            on.descend(c, stack);
-            idle = on.template test<any>(c) || !on.pop(c, stack);
-        }
-        __syncwarp();
+__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_alone(
+    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
+    const uint32_t *counted) {
+    const caster known = with_count(c, counted);
+    const put_off_list none = {NULL, 0};
+    const batch_work<any> work = {known, none};
+    for (uint32_t base = blockIdx.x * PACKED_BLOCK; base < known.count;
+         base += gridDim.x * PACKED_BLOCK) {
+        const uint32_t i = base + threadIdx.x;
+        packed_alone<any, any>(tree, work, i < known.count ? i : KD_NONE);
     }
 }
 
+template <bool any, bool bounded>
+__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_packed(
+    const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
+    const __grid_constant__ put_off_list list, const uint32_t *counted) {
+    const caster known = with_count(c, counted);
+    const batch_work<any> work = {known, list};
+    packed_persistent<any, bounded>(scene, work);
+}
+
 template <bool any>
-__global__
-__launch_bounds__(CAST_BLOCK) void cast_counted_again(const __grid_constant__ tritree_view tree,
-                                                      const __grid_constant__ caster c,
-                                                      const uint32_t *counted) {
-    __shared__ uint32_t open[AGAIN_RAYS], found;
-    const uint32_t count = *counted;
-    for (uint32_t base = blockIdx.x * AGAIN_RAYS; base < count; base += gridDim.x * AGAIN_RAYS) {
-        if (threadIdx.x == 0) found = 0;
-        __syncthreads();
-        for (uint32_t k = threadIdx.x; k < AGAIN_RAYS; k += CAST_BLOCK)
-            if (base + k < count && is_left_open(c, base + k))
-                open[atomicAdd(&found, 1u)] = base + k;
-        __syncthreads();
-        for (uint32_t k = threadIdx.x; k < found; k += CAST_BLOCK) {
-            float4 o, d;
-            load_ray(c, open[k], o, d);
-            const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
-            ray_hit hit = {d.w, 0, 0, KD_NONE};
-            if (ray_is_sound(o, d)) hit = tritree_device_cast(&tree, cast, any);
-            if (any)
-                c.blocked[open[k]] = hit.triangle != KD_NONE;
-            else
-                store_hit(c, open[k], hit.t, hit.u, hit.v, hit.triangle);
-        }
-        __syncthreads();
+__global__ __launch_bounds__(PACKED_BLOCK) void settle_counted(
+    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
+    const __grid_constant__ put_off_list list, const uint32_t *counted) {
+    const caster known = with_count(c, counted);
+    const batch_work<any> work = {known, list};
+    const uint32_t put_off = c.cursor[CURSOR_PUT_OFF], threads = gridDim.x * PACKED_BLOCK;
+    const uint32_t from = blockIdx.x * PACKED_BLOCK + threadIdx.x;
+    const bool is_full = put_off > list.room;
+    packed_settle<any>(tree, work, list.records, is_full ? list.room : put_off, from, threads);
+    for (uint32_t i = from; is_full && i < known.count; i += threads) {
+        if (!is_left_open(known, i)) continue;
+        float4 o, d;
+        load_ray(known, i, o, d);
+        const ray_hit none = {0, 0, 0, KD_NONE};
+        const ray_hit hit = packed_answer(tree, o, d, none, NULL, PACKED_DOUBTS + 1, any);
+        work.store(i, hit.t, hit.u, hit.v, hit.triangle);
     }
 }
 
@@ -95,11 +85,9 @@ caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
     caster c;
     memset(&c, 0, sizeof c);
     c.nodes = (const uint2 *)tree->view.pairs;
-    c.planes = (const float4 *)tree->planes;
     c.leaf_rows = (const float4 *)tree->view.leaf_rows;
     c.references = tree->view.references;
     c.box = tree->view.box;
-    c.error = 0x1p-20f * vec3_largest(vec3_max(c.box.hi, vec3_negate(c.box.lo)));
     c.empty = tree->view.reference_count == 0;
     c.rays = (const float4 *)rays->rays;
     c.hits = (float4 *)rays->hits;
@@ -108,20 +96,40 @@ caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
     return c;
 }
 
+template <bool any, bool bounded>
+kd_status launch_packed(const tritree_cuda *tree, const trace_counted *rays) {
+    const caster c = counted_caster(tree, rays);
+    const put_off_list list = {(packed_record *)rays->scratch, rays->room};
+    unsigned blocks = 0, processors = 0;
+    packed_scene scene;
+    memset(&scene, 0, sizeof scene);
+    scene.units = (const uint4 *)tree->view.packed;
+    scene.box = tree->view.box;
+    scene.empty = c.empty;
+    KD_TRY(cuda_processors(&processors));
+    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_packed<any, bounded>, PACKED_BLOCK));
+    cast_counted_packed<any, bounded><<<blocks, PACKED_BLOCK>>>(c, scene, list, rays->count);
+    KD_CUDA_LAUNCHED("cast_counted_packed");
+    settle_counted<any><<<4 * processors, PACKED_BLOCK>>>(c, tree->view, list, rays->count);
+    KD_CUDA_LAUNCHED("settle_counted");
+    return KD_OK;
+}
+
 template <bool any> kd_status launch_counted(const tritree_cuda *tree, const trace_counted *rays) {
     const caster c = counted_caster(tree, rays);
     unsigned blocks = 0;
-    if (rays->coherent) {
-        KD_TRY(cuda_resident_blocks(&blocks, cast_counted_once<any>, CAST_BLOCK));
-        cast_counted_once<any><<<4 * blocks, CAST_BLOCK>>>(c, rays->count);
-        KD_CUDA_LAUNCHED("cast_counted_once");
+    if (!tree->view.packed) {
+        KD_TRY(cuda_resident_blocks(&blocks, cast_counted_nodes<any>, CAST_BLOCK));
+        cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK>>>(c, rays->count);
+        KD_CUDA_LAUNCHED("cast_counted_nodes");
         return KD_OK;
     }
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted<any>, CAST_BLOCK));
-    cast_counted<any><<<blocks, CAST_BLOCK>>>(c, rays->count);
-    KD_CUDA_LAUNCHED("cast_counted");
-    cast_counted_again<any><<<2 * blocks, CAST_BLOCK>>>(tree->view, c, rays->count);
-    KD_CUDA_LAUNCHED("cast_counted_again");
+    if (!rays->coherent)
+        return any || rays->bounded ? launch_packed<any, true>(tree, rays)
+                                    : launch_packed<any, any>(tree, rays);
+    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any>, PACKED_BLOCK));
+    cast_counted_alone<any><<<4 * blocks, PACKED_BLOCK>>>(c, tree->view, rays->count);
+    KD_CUDA_LAUNCHED("cast_counted_alone");
     return KD_OK;
 }
 

@@ -15,9 +15,15 @@ typedef struct trace_counted {
     ray_hit *hits;    /* closest hits, 16 bytes aligned; or */
     uint8_t *blocked; /* any hits: 1 or 0 for each ray */
     const uint32_t *count;
-    uint32_t *cursor; /* 0; the kernels count on it */
-    bool coherent;    /* neighbours start and point alike, as a camera's do */
+    uint32_t *cursor; /* TRITREE_CUDA_CURSOR words, all 0; they are not after it */
+    void *scratch; /* for so many rays, 16 bytes aligned, that not all of them are done at once */
+    uint32_t room; /* of it, in pieces of TRACE_COUNTED_SCRATCH bytes: a few for each 100 rays;
+                      with less it takes longer */
+    bool coherent; /* neighbours start and point alike, as a camera's do */
+    bool bounded;  /* most rays end before they leave the scene */
 } trace_counted;
+
+enum { TRACE_COUNTED_SCRATCH = 48 };
 
 /* The answers of tritree_closest or tritree_occluded; on the default stream, not waited for. */
 kd_status trace_counted_cuda(const tritree_cuda *tree, const trace_counted *rays);

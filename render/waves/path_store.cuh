@@ -8,7 +8,7 @@
          ones of its samples.
    Counts: a wave's record says how many paths and rays it has. Kernels read and write it there; the
          host knows none of them. Records are a ring: the wave at hand, the one before it, the next.
-   Memory: 277 bytes a path at a time (309 in the general form), 48 a slot. */
+   Memory: 283 bytes a path at a time (315 in the general form), 48 a slot. */
 #ifndef KD_RENDER_WAVES_PATH_STORE_CUH
 #define KD_RENDER_WAVES_PATH_STORE_CUH
 #include "core/device/cuda.h"
@@ -17,14 +17,14 @@
 enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
 
 struct wave_record {
-    uint32_t rays;                       /* paths of this wave */
-    uint32_t kept;                       /* those of them that the wave before has left */
-    uint32_t begin, end;                 /* slots of the others: they begin here */
-    uint32_t shadows;                    /* shadow rays */
-    uint32_t left_out;                   /* paths that are none: no rays */
-    uint32_t ray_cursor, shadow_cursor;  /* of the casters */
-    uint32_t listed[WAVE_LISTS];         /* paths by kind of what they met */
-    uint32_t diffuse_chunk, other_chunk; /* the next ones to be shaded */
+    uint32_t rays;                            /* paths of this wave */
+    uint32_t kept;                            /* those of them that the wave before has left */
+    uint32_t begin, end;                      /* slots of the others: they begin here */
+    uint32_t shadows;                         /* shadow rays */
+    uint32_t left_out;                        /* paths that are none: no rays */
+    uint32_t ray_cursor[4], shadow_cursor[4]; /* of the casters */
+    uint32_t listed[WAVE_LISTS];              /* paths by kind of what they met */
+    uint32_t diffuse_chunk, other_chunk;      /* the next ones to be shaded */
 };
 
 struct path_store {
@@ -45,6 +45,7 @@ struct path_waves {
     wave_record *ring;
     path_store stores[2];
     float4 *hits;
+    void *scratch;       /* of the casters, for wave_scratch_room(capacity) rays */
     uint32_t *lists;     /* WAVE_LISTS of `capacity` each: paths by what they met */
     float4 *shadow_rays; /* 2 each */
     float4 *shadow_gain; /* what is added if nothing is in the way, slot; general form: 3 each, sent
@@ -57,6 +58,11 @@ struct path_waves {
     uint32_t slots;    /* of all samples of this launch */
     uint32_t capacity; /* paths at a time */
 };
+
+/* One ray in eight is put off at most in all but the strangest scenes. */
+static inline uint32_t wave_scratch_room(uint32_t capacity) {
+    return capacity / 8 + 32;
+}
 
 __device__ __forceinline__ wave_record *wave_at(const path_waves &w, uint32_t wave) {
     return w.ring + wave % WAVE_RING;

@@ -18,6 +18,9 @@
 
 namespace {
 
+static_assert(sizeof wave_record::ray_cursor == TRITREE_CUDA_CURSOR * sizeof(uint32_t),
+              "what the casters need");
+
 enum { LOOK_EVERY = 4, RESERVE_TRIES = 8 };
 
 /* A launch on its way. */
@@ -43,6 +46,7 @@ void lay_out(path_waves *w, cuda_arena *arena, bool general) {
     w->ring = (wave_record *)cuda_arena_take(arena, WAVE_RING, sizeof(wave_record));
     for (int s = 0; s < 2; ++s) lay_out_store(w->stores + s, arena, paths);
     w->hits = (float4 *)cuda_arena_take(arena, paths, 16);
+    w->scratch = cuda_arena_take(arena, wave_scratch_room(w->capacity), TRACE_COUNTED_SCRATCH);
     w->lists = (uint32_t *)cuda_arena_take(arena, WAVE_LISTS * paths, 4);
     w->shadow_rays = (float4 *)cuda_arena_take(arena, paths, 32);
     w->shadow_gain = (float4 *)cuda_arena_take(arena, paths, general ? 48 : 16);
@@ -96,6 +100,7 @@ kd_status run_open(wave_run *out, const frame *of, const path_options *options,
     w->slots = (uint32_t)(tiled * range->count);
     w->capacity = paths < w->slots ? (uint32_t)paths : w->slots;
     KD_TRY(reserve(out));
+    KD_TRY(tritree_cuda_pack(&of->there->tree, NULL));
     KD_CUDA(cudaMemsetAsync(w->ring, 0, WAVE_RING * sizeof(wave_record)));
     return KD_OK;
 }
@@ -122,14 +127,21 @@ wave_record *record_of(const wave_run *run) {
     return run->work.ring + run->wave % WAVE_RING;
 }
 
+void place_scratch(const wave_run *run, trace_counted *rays) {
+    rays->scratch = run->work.scratch;
+    rays->room = wave_scratch_room(run->work.capacity);
+}
+
 kd_status cast_paths(const wave_run *run) {
     trace_counted rays;
     rays.rays = (const ray *)run->work.stores[run->wave % 2].rays;
     rays.hits = (ray_hit *)run->work.hits;
     rays.blocked = NULL;
     rays.count = &record_of(run)->rays;
-    rays.cursor = &record_of(run)->ray_cursor;
+    rays.cursor = record_of(run)->ray_cursor;
     rays.coherent = run->wave == 0;
+    rays.bounded = false;
+    place_scratch(run, &rays);
     return trace_counted_cuda(&run->of->there->tree, &rays);
 }
 
@@ -140,8 +152,10 @@ kd_status cast_shadows(const wave_run *run) {
     rays.hits = closest ? (ray_hit *)run->work.hits : NULL;
     rays.blocked = closest ? NULL : run->work.blocked;
     rays.count = &record_of(run)->shadows;
-    rays.cursor = &record_of(run)->shadow_cursor;
+    rays.cursor = record_of(run)->shadow_cursor;
     rays.coherent = false;
+    rays.bounded = true;
+    place_scratch(run, &rays);
     return trace_counted_cuda(&run->of->there->tree, &rays);
 }
 

@@ -3,7 +3,7 @@
 
 /* what path_store.cuh lays out, a path and a sample; each array begins at a multiple of 256 bytes
  */
-enum { PLAIN_PATH = 277, GENERAL_PATH = 309, SAMPLE_BYTES = 48, WAVE_ARRAYS_BYTES = 32 * 256 };
+enum { PLAIN_PATH = 283, GENERAL_PATH = 315, SAMPLE_BYTES = 48, WAVE_ARRAYS_BYTES = 48 * 256 };
 
 static uint64_t paths_of(const kd_render_options *options) {
     const uint64_t asked = options->device_paths ? options->device_paths : WAVE_PATHS;
