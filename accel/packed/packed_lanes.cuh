@@ -49,6 +49,17 @@ PACKED_FN uint32_t packed_topmost(uint32_t bits) {
 #endif
 }
 
+/* 4 base + place. */
+PACKED_FN uint32_t packed_place_in(uint32_t base, uint32_t place) {
+#ifdef KD_CUDA_EMULATED
+    return 4 * base + place;
+#else
+    uint32_t unit;
+    asm("mad.lo.u32 %0, %1, 4, %2;" : "=r"(unit) : "r"(base), "r"(place));
+    return unit;
+#endif
+}
+
 /* Of pairs of halves: the largest of three and 0, the smallest of three, of two; all bits where a
    is not above b. */
 PACKED_FN uint32_t packed_largest(uint32_t a, uint32_t b, uint32_t c) {

@@ -45,6 +45,7 @@
 #include "accel/tree/walk_device.h"
 
 enum {
+    PACKED_WAITING = 127,
     PACKED_DOUBTS = 6,             /* triangles that a ray may leave to be settled */
     PACKED_LEAF_MARK = 0x80000000, /* of `at`: a leaf's unit */
     PACKED_IDLE = 0xffffffff       /* of `at`: no ray, or one that is done */
@@ -133,7 +134,9 @@ template <bool any, bool bounded> struct packed_ray {
     uint32_t way;          /* bits 0 to 2: the node's row; from 8 on the largest component */
     uint32_t base, m0, m1; /* a group of children */
     uint32_t hits;         /* of the group: the topmost bit is met first */
-    uint32_t at, waiting;
+    uint32_t at;
+    uint32_t waiting; /* groups on the stack, by bits PACKED_WAITING: a compiler that knows it to be
+                         0 where a ray ends keeps it twice */
     /* derived */
     float ax, ay, az;                      /* halves as floats, 2^-20 of 1 / direction */
     float back_x, back_y, back_z;          /* t of plane 255, where that is the nearer one */
@@ -198,7 +201,8 @@ template <bool any, bool bounded> struct packed_ray {
     __device__ __forceinline__ void begin(const packed_scene &scene, float4 o, float4 d) {
         const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
         at = PACKED_IDLE;
-        waiting = hits = 0;
+        waiting &= ~(uint32_t)PACKED_WAITING;
+        hits = 0;
         largest = packed_max3(x, y, z);
         best = KD_NONE;
         u = v = 0;
@@ -307,7 +311,7 @@ template <bool any, bool bounded> struct packed_ray {
     /* The next child, of the group or of one that waits. */
     __device__ __forceinline__ void pick(packed_stack &stack) {
         if (!hits) {
-            if (waiting == 0) {
+            if ((waiting & PACKED_WAITING) == 0) {
                 at = PACKED_IDLE;
                 return;
             }
@@ -318,7 +322,7 @@ template <bool any, bool bounded> struct packed_ray {
         const uint32_t first = packed_topmost(hits);
         hits ^= 1u << first;
         const uint32_t place = packed_select(m0, m1, (first >> 3) + (first & 4)) & 0x7f;
-        at = PACKED_NODE_UNITS * (base & ((1u << PACKED_INNER_SHIFT) - 1)) + place;
+        at = packed_place_in(base & ((1u << PACKED_INNER_SHIFT) - 1), place);
         if (place < PACKED_NODE_UNITS * (base >> PACKED_INNER_SHIFT)) {
             if (hits) {
                 stack.metas[waiting] = make_uint2((m0 & 0x7f7f7f7fu) | (hits << 4 & 0x80808080u),

@@ -7,6 +7,7 @@
 #include "accel/rays/watertight.cuh"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 
 namespace {
 
@@ -106,14 +107,10 @@ template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaS
 kd_status take_list(put_off_list *out, uint32_t count, cudaStream_t stream) {
     out->room = count / 4 + 32;
     out->records = NULL;
-    const cudaError_t error =
-        cudaMallocAsync(&out->records, out->room * sizeof(packed_record), stream);
-    if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError(); /* there are answers without a list */
-        out->room = 0;
-        return KD_OK;
-    }
-    KD_CUDA(error);
+    const kd_status status =
+        device_pool_reserve((void **)&out->records, out->room * sizeof(packed_record), stream);
+    if (status != KD_ERROR_MEMORY) return status;
+    out->room = 0; /* there are answers without a list */
     return KD_OK;
 }
 
@@ -145,9 +142,8 @@ kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaS
     KD_TRY(take_list(&list, c->count, stream));
     cast_packed<any><<<blocks, PACKED_BLOCK, 0, stream>>>(*c, scene, list);
     settle_batch<any><<<4 * processors, PACKED_BLOCK, 0, stream>>>(*c, tree->view, list);
-    const cudaError_t error = cudaPeekAtLastError();
-    if (list.records) KD_CUDA(cudaFreeAsync(list.records, stream));
-    KD_CUDA(error);
+    device_pool_release(list.records, stream);
+    KD_CUDA_LAUNCHED("cast_packed or settle_batch");
     return KD_OK;
 }
 

@@ -7,7 +7,28 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
 namespace emulated {
+#ifdef __F16C__
+/* By way of a float that is odd where it is not exact: rounding twice is then rounding once. */
+inline uint16_t half_of(double x) {
+    float odd = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &odd, sizeof bits);
+    if (x == x && (double)odd != x && (bits & 0x7f800000) != 0x7f800000) {
+        if (fabs((double)odd) > fabs(x)) --bits;
+        bits |= 1;
+        memcpy(&odd, &bits, sizeof bits);
+    }
+    return (uint16_t)_cvtss_sh(odd, 0);
+}
+inline double half_value(uint16_t half) {
+    return (double)_cvtsh_ss(half);
+}
+#else
 inline uint16_t half_of(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -31,6 +52,7 @@ inline double half_value(uint16_t half) {
                                     : ldexp(rest, -24);
     return half & 0x8000 ? -size : size;
 }
+#endif
 template <class OPERATION> uint32_t on_halves(OPERATION operation) {
     return (uint32_t)(uint16_t)operation(0) | (uint32_t)(uint16_t)operation(16) << 16;
 }
