@@ -100,17 +100,17 @@ template <bool any, bool bounded>
 kd_status launch_packed(const tritree_cuda *tree, const trace_counted *rays) {
     const caster c = counted_caster(tree, rays);
     const put_off_list list = {(packed_record *)rays->scratch, rays->room};
-    unsigned blocks = 0, processors = 0;
+    unsigned blocks = 0;
     packed_scene scene;
     memset(&scene, 0, sizeof scene);
     scene.units = (const uint4 *)tree->view.packed;
     scene.box = tree->view.box;
     scene.empty = c.empty;
-    KD_TRY(cuda_processors(&processors));
     KD_TRY(cuda_resident_blocks(&blocks, cast_counted_packed<any, bounded>, PACKED_BLOCK));
     cast_counted_packed<any, bounded><<<blocks, PACKED_BLOCK>>>(c, scene, list, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_packed");
-    settle_counted<any><<<4 * processors, PACKED_BLOCK>>>(c, tree->view, list, rays->count);
+    KD_TRY(cuda_resident_blocks(&blocks, settle_counted<any>, PACKED_BLOCK));
+    settle_counted<any><<<blocks, PACKED_BLOCK>>>(c, tree->view, list, rays->count);
     KD_CUDA_LAUNCHED("settle_counted");
     return KD_OK;
 }

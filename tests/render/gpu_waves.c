@@ -138,19 +138,14 @@ static void test_sizes(void **state) {
     }
 }
 
-typedef struct stopper {
-    job watched;
-    int saves, last; /* the saving at which the job is cancelled */
-} stopper;
-
-static kd_status count_saves(void *context, const render_result *so_far) {
-    stopper *on = (stopper *)context;
+static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
-    if (++on->saves == on->last) atomic_store(&on->watched.cancelled, true);
+    atomic_store(&((job *)context)->cancelled, true);
     return KD_OK;
 }
 
-/* Launches that end early because a film is to be saved, all the time. */
+/* Launches end early, since a film is to be saved; each saving ends the run, and the next one goes
+   on from there. */
 static void test_saved_all_the_time(void **state) {
     (void)state;
     for (int i = 0; i < 5; i += 4) {
@@ -159,20 +154,19 @@ static void test_saved_all_the_time(void **state) {
         const finished whole = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
         char kept[512];
         snprintf(kept, sizeof kept, "%s", file_in("saved.state"));
-        stopper on = {.last = 7};
-        job_init(&on.watched);
+        job watched;
         render_keeping keeping = {
-            .state = kept, .every_seconds = 1e-9, .show = count_saves, .context = &on};
-        options.device_paths = 1024;
-        finished last = run_kept(scene_path(i), &options, "cuda", &keeping, &on.watched);
-        assert_int_equal(last.status, KD_INTERRUPTED);
-        assert_true(last.samples < 16);
-        job_init(&on.watched);
-        on.last = 0;
-        keeping.resume = true;
-        last = run_kept(scene_path(i), &options, "cuda", &keeping, &on.watched);
-        assert_int_equal(last.status, KD_OK);
-        assert_true(on.saves > 10);
+            .state = kept, .every_seconds = 1e-9, .show = cancel, .context = &watched};
+        options.device_paths = gpu_size(1 << 15, 1024);
+        finished last = {.status = KD_INTERRUPTED};
+        int runs = 0;
+        for (; last.status == KD_INTERRUPTED && runs < 100; ++runs) {
+            job_init(&watched);
+            keeping.resume = runs > 0;
+            last = run_kept(scene_path(i), &options, "cuda", &keeping, &watched);
+            assert_true(last.samples >= 1);
+        }
+        assert_true(runs > 5 && last.samples == 16);
         assert_true(last.planes == whole.planes && last.rays == whole.rays);
     }
 }
@@ -214,6 +208,7 @@ static void test_interrupted(void **state) {
     finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.watched);
     pthread_join(thread, NULL);
     print_message("interrupted with at least %d samples of 64\n", last.samples);
+    assert_true(last.samples >= 1);
     keeping.resume = true;
     last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
