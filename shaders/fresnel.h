@@ -5,7 +5,7 @@
 
 /* Reflectance of unpolarised light; `eta` is index beyond / index before the boundary, `cosine` in
    [0, 1] between the incoming direction and the normal on its side. 1 for total reflection. */
-KD_FN float fresnel_dielectric(float cosine, float eta) {
+KD_FN_HOT float fresnel_dielectric(float cosine, float eta) {
     const float sine2_beyond = (1 - cosine * cosine) / (eta * eta);
     if (sine2_beyond >= 1) return 1;
     const float cosine_beyond = sqrtf(1 - sine2_beyond);
@@ -16,7 +16,7 @@ KD_FN float fresnel_dielectric(float cosine, float eta) {
 
 /* The mean of fresnel_dielectric over light that falls evenly from all sides (weighted by the
    cosine), for eta in [1, 3]: a rational fit of the integral, off by at most 0.0011. */
-KD_FN float fresnel_dielectric_average(float eta) {
+KD_FN_CALL float fresnel_dielectric_average(float eta) {
     const float x = eta - 1;
     return x * (0.29430f + 0.97561f * x) / (1 + x * (6.17146f + 0.72596f * x));
 }

@@ -36,7 +36,7 @@ KD_FN bool light_is_far(const light *lamp) {
 }
 
 /* About the irradiance that a light not at infinity would send to `from`, any unit. */
-KD_FN float light_reach(const scene_view *scene, const light *lamp, vec3 from) {
+KD_FN_HOT float light_reach(const scene_view *scene, const light *lamp, vec3 from) {
     const float mean = (lamp->emitted.x + lamp->emitted.y + lamp->emitted.z) / 3;
     if (lamp->kind != LIGHT_TRIANGLE) {
         const float square = vec3_length2(vec3_sub(lamp->position, from));

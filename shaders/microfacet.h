@@ -16,7 +16,7 @@ KD_FN float ggx_density(float alpha, vec3 m) {
 }
 
 /* Smith's Lambda of a direction with |cos| = `cosine`. */
-KD_FN float ggx_lambda(float alpha, float cosine) {
+KD_FN_HOT float ggx_lambda(float alpha, float cosine) {
     const float c2 = cosine * cosine;
     if (!(c2 > 0)) return INFINITY;
     const float tangent2 = float_max(0, 1 - c2) / c2;
@@ -32,7 +32,7 @@ KD_FN float ggx_shadowing(float alpha, float cosine_a, float cosine_b) {
 }
 
 /* A facet's normal as `wo` (z > 0) sees them: density ggx_visible_pdf. */
-KD_FN vec3 ggx_draw_visible(float alpha, vec3 wo, float u, float v) {
+KD_FN_CALL vec3 ggx_draw_visible(float alpha, vec3 wo, float u, float v) {
     /* Heitz 2018, section 3: stretch, sample the projected hemisphere, unstretch */
     const vec3 stretched = vec3_normalize(vec3_make(alpha * wo.x, alpha * wo.y, wo.z));
     /* a frame around it whose tangent is horizontal, so that facets seen from the side stay in

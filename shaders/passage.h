@@ -53,8 +53,8 @@ KD_FN uint32_t passage_from(const surface *at, vec3 wo, vec3 direction, uint32_t
     return crosses && at->beyond != MEDIUM_SAME ? at->beyond : here;
 }
 
-/* Share of light that passes along a ray: 0 blocked, 1 free. The ray's own t is followed on through
-   skipped surfaces, so no second offset is needed. */
+/* Share of light that cut-outs let pass along a ray: 0 blocked, 1 free. The ray's own t is followed
+   on through skipped surfaces, so no second offset is needed. */
 KD_FN float path_visibility(const scene_view *scene, ray cast, bool cutouts, uint32_t *rays) {
     ++*rays;
     if (!cutouts) return tritree_occluded(&scene->tree, cast) ? 0 : 1;
@@ -80,28 +80,54 @@ KD_FN vec3 passage_weaken(const scene_view *scene, const ray *cast, float end, u
     return length > 0 ? vec3_mul(before, medium_transmittance(in, length)) : before;
 }
 
+/* Light on its way along a ray, through cut-outs and media. */
+typedef struct passage {
+    ray cast;       /* what is left of it */
+    vec3 share;     /* that has come so far */
+    uint32_t where; /* the medium that it is in */
+    int32_t layers; /* cut-outs passed */
+} passage;
+
+KD_FN passage passage_begin(ray cast, uint32_t where) {
+    passage on;
+    on.cast = cast;
+    on.share = vec3_all(1);
+    on.where = where;
+    on.layers = 0;
+    return on;
+}
+
+/* The ray has found `hit`. True: a part of the light passes there, and the rest of the ray is to be
+   cast; false: on->share is the answer. */
+KD_FN bool passage_goes_on(const scene_view *scene, passage *on, ray_hit hit) {
+    const bool free = hit.triangle == KD_NONE;
+    on->share =
+        passage_weaken(scene, &on->cast, free ? on->cast.tmax : hit.t, on->where, on->share);
+    if (free) return false;
+    on->share = vec3_scale(on->share, float_clamp(surface_passes(scene, hit), 0, 1));
+    const bool dark = !(vec3_largest(on->share) > 0);
+    if (dark || ++on->layers == PATH_LAYERS) {
+        on->share = vec3_all(0);
+        return false;
+    }
+    if (scene->medium_count)
+        on->where = passage_beyond(scene, hit.triangle, on->cast.direction, on->where);
+    on->cast.tmin = hit.t;
+    return true;
+}
+
 /* The same per channel, with what the media on the way take from it; the ray starts in `where`. */
 KD_FN vec3 path_passage(const scene_view *scene, ray cast, uint32_t where, bool cutouts,
                         uint32_t *rays) {
-    if (scene->medium_count == 0) return vec3_all(path_visibility(scene, cast, cutouts, rays));
-    vec3 share = vec3_all(1);
     if (!cutouts) {
         ++*rays;
         if (tritree_occluded(&scene->tree, cast)) return vec3_all(0);
-        return passage_weaken(scene, &cast, cast.tmax, where, share);
+        return passage_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
     }
-    for (int layer = 0; layer < PATH_LAYERS; ++layer) {
-        ++*rays;
-        const ray_hit hit = tritree_closest(&scene->tree, cast);
-        const bool free = hit.triangle == KD_NONE;
-        share = passage_weaken(scene, &cast, free ? cast.tmax : hit.t, where, share);
-        if (free) return share;
-        share = vec3_scale(share, float_clamp(surface_passes(scene, hit), 0, 1));
-        if (!(vec3_largest(share) > 0)) return vec3_all(0);
-        where = passage_beyond(scene, hit.triangle, cast.direction, where);
-        cast.tmin = hit.t;
-    }
-    return vec3_all(0);
+    passage on = passage_begin(cast, where);
+    do ++*rays;
+    while (passage_goes_on(scene, &on, tritree_closest(&scene->tree, on.cast)));
+    return on.share;
 }
 
 #endif

@@ -60,6 +60,7 @@ typedef struct path_state {
     bool flies;       /* through media; else they are not looked at */
     bool strayed;     /* a medium scattered what path_advance followed, at `place` */
     uint32_t where;   /* the medium that it is in */
+    uint32_t layers;  /* cut-outs passed since the last surface */
     vec3 place;
 } path_state;
 
@@ -69,37 +70,77 @@ KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
     return vec3_dot(wo, at->geometric) < 0 ? vec3_negate(at->normal) : at->normal;
 }
 
-/* Reflected or refracted light of one light: f |cos| L V w / pdf. `where`: the medium on wo's side.
- */
-KD_FN vec3 path_light(const scene_view *scene, const path_options *options, const surface *at,
-                      vec3 wo, uint32_t where, rng_block random, uint32_t *rays) {
-    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
-    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return vec3_all(0);
-    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return f;
-    float weight = fabsf(vec3_dot(drawn.direction, at->normal)) / drawn.pdf_solid_angle;
-    if (!drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
-    const vec3 visible =
-        path_passage(scene, light_shadow_ray(at, &drawn),
-                     passage_from(at, wo, drawn.direction, where), options->cutouts, rays);
-    return vec3_mul(vec3_mul(f, drawn.radiance), vec3_scale(visible, weight));
+/* Light of one light that a place asks for: it comes unless something stands between. */
+typedef struct path_asked {
+    ray cast;       /* along which it would come */
+    uint32_t where; /* the medium that this ray starts in */
+    vec3 sent;      /* f L, or in a medium p L w / pdf */
+    float weight;   /* |cos| w / pdf, or in a medium 1 */
+} path_asked;
+
+KD_FN bool path_asks_nothing(path_asked *asked) {
+    memset(asked, 0, sizeof *asked);
+    return false;
 }
 
-/* The same in a medium, towards where a ray of `direction` comes from: p sigma_s L T w / pdf but
-   for sigma_s. `both`: the other half is left to the ray drawn next. */
-KD_FN vec3 path_light_in(const scene_view *scene, const path_options *options, vec3 place,
-                         uint32_t where, vec3 direction, bool both, rng_block random,
-                         uint32_t *rays) {
+/* Asks for reflected or refracted light. `where`: the medium on wo's side. False: none comes. */
+KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint32_t where,
+                       rng_block random, path_asked *asked) {
+    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
+    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
+        return path_asks_nothing(asked);
+    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
+    if (vec3_is_zero(f)) return path_asks_nothing(asked);
+    float weight = fabsf(vec3_dot(drawn.direction, at->normal)) / drawn.pdf_solid_angle;
+    if (!drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
+    asked->cast = light_shadow_ray(at, &drawn);
+    asked->where = passage_from(at, wo, drawn.direction, where);
+    asked->sent = vec3_mul(f, drawn.radiance);
+    asked->weight = weight;
+    return true;
+}
+
+/* The same in a medium, towards where a ray of `direction` comes from, but for sigma_s. `both`: the
+   other half is left to the ray drawn next. */
+KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
+                       bool both, rng_block random, path_asked *asked) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
-    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return vec3_all(0);
+    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
+        return path_asks_nothing(asked);
     const float phase =
         medium_phase(medium_of(scene, where)->g, vec3_dot(direction, drawn.direction));
     float weight = phase / drawn.pdf_solid_angle;
     if (both && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
-    const ray cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
-                                               : ray_make(place, drawn.direction, 0, INFINITY);
-    const vec3 passing = path_passage(scene, cast, where, options->cutouts, rays);
-    return vec3_mul(vec3_scale(drawn.radiance, weight), passing);
+    asked->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
+                                            : ray_make(place, drawn.direction, 0, INFINITY);
+    asked->where = where;
+    asked->sent = vec3_scale(drawn.radiance, weight);
+    asked->weight = 1;
+    return true;
+}
+
+/* The light that comes if the share `visible` of it passes. */
+KD_FN vec3 path_asked_light(const path_asked *asked, vec3 visible) {
+    return vec3_mul(asked->sent, vec3_scale(visible, asked->weight));
+}
+
+/* Reflected or refracted light of one light: f |cos| L V w / pdf. */
+KD_FN vec3 path_light(const scene_view *scene, const path_options *options, const surface *at,
+                      vec3 wo, uint32_t where, rng_block random, uint32_t *rays) {
+    path_asked asked;
+    if (!path_ask_at(scene, at, wo, where, random, &asked)) return vec3_all(0);
+    return path_asked_light(&asked,
+                            path_passage(scene, asked.cast, asked.where, options->cutouts, rays));
+}
+
+/* The same in a medium: p L T w / pdf. */
+KD_FN vec3 path_light_in(const scene_view *scene, const path_options *options, vec3 place,
+                         uint32_t where, vec3 direction, bool both, rng_block random,
+                         uint32_t *rays) {
+    path_asked asked;
+    if (!path_ask_in(scene, place, where, direction, both, random, &asked)) return vec3_all(0);
+    return path_asked_light(&asked,
+                            path_passage(scene, asked.cast, asked.where, options->cutouts, rays));
 }
 
 /* What the path's direction brings from the sky. */
@@ -146,6 +187,7 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
         state->squeeze *= eta * eta;
         if (at->beyond != MEDIUM_SAME) state->where = at->beyond;
     }
+    state->layers = 0;
     if (!path_survives(state, depth, random.value[3])) return false;
     state->cast = surface_leave(at, drawn.direction, INFINITY);
     return true;
@@ -166,29 +208,36 @@ KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_k
     return flight.scattered;
 }
 
+/* Whether the ray, which has found *hit, goes on from there, through a cut-out. If it has gone
+   through too many, hit->triangle becomes KD_NONE. If state->strayed, it does not get there: a
+   medium scatters it on the way. */
+KD_FN bool path_passes(const scene_view *scene, const path_options *options, path_state *state,
+                       rng_key key, ray_hit *hit) {
+    state->strayed = false;
+    if (state->flies)
+        state->strayed = path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
+    if (state->strayed || hit->triangle == KD_NONE || !options->cutouts) return false;
+    const float passes = surface_passes(scene, *hit);
+    if (!(passes > 0)) return false;
+    if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
+    if (state->flies)
+        state->where = passage_beyond(scene, hit->triangle, state->cast.direction, state->where);
+    state->cast.tmin = hit->t;
+    hit->triangle = KD_NONE;
+    return state->layers++ < PATH_LAYERS;
+}
+
 /* The next surface that does not let the path pass; hit.triangle is KD_NONE if there is none. If
-   state->strayed the path does not get there: a medium scatters it on the way. */
+   state->strayed the path does not get there. */
 KD_FN ray_hit path_advance(const scene_view *scene, const path_options *options, path_state *state,
                            rng_key key, path_result *result) {
-    state->strayed = false;
-    for (int layer = 0;; ++layer) {
+    ray_hit hit;
+    do {
         ++result->rays;
         ++state->step;
-        ray_hit hit = tritree_closest(&scene->tree, state->cast);
-        if (state->flies)
-            state->strayed =
-                path_fly(scene, state, hit.triangle == KD_NONE ? INFINITY : hit.t, key);
-        if (state->strayed || hit.triangle == KD_NONE || !options->cutouts) return hit;
-        const float passes = surface_passes(scene, hit);
-        if (!(passes > 0)) return hit;
-        const rng_block random = sobol_draw(key, state->step, PATH_DRAW_OPACITY);
-        if (random.value[0] >= passes) return hit;
-        if (state->flies)
-            state->where = passage_beyond(scene, hit.triangle, state->cast.direction, state->where);
-        state->cast.tmin = hit.t;
-        hit.triangle = KD_NONE;
-        if (layer == PATH_LAYERS) return hit;
-    }
+        hit = tritree_closest(&scene->tree, state->cast);
+    } while (path_passes(scene, options, state, key, &hit));
+    return hit;
 }
 
 /* The surface that the path has met, as light of its wavelength sees it. */
@@ -219,6 +268,7 @@ KD_FN path_state path_begin(ray cast) {
     state.wavelength = 0;
     state.flies = state.strayed = false;
     state.where = MEDIUM_FOG;
+    state.layers = 0;
     state.place = cast.origin;
     return state;
 }
@@ -232,15 +282,57 @@ KD_FN path_state path_begin_in(const scene_view *scene, ray cast, uint32_t *rays
     return state;
 }
 
-/* Scattering in a medium, where path_advance left the path: light that is found there, and where
-   the path goes on. False: it ends. */
-KD_FN bool path_stray(const scene_view *scene, const path_options *options, path_state *state,
-                      int32_t depth, rng_key key, path_result *result) {
+/* --- a path's steps ---------------------------------------------------------------------------
+   path_radiance takes them one after the other; render/waves takes each for many paths at once. */
+
+/* What a path does where its ray ends. */
+typedef enum path_turn {
+    PATH_ENDS,
+    PATH_PASSES,   /* a cut-out: the ray goes on (path_passes) */
+    PATH_SCATTERS, /* at a surface */
+    PATH_STRAYS    /* in a medium, at state->place */
+} path_turn;
+
+/* The path's ray number `depth` has found a surface that does not let it pass, or none, or
+   state->strayed. *at: the surface, if there is one, else its triangle is KD_NONE; after the first
+   it matters only if the path scatters there. *sent: what sky or surface send along the path. */
+KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options, path_state *state,
+                            int32_t depth, ray_hit hit, rng_key key, surface *at, vec3 *sent) {
+    const bool last = depth == options->max_depth || state->scattered >= options->scatterings;
+    *sent = vec3_all(0);
+    at->triangle = KD_NONE;
+    if (state->strayed) {
+        if (depth == 1 && hit.triangle != KD_NONE) *at = surface_at(scene, &state->cast, hit);
+        return last ? PATH_ENDS : PATH_STRAYS;
+    }
+    if (hit.triangle == KD_NONE) {
+        *sent = path_sky(scene, state);
+        return PATH_ENDS;
+    }
+    *at = path_surface(scene, state, hit, key);
+    *sent = path_emission(scene, state, at);
+    return last ? PATH_ENDS : PATH_SCATTERS;
+}
+
+/* Whether light is looked for at this turn. */
+KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
+    return turn == PATH_STRAYS || (turn == PATH_SCATTERS && !surface_is_specular(at));
+}
+
+/* Looks for it. False: none comes. */
+KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn turn,
+                    const surface *at, rng_key key, path_asked *asked) {
+    const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
+    const vec3 direction = state->cast.direction;
+    if (turn == PATH_STRAYS)
+        return path_ask_in(scene, state->place, state->where, direction, true, random, asked);
+    return path_ask_at(scene, at, vec3_negate(direction), state->where, random, asked);
+}
+
+/* Draws where a medium sends the path on to; false if it ends here. */
+KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t depth,
+                           rng_block random) {
     const vec3 before = state->cast.direction;
-    const vec3 direct = path_light_in(scene, options, state->place, state->where, before, true,
-                                      sobol_draw(key, state->step, PATH_DRAW_LIGHT), &result->rays);
-    result->radiance = vec3_add(result->radiance, vec3_mul(state->throughput, direct));
-    const rng_block random = sobol_draw(key, state->step, PATH_DRAW_SCATTER);
     const float g = medium_of(scene, state->where)->g;
     const vec3 after = medium_phase_draw(g, before, random.value[0], random.value[1]);
     state->pdf = medium_phase(g, vec3_dot(before, after));
@@ -248,8 +340,40 @@ KD_FN bool path_stray(const scene_view *scene, const path_options *options, path
     state->from_normal = vec3_all(0);
     state->specular = false;
     ++state->scattered;
+    state->layers = 0;
     state->cast = ray_make(state->place, after, 0, INFINITY);
     return path_survives(state, depth, random.value[3]);
+}
+
+/* Draws where a path that scatters or strays goes on to; false if it ends here. */
+KD_FN bool path_go_on(const scene_view *scene, path_state *state, path_turn turn, const surface *at,
+                      int32_t depth, rng_key key) {
+    const rng_block random = sobol_draw(key, state->step, PATH_DRAW_SCATTER);
+    if (turn == PATH_STRAYS) return path_scatter_in(scene, state, depth, random);
+    return path_scatter(state, at, vec3_negate(state->cast.direction), depth, random);
+}
+
+/* Follows a path, whose ray is number `depth`, to its end, and adds to what it has found. */
+KD_FN void path_follow(const scene_view *scene, const path_options *options, path_state *state,
+                       int32_t depth, rng_key key, path_result *result) {
+    for (; depth <= options->max_depth; ++depth) {
+        surface at;
+        vec3 sent;
+        const ray_hit hit = path_advance(scene, options, state, key, result);
+        const path_turn turn = path_arrive(scene, options, state, depth, hit, key, &at, &sent);
+        if (depth == 1 && at.triangle != KD_NONE) result->first = at;
+        result->radiance = vec3_add(result->radiance, sent);
+        if (path_seeks_light(turn, &at)) {
+            path_asked asked;
+            vec3 visible = vec3_all(0);
+            if (path_ask(scene, state, turn, &at, key, &asked))
+                visible =
+                    path_passage(scene, asked.cast, asked.where, options->cutouts, &result->rays);
+            const vec3 direct = path_asked_light(&asked, visible);
+            result->radiance = vec3_add(result->radiance, vec3_mul(state->throughput, direct));
+        }
+        if (turn == PATH_ENDS || !path_go_on(scene, state, turn, &at, depth, key)) return;
+    }
 }
 
 /* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
@@ -259,33 +383,7 @@ KD_FN path_result path_radiance(const scene_view *scene, const path_options *opt
     memset(&result, 0, sizeof result);
     result.first.triangle = KD_NONE;
     path_state state = path_begin_in(scene, cast, &result.rays);
-    for (int32_t depth = 1; depth <= options->max_depth; ++depth) {
-        const ray_hit hit = path_advance(scene, options, &state, key, &result);
-        if (state.strayed) {
-            if (depth == 1 && hit.triangle != KD_NONE)
-                result.first = surface_at(scene, &state.cast, hit);
-            if (depth == options->max_depth || state.scattered >= options->scatterings) break;
-            if (!path_stray(scene, options, &state, depth, key, &result)) break;
-            continue;
-        }
-        if (hit.triangle == KD_NONE) {
-            result.radiance = vec3_add(result.radiance, path_sky(scene, &state));
-            break;
-        }
-        const surface at = path_surface(scene, &state, hit, key);
-        const vec3 wo = vec3_negate(state.cast.direction);
-        if (depth == 1) result.first = at;
-        result.radiance = vec3_add(result.radiance, path_emission(scene, &state, &at));
-        if (depth == options->max_depth || state.scattered >= options->scatterings) break;
-        if (!surface_is_specular(&at)) {
-            const rng_block random = sobol_draw(key, state.step, PATH_DRAW_LIGHT);
-            const vec3 direct =
-                path_light(scene, options, &at, wo, state.where, random, &result.rays);
-            result.radiance = vec3_add(result.radiance, vec3_mul(state.throughput, direct));
-        }
-        const rng_block random = sobol_draw(key, state.step, PATH_DRAW_SCATTER);
-        if (!path_scatter(&state, &at, wo, depth, random)) break;
-    }
+    path_follow(scene, options, &state, 1, key, &result);
     return result;
 }
 

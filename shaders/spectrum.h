@@ -38,7 +38,7 @@ KD_FN float tent_draw(float from, float top, float to, float u) {
 }
 
 /* The colour of a wavelength as a weight of the light that drew it. */
-KD_FN vec3 spectrum_colour(float wavelength, vec3 carried) {
+KD_FN_CALL vec3 spectrum_colour(float wavelength, vec3 carried) {
     vec3 density;
     density.x = (1 - SPECTRUM_VIOLET_SHARE) * tent_density(SPECTRUM_RED, wavelength) +
                 SPECTRUM_VIOLET_SHARE * tent_density(SPECTRUM_VIOLET, wavelength);
@@ -49,7 +49,7 @@ KD_FN vec3 spectrum_colour(float wavelength, vec3 carried) {
 }
 
 /* A wavelength in micrometres: `channel` chooses a tent, u a place in it. */
-KD_FN float spectrum_draw(vec3 carried, float channel, float u) {
+KD_FN_CALL float spectrum_draw(vec3 carried, float channel, float u) {
     const vec3 share = medium_shares(carried);
     if (channel < SPECTRUM_VIOLET_SHARE * share.x) return tent_draw(SPECTRUM_VIOLET, u);
     if (channel < share.x) return tent_draw(SPECTRUM_RED, u);
@@ -58,7 +58,7 @@ KD_FN float spectrum_draw(vec3 carried, float channel, float u) {
 }
 
 /* Index of refraction of a material that disperses, at a wavelength in micrometres. */
-KD_FN float spectrum_index(const material *of, float wavelength) {
+KD_FN_CALL float spectrum_index(const material *of, float wavelength) {
     const float *t = of->index_terms;
     const float square = wavelength * wavelength;
     if (of->dispersion == DISPERSION_CAUCHY) return t[0] + (t[1] + t[2] / square) / square;

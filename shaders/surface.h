@@ -30,7 +30,7 @@ typedef struct surface {
 
 /* Unit normal of a triangle; zero if it has no area. Where the plain product would leave the range
    of float the edges are scaled first: any size works. */
-KD_FN vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
+KD_FN_HOT vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
     const vec3 ab = vec3_sub(b, a), ac = vec3_sub(c, a);
     const vec3 product = vec3_cross(ab, ac);
     const float square = vec3_length2(product);

@@ -61,7 +61,7 @@ KD_FN vec3 texture_blend(const texture_view *from, texture_span column, texture_
     return vec3_along(vec3_scale(upper, 1 - t), t, lower);
 }
 
-KD_FN vec3 texture_sample(const texture_view *from, vec2 uv) {
+KD_FN_CALL vec3 texture_sample(const texture_view *from, vec2 uv) {
     const float u = uv.x * from->scale.x + from->offset.x;
     const float v = uv.y * from->scale.y + from->offset.y;
     return texture_blend(from, texture_locate(u, from->width, from->clamp != 0),
@@ -85,7 +85,7 @@ KD_FN vec3 latlong_to_direction(vec2 point, float rotation) {
 }
 
 /* The sky's radiance in a unit direction, as a factor of the environment light's `emitted`. */
-KD_FN vec3 texture_latlong(const texture_view *from, vec3 direction, float rotation) {
+KD_FN_CALL vec3 texture_latlong(const texture_view *from, vec3 direction, float rotation) {
     const vec2 point = latlong_from_direction(direction, rotation);
     return texture_blend(from, texture_locate(point.x, from->width, false),
                          texture_locate(point.y, from->height, true));

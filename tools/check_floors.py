@@ -41,7 +41,7 @@ ROOMS = """
     photon/emission photon/density photon photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/assimp scenes
     scenes/describe scenes/assembly scenes/check
-    render/frame render/photon_mapping render/integrators render render/api
+    render/frame render/waves render/photon_mapping render/integrators render render/api
     tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}

@@ -132,7 +132,7 @@ __device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
 /* By one block, each warp a few of the batch's groups of 32 rays: the persistent loop is for rays
    that do not both start and point alike. Alike: starts within a sixteenth of the box's sides, and
    directions within about 25 degrees of the group's first, for half of the rays. */
-__global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
+static __global__ __launch_bounds__(MEASURE_BLOCK) void measure_order(const caster c) {
     __shared__ uint32_t alike;
     if (threadIdx.x == 0) alike = 0;
     __syncthreads();

@@ -84,6 +84,11 @@ kd_status device_memory_upload(void *device_pointer, const void *host, uint64_t 
     return KD_OK;
 }
 
+kd_status device_memory_clear(void *device_pointer, uint64_t bytes) {
+    if (bytes) KD_CUDA(cudaMemsetAsync(device_pointer, 0, bytes));
+    return KD_OK;
+}
+
 kd_status device_memory_download(void *host, const void *device_pointer, uint64_t bytes) {
     if (bytes) KD_CUDA(cudaMemcpy(host, device_pointer, bytes, cudaMemcpyDeviceToHost));
     return KD_OK;

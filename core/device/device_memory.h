@@ -15,6 +15,7 @@ extern "C" {
 KD_DEVICE_CALL(device_memory_reserve, (void **pointer, uint64_t bytes));
 KD_DEVICE_ANSWER(void, device_memory_free, (void *pointer), );
 KD_DEVICE_CALL(device_memory_upload, (void *device_pointer, const void *host, uint64_t bytes));
+KD_DEVICE_CALL(device_memory_clear, (void *device_pointer, uint64_t bytes)); /* to zeros */
 KD_DEVICE_CALL(device_memory_download, (void *host, const void *device_pointer, uint64_t bytes));
 KD_DEVICE_CALL(device_memory_free_bytes, (uint64_t * bytes));
 /* Whether the pointer is device memory; false for host memory, NULL or no CUDA. */

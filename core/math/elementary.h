@@ -48,13 +48,13 @@ KD_FN float float_cos_small(float x) {
     return 1 - (0.5f * z - z * z * (0x1.55554ap-5f + z * (-0x1.6c0c2ep-10f + z * 0x1.99ea04p-16f)));
 }
 
-KD_FN float float_sin(float angle) {
+KD_FN_HOT float float_sin(float angle) {
     const float_angle at = float_angle_of(angle);
     const float value = at.quadrant & 1 ? float_cos_small(at.rest) : float_sin_small(at.rest);
     return at.quadrant & 2 ? -value : value;
 }
 
-KD_FN float float_cos(float angle) {
+KD_FN_HOT float float_cos(float angle) {
     const float_angle at = float_angle_of(angle);
     const float value = at.quadrant & 1 ? float_sin_small(at.rest) : float_cos_small(at.rest);
     return at.quadrant == 1 || at.quadrant == 2 ? -value : value;
@@ -80,7 +80,7 @@ KD_FN float float_atan_small(float x) {
 }
 
 /* The angle of (x, y), -pi..pi. */
-KD_FN float float_atan2(float y, float x) {
+KD_FN_CALL float float_atan2(float y, float x) {
     float ax = fabsf(x), ay = fabsf(y);
     if (!(ax <= INFINITY && ay <= INFINITY)) return x + y; /* NaN */
     const bool steep = ay > ax;
@@ -110,7 +110,7 @@ KD_FN float float_asin_excess(float z) {
 }
 
 /* 0..pi; NaN beyond +-1. */
-KD_FN float float_acos(float x) {
+KD_FN_CALL float float_acos(float x) {
     if (fabsf(x) <= 0.5f)
         return FLOAT_HALF_PI - (x - (FLOAT_HALF_PI_REST - x * float_asin_excess(x * x)));
     const float z = 0.5f * (1 - fabsf(x)), s = sqrtf(z);
@@ -125,7 +125,7 @@ KD_FN float float_power_of_two(int32_t power) {
     return float_from_bits((uint32_t)(power + 127) << 23);
 }
 
-KD_FN float float_exp(float x) {
+KD_FN_CALL float float_exp(float x) {
     if (!(x <= 88.8f)) return x > 0 ? INFINITY : x; /* or NaN */
     if (x < -104) return 0;
     const float whole = rintf(x * 0x1.715476p+0f);
@@ -137,7 +137,7 @@ KD_FN float float_exp(float x) {
     return value * float_power_of_two(half) * float_power_of_two(power - half);
 }
 
-KD_FN float float_log(float x) {
+KD_FN_CALL float float_log(float x) {
     if (!(x > 0)) return x == 0 ? -INFINITY : NAN;
     if (!(x <= FLT_MAX)) return x;
     const bool tiny = x < FLT_MIN;

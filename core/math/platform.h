@@ -12,10 +12,21 @@
 #ifdef __CUDACC__
 #define KD_FN static __host__ __device__ inline
 #define KD_FN_APART static __host__ __device__ __noinline__ /* large, with a large stack */
+/* Called from many places of a kernel: one copy of it keeps more of the code in the instruction
+   caches. Of those that are called all the time (hot), a kernel whose warps stay together has
+   copies where they are needed: its file defines KD_INLINE_HOT first of all. */
+#define KD_FN_CALL static __host__ __device__ __noinline__ __attribute__((unused))
+#ifdef KD_INLINE_HOT
+#define KD_FN_HOT KD_FN
+#else
+#define KD_FN_HOT KD_FN_CALL
+#endif
 #define KD_CONST_DATA static __device__ const
 #else
 #define KD_FN static inline
 #define KD_FN_APART static inline
+#define KD_FN_CALL static inline
+#define KD_FN_HOT static inline
 #define KD_CONST_DATA static const
 #endif
 

@@ -20,6 +20,9 @@ KD_FN uint64_t sobol_path(uint32_t pixel, uint32_t sample) {
 }
 
 KD_FN uint32_t bits_reverse(uint32_t x) {
+#if defined(__CUDA_ARCH__) && !defined(KD_CUDA_EMULATED)
+    return __brev(x);
+#endif
     x = x << 16 | x >> 16;
     x = (x & 0x00ff00ffu) << 8 | (x & 0xff00ff00u) >> 8;
     x = (x & 0x0f0f0f0fu) << 4 | (x & 0xf0f0f0f0u) >> 4;
@@ -69,7 +72,7 @@ KD_FN void sobol_point(uint32_t index, uint32_t x[4]) {
 }
 
 /* Four numbers in [0, 1); key.path is sobol_path(pixel, sample). */
-KD_FN rng_block sobol_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
+KD_FN_HOT rng_block sobol_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
     const uint32_t sample = (uint32_t)key.path;
     key.path = (key.path >> 32) << 32 | sample >> SOBOL_BITS;
     const rng_words seeds = rng_draw_words(key, bounce, dimension);

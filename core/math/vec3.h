@@ -80,7 +80,7 @@ KD_FN float vec3_luminance(vec3 c) {
 }
 
 /* Unit vector along a; zero stays zero. Scaled first, so lengths from 1e-38 to 1e38 work. */
-KD_FN vec3 vec3_normalize(vec3 a) {
+KD_FN_HOT vec3 vec3_normalize(vec3 a) {
     const float largest = float_max(fabsf(a.x), float_max(fabsf(a.y), fabsf(a.z)));
     if (!(largest > 0) || !(largest <= FLT_MAX)) return vec3_all(0);
     const vec3 scaled = vec3_make(a.x / largest, a.y / largest, a.z / largest);

@@ -55,6 +55,8 @@ typedef struct kd_render_options {
                            other, each a map of its own, to need less memory; at least 1 */
     char estimator[16]; /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
     uint64_t media_photons; /* stored in the map of media; 0: as many as `photons` */
+    uint64_t device_paths;  /* "path", "direct" on a CUDA device: paths that are followed at a time,
+                               about 460 bytes each; 0: as many as pay, 2^23 */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -10,6 +10,7 @@
 #include "render/api/render.h"
 #include "render/frame/film.h"
 #include "render/integrators.h"
+#include "render/waves/waves.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +115,8 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
     KD_TRY(plan_tree_there(out, &from->mesh, options));
     add_to(out, true, "splats", state_bytes(options));
+    add_to(out, true, "paths",
+           integrator_launch_bytes(integrator_find(options->integrator), from, options));
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
@@ -156,16 +159,33 @@ static bool fits(const render_plan *plan, uint64_t most) {
     return plan->total <= most && plan->device_total <= most;
 }
 
+/* Fewer paths at a time, but at least so many. */
+static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_options *options,
+                           uint64_t most, uint64_t least) {
+    const integrator *how = integrator_find(options->integrator);
+    uint64_t paths = WAVE_PATHS;
+    if (!how->launch_bytes) return KD_OK;
+    if (options->device_paths) paths = options->device_paths;
+    while (out->device_total > most && paths > least) {
+        paths /= 2;
+        options->device_paths = paths;
+        KD_TRY(render_plan_make(out, from, options));
+    }
+    return KD_OK;
+}
+
 kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
                           uint64_t most) {
     KD_TRY(render_plan_make(out, from, options));
     if (most == 0 || fits(out, most)) return KD_OK;
     const integrator *how = integrator_find(options->integrator);
+    KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS / 8));
     const tritree_builder_cuda *smallest = smallest_builder(&from->mesh);
     if (out->device_total > most && name_is_auto(options->builder) && smallest) {
         snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
         KD_TRY(render_plan_make(out, from, options));
     }
+    KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS_LEAST));
     const int32_t last = integrator_batches_most(how, options);
     while (!fits(out, most) && options->batches < last) {
         ++options->batches;

@@ -40,7 +40,7 @@ uint32_t film_samples(const film *of, int32_t x, int32_t y) {
 uint32_t film_least_samples(const film *of) {
     const int64_t count = (int64_t)of->width * of->height;
     uint32_t least = count ? UINT32_MAX : 0;
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count && least > 0; ++i)
         if (of->pixels[i].samples < least) least = of->pixels[i].samples;
     return least;
 }

@@ -8,6 +8,7 @@
 typedef struct film {
     int32_t x0, y0, width, height; /* the part of the full image that is kept */
     film_pixel *pixels;
+    bool resumed; /* it holds samples of another run */
 } film;
 
 #ifdef __cplusplus

@@ -12,7 +12,6 @@ typedef struct tile_pass {
     film *to;
     int32_t across;        /* tiles in a row */
     uint32_t begin, count; /* samples of this pass */
-    double pause;          /* timing_now() after which to save what is there and go on; 0: none */
     atomic_bool paused;
     atomic_llong fresh; /* tiles done since the last saving */
     atomic_ullong rays, nan_samples;
@@ -22,10 +21,22 @@ bool frame_is_overdue(const frame *of) {
     return of->deadline > 0 && timing_now() >= of->deadline;
 }
 
+bool frame_is_over(const frame *of, uint32_t begin) {
+    if (job_cancelled(of->watched)) return true;
+    if (begin == 0) return false; /* the first sample of every pixel is always taken */
+    return job_overdue(of->watched) || frame_is_overdue(of);
+}
+
+static bool keeper_waits(const frame *of) {
+    return of->pause > 0 && timing_now() >= of->pause;
+}
+
+bool frame_is_waited_for(const frame *of, uint32_t begin) {
+    return frame_is_over(of, begin) || keeper_waits(of);
+}
+
 static bool pass_is_over(const tile_pass *pass) {
-    if (job_cancelled(pass->of->watched)) return true;
-    if (pass->begin == 0) return false; /* the first sample of every pixel is always taken */
-    return job_overdue(pass->of->watched) || frame_is_overdue(pass->of);
+    return frame_is_over(pass->of, pass->begin);
 }
 
 /* The samples of this pass that the pixel does not have yet: a pass may have been begun before. */
@@ -41,7 +52,7 @@ static void render_pixel(tile_pass *pass, int32_t x, int32_t y, uint64_t *rays,
 
 /* Whether to stop for a saving: never before there is something new to save. */
 static bool wants_pause(const tile_pass *pass) {
-    return pass->pause > 0 && atomic_load(&pass->fresh) > 0 && timing_now() >= pass->pause;
+    return atomic_load(&pass->fresh) > 0 && keeper_waits(pass->of);
 }
 
 static void render_tile(tile_pass *pass, int64_t tile) {
@@ -82,11 +93,11 @@ static void note_counts(frame *of, tile_pass *pass) {
 static kd_status keep(frame *of, tile_pass *pass) {
     const frame_keeper *keeper = of->keeper;
     const double begun = timing_now();
-    if (!keeper || !(keeper->every_seconds > 0) || begun < pass->pause) return KD_OK;
+    if (!keeper || !(keeper->every_seconds > 0) || begun < of->pause) return KD_OK;
     if (of->there) KD_TRY(frame_cuda_fetch_film(of->there, pass->to));
     KD_TRY(keeper->save(keeper->context, of, pass->to));
     const double ended = timing_now(), took = ended - begun;
-    pass->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
+    of->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
     atomic_store(&pass->fresh, 0);
     return KD_OK;
 }
@@ -106,16 +117,19 @@ static kd_status run_pass(frame *of, tile_pass *pass) {
 /* The same on a device, by as many rows as one launch takes. */
 static kd_status run_pass_there(frame *of, tile_pass *pass) {
     const film *to = pass->to;
-    const int32_t rows = frame_cuda_rows(to->width, pass->count);
+    const uint64_t most = frame_cuda_launch_samples(pass->how, of->options);
+    const int32_t rows = frame_cuda_rows(to->width, pass->count, most);
     sample_range range = {to->x0, to->y0, to->width, 0, 0, pass->begin, pass->count};
-    for (; range.bottom < to->height && !pass_is_over(pass); range.top = range.bottom) {
+    while (range.top < to->height && !pass_is_over(pass)) {
         sample_counts counts = {0, 0};
         range.bottom = to->height - range.top < rows ? to->height : range.top + rows;
         KD_TRY(frame_cuda_take(of, pass->how, &range, &counts));
         of->statistics.rays += counts.rays;
         of->statistics.nan_samples += counts.nan_samples;
-        job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
         KD_TRY(keep(of, pass));
+        if (of->there->stopped) continue; /* with those that were left out */
+        job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
+        range.top = range.bottom;
     }
     return KD_OK;
 }
@@ -131,13 +145,34 @@ static uint32_t batch_begin(const frame *of, uint32_t samples, uint32_t batch) {
     return (uint32_t)(((uint64_t)batch * samples + batches - 1) / batches);
 }
 
+/* Whether somebody wants to see the film between passes. */
+static bool is_looked_at(const frame *of) {
+    return of->options->target_error > 0 || (of->keeper && of->keeper->look);
+}
+
+/* Whether a frame may end, or be looked at, before all samples are taken but by an interruption. */
+static bool is_awaited(const frame *of) {
+    return is_looked_at(of) || of->deadline > 0 || of->pause > 0 ||
+           (of->watched && of->watched->deadline > 0);
+}
+
+/* Samples of a pass that nobody waits for, on a device where a launch takes many at once. */
+static uint32_t pass_unseen(const tile_pass *pass) {
+    if (!pass->of->there || !pass->how->launch_samples || is_awaited(pass->of)) return 0;
+    const uint64_t whole = pass->how->launch_samples(pass->of->options) /
+                           frame_cuda_tiled_pixels(pass->to->width, pass->to->height);
+    return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
+}
+
 /* Samples of the pass that begins: 1, 1, 2, 4, 8, 16, 16, ...: each prefix of a power of two is
    evenly spread. A pass has samples of one batch only. */
 static uint32_t pass_size(const tile_pass *pass, uint32_t samples) {
-    if (pass->how->pass || pass->begin == 0) return 1;
+    if (pass->how->pass) return 1;
     const uint32_t batch = batch_of(pass->of, samples, pass->begin);
     const uint32_t left = batch_begin(pass->of, samples, batch + 1) - pass->begin;
-    const uint32_t size = pass->begin < PASS_MOST ? pass->begin : PASS_MOST;
+    const uint32_t begun = pass->begin ? pass->begin : 1, unseen = pass_unseen(pass);
+    const uint32_t seen = begun < PASS_MOST ? begun : PASS_MOST;
+    const uint32_t size = unseen > seen ? unseen : seen;
     return size < left ? size : left;
 }
 
@@ -164,11 +199,6 @@ static bool is_on_target(const tile_pass *pass) {
     return target > 0 && pass->begin >= JUDGED_SAMPLES && film_error(pass->to) <= target;
 }
 
-/* Whether somebody wants to see the film between passes. */
-static bool is_looked_at(const frame *of) {
-    return of->options->target_error > 0 || (of->keeper && of->keeper->look);
-}
-
 kd_status frame_run(frame *of, const integrator *how, film *to) {
     const uint32_t samples = (uint32_t)integrator_samples(how, of->options);
     const int64_t pixels = (int64_t)to->width * to->height;
@@ -177,7 +207,7 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     uint32_t batch = UINT32_MAX; /* none yet */
     pass.begin = film_least_samples(to);
     if (of->keeper && of->keeper->every_seconds > 0)
-        pass.pause = timing_now() + of->keeper->every_seconds;
+        of->pause = timing_now() + of->keeper->every_seconds;
     if (!how->pass && !of->begin_batch) job_stage_begin(of->watched, "render", pixels * samples);
     job_advance(of->watched, pixels * pass.begin);
     if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));

@@ -4,6 +4,10 @@
 #define KD_RENDER_FRAME_FRAME_H
 #include "render/frame/film.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Runs the stage "render" of of->watched, from the samples on that the film has. Adds rays and
    samples that are no numbers to of->statistics. KD_INTERRUPTED if the job was cancelled; a limit
    of time (of->deadline, or the job's) ends early with KD_OK, after one sample per pixel at
@@ -14,5 +18,14 @@
    has come back at the end. */
 kd_status frame_run(frame *of, const integrator *how, film *to);
 bool frame_is_overdue(const frame *of);
+/* Whether no more samples behind number `begin` are to be begun: the job is cancelled or, but for a
+   first sample of each pixel, the time is up. */
+bool frame_is_over(const frame *of, uint32_t begin);
+/* Whether a launch that can end early is to do so: that, or the keeper waits for a film. */
+bool frame_is_waited_for(const frame *of, uint32_t begin);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -29,6 +29,7 @@ done:
 void frame_cuda_close(frame_cuda *owned) {
     if (!owned->entered) return;
     frame_cuda_remove_scene(owned);
+    device_buffer_free(&owned->work);
     device_memory_free(owned->pixels);
     device_memory_free(owned->counts);
     device_leave(owned->previous);
@@ -94,6 +95,7 @@ kd_status frame_cuda_place_film(frame_cuda *to, const film *from) {
     void *pixels = NULL;
     KD_TRY(device_memory_reserve(&pixels, film_bytes(from)));
     to->pixels = (film_pixel *)pixels;
+    if (!from->resumed) return device_memory_clear(to->pixels, film_bytes(from));
     return device_memory_upload(to->pixels, from->pixels, film_bytes(from));
 }
 
@@ -101,15 +103,24 @@ kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to) {
     return device_memory_download(to->pixels, from->pixels, film_bytes(to));
 }
 
-int32_t frame_cuda_rows(int32_t width, uint32_t count) {
-    const uint64_t rows = LAUNCH_SAMPLES / ((uint64_t)width * count) / 8 * 8;
-    return rows > 8 ? (int32_t)rows : 8;
+uint64_t frame_cuda_launch_samples(const integrator *how, const kd_render_options *options) {
+    return how->launch_samples ? how->launch_samples(options) : LAUNCH_SAMPLES;
+}
+
+uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height) {
+    return ((uint64_t)width + 7) / 8 * (((uint64_t)height + 3) / 4) * 32;
+}
+
+int32_t frame_cuda_rows(int32_t width, uint32_t count, uint64_t launch_samples) {
+    const uint64_t rows = launch_samples / ((uint64_t)width * count) / 8 * 8;
+    return rows <= 8 ? 8 : rows > INT32_MAX / 8 ? INT32_MAX / 8 : (int32_t)rows;
 }
 
 kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
                           sample_counts *counts) {
     const sample_counts none = {0, 0};
     sample_counts found;
+    of->there->stopped = false;
     KD_TRY(how->launch(of, range));
     KD_TRY(device_wait());
     KD_TRY(device_memory_download(&found, of->there->counts, sizeof found));

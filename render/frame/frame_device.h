@@ -4,6 +4,7 @@
 #define KD_RENDER_FRAME_FRAME_DEVICE_H
 #include "accel/rays/tree_device.h"
 #include "core/device/device.h"
+#include "core/device/device_buffer.h"
 #include "render/frame/film.h"
 #include "scenes/assembly/scene_cuda.h"
 
@@ -21,7 +22,9 @@ typedef struct frame_cuda {
     scene_cuda scene;
     film_pixel *pixels; /* the film's, row by row */
     sample_counts *counts;
-    int32_t previous; /* device to go back to */
+    device_buffer work; /* of launches by waves */
+    bool stopped;       /* the last launch left samples out, since somebody waits for the film */
+    int32_t previous;   /* device to go back to */
     bool entered;
 } frame_cuda;
 
@@ -32,7 +35,7 @@ kd_status frame_cuda_open(frame_cuda *out, const device *where);
 kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const tritree *host_tree,
                                  const tritree_options *how, const char *builder, tritree *built);
 void frame_cuda_remove_scene(frame_cuda *from); /* and its tree; what there is of them */
-/* The film's sums go there, and come back. */
+/* The film's sums go there, if it has any, and come back. */
 kd_status frame_cuda_place_film(frame_cuda *to, const film *from);
 kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to);
 void frame_cuda_close(frame_cuda *owned); /* takes a zeroed one */
@@ -45,11 +48,17 @@ typedef struct sample_range {
     uint32_t begin, count;
 } sample_range;
 
-/* Rows are cut into such many samples a launch, so that the host can look up in between. */
+/* Samples that an integrator's launch takes at most: by the kernel that takes them a thread each so
+   many that the host can look up in between. */
 enum { LAUNCH_SAMPLES = 1 << 23 };
-int32_t frame_cuda_rows(int32_t width, uint32_t count);
+uint64_t frame_cuda_launch_samples(const integrator *how, const kd_render_options *options);
+/* Pixels of all tiles of 8 by 4 that cover a picture. */
+uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height);
+/* Rows of a launch that takes `count` samples of their pixels. */
+int32_t frame_cuda_rows(int32_t width, uint32_t count, uint64_t launch_samples);
 
-/* Takes the samples, waits, and adds to `counts` what was counted since the last call. */
+/* Takes the samples, waits, and adds to `counts` what was counted since the last call. If
+   of->there->stopped, not all were taken. */
 kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
                           sample_counts *counts);
 

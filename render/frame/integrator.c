@@ -12,6 +12,11 @@ uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *o
     return of->state_bytes ? of->state_bytes(options) : 0;
 }
 
+uint64_t integrator_launch_bytes(const integrator *of, const scene_view *scene,
+                                 const kd_render_options *options) {
+    return of->launch_bytes ? of->launch_bytes(scene, options) : 0;
+}
+
 int32_t integrator_samples(const integrator *of, const kd_render_options *options) {
     if (!of->pass) return options->spp;
     return of->batches_most ? options->passes * options->batches : options->passes;

@@ -50,6 +50,7 @@ typedef struct frame {
     frame_statistics statistics;
     job *watched;
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
+    double pause;               /* timing_now() after which the keeper waits for a film; 0: none */
     struct frame_cuda *there;   /* on a CUDA device (frame_device.h); NULL: on the CPU */
     bool on_target;             /* options->target_error was reached */
     double deadline;            /* timing_now() after which only a first sample is taken; 0: none */
@@ -79,6 +80,10 @@ typedef struct integrator {
     /* The same samples on a CUDA device (frame_device.h), not waited for; prepare, pass and close
        then care for what lies there. NULL: it runs on the CPU only. */
     kd_status (*launch)(const frame *of, const struct sample_range *range);
+    /* Of those whose launch takes samples by waves (render/waves): how many it takes at most, and
+       the device's bytes that it needs. NULL: it takes them a thread each. */
+    uint64_t (*launch_samples)(const kd_render_options *options);
+    uint64_t (*launch_bytes)(const scene_view *scene, const kd_render_options *options);
     /* Before all else, if it takes photons of a file: sets photon_map_hash, KD_ERROR_INPUT if there
        is no such file; NULL: it takes none. */
     kd_status (*identify)(frame *of);
@@ -98,6 +103,9 @@ enum { BATCHES_MOST = 65536 };
 int32_t integrator_batches_most(const integrator *of, const kd_render_options *options);
 uint32_t integrator_maps(const integrator *of, const kd_render_options *options);
 uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *options);
+/* The device's memory that its launches need. */
+uint64_t integrator_launch_bytes(const integrator *of, const scene_view *scene,
+                                 const kd_render_options *options);
 /* Samples that each pixel is to get: options->passes of all batches, or options->spp. */
 int32_t integrator_samples(const integrator *of, const kd_render_options *options);
 /* The frame as samples see it; on a CUDA device the thread that takes them sets the scene. */

@@ -146,6 +146,7 @@ kd_status state_read(const char *path, frame *of, film *to) {
     KD_TRY_GOTO(check(&file, path, &found, &wanted, to));
     memcpy(to->pixels, file.bytes + sizeof found, pixel_count(to) * sizeof *to->pixels);
     take_header(of, &found);
+    to->resumed = true;
 done:
     file_close(&file);
     return status;

@@ -10,7 +10,7 @@
 
 enum {
     TAKE_BLOCK = 128,
-    TAKE_EACH = 4 /* on a multiprocessor */,
+    TAKE_EACH = 8 /* on a multiprocessor: 64 registers */,
     TAKE_WIDTH = 16,
     TAKE_HEIGHT = 8
 };

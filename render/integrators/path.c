@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "render/integrators/launches.h"
 #include "render/integrators/pixel_methods.h"
+#include "render/waves/waves.h"
 
 static kd_status prepare(frame *prepared, int32_t scatterings) {
     path_options *options;
@@ -38,11 +39,15 @@ const integrator integrator_path = {.name = "path",
                                     .prepare = path_prepare,
                                     .sample = path_sample,
                                     .close = path_close,
-                                    .launch = KD_IF_CUDA(path_launch)};
+                                    .launch = KD_IF_CUDA(path_launch),
+                                    .launch_samples = waves_samples,
+                                    .launch_bytes = waves_bytes};
 
 const integrator integrator_direct = {.name = "direct",
                                       .source = "Veach 1997, chapter 9",
                                       .prepare = direct_prepare,
                                       .sample = path_sample,
                                       .close = path_close,
-                                      .launch = KD_IF_CUDA(path_launch)};
+                                      .launch = KD_IF_CUDA(path_launch),
+                                      .launch_samples = waves_samples,
+                                      .launch_bytes = waves_bytes};

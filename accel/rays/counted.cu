@@ -1,0 +1,140 @@
+/* Rays whose number only the device knows.
+   Idea: the loops of packed_batch.cuh with a grid of what the device holds, whose blocks read the
+         number and loop. Without the tree's packed form a thread each walks the nodes.
+   Data flow: rays, *count -> hits or blocked, records of rays that were put off; then these -> hits
+         or blocked. */
+#include "accel/rays/counted.h"
+#include "accel/rays/packed_batch.cuh"
+#include "accel/rays/watertight.cuh"
+#include "core/device/cuda.h"
+
+namespace {
+
+static_assert(sizeof(packed_record) == TRACE_COUNTED_SCRATCH, "what callers reserve");
+
+__device__ __forceinline__ caster with_count(const caster &c, const uint32_t *counted) {
+    caster known = c;
+    known.count = *counted;
+    return known;
+}
+
+template <bool any>
+__global__ __launch_bounds__(CAST_BLOCK, walk_watertight::blocks) void cast_counted_nodes(
+    const __grid_constant__ caster c, const uint32_t *counted) {
+    const uint32_t count = *counted;
+    walk_watertight::entry stack[CAST_STACK];
+    for (uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * CAST_BLOCK) {
+        walk_watertight on;
+        if (!on.begin(c, i)) {
+            store_miss<any>(c, i);
+            continue;
+        }
+        do {
+            on.descend(c, stack);
+        } while (!on.template test<any>(c) && on.pop(stack));
+        on.template store<any>(c, i);
+    }
+}
+
+/* Each thread a ray, then another one. */
+template <bool any>
+__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_alone(
+    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
+    const uint32_t *counted) {
+    const caster known = with_count(c, counted);
+    const put_off_list none = {NULL, 0};
+    const batch_work<any> work = {known, none};
+    for (uint32_t base = blockIdx.x * PACKED_BLOCK; base < known.count;
+         base += gridDim.x * PACKED_BLOCK) {
+        const uint32_t i = base + threadIdx.x;
+        packed_alone<any, any>(tree, work, i < known.count ? i : KD_NONE);
+    }
+}
+
+template <bool any, bool bounded>
+__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_packed(
+    const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
+    const __grid_constant__ put_off_list list, const uint32_t *counted) {
+    const caster known = with_count(c, counted);
+    const batch_work<any> work = {known, list};
+    packed_persistent<any, bounded>(scene, work);
+}
+
+template <bool any>
+__global__ __launch_bounds__(PACKED_BLOCK) void settle_counted(
+    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
+    const __grid_constant__ put_off_list list, const uint32_t *counted) {
+    const caster known = with_count(c, counted);
+    const batch_work<any> work = {known, list};
+    const uint32_t put_off = c.cursor[CURSOR_PUT_OFF], threads = gridDim.x * PACKED_BLOCK;
+    const uint32_t from = blockIdx.x * PACKED_BLOCK + threadIdx.x;
+    const bool is_full = put_off > list.room;
+    packed_settle<any>(tree, work, list.records, is_full ? list.room : put_off, from, threads);
+    for (uint32_t i = from; is_full && i < known.count; i += threads) {
+        if (!is_left_open(known, i)) continue;
+        float4 o, d;
+        load_ray(known, i, o, d);
+        const ray_hit none = {0, 0, 0, KD_NONE};
+        const ray_hit hit = packed_answer(tree, o, d, none, NULL, PACKED_DOUBTS + 1, any);
+        work.store(i, hit.t, hit.u, hit.v, hit.triangle);
+    }
+}
+
+caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
+    caster c;
+    memset(&c, 0, sizeof c);
+    c.nodes = (const uint2 *)tree->view.pairs;
+    c.leaf_rows = (const float4 *)tree->view.leaf_rows;
+    c.references = tree->view.references;
+    c.box = tree->view.box;
+    c.empty = tree->view.reference_count == 0;
+    c.rays = (const float4 *)rays->rays;
+    c.hits = (float4 *)rays->hits;
+    c.blocked = rays->blocked;
+    c.cursor = rays->cursor;
+    return c;
+}
+
+template <bool any, bool bounded>
+kd_status launch_packed(const tritree_cuda *tree, const trace_counted *rays) {
+    const caster c = counted_caster(tree, rays);
+    const put_off_list list = {(packed_record *)rays->scratch, rays->room};
+    unsigned blocks = 0;
+    packed_scene scene;
+    memset(&scene, 0, sizeof scene);
+    scene.units = (const uint4 *)tree->view.packed;
+    scene.box = tree->view.box;
+    scene.empty = c.empty;
+    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_packed<any, bounded>, PACKED_BLOCK));
+    cast_counted_packed<any, bounded><<<blocks, PACKED_BLOCK>>>(c, scene, list, rays->count);
+    KD_CUDA_LAUNCHED("cast_counted_packed");
+    KD_TRY(cuda_resident_blocks(&blocks, settle_counted<any>, PACKED_BLOCK));
+    settle_counted<any><<<blocks, PACKED_BLOCK>>>(c, tree->view, list, rays->count);
+    KD_CUDA_LAUNCHED("settle_counted");
+    return KD_OK;
+}
+
+template <bool any> kd_status launch_counted(const tritree_cuda *tree, const trace_counted *rays) {
+    const caster c = counted_caster(tree, rays);
+    unsigned blocks = 0;
+    if (!tree->view.packed) {
+        KD_TRY(cuda_resident_blocks(&blocks, cast_counted_nodes<any>, CAST_BLOCK));
+        cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK>>>(c, rays->count);
+        KD_CUDA_LAUNCHED("cast_counted_nodes");
+        return KD_OK;
+    }
+    if (!rays->coherent)
+        return any || rays->bounded ? launch_packed<any, true>(tree, rays)
+                                    : launch_packed<any, any>(tree, rays);
+    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any>, PACKED_BLOCK));
+    cast_counted_alone<any><<<4 * blocks, PACKED_BLOCK>>>(c, tree->view, rays->count);
+    KD_CUDA_LAUNCHED("cast_counted_alone");
+    return KD_OK;
+}
+
+} // namespace
+
+kd_status trace_counted_cuda(const tritree_cuda *tree, const trace_counted *rays) {
+    return rays->hits ? launch_counted<false>(tree, rays) : launch_counted<true>(tree, rays);
+}

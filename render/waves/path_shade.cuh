@@ -1,0 +1,222 @@
+/* What paths do at the surfaces that their rays have met.
+   Idea: shading is much code (two kernels of some 200 KB), and warps that run through it each for
+         itself wait for instructions most of the time. So the warps of a block stay together: they
+         wait for each other after each of three steps (arrive, ask for light, go on), and what one
+         of them fetches of the code serves all. Paths are listed by the kind of material that they
+         met: diffuse ones, most of all, have a kernel of their own, in which the kind is a
+   constant; the others come in an order in which a block has one kind, but for a few blocks. Work:
+   about a third of a picture's time. Invariants: what is added to a slot, and in which order, is
+   path_follow's (shaders/path.h): in one wave sky or emission here, then what the shadow ray brings
+   (path_shadows.cuh). A path has one slot, and one thread a kernel. */
+#ifndef KD_RENDER_WAVES_PATH_SHADE_CUH
+#define KD_RENDER_WAVES_PATH_SHADE_CUH
+#include "render/waves/path_store.cuh"
+
+enum {
+    KIND_BLOCK = 512,
+    KIND_WARPS = KIND_BLOCK / 32,
+    SHADE_BLOCK = 256,
+    SHADE_DIFFUSE_EACH = 3, /* blocks on a multiprocessor: 80 registers */
+    SHADE_OTHER_EACH = 2    /* 128 registers */
+};
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+__device__ __forceinline__ uint32_t *list_of_kind(const path_waves &w, uint32_t kind) {
+    return w.lists + (uint64_t)kind * w.capacity;
+}
+
+/* A miss is shaded with the diffuse ones. */
+__device__ __forceinline__ uint32_t kind_of_hit(const scene_view &scene, const path_waves &w,
+                                                uint32_t i) {
+    const uint32_t triangle = __float_as_uint(w.hits[i].w);
+    if (triangle == KD_NONE) return MATERIAL_DIFFUSE;
+    return (uint32_t)scene.materials[scene.mesh.triangle_materials[triangle]].kind;
+}
+
+/* Data flow: hits -> for each kind of material the list of paths that met it, record.listed. */
+static __global__
+__launch_bounds__(KIND_BLOCK) void wave_list(const __grid_constant__ scene_view scene,
+                                             const __grid_constant__ path_waves w, uint32_t wave) {
+    __shared__ uint32_t places[WAVE_LISTS][KIND_WARPS];
+    wave_record *now = wave_at(w, wave);
+    const uint32_t count = now->rays, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (uint32_t base = blockIdx.x * KIND_BLOCK; base < count; base += gridDim.x * KIND_BLOCK) {
+        const uint32_t i = base + threadIdx.x;
+        const uint32_t kind = i < count ? kind_of_hit(scene, w, i) : WAVE_LISTS;
+        unsigned alike = 0;
+        for (uint32_t k = 0; k < WAVE_LISTS; ++k) {
+            const unsigned lanes = __ballot_sync(~0u, kind == k);
+            if (lane == 0) places[k][warp] = (uint32_t)__popc(lanes);
+            if (kind == k) alike = lanes;
+        }
+        __syncthreads();
+        if (warp < WAVE_LISTS) { /* from numbers to places, a warp a kind */
+            const uint32_t number = lane < KIND_WARPS ? places[warp][lane] : 0;
+            uint32_t upto = number, first = 0;
+            for (uint32_t step = 1; step < KIND_WARPS; step *= 2) {
+                const uint32_t more = __shfl_up_sync(~0u, upto, step);
+                if (lane >= step) upto += more;
+            }
+            if (lane == KIND_WARPS - 1 && upto) first = atomicAdd(&now->listed[warp], upto);
+            first = __shfl_sync(~0u, first, KIND_WARPS - 1);
+            if (lane < KIND_WARPS) places[warp][lane] = first + upto - number;
+        }
+        __syncthreads();
+        if (i < count)
+            list_of_kind(w, kind)[places[kind][warp] + __popc(alike & ((1u << lane) - 1))] = i;
+        __syncthreads();
+    }
+}
+
+/* What a block shades at a time: a part of one list; false: there is no such chunk. */
+struct shade_chunk {
+    uint32_t kind, first;
+};
+template <bool diffuse>
+__device__ __forceinline__ bool find_chunk(const wave_record *now, uint32_t number,
+                                           shade_chunk *out) {
+    out->kind = 0;
+    out->first = number * SHADE_BLOCK;
+    if (diffuse) return number < (now->listed[0] + SHADE_BLOCK - 1) / SHADE_BLOCK;
+    for (uint32_t kind = 1; kind < WAVE_LISTS; ++kind) {
+        const uint32_t chunks = (now->listed[kind] + SHADE_BLOCK - 1) / SHADE_BLOCK;
+        out->kind = kind;
+        out->first = number * SHADE_BLOCK;
+        if (number < chunks) return true;
+        number -= chunks;
+    }
+    return false;
+}
+
+/* The thread's path in a chunk; KD_NONE: none. */
+__device__ __forceinline__ uint32_t path_of_chunk(const path_waves &w, const wave_record *now,
+                                                  const shade_chunk &chunk) {
+    const uint32_t i = chunk.first + threadIdx.x;
+    return i < now->listed[chunk.kind] ? list_of_kind(w, chunk.kind)[i] : KD_NONE;
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* What the film takes of a path's first surface. */
+__device__ __forceinline__ void store_first(const scene_view &scene, const path_waves &w,
+                                            uint32_t slot, const ray *cast, const surface *at) {
+    pixel_view view = w.view;
+    view.scene = &scene;
+    const pixel_sample seen = pixel_of(&view, cast, at, vec3_all(0), 0);
+    w.first[2 * (uint64_t)slot] =
+        make_float4(seen.depth, seen.normal.x, seen.normal.y, seen.normal.z);
+    w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
+}
+
+/* A path on its way through the steps. */
+struct shaded_path {
+    wave_path path;
+    rng_key key;
+    surface at;
+    path_turn turn;
+};
+
+template <bool general, bool diffuse>
+__device__ __forceinline__ void shade_arrive(const scene_view &scene, const path_waves &w,
+                                             const path_store &from, uint32_t i, shaded_path &on) {
+    on.turn = PATH_ENDS;
+    if (i == KD_NONE) return;
+    on.path = load_path(from, i);
+    if (on.path.slot == KD_NONE) return;
+    path_state &state = on.path.state;
+    ray_hit hit = load_stored_hit(w.hits, i);
+    on.key = key_of_slot(w, place_of_slot(w, on.path.slot));
+    state.flies = general && scene.medium_count != 0;
+    ++state.step;
+    if (general && path_passes(&scene, &w.options, &state, on.key, &hit)) {
+        on.turn = PATH_PASSES;
+        return;
+    }
+    vec3 sent;
+    const path_turn turn =
+        path_arrive(&scene, &w.options, &state, (int32_t)on.path.depth, hit, on.key, &on.at, &sent);
+    on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS; /* the last: for the compiler */
+    if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
+    add_radiance(w, on.path.slot, sent);
+    if (diffuse) on.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
+}
+
+/* The light that was asked for, as path_shadows.cuh adds it. */
+template <bool general>
+__device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
+                                             const wave_path &path, const path_asked &asked) {
+    store_ray(w.shadow_rays, at, asked.cast);
+    if (general) {
+        float4 *to = w.shadow_gain + 3 * (uint64_t)at;
+        to[0] = with_fourth(asked.sent, __uint_as_float(path.slot));
+        to[1] = with_fourth(path.state.throughput, asked.weight);
+        to[2] = make_float4(__uint_as_float(asked.where), 0, 0, 0);
+        return;
+    }
+    const vec3 gain = vec3_mul(path.state.throughput, path_asked_light(&asked, vec3_all(1)));
+    w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
+}
+
+/* What is sure to be added is 0, or no number at all. */
+template <bool general>
+__device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
+                                          uint32_t *shadows, const shaded_path &on) {
+    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return;
+    const path_turn turn = general ? on.turn : PATH_SCATTERS;
+    if (!path_seeks_light(turn, &on.at)) return;
+    path_asked asked;
+    const bool asks = path_ask(&scene, &on.path.state, turn, &on.at, on.key, &asked);
+    if (!general || !asks)
+        add_radiance(w, on.path.slot,
+                     vec3_mul(on.path.state.throughput, path_asked_light(&asked, vec3_all(0))));
+    if (asks) store_shadow<general>(w, take_place(shadows), on.path, asked);
+}
+
+/* Whether the path has another ray. */
+template <bool general>
+__device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &on) {
+    if (general && on.turn == PATH_PASSES) return true;
+    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return false;
+    const path_turn turn = general ? on.turn : PATH_SCATTERS;
+    const int32_t depth = (int32_t)on.path.depth++;
+    return path_go_on(&scene, &on.path.state, turn, &on.at, depth, on.key);
+}
+
+/* Data flow: paths of the lists, hits -> radiance, first surfaces, shadow rays, the next wave's
+   paths behind each other. Chunks are taken in order; the next one's paths are fetched while this
+   one's are shaded. */
+template <bool general, bool diffuse>
+__global__
+__launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void wave_shade(
+    const __grid_constant__ scene_view scene, const __grid_constant__ path_waves w, uint32_t wave) {
+    __shared__ uint32_t taken;
+    wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
+    const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
+    uint32_t *cursor = diffuse ? &now->diffuse_chunk : &now->other_chunk;
+    shade_chunk chunk;
+    bool there = find_chunk<diffuse>(now, blockIdx.x, &chunk);
+    while (there) {
+        const uint32_t i = path_of_chunk(w, now, chunk);
+        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
+        __syncthreads();
+        there = find_chunk<diffuse>(now, taken, &chunk);
+        if (there) {
+            const uint32_t coming = path_of_chunk(w, now, chunk);
+            if (coming != KD_NONE) {
+                fetch_path_ahead(from, coming);
+                fetch_ahead(w.hits + coming);
+            }
+        }
+        shaded_path on;
+        shade_arrive<general, diffuse>(scene, w, from, i, on);
+        __syncthreads();
+        shade_ask<general>(scene, w, &now->shadows, on);
+        __syncthreads();
+        const bool goes_on = shade_go_on<general>(scene, on);
+        __syncthreads();
+        if (goes_on) store_path(to, take_place(&next->rays), on.path);
+    }
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* What waves keep of paths and samples, and how it lies.
+   Idea: a path between two surfaces is 96 bytes in arrays of 16-byte parts, so that a warp reads
+   and writes whole lines. There are two such stores: a wave reads one and writes those that go on
+         behind each other into the other. A sample has a slot that stays where it is: its radiance
+         so far, and what the film takes of the first surface.
+   Slots: the first sample of every pixel, then, pixel after pixel, the others of each; pixels in
+         tiles of 8 by 4. Paths begin in this order: whenever that ends, every pixel has the first
+         ones of its samples.
+   Counts: a wave's record says how many paths and rays it has. Kernels read and write it there; the
+         host knows none of them. Records are a ring: the wave at hand, the one before it, the next.
+   Memory: 283 bytes a path at a time (315 in the general form), 48 a slot. */
+#ifndef KD_RENDER_WAVES_PATH_STORE_CUH
+#define KD_RENDER_WAVES_PATH_STORE_CUH
+#include "core/device/cuda.h"
+#include "render/frame/frame_device.h"
+
+enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
+
+struct wave_record {
+    uint32_t rays;                            /* paths of this wave */
+    uint32_t kept;                            /* those of them that the wave before has left */
+    uint32_t begin, end;                      /* slots of the others: they begin here */
+    uint32_t shadows;                         /* shadow rays */
+    uint32_t left_out;                        /* paths that are none: no rays */
+    uint32_t ray_cursor[4], shadow_cursor[4]; /* of the casters */
+    uint32_t listed[WAVE_LISTS];              /* paths by kind of what they met */
+    uint32_t diffuse_chunk, other_chunk;      /* the next ones to be shaded */
+};
+
+struct path_store {
+    float4 *rays;       /* 2 each: origin, tmin; direction, tmax */
+    float4 *throughput; /* and pdf */
+    float4 *from;       /* and squeeze */
+    float4 *normal;     /* from_normal, and wavelength */
+    uint4 *ids; /* slot; step | layers << 16 | specular << 31; depth | scattered << 24; where */
+};
+
+/* What kernels of waves are given, beside the scene. */
+struct path_waves {
+    pixel_view view; /* its scene is set by the thread */
+    sample_range range;
+    path_options options;
+    film_pixel *pixels;
+    sample_counts *counts;
+    wave_record *ring;
+    path_store stores[2];
+    float4 *hits;
+    void *scratch;       /* of the casters, for wave_scratch_room(capacity) rays */
+    uint32_t *lists;     /* WAVE_LISTS of `capacity` each: paths by what they met */
+    float4 *shadow_rays; /* 2 each */
+    float4 *shadow_gain; /* what is added if nothing is in the way, slot; general form: 3 each, sent
+                            and slot, throughput and weight, medium */
+    uint8_t *blocked;
+    float4 *radiance;  /* of each slot */
+    float4 *first;     /* 2 of each slot: depth, normal; albedo, alpha */
+    uint32_t across;   /* tiles in a row */
+    uint32_t tiled;    /* pixels of all tiles */
+    uint32_t slots;    /* of all samples of this launch */
+    uint32_t capacity; /* paths at a time */
+};
+
+/* One ray in eight is put off at most in all but the strangest scenes. */
+static inline uint32_t wave_scratch_room(uint32_t capacity) {
+    return capacity / 8 + 32;
+}
+
+__device__ __forceinline__ wave_record *wave_at(const path_waves &w, uint32_t wave) {
+    return w.ring + wave % WAVE_RING;
+}
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+/* A sample of a pixel of the film. */
+struct slot_place {
+    int32_t x, y;
+    uint32_t sample;
+};
+
+__device__ __forceinline__ slot_place place_of_slot(const path_waves &w, uint32_t slot) {
+    slot_place at;
+    uint32_t pixel = slot;
+    at.sample = w.range.begin;
+    if (slot >= w.tiled) {
+        const uint32_t others = w.range.count - 1;
+        pixel = (slot - w.tiled) / others;
+        at.sample += 1 + (slot - w.tiled) - pixel * others;
+    }
+    const uint32_t tile = pixel / 32, lane = pixel % 32, row = tile / w.across;
+    at.x = (int32_t)((tile - row * w.across) * 8 + lane % 8);
+    at.y = w.range.top + (int32_t)(row * 4 + lane / 8);
+    return at;
+}
+
+/* The slot of a pixel's sample number `of` of the range. */
+__device__ __forceinline__ uint32_t slot_of_pixel(const path_waves &w, uint32_t pixel,
+                                                  uint32_t of) {
+    return of == 0 ? pixel : w.tiled + pixel * (w.range.count - 1) + (of - 1);
+}
+
+__device__ __forceinline__ bool slot_is_inside(const path_waves &w, const slot_place &at) {
+    return at.x < w.range.width && at.y < w.range.bottom;
+}
+
+__device__ __forceinline__ rng_key key_of_slot(const path_waves &w, const slot_place &at) {
+    return pixel_key(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, at.sample);
+}
+
+__device__ __forceinline__ void add_radiance(const path_waves &w, uint32_t slot, vec3 more) {
+    if (vec3_is_zero(more)) return;
+    const float4 before = w.radiance[slot];
+    const vec3 sum = vec3_add(vec3_make(before.x, before.y, before.z), more);
+    w.radiance[slot] = make_float4(sum.x, sum.y, sum.z, 0);
+}
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+enum { SCATTERED_MOST = 127, DEPTH_MOST = (1 << 24) - 1 };
+
+struct wave_path {
+    path_state state;
+    uint32_t slot;  /* KD_NONE: this path is none */
+    uint32_t depth; /* surfaces met, with the one that its ray goes to */
+};
+
+/* A place behind what is there, for each lane that comes here; one atomic for those that come
+   together. */
+__device__ __forceinline__ uint32_t take_place(uint32_t *counter) {
+    const unsigned lanes = __activemask();
+    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
+    uint32_t first = 0;
+    if (lane == leader) first = atomicAdd(counter, (uint32_t)__popc(lanes));
+    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
+}
+
+__device__ __forceinline__ float4 with_fourth(vec3 v, float fourth) {
+    return make_float4(v.x, v.y, v.z, fourth);
+}
+__device__ __forceinline__ vec3 first_three(const float4 &v) {
+    return vec3_make(v.x, v.y, v.z);
+}
+
+__device__ __forceinline__ void store_ray(float4 *to, uint32_t at, const ray &cast) {
+    to[2 * (uint64_t)at] = with_fourth(cast.origin, cast.tmin);
+    to[2 * (uint64_t)at + 1] = with_fourth(cast.direction, cast.tmax);
+}
+__device__ __forceinline__ ray load_stored_ray(const float4 *from, uint32_t at) {
+    const float4 o = from[2 * (uint64_t)at], d = from[2 * (uint64_t)at + 1];
+    return ray_make(first_three(o), first_three(d), o.w, d.w);
+}
+__device__ __forceinline__ ray_hit load_stored_hit(const float4 *from, uint32_t at) {
+    const float4 h = from[at];
+    const ray_hit hit = {h.x, h.y, h.z, __float_as_uint(h.w)};
+    return hit;
+}
+
+__device__ __forceinline__ void store_path(const path_store &to, uint32_t at, const wave_path &p) {
+    const path_state &s = p.state;
+    const uint32_t scattered =
+        s.scattered < SCATTERED_MOST ? (uint32_t)s.scattered : SCATTERED_MOST;
+    store_ray(to.rays, at, s.cast);
+    to.throughput[at] = with_fourth(s.throughput, s.pdf);
+    to.from[at] = with_fourth(s.from, s.squeeze);
+    to.normal[at] = with_fourth(s.from_normal, s.wavelength);
+    to.ids[at] =
+        make_uint4(p.slot, (s.step & 0xffffu) | s.layers << 16 | (uint32_t)s.specular << 31,
+                   p.depth | scattered << 24, s.where);
+}
+
+__device__ __forceinline__ wave_path load_path(const path_store &from, uint32_t at) {
+    wave_path p;
+    const float4 a = from.throughput[at], b = from.from[at], n = from.normal[at];
+    const uint4 ids = from.ids[at];
+    p.state = path_begin(load_stored_ray(from.rays, at));
+    p.state.throughput = first_three(a), p.state.pdf = a.w;
+    p.state.from = first_three(b), p.state.squeeze = b.w;
+    p.state.from_normal = first_three(n), p.state.wavelength = n.w;
+    p.state.step = ids.y & 0xffffu;
+    p.state.layers = ids.y >> 16 & 0x7fffu;
+    p.state.specular = ids.y >> 31;
+    p.state.scattered = (int32_t)(ids.z >> 24);
+    p.state.where = ids.w;
+    p.slot = ids.x;
+    p.depth = ids.z & DEPTH_MOST;
+    return p;
+}
+
+/* A path's lines on their way to the cache. */
+__device__ __forceinline__ void fetch_ahead(const void *at) {
+#ifdef KD_CUDA_EMULATED
+    (void)at;
+#else
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#endif
+}
+__device__ __forceinline__ void fetch_path_ahead(const path_store &from, uint32_t at) {
+    fetch_ahead(from.rays + 2 * (uint64_t)at);
+    fetch_ahead(from.throughput + at);
+    fetch_ahead(from.from + at);
+    fetch_ahead(from.normal + at);
+    fetch_ahead(from.ids + at);
+}
+
+#endif

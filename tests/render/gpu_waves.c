@@ -1,0 +1,252 @@
+/* Paths by waves: a pool that is filled up again and again shows the same as the CPU, all planes of
+   it, and so does a launch that was stopped on its way and gone on with. */
+#include "core/device/device.h"
+#include "core/hash.h"
+#include "render/api/plan.h"
+#include "render/api/render.h"
+#include "render/waves/waves.h"
+#include "tests/gpu.h"
+#include "tests/scenes/files.h"
+#include <pthread.h>
+#include <unistd.h>
+
+/* --- scenes ----------------------------------------------------------------------------------- */
+
+/* Cut-outs before cut-outs, in fog, with glass that disperses and a mirror. */
+static const char *const veils =
+    "{\"kandela\": 1, \"media\": {\"fog\": {\"absorption\": 0.02, \"scattering\": [0.1, 0.15, "
+    "0.2], "
+    "\"g\": 0.4}}, \"fog\": \"fog\", \"materials\": {"
+    "\"veil\": {\"diffuse\": [0.6, 0.5, 0.3], \"opacity\": 0.4},"
+    "\"flint\": {\"kind\": \"glass\", \"cauchy\": [1.58, 0.013, 0]},"
+    "\"mirror\": {\"kind\": \"mirror\"},"
+    "\"lamp\": {\"diffuse\": 0, \"emission\": [9, 8, 7], \"two_sided\": true}},"
+    "\"meshes\": ["
+    "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]]},"
+    "{\"quad\": [[-2, 0, 2], [0, 0, 2], [0, 2, 2], [-2, 2, 2]], \"material\": \"veil\"},"
+    "{\"quad\": [[-1.5, 0, 1], [0.5, 0, 1], [0.5, 2, 1], [-1.5, 2, 1]], \"material\": \"veil\"},"
+    "{\"quad\": [[-2, 3, -1], [-1, 3, -1], [-1, 3, 0], [-2, 3, 0]], \"material\": \"lamp\"},"
+    "{\"box\": {\"lo\": [1, 0, 0], \"hi\": [2, 1, 1]}, \"material\": \"mirror\"},"
+    "{\"sphere\": {\"centre\": [-0.6, 0.6, 0], \"radius\": 0.6, \"triangles\": 200}, "
+    "\"material\": \"flint\"}],"
+    "\"camera\": {\"eye\": [0, 1.5, 5], \"look_at\": [0, 0.6, 0], \"fov\": 45}}";
+
+static int files_make(void **state) {
+    if (folder_make(state)) return 1;
+    file_put_text("veils.json", veils);
+    return 0;
+}
+
+static const char *scene_path(int index) {
+    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+                                        KD_TEST_SOURCE_DIR "/scenes/cornell_fog.json",
+                                        KD_TEST_SOURCE_DIR "/scenes/prism.json",
+                                        KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
+    return index < 4 ? known[index] : index == 4 ? file_in("veils.json") : NULL;
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+typedef struct finished {
+    uint64_t planes, rays, nans;
+    int32_t samples;
+    kd_status status;
+} finished;
+
+static uint64_t all_planes(const image *of) {
+    uint64_t hash = 0;
+    for (int i = 0; i < of->channel_count; ++i)
+        hash = hash_combine(hash, of->planes[i],
+                            (size_t)of->width * (size_t)of->height * sizeof(float));
+    return hash;
+}
+
+static finished run_kept(const char *path, const kd_render_options *options, const char *where,
+                         const render_keeping *keeping, job *watched) {
+    scene *made = NULL;
+    kd_render_options from_file, used = *options;
+    kd_render_options_default(&from_file);
+    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
+    snprintf(used.device, sizeof used.device, "%s", where);
+    render_result result;
+    finished end;
+    memset(&end, 0, sizeof end);
+    end.status = render_run_kept(&result, made, &used, keeping, watched);
+    if (end.status != KD_OK && end.status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
+    end.planes = all_planes(&result.picture);
+    end.rays = result.frame.rays;
+    end.nans = result.frame.nan_samples;
+    end.samples = result.samples_done;
+    render_close(&result);
+    scene_close(made);
+    return end;
+}
+
+static kd_render_options options_for(int32_t width, int32_t height, int32_t spp) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, "path");
+    options.width = width;
+    options.height = height;
+    options.spp = spp;
+    options.max_depth = 20;
+    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
+    return options;
+}
+
+static void expect_same(const char *path, const kd_render_options *options, const finished *here) {
+    const finished there = run_kept(path, options, "cuda", NULL, NULL);
+    if (here->planes != there.planes || here->rays != there.rays || here->nans != there.nans)
+        fail_msg("%s, %d x %d, %d samples, %llu paths at a time: %016llx and %016llx, %llu and "
+                 "%llu rays",
+                 path, options->width, options->height, options->spp,
+                 (unsigned long long)options->device_paths, (unsigned long long)here->planes,
+                 (unsigned long long)there.planes, (unsigned long long)here->rays,
+                 (unsigned long long)there.rays);
+    assert_true(here->rays > 0 && here->samples == there.samples);
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+/* Pools that hold all paths, and that are filled up many times. */
+static void test_pools(void **state) {
+    (void)state;
+    const uint64_t pools[] = {0, 1024, gpu_size(20000, 1500)};
+    for (int i = 0; scene_path(i); ++i) {
+        kd_render_options options =
+            options_for((int32_t)gpu_size(333, 29), (int32_t)gpu_size(201, 21), 7);
+        const finished here = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
+        for (int p = 0; p < 3; ++p) {
+            if (p == 2 && gpu_leaves_out((uint32_t)i, 4)) continue;
+            options.device_paths = pools[p];
+            expect_same(scene_path(i), &options, &here);
+        }
+    }
+}
+
+/* One pixel, one row, one sample; `direct`, and paths of few surfaces. */
+static void test_sizes(void **state) {
+    (void)state;
+    static const int32_t sizes[][3] = {{1, 1, 1}, {1, 1, 9}, {70, 1, 2}, {3, 34, 1}, {8, 4, 5}};
+    for (int i = 0; i < 5; ++i) {
+        kd_render_options options = options_for(sizes[i][0], sizes[i][1], sizes[i][2]);
+        if (i == 2) strcpy(options.integrator, "direct");
+        if (i == 3) options.max_depth = 1;
+        if (i == 4) options.max_depth = 2;
+        const finished here = run_kept(scene_path(4), &options, "cpu", NULL, NULL);
+        expect_same(scene_path(4), &options, &here);
+    }
+}
+
+static kd_status cancel(void *context, const render_result *so_far) {
+    (void)so_far;
+    atomic_store(&((job *)context)->cancelled, true);
+    return KD_OK;
+}
+
+/* Launches end early, since a film is to be saved; each saving ends the run, and the next one goes
+   on from there. */
+static void test_saved_all_the_time(void **state) {
+    (void)state;
+    for (int i = 0; i < 5; i += 4) {
+        kd_render_options options =
+            options_for((int32_t)gpu_size(200, 40), (int32_t)gpu_size(100, 22), 16);
+        const finished whole = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
+        char kept[512];
+        snprintf(kept, sizeof kept, "%s", file_in("saved.state"));
+        job watched;
+        render_keeping keeping = {
+            .state = kept, .every_seconds = 1e-9, .show = cancel, .context = &watched};
+        options.device_paths = gpu_size(1 << 15, 1024);
+        finished last = {.status = KD_INTERRUPTED};
+        int runs = 0;
+        for (; last.status == KD_INTERRUPTED && runs < 100; ++runs) {
+            job_init(&watched);
+            keeping.resume = runs > 0;
+            last = run_kept(scene_path(i), &options, "cuda", &keeping, &watched);
+            assert_true(last.samples >= 1);
+        }
+        assert_true(runs > 5 && last.samples == 16);
+        assert_true(last.planes == whole.planes && last.rays == whole.rays);
+    }
+}
+
+typedef struct canceller {
+    job watched;
+    atomic_bool renders;
+} canceller;
+
+static void note_stage(void *context, const char *stage, int64_t done, int64_t total) {
+    (void)done, (void)total;
+    if (stage && strcmp(stage, "render") == 0) atomic_store(&((canceller *)context)->renders, true);
+}
+
+static void *cancel_soon(void *context) {
+    canceller *on = (canceller *)context;
+    while (!atomic_load(&on->renders)) usleep(1000);
+    usleep(gpu_is_emulated() ? 300000 : 5000);
+    atomic_store(&on->watched.cancelled, true);
+    return NULL;
+}
+
+/* Wherever it is interrupted, each pixel has the first of its samples, and it ends the same. */
+static void test_interrupted(void **state) {
+    (void)state;
+    kd_render_options options =
+        options_for((int32_t)gpu_size(640, 64), (int32_t)gpu_size(360, 36), 64);
+    options.device_paths = gpu_size(1 << 18, 4096);
+    char kept[512];
+    snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
+    render_keeping keeping = {.state = kept};
+    pthread_t thread;
+    canceller on;
+    job_init(&on.watched);
+    on.watched.report = note_stage;
+    on.watched.context = &on;
+    atomic_init(&on.renders, false);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &on), 0);
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.watched);
+    pthread_join(thread, NULL);
+    print_message("interrupted with at least %d samples of 64\n", last.samples);
+    assert_true(last.samples >= 1);
+    keeping.resume = true;
+    last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
+    assert_int_equal(last.status, KD_OK);
+    const finished whole = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    assert_true(last.planes == whole.planes && last.rays == whole.rays);
+}
+
+/* The plan counts the pool, and makes it smaller where it has to. */
+static void test_plan(void **state) {
+    (void)state;
+    scene *made = NULL;
+    kd_render_options from_file, options = options_for(640, 480, 16);
+    kd_render_options_default(&from_file);
+    assert_int_equal(scene_open(&made, scene_path(0), &from_file, NULL), KD_OK);
+    const scene_view view = scene_get_view(made);
+    render_plan whole, fitted;
+    strcpy(options.device, "cuda");
+    assert_int_equal(render_plan_make(&whole, &view, &options), KD_OK);
+    uint64_t counted = 0;
+    for (int r = 0; r < whole.count; ++r)
+        if (strcmp(whole.rows[r].name, "paths") == 0) counted += whole.rows[r].bytes;
+    const uint64_t samples = 640 * 480 * 16;
+    assert_true(counted >= samples * (waves_path_bytes(false) + waves_sample_bytes()));
+    assert_true(counted <= samples * (waves_path_bytes(false) + waves_sample_bytes()) + 100000);
+    const uint64_t most = whole.device_total - counted / 2;
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, most), KD_OK);
+    assert_true(fitted.device_total <= most && options.device_paths > 0);
+    scene_close(made);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_saved_all_the_time),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_plan),
+    };
+    return cmocka_run_group_tests(tests, files_make, folder_remove);
+}
