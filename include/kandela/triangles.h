@@ -102,9 +102,9 @@ typedef struct kd_ray_batch {
     uint8_t *blocked;
     kd_ray_counts *counts; /* or NULL: what each ray took; rays are then cast one by one */
     kd_ray_order order;
-    uint32_t width; /* rays are an image of so many columns, row by row; 0: they are none */
-    int32_t fast;   /* not 0: on a device by prepared planes, fewer operations for a triangle;
-                       some slip through shared edges, t is right to about 1e-6 */
+    uint32_t width;       /* rays are an image of so many columns, row by row; 0: they are none */
+    int32_t fast;         /* not 0: on a device by prepared planes, fewer operations for a triangle;
+                             some slip through shared edges, t is right to about 1e-6 */
     int32_t asynchronous; /* not 0: if all of the above is memory of the tree's device, return at
                              once; the answers are there when the stream has come so far */
     void *stream;         /* cudaStream_t for this call; NULL: that of the tree's options */
