@@ -12,14 +12,19 @@
 #ifdef __CUDACC__
 #define KD_FN static __host__ __device__ inline
 #define KD_FN_APART static __host__ __device__ __noinline__ /* large, with a large stack */
-/* Called from many places of a kernel: one copy of it keeps more of the code in the instruction
-   caches. Of those that are called all the time (hot), a kernel whose warps stay together has
-   copies where they are needed: its file defines KD_INLINE_HOT first of all. */
+/* Functions that a path's kernel calls from many places: one copy a kernel keeps more of its code
+   in the instruction caches, if warps run through it each for itself. A file whose kernels do
+   defines KD_CALL_ALL first of all; one whose warps stay together KD_CALL_RARE: those that are
+   called all the time (hot) are then copied to where they are needed. */
+#if defined(KD_CALL_ALL) || defined(KD_CALL_RARE)
 #define KD_FN_CALL static __host__ __device__ __noinline__ __attribute__((unused))
-#ifdef KD_INLINE_HOT
-#define KD_FN_HOT KD_FN
 #else
+#define KD_FN_CALL KD_FN
+#endif
+#ifdef KD_CALL_ALL
 #define KD_FN_HOT KD_FN_CALL
+#else
+#define KD_FN_HOT KD_FN
 #endif
 #define KD_CONST_DATA static __device__ const
 #else

@@ -118,7 +118,7 @@ static kd_status run_pass(frame *of, tile_pass *pass) {
 static kd_status run_pass_there(frame *of, tile_pass *pass) {
     const film *to = pass->to;
     const uint64_t most = frame_cuda_launch_samples(pass->how, of->options);
-    const int32_t rows = frame_cuda_rows(to->width, pass->count, most);
+    const int32_t rows = frame_cuda_rows(to->width, to->height, pass->count, most);
     sample_range range = {to->x0, to->y0, to->width, 0, 0, pass->begin, pass->count};
     while (range.top < to->height && !pass_is_over(pass)) {
         sample_counts counts = {0, 0};
@@ -126,7 +126,7 @@ static kd_status run_pass_there(frame *of, tile_pass *pass) {
         KD_TRY(frame_cuda_take(of, pass->how, &range, &counts));
         of->statistics.rays += counts.rays;
         of->statistics.nan_samples += counts.nan_samples;
-        KD_TRY(keep(of, pass));
+        if (counts.rays) KD_TRY(keep(of, pass)); /* there is something new */
         if (of->there->stopped) continue; /* with those that were left out */
         job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;

@@ -111,9 +111,10 @@ uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height) {
     return ((uint64_t)width + 7) / 8 * (((uint64_t)height + 3) / 4) * 32;
 }
 
-int32_t frame_cuda_rows(int32_t width, uint32_t count, uint64_t launch_samples) {
+int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t launch_samples) {
+    if (frame_cuda_tiled_pixels(width, height) * count <= launch_samples) return height;
     const uint64_t rows = launch_samples / ((uint64_t)width * count) / 8 * 8;
-    return rows <= 8 ? 8 : rows > INT32_MAX / 8 ? INT32_MAX / 8 : (int32_t)rows;
+    return rows <= 8 ? 8 : rows > (uint64_t)height ? height : (int32_t)rows;
 }
 
 kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,

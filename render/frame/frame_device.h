@@ -55,7 +55,7 @@ uint64_t frame_cuda_launch_samples(const integrator *how, const kd_render_option
 /* Pixels of all tiles of 8 by 4 that cover a picture. */
 uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height);
 /* Rows of a launch that takes `count` samples of their pixels. */
-int32_t frame_cuda_rows(int32_t width, uint32_t count, uint64_t launch_samples);
+int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t launch_samples);
 
 /* Takes the samples, waits, and adds to `counts` what was counted since the last call. If
    of->there->stopped, not all were taken. */

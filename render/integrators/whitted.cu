@@ -1,4 +1,5 @@
 /* `whitted` and `ao` on a CUDA device. */
+#define KD_CALL_ALL
 #include "render/frame/take_samples.cuh"
 #include "render/integrators/launches.h"
 #include "render/integrators/pixel_methods.h"

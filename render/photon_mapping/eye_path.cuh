@@ -5,7 +5,7 @@
 #include "render/frame/take_samples.cuh"
 #include "render/photon_mapping/photons_device.h"
 
-constexpr int LOOK_BLOCK = 128;
+constexpr int LOOK_BLOCK = 128, LOOK_EACH = 4; /* threads; blocks on a multiprocessor */
 
 /* What one path has brought, but for the maps. */
 struct pixel_look {
@@ -39,7 +39,7 @@ static __device__ __forceinline__ pixel_look look(const pixel_view *view,
     return made;
 }
 
-static __global__ __launch_bounds__(LOOK_BLOCK, TAKE_EACH) void take_looks(
+static __global__ __launch_bounds__(LOOK_BLOCK, LOOK_EACH) void take_looks(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
     const __grid_constant__ look_work work) {
     const sample_range &range = work.range;

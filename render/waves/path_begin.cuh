@@ -20,6 +20,7 @@ static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t 
             (uint64_t)before->rays - before->left_out + (shadows ? before->shadows : 0);
     const uint32_t room = w.capacity - now->rays, least = wave ? w.capacity / 4 : 0;
     const uint32_t begin = wave ? before->end : 0, left = w.slots - begin;
+    now->fresh = wave ? before->fresh | (before->end - before->begin - before->left_out) : 0;
     now->kept = now->rays;
     now->begin = begin;
     now->end = begin + (!more || room < least ? 0 : min(left, room));

@@ -17,11 +17,12 @@
 enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
 
 struct wave_record {
-    uint32_t rays;                            /* paths of this wave */
-    uint32_t kept;                            /* those of them that the wave before has left */
-    uint32_t begin, end;                      /* slots of the others: they begin here */
-    uint32_t shadows;                         /* shadow rays */
-    uint32_t left_out;                        /* paths that are none: no rays */
+    uint32_t rays;       /* paths of this wave */
+    uint32_t kept;       /* those of them that the wave before has left */
+    uint32_t begin, end; /* slots of the others: they begin here */
+    uint32_t shadows;    /* shadow rays */
+    uint32_t fresh;      /* not 0: a wave before this one had paths that began and were some */
+    uint32_t left_out;   /* paths that are none: no rays */
     uint32_t ray_cursor[4], shadow_cursor[4]; /* of the casters */
     uint32_t listed[WAVE_LISTS];              /* paths by kind of what they met */
     uint32_t diffuse_chunk, other_chunk;      /* the next ones to be shaded */

@@ -8,7 +8,7 @@
    begin, and it ends the same way. Work: Memory: path_store.cuh says it. Invariants: the film's
    bits are those of path_pixel, sample by sample: the same functions in the same order for each
    path, sums in slots of their own. */
-#define KD_INLINE_HOT
+#define KD_CALL_RARE
 #include "accel/rays/counted.h"
 #include "render/frame/frame.h"
 #include "render/waves/path_begin.cuh"
@@ -180,6 +180,12 @@ template <bool general> kd_status run_wave(const wave_run *run) {
 
 /* --- all waves -------------------------------------------------------------------------------- */
 
+/* Never for a saving before there is something new to save. */
+bool is_to_end(const wave_run *run, const wave_record *seen) {
+    const uint32_t begin = run->work.range.begin;
+    return seen->fresh ? frame_is_waited_for(run->of, begin) : frame_is_over(run->of, begin);
+}
+
 /* Until all samples have begun, or somebody waits, and few paths are left. *seen: the last record.
  */
 kd_status run_waves(wave_run *run, wave_record *seen) {
@@ -189,7 +195,7 @@ kd_status run_waves(wave_run *run, wave_record *seen) {
         KD_TRY(plan(run, more));
         if (run->wave % LOOK_EVERY == LOOK_EVERY - 1) {
             KD_TRY(device_memory_download(seen, record_of(run), sizeof *seen));
-            more = more && !frame_is_waited_for(run->of, run->work.range.begin);
+            more = more && !is_to_end(run, seen);
             const bool begun = !more || seen->end == run->work.slots;
             if (begun && seen->rays <= few) return KD_OK;
         }

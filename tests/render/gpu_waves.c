@@ -166,7 +166,8 @@ static void test_saved_all_the_time(void **state) {
             last = run_kept(scene_path(i), &options, "cuda", &keeping, &watched);
             assert_true(last.samples >= 1);
         }
-        assert_true(runs > 5 && last.samples == 16);
+        print_message("%d runs\n", runs);
+        assert_true(runs > 5 && runs < 100 && last.samples == 16);
         assert_true(last.planes == whole.planes && last.rays == whole.rays);
     }
 }
@@ -207,8 +208,9 @@ static void test_interrupted(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &on), 0);
     finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.watched);
     pthread_join(thread, NULL);
-    print_message("interrupted with at least %d samples of 64\n", last.samples);
-    assert_true(last.samples >= 1);
+    print_message("interrupted with at least %d samples of 64, %llu rays\n", last.samples,
+                  (unsigned long long)last.rays);
+    assert_true(last.samples >= 1 || last.rays == 0); /* or it had not begun */
     keeping.resume = true;
     last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
