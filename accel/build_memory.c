@@ -1,25 +1,9 @@
-/* The table of builders on a CUDA device, and the memory that one build needs. */
-#include "accel/tree/build.h"
-#include "accel/tree/build_device.h"
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "accel/tree/corner_rows.h"
 #include "accel/tree/input.h"
 #include "core/device/device_memory.h"
 #include "core/memory.h"
-
-const tritree_builder_cuda tritree_builders_cuda[] = {
-#ifdef KD_HAVE_CUDA
-    {"kandela", "binned SAH, exact below 64 references; after Zhou et al. 2008",
-     build_kandela_sah_plan, build_kandela_sah, true},
-    {"zhou", "Zhou, Hou, Wang, Guo 2008: the CPU's tree", build_zhou_cuda_plan, build_zhou_cuda,
-     true},
-#endif
-    {NULL, NULL, NULL, NULL, false}};
-
-const tritree_builder_cuda *tritree_builder_cuda_find(const char *name) {
-    for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
-        if (!name || strcmp(name, "auto") == 0 || strcmp(row->name, name) == 0) return row;
-    return NULL;
-}
 
 static uint64_t rounded(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
@@ -111,6 +95,7 @@ kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
                                  const tritree_input *input) {
     memset(out, 0, sizeof *out);
     tritree_built built;
+    memset(&built, 0, sizeof built);
     KD_TRY(tritree_build_result(from, &built));
     out->input = *input;
     out->options = from->build.options;

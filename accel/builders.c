@@ -1,186 +1,48 @@
-/* The owner of a triangle tree: checks the input, runs the builder asked for, takes stock. */
-#include "accel/geometry/triangle.h"
+/* The tables of builders, and the owner of a triangle tree: checks the input, runs the builder
+   asked for, takes stock. */
+#include "accel/builders.h"
 #include "accel/tree/build.h"
 #include "accel/tree/check.h"
 #include "accel/tree/corner_rows.h"
-#include "accel/tree/tritree.h"
 #include "accel/wide/wide_rays.h"
-#include "core/hash.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
 
-enum { CHECK_PIECES = 64, CHECK_ALONE = 16384 }; /* fewer triangles are one thread's */
+#define DECLARE(name) extern const tritree_builder tritree_builder_##name;
+TRITREE_BUILDER_ROWS(DECLARE)
+#undef DECLARE
+#define DECLARE(name) extern const tritree_builder_cuda tritree_builder_cuda_##name;
+TRITREE_BUILDER_CUDA_ROWS(DECLARE)
+#undef DECLARE
 
-const tritree_builder tritree_builders[] = {
-    {"sweep", "Wald and Havran 2006: exact SAH, sorted events", "cpu", build_sweep_scratch_bytes,
-     build_sweep},
-    {"parallel", "Wald and Havran 2006: the same, on all cores", "cpu",
-     build_parallel_scratch_bytes, build_parallel},
-    {"zhou", "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH by masks", "cpu",
-     build_zhou_scratch_bytes, build_zhou},
-    {"exact", "Wald and Havran 2006: exact SAH as defined, serial; the oracle of sweep", "cpu",
-     build_exact_scratch_bytes, build_exact},
-    {"median", "spatial median; baseline", "cpu", build_median_scratch_bytes, build_median},
-    {NULL, NULL, NULL, NULL, NULL},
-};
+#define ROW(name) &tritree_builder_##name,
+const tritree_builder *const tritree_builders[] = {TRITREE_BUILDER_ROWS(ROW) NULL};
+#undef ROW
+#define ROW(name) &tritree_builder_cuda_##name,
+const tritree_builder_cuda *const tritree_builders_cuda[] = {TRITREE_BUILDER_CUDA_ROWS(ROW) NULL};
+#undef ROW
+
+/* "auto": exact trees are the best for rays, and where there are several cores one that uses them.
+ */
+static const tritree_builder *choose(void) {
+    const tritree_builder *const *row = tritree_builders;
+    while (parallel_threads() > 1 && *row && !((*row)->exact && (*row)->all_cores)) ++row;
+    return *row ? *row : tritree_builders[0];
+}
 
 const tritree_builder *tritree_builder_find(const char *name) {
-    if (!name || strcmp(name, "auto") == 0) return tritree_builders;
-    for (const tritree_builder *row = tritree_builders; row->name; ++row)
-        if (strcmp(row->name, name) == 0) return row;
+    if (name_is_auto(name)) return choose();
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
+        if (strcmp((*row)->name, name) == 0) return *row;
     return NULL;
 }
 
-tritree_options tritree_options_default(void) {
-    tritree_options options;
-    options.traversal_cost = 1.5f;
-    options.intersect_cost = 1;
-    options.empty_factor = 1;
-    options.max_depth = 0;
-    return options;
-}
-
-int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_count) {
-    int32_t limit = options->max_depth;
-    if (limit <= 0) limit = 8 + (int32_t)(1.3 * log2(triangle_count > 1 ? triangle_count : 1));
-    return limit < TRITREE_MAX_DEPTH ? limit : TRITREE_MAX_DEPTH;
-}
-
-kd_status tritree_check_options(const tritree_options *options) {
-    KD_REQUIRE(options->traversal_cost >= 0 && options->traversal_cost <= FLT_MAX &&
-                   options->intersect_cost > 0 && options->intersect_cost <= FLT_MAX,
-               KD_ERROR_USAGE, "SAH costs %g, %g, expected C_t >= 0 and C_i > 0",
-               (double)options->traversal_cost, (double)options->intersect_cost);
-    KD_REQUIRE(options->empty_factor > 0 && options->empty_factor <= 1, KD_ERROR_USAGE,
-               "SAH empty factor %g, expected a value in (0, 1]", (double)options->empty_factor);
-    return KD_OK;
-}
-
-/* What is wrong with a triangle. */
-static kd_status check_triangle(const tritree_input *input, uint32_t id) {
-    const uint32_t *index = input->triangles + 3 * (uint64_t)id;
-    for (int k = 0; k < 3; ++k) {
-        KD_REQUIRE(index[k] < input->position_count, KD_ERROR_INPUT,
-                   "triangle %u: vertex index %u, expected less than %u", id, index[k],
-                   input->position_count);
-        const vec3 corner = input->positions[index[k]];
-        KD_REQUIRE(vec3_is_finite(corner), KD_ERROR_INPUT,
-                   "triangle %u: corner (%g, %g, %g), expected finite numbers", id,
-                   (double)corner.x, (double)corner.y, (double)corner.z);
-    }
-    return KD_OK;
-}
-
-typedef struct checked_piece {
-    box3 box;
-    uint32_t degenerate, wrong; /* wrong: the first such triangle, or the end */
-} checked_piece;
-
-typedef struct check_work {
-    const tritree_input *input;
-    checked_piece piece[CHECK_PIECES];
-} check_work;
-
-static uint32_t piece_begin(const tritree_input *input, int64_t piece) {
-    return (uint32_t)((uint64_t)input->triangle_count * (uint64_t)piece / CHECK_PIECES);
-}
-
-static void check_piece(const tritree_input *input, uint32_t begin, uint32_t end,
-                        checked_piece *out) {
-    out->box = box3_empty();
-    out->degenerate = 0;
-    for (out->wrong = begin; out->wrong < end; ++out->wrong) {
-        const uint32_t *index = input->triangles + 3 * (uint64_t)out->wrong;
-        vec3 corner[3];
-        for (int k = 0; k < 3; ++k) {
-            if (index[k] >= input->position_count) return;
-            corner[k] = input->positions[index[k]];
-            if (!vec3_is_finite(corner[k])) return;
-        }
-        if (triangle_is_degenerate(corner[0], corner[1], corner[2])) {
-            ++out->degenerate;
-            continue;
-        }
-        for (int k = 0; k < 3; ++k) box3_include(&out->box, corner[k]);
-    }
-}
-
-static void check_pieces(void *context, int64_t begin, int64_t end, int thread) {
-    check_work *work = (check_work *)context;
-    (void)thread;
-    for (int64_t i = begin; i < end; ++i)
-        check_piece(work->input, piece_begin(work->input, i), piece_begin(work->input, i + 1),
-                    &work->piece[i]);
-}
-
-/* Refuses what no builder could work with; finds the box of all triangles that can be hit. */
-static kd_status check_triangles(tritree *out) {
-    check_work work;
-    work.input = &out->input;
-    parallel_for(CHECK_PIECES, work.input->triangle_count < CHECK_ALONE ? CHECK_PIECES : 1,
-                 check_pieces, &work);
-    out->box = box3_empty();
-    for (int64_t i = 0; i < CHECK_PIECES; ++i) {
-        const checked_piece *piece = &work.piece[i];
-        if (piece->wrong < piece_begin(&out->input, i + 1))
-            return check_triangle(&out->input, piece->wrong);
-        out->statistics.degenerate_triangles += piece->degenerate;
-        box3_join(&out->box, piece->box);
-    }
-    return KD_OK;
-}
-
-static double box_area(box3 box) {
-    const double x = (double)box.hi.x - (double)box.lo.x, y = (double)box.hi.y - (double)box.lo.y,
-                 z = (double)box.hi.z - (double)box.lo.z;
-    return 2 * (x * y + y * z + z * x);
-}
-
-typedef struct pending {
-    uint32_t node, depth;
-    box3 box;
-} pending;
-
-void tritree_take_stock(tritree *tree) {
-    tritree_statistics *s = &tree->statistics;
-    pending stack[TRITREE_MAX_DEPTH + 2];
-    int waiting = 0;
-    double inner_area = 0, leaf_area = 0;
-    pending at = {0, 0, tree->box};
-    s->nodes = tree->node_count;
-    s->references = tree->reference_count;
-    for (;;) {
-        const tritree_node node = tree->nodes[at.node];
-        if (at.depth > s->depth) s->depth = at.depth;
-        if (!tritree_is_leaf(node)) {
-            inner_area += box_area(at.box);
-            pending right = at;
-            const int axis = tritree_axis(node);
-            at.node = tritree_left(node);
-            right.node = at.node + 1;
-            right.depth = ++at.depth;
-            vec3_set_axis(&at.box.hi, axis, node.split);
-            vec3_set_axis(&right.box.lo, axis, node.split);
-            stack[waiting++] = right;
-            continue;
-        }
-        ++s->leaves;
-        if (tritree_count(node) == 0)
-            ++s->empty_leaves;
-        else
-            leaf_area += tritree_count(node) * box_area(at.box);
-        if (waiting == 0) break;
-        at = stack[--waiting];
-    }
-    const double root_area = box_area(tree->box);
-    if (tree->reference_count && root_area > 0)
-        s->sah_cost = ((double)tree->options.traversal_cost * inner_area +
-                       (double)tree->options.intersect_cost * leaf_area) /
-                      root_area;
-    if (tree->input.triangle_count)
-        s->references_per_triangle =
-            (double)tree->reference_count / (double)tree->input.triangle_count;
+const tritree_builder_cuda *tritree_builder_cuda_find(const char *name) {
+    for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
+        if (name_is_auto(name) || strcmp((*row)->name, name) == 0) return *row;
+    return NULL;
 }
 
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
@@ -193,7 +55,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     out->options = *options;
     kd_status status = KD_OK;
     const double started = timing_now();
-    KD_TRY_GOTO(check_triangles(out));
+    KD_TRY_GOTO(tritree_check_triangles(out));
     KD_TRY_GOTO(row->build(out, input, options, watched));
     KD_TRY_GOTO(tree_rows_fill(out));
     out->statistics.build_seconds = timing_now() - started;
@@ -207,7 +69,7 @@ done:
 kd_status tritree_adopt(tritree *read) {
     KD_TRY(tritree_check_options(&read->options));
     read->statistics.degenerate_triangles = 0; /* counted here */
-    KD_TRY(check_triangles(read));
+    KD_TRY(tritree_check_triangles(read));
     KD_TRY(tritree_check(read));
     if (read->input.triangle_count)
         read->statistics.references_per_triangle =
@@ -232,35 +94,4 @@ void tritree_close(tritree *owned) {
     memory_free(owned->fast);
     wide_tree_close(owned->wide);
     memset(owned, 0, sizeof *owned);
-}
-
-tritree_view tritree_get_view(const tritree *from) {
-    tritree_view view;
-    view.nodes = from->nodes;
-    view.references = from->references;
-    view.positions = from->input.positions;
-    view.triangles = from->input.triangles;
-    view.box = from->box;
-    view.node_count = from->node_count;
-    view.reference_count = from->reference_count;
-    view.triangle_count = from->input.triangle_count;
-    view.rows = from->rows;
-    view.wide = from->wide;
-    view.cast_wide = from->wide ? trace_wide_one : NULL;
-    view.fast = NULL;
-    view.pairs = NULL;
-    view.leaf_rows = NULL;
-    return view;
-}
-
-tritree_view tritree_get_fast_view(const tritree *from) {
-    tritree_view view = tritree_get_view(from);
-    view.fast = from->fast;
-    view.cast_wide = NULL;
-    return view;
-}
-
-uint64_t tritree_hash(const tritree *from) {
-    const uint64_t nodes = hash_bytes(from->nodes, from->node_count * sizeof *from->nodes);
-    return hash_combine(nodes, from->references, from->reference_count * sizeof *from->references);
 }

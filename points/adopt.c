@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
+#include "points/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/build.h"
 #include "points/wald/build_wald.h"
@@ -102,7 +103,7 @@ kd_status pointtree_adopt(pointtree *out, const vec3 *points, uint64_t count, co
     const double started = timing_now();
     const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
     const pointtree_options defaults = {POINTTREE_ROUND_ROBIN, false, 0};
-    KD_TRY(pointtree_check_request(&array, &defaults, &pointtree_builders[0]));
+    KD_TRY(pointtree_check_request(&array, &defaults, pointtree_builders[0]));
     KD_TRY(check_permutation(ids, count));
     out->count = (uint32_t)count;
     out->dims = 3;

@@ -5,7 +5,7 @@
    comparison. */
 #ifndef KD_SHADERS_PASSAGE_H
 #define KD_SHADERS_PASSAGE_H
-#include "accel/tree/walk.h"
+#include "accel/rays/cast.h"
 #include "shaders/surface.h"
 
 enum { PATH_LAYERS = 256 }; /* cut-out surfaces that a ray may pass on its way */

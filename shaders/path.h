@@ -14,6 +14,7 @@
    opacity below 1 is skipped by chance along the path and weakens shadow rays by its share. */
 #ifndef KD_SHADERS_PATH_H
 #define KD_SHADERS_PATH_H
+#include "accel/rays/cast.h"
 #include "core/math/sobol.h"
 #include "shaders/bsdf.h"
 #include "shaders/light_sampling.h"

@@ -14,7 +14,12 @@ prints the rooms from the ground up, with their files and lines.
             neighbour needs no folder); shaders/ holds headers only
   public    include/kandela/ includes kandela/ and standard C headers only
   rows      the name of a row (NAME_ROWS in a table's header lists them) is compared nowhere: what
-            others need to know of it is a flag in the row
+            others need to know of it is a flag in the row; "auto" is known to core/names.h alone
+  home      what a header declares is defined in its own room or in one before it: else who includes
+            it calls up, past the includes
+  view      a struct called NAME_view is data, which whoever has it may read: it holds no function
+            pointer, through which its readers would call up
+  words     a wing knows nothing of those above: no name in its code has a word of theirs (WORDS)
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
   crowd     at most 25 sources a room, 120 lines a README.md
   name      a stem belongs to one idea: within a wing no two rooms of the library have it, but for
@@ -54,6 +59,13 @@ STANDARD = {
     "locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio",
     "stdlib", "string", "tgmath", "time", "wchar", "wctype",
 }  # fmt: skip
+# Words of wings above that no name of a wing has. (The birth of a photon is the shaders' own.)
+WORDS = {
+    "core": ("pointtree", "tritree", "photon", "integrator"),
+    "points": ("tritree", "photon", "integrator"),
+    "accel": ("photon", "integrator"),
+    "shaders": ("integrator",),
+}
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".cc")
 FILE_LINES = 500
 FUNCTION_LINES = 60
@@ -162,11 +174,13 @@ COMPARED = re.compile(r'\bstrcmp\([^;{}]*?"(\w+)"\)')
 
 def row_names(texts):
     """The names that tables list, and the file of each."""
-    names = {}
+    names = {"auto": "core/names.h"}
     for path, text in texts.items():
         for match in ROWS.finditer(text):
-            for name in re.findall(r"ROW\((\w+)\)", match.group(1)):
-                names[name] = path
+            for words in re.findall(r"ROW\(([^)]*)\)", match.group(1)):
+                for name in re.findall(r"\b[a-z]\w*", words):
+                    if name not in ("true", "false"):
+                        names[name] = path
     return names
 
 
@@ -174,9 +188,54 @@ def check_rows(path, text, names):
     if wing_of(path) in APART:
         return
     for match in COMPARED.finditer(text):
-        if match.group(1) in names:
+        if names.get(match.group(1), path) != path:
             where = names[match.group(1)]
             yield line_of(text, match.start()), f'rows: "{match.group(1)}" is a row of {where}'
+
+
+DEFINED = re.compile(
+    r"^(?!static\b|typedef\b|return\b|else\b)\w[\w \t*]*?\b(\w+)\([^;{}]*\)\s*\{", re.MULTILINE
+)
+DECLARED = re.compile(
+    r"^(?!static\b|typedef\b|return\b|else\b|extern\b)"
+    r"(?:KD_DEVICE_CALL\((\w+),|KD_DEVICE_ANSWER\([\w *]+?,\s*(\w+),|\w[\w \t*]*?\b(\w+)\([^;{}]*\);)",
+    re.MULTILINE,
+)
+VIEW = re.compile(r"\bstruct (\w+_view) \{([^}]*)\}")
+
+
+def definitions(texts):
+    """The functions with external linkage that the house's rooms define, and the room of each."""
+    homes = {}
+    for path, text in texts.items():
+        if path.endswith((".c", ".cu")) and room_of(path) in FLOORS:
+            for match in DEFINED.finditer(NOT_CODE.sub(blank, text)):
+                homes.setdefault(match.group(1), room_of(path))
+    return homes
+
+
+def check_homes(path, text, homes):
+    room = room_of(path)
+    if not path.endswith(".h") or room not in FLOORS or room == "include/kandela":
+        return
+    code = NOT_CODE.sub(blank, text)
+    for match in DECLARED.finditer(code):
+        name = next(group for group in match.groups() if group)
+        home = homes.get(name, room)
+        if FLOORS[home] > FLOORS[room]:
+            yield line_of(code, match.start()), f"home: {name} is defined in {home}/, above"
+    for match in VIEW.finditer(code):
+        if "(*" in match.group(2):
+            yield line_of(code, match.start()), f"view: {match.group(1)} holds a function pointer"
+
+
+def check_words(path, text):
+    strange = WORDS.get(wing_of(path))
+    if not strange:
+        return
+    code = NOT_CODE.sub(blank, text)
+    for match in re.finditer(r"\b\w*(?:" + "|".join(strange) + r")\w*\b", code):
+        yield line_of(code, match.start()), f"words: {match.group(0)} is a word of a wing above {wing_of(path)}/"
 
 
 def without_else(text):
@@ -281,6 +340,7 @@ def check(root):
     files = set(paths)
     texts = {path: read(root, path) for path in paths}
     names = row_names(texts)
+    homes = definitions(texts)
     found = [*check_names(paths), *check_crowds(root, paths)]
     for path, text in texts.items():
         room = room_of(path)
@@ -290,6 +350,7 @@ def check(root):
         if room == "shaders" and not path.endswith((".h", ".cuh")):
             found.append((path, 1, "place: shaders/ holds headers only"))
         checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
+        checks += [check_homes(path, text, homes), check_words(path, text)]
         for line, what in [one for each in checks for one in each]:
             found.append((path, line, what))
     return sorted(found), len(paths)
@@ -331,7 +392,8 @@ GOOD = {
     "photon/maps/map.h": '#include "points/tree/inorder.cuh"\n',
     "render/film.c": '#include "photon/maps/map.h"\nstruct big {\n' + "    int a;\n" * 80 + "};\n"
     "#ifdef A\nint two(int a) {\n#else\nint two(void) {\n#endif\n    return 1;\n}\n",
-    "render/film.h": "#define FILM_ROWS(ROW) \\\n    ROW(kodak) ROW(fuji)\n",
+    "render/develop.c": "int kodak_open(int a) {\n    return a;\n}\n",
+    "render/film.h": "int kodak_open(int a);\n#define FILM_ROWS(ROW) \\\n    ROW(kodak) ROW(fuji)\n",
     "tests/test.h": "",
     "tests/cases.h": "",
     "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/film.h"\n',
@@ -358,6 +420,11 @@ BAD = [
     ("include/kandela/bad.h", "#include <stdio.h>\n#include <unistd.h>\n", 2, "public"),
     ("include/kandela/worse.h", '#include "core/noun.h"\n', 1, "public"),
     ("render/frame/named.c", 'int a(void) {\n    return strcmp(of->name, "fuji");\n}\n', 2, "rows"),
+    ("core/choosy.c", 'int a(void) {\n    return strcmp(name, "auto");\n}\n', 2, "rows"),
+    ("core/higher.h", "\nint kodak_open(int a);\n", 2, "home"),
+    ("core/device/higher.h", "KD_DEVICE_CALL(kodak_open, (int a));\n", 1, "home"),
+    ("accel/tree/seen.h", "typedef struct tree_view {\n    int (*cast)(int a);\n} tree_view;\n", 1, "view"),
+    ("core/knowing.c", "/* photons */\nint photons_stored = 1;\n", 2, "words"),
     ("core/endless.c", "\n" * 501, 501, "length"),
     ("core/long.c", "int x;\n\n" + body(61), 3, "length"),
     ("core/wide.c", body(61, "static int\nwide(int a,\n     int b)"), 1, "length"),

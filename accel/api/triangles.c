@@ -1,16 +1,17 @@
 #include "accel/api/triangles.h"
 #include "accel/api/triangles_device.h"
+#include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/device/caller_memory.h"
+#include "core/device/choose.h"
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/sized.h"
 #include "core/timing.h"
 #include <stdio.h>
-
-enum { CUDA_COUNT_LEAST = 100000 /* triangles from which "auto" takes a CUDA device */ };
 
 kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,
                                        const uint32_t *indices, uint64_t triangle_count) {
@@ -41,39 +42,14 @@ kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_o
                "kd_triangles_options_default");
     KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "leaves at most %d deep, expected >= 0",
                options->max_depth);
-    if (strcmp(options->device, "auto") != 0) {
+    if (!name_is_auto(options->device)) {
         device found;
         KD_TRY(device_find(&found, options->device));
     }
     return KD_OK;
 }
 
-/* The CUDA device to take, or -1: the CPU. `vertices`: host memory, device memory or NULL. */
-static kd_status choose_device(int32_t *out, const kd_triangles_options *options,
-                               const float *vertices, uint64_t count) {
-    *out = -1;
-    if (strcmp(options->device, "auto") == 0) {
-        if (device_cuda_count() == 0) return KD_OK;
-        *out = device_of_pointer(vertices);
-        if (*out < 0 && count >= CUDA_COUNT_LEAST) *out = 0;
-        return KD_OK;
-    }
-    device found;
-    KD_TRY(device_find(&found, options->device));
-    if (found.kind == DEVICE_CUDA) *out = found.index;
-    return KD_OK;
-}
-
-/* Whether "auto" may go on on the CPU after this. */
-static bool retreats(const kd_triangles_options *options, kd_status status, const float *vertices) {
-    return strcmp(options->device, "auto") == 0 &&
-           (status == KD_ERROR_MEMORY || status == KD_ERROR_DEVICE) &&
-           device_of_pointer(vertices) < 0;
-}
-
 static kd_status choose_builder(const tritree_builder **out, const char *name) {
-    if (name[0] == '\0' || strcmp(name, "auto") == 0)
-        name = parallel_threads() > 1 ? "parallel" : "sweep";
     *out = tritree_builder_find(name);
     if (!*out && tritree_builder_cuda_find(name))
         KD_FAIL(KD_ERROR_DEVICE, "the builder \"%s\" works on a CUDA device only", name);
@@ -157,8 +133,7 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
 /* By a builder of the device, if it knows the one asked for, else on the CPU and then moved. */
 static kd_status build_on_cuda(kd_triangles *out, const kd_triangle_mesh *mesh,
                                const kd_triangles_options *options, int32_t cuda) {
-    const char *name = options->builder[0] ? options->builder : NULL;
-    const tritree_builder_cuda *row = tritree_builder_cuda_find(name);
+    const tritree_builder_cuda *row = tritree_builder_cuda_find(options->builder);
     if (!row) {
         KD_TRY(build_on_cpu(out, mesh, options, cuda));
         return triangles_cuda_adopt(out, cuda);
@@ -178,14 +153,14 @@ kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
     KD_TRY(check_mesh(mesh));
     const double started = timing_now();
     int32_t cuda = -1;
-    KD_TRY(choose_device(&cuda, options, mesh->vertices, mesh->triangle_count));
+    KD_TRY(device_choose(&cuda, options->device, mesh->vertices, mesh->triangle_count, true));
     kd_triangles *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
     opened->stream = options->stream;
     opened->tree.options = (tritree_options){options->traversal_cost, options->intersect_cost,
                                              options->empty_factor, options->max_depth};
     if (cuda >= 0) status = build_on_cuda(opened, mesh, options, cuda);
-    if (cuda < 0 || retreats(options, status, mesh->vertices)) {
+    if (cuda < 0 || device_retreats(options->device, status, mesh->vertices)) {
         triangles_drop_host(opened);
         status = build_on_cpu(opened, mesh, options, -1);
     }
@@ -200,11 +175,11 @@ kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
 
 kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *options) {
     int32_t cuda = -1;
-    KD_TRY(choose_device(&cuda, options, NULL, tree->tree.input.triangle_count));
+    KD_TRY(device_choose(&cuda, options->device, NULL, tree->tree.input.triangle_count, true));
     tree->stream = options->stream;
     if (cuda < 0) return KD_OK;
     const kd_status status = triangles_cuda_adopt(tree, cuda);
-    return retreats(options, status, NULL) ? KD_OK : status;
+    return device_retreats(options->device, status, NULL) ? KD_OK : status;
 }
 
 void triangles_drop_host(kd_triangles *tree) {

@@ -1,4 +1,5 @@
 #include "accel/api/triangles_device.h"
+#include "accel/build_memory.h"
 #include "accel/rays/batch_device.h"
 #include "accel/tree/build.h"
 #include "accel/tree/input.h"

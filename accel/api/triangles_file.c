@@ -9,6 +9,7 @@
    distrust: sizes against the file's, the checksum, the triangles, then the tree itself by all its
    invariants. */
 #include "accel/api/triangles_device.h"
+#include "accel/builders.h"
 #include "core/files/parts_file.h"
 #include "core/memory.h"
 #include <assert.h>

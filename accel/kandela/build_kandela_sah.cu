@@ -18,7 +18,7 @@
 #include "accel/kandela/large_nodes.cuh"
 #include "accel/kandela/place.cuh"
 #include "accel/kandela/small_nodes.cuh"
-#include "accel/tree/build_mark.cuh"
+#include "accel/tree/build_launch.cuh"
 #include "accel/tree/set_up.cuh"
 #include "core/device/cuda.h"
 
@@ -88,10 +88,6 @@ __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const kandela k) {
     set_up_box(s, least, most, k.count->box_lo, k.count->box_hi);
 }
 
-template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
-    *out = (item *)cuda_arena_take(arena, count, sizeof(item));
-}
-
 /* Rooms by triangle count; the constant part is for small inputs whose triangles all overlap. */
 void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     const uint64_t pool = 100 * n + 24000000, raw = 24 * n + 6000000, leaf = 12 * n + 16000000;
@@ -118,21 +114,9 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
     take(&k->count, arena, 1);
 }
 
-template <class kernel>
-kd_status launch_cooperative(kernel body, int block, kandela *k, cudaStream_t stream,
-                             const char *name) {
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, body, block));
-    void *arguments[] = {k};
-    KD_CUDA(cudaLaunchCooperativeKernel(body, dim3(blocks), dim3((unsigned)block), arguments, 0,
-                                        stream));
-    KD_CUDA_LAUNCHED(name);
-    return KD_OK;
-}
-
 } // namespace
 
-void build_kandela_sah_plan(tritree_build_cuda *build) {
+static void build_kandela_sah_plan(tritree_build_cuda *build) {
     kandela k;
     cuda_arena arena = {NULL, 0};
     lay_out(&k, &arena, build->input.triangle_count);
@@ -141,21 +125,17 @@ void build_kandela_sah_plan(tritree_build_cuda *build) {
     build->reference_room = k.leaf_room;
 }
 
-kd_status build_kandela_sah(const tritree_build_cuda *build) {
+static kd_status build_kandela_sah(const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
-    KD_REQUIRE(n <= 100000000, KD_ERROR_USAGE, "%u triangles, expected at most 100000000", n);
+    KD_TRY(build_check_count(build));
     cudaStream_t stream = (cudaStream_t)build->stream;
     kandela k;
     memset(&k, 0, sizeof k);
     cuda_arena arena = {(char *)build->scratch, 0};
     lay_out(&k, &arena, n);
-    KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %llu bytes given, %zu needed", (unsigned long long)build->scratch_bytes,
-               arena.used);
+    KD_TRY(build_check_scratch(build, arena.used));
     k.input = build->input;
-    k.costs.traversal = build->options.traversal_cost;
-    k.costs.intersect = build->options.intersect_cost;
-    k.costs.empty_factor = build->options.empty_factor;
+    k.costs = build_costs(build);
     k.max_depth = (uint32_t)tritree_depth_limit(&build->options, n);
     k.nodes = build->nodes;
     k.references = build->references;
@@ -185,4 +165,15 @@ kd_status build_kandela_sah(const tritree_build_cuda *build) {
         KD_CUDA_LAUNCHED("place_nodes");
     }
     return build_mark(build, TRITREE_STAGES);
+}
+
+extern "C" {
+extern const tritree_builder_cuda tritree_builder_cuda_kandela;
+const tritree_builder_cuda tritree_builder_cuda_kandela = {
+    "kandela",
+    "binned SAH, exact below 64 references; after Zhou et al. 2008",
+    build_kandela_sah_plan,
+    build_kandela_sah,
+    true,
+    1.15};
 }

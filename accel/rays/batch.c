@@ -1,4 +1,5 @@
 #include "accel/rays/batch.h"
+#include "accel/rays/cast.h"
 #include "accel/rays/packet.h"
 #include "accel/wide/wide_rays.h"
 #include "core/parallel/parallel.h"
@@ -78,7 +79,7 @@ static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {
     const batch *b = (const batch *)context;
     (void)thread;
     if (job_cancelled(b->watched)) return;
-    const bool by_vectors = !b->counts && b->tree->cast_wide;
+    const bool by_vectors = !b->counts && b->tree->wide;
     for (int64_t i = begin; i < end; i += GRAIN) {
         const int64_t piece_end = end - i < GRAIN ? end : i + GRAIN;
         if (by_vectors)

@@ -3,6 +3,7 @@
 #define KD_ACCEL_RAYS_BATCH_DEVICE_H
 #include "accel/rays/tree_device.h"
 #include "accel/tree/walk.h"
+#include "core/device/absent.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,7 +49,7 @@ typedef struct trace_batch {
     void *stream;   /* cudaStream_t; nothing is waited for if the rays are in device memory */
 } trace_batch;
 
-kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch);
+KD_DEVICE_CALL(trace_cuda, (const tritree_cuda *tree, const trace_batch *batch));
 
 #ifdef __cplusplus
 }

@@ -114,7 +114,6 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     out->view = *view;
     out->view.rows = NULL;
     out->view.wide = NULL;
-    out->view.cast_wide = NULL;
     out->view.fast = NULL;
     cuda_arena arena = {NULL, 0};
     lay_out(out, &arena, position_count);

@@ -3,6 +3,7 @@
 #ifndef KD_ACCEL_RAYS_TREE_DEVICE_H
 #define KD_ACCEL_RAYS_TREE_DEVICE_H
 #include "accel/tree/tritree.h"
+#include "core/device/absent.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,14 +34,14 @@ enum { TRITREE_CUDA_CURSORS = 64 };
 
 /* Copies the tree to the current device and prepares it there; the tree may go afterwards.
    KD_ERROR_MEMORY says the bytes needed and the bytes free. */
-kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree);
+KD_DEVICE_CALL(tritree_cuda_open, (tritree_cuda * out, const tritree *tree));
 /* The same from a view whose arrays are device memory already. They are copied. */
-kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
-                                 uint32_t position_count, void *stream);
-void tritree_cuda_close(tritree_cuda *owned); /* takes a zeroed one */
+KD_DEVICE_CALL(tritree_cuda_open_view, (tritree_cuda * out, const tritree_view *view,
+                                        uint32_t position_count, void *stream));
+KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* takes a zeroed one */
 /* Device memory that a tree of this size takes; 0 without CUDA. */
-uint64_t tritree_cuda_bytes(uint32_t nodes, uint32_t references, uint32_t triangles,
-                            uint32_t positions);
+KD_DEVICE_ANSWER(uint64_t, tritree_cuda_bytes,
+                 (uint32_t nodes, uint32_t references, uint32_t triangles, uint32_t positions), 0);
 
 #ifdef __cplusplus
 }

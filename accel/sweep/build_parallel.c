@@ -27,7 +27,7 @@ typedef struct branch {
     char message[256];
 } branch;
 
-uint64_t build_parallel_scratch_bytes(uint32_t triangle_count) {
+static uint64_t build_parallel_scratch_bytes(uint32_t triangle_count) {
     return 600 * (uint64_t)triangle_count;
 }
 
@@ -93,8 +93,8 @@ static void grow_tree(task_pool *pool, void *context) {
     if (tree->status != KD_OK) snprintf(tree->message, sizeof tree->message, "%s", kd_last_error());
 }
 
-kd_status build_parallel(tritree *out, const tritree_input *input, const tritree_options *options,
-                         job *watched) {
+static kd_status build_parallel(tritree *out, const tritree_input *input,
+                                const tritree_options *options, job *watched) {
     whole_tree tree;
     memset(&tree, 0, sizeof tree);
     tree.out = out;
@@ -107,3 +107,11 @@ kd_status build_parallel(tritree *out, const tritree_input *input, const tritree
     KD_REQUIRE(tree.status == KD_OK, tree.status, "%s", tree.message);
     return KD_OK;
 }
+
+const tritree_builder tritree_builder_parallel = {
+    .name = "parallel",
+    .source = "Wald and Havran 2006: the same, on all cores",
+    .scratch_bytes = build_parallel_scratch_bytes,
+    .build = build_parallel,
+    .exact = true,
+    .all_cores = true};

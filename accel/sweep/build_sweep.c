@@ -9,7 +9,7 @@
 #include "accel/sweep/sweep.h"
 #include "accel/tree/build.h"
 
-uint64_t build_sweep_scratch_bytes(uint32_t triangle_count) {
+static uint64_t build_sweep_scratch_bytes(uint32_t triangle_count) {
     return sweep_scratch_bytes(triangle_count);
 }
 
@@ -22,8 +22,8 @@ static kd_status subdivide(sweep *work, const sweep_node *node) {
     return subdivide(work, &right);
 }
 
-kd_status build_sweep(tritree *out, const tritree_input *input, const tritree_options *options,
-                      job *watched) {
+static kd_status build_sweep(tritree *out, const tritree_input *input,
+                             const tritree_options *options, job *watched) {
     sweep work;
     sweep_node root;
     kd_status status = KD_OK;
@@ -34,3 +34,10 @@ done:
     sweep_close(&work);
     return status;
 }
+
+const tritree_builder tritree_builder_sweep = {.name = "sweep",
+                                               .source =
+                                                   "Wald and Havran 2006: exact SAH, sorted events",
+                                               .scratch_bytes = build_sweep_scratch_bytes,
+                                               .build = build_sweep,
+                                               .exact = true};

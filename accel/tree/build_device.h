@@ -1,5 +1,5 @@
-/* Triangle tree builders on a CUDA device. Without CUDA in the build the table is empty and every
-   call is KD_ERROR_DEVICE. */
+/* What a triangle tree builder on a CUDA device is given, gives back and offers: its row,
+   tritree_builder_cuda_NAME, ends its file; its NAME stands in the list of accel/builders.h. */
 #ifndef KD_ACCEL_TREE_BUILD_DEVICE_H
 #define KD_ACCEL_TREE_BUILD_DEVICE_H
 #include "accel/tree/tritree.h"
@@ -39,38 +39,11 @@ typedef struct tritree_builder_cuda {
     /* Fills node_room, reference_room and scratch_bytes for the input's triangle count. */
     void (*plan)(tritree_build_cuda *build);
     kd_status (*build)(const tritree_build_cuda *build);
+    /* What others have to know of it. */
     bool stages; /* it records `marks` */
+    double
+        cost_most; /* the SAH cost of its trees, as a multiple of exact ones', that tests allow */
 } tritree_builder_cuda;
-
-extern const tritree_builder_cuda tritree_builders_cuda[];               /* ends with name NULL */
-const tritree_builder_cuda *tritree_builder_cuda_find(const char *name); /* NULL: there is none */
-
-/* Device memory for one build: plans, reserves all of it, uploads and checks the input. */
-typedef struct tritree_build_memory {
-    tritree_build_cuda build;
-    void *memory;
-    uint64_t bytes;
-} tritree_build_memory;
-
-/* Its bytes. */
-uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
-                                    uint32_t triangles);
-kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
-                                    const tritree_options *options,
-                                    const tritree_builder_cuda *builder);
-void tritree_build_memory_close(tritree_build_memory *owned); /* takes a zeroed one */
-/* KD_ERROR_MEMORY if room was exhausted, with the bytes needed where they are known. */
-kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built);
-/* Waits; then the same. */
-kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out);
-/* The tree built, on the host, statistics included; `input` is the host's. */
-kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
-                                 const tritree_input *input);
-
-void build_kandela_sah_plan(tritree_build_cuda *build);
-kd_status build_kandela_sah(const tritree_build_cuda *build);
-void build_zhou_cuda_plan(tritree_build_cuda *build);
-kd_status build_zhou_cuda(const tritree_build_cuda *build);
 
 #ifdef __cplusplus
 }

@@ -47,7 +47,7 @@ typedef struct exact_ends {
     uint32_t count, flat_count;
 } exact_ends;
 
-uint64_t build_exact_scratch_bytes(uint32_t triangle_count) {
+static uint64_t build_exact_scratch_bytes(uint32_t triangle_count) {
     return 250 * (uint64_t)triangle_count;
 }
 
@@ -207,8 +207,8 @@ static void fill_root(exact_node *root, const tritree_input *input) {
     }
 }
 
-kd_status build_exact(tritree *out, const tritree_input *input, const tritree_options *options,
-                      job *watched) {
+static kd_status build_exact(tritree *out, const tritree_input *input,
+                             const tritree_options *options, job *watched) {
     kd_status status = KD_OK;
     exact_build build = {.input = input, .watched = watched};
     exact_node root = {.box = out->box, .growth = 1};
@@ -226,3 +226,10 @@ done:
     memory_free(root.parts);
     return status;
 }
+
+const tritree_builder tritree_builder_exact = {
+    .name = "exact",
+    .source = "Wald and Havran 2006: exact SAH as defined, serial; the oracle of sweep",
+    .scratch_bytes = build_exact_scratch_bytes,
+    .build = build_exact,
+    .exact = true};

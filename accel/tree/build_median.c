@@ -23,7 +23,7 @@ typedef struct median_build {
     const job *watched;
 } median_build;
 
-uint64_t build_median_scratch_bytes(uint32_t triangle_count) {
+static uint64_t build_median_scratch_bytes(uint32_t triangle_count) {
     return 500 * (uint64_t)triangle_count; /* mostly the tree: 13 references a triangle */
 }
 
@@ -76,8 +76,8 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
     return KD_OK;
 }
 
-kd_status build_median(tritree *out, const tritree_input *input, const tritree_options *options,
-                       job *watched) {
+static kd_status build_median(tritree *out, const tritree_input *input,
+                              const tritree_options *options, job *watched) {
     const uint32_t n = input->triangle_count;
     median_build build = {.input = input, .watched = watched, .id_room = 8 * (uint64_t)n};
     build.max_depth = tritree_depth_limit(options, n);
@@ -97,3 +97,8 @@ done:
     memory_free(build.ids);
     return status;
 }
+
+const tritree_builder tritree_builder_median = {.name = "median",
+                                                .source = "spatial median; baseline",
+                                                .scratch_bytes = build_median_scratch_bytes,
+                                                .build = build_median};

@@ -68,9 +68,8 @@ typedef struct tritree_view {
     uint32_t reference_count;
     uint32_t triangle_count;
     const triangle_rows *rows; /* for a CPU: one a triangle; or NULL */
-    /* for a CPU: the same tree in wide nodes, and who casts a ray at it; or NULL */
+    /* for a CPU: the same tree in wide nodes, at which accel/rays/cast.h casts rays; or NULL */
     const struct wide_tree *wide;
-    ray_hit (*cast_wide)(const struct tritree_view *tree, ray cast, bool any);
     /* for a device, in its memory (tree_device.h); else NULL: */
     const tritree_node *pairs;      /* the nodes, each pair of children 16 bytes aligned */
     const triangle_rows *leaf_rows; /* one a reference; the fourth numbers are the triangle's id */

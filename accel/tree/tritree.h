@@ -1,4 +1,4 @@
-/* The triangle k-d tree's owner and the table of its builders. */
+/* What a triangle k-d tree is, whoever built it (accel/builders.h). */
 #ifndef KD_ACCEL_TREE_TRITREE_H
 #define KD_ACCEL_TREE_TRITREE_H
 #include "accel/tree/layout.h"
@@ -50,40 +50,13 @@ typedef struct tritree {
     double stage_seconds[TRITREE_STAGES]; /* 0 by builders that have no stages */
 } tritree;
 
-typedef struct tritree_builder {
-    const char *name;
-    const char *source;  /* paper */
-    const char *devices; /* "cpu", "cuda", "cpu,cuda" */
-    uint64_t (*scratch_bytes)(uint32_t triangle_count);
-    kd_status (*build)(tritree *out, const tritree_input *input, const tritree_options *options,
-                       job *watched);
-} tritree_builder;
-
-/* All builders, the default first; ends with a row whose name is NULL. */
-extern const tritree_builder tritree_builders[];
-const tritree_builder *tritree_builder_find(const char *name); /* NULL if there is none */
-
 /* The deepest leaf that the options allow for so many triangles. */
 int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_count);
 
 kd_status tritree_check_options(const tritree_options *options); /* KD_ERROR_USAGE */
 tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1: best for rays */
 
-/* Builds by the builder named ("auto": the default one), fills statistics. NaN, infinity and
-   indices out of range are KD_ERROR_INPUT with the triangle named. The input must outlive the tree.
- */
-kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
-                       const char *builder, job *watched);
-/* Completes a tree that was read from somewhere: nodes, references, their counts, input, options
-   and statistics are set and need not be right. Checks all invariants. On failure it is still to be
-   closed. */
-kd_status tritree_adopt(tritree *read);
-void tritree_close(tritree *owned); /* takes a zeroed one */
 tritree_view tritree_get_view(const tritree *from);
-
-/* Gives the tree its wide form, which rays on a CPU walk; once. tritree_open and tritree_adopt have
-   done it. */
-kd_status tritree_widen(tritree *tree);
 /* Prepares the fast triangle test, 48 bytes a reference; once. */
 kd_status tritree_prepare_fast(tritree *tree);
 /* The view whose rays are tested by it. */

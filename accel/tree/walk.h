@@ -1,11 +1,11 @@
-/* Rays through the triangle k-d tree: the plain walk that every faster kernel is compared with.
+/* Rays through the triangle k-d tree: the plain walk that every faster kernel is compared with, and
+   that accel/rays/cast.h takes where a tree has no other form.
    Idea: front to back with a stack of {far child, its part of the ray}; near and far are told by
    the direction's sign.
    Invariants: a leaf is visited unless the ray surely misses it. Where the ray meets a plane is
    known up to `slack` (walk_bounds.h), so a triangle that triangle_meet would report is never lost
    between two leaves, and the answer is that of testing all triangles: nearest t, then smallest id,
-   whatever the tree.
-   On a device tritree_closest and tritree_occluded are the walk of tritree_device.h. */
+   whatever the tree. */
 #ifndef KD_ACCEL_TREE_WALK_H
 #define KD_ACCEL_TREE_WALK_H
 #include "accel/tree/walk_device.h"
@@ -121,25 +121,9 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     }
 }
 
-/* The nearest hit in the ray's range; of hits at the same t the one with the smallest id. */
-KD_FN ray_hit tritree_closest(const tritree_view *tree, ray cast) {
-#ifdef __CUDA_ARCH__
-    return tritree_device_cast(tree, cast, false);
-#else
-    if (tree->cast_wide) return tree->cast_wide(tree, cast, false);
-    return tritree_cast(tree, cast, false, (tritree_counts *)0);
-#endif
-}
-/* Whether anything is hit in the ray's range. */
-KD_FN bool tritree_occluded(const tritree_view *tree, ray cast) {
-#ifdef __CUDA_ARCH__
-    return tritree_device_cast(tree, cast, true).triangle != KD_NONE;
-#else
-    if (tree->cast_wide) return tree->cast_wide(tree, cast, true).triangle != KD_NONE;
-    return tritree_cast(tree, cast, true, (tritree_counts *)0).triangle != KD_NONE;
-#endif
-}
-/* The same, adding up what was done. */
+/* The nearest hit in the ray's range, of hits at the same t the one with the smallest id, and
+   whether anything is hit in it; adding up what was done. Who does not count asks
+   accel/rays/cast.h. */
 KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
     return tritree_cast(tree, cast, false, counts);
 }

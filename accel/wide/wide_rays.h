@@ -4,6 +4,10 @@
 #include "accel/wide/wide_tree.h"
 #include "core/math/ray.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What tritree_cast answers, to the bit; with `any`, only whether the hit's triangle is KD_NONE is
    told. The tree has a wide form. */
 ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any);
@@ -11,5 +15,9 @@ ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any);
 /* The rays whose numbers are listed: hits[i] is rays[i]'s. */
 void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,
                 bool any, ray_hit *hits);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -35,7 +35,7 @@ typedef struct zhou_build {
     tritree *out;
 } zhou_build;
 
-uint64_t build_zhou_scratch_bytes(uint32_t triangle_count) {
+static uint64_t build_zhou_scratch_bytes(uint32_t triangle_count) {
     return 400 * (uint64_t)triangle_count;
 }
 
@@ -170,8 +170,8 @@ static void close_build(zhou_build *owned) {
     zhou_large_close(&owned->large);
 }
 
-kd_status build_zhou(tritree *out, const tritree_input *input, const tritree_options *options,
-                     job *watched) {
+static kd_status build_zhou(tritree *out, const tritree_input *input,
+                            const tritree_options *options, job *watched) {
     zhou_build build;
     memset(&build, 0, sizeof build);
     build.out = out;
@@ -196,3 +196,10 @@ done:
     close_build(&build);
     return status;
 }
+
+const tritree_builder tritree_builder_zhou = {
+    .name = "zhou",
+    .source = "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH by masks",
+    .scratch_bytes = build_zhou_scratch_bytes,
+    .build = build_zhou,
+    .all_cores = true};

@@ -9,7 +9,7 @@
    Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
    which the children's boxes are reduced as their parts are written; a small root's subtree is
    built by one warp, depth first, its masks in shared memory. */
-#include "accel/tree/build_mark.cuh"
+#include "accel/tree/build_launch.cuh"
 #include "accel/tree/set_up.cuh"
 #include "accel/zhou/large_nodes.cuh"
 #include "accel/zhou/place.cuh"
@@ -68,10 +68,6 @@ __global__ __launch_bounds__(SET_UP_BLOCK) void zhou_set_up(const zhou_device k)
     set_up_box(s, least, most, k.count->box_lo, k.count->box_hi);
 }
 
-template <class item> void take(item **out, cuda_arena *arena, uint64_t count) {
-    *out = (item *)cuda_arena_take(arena, count, sizeof(item));
-}
-
 uint32_t at_most_2_31(uint64_t count) {
     return (uint32_t)(count < 1ull << 31 ? count : 1ull << 31);
 }
@@ -111,16 +107,6 @@ void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n) {
     take(&k->count, arena, 1);
 }
 
-kd_status run_large(zhou_device *k, cudaStream_t stream) {
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, zhou_large_nodes, ZHOU_BLOCK));
-    void *arguments[] = {k};
-    KD_CUDA(cudaLaunchCooperativeKernel(zhou_large_nodes, dim3(blocks), dim3(ZHOU_BLOCK), arguments,
-                                        0, stream));
-    KD_CUDA_LAUNCHED("zhou_large_nodes");
-    return KD_OK;
-}
-
 kd_status run_small(const zhou_device *k, cudaStream_t stream) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, zhou_small_nodes, ZHOU_SMALL_BLOCK));
@@ -147,7 +133,7 @@ kd_status run_place(const zhou_device *k, unsigned blocks, cudaStream_t stream) 
 
 } // namespace
 
-void build_zhou_cuda_plan(tritree_build_cuda *build) {
+static void build_zhou_cuda_plan(tritree_build_cuda *build) {
     const uint64_t n = build->input.triangle_count;
     zhou_device k;
     build->node_room = k.node_room = at_most_2_31(24 * n + 6000000);
@@ -157,9 +143,9 @@ void build_zhou_cuda_plan(tritree_build_cuda *build) {
     build->scratch_bytes = arena.used;
 }
 
-kd_status build_zhou_cuda(const tritree_build_cuda *build) {
+static kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
-    KD_REQUIRE(n <= 100000000, KD_ERROR_USAGE, "%u triangles, expected at most 100000000", n);
+    KD_TRY(build_check_count(build));
     cudaStream_t stream = (cudaStream_t)build->stream;
     zhou_device k;
     memset(&k, 0, sizeof k);
@@ -167,13 +153,9 @@ kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     k.reference_room = build->reference_room;
     cuda_arena arena = {(char *)build->scratch, 0};
     lay_out(&k, &arena, n);
-    KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %llu bytes given, %zu needed", (unsigned long long)build->scratch_bytes,
-               arena.used);
+    KD_TRY(build_check_scratch(build, arena.used));
     k.input = build->input;
-    k.costs.traversal = build->options.traversal_cost;
-    k.costs.intersect = build->options.intersect_cost;
-    k.costs.empty_factor = build->options.empty_factor;
+    k.costs = build_costs(build);
     k.max_depth = (uint32_t)tritree_depth_limit(&build->options, n);
     k.out_nodes = build->nodes;
     k.out_references = build->references;
@@ -189,10 +171,21 @@ kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     zhou_set_up<<<set_up_blocks(processors, n), SET_UP_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("zhou_set_up");
     KD_TRY(build_mark(build, TRITREE_LARGE));
-    KD_TRY(run_large(&k, stream));
+    KD_TRY(launch_cooperative(zhou_large_nodes, ZHOU_BLOCK, &k, stream, "zhou_large_nodes"));
     KD_TRY(build_mark(build, TRITREE_SMALL));
     KD_TRY(run_small(&k, stream));
     KD_TRY(build_mark(build, TRITREE_OTHER));
     KD_TRY(run_place(&k, blocks, stream));
     return build_mark(build, TRITREE_STAGES);
+}
+
+extern "C" {
+extern const tritree_builder_cuda tritree_builder_cuda_zhou;
+const tritree_builder_cuda tritree_builder_cuda_zhou = {
+    "zhou",
+    "Zhou, Hou, Wang, Guo 2008: the CPU's tree",
+    build_zhou_cuda_plan,
+    build_zhou_cuda,
+    true,
+    1.3 /* a spatial median is no plane that was searched for */};
 }

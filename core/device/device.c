@@ -1,4 +1,5 @@
 #include "core/device/device.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +17,11 @@ void device_cpu_describe(device *out) {
 
 kd_status device_find(device *out, const char *name) {
     const int count = device_cuda_count();
-    if (strcmp(name, "cpu") == 0 || (strcmp(name, "auto") == 0 && count == 0)) {
+    if (strcmp(name, "cpu") == 0 || (name_is_auto(name) && count == 0)) {
         device_cpu_describe(out);
         return KD_OK;
     }
-    if (strcmp(name, "auto") == 0) {
+    if (name_is_auto(name)) {
         if (device_cuda_describe(out, 0) == KD_OK) return KD_OK;
         status_clear(); /* too old a device is as good as none */
         device_cpu_describe(out);
@@ -38,18 +39,3 @@ kd_status device_find(device *out, const char *name) {
                "device \"%s\" is absent: this machine has %d CUDA devices", name, count);
     return device_cuda_describe(out, (int)index);
 }
-
-#ifndef KD_HAVE_CUDA
-int device_cuda_count(void) {
-    return 0;
-}
-
-bool device_cuda_compiled(void) {
-    return false;
-}
-
-kd_status device_cuda_describe(device *out, int index) {
-    memset(out, 0, sizeof *out);
-    KD_FAIL(KD_ERROR_DEVICE, "CUDA device %d is absent: this build has no CUDA", index);
-}
-#endif

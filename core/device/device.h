@@ -1,17 +1,10 @@
 /* Where work can run: the CPU, and each CUDA device that this build and this machine have. */
 #ifndef KD_CORE_DEVICE_DEVICE_H
 #define KD_CORE_DEVICE_DEVICE_H
+#include "core/device/absent.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-/* A function or a table of device code where it was compiled, else NULL: device_find fails before
-   anybody would call it. */
-#ifdef KD_HAVE_CUDA
-#define KD_IF_CUDA(name) name
-#else
-#define KD_IF_CUDA(name) NULL
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,10 +26,10 @@ typedef struct device {
    or an unknown name, is KD_ERROR_DEVICE with what there is. */
 kd_status device_find(device *out, const char *name);
 
-int device_cuda_count(void); /* 0 without CUDA, a driver or a device */
+KD_DEVICE_ANSWER(int, device_cuda_count, (void), 0); /* 0 without CUDA, a driver or a device */
 void device_cpu_describe(device *out);
-kd_status device_cuda_describe(device *out, int index);
-bool device_cuda_compiled(void);
+KD_DEVICE_CALL(device_cuda_describe, (device * out, int index));
+KD_DEVICE_ANSWER(bool, device_cuda_compiled, (void), false);
 
 #ifdef __cplusplus
 }

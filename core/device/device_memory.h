@@ -2,6 +2,7 @@
    KD_ERROR_DEVICE; freeing NULL is fine everywhere. */
 #ifndef KD_CORE_DEVICE_DEVICE_MEMORY_H
 #define KD_CORE_DEVICE_DEVICE_MEMORY_H
+#include "core/device/absent.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,17 +12,17 @@ extern "C" {
 #endif
 
 /* On the current device. KD_ERROR_MEMORY says the bytes asked for and the bytes free. */
-kd_status device_memory_reserve(void **pointer, uint64_t bytes);
-void device_memory_free(void *pointer);
-kd_status device_memory_upload(void *device_pointer, const void *host, uint64_t bytes);
-kd_status device_memory_download(void *host, const void *device_pointer, uint64_t bytes);
-kd_status device_memory_free_bytes(uint64_t *bytes);
+KD_DEVICE_CALL(device_memory_reserve, (void **pointer, uint64_t bytes));
+KD_DEVICE_ANSWER(void, device_memory_free, (void *pointer), );
+KD_DEVICE_CALL(device_memory_upload, (void *device_pointer, const void *host, uint64_t bytes));
+KD_DEVICE_CALL(device_memory_download, (void *host, const void *device_pointer, uint64_t bytes));
+KD_DEVICE_CALL(device_memory_free_bytes, (uint64_t * bytes));
 /* Whether the pointer is device memory; false for host memory, NULL or no CUDA. */
-bool device_memory_owns(const void *pointer);
+KD_DEVICE_ANSWER(bool, device_memory_owns, (const void *pointer), false);
 /* The most that was reserved at once in this process, bytes; 0 without CUDA. */
-uint64_t device_memory_peak_bytes(void);
+KD_DEVICE_ANSWER(uint64_t, device_memory_peak_bytes, (void), 0);
 /* Waits for all work on the current device; reports what went wrong in it. */
-kd_status device_wait(void);
+KD_DEVICE_CALL(device_wait, (void));
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
    KD_ERROR_DEVICE. `stream` is a cudaStream_t, NULL the default one. */
 #ifndef KD_CORE_DEVICE_DEVICE_STREAM_H
 #define KD_CORE_DEVICE_DEVICE_STREAM_H
+#include "core/device/absent.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,20 +13,20 @@ extern "C" {
 #endif
 
 /* Makes the device the thread's current one until device_leave(*previous). */
-kd_status device_enter(int32_t index, int32_t *previous);
-void device_leave(int32_t previous);
+KD_DEVICE_CALL(device_enter, (int32_t index, int32_t *previous));
+KD_DEVICE_ANSWER(void, device_leave, (int32_t previous), );
 /* Whether this process can hold device memory at all: its CUDA driver is loaded. Loads nothing. */
-bool device_in_use(void);
+KD_DEVICE_ANSWER(bool, device_in_use, (void), false);
 /* The device whose memory the pointer is, or -1. */
-int32_t device_of_pointer(const void *pointer);
+KD_DEVICE_ANSWER(int32_t, device_of_pointer, (const void *pointer), -1);
 
 /* Memory of the device's pool, for the length of a call. */
-kd_status device_pool_reserve(void **out, uint64_t bytes, void *stream);
-void device_pool_release(void *pointer, void *stream); /* takes NULL */
+KD_DEVICE_CALL(device_pool_reserve, (void **out, uint64_t bytes, void *stream));
+KD_DEVICE_ANSWER(void, device_pool_release, (void *pointer, void *stream), ); /* takes NULL */
 
 /* Host or device memory to host or device memory. */
-kd_status device_copy(void *to, const void *from, uint64_t bytes, void *stream);
-kd_status device_stream_wait(void *stream);
+KD_DEVICE_CALL(device_copy, (void *to, const void *from, uint64_t bytes, void *stream));
+KD_DEVICE_CALL(device_stream_wait, (void *stream));
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,17 @@
 #include "core/image/compare.h"
-#include "core/files/file.h"
 #include "core/image/flip.h"
+#include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include <string.h>
-#include <strings.h>
 
 static const char *const colours[] = {"R", "G", "B"};
+
+static bool is_for_display(const char *path) {
+    const image_format *format = image_format_find(path);
+    return format && format->display;
+}
 
 kd_status compare_metric_find(compare_metric *out, const char *name, const char *path_a,
                               const char *path_b) {
@@ -22,8 +26,7 @@ kd_status compare_metric_find(compare_metric *out, const char *name, const char 
     for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
         if (!strcmp(name, table[i].name)) {
             *out = table[i].metric;
-            if (*out == COMPARE_FLIP_HDR && !strcasecmp(file_suffix(path_a), ".png") &&
-                !strcasecmp(file_suffix(path_b), ".png"))
+            if (*out == COMPARE_FLIP_HDR && is_for_display(path_a) && is_for_display(path_b))
                 *out = COMPARE_FLIP;
             return KD_OK;
         }

@@ -2,8 +2,8 @@
    first part of scanline and tiled files (the full-size level).
    The worldToCamera attribute is transposed on its way: OpenEXR multiplies row vectors with it, an
    image's matrix multiplies column vectors. */
-#ifdef KD_HAVE_OPENEXR
 #include "core/image/formats.h"
+#ifdef KD_HAVE_OPENEXR
 #include <errno.h>
 #include <openexr.h>
 #include <string.h>
@@ -338,7 +338,7 @@ done:
     return status;
 }
 
-const image_format image_format_exr = {".exr", exr_read, exr_write};
+const image_format image_format_exr = {.suffix = ".exr", .read = exr_read, .write = exr_write};
 #else
-typedef int image_exr_is_compiled_out; /* a translation unit declares something */
+const image_format image_format_exr = {.suffix = ".exr", .lacks = "OpenEXR"};
 #endif

@@ -1,5 +1,6 @@
-/* One kind of image file: a row in image.c's table. Readers get the mapped bytes and trust none of
-   them; writers get a stream that appears under its name only if they succeed. */
+/* What kinds of image files there are: each is a file that ends with its row, image_format_NAME,
+   and its NAME in the list. Readers get the mapped bytes and trust none of them; writers get a
+   stream that appears under its name only if they succeed. */
 #ifndef KD_CORE_IMAGE_FORMATS_H
 #define KD_CORE_IMAGE_FORMATS_H
 #include "core/files/file.h"
@@ -11,11 +12,18 @@ typedef struct image_format {
     kd_status (*read)(image *out, const char *path, const file_view *file);
     /* R, G and B exist. */
     kd_status (*write)(const image *from, const image_encoding *encoding, file_output *file);
+    /* What others have to know of it. */
+    bool display;      /* 8 bits a channel, for a screen: written through exposure and tone map */
+    const char *lacks; /* NULL, or what this build was made without: nothing is read or written */
 } image_format;
 
-extern const image_format image_format_png, image_format_pfm;
-#ifdef KD_HAVE_OPENEXR
-extern const image_format image_format_exr;
-#endif
+#define IMAGE_FORMAT_ROWS(ROW) ROW(png) ROW(exr) ROW(pfm)
+
+#define IMAGE_FORMAT_DECLARE(name) extern const image_format image_format_##name;
+IMAGE_FORMAT_ROWS(IMAGE_FORMAT_DECLARE)
+#undef IMAGE_FORMAT_DECLARE
+
+extern const image_format *const image_formats[];        /* ends with NULL */
+const image_format *image_format_find(const char *path); /* by its suffix; NULL: there is none */
 
 #endif

@@ -3,17 +3,12 @@
 #include "core/image/formats.h"
 #include "core/memory.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-static const image_format *const formats[] = {
-    &image_format_png,
-    &image_format_pfm,
-#ifdef KD_HAVE_OPENEXR
-    &image_format_exr,
-#endif
-};
-enum { FORMATS = sizeof formats / sizeof *formats };
+#define IMAGE_FORMAT_ROW(name) &image_format_##name,
+const image_format *const image_formats[] = {IMAGE_FORMAT_ROWS(IMAGE_FORMAT_ROW) NULL};
 
 kd_status image_open(image *out, int32_t width, int32_t height) {
     memset(out, 0, sizeof *out);
@@ -50,18 +45,27 @@ void image_close(image *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static kd_status format_find(const image_format **found, const char *path, kd_status otherwise) {
+const image_format *image_format_find(const char *path) {
     const char *suffix = file_suffix(path);
-    for (int i = 0; i < FORMATS; ++i)
-        if (!strcasecmp(suffix, formats[i]->suffix)) {
-            *found = formats[i];
-            return KD_OK;
-        }
-#ifndef KD_HAVE_OPENEXR
-    KD_REQUIRE(strcasecmp(suffix, ".exr") != 0, otherwise,
-               "%s: built without OpenEXR, expected .png or .pfm", path);
-#endif
-    KD_FAIL(otherwise, "%s: image suffix \"%s\", expected .png, .exr or .pfm", path, suffix);
+    for (const image_format *const *row = image_formats; *row; ++row)
+        if (strcasecmp(suffix, (*row)->suffix) == 0) return *row;
+    return NULL;
+}
+
+/* "x.jpg": what can be read and written, ".png, .exr, .pfm". */
+static kd_status format_find(const image_format **found, const char *path, kd_status otherwise) {
+    char known[64] = "";
+    for (const image_format *const *row = image_formats; *row; ++row) {
+        const size_t used = strlen(known);
+        if (!(*row)->lacks)
+            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", (*row)->suffix);
+    }
+    *found = image_format_find(path);
+    KD_REQUIRE(*found, otherwise, "%s: image suffix \"%s\", expected one of %s", path,
+               file_suffix(path), known);
+    KD_REQUIRE(!(*found)->lacks, otherwise, "%s: built without %s, expected one of %s", path,
+               (*found)->lacks, known);
+    return KD_OK;
 }
 
 kd_status image_writable(const char *path) {

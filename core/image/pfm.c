@@ -114,4 +114,4 @@ static kd_status pfm_write(const image *from, const image_encoding *encoding, fi
     return KD_OK;
 }
 
-const image_format image_format_pfm = {".pfm", pfm_read, pfm_write};
+const image_format image_format_pfm = {.suffix = ".pfm", .read = pfm_read, .write = pfm_write};

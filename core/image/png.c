@@ -173,4 +173,5 @@ static kd_status png_read(image *out, const char *path, const file_view *file) {
     return KD_OK;
 }
 
-const image_format image_format_png = {".png", png_read, png_write};
+const image_format image_format_png = {
+    .suffix = ".png", .read = png_read, .write = png_write, .display = true};

@@ -10,6 +10,7 @@
          T-junctions inside a plane need no care. */
 #include "photon/density/boundary.h"
 #include "core/memory.h"
+#include "points/builders.h"
 #include "shaders/surface.h"
 
 enum {

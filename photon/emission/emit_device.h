@@ -2,6 +2,7 @@
    the build every call is KD_ERROR_DEVICE. */
 #ifndef KD_PHOTON_EMISSION_EMIT_DEVICE_H
 #define KD_PHOTON_EMISSION_EMIT_DEVICE_H
+#include "core/device/absent.h"
 #include "core/device/device_buffer.h"
 #include "photon/emission/emit.h"
 
@@ -30,15 +31,16 @@ void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* takes a zeroed on
 
 /* `scene` holds device pointers (scenes/assembly/scene_cuda.h). `list` is zeroed or holds another
    emission's photons, whose memory is used again. Waits until the list is there. */
-kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *with,
-                                const scene_view *scene, const photon_order *order, job *watched);
+KD_DEVICE_CALL(photon_list_cuda_emit,
+               (photon_list_cuda * list, photon_emitter_cuda *with, const scene_view *scene,
+                const photon_order *order, job *watched));
 /* From photons on the host, a file's for example. */
-kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from);
+KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));
 /* To the host: `out` is opened. */
 kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from);
 /* Device memory that emitting and keeping a list takes, where paths leave a fourth of a photon each
    or more; 0 without CUDA. */
-uint64_t photon_list_cuda_bytes(uint64_t photons);
+KD_DEVICE_ANSWER(uint64_t, photon_list_cuda_bytes, (uint64_t photons), 0);
 void photon_list_cuda_close(photon_list_cuda *owned); /* takes a zeroed one */
 
 #ifdef __cplusplus

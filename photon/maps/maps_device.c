@@ -1,38 +1,7 @@
-/* The parts of emission and maps on a device that are no kernels; and a build without CUDA, where
-   every call that needs one says so. */
+/* The parts of maps on a device that are no kernels. */
 #include "photon/maps/maps_device.h"
 #include "core/hash.h"
 #include "core/memory.h"
-
-void photon_emitter_cuda_close(photon_emitter_cuda *owned) {
-    device_buffer_free(&owned->batch);
-    device_buffer_free(&owned->state);
-    memset(owned, 0, sizeof *owned);
-}
-
-void photon_list_cuda_close(photon_list_cuda *owned) {
-    device_buffer_free(&owned->photons);
-    device_buffer_free(&owned->positions);
-    memset(owned, 0, sizeof *owned);
-}
-
-kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from) {
-    memset(out, 0, sizeof *out);
-    KD_TRY(KD_RESERVE(out->photons, from->count));
-    const kd_status status = device_memory_download(out->photons, from->photons.memory,
-                                                    from->count * sizeof *out->photons);
-    if (status != KD_OK) {
-        photon_list_close(out);
-        return status_pass(status, __FILE__, __LINE__, "download");
-    }
-    out->count = from->count;
-    out->emitted = from->emitted;
-    out->rays = from->rays;
-    out->ledger = from->ledger;
-    out->complete = from->complete;
-    out->cut = from->cut;
-    return KD_OK;
-}
 
 static void map_close(photon_map_cuda *owned) {
     photon_list_cuda_close(&owned->list);
@@ -137,8 +106,8 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
         view.tree.count = (uint32_t)map->list.count;
     }
     view.radius = map->radius;
-    view.gather = from->estimator == PHOTON_ESTIMATOR_FIXED ? 0 : from->gather;
-    view.adaptive = from->estimator == PHOTON_ESTIMATOR_ADAPTIVE;
+    view.gather = photon_estimators[from->estimator].one_radius ? 0 : from->gather;
+    view.adaptive = photon_estimators[from->estimator].adaptive;
     view.kernel = (int32_t)from->kernel;
     view.scale = map->scale;
     view.irradiance = map->known ? (const vec3 *)map->irradiance.memory : NULL;
@@ -156,48 +125,3 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
     if (media->count == 0) return both;
     return hash_combine(both, &media->hash, sizeof media->hash);
 }
-
-#ifndef KD_HAVE_CUDA
-static kd_status absent(void) {
-    KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
-}
-
-kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *with,
-                                const scene_view *scene, const photon_order *order, job *watched) {
-    (void)list, (void)with, (void)scene, (void)order, (void)watched;
-    return absent();
-}
-
-uint64_t photon_list_cuda_bytes(uint64_t photons) {
-    (void)photons;
-    return 0;
-}
-
-uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
-    (void)photons, (void)ordered;
-    return 0;
-}
-
-kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from) {
-    (void)list, (void)from;
-    return absent();
-}
-
-kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
-                                 bool ordered, job *watched) {
-    (void)maps, (void)options, (void)ordered, (void)watched;
-    return absent();
-}
-
-kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, const mesh_view *device_mesh,
-                                      job *watched) {
-    (void)maps, (void)device_mesh, (void)watched;
-    return absent();
-}
-
-kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which, uint32_t gather,
-                                  float radius, const photon_gather_cuda *asked) {
-    (void)maps, (void)which, (void)gather, (void)radius, (void)asked;
-    return absent();
-}
-#endif

@@ -5,7 +5,7 @@
 #include "photon/density/precomputed.h"
 #include "photon/density/surface_packets.cuh"
 #include "photon/maps/maps_device.h"
-#include "points/tree/build_device.h"
+#include "points/builders.h"
 #include "points/tree/check_device.h"
 
 namespace {
@@ -70,7 +70,7 @@ kd_status make_tree(photon_map_cuda *map) {
         const kd_status proved = point_check_cuda(&build, count, POINTTREE_BY_COORDINATE, &unused);
         return proved == KD_ERROR_CHECK ? KD_ERROR_INPUT : proved;
     }
-    const point_builder_cuda *builder = &point_builders_cuda[0];
+    const point_builder_cuda *builder = point_builders_cuda[0];
     KD_TRY(builder->scratch_bytes(&build.scratch_bytes, &build));
     KD_TRY(device_buffer_reserve(&map->scratch, build.scratch_bytes));
     build.scratch = map->scratch.memory;
@@ -163,7 +163,8 @@ kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
     KD_TRY(launch_gather(&work));
     float distances[RADIUS_PROBES];
     KD_CUDA(cudaMemcpy(distances, work.radii, probes * sizeof *distances, cudaMemcpyDeviceToHost));
-    map->radius = photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
+    map->radius =
+        photon_radius_of(distances, probes, photon_estimators[options->estimator].one_radius);
     return KD_OK;
 }
 
@@ -199,7 +200,7 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
     memset(&build, 0, sizeof build);
     build.points = point_array_make(NULL, photons, 3, POINT_FLOAT);
     build.split = POINTTREE_ROUND_ROBIN;
-    if (point_builders_cuda[0].scratch_bytes(&build.scratch_bytes, &build) != KD_OK) return 0;
+    if (point_builders_cuda[0]->scratch_bytes(&build.scratch_bytes, &build) != KD_OK) return 0;
     gather_index::lay_out(&index, &arena, (uint32_t)photons);
     const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* irradiance with them */
     return photon_list_cuda_bytes(photons) + arena.used + build.scratch_bytes +

@@ -2,6 +2,7 @@
    answers of photon_map.h, bit for bit. Without CUDA in the build every call is KD_ERROR_DEVICE. */
 #ifndef KD_PHOTON_MAPS_MAPS_DEVICE_H
 #define KD_PHOTON_MAPS_MAPS_DEVICE_H
+#include "core/device/absent.h"
 #include "photon/emission/emit_device.h"
 #include "photon/maps/photon_map.h"
 
@@ -43,18 +44,18 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
    that walk the tree by themselves read; the map of the media always has them. Radii are
    options->radius or found from the density. A tree that came with its photons and is none of
    theirs is KD_ERROR_INPUT. Stage: photon_tree. */
-kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
-                                 bool ordered, job *watched);
+KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_options *options,
+                                        bool ordered, job *watched));
 /* Copies the outlines to the device. */
 kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *from,
                                    uint32_t triangle_count);
 /* photon_maps_precompute; needs `ordered`. */
-kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, const mesh_view *device_mesh,
-                                      job *watched);
+KD_DEVICE_CALL(photon_maps_cuda_precompute,
+               (photon_maps_cuda * maps, const mesh_view *device_mesh, job *watched));
 
 /* Device memory that a map of so many photons takes while it is made; 0 without CUDA. `ordered` as
    of photon_maps_cuda_plant. */
-uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered);
+KD_DEVICE_ANSWER(uint64_t, photon_map_cuda_bytes, (uint64_t photons, bool ordered), 0);
 
 /* Device pointers for kernels; photons are NULL unless they are in tree order. */
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
@@ -74,8 +75,8 @@ typedef struct photon_gather_cuda {
 
 /* In one of the maps of surfaces, by `gather` nearest photons, or all within `radius` if that is 0.
    Nothing is waited for. */
-kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which, uint32_t gather,
-                                  float radius, const photon_gather_cuda *asked);
+KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which, uint32_t gather,
+                                         float radius, const photon_gather_cuda *asked));
 
 #ifdef __cplusplus
 }

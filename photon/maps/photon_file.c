@@ -2,7 +2,7 @@
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "points/tree/pointtree.h"
+#include "points/builders.h"
 #include <string.h>
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,

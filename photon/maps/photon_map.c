@@ -6,6 +6,7 @@
 #include "core/timing.h"
 #include "photon/emission/aim.h"
 #include "photon/emission/photon_hash.h"
+#include "points/builders.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -23,34 +24,6 @@ photon_options photon_options_default(void) {
     options.kernel = PHOTON_KERNEL_CONE;
     options.outlines = true;
     return options;
-}
-
-const char *photon_kernel_name(int index) {
-    static const char *const names[] = {"disc", "cone", "epanechnikov", "gaussian"};
-    return index < 4 ? names[index] : NULL;
-}
-
-const char *photon_estimator_name(int index) {
-    static const char *const names[PHOTON_ESTIMATORS] = {"nearest", "fixed", "adaptive"};
-    return index < PHOTON_ESTIMATORS ? names[index] : NULL;
-}
-
-kd_status photon_kernel_find(photon_kernel *out, const char *name) {
-    for (int i = 0; photon_kernel_name(i); ++i)
-        if (strcmp(photon_kernel_name(i), name) == 0) {
-            *out = (photon_kernel)i;
-            return KD_OK;
-        }
-    KD_FAIL(KD_ERROR_USAGE, "kernel \"%s\", expected disc, cone, epanechnikov or gaussian", name);
-}
-
-kd_status photon_estimator_find(photon_estimator *out, const char *name) {
-    for (int i = 0; photon_estimator_name(i); ++i)
-        if (strcmp(photon_estimator_name(i), name) == 0) {
-            *out = (photon_estimator)i;
-            return KD_OK;
-        }
-    KD_FAIL(KD_ERROR_USAGE, "estimator \"%s\", expected nearest, fixed or adaptive", name);
 }
 
 /* --- one map ------------------------------------------------------------------------------------
@@ -132,7 +105,8 @@ static kd_status map_choose_radius(photon_map *map, const photon_options *option
         distances[i] = sqrtf(found[count - 1].dist2);
     }
     memory_free(found);
-    map->radius = photon_radius_of(distances, probes, options->estimator == PHOTON_ESTIMATOR_FIXED);
+    map->radius =
+        photon_radius_of(distances, probes, photon_estimators[options->estimator].one_radius);
     return KD_OK;
 }
 
@@ -366,8 +340,8 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.photons = map->photons;
     view.tree = pointtree_get_view(&map->tree);
     view.radius = map->radius;
-    view.gather = maps->estimator == PHOTON_ESTIMATOR_FIXED ? 0 : maps->gather;
-    view.adaptive = maps->estimator == PHOTON_ESTIMATOR_ADAPTIVE;
+    view.gather = photon_estimators[maps->estimator].one_radius ? 0 : maps->gather;
+    view.adaptive = photon_estimators[maps->estimator].adaptive;
     view.kernel = (int32_t)maps->kernel;
     view.scale = map->scale;
     view.finder = map->count ? map_nearest : NULL;

@@ -7,19 +7,12 @@
 #include "photon/density/boundary.h"
 #include "photon/density/estimate.h"
 #include "photon/emission/emit.h"
+#include "photon/estimators.h"
 #include "points/neighbours/leaf_index.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum photon_estimator {
-    PHOTON_ESTIMATOR_NEAREST, /* the k nearest within the radius */
-    PHOTON_ESTIMATOR_FIXED,   /* all within the radius; unless given, the median distance of photons
-                                 to their k-th */
-    PHOTON_ESTIMATOR_ADAPTIVE, /* at most the k nearest (photon/density/estimate_adaptive.h) */
-    PHOTON_ESTIMATORS
-} photon_estimator;
 
 typedef struct photon_options {
     uint64_t seed;
@@ -104,13 +97,6 @@ photon_map_view photon_maps_media(const photon_maps *from);
 uint64_t photon_maps_hash(const photon_maps *from); /* of all */
 /* Whether there are media that scatter light: else their map stays empty. */
 bool photon_scene_scatters(const scene_view *scene);
-
-/* NULL beyond the last. */
-const char *photon_kernel_name(int index);
-const char *photon_estimator_name(int index);
-/* KD_ERROR_USAGE with the list for any other name. */
-kd_status photon_kernel_find(photon_kernel *out, const char *name);
-kd_status photon_estimator_find(photon_estimator *out, const char *name);
 
 #ifdef __cplusplus
 }

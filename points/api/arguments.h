@@ -3,6 +3,7 @@
    default one. */
 #ifndef KD_POINTS_API_ARGUMENTS_H
 #define KD_POINTS_API_ARGUMENTS_H
+#include "core/device/absent.h"
 #include "core/device/device_stream.h"
 #include "points/tree/point_array.h"
 
@@ -11,15 +12,15 @@ extern "C" {
 #endif
 
 /* As point_scan, of points in device memory; these three wait for their answer. */
-kd_status points_device_scan(point_box *box, const point_array *points, void *stream);
+KD_DEVICE_CALL(points_device_scan, (point_box * box, const point_array *points, void *stream));
 /* KD_ERROR_INPUT names the first radius that is negative or NaN. */
-kd_status points_device_check_radii(const point_array *radii, void *stream);
+KD_DEVICE_CALL(points_device_check_radii, (const point_array *radii, void *stream));
 /* KD_ERROR_USAGE if any of the offsets differ. */
-kd_status points_device_check_offsets(const uint64_t *given, const uint64_t *right, uint64_t count,
-                                      void *stream);
+KD_DEVICE_CALL(points_device_check_offsets,
+               (const uint64_t *given, const uint64_t *right, uint64_t count, void *stream));
 /* ids[i] = renamed[ids[i]], but for KD_NONE. */
-kd_status points_device_rename(uint32_t *ids, uint64_t count, const uint32_t *renamed,
-                               void *stream);
+KD_DEVICE_CALL(points_device_rename,
+               (uint32_t * ids, uint64_t count, const uint32_t *renamed, void *stream));
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,14 @@
 #include "points/api/points.h"
 #include "core/device/caller_memory.h"
+#include "core/device/choose.h"
 #include "core/device/device.h"
 #include "core/memory.h"
 #include "core/sized.h"
 #include "core/timing.h"
 #include "points/api/arguments.h"
 #include "points/api/points_device.h"
+#include "points/builders.h"
 #include <stdio.h>
-
-enum { CUDA_COUNT_LEAST = 100000 /* points from which "auto" takes a CUDA device */ };
 
 kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
                                    kd_scalar scalar) {
@@ -30,7 +30,7 @@ void kd_points_options_default_sized(kd_points_options *options, size_t struct_s
     sized_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* What the caller (or nobody: NULL) asks for, checked; a builder of our own choice is "". */
+/* What the caller (or nobody: NULL) asks for, checked. */
 static kd_status take_options(kd_points_options *out, const kd_points_options *given) {
     const kd_points_options *options = out;
     kd_points_options_default(out);
@@ -44,31 +44,14 @@ static kd_status take_options(kd_points_options *out, const kd_points_options *g
                    options->split == KD_POINTS_SPLIT_ROUND_ROBIN,
                KD_ERROR_USAGE, "split rule %d, expected 0 (widest side) or 1 (round robin)",
                (int)options->split);
-    if (strcmp(out->builder, "auto") == 0) out->builder[0] = '\0';
     return KD_OK;
 }
 
-/* The CUDA device to take, or -1: the CPU. */
+/* "auto" takes no device whose builders lack the one asked for. */
 static kd_status choose_device(int32_t *out, const kd_points_options *options,
                                const void *coordinates, uint64_t count) {
-    *out = -1;
-    if (strcmp(options->device, "auto") == 0) {
-        if (device_cuda_count() == 0 || !points_cuda_builder(options->builder)) return KD_OK;
-        *out = device_of_pointer(coordinates);
-        if (*out < 0 && count >= CUDA_COUNT_LEAST) *out = 0;
-        return KD_OK;
-    }
-    device found;
-    KD_TRY(device_find(&found, options->device));
-    if (found.kind == DEVICE_CUDA) *out = found.index;
-    return KD_OK;
-}
-
-/* Whether "auto" may go on on the CPU after this. */
-static bool retreats(const kd_points_options *options, kd_status status, const void *coordinates) {
-    return strcmp(options->device, "auto") == 0 &&
-           (status == KD_ERROR_MEMORY || status == KD_ERROR_DEVICE) &&
-           device_of_pointer(coordinates) < 0;
+    return device_choose(out, options->device, coordinates, count,
+                         point_builder_cuda_find(options->builder) != NULL);
 }
 
 static kd_status make_index(kd_points *points) {
@@ -86,7 +69,7 @@ kd_status points_finish(kd_points *points) {
     KD_TRY(choose_device(&cuda, &points->options, NULL, tree->count));
     if (cuda >= 0) {
         const kd_status status = points_cuda_adopt(points, cuda);
-        if (!retreats(&points->options, status, NULL)) return status;
+        if (!device_retreats(points->options.device, status, NULL)) return status;
     }
     return make_index(points);
 }
@@ -120,7 +103,7 @@ done:
 static kd_status build_on_cuda(kd_points *out, const point_array *input,
                                const pointtree_options *tree_options, const uint32_t *ids,
                                int32_t cuda) {
-    const point_builder_cuda *row = points_cuda_builder(out->options.builder);
+    const point_builder_cuda *row = point_builder_cuda_find(out->options.builder);
     KD_REQUIRE(row, KD_ERROR_DEVICE, "builder \"%s\" does not work on device \"%s\"",
                out->options.builder, out->options.device);
     const pointtree_builder *same = pointtree_builder_find(row->name);
@@ -149,14 +132,13 @@ static kd_status build(kd_points *out, const kd_point_array *points,
     const pointtree_options tree_options = {
         options->split == KD_POINTS_SPLIT_WIDEST ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN, false,
         0};
-    const pointtree_builder *row =
-        options->builder[0] ? pointtree_builder_find(options->builder) : &pointtree_builders[0];
+    const pointtree_builder *row = pointtree_builder_find(options->builder);
     if (row) memcpy(out->builder, row->name, strlen(row->name) + 1);
     int32_t cuda = -1;
     KD_TRY(choose_device(&cuda, options, points->coordinates, points->count));
     kd_status status = KD_OK;
     if (cuda >= 0) status = build_on_cuda(out, &input, &tree_options, points->ids, cuda);
-    if (cuda < 0 || retreats(options, status, points->coordinates))
+    if (cuda < 0 || device_retreats(options->device, status, points->coordinates))
         status = build_on_cpu(out, &input, &tree_options, points->ids);
     out->build_seconds = timing_now() - started;
     return status;

@@ -2,6 +2,7 @@
 #ifndef KD_POINTS_API_POINTS_H
 #define KD_POINTS_API_POINTS_H
 #include "points/neighbours/leaf_index_nd.h"
+#include "points/neighbours/request.h"
 #include "points/tree/pointtree.h"
 #include <kandela/points.h>
 
@@ -17,6 +18,11 @@ struct kd_points {
     char builder[32]; /* that built it */
     double build_seconds;
 };
+
+/* Ways to find neighbours that a caller may choose: POINT_QUERY_ID, name. "auto": the fastest. */
+#define POINTS_METHOD_ROWS(ROW) ROW(WALK, walk) ROW(LEAVES, leaves)
+/* KD_ERROR_USAGE with the list for any other name. */
+kd_status points_method_find(point_query_method *out, const char *name);
 
 /* Frees all that *owned holds. */
 void points_release(kd_points *owned);

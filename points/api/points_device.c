@@ -3,12 +3,6 @@
 #include "core/memory.h"
 #include "points/api/arguments.h"
 
-const point_builder_cuda *points_cuda_builder(const char *name) {
-    for (const point_builder_cuda *row = point_builders_cuda; row->name; ++row)
-        if (!*name || strcmp(row->name, name) == 0) return row;
-    return NULL;
-}
-
 /* Device memory that the tree keeps. */
 static kd_status keep(points_cuda *c, void **out, uint64_t bytes) {
     KD_TRY(device_memory_reserve(out, bytes));

@@ -16,9 +16,6 @@ typedef struct points_cuda {
     uint64_t bytes;    /* of all of these */
 } points_cuda;
 
-/* The device's builder of that name, "" the default; NULL if there is none. */
-const point_builder_cuda *points_cuda_builder(const char *name);
-
 /* Builds from points and names in host or device memory; out->tree has its options and order. */
 kd_status points_cuda_build(kd_points *out, const point_array *points, const uint32_t *renamed,
                             const point_builder_cuda *row, int32_t device);

@@ -51,8 +51,10 @@ static kd_status bring_out(points_call *call, void **out, void *wanted, uint64_t
 
 static point_query_method method_of(const points_call *call, const kd_points_query *query,
                                     uint32_t k) {
-    if (strcmp(query->method, "walk") == 0) return POINT_QUERY_WALK;
-    const bool leaves = strcmp(query->method, "leaves") == 0 && call->on->index.points;
+    point_query_method method = POINT_QUERY_AUTO;
+    (void)points_method_find(&method, query->method); /* it was found before */
+    if (method == POINT_QUERY_WALK) return method;
+    const bool leaves = method == POINT_QUERY_LEAVES && call->on->index.points;
     return leaves && k <= POINT_LEAVES_K_MAX ? POINT_QUERY_LEAVES : POINT_QUERY_AUTO;
 }
 

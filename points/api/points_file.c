@@ -3,6 +3,7 @@
 #include "core/files/parts_file.h"
 #include "core/memory.h"
 #include "points/api/points_device.h"
+#include "points/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
 

@@ -1,6 +1,7 @@
 /* The queries of <kandela/points.h>: what a caller asks, checked, becomes a point_query. */
 #include "core/device/caller_memory.h"
 #include "core/memory.h"
+#include "core/names.h"
 #include "core/sized.h"
 #include "points/api/points_device.h"
 #include "points/neighbours/query.h"
@@ -58,6 +59,25 @@ static kd_status check_radii(const kd_points *tree, const kd_points_query *query
     return KD_OK;
 }
 
+kd_status points_method_find(point_query_method *out, const char *name) {
+#define ROW(id, name) {POINT_QUERY_##id, #name},
+    static const struct {
+        point_query_method method;
+        const char *name;
+    } rows[] = {POINTS_METHOD_ROWS(ROW)};
+#undef ROW
+    char names[64] = "auto";
+    *out = POINT_QUERY_AUTO;
+    if (name_is_auto(name)) return KD_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        *out = rows[i].method;
+        if (strcmp(rows[i].name, name) == 0) return KD_OK;
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, ", %s", rows[i].name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "unknown query method \"%s\", expected one of %s", name, names);
+}
+
 static kd_status check_points(const kd_points *tree, const kd_points_query *query) {
     const kd_point_array *points = &query->points;
     const uint32_t dims = tree->tree.dims;
@@ -95,10 +115,8 @@ static kd_status check_query(kd_points_query *query, const kd_points *tree,
                "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
     KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
                "the method of the query has no end: fill queries by kd_points_query_default");
-    KD_REQUIRE(strcmp(query->method, "walk") == 0 || strcmp(query->method, "leaves") == 0 ||
-                   strcmp(query->method, "auto") == 0,
-               KD_ERROR_USAGE, "unknown query method \"%s\", expected auto, leaves or walk",
-               query->method);
+    point_query_method method;
+    KD_TRY(points_method_find(&method, query->method));
     return KD_OK;
 }
 
@@ -142,7 +160,9 @@ static kd_status check_answers(const kd_points_query *query, uint32_t k) {
 static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
     memset(out, 0, sizeof *out);
     KD_TRY(check_radii(tree, query));
-    const bool walk = strcmp(query->method, "walk") == 0;
+    point_query_method method;
+    KD_TRY(points_method_find(&method, query->method));
+    const bool walk = method == POINT_QUERY_WALK;
     out->target.tree = pointtree_get_nd_view(&tree->tree);
     out->target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
     out->target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;

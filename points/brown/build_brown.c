@@ -36,7 +36,7 @@ typedef struct brown_work {
     uint32_t level; /* that is split */
 } brown_work;
 
-uint64_t build_brown_scratch_bytes(uint64_t count) {
+static uint64_t build_brown_scratch_bytes(uint64_t count) {
     return count * (9 * sizeof(uint32_t) + sizeof(uint64_t)) + radix_sort_scratch_bytes(count);
 }
 
@@ -276,7 +276,7 @@ static kd_status reserve(brown_work *work) {
     return memory_reserve(&work->scratch, radix_sort_scratch_bytes(work->count), 1);
 }
 
-kd_status build_brown(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_brown(pointtree *out, const point_array *points, job *watched) {
     kd_status status = KD_OK;
     brown_work work;
     memset(&work, 0, sizeof work);
@@ -301,3 +301,10 @@ done:
     memory_free(work.scratch);
     return status;
 }
+
+const pointtree_builder pointtree_builder_brown = {.name = "brown",
+                                                   .source = "Brown 2015, presort and partition",
+                                                   .scratch_bytes = build_brown_scratch_bytes,
+                                                   .build = build_brown,
+                                                   .order = POINTTREE_BY_SUPER_KEY,
+                                                   .removes = true};

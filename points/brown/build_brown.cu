@@ -14,9 +14,9 @@
    points that `kandela` has no kernels for, the same by (coordinate, id), which waits for nothing.
  */
 #include "points/brown/bottom.cuh"
+#include "points/brown/build_brown.h"
 #include "points/brown/partition.cuh"
 #include "points/brown/split_level.cuh"
-#include "points/tree/build_device.h"
 
 namespace {
 using namespace lists;
@@ -216,10 +216,16 @@ extern "C" kd_status build_brown_cuda_scratch_bytes(size_t *bytes, const point_b
     return KD_OK;
 }
 
-extern "C" kd_status build_brown_cuda(const point_build_cuda *a) {
+static kd_status build_brown_cuda(const point_build_cuda *a) {
     return build_by(a, true);
 }
 
 extern "C" kd_status build_lists_cuda(const point_build_cuda *a) {
     return build_by(a, false);
+}
+
+extern "C" {
+extern const point_builder_cuda point_builder_cuda_brown;
+const point_builder_cuda point_builder_cuda_brown = {"brown", build_brown_cuda_scratch_bytes,
+                                                     build_brown_cuda, true, true};
 }

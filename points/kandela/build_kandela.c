@@ -67,7 +67,7 @@ static inline float kandela_float(int32_t key) {
     return float_from_bits((uint32_t)key ^ ((uint32_t)(key >> 31) & 0x7fffffffu));
 }
 
-uint64_t build_kandela_scratch_bytes(uint64_t count) {
+static uint64_t build_kandela_scratch_bytes(uint64_t count) {
     return 2 * 4 * kandela_stride(count) * sizeof(int32_t);
 }
 
@@ -131,7 +131,7 @@ static uint32_t kandela_subtrees(uint32_t count) {
 #define KANDELA_DIMS 8
 #include "points/kandela/subtree.h"
 
-kd_status build_kandela(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_kandela(pointtree *out, const point_array *points, job *watched) {
     static kd_status (*const run[])(kandela_work *) = {NULL,          NULL,          kandela_run_2,
                                                        kandela_run_3, kandela_run_4, kandela_run_5,
                                                        kandela_run_6, kandela_run_7, kandela_run_8};
@@ -153,3 +153,10 @@ done:
     memory_free(work);
     return status;
 }
+
+const pointtree_builder pointtree_builder_kandela = {
+    .name = "kandela",
+    .source = "ours: selection by sampled brackets (Floyd and Rivest 1975)",
+    .scratch_bytes = build_kandela_scratch_bytes,
+    .build = build_kandela,
+    .order = POINTTREE_BY_COORDINATE};

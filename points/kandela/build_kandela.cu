@@ -16,6 +16,7 @@
    Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
      no sample decides anything but time.
    Other points than three floats are built by lists (build_brown.cu), to the same tree. */
+#include "points/brown/build_brown.h"
 #include "points/kandela/bottom.cuh"
 #include "points/kandela/brackets.cuh"
 #include "points/kandela/build_kandela.h"
@@ -366,7 +367,7 @@ kd_status build(plan *p, cudaStream_t stream) {
 }
 } // namespace
 
-extern "C" kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
+static kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
     if (!is_ours(a)) return build_brown_cuda_scratch_bytes(bytes, a);
     KD_TRY(point_build_cuda_check(a, 0));
     *bytes = 0;
@@ -395,7 +396,13 @@ extern "C" kd_status build_kandela_cuda_with(const point_build_cuda *a,
     return build(&p, (cudaStream_t)a->stream);
 }
 
-extern "C" kd_status build_kandela_cuda(const point_build_cuda *a) {
+static kd_status build_kandela_cuda(const point_build_cuda *a) {
     const kandela_parameters chosen = kandela_parameters_default();
     return build_kandela_cuda_with(a, &chosen);
+}
+
+extern "C" {
+extern const point_builder_cuda point_builder_cuda_kandela;
+const point_builder_cuda point_builder_cuda_kandela = {"kandela", build_kandela_cuda_scratch_bytes,
+                                                       build_kandela_cuda, false, false};
 }

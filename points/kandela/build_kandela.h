@@ -1,6 +1,7 @@
 /* What can be tuned of our builder on a CUDA device: the tree is the same for all of it. */
 #ifndef KD_POINTS_KANDELA_BUILD_KANDELA_H
 #define KD_POINTS_KANDELA_BUILD_KANDELA_H
+#include "core/device/absent.h"
 #include "points/tree/build_device.h"
 
 #ifdef __cplusplus
@@ -15,8 +16,8 @@ typedef struct kandela_parameters {
 } kandela_parameters;
 
 kandela_parameters kandela_parameters_default(void);
-kd_status build_kandela_cuda_with(const point_build_cuda *arguments,
-                                  const kandela_parameters *parameters);
+KD_DEVICE_CALL(build_kandela_cuda_with,
+               (const point_build_cuda *arguments, const kandela_parameters *parameters));
 
 #ifdef __cplusplus
 }

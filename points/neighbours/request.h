@@ -3,6 +3,7 @@
    bit: ids of the input and dist2, ordered by (dist2, id). */
 #ifndef KD_POINTS_NEIGHBOURS_REQUEST_H
 #define KD_POINTS_NEIGHBOURS_REQUEST_H
+#include "core/device/absent.h"
 #include "points/tree/build_device.h"
 #include <stdbool.h>
 
@@ -38,9 +39,9 @@ typedef struct point_index_cuda {
 
 /* From a tree that was built; `arguments` as they were for the builder. The memory belongs to the
    caller and holds all that the index points to but ids and axes. */
-kd_status point_index_cuda_bytes(size_t *bytes, const point_build_cuda *arguments);
-kd_status point_index_cuda_open(point_index_cuda *out, const point_build_cuda *arguments,
-                                void *memory, size_t bytes);
+KD_DEVICE_CALL(point_index_cuda_bytes, (size_t * bytes, const point_build_cuda *arguments));
+KD_DEVICE_CALL(point_index_cuda_open, (point_index_cuda * out, const point_build_cuda *arguments,
+                                       void *memory, size_t bytes));
 
 typedef enum point_query_method {
     POINT_QUERY_AUTO = 0,
@@ -69,12 +70,12 @@ typedef struct point_query_cuda {
 } point_query_cuda;
 
 /* For the nearest, or for both calls of within. */
-kd_status point_query_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *query);
-kd_status point_query_cuda_nearest(const point_query_cuda *query);
+KD_DEVICE_CALL(point_query_cuda_scratch_bytes, (size_t * bytes, const point_query_cuda *query));
+KD_DEVICE_CALL(point_query_cuda_nearest, (const point_query_cuda *query));
 /* All within the radius: first offsets[0 ... count], then the answers to query i from offsets[i] to
    offsets[i + 1] of ids and dist2, which have to be there both. */
-kd_status point_query_cuda_count_within(const point_query_cuda *query, uint64_t *offsets);
-kd_status point_query_cuda_within(const point_query_cuda *query, const uint64_t *offsets);
+KD_DEVICE_CALL(point_query_cuda_count_within, (const point_query_cuda *query, uint64_t *offsets));
+KD_DEVICE_CALL(point_query_cuda_within, (const point_query_cuda *query, const uint64_t *offsets));
 
 #ifdef __cplusplus
 }

@@ -28,33 +28,22 @@ typedef struct point_build_cuda {
     point_build_stages *stages; /* NULL, or told of by `kandela` for three floats */
 } point_build_cuda;
 
+/* What it offers: its row, point_builder_cuda_NAME, ends its file; its NAME stands in the list of
+   points/builders.h. */
 typedef struct point_builder_cuda {
     const char *name; /* of the builder on the CPU that makes the same tree */
-    bool waits;       /* for a word on its stream */
-    bool removes;     /* `unique` is for it */
     /* Bytes of scratch for these arguments (the points' count, dims and scalar, and the split
      * matter). */
     kd_status (*scratch_bytes)(size_t *bytes, const point_build_cuda *arguments);
     kd_status (*build)(const point_build_cuda *arguments);
+    /* What others have to know of it. */
+    bool waits;   /* for a word on its stream */
+    bool removes; /* `unique` is for it */
 } point_builder_cuda;
-
-extern const point_builder_cuda point_builders_cuda[]; /* the default first; ends with name NULL */
 
 /* What all builders refuse: counts, dims and strides that make no sense, less than `needed` bytes
    of scratch. */
 kd_status point_build_cuda_check(const point_build_cuda *arguments, size_t needed);
-
-kd_status build_kandela_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
-kd_status build_kandela_cuda(const point_build_cuda *arguments);
-kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
-kd_status build_wald_cuda(const point_build_cuda *arguments);
-kd_status build_brown_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
-kd_status build_brown_cuda(const point_build_cuda *arguments);
-kd_status build_wehr_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
-kd_status build_wehr_cuda(const point_build_cuda *arguments);
-/* The way of `brown` to the tree of `kandela`: any dims and scalar; the scratch is that of `brown`.
- */
-kd_status build_lists_cuda(const point_build_cuda *arguments);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ typedef struct recursion {
     job *watched;
 } recursion;
 
-uint64_t build_recursive_scratch_bytes(uint64_t count) {
+static uint64_t build_recursive_scratch_bytes(uint64_t count) {
     return count * sizeof(item);
 }
 
@@ -115,7 +115,7 @@ static void build_node(recursion *work, uint32_t node, uint32_t begin, const poi
     build_node(work, 2 * node + 2, begin + left + 1, &child);
 }
 
-kd_status build_recursive(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_recursive(pointtree *out, const point_array *points, job *watched) {
     recursion work = {points, out, NULL, watched};
     KD_TRY(KD_RESERVE(work.items, points->count));
     for (uint32_t i = 0; i < out->count; ++i) work.items[i].id = i;
@@ -125,3 +125,10 @@ kd_status build_recursive(pointtree *out, const point_array *points, job *watche
     pointtree_gather(out, points);
     return KD_OK;
 }
+
+const pointtree_builder pointtree_builder_recursive = {
+    .name = "recursive",
+    .source = "the definition, serial: the oracle",
+    .scratch_bytes = build_recursive_scratch_bytes,
+    .build = build_recursive,
+    .order = POINTTREE_BY_COORDINATE};

@@ -6,37 +6,6 @@
 #include "core/timing.h"
 #include "points/tree/bounds.h"
 #include "points/tree/build.h"
-#include <stdio.h>
-
-const pointtree_builder pointtree_builders[] = {
-    {"kandela", "ours: selection by sampled brackets (Floyd and Rivest 1975)", "cpu",
-     build_kandela_scratch_bytes, POINTTREE_BY_COORDINATE, false, build_kandela},
-    {"wald", "Wald 2022, tag and sort", "cpu", build_wald_scratch_bytes, POINTTREE_BY_COORDINATE,
-     false, build_wald},
-    {"brown", "Brown 2015, presort and partition", "cpu", build_brown_scratch_bytes,
-     POINTTREE_BY_SUPER_KEY, true, build_brown},
-    {"wehr", "Wehr and Radkowski 2018, sort chunks of cells", "cpu", build_wehr_scratch_bytes,
-     POINTTREE_BY_CELL, false, build_wehr},
-    {"recursive", "the definition, serial: the oracle", "cpu", build_recursive_scratch_bytes,
-     POINTTREE_BY_COORDINATE, false, build_recursive},
-    {NULL, NULL, NULL, NULL, POINTTREE_BY_COORDINATE, false, NULL}};
-
-const pointtree_builder *pointtree_builder_find(const char *name) {
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
-        if (strcmp(row->name, name) == 0) return row;
-    return NULL;
-}
-
-static kd_status find_builder(const pointtree_builder **out, const char *name) {
-    *out = name && *name ? pointtree_builder_find(name) : &pointtree_builders[0];
-    if (*out) return KD_OK;
-    char names[256] = "";
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row->name);
-    }
-    KD_FAIL(KD_ERROR_USAGE, "unknown point tree builder \"%s\", expected one of: %s", name, names);
-}
 
 kd_status pointtree_check_request(const point_array *points, const pointtree_options *options,
                                   const pointtree_builder *row) {
@@ -125,13 +94,12 @@ done:
     return status;
 }
 
-kd_status pointtree_open_nd(pointtree *out, const point_array *points,
-                            const pointtree_options *options, const char *builder, job *watched) {
+kd_status pointtree_open_by(pointtree *out, const point_array *points,
+                            const pointtree_options *options, const pointtree_builder *row,
+                            job *watched) {
     memset(out, 0, sizeof *out);
     const pointtree_options defaults = {POINTTREE_ROUND_ROBIN, false, 0};
     if (!options) options = &defaults;
-    const pointtree_builder *row = NULL;
-    KD_TRY(find_builder(&row, builder));
     KD_TRY(pointtree_check_request(points, options, row));
     const double started = timing_now();
     kd_status status = KD_OK;
@@ -153,12 +121,6 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
 done:
     if (status != KD_OK) pointtree_close(out);
     return status;
-}
-
-kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
-                         const pointtree_options *options, const char *builder, job *watched) {
-    const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
-    return pointtree_open_nd(out, &array, options, builder, watched);
 }
 
 void pointtree_close(pointtree *owned) {

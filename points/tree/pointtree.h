@@ -1,4 +1,4 @@
-/* The left-balanced point k-d tree's owner and the table of its builders. */
+/* The left-balanced point k-d tree's owner. */
 #ifndef KD_POINTS_TREE_POINTTREE_H
 #define KD_POINTS_TREE_POINTTREE_H
 #include "core/job.h"
@@ -36,36 +36,30 @@ typedef struct pointtree {
     pointtree_order order;
 } pointtree;
 
+/* What a builder offers: its row, pointtree_builder_NAME, ends its file; its NAME stands in the
+   list of points/builders.h. */
 typedef struct pointtree_builder {
     const char *name;
     const char *source;
-    const char *devices;
     uint64_t (*scratch_bytes)(uint64_t count); /* for three floats, beside the tree itself */
-    pointtree_order order;                     /* that the tree keeps to */
-    bool removes; /* options.unique is for it; it may lower the count */
     /* Fills coordinates, ids and axes (if there) of `out`; the rest of it is set. `points` are
        packed and finite, at least one. */
     kd_status (*build)(pointtree *out, const point_array *points, job *watched);
+    /* What others have to know of it. */
+    pointtree_order order; /* that the tree keeps to */
+    bool removes;          /* options.unique is for it; it may lower the count */
 } pointtree_builder;
 
-extern const pointtree_builder pointtree_builders[]; /* the default first; ends with name NULL */
-const pointtree_builder *pointtree_builder_find(const char *name); /* NULL if there is none */
 /* Whether such points, of which none is looked at, can be built from by this row. */
 kd_status pointtree_check_request(const point_array *points, const pointtree_options *options,
                                   const pointtree_builder *row);
 
-/* Builds from `points` (copied; none is fine). `options` NULL is round robin, `builder` NULL or ""
-   the default one. NaN and infinity are KD_ERROR_INPUT with the point named; more than
-   POINTTREE_COUNT_MAX points, and dims and strides that make no sense, KD_ERROR_USAGE. */
-kd_status pointtree_open_nd(pointtree *out, const point_array *points,
-                            const pointtree_options *options, const char *builder, job *watched);
-/* The same from three floats each. */
-kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
-                         const pointtree_options *options, const char *builder, job *watched);
-/* The tree (round robin, order by coordinate) whose node i is points[ids[i]], as pointtree_open
-   made it before: nothing is built. KD_ERROR_INPUT if `ids` are no permutation or the tree is not
-   the one that pointtree_open makes of these points. */
-kd_status pointtree_adopt(pointtree *out, const vec3 *points, uint64_t count, const uint32_t *ids);
+/* Builds by this row from `points` (copied; none is fine). `options` NULL is round robin. NaN and
+   infinity are KD_ERROR_INPUT with the point named; more than POINTTREE_COUNT_MAX points, and dims
+   and strides that make no sense, KD_ERROR_USAGE. */
+kd_status pointtree_open_by(pointtree *out, const point_array *points,
+                            const pointtree_options *options, const pointtree_builder *row,
+                            job *watched);
 void pointtree_close(pointtree *owned); /* takes a zeroed one */
 
 pointtree_nd_view pointtree_get_nd_view(const pointtree *from);

@@ -17,7 +17,7 @@
 
 enum { WALD_GRAIN = 1 << 13 };
 
-uint64_t build_wald_scratch_bytes(uint64_t count) {
+static uint64_t build_wald_scratch_bytes(uint64_t count) {
     return count * (2 * sizeof(uint32_t) + sizeof(uint64_t)) +
            radix_sort_pairs_scratch_bytes(count);
 }
@@ -109,7 +109,7 @@ static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) steps->out->ids[steps->tags[i]] = (uint32_t)i;
 }
 
-kd_status build_wald(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_wald(pointtree *out, const point_array *points, job *watched) {
     wald_steps steps;
     KD_TRY(wald_open(&steps, out, points));
     kd_status status = KD_OK;
@@ -129,3 +129,9 @@ kd_status build_wald(pointtree *out, const point_array *points, job *watched) {
     wald_close(&steps);
     return status;
 }
+
+const pointtree_builder pointtree_builder_wald = {.name = "wald",
+                                                  .source = "Wald 2022, tag and sort",
+                                                  .scratch_bytes = build_wald_scratch_bytes,
+                                                  .build = build_wald,
+                                                  .order = POINTTREE_BY_COORDINATE};

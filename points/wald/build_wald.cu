@@ -243,7 +243,7 @@ template <typename real, typename key> kd_status build(const point_build_cuda *a
 }
 } // namespace
 
-extern "C" kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
+static kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
     cuda_arena counted = {NULL, 0};
     wald_scratch s;
     KD_TRY(point_build_cuda_check(a, 0));
@@ -252,9 +252,15 @@ extern "C" kd_status build_wald_cuda_scratch_bytes(size_t *bytes, const point_bu
     return KD_OK;
 }
 
-extern "C" kd_status build_wald_cuda(const point_build_cuda *a) {
+static kd_status build_wald_cuda(const point_build_cuda *a) {
     KD_TRY(point_build_cuda_check(a, 0));
     if (count_of(a) == 0) return KD_OK;
     return a->points.scalar == POINT_DOUBLE ? build<double, uint64_t>(a)
                                             : build<float, uint32_t>(a);
+}
+
+extern "C" {
+extern const point_builder_cuda point_builder_cuda_wald;
+const point_builder_cuda point_builder_cuda_wald = {"wald", build_wald_cuda_scratch_bytes,
+                                                    build_wald_cuda, false, false};
 }

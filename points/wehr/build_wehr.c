@@ -32,7 +32,7 @@ typedef struct wehr_work {
     uint32_t level;
 } wehr_work;
 
-uint64_t build_wehr_scratch_bytes(uint64_t count) {
+static uint64_t build_wehr_scratch_bytes(uint64_t count) {
     return count * (4 + 3) * sizeof(uint32_t); /* ids, values, twice; cells of three axes */
 }
 
@@ -259,17 +259,24 @@ done:
     return status;
 }
 
-kd_status build_wehr(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_wehr(pointtree *out, const point_array *points, job *watched) {
     const wehr_parameters parameters = wehr_parameters_default();
     return build_wehr_with(out, points, &parameters, watched);
 }
+
+const pointtree_builder pointtree_builder_wehr = {
+    .name = "wehr",
+    .source = "Wehr and Radkowski 2018, sort chunks of cells",
+    .scratch_bytes = build_wehr_scratch_bytes,
+    .build = build_wehr,
+    .order = POINTTREE_BY_CELL};
 
 kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                     const pointtree_options *options) {
     double least = (double)INFINITY;
     *best = wehr_parameters_default();
     pointtree tree;
-    KD_TRY(pointtree_open_nd(&tree, points, options, "wehr", NULL));
+    KD_TRY(pointtree_open_by(&tree, points, options, &pointtree_builder_wehr, NULL));
     kd_status status = KD_OK;
     for (uint32_t block = 1 << 10; block <= 1 << 16 && status == KD_OK; block *= 4)
         for (uint32_t digit_bits = 4; digit_bits <= 11 && status == KD_OK; ++digit_bits)

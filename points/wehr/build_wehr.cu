@@ -244,7 +244,7 @@ kd_status check_parameters(const wehr_parameters *p) {
 }
 } // namespace
 
-extern "C" kd_status build_wehr_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
+static kd_status build_wehr_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *a) {
     cuda_arena counted = {NULL, 0};
     *bytes = 0;
     KD_TRY(point_build_cuda_check(a, 0));
@@ -270,7 +270,7 @@ extern "C" kd_status build_wehr_cuda_with(const point_build_cuda *a,
                                             : sort_levels<float>(&p, parameters);
 }
 
-extern "C" kd_status build_wehr_cuda(const point_build_cuda *a) {
+static kd_status build_wehr_cuda(const point_build_cuda *a) {
     const wehr_parameters parameters = wehr_parameters_cuda_default();
     return build_wehr_cuda_with(a, &parameters);
 }
@@ -296,4 +296,10 @@ extern "C" kd_status wehr_tune_cuda(wehr_parameters *best, const point_build_cud
                 }
     device_timer_close(&timer);
     return status;
+}
+
+extern "C" {
+extern const point_builder_cuda point_builder_cuda_wehr;
+const point_builder_cuda point_builder_cuda_wehr = {"wehr", build_wehr_cuda_scratch_bytes,
+                                                    build_wehr_cuda, false, false};
 }

@@ -1,6 +1,7 @@
 /* What can be tuned of the chunk-sorting builder: the tree is the same for all of it. */
 #ifndef KD_POINTS_WEHR_BUILD_WEHR_H
 #define KD_POINTS_WEHR_BUILD_WEHR_H
+#include "core/device/absent.h"
 #include "points/tree/build.h"
 #include "points/tree/build_device.h"
 
@@ -27,10 +28,10 @@ kd_status build_wehr_with(pointtree *out, const point_array *points,
 kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                     const pointtree_options *options);
 
-kd_status build_wehr_cuda_with(const point_build_cuda *arguments,
-                               const wehr_parameters *parameters);
+KD_DEVICE_CALL(build_wehr_cuda_with,
+               (const point_build_cuda *arguments, const wehr_parameters *parameters));
 /* Waits for every try. */
-kd_status wehr_tune_cuda(wehr_parameters *best, const point_build_cuda *arguments);
+KD_DEVICE_CALL(wehr_tune_cuda, (wehr_parameters * best, const point_build_cuda *arguments));
 
 #ifdef __cplusplus
 }

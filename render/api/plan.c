@@ -1,13 +1,17 @@
 /* before scene.h, whose type has the name of its arguments */
 #include "render/photon_mapping/photons_device.h"
 
-#include "accel/tree/build_device.h"
+#include "accel/build_memory.h"
+#include "accel/builders.h"
+#include "core/names.h"
 #include "photon/maps/photon_map.h"
+#include "points/builders.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
 #include "render/integrators.h"
 #include "scenes/assembly/scene_cuda.h"
+#include <stdio.h>
 #include <string.h>
 
 /* of an image: R G B A Z N Albedo */
@@ -34,7 +38,7 @@ static uint64_t map_bytes(uint64_t photons) {
     if (photons == 0) return 0;
     const uint64_t each =
         2 * sizeof(photon) + 2 * sizeof(vec3) + sizeof(uint32_t) + 1 + INDEX_BYTES;
-    return photons * each + pointtree_builders[0].scratch_bytes(photons);
+    return photons * each + pointtree_builders[0]->scratch_bytes(photons);
 }
 
 static uint64_t pixels_of(const kd_render_options *options) {
@@ -65,9 +69,7 @@ static const char *const map_names[PHOTON_LISTS] = {"global photon map", "causti
 
 static kd_status plan_here(render_plan *out, const scene_view *from,
                            const kd_render_options *options) {
-    const tritree_builder *builder = strcmp(options->builder, "auto") == 0
-                                         ? tritree_builders
-                                         : tritree_builder_find(options->builder);
+    const tritree_builder *builder = tritree_builder_find(options->builder);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
     add(out, "tree for rays", WIDE_BYTES * (uint64_t)from->mesh.triangle_count);
@@ -105,7 +107,8 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     /* methods that need the global map alone look into it by themselves */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
     const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
-                         strcmp(options->estimator, "adaptive") == 0 || maps == MAPS_GLOBAL;
+                         photon_estimator_named(options->estimator)->adaptive ||
+                         maps == MAPS_GLOBAL;
     KD_TRY(scene_cuda_measure(&scene_bytes, from));
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
@@ -134,6 +137,21 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
                                      : plan_here(out, from, options);
 }
 
+/* The device's builder that needs the least for this mesh; NULL: there is none. */
+static const tritree_builder_cuda *smallest_builder(const mesh_view *mesh) {
+    const tritree_builder_cuda *least = NULL;
+    uint64_t least_bytes = UINT64_MAX;
+    for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
+        const uint64_t bytes =
+            tritree_build_memory_bytes(*row, mesh->position_count, mesh->triangle_count);
+        if (bytes < least_bytes) {
+            least_bytes = bytes;
+            least = *row;
+        }
+    }
+    return least;
+}
+
 static bool fits(const render_plan *plan, uint64_t most) {
     return plan->total <= most && plan->device_total <= most;
 }
@@ -143,8 +161,9 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
     KD_TRY(render_plan_make(out, from, options));
     if (most == 0 || fits(out, most)) return KD_OK;
     const integrator *how = integrator_find(options->integrator);
-    if (out->device_total > most && strcmp(options->builder, "auto") == 0) {
-        strcpy(options->builder, "zhou");
+    const tritree_builder_cuda *smallest = smallest_builder(&from->mesh);
+    if (out->device_total > most && name_is_auto(options->builder) && smallest) {
+        snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
         KD_TRY(render_plan_make(out, from, options));
     }
     const int32_t last = integrator_batches_most(how, options);

@@ -1,7 +1,8 @@
 #include "render/api/render.h"
-#include "accel/tree/build_device.h"
+#include "accel/builders.h"
 #include "core/device/device_memory.h"
 #include "core/log.h"
+#include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
 #include "render/frame/display.h"
@@ -59,7 +60,7 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     KD_TRY(device_find(&found, options->device));
     if (found.kind == DEVICE_CUDA && !how->launch) {
-        KD_REQUIRE(strcmp(options->device, "auto") == 0, KD_ERROR_DEVICE,
+        KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "%s runs on the CPU only, not on %s: give --device cpu or auto",
                    options->integrator, found.name);
         device_cpu_describe(&found);
@@ -85,9 +86,7 @@ static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tr
         *builder = row->name;
         return frame_cuda_place_scene(there, view, NULL, &how, row->name, tree);
     }
-    const char *name = options->builder;
-    if (strcmp(name, "auto") == 0) name = parallel_threads() > 1 ? "parallel" : "sweep";
-    const tritree_builder *found = tritree_builder_find(name);
+    const tritree_builder *found = tritree_builder_find(options->builder);
     KD_REQUIRE(found, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     *builder = found->name;
     KD_TRY(build_here(tree, view, &how, found->name, watched));

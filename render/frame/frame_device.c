@@ -1,6 +1,7 @@
 /* What a frame keeps on a CUDA device. */
 #include "render/frame/frame_device.h"
-#include "accel/tree/build_device.h"
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 

@@ -7,7 +7,6 @@
 #define KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #include "core/device/cuda.h"
 #include "render/frame/frame_device.h"
-#include "render/frame/launches.h"
 
 enum {
     TAKE_BLOCK = 128,

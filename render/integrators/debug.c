@@ -1,7 +1,7 @@
 /* Pictures of what an estimate works with instead of light (render/integrators/debug_channel.h). */
 #include "core/memory.h"
-#include "render/frame/launches.h"
 #include "render/integrators/debug_channel.h"
+#include "render/integrators/launches.h"
 #include "render/photon_mapping/photon.h"
 #include "render/photon_mapping/photons_device.h"
 
@@ -67,7 +67,8 @@ static kd_status debug_prepare(frame *prepared) {
     prepared->state = state;
     KD_TRY_GOTO(find_channel(&state->shown.channel, prepared->options->channel));
     options.caustics = options.strayed = 0;
-    if (options.estimator == PHOTON_ESTIMATOR_FIXED) options.estimator = PHOTON_ESTIMATOR_NEAREST;
+    if (photon_estimators[options.estimator].one_radius)
+        options.estimator = PHOTON_ESTIMATOR_NEAREST;
     if (state->shown.channel >= DEBUG_DENSITY)
         KD_TRY_GOTO(prepared->there ? make_maps_there(state, prepared, &options)
                                     : make_maps(state, prepared, &options));

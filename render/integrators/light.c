@@ -15,7 +15,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "render/frame/frame_device.h"
-#include "render/frame/launches.h"
+#include "render/integrators/launches.h"
 
 enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
 

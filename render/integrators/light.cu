@@ -2,6 +2,7 @@
    CPU's whatever the order. */
 #include "core/device/device_memory.h"
 #include "render/frame/take_samples.cuh"
+#include "render/integrators/launches.h"
 #include "render/integrators/light.h"
 
 namespace {

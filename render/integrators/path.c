@@ -1,6 +1,6 @@
 /* Path tracing: shaders/path.h for every pixel sample. */
 #include "core/memory.h"
-#include "render/frame/launches.h"
+#include "render/integrators/launches.h"
 #include "render/integrators/pixel_methods.h"
 
 static kd_status prepare(frame *prepared, int32_t scatterings) {

@@ -1,5 +1,6 @@
 /* `path` and `direct` on a CUDA device: shaders/path.h for every pixel sample. */
 #include "render/frame/take_samples.cuh"
+#include "render/integrators/launches.h"
 #include "render/integrators/pixel_methods.h"
 
 namespace {

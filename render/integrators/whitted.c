@@ -1,6 +1,6 @@
 /* Pictures that need no light to have bounced: `whitted`, and `ao`, ambient occlusion. */
 #include "core/memory.h"
-#include "render/frame/launches.h"
+#include "render/integrators/launches.h"
 #include "render/integrators/pixel_methods.h"
 
 static kd_status whitted_prepare(frame *prepared) {

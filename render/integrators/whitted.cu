@@ -1,5 +1,6 @@
 /* `whitted` and `ao` on a CUDA device. */
 #include "render/frame/take_samples.cuh"
+#include "render/integrators/launches.h"
 #include "render/integrators/pixel_methods.h"
 
 namespace {

@@ -11,6 +11,7 @@
    gather ray's end is as blurred as a direct look: there it goes on as a path. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
 #define KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
+#include "accel/rays/cast.h"
 #include "photon/density/estimate_adaptive.h"
 #include "photon/density/fixed_radius.h"
 #include "photon/density/media_estimate.h"

@@ -122,7 +122,7 @@ static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches)
 
 /* A final gather, and an estimate of as many photons as the light allows, walk the trees. */
 static bool walks_trees(const photon_state *of) {
-    return of->view.final_gather || of->options.estimator == PHOTON_ESTIMATOR_ADAPTIVE;
+    return of->view.final_gather || photon_estimators[of->options.estimator].adaptive;
 }
 
 static kd_status maps_from_lists(photon_state *to, const frame *of,
@@ -192,8 +192,8 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
         of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
     KD_TRY(of->there ? view_maps_there(state, of) : view_maps(state, of));
     /* an estimate's usual radius */
-    state->view.near =
-        (state->options.estimator == PHOTON_ESTIMATOR_FIXED ? 1 : 0.5f) * state->view.global.radius;
+    state->view.near = (photon_estimators[state->options.estimator].one_radius ? 1 : 0.5f) *
+                       state->view.global.radius;
     of->statistics.radius = (double)state->view.near;
     const photon_figures figures =
         of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
@@ -204,7 +204,7 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
 /* A batch of each sample, and an estimate of BATCH_GATHER_LEAST photons each. */
 static int32_t photon_batches_most(const kd_render_options *options) {
     const int32_t samples = options->spp < BATCHES_MOST ? options->spp : BATCHES_MOST;
-    if (strcmp(options->estimator, "fixed") == 0) return samples;
+    if (photon_estimator_named(options->estimator)->one_radius) return samples;
     const int32_t most = options->gather / BATCH_GATHER_LEAST;
     return most < 1 ? 1 : most < samples ? most : samples;
 }

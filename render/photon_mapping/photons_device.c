@@ -74,15 +74,3 @@ void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to) {
     to->gather_seconds = from->seconds[PHOTON_CUDA_GATHER];
     to->film_seconds = from->seconds[PHOTON_CUDA_FILM];
 }
-
-#ifndef KD_HAVE_CUDA
-void photon_cuda_drop_marks(photon_cuda *owned) {
-    (void)owned;
-}
-
-kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
-                           const sample_range *range, uint32_t period) {
-    (void)with, (void)of, (void)view, (void)range, (void)period;
-    KD_FAIL(KD_ERROR_DEVICE, "no CUDA in this build");
-}
-#endif

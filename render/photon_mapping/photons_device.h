@@ -3,6 +3,7 @@
    Without CUDA in the build every call is KD_ERROR_DEVICE. */
 #ifndef KD_RENDER_PHOTON_MAPPING_PHOTONS_DEVICE_H
 #define KD_RENDER_PHOTON_MAPPING_PHOTONS_DEVICE_H
+#include "core/device/absent.h"
 #include "photon/maps/maps_device.h"
 #include "render/frame/frame_device.h"
 #include "render/photon_mapping/eye_path.h"
@@ -45,15 +46,15 @@ void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to);
 
 /* The samples of the range by a view whose maps and outlines are of the device. The camera's ray is
    that of sample modulo `period`, if that is not 0. */
-kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
-                           const sample_range *range, uint32_t period);
+KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * with, const frame *of, const photon_view *view,
+                                  const sample_range *range, uint32_t period));
 
 /* Device memory for the samples of so many pixels, where each path asks once; a launch takes no
    more than LAUNCH_SAMPLES of them. */
 uint64_t photon_cuda_look_bytes(uint64_t pixels);
 
 /* Of a zeroed one, and of its marks alone. */
-void photon_cuda_drop_marks(photon_cuda *owned);
+KD_DEVICE_ANSWER(void, photon_cuda_drop_marks, (photon_cuda * owned), );
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
    Work: 1024 rays, and 256 for each of nine standpoints. Invariants: scale-free, a pure function of
    the mesh, its lights and the picture's shape. */
 #include "scenes/assembly/room_camera.h"
-#include "accel/tree/walk.h"
+#include "accel/rays/cast.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
 #include "shaders/camera.h"

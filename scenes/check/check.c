@@ -1,4 +1,5 @@
 #include "scenes/check/check.h"
+#include "accel/builders.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/parallel/primitives.h"
@@ -171,7 +172,7 @@ static kd_status tree_examine(examination *of) {
     const tritree_options how = tritree_options_default();
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_open(&tree, &input, &how, "parallel", of->watched));
+    KD_TRY(tritree_open(&tree, &input, &how, "auto", of->watched));
     kd_status status = check_inwards(of, &tree);
     if (status == KD_OK) status = check_intersections(of, &tree);
     tritree_close(&tree);

@@ -1,5 +1,6 @@
 /* Rays that trees lose first, by every watertight loop of a device, on the trees of its builders
    and of the CPU's: the bits of triangle_meet on every triangle, as nasty_rays.h computes them. */
+#include "accel/builders.h"
 #include "accel/rays/batch_device.h"
 #include "nasty_rays.h"
 #include "tests/gpu.h"

@@ -1,4 +1,5 @@
 /* Every caster on the device against the CPU's walk, which is tested against all triangles. */
+#include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
 #include "core/device/device.h"

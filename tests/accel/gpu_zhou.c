@@ -1,6 +1,7 @@
 /* The builder `zhou` on a device gives the CPU's tree, hash for hash, and says what it needs when
    its budget is too small. */
-#include "accel/tree/build_device.h"
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "accel/tree/check.h"
 #include "core/device/device.h"
 #include "scenes/obj/obj.h"

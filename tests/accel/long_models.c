@@ -1,6 +1,8 @@
 /* Real models (KANDELA_MODELS): quality of the exact trees beside what others reached, invariants,
    rays against all triangles, the same hits at any scale. */
+#include "accel/builders.h"
 #include "accel/rays/batch.h"
+#include "accel/rays/cast.h"
 #include "accel/tree/check.h"
 #include "scenes/obj/obj.h"
 #include "triangle_sets.h"
@@ -79,16 +81,16 @@ static void every_ray_finds_what_all_triangles_give(void **state) {
             rays[k] = triangle_set_ray(&set, k);
             want[k] = brute_force(&set.input, rays[k]);
         }
-        for (const tritree_builder *row = tritree_builders; row->name; ++row) {
+        for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
             tritree tree;
-            assert_int_equal(tritree_open(&tree, &set.input, &options, row->name, NULL), KD_OK);
+            assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL), KD_OK);
             const tritree_view view = tritree_get_view(&tree);
             for (uint32_t k = 0; k < RAYS; ++k) {
                 const ray_hit got = tritree_closest(&view, rays[k]);
                 if (got.triangle != want[k].triangle || got.t != want[k].t)
-                    fail_msg("%s, %s, ray %u: triangle %u at %.9g, expected %u at %.9g", row->name,
-                             models[i].name, k, got.triangle, (double)got.t, want[k].triangle,
-                             (double)want[k].t);
+                    fail_msg("%s, %s, ray %u: triangle %u at %.9g, expected %u at %.9g",
+                             (*row)->name, models[i].name, k, got.triangle, (double)got.t,
+                             want[k].triangle, (double)want[k].t);
                 assert_true(tritree_occluded(&view, rays[k]) == (got.triangle != KD_NONE));
             }
             tritree_close(&tree);

@@ -1,6 +1,8 @@
 /* Rays that trees lose first, on the trees of every builder, by every walk of a CPU, against both
    oracles of nasty_rays.h. */
+#include "accel/builders.h"
 #include "accel/rays/batch.h"
+#include "accel/rays/cast.h"
 #include "accel/wide/wide_rays.h"
 #include "nasty_rays.h"
 
@@ -24,7 +26,7 @@ static void cast_by_all_walks(const tritree_view *view, answers *a, const char *
     static uint32_t listed[RAYS];
     tritree_view bare = *view, rows = *view;
     bare.rows = NULL;
-    bare.cast_wide = rows.cast_wide = NULL;
+    bare.wide = rows.wide = NULL;
     for (uint32_t i = 0; i < RAYS; ++i) {
         listed[i] = i;
         expect(a, i, tritree_closest(&bare, a->rays[i]), "plain walk", name);
@@ -55,12 +57,12 @@ static void prove(triangle_set *set, const char *name) {
             fail_msg("%s, ray %u (kind %u), triangle %u at %.9g: %s: %u", name, i, i % NASTY_KINDS,
                      a.want[i].triangle, (double)a.want[i].t, wrong, id);
     }
-    for (const tritree_builder *row = tritree_builders; row->name; ++row) {
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
         char both[80];
         const tritree_options options = tritree_options_default();
         tritree tree;
-        snprintf(both, sizeof both, "%s, %s", name, row->name);
-        assert_int_equal(tritree_open(&tree, &set->input, &options, row->name, NULL), KD_OK);
+        snprintf(both, sizeof both, "%s, %s", name, (*row)->name);
+        assert_int_equal(tritree_open(&tree, &set->input, &options, (*row)->name, NULL), KD_OK);
         const tritree_view view = tritree_get_view(&tree);
         cast_by_all_walks(&view, &a, both);
         tritree_close(&tree);

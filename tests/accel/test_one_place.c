@@ -1,5 +1,6 @@
 /* Many triangles at one place: equal ones, ones in a spot, needles through one point. What a
    builder makes of them grows no faster than they do, whatever it cannot part. */
+#include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "triangle_sets.h"
 
@@ -32,11 +33,11 @@ static tritree build(int which, uint32_t count, const char *builder) {
 
 static void what_lies_at_one_place_takes_no_more_than_its_share(void **state) {
     (void)state;
-    for (const tritree_builder *row = tritree_builders; row->name; ++row)
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < 4; ++which) {
-            tritree few = build(which, FEW, row->name), many = build(which, MANY, row->name);
+            tritree few = build(which, FEW, (*row)->name), many = build(which, MANY, (*row)->name);
             if (many.reference_count > 2 * MANY / FEW * few.reference_count)
-                fail_msg("%s, %d: %llu references of %d triangles, %llu of %d", row->name, which,
+                fail_msg("%s, %d: %llu references of %d triangles, %llu of %d", (*row)->name, which,
                          (unsigned long long)few.reference_count, FEW,
                          (unsigned long long)many.reference_count, MANY);
             tritree_close(&few);

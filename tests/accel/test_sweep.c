@@ -1,5 +1,6 @@
 /* The fast exact builder's tree against that of `exact`, which is built as the heuristic is
    defined: what makes it fast, against what it stands for. */
+#include "accel/builders.h"
 #include "accel/geometry/triangle_clip.h"
 #include "accel/sweep/clip_halves.h"
 #include "accel/sweep/small_nodes.h"

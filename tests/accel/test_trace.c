@@ -1,5 +1,7 @@
 /* accel/tree/walk.h on the trees of every builder, against testing all triangles. */
+#include "accel/builders.h"
 #include "accel/rays/batch.h"
+#include "accel/rays/cast.h"
 #include "accel/rays/packet.h"
 #include "accel/wide/wide_rays.h"
 #include "core/parallel/parallel.h"
@@ -30,7 +32,7 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
     const tritree_view view = tritree_get_view(&tree);
     tritree_view bare = view; /* without what is packed for a CPU */
     bare.rows = NULL;
-    bare.cast_wide = NULL;
+    bare.wide = NULL;
     uint32_t hits = 0;
     for (uint32_t i = 0; i < RAYS; ++i) {
         const ray cast = triangle_set_ray(&set, i);
@@ -52,10 +54,10 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
 static void every_tree_answers_as_all_triangles_do(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 5, 16, 17, 64, 127, 500, 1025};
-    for (const tritree_builder *row = tritree_builders; row->name; ++row)
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
             for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
-                compare(row, (case_triangles)which, counts[i]);
+                compare(*row, (case_triangles)which, counts[i]);
 }
 
 /* Batches answer as single rays do, on any number of threads, with counts and without. */

@@ -1,7 +1,8 @@
 /* accel/geometry/triangle.h and triangle_clip.h: closed surfaces do not leak, no surface meets the
    ray that leaves it, clipping loses no point. */
+#include "accel/builders.h"
 #include "accel/geometry/triangle_clip.h"
-#include "accel/tree/walk.h"
+#include "accel/rays/cast.h"
 #include "triangle_sets.h"
 
 static vec3 random_unit(uint32_t stream, uint32_t i) {
@@ -54,12 +55,12 @@ static void closed_surfaces_do_not_leak(void **state) {
         vec3 centre;
     } places[] = {{1, {0, 0, 0}},     {1e-6f, {0, 0, 0}}, {1e6f, {0, 0, 0}},   {1e-30f, {0, 0, 0}},
                   {1e30f, {0, 0, 0}}, {1, {100, -50, 3}}, {1, {1000, 1000, 0}}};
-    for (const tritree_builder *row = tritree_builders; row->name; ++row)
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (size_t place = 0; place < sizeof places / sizeof *places; ++place) {
             triangle_set set = ball_make(24, places[place].size, places[place].centre);
             const tritree_options options = tritree_options_default();
             tritree tree;
-            assert_int_equal(tritree_open(&tree, &set.input, &options, row->name, NULL), KD_OK);
+            assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL), KD_OK);
             const tritree_view view = tritree_get_view(&tree);
             for (uint32_t i = 0; i < 20000; ++i) {
                 const rng_block r = rng_draw(rng_key_make(9, 0, i), 0, 0);
@@ -77,7 +78,7 @@ static void closed_surfaces_do_not_leak(void **state) {
                 const ray cast = ray_make(origin, direction, 0, INFINITY);
                 if (tritree_closest(&view, cast).triangle == KD_NONE ||
                     !tritree_occluded(&view, cast))
-                    fail_msg("%s, size %g: ray %u leaks", row->name, (double)set.size, i);
+                    fail_msg("%s, size %g: ray %u leaks", (*row)->name, (double)set.size, i);
             }
             tritree_close(&tree);
             triangle_set_close(&set);

@@ -1,5 +1,6 @@
 /* accel/wide/wide_tree.h: what every wide tree must keep, and that it is the same on any number of
    threads. That rays find the same in it: test_trace.c. */
+#include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
 #include "triangle_sets.h"
@@ -140,13 +141,14 @@ static void check_triangles(const tritree *tree) {
 static void every_tree_has_a_sound_wide_form(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 9, 16, 17, 64, 127, 500, 1025};
-    for (const tritree_builder *row = tritree_builders; row->name; ++row)
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
             for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
                 triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
                 const tritree_options options = tritree_options_default();
                 tritree tree;
-                assert_int_equal(tritree_open(&tree, &set.input, &options, row->name, NULL), KD_OK);
+                assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL),
+                                 KD_OK);
                 check_tree(&tree);
                 check_triangles(&tree);
                 tritree_close(&tree);

@@ -1,5 +1,6 @@
 /* The builder `zhou`: its stages' bodies by their properties, its small stage against counting
    without masks, the same tree on any number of threads. */
+#include "accel/builders.h"
 #include "accel/tree/check.h"
 #include "accel/zhou/small_nodes.h"
 #include "core/parallel/parallel.h"

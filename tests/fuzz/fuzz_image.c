@@ -48,11 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     file_view file;
     if (file_open(&file, fuzz_file(bytes, count)) != KD_OK) return 0;
     open_texture(&file);
-    open_image(&file, &image_format_png);
-    open_image(&file, &image_format_pfm);
-#ifdef KD_HAVE_OPENEXR
-    open_image(&file, &image_format_exr);
-#endif
+    for (const image_format *const *row = image_formats; *row; ++row)
+        if (!(*row)->lacks) open_image(&file, *row);
     file_close(&file);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* Points of any dimension through every builder of the table: the tree holds its invariants, and
    the nearest are those that a look at all points finds. */
+#include "points/builders.h"
 #include "points/neighbours/query.h"
 #include "points/tree/check.h"
-#include "points/tree/pointtree.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include <math.h>
@@ -117,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     const point_array array =
         point_array_make(is_double ? (void *)cloud_double : (void *)cloud, points, dims,
                          is_double ? POINT_DOUBLE : POINT_FLOAT);
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
-        build_and_ask(row->name, &array, &options, k, radius);
+    for (const pointtree_builder *const *row = pointtree_builders; *row; ++row)
+        build_and_ask((*row)->name, &array, &options, k, radius);
     return 0;
 }

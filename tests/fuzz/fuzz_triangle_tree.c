@@ -1,5 +1,6 @@
 /* Triangles of any shape through every builder of the table: the tree holds its invariants, and
    rays meet what a look at all triangles meets. */
+#include "accel/builders.h"
 #include "accel/geometry/triangle.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/check.h"
@@ -79,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
             ray_make(ends[2 * i + 1], vec3_sub(end, ends[2 * i + 1]), 0, i % 5 ? INFINITY : 1);
         want[i] = look_at_all(&input, rays[i]);
     }
-    for (const tritree_builder *row = tritree_builders; row->name; ++row)
-        build_and_ask(row->name, &input, &options, rays, want);
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
+        build_and_ask((*row)->name, &input, &options, rays, want);
     return 0;
 }

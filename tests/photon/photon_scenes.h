@@ -1,7 +1,7 @@
 /* Small scenes with their trees, for the tests of photon mapping. */
 #ifndef KD_TESTS_PHOTON_SCENES_H
 #define KD_TESTS_PHOTON_SCENES_H
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include "tests/scene_fixture.h"
 #include "tests/test.h"
 

@@ -1,9 +1,10 @@
-/* photon/density/estimate.h, photon/crease: kernels over what is really there of a disc, and
-   densities that keep their mean up to the corners. */
+/* photon/density/: kernels over what is there of a disc, densities right up to the corners. */
+#include "accel/rays/cast.h"
 #include "photon/density/estimate_adaptive.h"
 #include "photon/density/fixed_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
+#include "points/builders.h"
 
 enum { OUTLINE_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };
 
@@ -132,8 +133,7 @@ static void compare_patch(const patch *of, bool mixed_winding, bool copies) {
         at.back = (copies && i % 2) != (mixed_winding && triangle % 2);
         const int32_t kernel = kernels[i % KERNELS];
         const double expected = patch_integral(of, (double)x, (double)y, (double)radius, kernel);
-        const double integral = (double)crease_kernel_integral(&view, &at, radius, kernel);
-        assert_near(integral, expected, 0.004);
+        assert_near((double)crease_kernel_integral(&view, &at, radius, kernel), expected, 0.004);
     }
     crease_set_close(&creases);
 }

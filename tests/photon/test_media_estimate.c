@@ -1,7 +1,7 @@
 /* photon/density/media_estimate.h: the density of photons strewn in a box, and what it loses at the
    walls: the share of the ball that lies beyond them, no more and no less. */
 #include "photon/density/media_estimate.h"
-#include "points/tree/pointtree.h"
+#include "points/builders.h"
 #include "test.h"
 
 enum { STREWN = 100000, PLACES = 2000, STEPS = 60 };

@@ -2,9 +2,9 @@
    what shares an order is compared with the serial oracle. The checker on the device agrees. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
+#include "points/builders.h"
 #include "points/kandela/build_kandela.h"
 #include "points/tree/check_device.h"
-#include "points/tree/pointtree.h"
 #include "points/wehr/build_wehr.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
@@ -134,12 +134,13 @@ static build_case case_of(const point_builder_cuda *builder, case_points set, ui
 
 static void builders_make_the_oracles_tree(void **state) {
     (void)state;
-    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
+    for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder)
         for (int set = 0; set < CASE_POINT_SETS; ++set)
             for (int i = 0; i < CASE_COUNTS; ++i)
                 for (int split = 0; split < 2; ++split) {
                     if (gpu_leaves_out((uint32_t)(set + i + split), 11)) continue;
-                    const build_case of = case_of(builder, (case_points)set, case_counts[i], split);
+                    const build_case of =
+                        case_of(*builder, (case_points)set, case_counts[i], split);
                     compare(&of);
                 }
 }
@@ -150,13 +151,13 @@ static void large_trees_too(void **state) {
     (void)state;
     static const uint32_t counts[] = {65535, 65536, 100003, 1000000};
     const uint32_t most = gpu_size(1000000, 100003);
-    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
+    for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder)
         for (int set = 0; set < 4; ++set)
             for (int i = 0; i < 4; ++i)
                 for (int split = 0; split < 2; ++split) {
                     if (gpu_leaves_out((uint32_t)(3 * set + i + split), 12) || counts[i] > most)
                         continue;
-                    const build_case of = case_of(builder, large_sets[set], counts[i], split);
+                    const build_case of = case_of(*builder, large_sets[set], counts[i], split);
                     compare(&of);
                 }
 }
@@ -164,14 +165,14 @@ static void large_trees_too(void **state) {
 static void all_dimensions_and_scalars_too(void **state) {
     (void)state;
     static const uint32_t counts[] = {1, 7, 1000, 8191, 16385, 300007};
-    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
+    for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder)
         for (uint32_t dims = POINT_DIMS_MIN; dims <= POINT_DIMS_MAX; ++dims)
             for (int scalar = 0; scalar < 2; ++scalar)
                 for (int i = 0; i < 6; ++i)
                     for (int split = 0; split < 2; ++split) {
                         if (gpu_leaves_out(7 * dims + (uint32_t)(i + split), 19)) continue;
                         if (counts[i] > gpu_size(300007, 16385)) continue;
-                        build_case of = case_of(builder, large_sets[dims % 4], counts[i], split);
+                        build_case of = case_of(*builder, large_sets[dims % 4], counts[i], split);
                         of.dims = dims;
                         of.scalar = (point_scalar)scalar;
                         compare(&of);
@@ -180,13 +181,13 @@ static void all_dimensions_and_scalars_too(void **state) {
 
 static void duplicates_go_when_asked(void **state) {
     (void)state;
-    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder)
-        for (int set = 0; builder->removes && set < CASE_POINT_SETS; ++set)
+    for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder)
+        for (int set = 0; (*builder)->removes && set < CASE_POINT_SETS; ++set)
             for (int i = 0; i < CASE_COUNTS + 3; ++i) {
                 if (gpu_leaves_out((uint32_t)(set + i), 9)) continue;
                 const uint32_t count =
                     i < CASE_COUNTS ? case_counts[i] : 25000 * (uint32_t)(i - CASE_COUNTS + 1);
-                build_case of = case_of(builder, (case_points)set, count, 0);
+                build_case of = case_of(*builder, (case_points)set, count, 0);
                 of.options.unique = true;
                 of.options.split = (pointtree_split)(i % 2);
                 of.dims = 2 + (uint32_t)i % 3;
@@ -200,8 +201,7 @@ static void wehr_rounds_and_is_tuned(void **state) {
     static const double cells[] = {0, 3, 1000};
     static const case_points sets[] = {CASE_UNIFORM, CASE_DUPLICATES, CASE_CLUSTERED,
                                        CASE_STRETCHED, CASE_SIGNED_ZERO};
-    const point_builder_cuda *builder = point_builders_cuda;
-    while (strcmp(builder->name, "wehr") != 0) ++builder;
+    const point_builder_cuda *builder = point_builder_cuda_find("wehr");
     for (int i = 0; i < 60; ++i) {
         if (gpu_leaves_out((uint32_t)i, 19)) continue;
         build_case of = case_of(builder, sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
@@ -241,8 +241,7 @@ static void kandela_goes_by_groups(void **state) {
                 for (int sigma = 0; sigma < 3; ++sigma) {
                     if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
                     if (counts[i] > most) continue;
-                    build_case of =
-                        case_of(&point_builders_cuda[0], (case_points)set, counts[i], 0);
+                    build_case of = case_of(point_builders_cuda[0], (case_points)set, counts[i], 0);
                     of.groups = (kandela_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
                                                      sigmas[sigma]};
                     if (group == 0) of.options.split = (pointtree_split)(i % 2);
@@ -253,7 +252,7 @@ static void kandela_goes_by_groups(void **state) {
 /* The checker on the device sees a node in the wrong place, twice, or with the wrong axis. */
 static void sabotage_is_found(void **state) {
     (void)state;
-    const build_case of = case_of(&point_builders_cuda[0], CASE_UNIFORM, 1000, 1);
+    const build_case of = case_of(point_builders_cuda[0], CASE_UNIFORM, 1000, 1);
     vec3 *points = (vec3 *)make_points(&of);
     pointtree oracle;
     device_tree tree;
@@ -285,7 +284,7 @@ static void sabotage_is_found(void **state) {
 static void links_name_children(void **state) {
     (void)state;
     for (uint32_t count = 0; count < 20; ++count) {
-        const build_case of = case_of(&point_builders_cuda[0], CASE_UNIFORM, count, 0);
+        const build_case of = case_of(point_builders_cuda[0], CASE_UNIFORM, count, 0);
         vec3 *points = (vec3 *)make_points(&of);
         pointtree tree;
         pointtree_link host[20], found[20];
@@ -308,20 +307,20 @@ static void links_name_children(void **state) {
 
 static void nonsense_is_refused(void **state) {
     (void)state;
-    for (const point_builder_cuda *builder = point_builders_cuda; builder->name; ++builder) {
+    for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder) {
         point_build_cuda a;
         size_t bytes = 0;
         memset(&a, 0, sizeof a);
         a.points = point_array_make(NULL, 1ull << 31, 3, POINT_FLOAT);
-        assert_int_equal(builder->scratch_bytes(&bytes, &a), KD_ERROR_USAGE);
+        assert_int_equal((*builder)->scratch_bytes(&bytes, &a), KD_ERROR_USAGE);
         assert_non_null(strstr(kd_last_error(), "2147483648"));
-        assert_int_equal(builder->build(&a), KD_ERROR_USAGE);
+        assert_int_equal((*builder)->build(&a), KD_ERROR_USAGE);
         a.points = point_array_make(NULL, 10, 9, POINT_FLOAT);
-        assert_int_equal(builder->scratch_bytes(&bytes, &a), KD_ERROR_USAGE);
+        assert_int_equal((*builder)->scratch_bytes(&bytes, &a), KD_ERROR_USAGE);
         a.points = point_array_make(NULL, 100000, 3, POINT_FLOAT);
-        assert_int_equal(builder->scratch_bytes(&a.scratch_bytes, &a), KD_OK);
+        assert_int_equal((*builder)->scratch_bytes(&a.scratch_bytes, &a), KD_OK);
         a.scratch_bytes -= 256;
-        assert_int_equal(builder->build(&a), KD_ERROR_MEMORY);
+        assert_int_equal((*builder)->build(&a), KD_ERROR_MEMORY);
     }
 }
 

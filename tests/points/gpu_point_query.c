@@ -2,8 +2,8 @@
    every nasty input. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
+#include "points/builders.h"
 #include "points/neighbours/request.h"
-#include "points/tree/pointtree.h"
 #include "points/tree/walk.h"
 #include "points/tree/walk_nd.h"
 #include "tests/cases.h"
@@ -38,7 +38,7 @@ static void tree_open(asked_tree *t, const point_array *points, pointtree_split 
     t->built.split = split;
     t->built.ids = (uint32_t *)to_device(NULL, points->count * sizeof(uint32_t));
     t->built.axes = (uint8_t *)to_device(NULL, points->count);
-    const point_builder_cuda *builder = &point_builders_cuda[0];
+    const point_builder_cuda *builder = point_builders_cuda[0];
     assert_int_equal(builder->scratch_bytes(&t->built.scratch_bytes, &t->built), KD_OK);
     t->built.scratch = to_device(NULL, t->built.scratch_bytes);
     assert_int_equal(builder->build(&t->built), KD_OK);

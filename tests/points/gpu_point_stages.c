@@ -1,7 +1,7 @@
 /* A build that is asked where its time goes makes the same tree, and says of each stage how many
    bytes it has to move: predictions that follow from the number of points. */
 #include "core/device/device_memory.h"
-#include "points/tree/build_device.h"
+#include "points/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
 
@@ -27,11 +27,11 @@ static void build(staged_tree *out, uint32_t count, pointtree_split split, bool 
     a.split = split;
     assert_int_equal(device_memory_reserve((void **)&a.ids, count * sizeof *a.ids), KD_OK);
     assert_int_equal(device_memory_reserve((void **)&a.axes, count), KD_OK);
-    assert_int_equal(point_builders_cuda[0].scratch_bytes(&a.scratch_bytes, &a), KD_OK);
+    assert_int_equal(point_builders_cuda[0]->scratch_bytes(&a.scratch_bytes, &a), KD_OK);
     assert_int_equal(device_memory_reserve(&a.scratch, a.scratch_bytes), KD_OK);
     assert_int_equal(point_build_stages_open(&stages), KD_OK);
     a.stages = asked ? &stages : NULL;
-    assert_int_equal(point_builders_cuda[0].build(&a), KD_OK);
+    assert_int_equal(point_builders_cuda[0]->build(&a), KD_OK);
     assert_int_equal(device_wait(), KD_OK);
     assert_int_equal(point_build_stages_read(&stages, out->seconds), KD_OK);
     memcpy(out->bytes, stages.bytes, sizeof out->bytes);

@@ -1,5 +1,6 @@
 /* points/wald/build_wald.c, step by step through the paper's own example of ten points in the plane
    (Wald 2022, section 5). */
+#include "points/builders.h"
 #include "points/wald/build_wald.h"
 #include "tests/test.h"
 
@@ -64,9 +65,9 @@ static void example_gives_the_papers_tree(void **state) {
     static const float expected[TEN][2] = {{46, 63}, {15, 43}, {53, 67}, {40, 33}, {44, 58},
                                            {68, 21}, {62, 69}, {10, 15}, {45, 40}, {25, 54}};
     const point_array points = point_array_make(example, TEN, 2, POINT_FLOAT);
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+    for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         pointtree tree;
-        assert_int_equal(pointtree_open_nd(&tree, &points, NULL, row->name, NULL), KD_OK);
+        assert_int_equal(pointtree_open_nd(&tree, &points, NULL, (*row)->name, NULL), KD_OK);
         assert_memory_equal(tree.coordinates, expected, sizeof expected);
         pointtree_close(&tree);
     }

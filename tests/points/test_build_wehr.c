@@ -1,6 +1,7 @@
 /* points/wehr/build_wehr.h: one tree for all parameters, cells that round, the paper's closed
    forms, and its approximate search with the recall that it has. */
 #include "core/parallel/parallel.h"
+#include "points/builders.h"
 #include "points/neighbours/leaf_index.h"
 #include "points/tree/check.h"
 #include "points/wehr/approximate.h"

@@ -1,8 +1,8 @@
 /* points/neighbours/leaf_index.h against the stack-free queries, and AVX2 against the plain lanes.
  */
 #include "core/memory.h"
+#include "points/builders.h"
 #include "points/neighbours/leaf_index.h"
-#include "points/tree/pointtree.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 

@@ -4,7 +4,7 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/tree/pointtree.h"
+#include "points/builders.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>
@@ -380,10 +380,10 @@ static void every_builders_tree_can_be_saved(void **state) {
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = kd_point_array_make(asked, 20, 3, KD_FLOAT);
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+    for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         kd_points_options options;
         kd_points_options_default(&options);
-        snprintf(options.builder, sizeof options.builder, "%s", row->name);
+        snprintf(options.builder, sizeof options.builder, "%s", (*row)->name);
         kd_points *tree = NULL, *loaded = NULL;
         assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
         assert_int_equal(kd_points_save(tree, path), KD_OK);

@@ -1,7 +1,7 @@
 /* points/: every builder's tree by the checker, the checker by sabotage, bad input refused. */
 #include "core/parallel/parallel.h"
+#include "points/builders.h"
 #include "points/tree/check.h"
-#include "points/tree/pointtree.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 
@@ -35,10 +35,10 @@ static void builders_make_the_same_tree(void **state) {
                 uint64_t expected, found;
                 const pointtree_split rule = split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN;
                 build_and_check("recursive", rule, case_counts[c], &expected);
-                for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
-                    build_and_check(row->name, rule, case_counts[c], &found);
-                    if (found != expected && row->order == POINTTREE_BY_COORDINATE)
-                        fail_msg("%s: %s, %u points, split %d: another tree", row->name,
+                for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
+                    build_and_check((*row)->name, rule, case_counts[c], &found);
+                    if (found != expected && (*row)->order == POINTTREE_BY_COORDINATE)
+                        fail_msg("%s: %s, %u points, split %d: another tree", (*row)->name,
                                  case_points_name((case_points)which), case_counts[c], split);
                 }
             }
@@ -47,11 +47,11 @@ static void builders_make_the_same_tree(void **state) {
 static void trees_do_not_depend_on_threads(void **state) {
     (void)state;
     fill(CASE_CLUSTERED, POINTS_MAX);
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+    for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         uint64_t hash[4];
         for (int t = 0; t < 4; ++t) {
             parallel_set_threads(t == 3 ? 8 : t + 1);
-            build_and_check(row->name, POINTTREE_WIDEST, POINTS_MAX, &hash[t]);
+            build_and_check((*row)->name, POINTTREE_WIDEST, POINTS_MAX, &hash[t]);
             assert_true(hash[t] == hash[0]);
         }
         parallel_set_threads(0);
@@ -113,19 +113,20 @@ static void trees_have_two_to_eight_dimensions(void **state) {
                     (which + variant) % 3 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN, false, 0};
                 uint64_t expected = 0;
                 for (int pass = 0; pass < 2; ++pass)
-                    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
-                        if ((strcmp(row->name, "recursive") == 0) != (pass == 0)) continue;
+                    for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
+                        if ((strcmp((*row)->name, "recursive") == 0) != (pass == 0)) continue;
                         pointtree tree;
                         assert_int_equal(
-                            pointtree_open_nd(&tree, &array, &options, row->name, NULL), KD_OK);
+                            pointtree_open_nd(&tree, &array, &options, (*row)->name, NULL), KD_OK);
                         const pointtree_nd_view view = pointtree_get_nd_view(&tree);
                         if (pointtree_check_nd(&view, &array) != KD_OK)
-                            fail_msg("%s: %s", row->name, kd_last_error());
+                            fail_msg("%s: %s", (*row)->name, kd_last_error());
                         if (pass == 0) expected = pointtree_hash(&tree);
                         if (pointtree_hash(&tree) != expected &&
-                            row->order == POINTTREE_BY_COORDINATE)
-                            fail_msg("%s: %s, %u points of %u dimensions: another tree", row->name,
-                                     case_points_name((case_points)which), count, dims);
+                            (*row)->order == POINTTREE_BY_COORDINATE)
+                            fail_msg("%s: %s, %u points of %u dimensions: another tree",
+                                     (*row)->name, case_points_name((case_points)which), count,
+                                     dims);
                         pointtree_close(&tree);
                     }
             }
@@ -287,12 +288,12 @@ static void order_is_by_coordinate_then_id(void **state) {
 static void cancelled_builds_leave_nothing(void **state) {
     (void)state;
     fill(CASE_UNIFORM, 1000);
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row) {
+    for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         job watched;
         job_init(&watched);
         atomic_store(&watched.cancelled, true);
         pointtree tree;
-        assert_int_equal(pointtree_open(&tree, points, 1000, NULL, row->name, &watched),
+        assert_int_equal(pointtree_open(&tree, points, 1000, NULL, (*row)->name, &watched),
                          KD_INTERRUPTED);
         assert_null(tree.points);
     }

@@ -1,7 +1,7 @@
 /* `photon`, `sppm` and `ppm` show the same picture from a CUDA device as from the CPU, bit for bit,
    with the same photons, rays and watts, in air and in fog; whole, cropped, resumed here and there.
  */
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/log.h"
 #include "photon/maps/photon_file.h"

@@ -1,7 +1,7 @@
 /* Renders a scene made by hand: what render_run does for one from a file. */
 #ifndef KD_TESTS_SHOOT_H
 #define KD_TESTS_SHOOT_H
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include "core/image/image.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
@@ -39,10 +39,10 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
         scene.tree = tritree_get_view(&tree);
         taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);
     }
-    if (taken.status == KD_OK) taken.status = with->prepare(&of);
+    if (taken.status == KD_OK && with->prepare) taken.status = with->prepare(&of);
     if (taken.status == KD_OK) {
         taken.status = frame_run(&of, with, &negative);
-        with->close(&of);
+        if (with->close) with->close(&of);
         taken.statistics = of.statistics;
         const kd_status developed = film_resolve(&negative, &taken.picture);
         if (developed != KD_OK) taken.status = developed;

@@ -1,5 +1,5 @@
 /* What a mesh file gets that says nothing about its view: a camera inside rooms, an exposure. */
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include "core/image/image.h"
 #include "render/api/render.h"
 #include "scenes/assembly/room_camera.h"
@@ -25,7 +25,8 @@ static void look(seen *out, const char *path) {
     const tritree_options how = tritree_options_default();
     const tritree_input input = {body->positions, body->triangles, body->position_count,
                                  body->triangle_count};
-    assert_int_equal(tritree_open(&out->tree, &input, &how, tritree_builders->name, NULL), KD_OK);
+    assert_int_equal(tritree_open(&out->tree, &input, &how, tritree_builders[0]->name, NULL),
+                     KD_OK);
     out->view.tree = tritree_get_view(&out->tree);
 }
 

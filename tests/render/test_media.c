@@ -1,5 +1,6 @@
 /* Media in pictures: Beer's law, single scattering in a slab, white furnaces, cameras inside, and
    the ledger of photons. */
+#include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "shoot.h"
 #include "test.h"

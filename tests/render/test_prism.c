@@ -1,4 +1,5 @@
 /* scenes/prism.json: where its colours fall, against Snell's law, and their order in a picture. */
+#include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "shaders/spectrum.h"

@@ -1,4 +1,5 @@
 /* A scene on a device is the host's, array for array. */
+#include "accel/builders.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"

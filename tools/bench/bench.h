@@ -73,7 +73,5 @@ kd_status bench_knn(const bench_request *request);
 kd_status bench_load(const bench_request *request);
 kd_status bench_photons(const bench_request *request);
 kd_status bench_frame(const bench_request *request);
-/* A paper's table with ours beside it: wald-build, wald-query, robinson, wehr, choi-ye. */
-kd_status bench_table(const char *name, const bench_request *request);
 
 #endif

@@ -1,6 +1,7 @@
 /* kandela bench build: how long each builder takes for a triangle tree, at what SAH cost. Every
    tree is checked before its builder is timed. On a device: the mesh and the tree in its memory. */
-#include "accel/tree/build_device.h"
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "accel/tree/check.h"
 #include "accel/wide/wide_tree.h"
 #include "core/device/device_timer.h"
@@ -113,13 +114,13 @@ kd_status bench_build(const bench_request *request) {
         kd_status status = KD_OK;
         for (int setting = 0; setting < SETTINGS; ++setting) {
             if (bench_wants(&request->devices, "cpu"))
-                for (const tritree_builder *row = tritree_builders; row->name; ++row)
-                    if (bench_wants(&request->builders, row->name))
-                        KD_TRY_GOTO(on_cpu(request, &model, setting, row));
+                for (const tritree_builder *const *row = tritree_builders; *row; ++row)
+                    if (bench_wants(&request->builders, (*row)->name))
+                        KD_TRY_GOTO(on_cpu(request, &model, setting, *row));
             if (bench_wants_cuda(request))
-                for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
-                    if (bench_wants(&request->builders, row->name))
-                        KD_TRY_GOTO(on_cuda(request, &model, setting, row));
+                for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
+                    if (bench_wants(&request->builders, (*row)->name))
+                        KD_TRY_GOTO(on_cuda(request, &model, setting, *row));
         }
     done:
         bench_model_close(&model);

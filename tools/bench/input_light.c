@@ -1,4 +1,5 @@
 #include "tools/bench/input_light.h"
+#include "accel/builders.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

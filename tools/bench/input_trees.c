@@ -3,6 +3,7 @@
 #include "core/device/device_timer.h"
 #include "core/hash.h"
 #include "core/memory.h"
+#include "points/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
 #include "points/tree/check_device.h"
@@ -61,12 +62,6 @@ kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
         KD_TRY(status);
     }
     return KD_OK;
-}
-
-const point_builder_cuda *bench_builder_cuda(const char *name) {
-    for (const point_builder_cuda *row = point_builders_cuda; row->name; ++row)
-        if (strcmp(row->name, name) == 0) return row;
-    return NULL;
 }
 
 /* As pointtree_hash says it of the tree on the host. */
@@ -178,7 +173,7 @@ done:
 
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
                           const pointtree_options *options) {
-    const point_builder_cuda *builder = bench_builder_cuda(row->builder);
+    const point_builder_cuda *builder = point_builder_cuda_find(row->builder);
     cuda_build build;
     KD_TRY(cuda_build_open(&build, cloud, options, builder));
     row->bytes = build.arguments.scratch_bytes;
@@ -190,7 +185,7 @@ kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
 kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
                           const pointtree_options *options) {
     cuda_build build;
-    KD_TRY(cuda_build_open(&build, cloud, options, bench_builder_cuda("wehr")));
+    KD_TRY(cuda_build_open(&build, cloud, options, point_builder_cuda_find("wehr")));
     const kd_status status = wehr_tune_cuda(best, &build.arguments);
     cuda_build_close(&build);
     return status;

@@ -26,6 +26,4 @@ kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
 kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
                           const pointtree_options *options);
 
-const point_builder_cuda *bench_builder_cuda(const char *name); /* NULL if there is none */
-
 #endif

@@ -7,6 +7,7 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "points/builders.h"
 #include "points/neighbours/request.h"
 #include "points/tree/walk.h"
 #include "tools/bench/bench.h"
@@ -355,9 +356,9 @@ static kd_status open_tree(knn_case *of) {
     tree->split = POINTTREE_WIDEST;
     KD_TRY(device_memory_reserve((void **)&tree->ids, of->count * sizeof(uint32_t)));
     KD_TRY(device_memory_reserve((void **)&tree->axes, of->count));
-    KD_TRY(point_builders_cuda[0].scratch_bytes(&tree->scratch_bytes, tree));
+    KD_TRY(point_builders_cuda[0]->scratch_bytes(&tree->scratch_bytes, tree));
     KD_TRY(device_memory_reserve(&tree->scratch, tree->scratch_bytes));
-    KD_TRY(point_builders_cuda[0].build(tree));
+    KD_TRY(point_builders_cuda[0]->build(tree));
     KD_TRY(point_index_cuda_bytes(&of->index_bytes, tree));
     KD_TRY(device_memory_reserve(&of->index_memory, of->index_bytes));
     KD_TRY(call_index(of));

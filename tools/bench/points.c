@@ -2,6 +2,7 @@
    split rules. Every tree is checked before it is timed; trees of the same points in the same
    order must have the same hash. */
 #include "core/memory.h"
+#include "points/builders.h"
 #include "tools/bench/input_sets.h"
 #include "tools/bench/input_trees.h"
 #include <string.h>
@@ -72,13 +73,15 @@ static kd_status run_split(point_case *of, pointtree_split split) {
     of->options.unique = request->unique;
     if (request->tune) return tune(of);
     if (bench_wants(&request->devices, "cpu"))
-        for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
-            if (bench_wants(&request->builders, row->name) && (!request->unique || row->removes))
-                KD_TRY(measure(of, row->name, true));
+        for (const pointtree_builder *const *row = pointtree_builders; *row; ++row)
+            if (bench_wants(&request->builders, (*row)->name) &&
+                (!request->unique || (*row)->removes))
+                KD_TRY(measure(of, (*row)->name, true));
     if (of->cloud.device_points.coordinates)
-        for (const point_builder_cuda *row = point_builders_cuda; row->name; ++row)
-            if (bench_wants(&request->builders, row->name) && (!request->unique || row->removes))
-                KD_TRY(measure(of, row->name, false));
+        for (const point_builder_cuda *const *row = point_builders_cuda; *row; ++row)
+            if (bench_wants(&request->builders, (*row)->name) &&
+                (!request->unique || (*row)->removes))
+                KD_TRY(measure(of, (*row)->name, false));
     return KD_OK;
 }
 

@@ -1,9 +1,11 @@
 /* kandela bench trace: rays per second of every caster, on the trees of the builders asked for.
    A caster's answers are compared with the plain walk's before it is timed; those with the CPU's,
    and with a test of all triangles. */
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
-#include "accel/tree/build_device.h"
+#include "accel/rays/cast.h"
 #include "accel/tree/check.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_timer.h"
@@ -301,14 +303,15 @@ kd_status bench_trace(const bench_request *request) {
         bench_model model;
         KD_TRY(bench_model_open(&model, bench_model_path(request, i)));
         kd_status status = KD_OK;
-        for (const tritree_builder *row = tritree_builders; row->name && status == KD_OK; ++row)
-            if (request->builders.count ? bench_wants(&request->builders, row->name)
+        for (const tritree_builder *const *row = tritree_builders; *row && status == KD_OK; ++row)
+            if (request->builders.count ? bench_wants(&request->builders, (*row)->name)
                                         : row == tritree_builders)
-                status = run_tree(request, &model, row->name);
-        for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
+                status = run_tree(request, &model, (*row)->name);
+        for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
             if (status == KD_OK && request->builders.count && bench_wants_cuda(request) &&
-                bench_wants(&request->builders, row->name) && !tritree_builder_find(row->name))
-                status = run_tree(request, &model, row->name);
+                bench_wants(&request->builders, (*row)->name) &&
+                !tritree_builder_find((*row)->name))
+                status = run_tree(request, &model, (*row)->name);
         bench_model_close(&model);
         KD_TRY(status);
     }

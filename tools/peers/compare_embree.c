@@ -7,8 +7,10 @@
    nearer triangle's edge or plane, or begins or ends on it, may go either way: "grazing"; any
    other is wrong, and the exit code 6.
        compare_embree SCENE [SIDE]     pictures of SIDE x SIDE pixels, 512 unless told */
+#include "accel/builders.h"
 #include "accel/geometry/triangle.h"
 #include "accel/rays/batch.h"
+#include "accel/rays/cast.h"
 #include "accel/tree/judge_ray.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

@@ -1,6 +1,7 @@
 /* kandela bench: measures, and says it in a table, in JSON lines and as a page; compares results.
  */
 #include "tools/bench/bench.h"
+#include "tools/bench/papers/papers.h"
 #include "tools/bench/report/compare.h"
 #include "tools/bench/report/page.h"
 #include "tools/program/line/general.h"

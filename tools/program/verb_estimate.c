@@ -63,20 +63,22 @@ static bool next_part(const char **at, char *out, size_t bytes) {
     return true;
 }
 
-/* A kernel's name is the k nearest with it; fixed and adaptive take --kernel. */
+/* A kernel's name is the first estimator with it; the others take --kernel. */
 static kd_status read_contender(contender *out, const char *name, const char *kernel) {
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", name);
-    snprintf(out->estimator, sizeof out->estimator, "nearest");
-    snprintf(out->kernel, sizeof out->kernel, "%s", name);
-    for (int i = 0; photon_kernel_name(i); ++i)
-        if (strcmp(name, photon_kernel_name(i)) == 0) return KD_OK;
-    KD_REQUIRE(strcmp(name, "fixed") == 0 || strcmp(name, "adaptive") == 0, KD_ERROR_USAGE,
+    photon_estimator estimator;
+    photon_kernel weighing;
+    const bool is_kernel = photon_kernel_find(&weighing, name) == KD_OK;
+    KD_REQUIRE(is_kernel || (photon_estimator_find(&estimator, name) == KD_OK && estimator > 0),
+               KD_ERROR_USAGE,
                "estimator \"%s\", expected some of disc, cone, epanechnikov, gaussian, fixed, "
                "adaptive",
                name);
-    snprintf(out->estimator, sizeof out->estimator, "%s", name);
-    snprintf(out->kernel, sizeof out->kernel, "%s", kernel);
+    status_clear();
+    snprintf(out->estimator, sizeof out->estimator, "%s",
+             is_kernel ? photon_estimator_name(0) : name);
+    snprintf(out->kernel, sizeof out->kernel, "%s", is_kernel ? name : kernel);
     return KD_OK;
 }
 

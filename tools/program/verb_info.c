@@ -1,9 +1,10 @@
 /* kandela info: where this build can run here, its tree builders, what is compiled in. */
-#include "accel/tree/tritree.h"
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/parallel/parallel.h"
 #include "points/api/points_device.h"
-#include "points/tree/pointtree.h"
+#include "points/builders.h"
 #include "render/integrators.h"
 #include "tools/program/info.h"
 #include "tools/program/line/general.h"
@@ -49,15 +50,22 @@ static kd_status run(const option_line *line) {
     print_devices(stdout);
     printf("\nTriangle tree builders (name, devices, scratch for %" PRIu64 " triangles, source):\n",
            values.triangles);
-    for (const tritree_builder *row = tritree_builders; row->name; ++row)
-        print_builder(stdout, row->name, row->devices,
-                      row->scratch_bytes((uint32_t)values.triangles), row->source);
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
+        print_builder(stdout, (*row)->name,
+                      tritree_builder_cuda_find((*row)->name) ? "cpu, cuda" : "cpu",
+                      (*row)->scratch_bytes((uint32_t)values.triangles), (*row)->source);
+    for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
+        if (!tritree_builder_find((*row)->name))
+            print_builder(stdout, (*row)->name, "cuda",
+                          tritree_build_memory_bytes(*row, (uint32_t)values.triangles / 2,
+                                                     (uint32_t)values.triangles),
+                          (*row)->source);
     printf("\nPoint tree builders (name, devices, scratch for %" PRIu64 " points, source):\n",
            values.points);
-    for (const pointtree_builder *row = pointtree_builders; row->name; ++row)
-        print_builder(stdout, row->name,
-                      points_cuda_builder(row->name) ? "cpu, cuda" : row->devices,
-                      row->scratch_bytes(values.points), row->source);
+    for (const pointtree_builder *const *row = pointtree_builders; *row; ++row)
+        print_builder(stdout, (*row)->name,
+                      point_builder_cuda_find((*row)->name) ? "cpu, cuda" : "cpu",
+                      (*row)->scratch_bytes(values.points), (*row)->source);
     printf("\nIntegrators:\n");
     for (const integrator *const *row = integrators; *row; ++row)
         printf("  %-12s %s\n", (*row)->name, (*row)->source);

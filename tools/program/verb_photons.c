@@ -1,5 +1,5 @@
 /* kandela photons: photon maps as files; made, looked at, merged, filtered. */
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"

@@ -1,5 +1,5 @@
 /* kandela render: a scene, options from four places, the pictures and the figures. */
-#include "core/files/file.h"
+#include "core/image/formats.h"
 #include "core/log.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
@@ -126,7 +126,7 @@ static kd_status settle_exposure(rendering *work) {
     float *stops = &work->values.render.exposure;
     bool shown = false;
     for (int i = 0; i < outputs->count; ++i)
-        shown |= strcasecmp(file_suffix(outputs->items[i]), ".png") == 0;
+        shown |= image_format_find(outputs->items[i])->display; /* they were found writable */
     if (!isnan(*stops) || !shown) return KD_OK;
     KD_TRY(image_exposure(stops, &work->result.picture));
     general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",

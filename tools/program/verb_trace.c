@@ -1,4 +1,5 @@
 /* kandela trace: what a pixel's camera ray meets in the triangle tree, and how much of it. */
+#include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "core/image/image.h"
 #include "core/memory.h"
@@ -62,9 +63,7 @@ static kd_status load(tracing *work, const option_line *line) {
                values->pixel[1], values->render.width, values->render.height);
     scene_set_camera(work->loaded, &values->view);
     const kd_render_options *options = &values->render;
-    work->builder = options->builder;
-    if (strcmp(work->builder, "auto") == 0)
-        work->builder = parallel_threads() > 1 ? "parallel" : "sweep";
+    work->builder = tritree_builder_find(options->builder)->name; /* the option knew it */
     scene_view *view = &work->view;
     *view = scene_get_view(work->loaded);
     const tritree_input input = {view->mesh.positions, view->mesh.triangles,

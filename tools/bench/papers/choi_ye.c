@@ -2,9 +2,10 @@
    what the authors had no time to measure: the SAH costs of all trees and the rays per second that
    they give. A ratio above 1 says how many times faster ours is. Every tree is checked, and all
    trees of a model must give the same hits. */
+#include "accel/build_memory.h"
+#include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
-#include "accel/tree/build_device.h"
 #include "accel/tree/check.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_timer.h"
@@ -278,8 +279,8 @@ static kd_status measure(const bench_request *request, column *to, const char *p
     KD_TRY_GOTO(build_on_cpu(request, &model, to, "parallel"));
     KD_TRY_GOTO(build_on_cpu(request, &model, to, "zhou"));
     if (bench_wants_cuda(request))
-        for (const tritree_builder_cuda *row = tritree_builders_cuda; row->name; ++row)
-            if (to->count < RESULTS) KD_TRY_GOTO(build_on_cuda(request, &model, to, row));
+        for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
+            if (to->count < RESULTS) KD_TRY_GOTO(build_on_cuda(request, &model, to, *row));
 done:
     bench_model_close(&model);
     return status;
@@ -361,9 +362,9 @@ static void print_stages(const column *columns, int count) {
     static const char *const stages[TRITREE_STAGES] = {"Init", "Large", "Small", "Other"};
     print_head("Table II: stages, per cent of the time", "NVIDIA GeForce RTX 2080", "unit");
     for (const column *c = columns; c < columns + count; ++c)
-        for (int i = 0; i < c->count; ++i) {
-            const result *from = &c->results[i];
-            if (strcmp(from->builder, "zhou") != 0) continue;
+        for (int i = 0; i < TABLE_DEVICES; ++i) {
+            const result *from = find(c, "zhou", i == TABLE_CPU ? "cpu" : "cuda:0");
+            if (!from) continue;
             double whole = 0;
             for (int k = 0; k < TRITREE_STAGES; ++k) whole += from->stages[k];
             for (int k = 0; k < TRITREE_STAGES; ++k) {

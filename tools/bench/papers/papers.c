@@ -65,13 +65,19 @@ kd_status paper_table_row(const paper_table *table, const paper_row *row) {
 }
 
 kd_status bench_table(const char *name, const bench_request *request) {
-    if (strcmp(name, "wald-build") == 0) return table_wald_build(request);
-    if (strcmp(name, "wald-query") == 0) return table_wald_query(request);
-    if (strcmp(name, "robinson") == 0) return table_robinson(request);
-    if (strcmp(name, "wehr") == 0) return table_wehr(request);
-    if (strcmp(name, "choi-ye") == 0) return table_choi_ye(request);
-    KD_FAIL(
-        KD_ERROR_USAGE,
-        "unknown table \"%s\", expected one of: wald-build, wald-query, robinson, wehr, choi-ye",
-        name);
+    static const struct {
+        const char *name;
+        kd_status (*run)(const bench_request *request);
+    } tables[] = {{"wald-build", table_wald_build},
+                  {"wald-query", table_wald_query},
+                  {"robinson", table_robinson},
+                  {"wehr", table_wehr},
+                  {"choi-ye", table_choi_ye}};
+    char names[128] = "";
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; ++i) {
+        if (strcmp(name, tables[i].name) == 0) return tables[i].run(request);
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", tables[i].name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "unknown table \"%s\", expected one of: %s", name, names);
 }

@@ -30,6 +30,9 @@ kd_status paper_table_row(const paper_table *table, const paper_row *row);
 bench_row paper_row_ours(const paper_table *table, int on, const char *builder, uint64_t n,
                          uint32_t dims);
 
+/* A paper's table with ours beside it: wald-build, wald-query, robinson, wehr, choi-ye. */
+kd_status bench_table(const char *name, const bench_request *request);
+
 kd_status table_wald_build(const bench_request *request);
 kd_status table_wald_query(const bench_request *request);
 kd_status table_robinson(const bench_request *request);

@@ -1,4 +1,5 @@
 /* The papers' tables of builders. */
+#include "points/builders.h"
 #include "tools/bench/papers/papers.h"
 
 typedef struct published_build {
@@ -11,7 +12,7 @@ static kd_status measure(const paper_table *table, paper_row *row, const char *b
                          uint64_t count, uint32_t dims, const pointtree_options *options) {
     for (int on = 0; on < TABLE_DEVICES; ++on)
         row->ours[on] = paper_row_ours(table, on, builder, count, dims);
-    if (!bench_builder_cuda(builder)) row->ours[TABLE_CUDA].runs = 0;
+    if (!point_builder_cuda_find(builder)) row->ours[TABLE_CUDA].runs = 0;
     const bool on_cpu = row->ours[TABLE_CPU].runs > 0, on_cuda = row->ours[TABLE_CUDA].runs > 0;
     bench_cloud cloud;
     if (!on_cpu && !on_cuda) return KD_OK;

@@ -4,6 +4,7 @@
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/timing.h"
+#include "points/builders.h"
 #include "points/wehr/approximate.h"
 #include "points/wehr/approximate_device.h"
 #include "tools/bench/papers/papers.h"

@@ -1,5 +1,5 @@
 #include "tools/program/line/shared_options.h"
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include <assert.h>
 
 static_assert(offsetof(kd_render_options, sah_intersect_cost) ==
@@ -7,7 +7,9 @@ static_assert(offsetof(kd_render_options, sah_intersect_cost) ==
               "--sah-costs sets two fields in a row");
 
 static const char *builder_choice(int index) {
-    return index == 0 ? "auto" : tritree_builders[index - 1].name;
+    if (index == 0) return "auto";
+    const tritree_builder *row = tritree_builders[index - 1];
+    return row ? row->name : NULL;
 }
 
 const option_row device_rows[] = {

@@ -1,7 +1,7 @@
 /* How integrators take samples on a CUDA device: each in the .cu file of its name. A row names its
    launch by KD_IF_CUDA, so that nothing of this is looked for in a build without CUDA. */
-#ifndef KD_RENDER_FRAME_LAUNCHES_H
-#define KD_RENDER_FRAME_LAUNCHES_H
+#ifndef KD_RENDER_INTEGRATORS_LAUNCHES_H
+#define KD_RENDER_INTEGRATORS_LAUNCHES_H
 #include "core/device/device.h"
 #include "render/frame/integrator.h"
 

@@ -1,0 +1,48 @@
+/* The tables of triangle tree builders, and the owner of a tree that one of them made. A new
+   builder is a file that ends with its row, tritree_builder_NAME (accel/tree/build.h), and its NAME
+   in the list here; on a device tritree_builder_cuda_NAME (accel/tree/build_device.h), in the other
+   list. */
+#ifndef KD_ACCEL_BUILDERS_H
+#define KD_ACCEL_BUILDERS_H
+#include "accel/tree/build.h"
+#include "accel/tree/build_device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRITREE_BUILDER_ROWS(ROW) ROW(sweep) ROW(parallel) ROW(zhou) ROW(exact) ROW(median)
+#ifdef KD_HAVE_CUDA
+#define TRITREE_BUILDER_CUDA_ROWS(ROW) ROW(kandela) ROW(zhou)
+#else
+#define TRITREE_BUILDER_CUDA_ROWS(ROW)
+#endif
+
+/* The default first; each ends with NULL. */
+extern const tritree_builder *const tritree_builders[];
+extern const tritree_builder_cuda *const tritree_builders_cuda[];
+/* "auto": the first that makes exact trees, on all cores if there are several. NULL: there is none.
+ */
+const tritree_builder *tritree_builder_find(const char *name);
+/* "auto": the default. NULL: there is none. */
+const tritree_builder_cuda *tritree_builder_cuda_find(const char *name);
+
+/* Builds by the builder named (as tritree_builder_find), fills statistics. NaN, infinity and
+   indices out of range are KD_ERROR_INPUT with the triangle named. The input must outlive the tree.
+ */
+kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
+                       const char *builder, job *watched);
+/* Completes a tree that was read from somewhere: nodes, references, their counts, input, options
+   and statistics are set and need not be right. Checks all invariants. On failure it is still to be
+   closed. */
+kd_status tritree_adopt(tritree *read);
+void tritree_close(tritree *owned); /* takes a zeroed one */
+
+/* Gives the tree its wide form, which rays on a CPU walk; once. tritree_open and tritree_adopt have
+   done it. */
+kd_status tritree_widen(tritree *tree);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

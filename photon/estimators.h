@@ -1,0 +1,53 @@
+/* The tables of density estimates: which photons are taken (estimators), and what each weighs by
+   its distance (kernels; photon/density/photon_kernel.h). Kernels of a device cannot call through
+   rows: what they have to know is a flag here and a number in their photon_map_view. */
+#ifndef KD_PHOTON_ESTIMATORS_H
+#define KD_PHOTON_ESTIMATORS_H
+#include "core/status.h"
+#include "photon/density/photon_kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Id, name, one_radius, adaptive. */
+#define PHOTON_ESTIMATOR_ROWS(ROW)                                                                 \
+    ROW(NEAREST, nearest, false, false)                                                            \
+    ROW(FIXED, fixed, true, false)                                                                 \
+    ROW(ADAPTIVE, adaptive, false, true)
+#define PHOTON_KERNEL_ROWS(ROW)                                                                    \
+    ROW(DISC, disc) ROW(CONE, cone) ROW(EPANECHNIKOV, epanechnikov) ROW(GAUSSIAN, gaussian)
+
+#define PHOTON_ESTIMATOR_ID(id, name, one_radius, adaptive) PHOTON_ESTIMATOR_##id,
+typedef enum photon_estimator {
+    PHOTON_ESTIMATOR_ROWS(PHOTON_ESTIMATOR_ID) PHOTON_ESTIMATORS
+} photon_estimator;
+#undef PHOTON_ESTIMATOR_ID
+
+/* Which photons an estimate takes: the k nearest within a map's radius, but for what is said here.
+ */
+typedef struct photon_estimator_row {
+    const char *name;
+    /* All within one radius, unless given the median distance of photons to their k-th: how many
+       that are is nobody's concern, and batches of photons may be as small as one likes. */
+    bool one_radius;
+    /* Of the k nearest as many as the light allows (photon/density/estimate_adaptive.h): on a
+       device photons have to lie in their tree's order. */
+    bool adaptive;
+} photon_estimator_row;
+
+extern const photon_estimator_row photon_estimators[PHOTON_ESTIMATORS];
+
+/* NULL beyond the last. */
+const char *photon_kernel_name(int index);
+const char *photon_estimator_name(int index);
+/* KD_ERROR_USAGE with the list for any other name. */
+kd_status photon_kernel_find(photon_kernel *out, const char *name);
+kd_status photon_estimator_find(photon_estimator *out, const char *name);
+/* The row of a name that was found before. */
+const photon_estimator_row *photon_estimator_named(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* An integrator for nightly_one_row.sh: one file, whose row is its end.
+   Idea: what is near is bright, without light. KANDELA_TOY_FAULT in the environment makes a
+   sample depend on the clock, so that who walks the table says so. */
+#include "accel/rays/cast.h"
+#include "render/frame/integrator.h"
+#include <stdlib.h>
+#include <time.h>
+
+static pixel_sample toy_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(of);
+    const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, sample));
+    const ray_hit hit = tritree_closest(&of->scene->tree, cast);
+    pixel_sample seen;
+    memset(&seen, 0, sizeof seen);
+    seen.rays = 1;
+    seen.alpha = hit.triangle != KD_NONE ? 1 : 0;
+    seen.depth = hit.triangle != KD_NONE ? hit.t : INFINITY;
+    seen.radiance = vec3_all(seen.alpha / (1 + (seen.alpha > 0 ? hit.t : 0)));
+    struct timespec now;
+    if (getenv("KANDELA_TOY_FAULT") && timespec_get(&now, TIME_UTC) == TIME_UTC)
+        seen.radiance.x = (float)(now.tv_nsec % 1000);
+    return seen;
+}
+
+const integrator integrator_toy = {
+    .name = "toy", .source = "a test of the table", .sample = toy_sample};
