@@ -46,7 +46,7 @@ ROOMS = """
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h",)
-APART = ("examples", "tests")  # whole wings: they may look into every room, nobody looks into them
+APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
     points/wald points/brown points/wehr points/kandela accel/sweep accel/zhou accel/kandela accel/wide
     scenes/text scenes/obj scenes/ply scenes/stl scenes/import scenes/assimp
@@ -115,7 +115,7 @@ def wing_of(path):
 
 
 def room_of(path):
-    """The folder, or the whole wing for tests and examples."""
+    """The folder, or the whole wing for tests, python and examples."""
     return wing_of(path) if wing_of(path) in APART else os.path.dirname(path)
 
 
@@ -129,7 +129,7 @@ def check_step(path, target):
     room, to = room_of(path), room_of(target)
     if to == room:
         return
-    if to in APART or (room == "examples" and to != "include/kandela"):
+    if to in APART or (room in ("examples", "python") and to != "include/kandela"):
         yield f"floor: {room}/ includes {target}, which goes sideways"
     elif room not in APART and FLOORS[to] > FLOORS[room]:
         yield f"floor: {room}/ includes {target}, which goes up"
@@ -414,6 +414,7 @@ BAD = [
     ("shaders/source.c", "", 1, "place"),
     ("core/near.c", '#include "near.h"\n', 1, "place"),
     ("core/attic/old.c", "", 1, "place"),
+    ("python/ext/nosy.cc", '#include "core/noun.h"\n', 1, "floor"),
     ("examples/nosy.c", '#include "core/noun.h"\n', 1, "floor"),
     ("lonely.c", "", 1, "place"),
     ("include/kandela/bad.h", "#include <stdio.h>\n#include <unistd.h>\n", 2, "public"),

@@ -3,7 +3,7 @@
 # build. All talk goes to stderr. Functions answer by their status, with or without set -e.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# purpose  package  what shows that it is here: a command, or a header under an include folder
+# purpose  package  what shows that it is here: a command, a header under an include folder, a line of Python that runs
 setup_table='
 build  cmake           command:cmake
 build  ninja-build     command:ninja
@@ -23,7 +23,10 @@ ci     clang           command:clang
 ci     clang-format-14 command:clang-format-14
 ci     xz-utils        command:xz
 cuda   python3         command:python3
-cuda   python3-venv    module:ensurepip
+cuda   python3-venv    python:import ensurepip, venv
+python g++             command:g++
+python python3-venv    python:import ensurepip, venv
+python python3-dev     python:import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")
 sanitizers clang              command:clang
 sanitizers libclang-rt-14-dev library:libclang_rt.tsan-x86_64.a
 nightly qemu-user       command:qemu-x86_64
@@ -37,7 +40,7 @@ setup_is_here() { # PROBE
     local name=${1#*:} file
     case $1 in
     command:*) command -v "$name" >/dev/null ;;
-    module:*) python3 -c "import $name" 2>/dev/null ;;
+    python:*) python3 -c "$name" 2>/dev/null ;;
     header:*)
         for file in {/usr,/usr/local}/include/"$name" /usr/include/*-linux-gnu*/"$name"; do
             [[ -e $file ]] && return

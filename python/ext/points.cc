@@ -1,0 +1,166 @@
+/* <kandela/points.h> by its own names: trees, what they are built from, their files. */
+#include "python/ext/points.h"
+
+point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
+    point_arrays out;
+    out.keep = array_of(given, "points", false);
+    const array &a = out.keep;
+    const bool is_double = a.dtype == "float64";
+    if (!is_double && a.dtype != "float32")
+        throw nb::type_error(
+            ("points are an array of " + a.dtype + ", expected float32 or float64").c_str());
+    if (a.shape.size() != 2)
+        throw nb::value_error(("points are an array of " + std::to_string(a.shape.size()) +
+                               " dimensions, expected (count, 2 to 8)")
+                                  .c_str());
+    if (a.rows() > 0 && (a.strides[1] != 1 || (a.rows() > 1 && a.strides[0] < a.shape[1])))
+        throw nb::value_error("the coordinates of a point do not lie side by side, and nothing is "
+                              "copied here: give numpy.ascontiguousarray(...) of the points");
+    out.c = kd_point_array_make(a.data, a.rows(), (uint32_t)a.shape[1],
+                                is_double ? KD_DOUBLE : KD_FLOAT);
+    if (a.rows() > 1) out.c.stride_bytes = (uint64_t)a.strides[0] * (uint64_t)a.item_bytes;
+    out.c.ids = (const uint32_t *)array_data(ids, "ids", "uint32|int32", a.rows(), false, &out.ids);
+    return out;
+}
+
+static points_tree *tree_open(const point_arrays &points, nb::handle options) {
+    const kd_points_options *given =
+        options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
+    kd_points *tree = nullptr;
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_points_open(&tree, &points.c, given);
+    }
+    check(status);
+    return new points_tree(tree);
+}
+
+static void tree_update(points_tree &tree, const point_arrays &points) {
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_points_update(tree.c, &points.c);
+    }
+    check(status);
+}
+
+static void tree_save(const points_tree &tree, const std::string &path) {
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_points_save(tree.c, path.c_str());
+    }
+    check(status);
+}
+
+static points_tree *tree_load(const std::string &path, nb::handle options) {
+    const kd_points_options *given =
+        options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
+    kd_points *tree = nullptr;
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_points_load(&tree, path.c_str(), given);
+    }
+    check(status);
+    return new points_tree(tree);
+}
+
+static nb::dict tree_describe(const points_tree &tree) {
+    kd_points_info info;
+    kd_points_describe(tree.c, &info);
+    nb::dict out;
+    nb::list lo, hi;
+    for (uint32_t axis = 0; axis < info.dims; ++axis) {
+        lo.append(info.lo[axis]);
+        hi.append(info.hi[axis]);
+    }
+    out["count"] = info.count;
+    out["dims"] = info.dims;
+    out["scalar"] = info.scalar == KD_DOUBLE ? "float64" : "float32";
+    out["split"] = (int)info.split;
+    out["builder"] = info.builder;
+    out["device"] = info.device;
+    out["lo"] = lo;
+    out["hi"] = hi;
+    out["build_seconds"] = info.build_seconds;
+    out["bytes"] = info.bytes;
+    out["hash"] = info.hash;
+    return out;
+}
+
+template <typename id, kd_status (*call)(const kd_points *, void *, id *, uint8_t *)>
+static void tree_download(const points_tree &tree, nb::handle coordinates, nb::handle ids,
+                          nb::handle axes) {
+    kd_points_info info;
+    kd_points_describe(tree.c, &info);
+    array keep[3];
+    void *to =
+        array_data(coordinates, "coordinates", info.scalar == KD_DOUBLE ? "float64" : "float32",
+                   info.count * info.dims, true, &keep[0]);
+    id *to_ids = (id *)array_data(ids, "ids", sizeof(id) == 8 ? "uint64|int64" : "uint32|int32",
+                                  info.count, true, &keep[1]);
+    uint8_t *to_axes = (uint8_t *)array_data(axes, "axes", "uint8", info.count, true, &keep[2]);
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = call(tree.c, to, to_ids, to_axes);
+    }
+    check(status);
+}
+
+static kd_points_options options_default() {
+    kd_points_options options;
+    kd_points_options_default(&options);
+    return options;
+}
+
+static void bind_options(nb::module_ &m) {
+    typedef kd_points_options options;
+    nb::class_<options>(m, "PointsOptions", "kd_points_options: made by kd_points_options_default")
+        .def_prop_rw(
+            "device", [](const options &self) { return std::string(self.device); },
+            [](options &self, const std::string &to) { text_set(self.device, to, "device"); })
+        .def_prop_rw(
+            "builder", [](const options &self) { return std::string(self.builder); },
+            [](options &self, const std::string &to) { text_set(self.builder, to, "builder"); })
+        .def_prop_rw(
+            "split", [](const options &self) { return (int)self.split; },
+            [](options &self, int to) { self.split = (kd_points_split)to; })
+        .def_prop_rw(
+            "stream", [](const options &self) { return (uintptr_t)self.stream; },
+            [](options &self, uintptr_t to) { self.stream = (void *)to; });
+    m.def("kd_points_options_default", options_default, "Options with their defaults.");
+    m.attr("kd_points_options_default_sized") = m.attr("kd_points_options_default");
+}
+
+void bind_points(nb::module_ &m) {
+    nb::class_<point_arrays>(m, "PointArray", "kd_point_array, and the arrays that it points to")
+        .def_prop_ro("count", [](const point_arrays &self) { return self.c.count; })
+        .def_prop_ro("dims", [](const point_arrays &self) { return self.c.dims; });
+    m.def("kd_point_array_make", point_arrays::make, nb::arg("points"), nb::arg("ids") = nb::none(),
+          "Points (count, 2 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
+    bind_options(m);
+    nb::class_<points_tree>(m, "Points", "kd_points: a tree");
+    m.def("kd_points_open", tree_open, nb::arg("points"), nb::arg("options") = nb::none(),
+          "Builds a tree of copies of the points.");
+    m.def("kd_points_update", tree_update, nb::arg("tree"), nb::arg("points"),
+          "Builds again from other points.");
+    m.def(
+        "kd_points_close", [](points_tree &tree) { tree.close(); }, nb::arg("tree"),
+        "Gives the memory back now; the tree answers nothing from then on.");
+    m.def("kd_points_describe", tree_describe, nb::arg("tree"), "kd_points_info as a dict.");
+    m.attr("kd_points_describe_sized") = m.attr("kd_points_describe");
+    m.def("kd_points_download", tree_download<uint32_t, kd_points_download>, nb::arg("tree"),
+          nb::arg("coordinates").none(), nb::arg("ids").none(), nb::arg("axes").none(),
+          "The tree itself in level order; each array may be None.");
+    m.def("kd_points_download64", tree_download<uint64_t, kd_points_download64>, nb::arg("tree"),
+          nb::arg("coordinates").none(), nb::arg("ids").none(), nb::arg("axes").none(),
+          "The same with ids of 64 bits.");
+    m.def("kd_points_save", tree_save, nb::arg("tree"), nb::arg("path"), "Writes a file.");
+    m.def("kd_points_load", tree_load, nb::arg("path"), nb::arg("options") = nb::none(),
+          "Reads a file that kd_points_save wrote.");
+    m.attr("KD_NO_POINT") = KD_NO_POINT;
+    m.attr("KD_NO_POINT64") = KD_NO_POINT64;
+}

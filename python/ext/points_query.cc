@@ -1,0 +1,205 @@
+/* The queries of <kandela/points.h> by their own names. On the CPU a long one is asked in pieces,
+   between which Ctrl-C is heard; the answers are the same. */
+#include "python/ext/points.h"
+#include <algorithm>
+
+enum { PIECE_ANSWERS = 1 << 22, PIECE_LEAST = 1 << 14 };
+
+static points_query query_default() {
+    points_query query;
+    kd_points_query_default(&query.c);
+    return query;
+}
+
+static void query_set_points(points_query &query, nb::handle given) {
+    point_arrays taken = point_arrays::make(given, nb::none());
+    query.points = std::move(taken.keep);
+    query.c.points = taken.c;
+}
+
+static void query_set_radii(points_query &query, nb::handle given) {
+    query.c.radii = array_data(given, "radii", query.points.dtype.c_str(), query.c.points.count,
+                               false, &query.radii);
+}
+
+static bool on_cpu(const points_tree &tree) {
+    kd_points_info info;
+    kd_points_describe(tree.c, &info);
+    return std::string(info.device) == "cpu";
+}
+
+/* Queries [begin, end) of a query. */
+static kd_points_query piece_of(const kd_points_query &whole, uint64_t begin, uint64_t end) {
+    const uint64_t scalar = whole.points.scalar == KD_DOUBLE ? 8 : 4;
+    const uint64_t stride =
+        whole.points.stride_bytes ? whole.points.stride_bytes : whole.points.dims * scalar;
+    kd_points_query piece = whole;
+    piece.points.coordinates = (const char *)whole.points.coordinates + begin * stride;
+    piece.points.count = end - begin;
+    if (whole.radii) piece.radii = (const char *)whole.radii + begin * scalar;
+    return piece;
+}
+
+/* Calls ask(piece, begin) for pieces of about so many answers; one for all on a device. */
+template <typename function>
+static void in_pieces(const points_tree &tree, const points_query &query, uint64_t answers_each,
+                      function ask) {
+    const uint64_t count = query.c.points.count;
+    uint64_t each =
+        std::max<uint64_t>(PIECE_LEAST, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
+    if (!on_cpu(tree)) each = count;
+    uint64_t begin = 0;
+    do {
+        const uint64_t end = count - begin <= each + each / 2 ? count : begin + each;
+        const kd_points_query piece = piece_of(query.c, begin, end);
+        kd_status status;
+        {
+            nb::gil_scoped_release unlocked;
+            status = ask(&piece, begin);
+        }
+        check(status);
+        if (end < count) check_signals();
+        begin = end;
+    } while (begin < count);
+}
+
+static const char *scalar_name(const points_query &query) {
+    return query.c.points.scalar == KD_DOUBLE ? "float64" : "float32";
+}
+
+template <typename id> static const char *ids_name() {
+    return sizeof(id) == 8 ? "uint64|int64" : "uint32|int32";
+}
+
+template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, uint32_t, id *,
+                                         void *, uint32_t *)>
+static void nearest(const points_tree &tree, const points_query &query, uint32_t k, nb::handle ids,
+                    nb::handle dist2, nb::handle counts) {
+    array keep[3];
+    const uint64_t count = query.c.points.count,
+                   scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
+    id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), count * k, true, &keep[0]);
+    char *to_dist2 =
+        (char *)array_data(dist2, "dist2", scalar_name(query), count * k, true, &keep[1]);
+    uint32_t *to_counts =
+        (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[2]);
+    in_pieces(tree, query, k, [&](const kd_points_query *piece, uint64_t at) {
+        return call(tree.c, piece, k, to_ids ? to_ids + at * k : nullptr,
+                    to_dist2 ? to_dist2 + at * k * scalar : nullptr,
+                    to_counts ? to_counts + at : nullptr);
+    });
+}
+
+template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, id *, void *)>
+static void closest(const points_tree &tree, const points_query &query, nb::handle ids,
+                    nb::handle dist2) {
+    array keep[2];
+    const uint64_t count = query.c.points.count,
+                   scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
+    id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), count, true, &keep[0]);
+    char *to_dist2 = (char *)array_data(dist2, "dist2", scalar_name(query), count, true, &keep[1]);
+    in_pieces(tree, query, 1, [&](const kd_points_query *piece, uint64_t at) {
+        return call(tree.c, piece, to_ids ? to_ids + at : nullptr,
+                    to_dist2 ? to_dist2 + at * scalar : nullptr);
+    });
+}
+
+/* A piece's offsets begin at 0; those of the whole go on where the piece before ended. */
+static void within_count(const points_tree &tree, const points_query &query, nb::handle offsets) {
+    array keep;
+    const uint64_t count = query.c.points.count;
+    uint64_t *to =
+        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep);
+    if (!to) check(kd_points_within_count(tree.c, &query.c, nullptr));
+    in_pieces(tree, query, 64, [&](const kd_points_query *piece, uint64_t at) {
+        const uint64_t before = at ? to[at] : 0;
+        const kd_status status = kd_points_within_count(tree.c, piece, to + at);
+        for (uint64_t i = 0; status == KD_OK && before && i <= piece->points.count; ++i)
+            to[at + i] += before;
+        return status;
+    });
+}
+
+template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *,
+                                         const uint64_t *, id *, void *)>
+static void within(const points_tree &tree, const points_query &query, nb::handle offsets,
+                   nb::handle ids, nb::handle dist2) {
+    array keep[3];
+    const uint64_t count = query.c.points.count,
+                   scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
+    const uint64_t *from =
+        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[0]);
+    if (!from) check(kd_points_within(tree.c, &query.c, nullptr, nullptr, nullptr));
+    const uint64_t answers = on_cpu(tree)       ? from[count]
+                             : !ids.is_none()   ? array_of(ids, "ids", true).size()
+                             : !dist2.is_none() ? array_of(dist2, "dist2", true).size()
+                                                : 0;
+    id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), answers, true, &keep[1]);
+    char *to_dist2 =
+        (char *)array_data(dist2, "dist2", scalar_name(query), answers, true, &keep[2]);
+    in_pieces(tree, query, 64, [&](const kd_points_query *piece, uint64_t at) {
+        if (piece->points.count == count)
+            return call(tree.c, piece, from, to_ids, (void *)to_dist2);
+        std::vector<uint64_t> own(from + at, from + at + piece->points.count + 1);
+        for (uint64_t &offset : own) offset -= from[at];
+        return call(tree.c, piece, own.data(), to_ids ? to_ids + from[at] : nullptr,
+                    (void *)(to_dist2 ? to_dist2 + from[at] * scalar : nullptr));
+    });
+}
+
+static void bind_query(nb::module_ &m) {
+    nb::class_<points_query>(m, "PointsQuery", "kd_points_query: made by kd_points_query_default")
+        .def_prop_rw(
+            "points", [](const points_query &self) { return self.points.owner; }, query_set_points,
+            nb::for_setter(nb::arg("points")), "(count, dims) of the tree's type: set this first")
+        .def_prop_rw(
+            "radii", [](const points_query &self) { return self.radii.owner; }, query_set_radii,
+            nb::for_setter(nb::arg("radii").none()), "(count,) of the tree's type, or None")
+        .def_prop_rw(
+            "max_radius", [](const points_query &self) { return self.c.max_radius; },
+            [](points_query &self, double to) { self.c.max_radius = to; })
+        .def_prop_rw(
+            "coherent", [](const points_query &self) { return self.c.coherent != 0; },
+            [](points_query &self, bool to) { self.c.coherent = to; })
+        .def_prop_rw(
+            "method", [](const points_query &self) { return std::string(self.c.method); },
+            [](points_query &self, const std::string &to) {
+                text_set(self.c.method, to, "method");
+            })
+        .def_prop_rw(
+            "stream", [](const points_query &self) { return (uintptr_t)self.c.stream; },
+            [](points_query &self, uintptr_t to) { self.c.stream = (void *)to; });
+    m.def("kd_points_query_default", query_default, "A query with its defaults.");
+    m.attr("kd_points_query_default_sized") = m.attr("kd_points_query_default");
+    m.def(
+        "kd_points_scratch_bytes",
+        [](const points_tree &tree, const points_query &query) {
+            return kd_points_scratch_bytes(tree.c, &query.c);
+        },
+        nb::arg("tree"), nb::arg("query"), "Bytes of working room that the query takes.");
+}
+
+void bind_points_query(nb::module_ &m) {
+    bind_query(m);
+    m.def("kd_points_nearest", nearest<uint32_t, kd_points_nearest>, nb::arg("tree"),
+          nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
+          nb::arg("counts").none() = nb::none(),
+          "Fills ids (count, k) uint32, dist2 (count, k) and counts (count,) uint32.");
+    m.def("kd_points_nearest64", nearest<uint64_t, kd_points_nearest64>, nb::arg("tree"),
+          nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
+          nb::arg("counts").none() = nb::none(), "The same with ids of 64 bits.");
+    m.def("kd_points_closest", closest<uint32_t, kd_points_closest>, nb::arg("tree"),
+          nb::arg("query"), nb::arg("ids").none(), nb::arg("dist2").none(),
+          "Fills ids (count,) uint32 and dist2 (count,).");
+    m.def("kd_points_closest64", closest<uint64_t, kd_points_closest64>, nb::arg("tree"),
+          nb::arg("query"), nb::arg("ids").none(), nb::arg("dist2").none(),
+          "The same with ids of 64 bits.");
+    m.def("kd_points_within_count", within_count, nb::arg("tree"), nb::arg("query"),
+          nb::arg("offsets").none(), "Fills offsets (count + 1,) of 64 bits.");
+    m.def("kd_points_within", within<uint32_t, kd_points_within>, nb::arg("tree"), nb::arg("query"),
+          nb::arg("offsets").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
+          "Fills ids and dist2 (offsets[-1],) by the offsets' rows.");
+    m.def("kd_points_within64", within<uint64_t, kd_points_within64>, nb::arg("tree"),
+          nb::arg("query"), nb::arg("offsets").none(), nb::arg("ids").none(),
+          nb::arg("dist2").none(), "The same with ids of 64 bits.");
+}

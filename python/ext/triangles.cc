@@ -1,0 +1,265 @@
+/* <kandela/triangles.h> by its own names: trees over triangles, rays in batches, files. */
+#include "python/ext/bind.h"
+#include <kandela/triangles.h>
+
+/* kd_triangles, closed with the object. */
+struct triangles_tree {
+    kd_triangles *c;
+    explicit triangles_tree(kd_triangles *tree) : c(tree) {}
+    triangles_tree(const triangles_tree &) = delete;
+    triangles_tree &operator=(const triangles_tree &) = delete;
+    ~triangles_tree() { kd_triangles_close(c); }
+    void close() {
+        kd_triangles_close(c);
+        c = nullptr;
+    }
+};
+
+/* kd_triangle_mesh and kd_ray_batch with what they point to. */
+struct triangle_mesh {
+    kd_triangle_mesh c;
+    array vertices, indices;
+};
+struct ray_batch {
+    kd_ray_batch c;
+    array rays, hits, blocked, counts;
+};
+
+static triangle_mesh mesh_make(nb::handle vertices, nb::handle indices) {
+    triangle_mesh out;
+    const array given = array_of(vertices, "vertices", false);
+    const float *xyz = (const float *)array_data(vertices, "vertices", "float32", given.size(),
+                                                 false, &out.vertices);
+    if (given.shape.size() != 2 || given.shape[1] != 3)
+        throw nb::value_error("vertices have another shape than expected: (count, 3)");
+    if (indices.is_none()) {
+        if (given.rows() % 3 != 0)
+            throw nb::value_error("vertices without indices are three a triangle, expected a "
+                                  "multiple of 3 of them");
+        out.c = kd_triangle_mesh_make(xyz, given.rows(), nullptr, given.rows() / 3);
+        return out;
+    }
+    const array corners = array_of(indices, "indices", false);
+    if (corners.shape.size() != 2 || corners.shape[1] != 3)
+        throw nb::value_error("indices have another shape than expected: (count, 3)");
+    const uint32_t *at = (const uint32_t *)array_data(indices, "indices", "uint32|int32",
+                                                      corners.size(), false, &out.indices);
+    out.c = kd_triangle_mesh_make(xyz, given.rows(), at, corners.rows());
+    return out;
+}
+
+static const kd_triangles_options *options_of(nb::handle options) {
+    return options.is_none() ? nullptr : nb::cast<kd_triangles_options *>(options);
+}
+
+static triangles_tree *tree_open(const triangle_mesh &mesh, nb::handle options) {
+    const kd_triangles_options *given = options_of(options);
+    kd_triangles *tree = nullptr;
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_triangles_open(&tree, &mesh.c, given);
+    }
+    check(status);
+    return new triangles_tree(tree);
+}
+
+static triangles_tree *tree_load(const std::string &path, nb::handle options) {
+    const kd_triangles_options *given = options_of(options);
+    kd_triangles *tree = nullptr;
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_triangles_load(&tree, path.c_str(), given);
+    }
+    check(status);
+    return new triangles_tree(tree);
+}
+
+static void tree_save(const triangles_tree &tree, const std::string &path) {
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_triangles_save(tree.c, path.c_str());
+    }
+    check(status);
+}
+
+static nb::dict tree_describe(const triangles_tree &tree) {
+    kd_triangles_info info;
+    kd_triangles_describe(tree.c, &info);
+    nb::dict out;
+    out["vertices"] = info.vertices;
+    out["triangles"] = info.triangles;
+    out["degenerate_triangles"] = info.degenerate_triangles;
+    out["nodes"] = info.nodes;
+    out["leaves"] = info.leaves;
+    out["empty_leaves"] = info.empty_leaves;
+    out["references"] = info.references;
+    out["depth"] = info.depth;
+    out["sah_cost"] = info.sah_cost;
+    out["build_seconds"] = info.build_seconds;
+    out["builder"] = info.builder;
+    out["device"] = info.device;
+    out["lo"] = nb::make_tuple(info.lo[0], info.lo[1], info.lo[2]);
+    out["hi"] = nb::make_tuple(info.hi[0], info.hi[1], info.hi[2]);
+    out["bytes"] = info.bytes;
+    out["hash"] = info.hash;
+    return out;
+}
+
+static const kd_ray *rays_of(nb::handle given, array *keep, uint64_t *count) {
+    const array rays = array_of(given, "rays", false);
+    if (rays.shape.size() != 2 || rays.shape[1] != 8)
+        throw nb::value_error("rays have another shape than expected: (count, 8), origin, tmin, "
+                              "direction, tmax");
+    *count = rays.rows();
+    return (const kd_ray *)array_data(given, "rays", "float32", rays.size(), false, keep);
+}
+
+/* counts: (count, 3) of 64 bits or None. */
+static kd_ray_counts *counts_of(nb::handle given, uint64_t count, array *keep) {
+    return (kd_ray_counts *)array_data(given, "counts", "uint64|int64", 3 * count, true, keep);
+}
+
+static void intersect(const triangles_tree &tree, nb::handle given, nb::handle hits,
+                      nb::handle counts) {
+    array keep[3];
+    uint64_t count = 0;
+    const kd_ray *rays = rays_of(given, &keep[0], &count);
+    kd_ray_hit *to = (kd_ray_hit *)array_data(hits, "hits", "float32", 4 * count, true, &keep[1]);
+    kd_ray_counts *took = counts_of(counts, count, &keep[2]);
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_triangles_intersect(tree.c, rays, count, to, took);
+    }
+    check(status);
+}
+
+static void occluded(const triangles_tree &tree, nb::handle given, nb::handle blocked,
+                     nb::handle counts) {
+    array keep[3];
+    uint64_t count = 0;
+    const kd_ray *rays = rays_of(given, &keep[0], &count);
+    uint8_t *to = (uint8_t *)array_data(blocked, "blocked", "uint8|bool", count, true, &keep[1]);
+    kd_ray_counts *took = counts_of(counts, count, &keep[2]);
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_triangles_occluded(tree.c, rays, count, to, took);
+    }
+    check(status);
+}
+
+static void cast(const triangles_tree &tree, const ray_batch &batch) {
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = kd_triangles_cast(tree.c, &batch.c);
+    }
+    check(status);
+}
+
+static void bind_batch(nb::module_ &m) {
+    nb::class_<ray_batch>(m, "RayBatch", "kd_ray_batch: made by kd_ray_batch_default")
+        .def_prop_rw(
+            "rays", [](const ray_batch &self) { return self.rays.owner; },
+            [](ray_batch &self, nb::handle to) {
+                self.c.rays = rays_of(to, &self.rays, &self.c.count);
+            },
+            "(count, 8) float32: origin, tmin, direction, tmax; set this first")
+        .def_prop_rw(
+            "hits", [](const ray_batch &self) { return self.hits.owner; },
+            [](ray_batch &self, nb::handle to) {
+                self.c.hits = (kd_ray_hit *)array_data(to, "hits", "float32", 4 * self.c.count,
+                                                       true, &self.hits);
+            },
+            nb::for_setter(nb::arg("hits").none()),
+            "(count, 4) float32: t, u, v and the triangle's 32 bits; or None")
+        .def_prop_rw(
+            "blocked", [](const ray_batch &self) { return self.blocked.owner; },
+            [](ray_batch &self, nb::handle to) {
+                self.c.blocked = (uint8_t *)array_data(to, "blocked", "uint8|bool", self.c.count,
+                                                       true, &self.blocked);
+            },
+            nb::for_setter(nb::arg("blocked").none()), "(count,) uint8 or bool; or None")
+        .def_prop_rw(
+            "order", [](const ray_batch &self) { return (int)self.c.order; },
+            [](ray_batch &self, int to) { self.c.order = (kd_ray_order)to; })
+        .def_prop_rw(
+            "width", [](const ray_batch &self) { return self.c.width; },
+            [](ray_batch &self, uint32_t to) { self.c.width = to; })
+        .def_prop_rw(
+            "fast", [](const ray_batch &self) { return self.c.fast != 0; },
+            [](ray_batch &self, bool to) { self.c.fast = to; })
+        .def_prop_rw(
+            "stream", [](const ray_batch &self) { return (uintptr_t)self.c.stream; },
+            [](ray_batch &self, uintptr_t to) { self.c.stream = (void *)to; });
+    m.def(
+        "kd_ray_batch_default",
+        [] {
+            ray_batch batch;
+            kd_ray_batch_default(&batch.c);
+            return batch;
+        },
+        "A batch with its defaults.");
+    m.attr("kd_ray_batch_default_sized") = m.attr("kd_ray_batch_default");
+    m.def("kd_triangles_cast", cast, nb::arg("tree"), nb::arg("batch"), "Answers a batch.");
+}
+
+static void bind_options(nb::module_ &m) {
+    typedef kd_triangles_options options;
+    nb::class_<options>(m, "TrianglesOptions",
+                        "kd_triangles_options: made by kd_triangles_options_default")
+        .def_prop_rw(
+            "device", [](const options &self) { return std::string(self.device); },
+            [](options &self, const std::string &to) { text_set(self.device, to, "device"); })
+        .def_prop_rw(
+            "builder", [](const options &self) { return std::string(self.builder); },
+            [](options &self, const std::string &to) { text_set(self.builder, to, "builder"); })
+        .def_rw("traversal_cost", &options::traversal_cost)
+        .def_rw("intersect_cost", &options::intersect_cost)
+        .def_rw("empty_factor", &options::empty_factor)
+        .def_rw("max_depth", &options::max_depth)
+        .def_prop_rw(
+            "stream", [](const options &self) { return (uintptr_t)self.stream; },
+            [](options &self, uintptr_t to) { self.stream = (void *)to; });
+    m.def(
+        "kd_triangles_options_default",
+        [] {
+            kd_triangles_options made;
+            kd_triangles_options_default(&made);
+            return made;
+        },
+        "Options with their defaults.");
+    m.attr("kd_triangles_options_default_sized") = m.attr("kd_triangles_options_default");
+}
+
+void bind_triangles(nb::module_ &m) {
+    nb::class_<triangle_mesh>(m, "TriangleArrays", "kd_triangle_mesh, and what it points to")
+        .def_prop_ro("vertex_count", [](const triangle_mesh &self) { return self.c.vertex_count; })
+        .def_prop_ro("triangle_count",
+                     [](const triangle_mesh &self) { return self.c.triangle_count; });
+    m.def("kd_triangle_mesh_make", mesh_make, nb::arg("vertices"), nb::arg("indices") = nb::none(),
+          "Vertices (count, 3) float32 as they lie; indices (count, 3) uint32 or None.");
+    bind_options(m);
+    nb::class_<triangles_tree>(m, "Triangles", "kd_triangles: a tree");
+    m.def("kd_triangles_open", tree_open, nb::arg("mesh"), nb::arg("options") = nb::none(),
+          "Builds a tree of copies of the triangles.");
+    m.def(
+        "kd_triangles_close", [](triangles_tree &tree) { tree.close(); }, nb::arg("tree"),
+        "Gives the memory back now; the tree answers nothing from then on.");
+    m.def("kd_triangles_describe", tree_describe, nb::arg("tree"), "kd_triangles_info as a dict.");
+    m.attr("kd_triangles_describe_sized") = m.attr("kd_triangles_describe");
+    bind_batch(m);
+    m.def("kd_triangles_intersect", intersect, nb::arg("tree"), nb::arg("rays"), nb::arg("hits"),
+          nb::arg("counts").none() = nb::none(),
+          "Fills hits (count, 4) float32: t, u, v and the triangle's 32 bits.");
+    m.def("kd_triangles_occluded", occluded, nb::arg("tree"), nb::arg("rays"), nb::arg("blocked"),
+          nb::arg("counts").none() = nb::none(), "Fills blocked (count,) uint8 or bool.");
+    m.def("kd_triangles_save", tree_save, nb::arg("tree"), nb::arg("path"),
+          "Writes the tree with its triangles.");
+    m.def("kd_triangles_load", tree_load, nb::arg("path"), nb::arg("options") = nb::none(),
+          "Reads a tree that kd_triangles_save wrote.");
+}

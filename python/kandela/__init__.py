@@ -1,0 +1,24 @@
+"""Kandela: exact nearest neighbours and rays on k-d trees, on CPUs and NVIDIA GPUs.
+
+>>> import numpy as np, kandela
+>>> x = np.random.default_rng(1).random((1000, 3))
+>>> distances, numbers = kandela.KDTree(x).query(x, k=8)
+>>> numbers.shape
+(1000, 8)
+"""
+
+from ._c import kd_version as _version
+from .clouds import dbscan, farthest_points, icp, normals, voxel_downsample
+from .errors import (CheckError, DeviceError, InputError, Interrupted, KandelaError, OutOfMemory,
+                     RunError, UsageError)
+from .graphs import knn_graph, mean_dist2, radius_graph
+from .kdtree import KDTree
+from .mesh import TriangleMesh
+from .points import NO_POINT, Points
+
+__version__ = _version()
+__all__ = [
+    "KDTree", "Points", "TriangleMesh", "NO_POINT", "knn_graph", "radius_graph", "mean_dist2",
+    "normals", "dbscan", "icp", "farthest_points", "voxel_downsample", "KandelaError", "RunError",
+    "UsageError", "InputError", "OutOfMemory", "DeviceError", "CheckError", "Interrupted",
+]

@@ -1,0 +1,191 @@
+"""What point clouds are asked for: normals, clusters, registration, thinning."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .points import NO_POINT, Points, scalar_array
+
+ROWS = 65536  #: points handled at a time, so that memory stays linear
+
+
+def _three(x, name="x"):
+    x = scalar_array(x, name)
+    if x.ndim != 2 or x.shape[1] != 3:
+        raise ValueError(f"{name} has shape {x.shape}, expected (n, 3)")
+    return x
+
+
+def normals(x, k=16, toward=None):
+    """The direction in which the k nearest points (itself among them) spread least: (n, 3), length 1.
+
+    The sign looks to the place `toward`, or is such that the largest component is positive."""
+    x = _three(x)
+    out = np.empty_like(x)
+    tree = Points(x)
+    for begin in range(0, len(x), ROWS):
+        rows = x[begin:begin + ROWS]
+        near = x[tree.nearest(rows, min(k, len(x)))[0]].astype(np.float64)
+        near -= near.mean(1, keepdims=True)
+        out[begin:begin + ROWS] = np.linalg.eigh(near.transpose(0, 2, 1) @ near)[1][:, :, 0]
+    if toward is not None:
+        sign = ((np.asarray(toward) - x) * out).sum(1)
+    else:
+        sign = np.take_along_axis(out, np.abs(out).argmax(1)[:, None], 1)[:, 0]
+    out[sign < 0] *= -1
+    return out
+
+
+def _roots(parent):
+    while True:
+        above = parent[parent]
+        if (above == parent).all():
+            return parent
+        parent = above
+
+
+def _join(parent, a, b):
+    """Joins the sets of a[i] and b[i]; the smallest number stays the root."""
+    while True:
+        parent = _roots(parent)
+        low, high = np.minimum(parent[a], parent[b]), np.maximum(parent[a], parent[b])
+        apart = low != high
+        if not apart.any():
+            return parent
+        a, b = a[apart], b[apart]
+        np.minimum.at(parent, high[apart], low[apart])
+
+
+def dbscan(x, eps, min_samples=5):
+    """Clusters by density (Ester et al. 1996): labels (n,) int64, -1 for noise, as scikit-learn's.
+
+    A point with min_samples points within eps (itself among them) is a core; cores within eps of each
+    other are one cluster, numbered by their first point; others within eps of a core belong to the first such
+    cluster. Memory is linear in n but for the neighbours of 65,536 points at a time.
+
+    >>> dbscan(np.array([[0., 0], [0, 1], [0, 2], [9, 9]]), 1.5, 2)
+    array([ 0,  0,  0, -1])
+    """
+    x = scalar_array(x, "x")
+    n = len(x)
+    tree = Points(x)
+    core = np.concatenate([tree.count_within(x[i:i + ROWS], eps) for i in range(0, n, ROWS)] or
+                          [np.empty(0, np.int64)]) >= min_samples
+    parent = np.arange(n)
+    for rows, offsets, ids in _rows_within(tree, x, eps, np.flatnonzero(core)):
+        centres = np.repeat(rows, np.diff(offsets))
+        keep = core[ids] & (ids < centres)
+        parent = _join(parent, centres[keep], ids[keep].astype(np.intp))
+    parent = _roots(parent)
+    labels = np.full(n, -1, np.int64)
+    labels[core] = np.unique(parent[core], return_inverse=True)[1]
+    core_labels = np.where(core, labels, n)
+    for rows, offsets, ids in _rows_within(tree, x, eps, np.flatnonzero(~core)):
+        centres = np.repeat(np.arange(len(rows)), np.diff(offsets))
+        first = np.full(len(rows), n, np.int64)
+        np.minimum.at(first, centres, core_labels[ids])
+        labels[rows[first < n]] = first[first < n]
+    return labels
+
+
+def _rows_within(tree, x, eps, rows):
+    for begin in range(0, len(rows), ROWS):
+        some = rows[begin:begin + ROWS]
+        offsets, ids, _ = tree.within(np.ascontiguousarray(x[some]), eps, distances=False)
+        yield some, offsets.astype(np.int64), ids
+
+
+class Registration(NamedTuple):
+    """What `icp` found: target = rotation @ source + translation, nearly."""
+
+    rotation: np.ndarray  #: (3, 3)
+    translation: np.ndarray  #: (3,)
+    rms: float  #: root of the mean squared distance of the pairs
+    pairs: int  #: source points with a partner
+    iterations: int
+
+
+def _rigid(a, b):
+    """The rotation and translation of least squares from a to b (Kabsch 1976)."""
+    centre_a, centre_b = a.mean(0), b.mean(0)
+    u, _, vt = np.linalg.svd((a - centre_a).T @ (b - centre_b))
+    turn = np.diag([1, 1, np.sign(np.linalg.det(vt.T @ u.T)) or 1])
+    rotation = vt.T @ turn @ u.T
+    return rotation, centre_b - rotation @ centre_a
+
+
+def _to_planes(a, b, n):
+    """One step of point to plane (Chen and Medioni 1992), linear in the angles."""
+    rows = np.hstack([np.cross(a, n), n])
+    step = np.linalg.lstsq(rows, ((b - a) * n).sum(1), rcond=None)[0]
+    angle = np.linalg.norm(step[:3])
+    if angle < 1e-300:
+        return np.eye(3), step[3:]
+    x, y, z = step[:3] / angle
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross, step[3:]
+
+
+def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, plane=False,
+        target_normals=None):
+    """Moves `source` onto `target` by iterated closest points (Besl and McKay 1992).
+
+    source, target: (n, 3). plane: distances to the target's tangent planes (target_normals, or
+    `normals(target)`). Pairs farther apart than max_distance do not count. Returns a `Registration`;
+    ends when the rms changes by less than `tolerance` of itself.
+    """
+    source, target = _three(source, "source").astype(np.float64), _three(target, "target")
+    tree = Points(np.ascontiguousarray(target, np.float64))
+    target = target.astype(np.float64)
+    if plane and target_normals is None:
+        target_normals = normals(target)
+    rotation, translation, last = np.eye(3), np.zeros(3), np.inf
+    for done in range(1, iterations + 1):
+        moved = np.ascontiguousarray(source @ rotation.T + translation)
+        ids, dist2 = tree.nearest(moved, 1, max_radius=max_distance)
+        near = ids[:, 0] != NO_POINT
+        if near.sum() < 3:
+            raise ValueError(f"{near.sum()} points of the source have a partner within "
+                             f"{max_distance}, expected 3 at least")
+        rms = float(np.sqrt(dist2[near, 0].mean()))
+        if abs(last - rms) <= tolerance * max(rms, 1e-300) or rms == 0:
+            break
+        last, pairs = rms, ids[near, 0]
+        if plane:
+            turn, shift = _to_planes(moved[near], target[pairs], np.asarray(target_normals)[pairs])
+        else:
+            turn, shift = _rigid(moved[near], target[pairs])
+        rotation, translation = turn @ rotation, turn @ translation + shift
+    return Registration(rotation, translation, rms, int(near.sum()), done)
+
+
+def farthest_points(x, count, start=0):
+    """Numbers of `count` points, each as far as possible from those before: (count,) int64."""
+    x = scalar_array(x, "x")
+    if not 0 < count <= len(x):
+        raise ValueError(f"{count} of {len(x)} points")
+    chosen = np.empty(count, np.int64)
+    chosen[0] = start
+    away = np.full(len(x), np.inf)
+    for i in range(1, count):
+        difference = x.astype(np.float64) - x[chosen[i - 1]]
+        away = np.minimum(away, (difference * difference).sum(1))
+        chosen[i] = away.argmax()
+    return chosen
+
+
+def voxel_downsample(x, size):
+    """The mean of the points in each cube of side `size`: (cubes, m), by the cubes' order.
+
+    >>> voxel_downsample(np.array([[0., 0], [0.5, 0], [3, 3]]), 1.)
+    array([[0.25, 0.  ],
+           [3.  , 3.  ]])
+    """
+    x = scalar_array(x, "x")
+    if not size > 0:
+        raise ValueError(f"size is {size}, expected above 0")
+    cubes, which, counts = np.unique(np.floor(x / size), axis=0, return_inverse=True,
+                                     return_counts=True)
+    sums = np.zeros((len(cubes), x.shape[1]))
+    np.add.at(sums, which.reshape(-1), x)
+    return (sums / counts[:, None]).astype(x.dtype)

@@ -1,0 +1,107 @@
+"""Graphs of neighbours, in the layout of PyTorch Geometric: edge_index (2, edges), row 0 the
+neighbour, row 1 the point whose neighbour it is (the other way with flow="target_to_source")."""
+
+import numpy as np
+
+from .points import Points, scalar_array
+
+
+class _Clouds:
+    """Points of many clouds in one tree: a further coordinate sets the clouds so far apart that no
+    neighbour is of another cloud while its own has one; it adds exactly 0 within a cloud."""
+
+    def __init__(self, x, batch):
+        self.x = scalar_array(x, "x")
+        if self.x.ndim == 1:
+            self.x = self.x[:, None]
+        self.width = self.x.shape[1]
+        self.apart2 = np.inf
+        if batch is not None:
+            batch = np.asarray(batch)
+            if batch.shape != (len(self.x),):
+                raise ValueError(f"batch has shape {batch.shape}, expected ({len(self.x)},)")
+            self._add(batch)
+        if self.x.shape[1] == 1:
+            self.x = np.hstack([self.x, np.zeros_like(self.x)])
+        self.tree = Points(self.x)
+
+    def _add(self, batch):
+        if self.width > 7:
+            raise ValueError("with batch x may have 7 dimensions at most")
+        across = float(np.linalg.norm(self.x.max(0).astype(float) - self.x.min(0))) if len(self.x) else 0
+        step = 2.0 ** np.ceil(np.log2(4 * max(across, 1e-30)))
+        numbers = np.unique(batch, return_inverse=True)[1]
+        self.x = np.ascontiguousarray(
+            np.hstack([self.x, (numbers * step)[:, None].astype(self.x.dtype)]))
+        self.apart2 = step * step / 2
+
+
+def _edges(neighbours, centres, flow):
+    if flow not in ("source_to_target", "target_to_source"):
+        raise ValueError(f'flow is "{flow}", expected "source_to_target" or "target_to_source"')
+    pair = [neighbours, centres] if flow == "source_to_target" else [centres, neighbours]
+    return np.stack(pair).astype(np.int64)
+
+
+def knn_graph(x, k, batch=None, loop=False, flow="source_to_target"):
+    """The k nearest other points of each point (with itself among them if `loop`), nearest first.
+
+    x: (n, 1 to 8). batch: (n,) numbers of the clouds, or None. Returns (2, edges) int64; a cloud of
+    fewer points gives fewer edges.
+
+    >>> import numpy as np
+    >>> knn_graph(np.array([[0.], [1.], [5.]]), 1)
+    array([[1, 0, 1],
+           [0, 1, 2]])
+    """
+    clouds = _Clouds(x, batch)
+    n = len(clouds.x)
+    wanted = min(k + (not loop), n)
+    if wanted == 0:
+        return np.empty((2, 0), np.int64)
+    ids, dist2 = clouds.tree.nearest(clouds.x, wanted)
+    centres = np.arange(n)[:, None]
+    keep = dist2 < clouds.apart2
+    if not loop:
+        keep &= ids != centres
+    keep &= np.cumsum(keep, 1) <= k  # where a point has more than k of its own place
+    return _edges(ids[keep], np.broadcast_to(centres, ids.shape)[keep], flow)
+
+
+def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target"):
+    """The nearest `max_neighbors` (None: all) of the points within r of each point.
+
+    >>> import numpy as np
+    >>> radius_graph(np.array([[0.], [1.], [5.]]), 1.5)
+    array([[1, 0],
+           [0, 1]])
+    """
+    clouds = _Clouds(x, batch)
+    if len(clouds.x) == 0:
+        return np.empty((2, 0), np.int64)
+    r = min(float(r), float(np.sqrt(clouds.apart2)))
+    offsets, ids, _ = clouds.tree.within(clouds.x, r, distances=False)
+    offsets = offsets.astype(np.int64)
+    centres = np.repeat(np.arange(len(clouds.x)), np.diff(offsets))
+    keep = np.ones(len(ids), bool) if loop else ids != centres
+    if max_neighbors is not None:
+        before = np.concatenate([[0], np.cumsum(keep)])
+        keep &= before[:-1] - before[offsets[centres]] < max_neighbors
+    return _edges(ids[keep], centres[keep], flow)
+
+
+def mean_dist2(x, k=3):
+    """The mean squared distance of each point to its k nearest others: (n,) of x's type.
+
+    >>> import numpy as np
+    >>> mean_dist2(np.array([[0.], [1.], [3.]]), k=1)
+    array([1., 1., 4.])
+    """
+    clouds = _Clouds(x, None)
+    n = len(clouds.x)
+    if n < 2:
+        return np.zeros(n, clouds.x.dtype)
+    ids, dist2 = clouds.tree.nearest(clouds.x, min(k + 1, n))
+    itself = ids == np.arange(n)[:, None]
+    itself[~itself.any(1), -1] = True  # so many equal points that it is not among them
+    return dist2[~itself].reshape(n, -1).mean(1)

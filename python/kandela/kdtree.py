@@ -1,0 +1,357 @@
+"""`KDTree`: SciPy's interface, argument for argument, over Kandela's trees."""
+
+import operator
+
+import numpy as np
+
+from .metrics import distance, euclid_factor, images, wrapped
+from .points import Points, scalar_array
+
+ROWS = 4096  #: queries of other metrics and of periodic boxes asked at a time
+
+
+def _norm(p):
+    if not p >= 1:
+        raise ValueError("Only p-norms with 1<=p<=infinity permitted")
+    return float(p)
+
+
+def _reach(r, eps):
+    """With eps, what lies just at r is wanted whichever way its distance was rounded."""
+    return np.asarray(r, np.float64) * (1 + min(eps, 1e-9))
+
+
+def _not_negative(value, name):
+    if not value >= 0:
+        raise ValueError(f"{name} is {value}, expected at least 0")
+
+
+class KDTree:
+    """A k-d tree with the meaning of `scipy.spatial.cKDTree`; answers are exact.
+
+    data: (n, m), m from 1 to 8, finite. float32 stays float32 and gives float32 distances; all else
+    becomes float64. boxsize: a number or one an axis, the sides of a periodic box; 0: not periodic.
+    leafsize, compact_nodes, copy_data and balanced_tree are taken and make no difference: the
+    tree is left-balanced and holds copies. device, builder, split, ids: as of `kandela.Points`.
+    p may be any norm from 1 to infinity; `eps` is taken, and the answers are exact.
+
+    >>> import numpy as np, kandela
+    >>> tree = kandela.KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]]))
+    >>> tree.query([0.2, 0.], k=2)
+    (array([0.2, 0.8]), array([0, 1]))
+    >>> tree.query_ball_point([0., 0.], 1)
+    [0, 1]
+    """
+
+    def __init__(self, data, leafsize=16, compact_nodes=True, copy_data=False, balanced_tree=True,
+                 boxsize=None, *, device="auto", builder="auto", split="widest", ids=None):
+        if np.iscomplexobj(data):
+            raise TypeError("KDTree does not work with complex data")
+        data = scalar_array(data, "data")
+        if data.ndim != 2:
+            raise ValueError("data must be 2 dimensions")
+        if not 1 <= data.shape[1] <= 8:
+            raise ValueError(f"data has {data.shape[1]} dimensions, expected 1 to 8")
+        if leafsize < 1:
+            raise ValueError("leafsize must be at least 1")
+        if not np.isfinite(data).all():
+            raise ValueError("data must be finite, check for nan or inf values")
+        self.data = data.copy() if copy_data else data
+        self.n, self.m = data.shape
+        self.leafsize = leafsize
+        self.mins = data.min(0) if self.n else np.zeros(self.m, data.dtype)
+        self.maxes = data.max(0) if self.n else np.zeros(self.m, data.dtype)
+        self.boxsize, self._box = self._periodic(boxsize)
+        self._given = {"device": device, "builder": builder, "split": split}
+        self._ids = None if ids is None else np.ascontiguousarray(ids, np.uint32)
+        self._points = Points(self._padded(data), **self._given)
+
+    def _periodic(self, boxsize):
+        if boxsize is None:
+            return None, None
+        box = np.broadcast_to(np.asarray(boxsize, np.float64), self.m).copy()
+        periodic = box > 0
+        if (self.data >= box)[:, periodic].any():
+            raise ValueError("Some input data are greater than the size of the periodic box.")
+        if (self.data < 0)[:, periodic].any():
+            raise ValueError("Negative input data are outside of the periodic box.")
+        return box, box if periodic.any() else None
+
+    @staticmethod
+    def _padded(x):
+        """The trees begin at two dimensions."""
+        return x if x.shape[1] > 1 else np.hstack([x, np.zeros_like(x)])
+
+    @property
+    def size(self):
+        """Nodes of the tree: one a point."""
+        return self.n
+
+    @property
+    def indices(self):
+        """The points' numbers in the tree's level order."""
+        return self._points.level_order()[1].astype(np.intp)
+
+    # --- what is asked -----------------------------------------------------------------------------
+
+    def query(self, x, k=1, eps=0, p=2, distance_upper_bound=np.inf, workers=1):
+        """The k nearest points of each place: distances and numbers, as SciPy's.
+
+        x: (..., m). k: how many, or a list of ranks from 1 on. Distances at or above
+        distance_upper_bound do not count; what is missing is (inf, n). Both arrays have shape
+        (...) + (k,), without the last axis for k = 1. workers is taken; the library's own threads work.
+        """
+        p = _norm(p)
+        _not_negative(eps, "eps")
+        _not_negative(distance_upper_bound, "distance_upper_bound")
+        ranks, squeezed = self._ranks(k)
+        x, shape = self._places(x)
+        far = int(ranks.max()) if len(ranks) else 0
+        found, ids = self._nearest(x, far, p, float(distance_upper_bound))
+        found, ids = found[:, ranks - 1], ids[:, ranks - 1]
+        if squeezed:
+            found, ids = found.reshape(shape), ids.reshape(shape)
+            return (found[()], ids[()]) if shape == () else (found, ids)
+        return found.reshape(shape + (len(ranks),)), ids.reshape(shape + (len(ranks),))
+
+    def query_ball_point(self, x, r, p=2.0, eps=0, workers=1, return_sorted=None,
+                         return_length=False):
+        """The numbers of all points within r of each place (r: one, or one a place): a list, or an
+        array of lists; with return_length how many."""
+        p = _norm(p)
+        x, shape = self._places(x)
+        r = np.broadcast_to(_reach(r, eps), shape).reshape(-1)
+        offsets, ids = self._within(x, r, p)[:2]
+        if return_length:
+            counts = np.diff(offsets).reshape(shape)
+            return int(counts) if shape == () else counts
+        lists = np.empty(len(x), object)
+        for i in range(len(x)):
+            row = ids[offsets[i]:offsets[i + 1]]
+            wanted = return_sorted or (return_sorted is None and shape != ())
+            lists[i] = (np.sort(row) if wanted else row).tolist()
+        return lists[0] if shape == () else lists.reshape(shape)
+
+    def query_ball_tree(self, other, r, p=2.0, eps=0):
+        """For each of this tree's points the numbers of the other's points within r: n lists."""
+        self._same_space(other)
+        offsets, ids = other._within(self._as(other), np.full(self.n, _reach(r, eps)), _norm(p))[:2]
+        return [np.sort(ids[offsets[i]:offsets[i + 1]]).tolist() for i in range(self.n)]
+
+    def query_pairs(self, r, p=2.0, eps=0, output_type="set"):
+        """All pairs i < j of points within r of each other: a set of tuples, or an array (count, 2)."""
+        if output_type not in ("set", "ndarray"):
+            raise ValueError(f"Invalid output type '{output_type}'")
+        offsets, ids = self._within(self.data, np.full(self.n, _reach(r, eps)), _norm(p))[:2]
+        rows = np.repeat(np.arange(self.n), np.diff(offsets))
+        keep = rows < ids
+        pairs = np.stack([rows[keep], ids[keep]], 1).astype(np.intp)
+        return pairs if output_type == "ndarray" else set(map(tuple, pairs.tolist()))
+
+    def count_neighbors(self, other, r, p=2.0, weights=None, cumulative=True):
+        """How many pairs, one point of each tree, lie within r (a number or an array); with weights
+        (one array for both trees, or a pair of arrays of which one may be None) the sum of products."""
+        self._same_space(other)
+        p, radii = _norm(p), np.atleast_1d(np.asarray(r, np.float64))
+        if radii.ndim > 1:
+            raise ValueError("r must be either a single value or a one-dimensional array of values")
+        if not cumulative and (np.diff(radii) < 0).any():
+            raise ValueError("r must be non-decreasing if cumulative is False")
+        mine, theirs = weights if isinstance(weights, tuple) else (weights, weights)
+        mine, theirs = self._weights(mine), other._weights(theirs)
+        order = np.argsort(radii, kind="stable")
+        sums = np.zeros(len(radii))
+        most, here = (radii.max() if len(radii) else 0.0), self._as(other)
+        for begin in range(0, self.n, 256):
+            rows = slice(begin, begin + 256)
+            offsets, ids, found = other._within(here[rows], np.full(len(here[rows]), most), p,
+                                                True)
+            weight = np.repeat(mine[rows], np.diff(offsets)) * theirs[ids]
+            bins = np.searchsorted(radii[order], found, "left")
+            sums += np.bincount(bins, weight, len(radii) + 1)[:len(radii)]
+        sums = np.cumsum(sums) if cumulative else sums
+        out = np.empty_like(sums)
+        out[order] = sums
+        if weights is None:
+            out = np.rint(out).astype(np.intp)
+        return out[0] if np.ndim(r) == 0 else out
+
+    def sparse_distance_matrix(self, other, max_distance, p=2.0, output_type="dok_matrix"):
+        """Distances of all pairs within max_distance: "dict", "ndarray" (fields i, j, v),
+        "coo_matrix" or "dok_matrix" (these two need SciPy)."""
+        self._same_space(other)
+        if output_type not in ("dict", "ndarray", "coo_matrix", "dok_matrix"):
+            raise ValueError("Invalid output type")
+        offsets, ids, found = other._within(self._as(other),
+                                            np.full(self.n, float(max_distance)), _norm(p), True)
+        rows = np.repeat(np.arange(self.n), np.diff(offsets))
+        if output_type == "dict":
+            return dict(zip(zip(rows.tolist(), ids.tolist()), found.tolist()))
+        if output_type == "ndarray":
+            out = np.empty(len(rows), [("i", np.intp), ("j", np.intp), ("v", np.float64)])
+            out["i"], out["j"], out["v"] = rows, ids, found
+            return out
+        import scipy.sparse
+
+        matrix = scipy.sparse.coo_matrix((found, (rows, ids)), shape=(self.n, other.n))
+        return matrix if output_type == "coo_matrix" else matrix.todok()
+
+    # --- what SciPy has not ------------------------------------------------------------------------
+
+    def query_radius(self, x, r, p=2.0):
+        """All points within r (a number or one a place) of each place as compressed rows: offsets
+        (q + 1,), ids, distances, each row ordered by (distance, number).
+
+        >>> tree = KDTree(np.array([[0., 0.], [1., 0.]]))
+        >>> tree.query_radius(np.array([[0.25, 0.]]), 1.)
+        (array([0, 2]), array([0, 1]), array([0.25, 0.75]))
+        """
+        x, shape = self._places(x)
+        r = np.broadcast_to(np.asarray(r, np.float64), shape).reshape(-1)
+        offsets, ids, found = self._within(x, r, _norm(p), True)
+        order = np.lexsort((ids, found, np.repeat(np.arange(len(x)), np.diff(offsets))))
+        ids = ids[order] if self._ids is None else self._ids[ids[order]]
+        return offsets, ids, found[order]
+
+    def update(self, data):
+        """Builds again from other points."""
+        self.__init__(data, self.leafsize, boxsize=self.boxsize, **self._given)
+
+    def save(self, path):
+        """Writes the Euclidean tree; `kandela.Points.load` reads it."""
+        self._points.save(path)
+
+    # --- the work ----------------------------------------------------------------------------------
+
+    def _places(self, x):
+        x = np.asarray(x)
+        if np.iscomplexobj(x):
+            raise TypeError("x is complex, expected real numbers")
+        x = np.asarray(x, self.data.dtype)
+        if x.ndim == 0 or x.shape[-1] != self.m:
+            raise ValueError(f"x must consist of vectors of length {self.m} but has shape {x.shape}")
+        if not np.isfinite(x).all():
+            raise ValueError("'x' must be finite, check for nan or inf values")
+        shape = x.shape[:-1]
+        x = np.ascontiguousarray(x.reshape(-1, self.m))
+        if self._box is not None:
+            x = np.where(self._box > 0, np.mod(x, np.where(self._box > 0, self._box, 1)), x)
+            x = np.ascontiguousarray(x, self.data.dtype)
+        return x, shape
+
+    @staticmethod
+    def _ranks(k):
+        try:
+            if np.ndim(k) == 0:
+                ranks, squeezed = np.arange(1, operator.index(k) + 1), k == 1
+            else:
+                ranks, squeezed = np.array([operator.index(one) for one in k], np.intp), False
+        except TypeError:
+            raise ValueError("k must be an integer or a sequence of integers") from None
+        if (np.ndim(k) == 0 and k < 1) or (ranks < 1).any():
+            raise ValueError("k must be greater than or equal to 1")
+        return ranks, squeezed
+
+    def _weights(self, given):
+        if given is None:
+            return np.ones(self.n)
+        given = np.ascontiguousarray(given, np.float64)
+        if given.shape != (self.n,):
+            raise ValueError("Number of weights differ from the number of data points")
+        return given
+
+    def _same_space(self, other):
+        if self.m != other.m:
+            raise ValueError("Trees passed to query_ball_tree have different dimensionality")
+        mine = np.zeros(self.m) if self.boxsize is None else self.boxsize
+        theirs = np.zeros(self.m) if other.boxsize is None else other.boxsize
+        if (mine != theirs).any():
+            raise ValueError("Trees passed have different boxsizes")
+
+    def _as(self, other):
+        return np.ascontiguousarray(self.data, other.data.dtype)
+
+    def _nearest(self, x, k, p, bound):
+        """Distances (q, k) and numbers (q, k); inf and n where there is none below `bound`."""
+        k_there = min(k, self.n)
+        found = np.full((len(x), k), np.inf, self.data.dtype)
+        ids = np.full((len(x), k), self.n, np.intp)
+        if k_there == 0 or len(x) == 0:
+            return found, ids
+        if p == 2 and self._box is None:
+            near, dist2 = self._points.nearest(self._padded(x), k_there, max_radius=bound)
+            np.sqrt(dist2, out=found[:, :k_there])
+            ids[:, :k_there] = near
+        else:
+            for begin in range(0, len(x), ROWS):
+                rows = slice(begin, begin + ROWS)
+                self._nearest_rows(x[rows], k_there, p, bound, found[rows], ids[rows])
+        missing = ~(found < bound)
+        found[missing], ids[missing] = np.inf, self.n
+        return found, ids
+
+    def _nearest_rows(self, x, k, p, bound, found, ids):
+        """The same by a search within what the k Euclidean ones of the query's own image reach."""
+        near = self._points.nearest(self._padded(x), k)[0]
+        away = distance(wrapped(self.data[near] - x[:, None], self._box).astype(np.float64), p)
+        reach = np.minimum(away.max(1), bound)
+        offsets, numbers, dist = self._within(x, reach, p, True)
+        rows = np.repeat(np.arange(len(x)), np.diff(offsets))
+        order = np.lexsort((numbers, dist, rows))
+        place = np.arange(len(rows)) - offsets[rows]
+        keep = place < k
+        found[rows[keep], place[keep]] = dist[order][keep]
+        ids[rows[keep], place[keep]] = numbers[order][keep]
+
+    def _within(self, x, r, p, distances=False):
+        """All within r[i] of row i: offsets, numbers (in no order) and, if wanted, distances."""
+        if self.n == 0 or len(x) == 0:
+            return np.zeros(len(x) + 1, np.intp), np.empty(0, np.intp), np.empty(0)
+        asked = np.maximum(r, 0)
+        if p == 2 and self._box is None:
+            offsets, ids, dist2 = self._points.within(self._padded(x), asked, distances=distances)
+            offsets, ids = offsets.astype(np.intp), ids.astype(np.intp)
+            found = np.sqrt(dist2) if distances else None
+            if (r < 0).any():
+                return self._cut(len(x), offsets, ids, found, (r >= 0)[
+                    np.repeat(np.arange(len(x)), np.diff(offsets))])
+            return offsets, ids, found
+        return self._within_images(x, asked, p)
+
+    @staticmethod
+    def _cut(count, offsets, ids, found, keep):
+        rows = np.repeat(np.arange(count), np.diff(offsets))[keep]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
+        return offsets.astype(np.intp), ids[keep], None if found is None else found[keep]
+
+    def _within_images(self, x, r, p):
+        """By Euclidean balls around the images of a query that hold the balls of the norm."""
+        reach = r * euclid_factor(p, self.m) * (1 + 1e-6)
+        all_rows, all_ids = [], []
+        for shift, rows in images(x, self._box, reach, self.mins, self.maxes):
+            place = np.ascontiguousarray(x[rows] + shift, self.data.dtype)
+            offsets, ids, _ = self._points.within(self._padded(place), reach[rows],
+                                                  distances=False)
+            all_rows.append(np.repeat(rows, np.diff(offsets.astype(np.intp))))
+            all_ids.append(ids.astype(np.intp))
+        rows = np.concatenate(all_rows) if all_rows else np.empty(0, np.intp)
+        ids = np.concatenate(all_ids) if all_ids else np.empty(0, np.intp)
+        if self._box is not None:  # found by several images
+            rows, ids = np.divmod(np.unique(rows * self.n + ids), self.n)
+        found = distance(wrapped((self.data[ids] - x[rows]).astype(np.float64), self._box), p)
+        keep = found <= r[rows]
+        order = np.argsort(rows[keep], kind="stable")
+        rows, ids, found = rows[keep][order], ids[keep][order], found[keep][order]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(x)))])
+        return offsets.astype(np.intp), ids, found
+
+    def __getstate__(self):
+        return {"data": self.data, "leafsize": self.leafsize, "boxsize": self.boxsize,
+                "given": self._given, "ids": self._ids}
+
+    def __setstate__(self, state):
+        self.__init__(state["data"], state["leafsize"], boxsize=state["boxsize"],
+                      ids=state["ids"], **state["given"])
+
+    def __repr__(self):
+        return f"<kandela.KDTree of {self.n} x {self.m} {self.data.dtype}>"

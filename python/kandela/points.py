@@ -1,0 +1,146 @@
+"""Nearest neighbours of points: what `KDTree`, the graphs and the clouds are made from."""
+
+import numpy as np
+
+from . import _c
+
+#: The id of an answer that is not there.
+NO_POINT = np.uint32(_c.KD_NO_POINT)
+
+
+def scalar_array(x, name):
+    """`x` as a C-contiguous array of float32 or float64; float32 stays, all else becomes float64."""
+    x = np.asarray(x)
+    if np.iscomplexobj(x):
+        raise TypeError(f"{name} is complex, expected real numbers")
+    if x.dtype != np.float32:
+        x = x.astype(np.float64, copy=False)
+    return np.ascontiguousarray(x)
+
+
+class Points:
+    """A left-balanced k-d tree over copies of points.
+
+    x: (n, 2 to 8) float32 or float64, finite. device: "auto", "cpu" or "cuda:N". builder: "auto" or
+    a name that `kandela info` lists. split: "widest" or "round-robin". ids: (n,) uint32 to answer
+    with instead of 0, 1, 2, ...
+
+    >>> import numpy as np, kandela
+    >>> tree = kandela.Points(np.random.default_rng(0).random((1000, 3), np.float32))
+    >>> ids, dist2 = tree.nearest(np.zeros((1, 3), np.float32), 8)
+    >>> ids.shape, dist2.dtype
+    ((1, 8), dtype('float32'))
+    """
+
+    def __init__(self, x, *, device="auto", builder="auto", split="widest", ids=None):
+        options = _c.kd_points_options_default()
+        options.device, options.builder = device, builder
+        if split not in ("widest", "round-robin"):
+            raise ValueError(f'split is "{split}", expected "widest" or "round-robin"')
+        options.split = int(split == "round-robin")
+        self._c = _c.kd_points_open(self._array(x, ids), options)
+        self._describe()
+
+    @staticmethod
+    def _array(x, ids=None):
+        if ids is not None:
+            ids = np.ascontiguousarray(ids, np.uint32)
+        return _c.kd_point_array_make(x, ids)
+
+    def _describe(self):
+        told = _c.kd_points_describe(self._c)
+        self.n, self.m = told["count"], told["dims"]
+        self.dtype = np.dtype(told["scalar"])
+
+    def update(self, x, ids=None):
+        """Builds again from other points, with the same options."""
+        _c.kd_points_update(self._c, self._array(x, ids))
+        self._describe()
+
+    def describe(self):
+        """What the tree is: count, dims, builder, device, bytes, build_seconds, hash, ..."""
+        return _c.kd_points_describe(self._c)
+
+    def _query(self, x, max_radius, radii, coherent, method):
+        query = _c.kd_points_query_default()
+        query.points = x
+        query.max_radius, query.coherent, query.method = float(max_radius), coherent, method
+        if radii is not None:
+            query.radii = np.ascontiguousarray(radii, self.dtype)
+        return query
+
+    def nearest(self, x, k, *, max_radius=np.inf, radii=None, coherent=False, method="auto",
+                out=None):
+        """The k nearest of each row of x, ordered by (distance, place in the input).
+
+        x: (q, m) of the tree's type, C-contiguous rows. radii: (q,) or None. Returns ids (q, k)
+        uint32 and squared distances (q, k) of the tree's type; where there are fewer, the row ends
+        with NO_POINT and inf. out: the two arrays, to be filled instead of new ones.
+
+        >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
+        >>> tree.nearest(np.array([[0., 1.]]), 2)
+        (array([[0, 1]], dtype=uint32), array([[ 1., 18.]]))
+        """
+        query = self._query(x, max_radius, radii, coherent, method)
+        if out is None:
+            out = np.empty((len(x), k), np.uint32), np.empty((len(x), k), self.dtype)
+        _c.kd_points_nearest(self._c, query, k, out[0], out[1])
+        return out[0], out[1]
+
+    def within(self, x, radius, *, coherent=False, method="auto", distances=True):
+        """All points within `radius` (a number, or one a row) of each row of x, as compressed rows.
+
+        Returns offsets (q + 1,) uint64, ids uint32 and squared distances (or None): those of row i
+        stand from offsets[i] to offsets[i + 1], ordered by (distance, place).
+
+        >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
+        >>> tree.within(np.array([[0., 1.], [9., 9.]]), 2.)[:2]
+        (array([0, 1, 1], dtype=uint64), array([0], dtype=uint32))
+        """
+        radii = None if np.ndim(radius) == 0 else radius
+        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method)
+        offsets = np.empty(len(x) + 1, np.uint64)
+        _c.kd_points_within_count(self._c, query, offsets)
+        ids = np.empty(int(offsets[-1]), np.uint32)
+        dist2 = np.empty(int(offsets[-1]), self.dtype) if distances else None
+        _c.kd_points_within(self._c, query, offsets, ids, dist2)
+        return offsets, ids, dist2
+
+    def count_within(self, x, radius):
+        """How many points each row of x has within the radius: (q,) int64."""
+        radii = None if np.ndim(radius) == 0 else radius
+        query = self._query(x, radius if radii is None else np.inf, radii, False, "auto")
+        offsets = np.empty(len(x) + 1, np.uint64)
+        _c.kd_points_within_count(self._c, query, offsets)
+        return np.diff(offsets.astype(np.int64))
+
+    def level_order(self):
+        """The tree itself: coordinates (n, m), ids (n,), axes (n,); node i's children are 2i+1, 2i+2."""
+        x = np.empty((self.n, self.m), self.dtype)
+        ids, axes = np.empty(self.n, np.uint32), np.empty(self.n, np.uint8)
+        _c.kd_points_download(self._c, x, ids, axes)
+        return x, ids, axes
+
+    def save(self, path):
+        """Writes the tree, with a checksum; `Points.load` reads it."""
+        _c.kd_points_save(self._c, str(path))
+
+    @classmethod
+    def load(cls, path, *, device="auto"):
+        """A tree that `save` wrote."""
+        options = _c.kd_points_options_default()
+        options.device = device
+        loaded = cls.__new__(cls)
+        loaded._c = _c.kd_points_load(str(path), options)
+        loaded._describe()
+        return loaded
+
+    def close(self):
+        """Gives the memory back now; the tree answers nothing from then on."""
+        _c.kd_points_close(self._c)
+
+    def __len__(self):
+        return self.n
+
+    def __repr__(self):
+        return f"<kandela.Points of {self.n} x {self.m} {self.dtype}>"

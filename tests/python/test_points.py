@@ -1,0 +1,172 @@
+"""Neighbours beside brute force, with the arrays, errors and processes that people have."""
+
+import gc
+import os
+import pickle
+import resource
+import threading
+
+import numpy as np
+import pytest
+
+import kandela
+
+
+def brute(data, x, k):
+    difference = x[:, None].astype(np.float64) - data[None]
+    dist2 = (difference * difference).sum(2)
+    order = np.argsort(dist2, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(dist2, order, 1)
+
+
+@pytest.mark.parametrize("scalar", [np.float32, np.float64])
+@pytest.mark.parametrize("dims", range(2, 9))
+def test_nearest_is_brute_force(scalar, dims):
+    draw = np.random.default_rng(dims)
+    data, x = draw.random((500, dims)).astype(scalar), draw.random((50, dims)).astype(scalar)
+    tree = kandela.Points(data)
+    ids, dist2 = tree.nearest(x, 7)
+    expected, expected2 = brute(data, x, 7)
+    assert ids.dtype == np.uint32 and dist2.dtype == scalar
+    np.testing.assert_allclose(dist2, expected2, rtol=1e-5 if scalar == np.float32 else 1e-13)
+    assert (ids == expected).mean() > 0.99  # but for ties by rounding
+    offsets, within, found = tree.within(x, 0.4)
+    np.testing.assert_array_equal(np.diff(offsets.astype(int)),
+                                  [(row <= 0.16).sum() for row in brute(data, x, 500)[1]])
+    assert (found <= 0.16 + 1e-6).all() and len(within) == offsets[-1]
+    np.testing.assert_array_equal(tree.count_within(x, 0.4), np.diff(offsets.astype(int)))
+
+
+@pytest.mark.parametrize("data", [
+    np.empty((0, 3)), np.zeros((1, 3)), np.zeros((100, 3)),
+    np.repeat(np.arange(64.0)[:, None], 3, 1), np.arange(63 * 3.0).reshape(63, 3) * 1e-30,
+    np.arange(64 * 3.0).reshape(64, 3) * 1e30
+])
+def test_odd_sets(data):
+    tree = kandela.Points(data)
+    x = np.ones((3, 3))
+    ids, dist2 = tree.nearest(x, 2)
+    there = min(2, len(data))
+    expected2 = brute(data, x, there)[1] if len(data) else np.empty((3, 0))
+    np.testing.assert_array_equal(dist2[:, :there], expected2)
+    assert (ids[:, there:] == kandela.NO_POINT).all() and np.isinf(dist2[:, there:]).all()
+
+
+def test_what_is_given_is_not_copied_or_changed():
+    data = np.random.default_rng(0).random((1000, 3), np.float32)
+    wide = np.zeros((1000, 5), np.float32)
+    wide[:, :3] = data
+    tree, strided = kandela.Points(data), kandela.Points(wide[:, :3])
+    out = np.empty((1000, 4), np.uint32), np.empty((1000, 4), np.float32)
+    ids, dist2 = tree.nearest(data, 4, out=out)
+    assert ids is out[0] and dist2 is out[1]
+    np.testing.assert_array_equal(strided.nearest(data, 4)[0], ids)
+    assert tree.describe()["hash"] == strided.describe()["hash"]
+
+
+@pytest.mark.parametrize("kind, call", [
+    (TypeError, lambda tree: tree.nearest(np.zeros((1, 3), np.float32), 1)),
+    (TypeError, lambda tree: tree.nearest([[0.0, 0.0, 0.0]], 1)),
+    (ValueError, lambda tree: tree.nearest(np.zeros((1, 2)), 1)),
+    (ValueError, lambda tree: tree.nearest(np.zeros((4, 4, 3)), 1)),
+    (ValueError, lambda tree: tree.nearest(np.asfortranarray(np.zeros((4, 3))), 1)),
+    (ValueError, lambda tree: tree.nearest(np.zeros((4, 3)), 0)),
+    (ValueError, lambda tree: tree.nearest(np.zeros((4, 3)), 2, out=(np.zeros((3, 2), np.uint32),
+                                                                    np.zeros((4, 2))))),
+    (kandela.InputError, lambda tree: kandela.Points(np.array([[0.0, np.nan, 0.0]]))),
+    (kandela.UsageError, lambda tree: kandela.Points(np.zeros((1, 3)), builder="none")),
+    (kandela.KandelaError, lambda tree: kandela.Points(np.zeros((1, 3)), device="cuda:99")),
+    (kandela.KandelaError, lambda tree: kandela.Points.load("no/such/file")),
+])
+def test_what_makes_no_sense_is_refused_with_words(kind, call):
+    with pytest.raises(kind) as caught:
+        call(kandela.Points(np.zeros((5, 3))))
+    assert str(caught.value)
+
+
+def test_files_updates_and_levels(tmp_path):
+    data = np.random.default_rng(2).random((321, 4))
+    tree = kandela.Points(data, ids=np.arange(321, dtype=np.uint32) + 1000)
+    tree.save(tmp_path / "tree")
+    loaded = kandela.Points.load(tmp_path / "tree")
+    np.testing.assert_array_equal(loaded.nearest(data, 3)[0], tree.nearest(data, 3)[0])
+    assert tree.nearest(data, 1)[0].min() == 1000
+    x, ids, axes = tree.level_order()
+    np.testing.assert_array_equal(x, data[ids - 1000])
+    tree.update(data[:10].astype(np.float32)[:, :2].copy())
+    assert len(tree) == 10 and tree.m == 2 and tree.dtype == np.float32
+
+
+def test_a_forked_child_works():
+    tree = kandela.Points(np.random.default_rng(3).random((20000, 3)))
+    tree.nearest(np.zeros((5000, 3)), 4)  # threads exist now
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if tree.nearest(np.zeros((5000, 3)), 4)[0].shape == (5000, 4) else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_other_threads_run_meanwhile():
+    tree = kandela.Points(np.random.default_rng(4).random((100000, 3)))
+    x, counted, stop = np.random.default_rng(5).random((100000, 3)), [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counted[0] += 1
+
+    other = threading.Thread(target=count)
+    other.start()
+    before = counted[0]
+    tree.nearest(x, 16)
+    after = counted[0]
+    stop.set()
+    other.join()
+    assert after > before
+
+
+def test_nothing_is_lost():
+    data, x = np.random.default_rng(6).random((100, 3)), np.zeros((1, 3))
+
+    def some(times):
+        for _ in range(times):
+            kandela.Points(data).nearest(x, 3)
+        gc.collect()
+
+    some(2000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    some(8000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4000  # KiB; one point tree more a call: 8000 x 4 KiB
+
+
+def test_every_function_of_the_headers_is_there():
+    from pathlib import Path
+    import re
+
+    from kandela import _c
+
+    include = Path(__file__).parents[2] / "include" / "kandela"
+    names = set()
+    for header in ("points.h", "triangles.h"):
+        names |= {"kd_version"} | set(re.findall(r"\b(kd_(?!last)[a-z0-9_]+)\(", (include / header).read_text()))
+    assert len(names) > 30
+    assert sorted(name for name in names if not hasattr(_c, name)) == []
+
+
+def test_kdtree_extras():
+    data = np.random.default_rng(7).random((200, 3))
+    tree = kandela.KDTree(data, ids=np.arange(200) + 7)
+    again = pickle.loads(pickle.dumps(tree))
+    for one, other in zip(tree.query(data, 4), again.query(data, 4)):
+        np.testing.assert_array_equal(one, other)
+    r = np.linspace(0.05, 0.3, 200)
+    offsets, ids, dist = tree.query_radius(data, r)
+    for i in range(0, 200, 17):
+        row = np.linalg.norm(data - data[i], axis=1)
+        np.testing.assert_array_equal(np.sort(ids[offsets[i]:offsets[i + 1]]),
+                                      np.flatnonzero(row <= r[i]) + 7)
+        assert (np.diff(dist[offsets[i]:offsets[i + 1]]) >= 0).all()
+    assert tree.query(data.astype(np.float32), 2)[0].dtype == np.float64
+    assert kandela.KDTree(data.astype(np.float32)).query(data, 2)[0].dtype == np.float32
