@@ -41,8 +41,8 @@ KD_FN vec3 surface_albedo(const surface *at) {
 typedef struct bsdf_frame {
     frame3 axes;
     vec3 wo;
-    float side; /* +1: wo is in front */
-    float eta;  /* glass: index on the other side / on wo's */
+    float side;       /* +1: wo is in front */
+    glass_side glass; /* if it is of glass */
 } bsdf_frame;
 
 KD_FN bsdf_frame bsdf_frame_at(const surface *at, vec3 wo) {
@@ -50,7 +50,10 @@ KD_FN bsdf_frame bsdf_frame_at(const surface *at, vec3 wo) {
     made.side = vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f;
     made.axes = frame3_around(vec3_scale(at->normal, made.side));
     made.wo = frame3_to_local(&made.axes, wo);
-    made.eta = made.side > 0 ? at->ior : 1 / at->ior;
+    made.glass.alpha = at->alpha;
+    made.glass.eta = made.side > 0 ? at->ior : 1 / at->ior;
+    made.glass.tint = at->transmission;
+    made.glass.spreads = at->alpha > 0 && !at->scatters_once;
     return made;
 }
 
@@ -70,8 +73,7 @@ KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     if (crosses != (local.z < 0)) return vec3_all(0);
     vec3 value = vec3_all(0);
     if (at->kind == MATERIAL_GLASS) {
-        if (at->alpha > 0)
-            value = glass_evaluate(base.wo, local, at->alpha, base.eta, at->transmission, mode);
+        if (at->alpha > 0) value = glass_evaluate(&base.glass, base.wo, local, mode);
     } else if (!crosses && local.z > 0) {
         value = opaque_evaluate(at, base.wo, local);
     }
@@ -84,17 +86,16 @@ KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const vec3 local = frame3_to_local(&base.axes, wi);
     if (at->kind == MATERIAL_GLASS)
-        return at->alpha > 0 ? glass_pdf(base.wo, local, at->alpha, base.eta) : 0;
+        return at->alpha > 0 ? glass_pdf(&base.glass, base.wo, local) : 0;
     return local.z > 0 ? opaque_pdf(at, base.wo, local) : 0;
 }
 
 /* Uses random.value[0..2]; [3] is the caller's (roulette, opacity). */
 KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
-    const lobe_sample drawn =
-        at->kind == MATERIAL_GLASS
-            ? glass_draw(base.wo, at->alpha, base.eta, at->transmission, mode, random)
-            : opaque_draw(at, base.wo, random);
+    const lobe_sample drawn = at->kind == MATERIAL_GLASS
+                                  ? glass_draw(&base.glass, base.wo, mode, random)
+                                  : opaque_draw(at, base.wo, random);
     bsdf_sample sample;
     sample.direction = frame3_to_world(&base.axes, drawn.wi);
     sample.weight = drawn.weight;

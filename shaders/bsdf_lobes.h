@@ -2,13 +2,15 @@
    Opaque ones reflect: diffuse, mirror, conductor, plastic. Glass reflects and refracts.
    Sources: Walter et al. 2007 (rough glass, eqs. 17, 20, 21); Heitz 2018 (draws); the coat over a
    diffuse body keeps the energy that leaves it and comes back inside, as in Weidlich and Wilkie
-   2007, "Arbitrarily layered micro-facet surfaces", with the internal reflections summed up.
-   Work: a few dozen operations each; nothing is tabulated. */
+   2007, "Arbitrarily layered micro-facet surfaces", with the internal reflections summed up. What
+   light scattered by one facet lacks comes back in a lobe of its own (microfacet_energy.h).
+   Work: a few dozen operations each; rough ones look into tables. */
 #ifndef KD_SHADERS_BSDF_LOBES_H
 #define KD_SHADERS_BSDF_LOBES_H
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
 #include "shaders/microfacet.h"
+#include "shaders/microfacet_energy.h"
 #include "shaders/surface.h"
 
 typedef enum bsdf_mode { BSDF_RADIANCE = 0, BSDF_FLUX = 1 } bsdf_mode;
@@ -34,9 +36,32 @@ KD_FN lobe_sample lobe_sample_none(void) {
 typedef struct opaque_layers {
     vec3 normal_reflectance; /* of the metal part */
     float metal, eta;        /* share of metal; coat's index, 1: there is none */
-    float coat_reflectance;  /* Fresnel of the coat towards wo */
-    float upper_odds;        /* of drawing the coat or the metal, not the diffuse body */
+    float coat_reflectance;  /* of the coat, from wo in all */
+    bool spreads;            /* the metal sends light from facet to facet */
+    float upper_odds;        /* of drawing one facet of the coat or the metal */
+    float spread_odds;       /* of drawing the metal's further facets; else the diffuse body */
 } opaque_layers;
+
+/* How much a coat reflects of light from `cosine`. */
+KD_FN float coat_reflectance(float alpha, float cosine, float eta) {
+    return alpha > 0 && eta > 1 ? energy_coat(alpha, cosine, eta)
+                                : fresnel_dielectric(float_clamp(cosine, 0, 1), eta);
+}
+
+KD_FN float coat_reflectance_mean(float alpha, float eta) {
+    return alpha > 0 && eta > 1 ? energy_coat_mean(alpha, eta) : fresnel_dielectric_average(eta);
+}
+
+/* Divides the odds by what each part returns, given its luminance; no part is starved of draws. */
+KD_FN void opaque_odds(opaque_layers *layers, float upper, float spread, float body) {
+    const float sum = upper + spread + body;
+    layers->spread_odds = 0;
+    layers->upper_odds = body <= 0 ? 1 : upper <= 0 ? 0 : float_clamp(upper / sum, 0.1f, 0.9f);
+    if (!layers->spreads || !(spread > 0)) return;
+    layers->spread_odds = float_min(spread / sum, 0.9f);
+    const float rest = body > 0 ? float_clamp(upper / (upper + body), 0.1f, 0.9f) : 1;
+    layers->upper_odds = (1 - layers->spread_odds) * rest;
+}
 
 KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
     opaque_layers layers;
@@ -44,23 +69,32 @@ KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
     layers.metal = 1;
     layers.eta = 1;
     layers.coat_reflectance = 0;
+    layers.spreads = false;
     layers.upper_odds = 1;
+    layers.spread_odds = 0;
     if (at->kind == MATERIAL_DIFFUSE) {
         layers.metal = 0;
         layers.upper_odds = 0;
-    } else if (at->kind == MATERIAL_PLASTIC) {
+        return layers;
+    }
+    float body = 0;
+    if (at->kind == MATERIAL_PLASTIC) {
         layers.normal_reflectance = at->diffuse; /* the base colour is the metal's */
         layers.metal = at->metallic;
         layers.eta = float_max(at->ior, 1);
-        layers.coat_reflectance = fresnel_dielectric(float_clamp(wo.z, 0, 1), layers.eta);
-        const vec3 metal = fresnel_schlick(layers.normal_reflectance, wo.z);
-        const float upper =
-            (1 - layers.metal) * layers.coat_reflectance + layers.metal * vec3_luminance(metal);
-        const float body =
-            (1 - layers.metal) * (1 - layers.coat_reflectance) * vec3_luminance(at->diffuse);
-        const float sum = upper + body;
-        layers.upper_odds = body <= 0 ? 1 : upper <= 0 ? 0 : float_clamp(upper / sum, 0.1f, 0.9f);
+        layers.coat_reflectance = coat_reflectance(at->alpha, wo.z, layers.eta);
+        body = (1 - layers.metal) * (1 - layers.coat_reflectance) * vec3_luminance(at->diffuse);
     }
+    if (at->kind == MATERIAL_MIRROR) return layers;
+    layers.spreads = at->alpha > 0 && layers.metal > 0 && !at->scatters_once && wo.z > 0;
+    const vec3 metal = fresnel_schlick(layers.normal_reflectance, wo.z);
+    const float upper =
+        (1 - layers.metal) * layers.coat_reflectance + layers.metal * vec3_luminance(metal);
+    float spread = 0;
+    if (layers.spreads)
+        spread = layers.metal *
+                 vec3_luminance(energy_metal_albedo(at->alpha, wo.z, layers.normal_reflectance));
+    opaque_odds(&layers, upper, spread, body);
     return layers;
 }
 
@@ -69,8 +103,9 @@ KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
 KD_FN vec3 body_evaluate(const surface *at, const opaque_layers *layers, vec3 wi) {
     if (at->kind == MATERIAL_DIFFUSE) return vec3_scale(at->diffuse, 1 / KD_PI);
     const float eta = layers->eta;
-    const float outside = fresnel_dielectric_average(eta);
-    const float through = (1 - layers->coat_reflectance) * (1 - fresnel_dielectric(wi.z, eta));
+    const float outside = coat_reflectance_mean(at->alpha, eta);
+    const float through =
+        (1 - layers->coat_reflectance) * (1 - coat_reflectance(at->alpha, wi.z, eta));
     /* what reaches the coat's inner side is reflected there by `inside`; by the equality of both
        ways through, 1 - inside = (1 - outside) / eta^2 */
     const float leaving = (1 - outside) / (eta * eta), inside = 1 - leaving;
@@ -96,8 +131,11 @@ KD_FN bool upper_is_smooth(const surface *at) {
 /* Walter 2007, eq. 20. */
 KD_FN vec3 upper_evaluate(const surface *at, const opaque_layers *layers, vec3 wo, vec3 wi) {
     const vec3 m = vec3_normalize(vec3_add(wo, wi));
-    const float scale =
-        ggx_density(at->alpha, m) * ggx_shadowing(at->alpha, wo.z, wi.z) / (4 * wo.z * wi.z);
+    /* who loses light between facets masks each side by itself, too: Walter 2007, eq. 23 */
+    const float seen = at->scatters_once
+                           ? ggx_masking(at->alpha, wo.z) * ggx_masking(at->alpha, wi.z)
+                           : ggx_shadowing(at->alpha, wo.z, wi.z);
+    const float scale = ggx_density(at->alpha, m) * seen / (4 * wo.z * wi.z);
     return vec3_scale(upper_reflectance(layers, vec3_dot(wo, m)), scale);
 }
 
@@ -107,12 +145,16 @@ KD_FN vec3 opaque_evaluate(const surface *at, vec3 wo, vec3 wi) {
     if (layers.metal < 1) value = body_evaluate(at, &layers, wi);
     if (at->kind != MATERIAL_DIFFUSE && !upper_is_smooth(at) && wo.z > 0)
         value = vec3_add(value, upper_evaluate(at, &layers, wo, wi));
+    if (layers.spreads)
+        value = vec3_along(value, layers.metal,
+                           energy_metal_evaluate(at->alpha, wo.z, wi.z, layers.normal_reflectance));
     return value;
 }
 
 KD_FN float opaque_pdf(const surface *at, vec3 wo, vec3 wi) {
     const opaque_layers layers = opaque_layers_of(at, wo);
-    float pdf = (1 - layers.upper_odds) * pdf_cosine_hemisphere(wi.z);
+    float pdf = (1 - layers.upper_odds - layers.spread_odds) * pdf_cosine_hemisphere(wi.z);
+    if (layers.spread_odds > 0) pdf += layers.spread_odds * energy_pdf(at->alpha, wi.z);
     if (layers.upper_odds > 0 && !upper_is_smooth(at)) {
         const vec3 m = vec3_normalize(vec3_add(wo, wi));
         pdf += layers.upper_odds * ggx_visible_pdf(at->alpha, wo, m) / (4 * vec3_dot(wo, m));
@@ -135,6 +177,8 @@ KD_FN lobe_sample opaque_draw(const surface *at, vec3 wo, rng_block random) {
         }
         const vec3 m = ggx_draw_visible(at->alpha, wo, random.value[0], random.value[1]);
         drawn.wi = vec3_normalize(fresnel_reflect(wo, m));
+    } else if (random.value[2] < layers.upper_odds + layers.spread_odds) {
+        drawn.wi = energy_draw(at->alpha, random.value[0], random.value[1]);
     } else {
         drawn.wi = sample_cosine_hemisphere(random.value[0], random.value[1]);
     }
@@ -172,29 +216,66 @@ KD_FN bool glass_connects(vec3 wo, vec3 wi, vec3 m) {
     return vec3_dot(wo, m) > 0 && vec3_dot(wi, m) * wi.z > 0;
 }
 
-KD_FN vec3 glass_evaluate(vec3 wo, vec3 wi, float alpha, float eta, vec3 tint, bsdf_mode mode) {
-    const vec3 m = glass_facet(wo, wi, eta);
-    if (!glass_connects(wo, wi, m)) return vec3_all(0);
-    const float fresnel = fresnel_dielectric(float_min(vec3_dot(wo, m), 1), eta);
-    /* Smith's masking for both sides of the surface; wi below uses the same slope statistics */
-    const float common = ggx_density(alpha, m) * fabsf(vec3_dot(wo, m)) *
-                         glass_jacobian(wo, wi, m, eta) * ggx_masking(alpha, wo.z) *
-                         ggx_masking(alpha, wi.z) / (wo.z * fabsf(wi.z));
-    if (wi.z > 0) return vec3_all(fresnel * common);
+/* Rough or smooth glass as one direction sees it. */
+typedef struct glass_side {
+    float alpha, eta; /* eta: index beyond the boundary / on wo's side */
+    vec3 tint;        /* of what crosses */
+    bool spreads;     /* light goes on from facet to facet */
+} glass_side;
+
+KD_FN vec3 glass_evaluate(const glass_side *at, vec3 wo, vec3 wi, bsdf_mode mode) {
+    const float alpha = at->alpha, eta = at->eta;
     const float scale = mode == BSDF_RADIANCE ? 1 / (eta * eta) : 1;
-    return vec3_scale(tint, (1 - fresnel) * common * scale);
-}
-
-KD_FN float glass_pdf(vec3 wo, vec3 wi, float alpha, float eta) {
+    float reflected = 0, refracted = 0;
     const vec3 m = glass_facet(wo, wi, eta);
-    if (!glass_connects(wo, wi, m)) return 0;
-    const float fresnel = fresnel_dielectric(float_min(vec3_dot(wo, m), 1), eta);
-    return (wi.z > 0 ? fresnel : 1 - fresnel) * ggx_visible_pdf(alpha, wo, m) *
-           glass_jacobian(wo, wi, m, eta);
+    if (glass_connects(wo, wi, m)) {
+        const float fresnel = fresnel_dielectric(float_min(vec3_dot(wo, m), 1), eta);
+        /* Smith's masking for both sides of the surface; wi below uses the same slope statistics */
+        const float common = ggx_density(alpha, m) * fabsf(vec3_dot(wo, m)) *
+                             glass_jacobian(wo, wi, m, eta) * ggx_masking(alpha, wo.z) *
+                             ggx_masking(alpha, wi.z) / (wo.z * fabsf(wi.z));
+        if (wi.z > 0)
+            reflected = fresnel * common;
+        else
+            refracted = (1 - fresnel) * common * scale;
+    }
+    if (at->spreads && wo.z > 0 && wi.z > 0)
+        reflected += energy_glass_evaluate(alpha, wo.z, wi.z, eta, false);
+    if (at->spreads && wo.z > 0 && wi.z < 0)
+        refracted += energy_glass_evaluate(alpha, wo.z, -wi.z, eta, true) * scale;
+    return wi.z > 0 ? vec3_all(reflected) : vec3_scale(at->tint, refracted);
 }
 
-KD_FN lobe_sample glass_draw(vec3 wo, float alpha, float eta, vec3 tint, bsdf_mode mode,
-                             rng_block random) {
+/* Of the draw of one facet. */
+KD_FN float glass_facet_pdf(const glass_side *at, vec3 wo, vec3 wi) {
+    const vec3 m = glass_facet(wo, wi, at->eta);
+    if (!glass_connects(wo, wi, m)) return 0;
+    const float fresnel = fresnel_dielectric(float_min(vec3_dot(wo, m), 1), at->eta);
+    return (wi.z > 0 ? fresnel : 1 - fresnel) * ggx_visible_pdf(at->alpha, wo, m) *
+           glass_jacobian(wo, wi, m, at->eta);
+}
+
+/* Odds of drawing further facets: what one facet lacks; and of their ending beyond. */
+KD_FN energy_glass glass_spread_odds(const glass_side *at, vec3 wo) {
+    energy_glass odds = {0, 0};
+    if (!at->spreads || !(wo.z > 0)) return odds;
+    odds = energy_glass_at(at->alpha, wo.z, at->eta);
+    if (!(odds.lost > 0)) odds.lost = odds.across = 0;
+    return odds;
+}
+
+KD_FN float glass_pdf(const glass_side *at, vec3 wo, vec3 wi) {
+    const energy_glass odds = glass_spread_odds(at, wo);
+    const float facet = glass_facet_pdf(at, wo, wi);
+    if (!(odds.lost > 0)) return facet;
+    return (1 - odds.lost) * facet +
+           (wi.z > 0 ? odds.lost - odds.across : odds.across) * energy_pdf(at->alpha, fabsf(wi.z));
+}
+
+/* By one facet: the weight is that of single scattering alone. */
+KD_FN lobe_sample glass_draw_facet(const glass_side *at, vec3 wo, bsdf_mode mode,
+                                   rng_block random) {
+    const float alpha = at->alpha, eta = at->eta;
     lobe_sample drawn = lobe_sample_none();
     if (!(wo.z > 0)) return drawn;
     vec3 m = vec3_make(0, 0, 1);
@@ -207,13 +288,35 @@ KD_FN lobe_sample glass_draw(vec3 wo, float alpha, float eta, vec3 tint, bsdf_mo
         return drawn;
     if (reflects ? !(drawn.wi.z > 0) : !(drawn.wi.z < 0)) return drawn;
     const float scale = mode == BSDF_RADIANCE ? 1 / (eta * eta) : 1;
-    drawn.weight = reflects ? vec3_all(1) : vec3_scale(tint, scale);
+    drawn.weight = reflects ? vec3_all(1) : vec3_scale(at->tint, scale);
     if (alpha == 0) {
         drawn.specular = true;
         return drawn;
     }
     drawn.weight = vec3_scale(drawn.weight, ggx_masking(alpha, drawn.wi.z));
-    drawn.pdf = glass_pdf(wo, drawn.wi, alpha, eta);
+    drawn.pdf = glass_facet_pdf(at, wo, drawn.wi);
+    return drawn;
+}
+
+KD_FN lobe_sample glass_draw(const glass_side *at, vec3 wo, bsdf_mode mode, rng_block random) {
+    const energy_glass odds = glass_spread_odds(at, wo);
+    if (!(odds.lost > 0)) return glass_draw_facet(at, wo, mode, random);
+    lobe_sample drawn;
+    if (random.value[2] < odds.lost) {
+        drawn = lobe_sample_none();
+        drawn.wi = energy_draw(at->alpha, random.value[0], random.value[1]);
+        if (random.value[2] < odds.across) drawn.wi.z = -drawn.wi.z;
+    } else {
+        random.value[2] =
+            float_min((random.value[2] - odds.lost) / (1 - odds.lost), 0x1.fffffep-1f);
+        drawn = glass_draw_facet(at, wo, mode, random);
+        if (vec3_is_zero(drawn.weight)) return drawn;
+    }
+    drawn.pdf = glass_pdf(at, wo, drawn.wi);
+    drawn.weight = vec3_all(0);
+    if (drawn.pdf > 0)
+        drawn.weight =
+            vec3_scale(glass_evaluate(at, wo, drawn.wi, mode), fabsf(drawn.wi.z) / drawn.pdf);
     return drawn;
 }
 

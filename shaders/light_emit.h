@@ -7,6 +7,9 @@
          five dimensions (light, place, direction), which any first n of them fill evenly.
          Source of the lattice: Kronecker's sequence with powers of the root of x^6 = x + 1, the
          golden ratio's kin for five dimensions; its steps are exact 64-bit integers.
+   Scrambled: Owen's scrambling of each coordinate (sobol.h) puts boxes of the lattice with sides of
+         powers of 1/2 in other places and keeps their points, so that it stays as even, but has no
+         lines: those show as arcs where each path is seen alone (light tracing).
    Aim: with `aimed` set, only photons whose straight way meets one of the spheres are born:
    caustics need those that meet a lens first. A sphere is chosen in proportion to the solid angle
    (for light from infinity: the disc) that it fills; where n of them overlap, n choices lead to the
@@ -15,6 +18,7 @@
 #define KD_SHADERS_LIGHT_EMIT_H
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
+#include "core/math/sobol.h"
 #include "shaders/light_sampling.h"
 #include "shaders/surface.h"
 
@@ -28,7 +32,9 @@ typedef struct emission_target { /* a sphere that first rays should meet */
 typedef struct photon_emission {
     uint64_t seed;
     uint32_t pass;
-    uint64_t shift[EMISSION_DIMENSIONS]; /* of the lattice, from (seed, pass) */
+    uint64_t shift[EMISSION_DIMENSIONS];    /* of the lattice, from (seed, pass) */
+    uint32_t scramble[EMISSION_DIMENSIONS]; /* seeds, likewise */
+    bool scrambled;
     emission_target targets[EMISSION_TARGETS];
     uint32_t target_count; /* at least 1 */
     bool aimed; /* else target 0 holds the whole scene, and bounds light from infinity only */
@@ -54,6 +60,8 @@ KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 ce
     made.targets[0].radius = radius;
     made.target_count = 1;
     made.aimed = aimed;
+    made.scrambled = false;
+    memset(made.scramble, 0, sizeof made.scramble);
     for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d) {
         const rng_block block = rng_draw(rng_key_make(seed, pass, UINT64_MAX), 0, d);
         made.shift[d] =
@@ -62,12 +70,24 @@ KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 ce
     return made;
 }
 
+/* Breaks the lattice's lines, in each pass another way. */
+KD_FN void photon_emission_scramble(photon_emission *emission) {
+    emission->scrambled = true;
+    for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d) {
+        const rng_key key = rng_key_make(emission->seed, emission->pass, UINT64_MAX);
+        const rng_block block = rng_draw(key, 1, d);
+        emission->scramble[d] =
+            (uint32_t)(block.value[0] * 0x1p16f) << 16 | (uint32_t)(block.value[1] * 0x1p16f);
+    }
+}
+
 /* The same emission in another pass, with photons of its own. */
 KD_FN void photon_emission_renew(photon_emission *emission, uint32_t pass) {
     const photon_emission other =
         photon_emission_make(emission->seed, pass, vec3_all(0), 0, emission->aimed);
     emission->pass = pass;
     memcpy(emission->shift, other.shift, sizeof emission->shift);
+    if (emission->scrambled) photon_emission_scramble(emission);
 }
 
 /* Coordinate d of lattice point `path`, in [0, 1). */
@@ -77,7 +97,10 @@ KD_FN float photon_emission_number(const photon_emission *emission, uint64_t pat
                           : d == 2 ? 0xaf36d01ef7518dbbu
                           : d == 3 ? 0x9a69443f36f710e6u
                                    : 0x881403b9339bd42du;
-    return rng_unit_float((uint32_t)((emission->shift[d] + (path + 1) * step) >> 32));
+    uint32_t number = (uint32_t)((emission->shift[d] + (path + 1) * step) >> 32);
+    if (emission->scrambled)
+        number = bits_reverse(owen_scramble_reversed(bits_reverse(number), emission->scramble[d]));
+    return rng_unit_float(number);
 }
 
 /* A direction and the solid angle it stands for (sr): the pdf is its inverse. */

@@ -21,6 +21,12 @@ typedef enum dispersion_kind {
     DISPERSION_SELLMEIER = 2 /* n^2 = 1 + sum of B w^2 / (w^2 - C) */
 } dispersion_kind;
 
+/* What a rough boundary does with light that one facet throws against another. */
+typedef enum material_energy {
+    ENERGY_FULL = 0,  /* it goes on until it leaves: nothing is lost */
+    ENERGY_SINGLE = 1 /* it is lost: what renderers without compensation show */
+} material_energy;
+
 typedef struct material {
     int32_t kind;       /* material_kind */
     vec3 diffuse;       /* albedo, 0..1 */
@@ -31,7 +37,8 @@ typedef struct material {
     float metallic;     /* 0..1 */
     float ior;          /* index of refraction inside / outside */
     float opacity;      /* 1 opaque; below 1 the surface is skipped with probability 1 - opacity */
-    uint32_t two_sided; /* emits on both sides */
+    uint16_t two_sided; /* emits on both sides */
+    uint16_t energy;    /* material_energy, of rough conductors, glass, metallic plastic */
     /* texture indices or KD_NONE; a texture multiplies its constant */
     uint32_t diffuse_map, specular_map, emission_map, opacity_map, roughness_map, metallic_map;
     uint32_t normal_map; /* tangent space */

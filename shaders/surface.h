@@ -21,8 +21,9 @@ typedef struct surface {
     /* the material here, textures applied */
     int32_t kind; /* material_kind */
     vec3 diffuse, specular, transmission;
-    vec3 emission; /* W/(sr m^2) towards the side that was met; zero on a dark back */
-    float alpha;   /* GGX; 0: smooth */
+    vec3 emission;      /* W/(sr m^2) towards the side that was met; zero on a dark back */
+    float alpha;        /* GGX; 0: smooth */
+    bool scatters_once; /* what goes from facet to facet is left out */
     float metallic, ior, opacity;
     uint32_t beyond; /* medium on its other side; MEDIUM_SAME: it bounds none */
     bool disperses;  /* its index hangs on the wavelength */
@@ -87,6 +88,7 @@ KD_FN void surface_dress(surface *at, const scene_view *scene) {
     const float roughness =
         surface_texture(scene, made->roughness_map, uv, vec3_all(made->roughness)).x;
     at->alpha = roughness * roughness;
+    at->scatters_once = made->energy == ENERGY_SINGLE;
     at->ior = made->ior;
     if (at->alpha < 1e-3f || (at->kind == MATERIAL_GLASS && at->ior == 1)) at->alpha = 0;
     at->metallic = surface_texture(scene, made->metallic_map, uv, vec3_all(made->metallic)).x;

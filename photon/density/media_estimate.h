@@ -6,13 +6,16 @@
          power that a cubic metre scatters; the phase function says how much of it flies to the eye.
          Along a ray this is looked up at a few drawn places, and direct light is found there by
          shadow rays: it is in no map.
+   Work: a look and 8 short rays a place.
    Invariants: the places are unbiased, the ball blurs: with a radius that shrinks from pass to pass
          the estimate is consistent. The k-th photon only sets the radius, as on surfaces.
-   Known limit: a ball that reaches beyond its medium finds too little there. */
+   Edges: a ball that reaches beyond its medium, or behind a wall, is counted by the share of it
+   that does not: the kernel's integral over the stretches inside the medium, on short rays of
+         evenly spread directions, turned at each place by its own bits. */
 #ifndef KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #define KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #include "photon/density/estimate.h"
-#include "shaders/medium.h"
+#include "shaders/passage.h"
 
 /* The kernel's integral over the unit ball. */
 KD_FN float photon_kernel_ball(int32_t kernel) {
@@ -39,14 +42,82 @@ KD_FN void haze_add(const photon_map_view *map, const haze_point *at, uint32_t n
     flux_sum_add(sum, photon_kernel_at(map->kernel, s2) * phase, strayed->power, map->scale);
 }
 
-KD_FN vec3 haze_sum_density(const photon_map_view *map, const flux_sum *sum, float radius) {
+/* The kernel's integral along a ray of the unit ball from its middle to s, over that to 1, each
+   length s weighted by s^2. */
+KD_FN float photon_kernel_reach(int32_t kernel, float s) {
+    const float s2 = s * s, s3 = s2 * s;
+    if (kernel == PHOTON_KERNEL_DISC) return s3;
+    if (kernel == PHOTON_KERNEL_CONE) return s3 * (4 - 3 * s);
+    if (kernel == PHOTON_KERNEL_EPANECHNIKOV) return s3 * (2.5f - 1.5f * s2);
+    float power = KERNEL_GAUSSIAN_B, sum = KERNEL_GAUSSIAN_A / 3;
+    for (int n = 0; n < KERNEL_GAUSSIAN_TERMS; ++n) { /* the series of exp(-c s^2) */
+        sum += power / (float)(2 * n + 3);
+        power *= -KERNEL_GAUSSIAN_C * s2 / (float)(n + 1);
+    }
+    return s3 * sum / 0.16846025f;
+}
+
+/* Directions that are asked how far the medium reaches; walls of glass and cut-outs on the way. */
+enum { HAZE_DIRECTIONS = 8, HAZE_LAYERS = 16 };
+/* A place on its medium's very edge counts at least this share. */
+#define HAZE_LEAST 0.05f
+
+/* The share of one direction's kernel that lies in the medium, before the first surface that lets
+   nothing pass. The ray is `radius` long. */
+KD_FN float haze_stretches(const scene_view *scene, const haze_point *at, int32_t kernel, ray cast,
+                           uint32_t *rays) {
+    const float radius = cast.tmax;
+    uint32_t where = at->where;
+    float share = 0;
+    for (int layer = 0; layer < HAZE_LAYERS; ++layer) {
+        ++*rays;
+        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        const bool free = hit.triangle == KD_NONE;
+        if ((where == MEDIUM_FOG ? scene->fog : where) == at->where) {
+            const medium_span span = passage_span(scene, &cast, free ? radius : hit.t);
+            share += photon_kernel_reach(kernel, float_min(span.end / radius, 1)) -
+                     photon_kernel_reach(kernel, float_min(span.begin / radius, 1));
+        }
+        if (free) break;
+        const uint32_t made_of = scene->mesh.triangle_materials[hit.triangle];
+        if (scene->materials[made_of].kind != MATERIAL_GLASS && !(surface_passes(scene, hit) > 0))
+            break;
+        where = passage_beyond(scene, hit.triangle, cast.direction, where);
+        cast.tmin = hit.t;
+    }
+    return share;
+}
+
+/* The share of the kernel's ball that lies in the medium. Points of a lattice on the sphere,
+   shifted by a hash of the place. */
+KD_FN float haze_share(const scene_view *scene, const haze_point *at, int32_t kernel, float radius,
+                       uint32_t *rays) {
+    const uint64_t x = float_bits(at->position.x), y = float_bits(at->position.y);
+    const rng_block shift =
+        rng_draw(rng_key_make(x << 32 | y, float_bits(at->position.z), 0), 0, 0);
+    float sum = 0;
+    for (int i = 0; i < HAZE_DIRECTIONS; ++i) {
+        const float u = ((float)i + shift.value[0]) / HAZE_DIRECTIONS;
+        const float turned = 0.618034f * (float)i + shift.value[1], v = turned - floorf(turned);
+        const vec3 direction = sample_sphere(float_min(u, 0x1.fffffep-1f), v);
+        sum +=
+            haze_stretches(scene, at, kernel, ray_make(at->position, direction, 0, radius), rays);
+    }
+    return float_max(sum / HAZE_DIRECTIONS, HAZE_LEAST);
+}
+
+KD_FN vec3 haze_sum_density(const scene_view *scene, const photon_map_view *map,
+                            const haze_point *at, const flux_sum *sum, float radius,
+                            uint32_t *rays) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
-    const float volume = photon_kernel_ball(map->kernel) * radius * radius * radius;
+    const float share = haze_share(scene, at, map->kernel, radius, rays);
+    const float volume = photon_kernel_ball(map->kernel) * radius * radius * radius * share;
     return flux_sum_scaled(sum, map->scale, 1 / volume);
 }
 
-/* Light scattered against the ray's direction, W/(sr m^3). */
-KD_FN vec3 photon_haze(const photon_map_view *map, const haze_point *at) {
+/* Light scattered against the ray's direction, W/(sr m^3). `rays` counts those cast. */
+KD_FN vec3 photon_haze(const scene_view *scene, const photon_map_view *map, const haze_point *at,
+                       uint32_t *rays) {
     flux_sum sum = flux_sum_none();
     if (map->tree.count == 0 || !(map->radius > 0)) return vec3_all(0);
     if (map->gather > 0) {
@@ -56,7 +127,7 @@ KD_FN vec3 photon_haze(const photon_map_view *map, const haze_point *at) {
         const float per_radius2 = 1 / (gathered.radius * gathered.radius);
         for (uint32_t i = 0; i < gathered.count; ++i)
             haze_add(map, at, gathered.found[i].node, gathered.found[i].dist2 * per_radius2, &sum);
-        return haze_sum_density(map, &sum, gathered.radius);
+        return haze_sum_density(scene, map, at, &sum, gathered.radius, rays);
     }
     const float bound2 = pointtree_bound2(map->radius);
     pointtree_walk walk = pointtree_walk_begin();
@@ -64,7 +135,7 @@ KD_FN vec3 photon_haze(const photon_map_view *map, const haze_point *at) {
         const float dist2 = pointtree_dist2(at->position, map->tree.points[walk.node]);
         if (dist2 <= bound2) haze_add(map, at, walk.node, dist2 / bound2, &sum);
     }
-    return haze_sum_density(map, &sum, map->radius);
+    return haze_sum_density(scene, map, at, &sum, map->radius, rays);
 }
 
 #endif

@@ -75,8 +75,8 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
 }
 
 /* The scan in the order of paths: places, sums, and whether the list is done. */
-static bool scan_batch(photon_list *list, emit_batch *batch, uint64_t wanted) {
-    const uint64_t longest = emit_paths_most(wanted);
+static bool scan_batch(photon_list *list, emit_batch *batch) {
+    const uint64_t wanted = batch->order->wanted, longest = emit_paths_most(batch->order);
     for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
     for (uint32_t i = 0; i < batch->paths; ++i) {
         emit_piece *piece = &batch->pieces[i / PIECE_PATHS];
@@ -168,7 +168,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     parallel_for(pieces, 1, trace_pieces, batch);
     for (uint32_t p = 0; p < pieces; ++p) KD_TRY(batch->pieces[p].status);
     const uint64_t before = list->count;
-    *done = scan_batch(list, batch, batch->order->wanted);
+    *done = scan_batch(list, batch);
     if (list->count > *capacity) {
         const uint64_t larger = list->count + list->count / 4;
         KD_TRY(KD_GROW(list->photons, before, larger));

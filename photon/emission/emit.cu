@@ -368,7 +368,7 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     emission_state begun;
     memset(&begun, 0, sizeof begun);
     begun.wanted = order->wanted;
-    begun.longest = emit_paths_most(order->wanted);
+    begun.longest = emit_paths_most(order);
     KD_CUDA(cudaMemcpy(with->state.memory, &begun, sizeof begun, cudaMemcpyHostToDevice));
     return emit_all(list, with, scene, order, &begun, watched);
 }

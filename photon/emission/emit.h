@@ -36,17 +36,21 @@ typedef struct photon_order {
    with complete == false,
    - at a multiple of EMIT_PATHS_IN_VAIN paths, if fewer photons have landed than it is multiples:
      where nothing can land, after that many paths;
-   - after emit_paths_most() paths: a yield below one in EMIT_PATHS_PER_PHOTON;
-   or, with cut == true, after the batch of paths, one at least, in which the deadline came: a good
-   map of fewer photons, but another one each time. */
+   - after emit_paths_most() paths: a yield below one in EMIT_PATHS_PER_PHOTON, or for caustics one
+   in EMIT_PATHS_PER_CAUSTIC: each photon then carries at most that part of what it would if all
+   aimed light were shared out among as many as wanted, which is fine enough for light so faint; or,
+   with cut == true, after the batch of paths, one at least, in which the deadline came: a good map
+   of fewer photons, but another one each time. */
 enum {
     EMIT_PATHS_IN_VAIN = 1 << 16,
     EMIT_PATHS_PER_PHOTON = 256,
-    EMIT_PATHS_SPARE = 1 << 20 /* for those who want few photons */
+    EMIT_PATHS_PER_CAUSTIC = 4,
+    EMIT_PATHS_SPARE = 1 << 20 /* for those who want few photons; of caustics a quarter of it */
 };
 
-static inline uint64_t emit_paths_most(uint64_t wanted) {
-    return EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * wanted;
+static inline uint64_t emit_paths_most(const photon_order *order) {
+    return order->wish.only_specular ? EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * order->wanted
+                                     : EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * order->wanted;
 }
 
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,

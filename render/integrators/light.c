@@ -119,6 +119,7 @@ static kd_status light_pass(frame *of, uint32_t pass) {
     if (dark) state->paths = 0;
     state->emission = photon_emission_make(of->options->seed, pass, box3_centre(scene->box),
                                            0.5f * vec3_length(box3_size(scene->box)), false);
+    photon_emission_scramble(&state->emission);
     job_stage_begin(of->watched, "emit", state->paths);
     const kd_status status = trace_pass(of, state);
     job_stage_end(of->watched);

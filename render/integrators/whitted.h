@@ -36,7 +36,7 @@ typedef struct whitted_tree {
 KD_FN float whitted_mirror_odds(const surface *at, vec3 wo) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     if (at->kind == MATERIAL_DIFFUSE || (at->kind != MATERIAL_MIRROR && at->alpha > 0)) return 0;
-    if (at->kind == MATERIAL_GLASS) return fresnel_dielectric(base.wo.z, base.eta);
+    if (at->kind == MATERIAL_GLASS) return fresnel_dielectric(base.wo.z, base.glass.eta);
     return opaque_layers_of(at, base.wo).upper_odds;
 }
 

@@ -137,7 +137,7 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
         const vec3 direct =
             path_light_in(scene, &photons->path, at.position, at.where, at.direction, false,
                           eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
-        const vec3 strayed = photon_haze(&photons->media, &at);
+        const vec3 strayed = photon_haze(scene, &photons->media, &at, &path->found.rays);
         const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
     }

@@ -1,7 +1,7 @@
 #include "scenes/assembly/scene_hash.h"
 #include "core/hash.h"
 
-/* records of numbers of four bytes: their bytes are their fields */
+/* records without padding: their bytes are their fields */
 static_assert(sizeof(material) == 36 * 4, "padding would be hashed");
 static_assert(sizeof(light) == 16 * 4, "padding would be hashed");
 static_assert(sizeof(medium) == 7 * 4, "padding would be hashed");
@@ -32,10 +32,19 @@ static uint64_t add_texture(uint64_t hash, const texture_view *from) {
                         : add(hash, from->bytes, texels, 4);
 }
 
+/* Of rough boundaries: files of photons from when they scattered light once are of other scenes. */
+static uint64_t add_energy(uint64_t hash, const material *from) {
+    const bool rough = from->roughness > 0 || from->roughness_map != KD_NONE;
+    const bool scatters = from->kind == MATERIAL_GLASS || from->kind == MATERIAL_CONDUCTOR ||
+                          from->kind == MATERIAL_PLASTIC;
+    return rough && scatters ? hash_combine(hash, &from->energy, sizeof from->energy) : hash;
+}
+
 uint64_t scene_hash(const scene_view *of) {
     const environment_view *sky = &of->environment;
     uint64_t hash = add_mesh(0, &of->mesh);
     hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
+    for (uint32_t i = 0; i < of->material_count; ++i) hash = add_energy(hash, of->materials + i);
     hash = add(hash, of->lights, of->light_count, sizeof *of->lights);
     for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
     if (of->medium_count) {

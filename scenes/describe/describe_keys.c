@@ -92,6 +92,8 @@ const json_key describe_material_keys[] = {
      .help = "emits from the back too"},
     {KEY("roughness", JSON_FLOAT, described_material, roughness), UP_TO_1, .initial = "0",
      .help = "GGX alpha is its square"},
+    {KEY("energy", JSON_CHOICE, described_material, energy), .choices = "full|single",
+     .initial = "full", .help = "`single`: a rough boundary loses what bounces between its facets"},
     {KEY("metallic", JSON_FLOAT, described_material, metallic), UP_TO_1, .initial = "0",
      .help = "share of metal in plastic"},
     {KEY("ior", JSON_FLOAT, described_material, ior), .least = 0.1, .most = 10, .initial = "1.5",

@@ -18,7 +18,7 @@ typedef struct described_medium {
 } described_medium;
 
 typedef struct described_material {
-    int32_t kind;
+    int32_t kind, energy;
     vec3 diffuse, specular, transmission, emission;
     float roughness, metallic, ior, opacity, bump_scale;
     bool two_sided, map_clamp;

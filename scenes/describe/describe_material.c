@@ -16,6 +16,7 @@ static void words_from(described_material *words, const mesh_material *from) {
     const material *record = &from->record;
     memset(words, 0, sizeof *words);
     words->kind = record->kind;
+    words->energy = record->energy;
     words->diffuse = record->diffuse;
     words->specular = record->specular;
     words->transmission = record->transmission;
@@ -34,6 +35,7 @@ static void words_from(described_material *words, const mesh_material *from) {
 static void words_to(mesh_material *to, const described_material *words) {
     material *record = &to->record;
     record->kind = words->kind;
+    record->energy = (uint16_t)words->energy;
     record->diffuse = words->diffuse;
     record->specular = words->specular;
     record->transmission = words->transmission;

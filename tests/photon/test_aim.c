@@ -163,11 +163,44 @@ static void no_lens_no_target(void **state) {
     photon_scene_free(scene);
 }
 
+/* A varnished floor mirrors four parts in a hundred: as many caustic photons as wanted would take
+   far more paths than their light is worth. What there is carries its flux. */
+static void faint_caustics_end_early(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    material varnish = photon_scene_diffuse(0.5f, 0);
+    varnish.kind = MATERIAL_PLASTIC;
+    const uint32_t coated = fixture_material(to, varnish);
+    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+    const uint32_t lamp = fixture_material(to, photon_scene_diffuse(0, 5));
+    const uint32_t faces[6] = {white, white, coated, white, white, white};
+    fixture_box(to, faces, vec3_all(-1), vec3_all(1), true);
+    fixture_quad(to, lamp, vec3_make(-0.5f, 0.9f, -0.5f), vec3_make(0.5f, 0.9f, -0.5f),
+                 vec3_make(0.5f, 0.9f, 0.5f), vec3_make(-0.5f, 0.9f, 0.5f));
+    photon_scene_finish(scene);
+    photon_options options = photon_options_default();
+    options.photons = 0;
+    options.caustics = 60000;
+    photon_order orders[PHOTON_LISTS];
+    assert_int_equal(photon_orders_make(orders, &scene->view, &options), KD_OK);
+    photon_list ended, whole;
+    assert_int_equal(photon_list_open(&ended, &scene->view, &orders[1], NULL), KD_OK);
+    orders[1].wish.only_specular = false; /* all paths to their ends, as many as it takes */
+    orders[1].wanted = 20000;
+    assert_int_equal(photon_list_open(&whole, &scene->view, &orders[1], NULL), KD_OK);
+    assert_true(!ended.complete && ended.count > 5000 && whole.complete);
+    assert_int_equal(ended.emitted, EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * 60000);
+    assert_near(list_watts(&ended), list_watts(&whole), 0.03);
+    photon_list_close(&ended);
+    photon_list_close(&whole);
+    photon_scene_free(scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_light_aims_fairly),
-        cmocka_unit_test(the_sky_emits_photons),
-        cmocka_unit_test(targets_hold_the_lenses),
+        cmocka_unit_test(every_light_aims_fairly), cmocka_unit_test(the_sky_emits_photons),
+        cmocka_unit_test(targets_hold_the_lenses), cmocka_unit_test(faint_caustics_end_early),
         cmocka_unit_test(no_lens_no_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

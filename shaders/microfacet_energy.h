@@ -1,0 +1,237 @@
+/* What light scattered once by a rough boundary lacks, and a lobe that brings it back: in truth it
+   goes on from facet to facet. Also how much a rough coat reflects in all.
+   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks": a lobe that is
+   a product of what both directions lack. It is reciprocal, and its integral is what is lacking.
+   Differs: colours and the way through glass are those of walks among facets (Heitz et al. 2016),
+   not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the lobe is drawn by
+   an integral of about its own shape, so that no weight is large. Work: two to ten looks into
+   tables of 18 KiB (microfacet_tables.h). Beyond the nodes (indices of glass outside [1/3, 3]) the
+   last one holds. */
+#ifndef KD_SHADERS_MICROFACET_ENERGY_H
+#define KD_SHADERS_MICROFACET_ENERGY_H
+#include "core/math/elementary.h"
+#include "core/math/vec3.h"
+#include "shaders/fresnel.h"
+#include "shaders/microfacet_nodes.h"
+#include "shaders/microfacet_tables.h"
+
+/* --- metals ----------------------------------------------------------------------------------- */
+
+/* The share of light from `cosine` that a metal of reflectance 1 loses by scattering it once. */
+KD_FN float energy_missing(float alpha, float cosine) {
+    const energy_place row = energy_row(alpha), at = energy_column(alpha, cosine, ENERGY_COSINES);
+    float ends[2];
+    for (int i = 0; i < 2; ++i)
+        ends[i] = energy_mix(energy_table_missing(row.first + i, at.first),
+                             energy_table_missing(row.first + i, at.first + 1), at.rest);
+    return energy_mix(ends[0], ends[1], row.rest);
+}
+
+/* Its mean over directions, weighted by the cosine. */
+KD_FN float energy_missing_mean(float alpha) {
+    const energy_place row = energy_row(alpha);
+    return alpha * alpha *
+           energy_mix(energy_table_metal_mean(row.first, 0),
+                      energy_table_metal_mean(row.first + 1, 0), row.rest);
+}
+
+/* (c0 + c1 F + c2 F^2 + c3 F^3) / (1 - k F), 1 for F = 1: what a metal of normal reflectance F
+   returns of the light that meets several facets. k, the mean share that goes on, is the ratio of
+   a series over facets. */
+KD_FN float energy_polynomial(const float c[3], float k, float reflectance) {
+    const float c3 = 1 - k - c[0] - c[1] - c[2];
+    const float sum = c[0] + reflectance * (c[1] + reflectance * (c[2] + reflectance * c3));
+    return float_max(sum, 0) / (1 - k * reflectance);
+}
+
+KD_FN vec3 energy_polynomials(const float c[3], float k, vec3 reflectance) {
+    return vec3_make(energy_polynomial(c, k, reflectance.x), energy_polynomial(c, k, reflectance.y),
+                     energy_polynomial(c, k, reflectance.z));
+}
+
+/* The share of energy_missing that a metal returns by several facets. */
+KD_FN vec3 energy_metal_share(float alpha, float cosine, float mean, vec3 reflectance) {
+    const energy_place row = energy_row(alpha),
+                       at = energy_column(alpha, cosine, ENERGY_METAL_COSINES);
+    float terms[3];
+    for (int c = 0; c < 3; ++c) {
+        float ends[2];
+        for (int i = 0; i < 2; ++i)
+            ends[i] = energy_mix(energy_table_metal(row.first + i, at.first, c),
+                                 energy_table_metal(row.first + i, at.first + 1, c), at.rest);
+        terms[c] = energy_mix(ends[0], ends[1], row.rest);
+    }
+    return energy_polynomials(terms, mean, reflectance);
+}
+
+/* The same in the mean over what is lost from all directions. */
+KD_FN vec3 energy_metal_share_mean(float alpha, float mean, vec3 reflectance) {
+    const energy_place row = energy_row(alpha);
+    float terms[3];
+    for (int c = 0; c < 3; ++c)
+        terms[c] = energy_mix(energy_table_metal_mean(row.first, c + 1),
+                              energy_table_metal_mean(row.first + 1, c + 1), row.rest);
+    return energy_polynomials(terms, mean, reflectance);
+}
+
+/* Light that a metal returns to `cosine` by several facets, of even light. */
+KD_FN vec3 energy_metal_albedo(float alpha, float cosine, vec3 reflectance) {
+    const float mean = energy_missing_mean(alpha);
+    return vec3_scale(energy_metal_share(alpha, cosine, mean, reflectance),
+                      energy_missing(alpha, cosine));
+}
+
+KD_FN float energy_ratio(float a, float b, float mean) {
+    return mean > 0 ? a * b / (KD_PI * mean) : 0;
+}
+
+/* The lobe, 1/sr: the product of both albedos over pi times their mean. */
+KD_FN vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine_b, vec3 reflectance) {
+    const float mean = energy_missing_mean(alpha);
+    const vec3 a = energy_metal_albedo(alpha, cosine_a, reflectance);
+    const vec3 b = energy_metal_albedo(alpha, cosine_b, reflectance);
+    const vec3 all = vec3_scale(energy_metal_share_mean(alpha, mean, reflectance), mean);
+    return vec3_make(energy_ratio(a.x, b.x, all.x), energy_ratio(a.y, b.y, all.y),
+                     energy_ratio(a.z, b.z, all.z));
+}
+
+/* --- coats ------------------------------------------------------------------------------------ */
+
+KD_FN energy_place energy_coat_place(float eta) {
+    return energy_place_at(10 * (eta - 1) / (eta + 1) - 1, ENERGY_COATS);
+}
+
+/* The share of light from `cosine` that a rough dielectric of index eta >= 1 reflects by one facet:
+   a metal's, times Fresnel's term at an effective cosine, which hardly knows of the index. */
+KD_FN float energy_coat(float alpha, float cosine, float eta) {
+    const float mu = float_clamp(cosine, 0, 1);
+    const energy_place index = energy_coat_place(eta);
+    const energy_place row = energy_row(alpha), at = energy_column(alpha, mu, ENERGY_COAT_COSINES);
+    float ends[2];
+    for (int c = 0; c < 2; ++c) {
+        float sides[2];
+        for (int i = 0; i < 2; ++i)
+            sides[i] = energy_mix(energy_table_coat(index.first + c, row.first + i, at.first),
+                                  energy_table_coat(index.first + c, row.first + i, at.first + 1),
+                                  at.rest);
+        ends[c] = energy_mix(sides[0], sides[1], row.rest);
+    }
+    const float effective =
+        float_clamp(mu + alpha * energy_mix(ends[0], ends[1], index.rest), 0, 1);
+    return (1 - energy_missing(alpha, mu)) * fresnel_dielectric(effective, eta);
+}
+
+/* Its mean over directions, weighted by the cosine. */
+KD_FN float energy_coat_mean(float alpha, float eta) {
+    const energy_place index = energy_coat_place(eta);
+    const energy_place row = energy_row(alpha);
+    float ends[2];
+    for (int c = 0; c < 2; ++c)
+        ends[c] = energy_mix(energy_table_coat_mean(index.first + c, row.first),
+                             energy_table_coat_mean(index.first + c, row.first + 1), row.rest);
+    return energy_mix(ends[0], ends[1], index.rest) * fresnel_dielectric_average(eta);
+}
+
+/* --- glass ------------------------------------------------------------------------------------ */
+
+/* Nodes from index 1, at dense >= 1, to 3. */
+KD_FN float energy_index_nodes(float dense) {
+    const float half = (float)(ENERGY_INDICES / 2);
+    return half * sqrtf(float_log(dense) / ENERGY_INDEX_SPAN);
+}
+
+KD_FN energy_place energy_index_place(float eta) {
+    const float middle = (float)(ENERGY_INDICES / 2);
+    return energy_place_at(eta >= 1 ? middle + energy_index_nodes(eta)
+                                    : middle - energy_index_nodes(1 / eta),
+                           ENERGY_INDICES);
+}
+
+/* Of light from one direction, what glass loses by scattering it once, and the part of that which
+   ends beyond the boundary; the rest comes back. */
+typedef struct energy_glass {
+    float lost, across;
+} energy_glass;
+
+KD_FN energy_glass energy_glass_mix(energy_glass a, energy_glass b, float share) {
+    energy_glass made;
+    made.lost = energy_mix(a.lost, b.lost, share);
+    made.across = energy_mix(a.across, b.across, share);
+    return made;
+}
+
+/* At one node of index and roughness. */
+KD_FN energy_glass energy_glass_node(int index, int row, energy_place at, energy_place coarse) {
+    energy_glass made;
+    made.lost = energy_mix(energy_table_glass(index, row, at.first),
+                           energy_table_glass(index, row, at.first + 1), at.rest);
+    made.across =
+        made.lost * energy_mix(energy_table_share(index, row, coarse.first),
+                               energy_table_share(index, row, coarse.first + 1), coarse.rest);
+    return made;
+}
+
+/* eta as the direction sees it. */
+KD_FN energy_glass energy_glass_at(float alpha, float cosine, float eta) {
+    const energy_place index = energy_index_place(eta), row = energy_row(alpha),
+                       at = energy_column(alpha, cosine, ENERGY_GLASS_COSINES),
+                       coarse = energy_column(alpha, cosine, ENERGY_SHARE_COSINES);
+    energy_glass ends[2];
+    for (int n = 0; n < 2; ++n)
+        ends[n] = energy_glass_mix(energy_glass_node(index.first + n, row.first, at, coarse),
+                                   energy_glass_node(index.first + n, row.first + 1, at, coarse),
+                                   row.rest);
+    return energy_glass_mix(ends[0], ends[1], index.rest);
+}
+
+KD_FN float energy_glass_missing_mean(float alpha, float eta) {
+    const energy_place index = energy_index_place(eta), row = energy_row(alpha);
+    float ends[2];
+    for (int n = 0; n < 2; ++n)
+        ends[n] = energy_mix(energy_table_glass_mean(index.first + n, row.first),
+                             energy_table_glass_mean(index.first + n, row.first + 1), row.rest);
+    return alpha * alpha * energy_mix(ends[0], ends[1], index.rest);
+}
+
+/* The mean of what is lost and ends beyond, from the thinner side; from the denser one it is less
+   by the square of the index, as all light that crosses. */
+KD_FN float energy_glass_across_mean(float alpha, float dense) {
+    const energy_place row = energy_row(alpha);
+    const energy_place index = energy_place_at(energy_index_nodes(dense), ENERGY_INDICES / 2 + 1);
+    float ends[2];
+    for (int n = 0; n < 2; ++n)
+        ends[n] = energy_mix(energy_table_share_mean(index.first + n, row.first),
+                             energy_table_share_mean(index.first + n, row.first + 1), row.rest);
+    return alpha * alpha * energy_mix(ends[0], ends[1], index.rest);
+}
+
+/* The lobes, 1/sr, for flux; `beyond`: wi is on the other side. Across: what is lost from both
+   sides and crosses, over the mean of the far side. Back: what is lost and comes back, from both.
+ */
+KD_FN float energy_glass_evaluate(float alpha, float cosine_o, float cosine_i, float eta,
+                                  bool beyond) {
+    const float dense = float_max(eta, 1 / eta);
+    const energy_glass from = energy_glass_at(alpha, cosine_o, eta),
+                       to = energy_glass_at(alpha, cosine_i, beyond ? 1 / eta : eta);
+    const float thin = energy_glass_across_mean(alpha, dense), inside = thin / (dense * dense);
+    if (beyond) return energy_ratio(from.across, to.across, eta >= 1 ? inside : thin);
+    const float back = energy_glass_missing_mean(alpha, eta) - (eta >= 1 ? thin : inside);
+    return energy_ratio(from.lost - from.across, to.lost - to.across, back);
+}
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+/* A direction above the surface with density 2 mu / (alpha^2 + mu^2) over the cosine. */
+KD_FN vec3 energy_draw(float alpha, float u, float v) {
+    const float square = alpha * alpha, span = float_log(1 + 1 / square);
+    const float mu2 = float_clamp(square * (float_exp(u * span) - 1), 0, 1);
+    const float sine = sqrtf(1 - mu2), angle = 2 * KD_PI * v;
+    return vec3_make(sine * float_cos(angle), sine * float_sin(angle), sqrtf(mu2));
+}
+/* 1/sr. */
+KD_FN float energy_pdf(float alpha, float cosine) {
+    const float square = alpha * alpha;
+    return cosine / ((square + cosine * cosine) * float_log(1 + 1 / square) * KD_PI);
+}
+
+#endif

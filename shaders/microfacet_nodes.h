@@ -1,0 +1,55 @@
+/* Where the tables of microfacet_tables.h have their nodes, and how to read between them.
+   Idea: the long shadow of a rough surface begins where a direction's cosine mu is about alpha.
+   Over s = 1 - sqrt(alpha (1 - mu) / (mu + alpha)) what is lost looks alike for every roughness. */
+#ifndef KD_SHADERS_MICROFACET_NODES_H
+#define KD_SHADERS_MICROFACET_NODES_H
+#include "core/math/platform.h"
+
+enum {
+    ENERGY_ROUGHNESSES = 16, /* rows: even in the root of alpha */
+    ENERGY_COSINES = 48,     /* of metals, even in s, as all are */
+    ENERGY_METAL_COSINES = 8,
+    ENERGY_GLASS_COSINES = 12,
+    ENERGY_COAT_COSINES = 12,
+    ENERGY_INDICES = 25, /* of glass, 1/3 to 3: even in the root of the logarithm */
+    ENERGY_SHARE_COSINES = 5,
+    ENERGY_COATS = 5 /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
+};
+#define ENERGY_INDEX_SPAN 1.0986123f /* ln 3 */
+
+KD_FN float energy_alpha(int row) {
+    const float root = (float)row / (ENERGY_ROUGHNESSES - 1);
+    return float_max(root * root, 1e-3f);
+}
+KD_FN float energy_coat_index(int which) {
+    const float root = 0.1f * (float)(which + 1);
+    return (1 + root) / (1 - root);
+}
+
+typedef struct energy_place {
+    int first; /* node before it */
+    float rest;
+} energy_place;
+
+/* `at` counts nodes, from 0 to nodes - 1; beyond them the last one holds. */
+KD_FN energy_place energy_place_at(float at, int nodes) {
+    const float inside = float_clamp(at, 0, (float)(nodes - 1));
+    energy_place place;
+    place.first = (int)inside;
+    if (place.first > nodes - 2) place.first = nodes - 2;
+    place.rest = inside - (float)place.first;
+    return place;
+}
+KD_FN energy_place energy_row(float alpha) {
+    return energy_place_at(sqrtf(alpha) * (ENERGY_ROUGHNESSES - 1), ENERGY_ROUGHNESSES);
+}
+KD_FN energy_place energy_column(float alpha, float cosine, int nodes) {
+    const float mu = float_clamp(cosine, 0, 1);
+    const float left = sqrtf(alpha * (1 - mu) / (mu + alpha));
+    return energy_place_at((1 - left) * (float)(nodes - 1), nodes);
+}
+KD_FN float energy_mix(float a, float b, float share) {
+    return a + share * (b - a);
+}
+
+#endif

@@ -1,0 +1,352 @@
+/* Makes shaders/microfacet_*.inc: what single scattering by a rough boundary loses, and where that
+   goes. Usage: energy_tables FOLDER; some minutes.
+   Idea: what single scattering keeps is a smooth integral over the facets seen (midpoints in both
+   numbers of the draw, crowded to the rim, where GGX has its long tail). What becomes of the rest
+   is told by walks among the facets (microfacet_walk.h) as shares of that rest, so that their noise
+   touches colours alone and never the sum of a white furnace.
+   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks" (the form of
+   the lobe); Heitz et al. 2016 (the walks). */
+#include "microfacet_walk.h"
+#include "shaders/microfacet_nodes.h"
+#include <stdio.h>
+
+enum { GRID = 160, WALKS = 40000, REFLECTANCES = 11 };
+typedef struct double3 {
+    double x, y, z;
+} double3;
+
+static double masking(double alpha, double z) {
+    const double t = (1 - z * z) / (z * z);
+    return z > 0 ? 2 / (1 + sqrt(1 + alpha * alpha * t)) : 0;
+}
+static double shadowing(double alpha, double a, double b) {
+    return 1 / (1 / masking(alpha, a) + 1 / masking(alpha, b) - 1);
+}
+/* ggx_draw_visible for a direction in the plane y = 0, in double precision. */
+static double3 visible(double alpha, double mu, double u, double angle) {
+    const double sine = sqrt(1 - mu * mu);
+    const double length = sqrt(alpha * alpha * sine * sine + mu * mu);
+    const double sx = alpha * sine / length, sz = mu / length;
+    const double radius = sqrt(u), x = radius * cos(angle), share = 0.5 * (1 + sz);
+    const double y = (1 - share) * sqrt(fmax(0, 1 - x * x)) + share * radius * sin(angle);
+    const double z = sqrt(fmax(0, 1 - x * x - y * y));
+    /* tangent (0, 1, 0), bitangent = stretched x tangent = (-sz, 0, sx) */
+    double3 m = {alpha * (z * sx - y * sz), alpha * x, fmax(0, z * sz + y * sx)};
+    const double norm = sqrt(m.x * m.x + m.y * m.y + m.z * m.z);
+    m.x /= norm;
+    m.y /= norm;
+    m.z /= norm;
+    return m;
+}
+
+/* Of the nodes of glass's index; the middle one is 1. */
+static double energy_index(int which) {
+    const double half = ENERGY_INDICES / 2, from_middle = which - half;
+    return exp((double)ENERGY_INDEX_SPAN * from_middle * fabs(from_middle) / (half * half));
+}
+
+static double fresnel(double cosine, double eta) {
+    const double sine2 = (1 - cosine * cosine) / (eta * eta);
+    if (sine2 >= 1) return 1;
+    const double beyond = sqrt(1 - sine2);
+    const double parallel = (eta * cosine - beyond) / (eta * cosine + beyond);
+    const double across = (cosine - eta * beyond) / (cosine + eta * beyond);
+    return 0.5 * (parallel * parallel + across * across);
+}
+
+/* What single scattering keeps of light from `mu`. */
+typedef struct kept {
+    double metal; /* of reflectance 1 */
+    double coat[ENERGY_COATS];
+    double glass[ENERGY_INDICES], across[ENERGY_INDICES]; /* in all; the part that crosses */
+} kept;
+
+static void kept_add(kept *to, double alpha, double mu, double3 m, double weight) {
+    const double facing = sqrt(1 - mu * mu) * m.x + mu * m.z;
+    const double up = 2 * facing * m.z - mu;
+    if (!(facing > 0)) return;
+    const double bounced = up > 0 ? shadowing(alpha, mu, up) / masking(alpha, mu) : 0;
+    to->metal += weight * bounced;
+    for (int c = 0; c < ENERGY_COATS; ++c)
+        to->coat[c] += weight * bounced * fresnel(facing, (double)energy_coat_index(c));
+    for (int i = 0; i < ENERGY_INDICES; ++i) {
+        const double eta = energy_index(i), share = fresnel(facing, eta);
+        if (up > 0) to->glass[i] += weight * share * masking(alpha, up);
+        if (share >= 1) continue;
+        const double along = facing / eta - sqrt(1 - (1 - facing * facing) / (eta * eta));
+        const double down = mu / eta - along * m.z;
+        if (!(down > 0)) continue;
+        to->glass[i] += weight * (1 - share) * masking(alpha, down);
+        to->across[i] += weight * (1 - share) * masking(alpha, down);
+    }
+}
+
+static kept kept_of(double alpha, double mu) {
+    kept made;
+    memset(&made, 0, sizeof made);
+    for (int i = 0; i < GRID; ++i)
+        for (int k = 0; k < GRID; ++k) {
+            const double rim = (i + 0.5) / GRID; /* 1 - u = rim^4 */
+            const double weight = 4 * rim * rim * rim / GRID / GRID;
+            const double angle = 2 * 3.14159265358979323846 * (k + 0.5) / GRID;
+            kept_add(&made, alpha, mu, visible(alpha, mu, 1 - rim * rim * rim * rim, angle),
+                     weight);
+        }
+    return made;
+}
+
+/* As it is printed, so that means are those of what will be read. */
+static double printed(double x) {
+    return fmin(floor(fmax(x, 0) * 65536 + 0.5), 65535) / 65536;
+}
+
+static double missing[ENERGY_ROUGHNESSES][ENERGY_COSINES];
+static double metal[ENERGY_ROUGHNESSES][ENERGY_METAL_COSINES][3];
+static double metal_mean[ENERGY_ROUGHNESSES][4];
+static double coat[ENERGY_COATS][ENERGY_ROUGHNESSES][ENERGY_COAT_COSINES];
+static double coat_mean[ENERGY_COATS][ENERGY_ROUGHNESSES];
+static double glass[ENERGY_INDICES][ENERGY_ROUGHNESSES][ENERGY_GLASS_COSINES];
+static double glass_mean[ENERGY_INDICES][ENERGY_ROUGHNESSES];
+static double share[ENERGY_INDICES][ENERGY_ROUGHNESSES][ENERGY_SHARE_COSINES];
+static double share_mean[ENERGY_INDICES / 2 + 1][ENERGY_ROUGHNESSES];
+
+/* A row over s in [0, 1], as it will be read. */
+static double row_at(const double *row, int nodes, double s) {
+    const double at = fmin(fmax(s, 0), 1) * (nodes - 1);
+    const int first = (int)fmin(at, nodes - 2);
+    return row[first] + (at - first) * (row[first + 1] - row[first]);
+}
+
+static double cosine_of(double alpha, double s) {
+    const double rest = (1 - s) * (1 - s);
+    return fmax(alpha * (1 - rest) / (alpha + rest), 1e-7);
+}
+
+/* 2 integral of row(s(mu)) mu dmu, by s. */
+static double mean_of(const double *row, int nodes, double alpha) {
+    double sum = 0;
+    const int steps = 4000;
+    for (int i = 0; i < steps; ++i) {
+        const double s = (i + 0.5) / steps, rest = (1 - s) * (1 - s);
+        const double mu = alpha * (1 - rest) / (alpha + rest);
+        const double slope = 2 * (1 - s) * alpha * (1 + alpha) / ((alpha + rest) * (alpha + rest));
+        sum += 2 * row_at(row, nodes, s) * mu * slope / steps;
+    }
+    return sum;
+}
+
+static double coat_cosine_of(double reflected, double eta) {
+    double low = 0, high = 1;
+    for (int i = 0; i < 60; ++i) {
+        const double middle = 0.5 * (low + high);
+        if (fresnel(middle, eta) > reflected)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void fill_single(int row) {
+    const double alpha = (double)energy_alpha(row);
+    for (int k = 0; k < ENERGY_COSINES; ++k) {
+        const double s = (double)k / (ENERGY_COSINES - 1);
+        missing[row][k] = printed(1 - kept_of(alpha, cosine_of(alpha, s)).metal);
+    }
+    for (int k = 0; k < ENERGY_GLASS_COSINES; ++k) {
+        const double s = (double)k / (ENERGY_GLASS_COSINES - 1);
+        const kept of = kept_of(alpha, cosine_of(alpha, s));
+        for (int i = 0; i < ENERGY_INDICES; ++i) glass[i][row][k] = printed(1 - of.glass[i]);
+    }
+    for (int i = 0; i < ENERGY_INDICES; ++i)
+        glass_mean[i][row] = mean_of(glass[i][row], ENERGY_GLASS_COSINES, alpha);
+    double sum[ENERGY_COATS] = {0};
+    for (int k = 0; k < ENERGY_COAT_COSINES; ++k) {
+        const double mu = cosine_of(alpha, (double)k / (ENERGY_COAT_COSINES - 1));
+        const kept of = kept_of(alpha, mu);
+        for (int c = 0; c < ENERGY_COATS; ++c)
+            coat[c][row][k] =
+                (coat_cosine_of(of.coat[c] / of.metal, (double)energy_coat_index(c)) - mu) / alpha;
+    }
+    const int steps = 64; /* of the mean over mu^2 */
+    for (int k = 0; k < steps; ++k) {
+        const kept of = kept_of(alpha, sqrt((k + 0.5) / steps));
+        for (int c = 0; c < ENERGY_COATS; ++c) sum[c] += of.coat[c] / steps;
+    }
+    for (int c = 0; c < ENERGY_COATS; ++c)
+        coat_mean[c][row] = sum[c] / (double)fresnel_dielectric_average(energy_coat_index(c));
+}
+
+static vec3 direction_of(double mu) {
+    return vec3_make((float)sqrt(1 - mu * mu), 0, (float)mu);
+}
+static walk_numbers numbers_of(uint32_t which, uint64_t i) {
+    walk_numbers made;
+    memset(&made, 0, sizeof made);
+    made.key = rng_key_make(24, which, i);
+    return made;
+}
+
+/* Least squares for c0, c1, c2 of c0 + c1 F + c2 F^2 + (rest) F^3 = wanted (1 - k F). */
+static void fit_cubic(const double *wanted, double k, double c[3]) {
+    double a[3][4] = {{0}};
+    for (int f = 0; f < REFLECTANCES; ++f) {
+        const double x = (double)f / (REFLECTANCES - 1), cube = x * x * x;
+        const double base[3] = {1 - cube, x - cube, x * x - cube};
+        const double value = wanted[f] * (1 - k * x) - (1 - k) * cube;
+        for (int i = 0; i < 3; ++i) {
+            for (int j = 0; j < 3; ++j) a[i][j] += base[i] * base[j];
+            a[i][3] += base[i] * value;
+        }
+    }
+    for (int i = 0; i < 3; ++i) {
+        const double pivot = a[i][i];
+        for (int j = 0; j < 4; ++j) a[i][j] /= pivot;
+        for (int other = 0; other < 3; ++other) {
+            const double factor = a[other][i];
+            for (int j = 0; j < 4 && other != i; ++j) a[other][j] -= factor * a[i][j];
+        }
+    }
+    for (int i = 0; i < 3; ++i) c[i] = a[i][3];
+}
+
+/* Of light that meets more than one facet: the share that metals of several reflectances return. */
+static void metal_shares(double alpha, double mu, double *shares) {
+    double weight = 0, sums[REFLECTANCES] = {0};
+    const vec3 wo = direction_of(mu);
+    for (uint64_t i = 0; i < 40 * (uint64_t)WALKS && weight < WALKS; ++i) {
+        for (int part = 0; part < (REFLECTANCES + 2) / 3; ++part) {
+            walk_numbers numbers = numbers_of(1, i);
+            const float step = 1.0f / (REFLECTANCES - 1), first = 3 * (float)part * step;
+            const vec3 reflectance = vec3_make(first, first + step, first + 2 * step);
+            const microfacet_walk walk =
+                microfacet_walk_run((float)alpha, 0, reflectance, wo, &numbers);
+            if (walk.facets < 2 || walk.facets >= 1000) break;
+            const double kept_of_each[3] = {(double)walk.weight.x, (double)walk.weight.y,
+                                            (double)walk.weight.z};
+            for (int c = 0; c < 3 && 3 * part + c < REFLECTANCES; ++c)
+                sums[3 * part + c] += kept_of_each[c];
+            if (part == 0) weight += 1;
+        }
+    }
+    for (int f = 0; f < REFLECTANCES; ++f)
+        shares[f] = weight > 0 ? sums[f] / weight : (double)f / (REFLECTANCES - 1);
+}
+
+static void fill_metal(int row) {
+    const double alpha = (double)energy_alpha(row);
+    const double lost = mean_of(missing[row], ENERGY_COSINES, alpha);
+    metal_mean[row][0] = lost / (alpha * alpha);
+    double means[3][ENERGY_COSINES];
+    for (int k = 0; k < ENERGY_METAL_COSINES; ++k) {
+        double shares[REFLECTANCES];
+        const double s = (double)k / (ENERGY_METAL_COSINES - 1);
+        metal_shares(alpha, fmax(cosine_of(alpha, s), 0.02 * alpha), shares);
+        fit_cubic(shares, lost, metal[row][k]);
+    }
+    for (int c = 0; c < 3; ++c) {
+        for (int k = 0; k < ENERGY_COSINES; ++k) {
+            const double s = (double)k / (ENERGY_COSINES - 1);
+            double line[ENERGY_METAL_COSINES];
+            for (int j = 0; j < ENERGY_METAL_COSINES; ++j) line[j] = metal[row][j][c];
+            means[c][k] = missing[row][k] * row_at(line, ENERGY_METAL_COSINES, s);
+        }
+        metal_mean[row][1 + c] = mean_of(means[c], ENERGY_COSINES, alpha) / lost;
+    }
+}
+
+/* Of light from `mu`, the share of what single scattering loses that ends beyond the boundary:
+   walks against their own first facets, so that noise is that of the difference. */
+static double across_share(double alpha, double mu, double eta, double lost) {
+    double gained = 0;
+    const vec3 wo = direction_of(mu);
+    for (uint64_t i = 0; i < WALKS; ++i) {
+        walk_numbers numbers = numbers_of(2, i);
+        const microfacet_walk walk =
+            microfacet_walk_run((float)alpha, (float)eta, vec3_all(0), wo, &numbers);
+        gained += walk.across ? 1 : 0;
+        numbers = numbers_of(2, i);
+        walk_next(&numbers);
+        const float u = walk_next(&numbers), v = walk_next(&numbers);
+        const vec3 m = ggx_draw_visible((float)alpha, wo, u, v);
+        const float facing = float_clamp(vec3_dot(wo, m), 0, 1);
+        vec3 wi;
+        if (walk_next(&numbers) >= fresnel_dielectric(facing, (float)eta) &&
+            fresnel_refract(wo, m, (float)eta, &wi) && wi.z < 0)
+            gained -= masking(alpha, -(double)wi.z);
+    }
+    return lost > 0 ? fmin(fmax(gained / WALKS / lost, 0), 1) : 0.5;
+}
+
+static double across_mean(int index, int row) {
+    double line[200];
+    for (int i = 0; i < 200; ++i)
+        line[i] = row_at(glass[index][row], ENERGY_GLASS_COSINES, i / 199.0) *
+                  row_at(share[index][row], ENERGY_SHARE_COSINES, i / 199.0);
+    return mean_of(line, 200, (double)energy_alpha(row));
+}
+
+/* What crosses one way crosses the other: scales the larger side's shares down to the smaller's. */
+static void agree(int out, int in, int row) {
+    const double square = energy_index(out) * energy_index(out);
+    const double there = across_mean(out, row), here = square * across_mean(in, row);
+    const int larger = there > here ? out : in;
+    const double factor = there > here ? here / there : there / here;
+    for (int k = 0; k < ENERGY_SHARE_COSINES && out != in; ++k) share[larger][row][k] *= factor;
+    share_mean[out - ENERGY_INDICES / 2][row] = across_mean(out, row);
+}
+
+static void fill_across(int row) {
+    const double alpha = (double)energy_alpha(row);
+    for (int i = 0; i < ENERGY_INDICES; ++i)
+        for (int k = 0; k < ENERGY_SHARE_COSINES; ++k) {
+            const double s = (double)k / (ENERGY_SHARE_COSINES - 1);
+            const double lost = row_at(glass[i][row], ENERGY_GLASS_COSINES, s);
+            share[i][row][k] =
+                across_share(alpha, fmax(cosine_of(alpha, s), 0.02 * alpha), energy_index(i), lost);
+        }
+    for (int i = 0; i <= ENERGY_INDICES / 2; ++i)
+        agree(ENERGY_INDICES / 2 + i, ENERGY_INDICES / 2 - i, row);
+    for (int i = 0; i < ENERGY_INDICES; ++i) glass_mean[i][row] /= alpha * alpha;
+    for (int i = 0; i <= ENERGY_INDICES / 2; ++i) share_mean[i][row] /= alpha * alpha;
+}
+
+/* Shares as whole 65536ths, or other numbers with five digits. */
+static bool print_table(const char *folder, const char *name, const double *values, size_t count,
+                        bool shares) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, name);
+    FILE *out = fopen(path, "w");
+    if (!out) {
+        perror(path);
+        return false;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (shares)
+            fprintf(out, " %.0f,", values[i] * 65536);
+        else
+            fprintf(out, " %.5ff,", values[i]);
+        if (i % 10 == 9 || i + 1 == count) fputc('\n', out);
+    }
+    return fclose(out) == 0;
+}
+
+#define PRINT(name, values, shares)                                                                \
+    print_table(folder, name, (const double *)values, sizeof values / sizeof(double), shares)
+
+int main(int count, char **words) {
+    if (count != 2) return 2;
+    const char *folder = words[1];
+    for (int row = 0; row < ENERGY_ROUGHNESSES; ++row) {
+        fill_single(row);
+        fill_metal(row);
+        fill_across(row);
+        fprintf(stderr, "%d of %d\n", row + 1, ENERGY_ROUGHNESSES);
+    }
+    const bool done = PRINT("missing", missing, true) && PRINT("metal", metal, false) &&
+                      PRINT("metal_mean", metal_mean, false) && PRINT("coat", coat, false) &&
+                      PRINT("coat_mean", coat_mean, false) && PRINT("glass", glass, true) &&
+                      PRINT("glass_mean", glass_mean, false) && PRINT("share", share, false) &&
+                      PRINT("share_mean", share_mean, false);
+    return done ? 0 : 1;
+}

@@ -1,0 +1,72 @@
+/* Scrambled emission: as even as the lattice, box by box, without its lines. */
+#include "shaders/light_emit.h"
+#include "test.h"
+#include <stdlib.h>
+
+enum { POINTS = 1024, BOXES = 16, WAVES = 40 };
+
+static int compare(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Points in each box of two coordinates, in ascending order. */
+static void count_boxes(const photon_emission *from, uint32_t d, int *counts) {
+    memset(counts, 0, BOXES * BOXES * sizeof *counts);
+    for (uint64_t i = 0; i < POINTS; ++i) {
+        const int x = (int)(photon_emission_number(from, i, d) * BOXES);
+        const int y = (int)(photon_emission_number(from, i, d + 1) * BOXES);
+        ++counts[x * BOXES + y];
+    }
+    qsort(counts, BOXES * BOXES, sizeof *counts, compare);
+}
+
+/* Power of the strongest plane wave among the points over that of independent ones. */
+static double strongest_wave(const photon_emission *from, uint32_t d) {
+    double most = 0;
+    for (int h = 0; h <= WAVES; ++h)
+        for (int k = -WAVES; k <= WAVES; ++k) {
+            if (h == 0 && k <= 0) continue;
+            double c = 0, s = 0;
+            for (uint64_t i = 0; i < POINTS; ++i) {
+                const double turns = h * (double)photon_emission_number(from, i, d) +
+                                     k * (double)photon_emission_number(from, i, d + 1);
+                c += cos(2 * 3.141592653589793 * turns);
+                s += sin(2 * 3.141592653589793 * turns);
+            }
+            const double power = (c * c + s * s) / POINTS;
+            if (power > most) most = power;
+        }
+    return most;
+}
+
+static void boxes_keep_their_points(void **state) {
+    (void)state;
+    for (uint32_t pass = 0; pass < 4; ++pass)
+        for (uint32_t d = 0; d + 1 < EMISSION_DIMENSIONS; ++d) {
+            int plain[BOXES * BOXES], mixed[BOXES * BOXES];
+            photon_emission emission = photon_emission_make(5, pass, vec3_all(0), 1, false);
+            count_boxes(&emission, d, plain);
+            photon_emission_scramble(&emission);
+            count_boxes(&emission, d, mixed);
+            assert_memory_equal(plain, mixed, sizeof plain);
+        }
+}
+
+static void lines_are_gone(void **state) {
+    (void)state;
+    photon_emission emission = photon_emission_make(5, 1, vec3_all(0), 1, false);
+    const double lattice = strongest_wave(&emission, 3);
+    photon_emission_scramble(&emission);
+    const double scrambled = strongest_wave(&emission, 3);
+    if (!(lattice > 200 && scrambled < 60))
+        fail_msg("strongest wave %.1f times an independent one, %.1f of the lattice", scrambled,
+                 lattice);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(boxes_keep_their_points),
+        cmocka_unit_test(lines_are_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
