@@ -127,7 +127,7 @@ static kd_status run_pass_there(frame *of, tile_pass *pass) {
         of->statistics.rays += counts.rays;
         of->statistics.nan_samples += counts.nan_samples;
         if (counts.rays) KD_TRY(keep(of, pass)); /* there is something new */
-        if (of->there->stopped) continue; /* with those that were left out */
+        if (of->there->stopped) continue;        /* with those that were left out */
         job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }
