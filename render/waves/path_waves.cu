@@ -196,7 +196,7 @@ kd_status run_waves(wave_run *run, wave_record *seen) {
         if (run->wave % LOOK_EVERY == LOOK_EVERY - 1) {
             KD_TRY(device_memory_download(seen, record_of(run), sizeof *seen));
             more = more && !is_to_end(run, seen);
-            const bool begun = !more || seen->end == run->work.slots;
+            const bool begun = (!more || seen->end == run->work.slots) && seen->begin == seen->end;
             if (begun && seen->rays <= few) return KD_OK;
         }
         KD_TRY(run->general ? run_wave<true>(run) : run_wave<false>(run));
