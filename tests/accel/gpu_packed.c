@@ -1,4 +1,5 @@
 /* The packed form that a device makes of a tree: the bytes of the one made on the CPU. */
+#include "accel/builders.h"
 #include "accel/packed/packed_device.h"
 #include "accel/packed/packed_make.h"
 #include "accel/rays/tree_device.h"

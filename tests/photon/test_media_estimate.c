@@ -1,6 +1,6 @@
 /* photon/density/media_estimate.h: the density of photons strewn in a box, as even at its walls as
    in its middle. */
-#include "accel/tree/tritree.h"
+#include "accel/builders.h"
 #include "photon/density/media_estimate.h"
 #include "points/builders.h"
 #include "scene_fixture.h"
