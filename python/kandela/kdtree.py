@@ -111,7 +111,7 @@ class KDTree:
         found, ids = found[:, ranks - 1], ids[:, ranks - 1]
         if squeezed:
             found, ids = found.reshape(shape), ids.reshape(shape)
-            return (found[()], ids[()]) if shape == () else (found, ids)
+            return (found[()], int(ids)) if shape == () else (found, ids)
         return found.reshape(shape + (len(ranks),)), ids.reshape(shape + (len(ranks),))
 
     def query_ball_point(self, x, r, p=2.0, eps=0, workers=1, return_sorted=None,
@@ -226,7 +226,7 @@ class KDTree:
     def _places(self, x):
         x = np.asarray(x)
         if np.iscomplexobj(x):
-            raise TypeError("x is complex, expected real numbers")
+            raise TypeError("KDTree does not work with complex data")
         x = np.asarray(x, self.data.dtype)
         if x.ndim == 0 or x.shape[-1] != self.m:
             raise ValueError(f"x must consist of vectors of length {self.m} but has shape {x.shape}")

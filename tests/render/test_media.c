@@ -222,7 +222,8 @@ static void the_ledger_has_a_row_for_media(void **state) {
         const double end = sums->absorbed + sums->media + sums->escaped + sums->ended + sums->cut;
         expect_near(end, sums->emitted, 1e-6 * sums->emitted);
         expect_near(sums->escaped, 0, 1e-9);
-        assert_true(sums->media > 0.01 * sums->emitted && all[i]->count >= 20000);
+        /* few of these lamps' paths reach the glass: the caustic map ends before it is full */
+        assert_true(sums->media > 0.01 * sums->emitted && all[i]->count >= (i == 1 ? 2000 : 20000));
         if (i != 1) expect_near(sums->ended / sums->emitted, 0, 0.02);
     }
     uint32_t inside[2] = {0, 0};
