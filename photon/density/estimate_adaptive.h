@@ -43,6 +43,13 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const crease_
         squares += weighted * weighted;
         ++made.counted;
     }
+    if (gathered->own != KD_NONE) { /* else small discs there would look darker than large ones */
+        const vec3 power = map->photons[gathered->own].power;
+        const float weighted =
+            (power.x + power.y + power.z) / 3 * photon_own_weight(map->kernel, count);
+        made.mean += weighted;
+        squares += weighted * weighted;
+    }
     const float scale = per_radius2 / crease_kernel_integral(creases, at, radius, map->kernel);
     made.mean *= scale;
     made.deviation = sqrtf(squares) * scale;
