@@ -1,0 +1,270 @@
+/* A rendering goes on only as the one that it was: every value of every option, and every number of
+   the camera, is changed by itself between a rendering and its --resume, for every integrator. The
+   state is refused, or the picture that comes of it has the bits of one that was never stopped.
+   Options come from the program's table: a new row is tested by being there. The group "Output"
+   says where pictures go (--max-memory and --quick work through options of the other groups). */
+#include "accel/builders.h"
+#include "core/files/file.h"
+#include "photon/maps/photon_file.h"
+#include "photon/maps/photon_map.h"
+#include "render/api/render.h"
+#include "render/integrators.h"
+#include "scenes/assembly/scene_hash.h"
+#include "test.h"
+#include "tools/program/render_values.h"
+#include <assert.h>
+#include <unistd.h>
+
+enum { STATE_BYTES = 1 << 16, CHANGES = 64, TEXT = 160, SAMPLES = 2 };
+static const char *const state_path = "options.state", *const map_path = "options.kdp";
+static const char *const scene_path = "options.json";
+
+/* Something that every kind of photon lands in: walls, a ball of glass before one, fog. */
+static void write_scene(void) {
+    FILE *file = fopen(scene_path, "w");
+    assert_non_null(file);
+    fputs("{\"kandela\": 1, \"media\": {\"fog\": {\"scattering\": 0.2}}, \"fog\": \"fog\",\n"
+          "\"materials\": {\"lamp\": {\"emission\": 9}, \"glass\": {\"kind\": \"glass\"},\n"
+          "\"wall\": {\"diffuse\": 0.6}},\n\"meshes\": [\n"
+          "{\"box\": {\"lo\": [-1, -1, -1], \"hi\": [1, 1, 1]}, \"material\": \"wall\"},\n"
+          "{\"quad\": [[-0.4, 0.9, -0.4], [0.4, 0.9, -0.4], [0.4, 0.9, 0.4], [-0.4, 0.9, 0.4]],\n"
+          "\"material\": \"lamp\"},\n"
+          "{\"sphere\": {\"centre\": [0, 0.2, 0], \"radius\": 0.4, \"triangles\": 80},\n"
+          "\"material\": \"glass\"}],\n"
+          "\"camera\": {\"eye\": [0.1, 0, 0.95], \"look_at\": [0, 0, -1], \"fov\": 70}}\n",
+          file);
+    fclose(file);
+}
+
+/* Photons as `kandela photons` writes them. */
+static void write_map(const scene *from) {
+    scene_view view = scene_get_view(from);
+    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
+                                 view.mesh.triangle_count};
+    const tritree_options how = tritree_options_default();
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    view.tree = tritree_get_view(&tree);
+    photon_options options = photon_options_default();
+    options.photons = options.caustics = options.strayed = 200;
+    photon_file file;
+    memset(&file, 0, sizeof file);
+    file.scene = scene_hash(&view);
+    assert_int_equal(photon_lists_open(file.lists, &view, &options, NULL), KD_OK);
+    assert_int_equal(photon_file_write(map_path, &file), KD_OK);
+    photon_file_close(&file);
+    tritree_close(&tree);
+}
+
+static render_values base_values(const char *integrator_name) {
+    render_values values;
+    memset(&values, 0, sizeof values);
+    kd_render_options *options = &values.render;
+    kd_render_options_default(options);
+    strcpy(options->integrator, integrator_name);
+    strcpy(options->device, "cpu");
+    options->width = options->height = 10;
+    options->crop[0] = options->crop[1] = 3;
+    options->crop[2] = options->crop[3] = 8;
+    options->photons = options->caustic_photons = options->media_photons = 200;
+    options->gather = 10;
+    options->radius = 0.5f;
+    options->max_depth = 6;
+    options->precompute = 0;
+    options->spp = options->passes = SAMPLES;
+    return values;
+}
+
+static void number_text(char text[TEXT], const option_row *row, const void *field, int changed) {
+    const int count = row->count > 1 ? row->count : 1;
+    const bool whole = row->kind == OPTION_INT32;
+    size_t used = 0;
+    for (int i = 0; i < count; ++i) {
+        double value = whole ? ((const int32_t *)field)[i] : (double)((const float *)field)[i];
+        if (i == changed) value = whole || value == 0 ? value + 1 : value * 1.25;
+        const bool above = row->least < row->most && value > row->most;
+        if (above) value = whole ? value - 2 : value / 2;
+        const char between[2] = {row->separator ? row->separator : ',', 0};
+        used += (size_t)snprintf(text + used, TEXT - used, "%s%.9g", i ? between : "", value);
+    }
+}
+
+/* All that a row can be changed to, as arguments of the line; a flag has none. */
+static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const void *field) {
+    static const char *const devices[] = {"auto", "cpu"};
+    int made = 0;
+    if (row->choice) {
+        for (const char *name; (name = row->choice(made)); ++made) {
+            assert_true(made < CHANGES);
+            snprintf(texts[made], TEXT, "%s", name);
+        }
+        return made;
+    }
+    switch (row->kind) {
+    case OPTION_NAME: /* the only one without a list */
+        assert_string_equal(row->name, "device");
+        for (; made < 2; ++made) snprintf(texts[made], TEXT, "%s", devices[made]);
+        return made;
+    case OPTION_TEXT:
+        assert_string_equal(row->name, "photon-map");
+        snprintf(texts[0], TEXT, "%s", map_path);
+        return 1;
+    case OPTION_UINT64:
+        snprintf(texts[0], TEXT, "%llu", (unsigned long long)*(const uint64_t *)field + 1);
+        return 1;
+    case OPTION_DOUBLE: /* limits that nothing here comes to, or that all is within */
+        snprintf(texts[0], TEXT, "%.9g", row->most);
+        return 1;
+    case OPTION_INT32:
+    case OPTION_FLOAT:
+        for (; made < (row->count > 1 ? row->count : 1); ++made)
+            number_text(texts[made], row, field, made);
+        return made;
+    default: fail_msg("--%s: a kind of option that this test cannot change", row->name);
+    }
+    return 0;
+}
+
+typedef struct stage {
+    scene *room;
+    render_values base;
+    char state[STATE_BYTES]; /* of the base's rendering, a sample short if that may be */
+    size_t state_count;
+    int accepted, refused;
+} stage;
+
+static kd_status render_once(const stage *on, const render_values *values, bool resume,
+                             uint64_t *hash) {
+    render_result result;
+    const render_keeping keeping = {.state = state_path, .resume = resume};
+    scene_set_camera(on->room, &values->view);
+    const kd_status status = render_run_kept(&result, on->room, &values->render, &keeping, NULL);
+    if (status != KD_OK) return status;
+    *hash = result.image_hash;
+    render_close(&result);
+    return KD_OK;
+}
+
+static void put_state(const stage *on) {
+    FILE *file = fopen(state_path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(on->state, 1, on->state_count, file), on->state_count);
+    fclose(file);
+}
+
+static void begin(stage *on, const render_values *base) {
+    render_values first = *base;
+    uint64_t unused;
+    file_view file;
+    on->base = *base;
+    const integrator *how = integrator_find(base->render.integrator);
+    if (!how->counts_samples || !how->counts_samples(&base->render))
+        first.render.spp = first.render.passes = SAMPLES - 1;
+    assert_int_equal(render_once(on, &first, false, &unused), KD_OK);
+    assert_int_equal(file_open(&file, state_path), KD_OK);
+    assert_true(file.count <= STATE_BYTES);
+    memcpy(on->state, file.bytes, file.count);
+    on->state_count = file.count;
+    file_close(&file);
+}
+
+/* Refused, with a reason, or the bits of a rendering that is so from its first sample on. */
+static bool goes_on(stage *on, const render_values *changed, const char *what) {
+    uint64_t resumed = 0, whole = 0;
+    put_state(on);
+    const kd_status status = render_once(on, changed, true, &resumed);
+    if (status != KD_OK) {
+        if (status != KD_ERROR_INPUT && status != KD_ERROR_USAGE)
+            fail_msg("%s: %s: %s", on->base.render.integrator, what, kd_last_error());
+        ++on->refused;
+        return false;
+    }
+    assert_int_equal(render_once(on, changed, false, &whole), KD_OK);
+    if (resumed != whole)
+        fail_msg("%s: %s: goes on and is no picture of either", on->base.render.integrator, what);
+    ++on->accepted;
+    return true;
+}
+
+/* What no sample depends on, never refused. */
+static bool is_free(const option_row *row) {
+    static const char *const names[] = {"time",         "target-error", "exposure",
+                                        "tonemap",      "builder",      "sah-costs",
+                                        "empty-factor", "device",       "device-paths"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        if (strcmp(row->name, names[i]) == 0) return true;
+    return false;
+}
+
+static void change_row(stage *on, const option_group *group, const option_row *row) {
+    static char texts[CHANGES][TEXT];
+    const void *field = (const char *)&on->base + group->base + row->offset;
+    const int count = changes_of(texts, row, field);
+    for (int i = 0; i < count; ++i) {
+        render_values changed = on->base;
+        option_given given = {row, texts[i], group->base, false};
+        const option_line line = {.given = &given, .given_count = 1};
+        char what[2 * TEXT];
+        snprintf(what, sizeof what, "--%.40s %.*s", row->name, TEXT, texts[i]);
+        if (option_line_apply(&line, &changed) != KD_OK) fail_msg("%s", kd_last_error());
+        const bool on_and_on = goes_on(on, &changed, what);
+        if (is_free(row) && !on_and_on) fail_msg("%s is refused: %s", what, kd_last_error());
+    }
+}
+
+static void change_options(stage *on) {
+    for (const option_group *group = render_groups; group->rows; ++group) {
+        if (group->base != offsetof(render_values, render)) continue;
+        for (const option_row *row = group->rows; row->name; ++row) change_row(on, group, row);
+    }
+    render_values changed = on->base;
+    changed.render.threads = 3; /* of the general options */
+    assert_true(goes_on(on, &changed, "--threads 3"));
+}
+
+static void change_camera(stage *on) {
+    static_assert(sizeof(camera) % sizeof(float) == 0, "a camera is numbers");
+    for (size_t i = 0; i < sizeof(camera) / sizeof(float); ++i) {
+        render_values changed = on->base;
+        char what[40];
+        ((float *)&changed.view)[i] += 0.125f;
+        snprintf(what, sizeof what, "number %zu of the camera", i);
+        goes_on(on, &changed, what);
+    }
+}
+
+static void change_all(stage *on, const render_values *base) {
+    on->accepted = on->refused = 0;
+    begin(on, base);
+    assert_true(goes_on(on, base, "no change"));
+    change_options(on);
+    change_camera(on);
+    assert_true(on->accepted > 20 && on->refused > 20);
+}
+
+static void every_option_and_camera_of_every_integrator(void **state) {
+    static stage on;
+    kd_render_options unused;
+    (void)state;
+    write_scene();
+    kd_render_options_default(&unused);
+    assert_int_equal(scene_open(&on.room, scene_path, &unused, NULL), KD_OK);
+    write_map(on.room);
+    const camera view = scene_camera(on.room);
+    for (const integrator *const *row = integrators; *row; ++row) {
+        render_values base = base_values((*row)->name);
+        base.view = view;
+        change_all(&on, &base);
+        if (!(*row)->counts_samples) continue;
+        base.render.final_gather = 2; /* then --precompute on is another picture */
+        change_all(&on, &base);
+    }
+    scene_close(on.room);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_and_camera_of_every_integrator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
