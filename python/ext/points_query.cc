@@ -15,6 +15,8 @@ static void query_set_points(points_query &query, nb::handle given) {
     point_arrays taken = point_arrays::make(given, nb::none());
     query.points = std::move(taken.keep);
     query.c.points = taken.c;
+    query.radii = array(); /* those of other points */
+    query.c.radii = nullptr;
 }
 
 static void query_set_radii(points_query &query, nb::handle given) {

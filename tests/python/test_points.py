@@ -84,6 +84,18 @@ def test_what_makes_no_sense_is_refused_with_words(kind, call):
     assert str(caught.value)
 
 
+def test_radii_are_those_of_the_points():
+    from kandela import _c
+
+    tree, query = kandela.Points(np.zeros((5, 3))), _c.kd_points_query_default()
+    query.points = np.zeros((4, 3))
+    query.radii = np.full(4, 0.5)
+    query.points = np.ones((100000, 3))
+    offsets = np.empty(100001, np.uint64)
+    _c.kd_points_within_count(tree._c, query, offsets)
+    assert query.radii is None and offsets[-1] == 500000
+
+
 def test_files_updates_and_levels(tmp_path):
     data = np.random.default_rng(2).random((321, 4))
     tree = kandela.Points(data, ids=np.arange(321, dtype=np.uint32) + 1000)
