@@ -1,5 +1,6 @@
 /* By night, minutes: within 0.05 %. */
 #define ROUNDS 50
+#define LAST_KERNEL PHOTON_KERNEL_GAUSSIAN
 #define BOUND 0.0005
 #include "precomputed_means.h"
 

@@ -1,7 +1,7 @@
 /* photon/density/precomputed.h: a gather ray takes the irradiance that the nearest photon knows;
    over all places its mean is that of estimates made there, for every kernel and estimator. For
-   test_precomputed.c and nightly_precomputed.c, which say how many rounds of photons are strewn and
-   how near the mean must be. */
+   test_precomputed.c and nightly_precomputed.c, which say how many rounds of photons are strewn,
+   by which kernels, and how near the mean must be. */
 #ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"
@@ -66,7 +66,7 @@ static double known_over_made(strewn *of) {
 }
 
 static void compare_means(uint32_t gather, float radius, bool adaptive) {
-    for (int32_t kernel = PHOTON_KERNEL_DISC; kernel <= PHOTON_KERNEL_GAUSSIAN; ++kernel) {
+    for (int32_t kernel = PHOTON_KERNEL_DISC; kernel <= LAST_KERNEL; ++kernel) {
         double sum = 0, squares = 0;
         for (int round = 0; round < rounds; ++round) {
             strewn *plane = (strewn *)calloc(1, sizeof *plane);
