@@ -16,7 +16,7 @@ namespace nb = nanobind;
 
 /* Something of its own, so that nothing is copied: the object is kept while the array is. */
 struct array {
-    nb::object owner;
+    nb::object owner = nb::none();
     void *data = nullptr;
     std::string dtype;                   /* "float32", "float64", "uint32", "int64", ... */
     std::vector<int64_t> shape, strides; /* strides in elements */
