@@ -153,8 +153,12 @@ def figures(root, arguments):
 
 def main(arguments):
     root = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    if len(arguments) >= 1 and arguments[0] == "quotes":
-        return quotes(arguments[1] if len(arguments) > 1 else root)
+    if 1 <= len(arguments) <= 2 and arguments[0] == "quotes":
+        folder = arguments[1] if len(arguments) > 1 else root
+        if os.path.isdir(os.path.join(folder, "docs", "book")):
+            return quotes(folder)
+        print(f"book.py: {folder} has no docs/book", file=sys.stderr)
+        return 2
     if len(arguments) >= 2 and arguments[0] == "figures":
         return figures(root, arguments[1:])
     print(__doc__.strip(), file=sys.stderr)

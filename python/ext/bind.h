@@ -40,6 +40,16 @@ void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_
 void check(kd_status status);
 void check_signals(); /* Ctrl-C */
 
+/* call() without the interpreter's lock, then what its status raises. */
+template <typename function> void check_unlocked(function call) {
+    kd_status status;
+    {
+        nb::gil_scoped_release unlocked;
+        status = call();
+    }
+    check(status);
+}
+
 /* A struct's text of fixed size, as kd_points_options.device. */
 template <size_t size> void text_set(char (&to)[size], const std::string &from, const char *name) {
     if (from.size() >= size)

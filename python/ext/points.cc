@@ -27,43 +27,23 @@ static points_tree *tree_open(const point_arrays &points, nb::handle options) {
     const kd_points_options *given =
         options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
     kd_points *tree = nullptr;
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_points_open(&tree, &points.c, given);
-    }
-    check(status);
+    check_unlocked([&] { return kd_points_open(&tree, &points.c, given); });
     return new points_tree(tree);
 }
 
 static void tree_update(points_tree &tree, const point_arrays &points) {
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_points_update(tree.c, &points.c);
-    }
-    check(status);
+    check_unlocked([&] { return kd_points_update(tree.c, &points.c); });
 }
 
 static void tree_save(const points_tree &tree, const std::string &path) {
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_points_save(tree.c, path.c_str());
-    }
-    check(status);
+    check_unlocked([&] { return kd_points_save(tree.c, path.c_str()); });
 }
 
 static points_tree *tree_load(const std::string &path, nb::handle options) {
     const kd_points_options *given =
         options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
     kd_points *tree = nullptr;
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_points_load(&tree, path.c_str(), given);
-    }
-    check(status);
+    check_unlocked([&] { return kd_points_load(&tree, path.c_str(), given); });
     return new points_tree(tree);
 }
 
@@ -102,12 +82,7 @@ static void tree_download(const points_tree &tree, nb::handle coordinates, nb::h
     id *to_ids = (id *)array_data(ids, "ids", sizeof(id) == 8 ? "uint64|int64" : "uint32|int32",
                                   info.count, true, &keep[1]);
     uint8_t *to_axes = (uint8_t *)array_data(axes, "axes", "uint8", info.count, true, &keep[2]);
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = call(tree.c, to, to_ids, to_axes);
-    }
-    check(status);
+    check_unlocked([&] { return call(tree.c, to, to_ids, to_axes); });
 }
 
 static kd_points_options options_default() {

@@ -54,12 +54,7 @@ static void in_pieces(const points_tree &tree, const points_query &query, uint64
     do {
         const uint64_t end = count - begin <= each + each / 2 ? count : begin + each;
         const kd_points_query piece = piece_of(query.c, begin, end);
-        kd_status status;
-        {
-            nb::gil_scoped_release unlocked;
-            status = ask(&piece, begin);
-        }
-        check(status);
+        check_unlocked([&] { return ask(&piece, begin); });
         if (end < count) check_signals();
         begin = end;
     } while (begin < count);
@@ -131,6 +126,8 @@ static void within(const points_tree &tree, const points_query &query, nb::handl
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[0]);
+    if (keep[0].device && on_cpu(tree))
+        throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
     if (!from) check(kd_points_within(tree.c, &query.c, nullptr, nullptr, nullptr));
     const uint64_t answers = on_cpu(tree)       ? from[count]
                              : !ids.is_none()   ? array_of(ids, "ids", true).size()

@@ -55,34 +55,19 @@ static const kd_triangles_options *options_of(nb::handle options) {
 static triangles_tree *tree_open(const triangle_mesh &mesh, nb::handle options) {
     const kd_triangles_options *given = options_of(options);
     kd_triangles *tree = nullptr;
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_triangles_open(&tree, &mesh.c, given);
-    }
-    check(status);
+    check_unlocked([&] { return kd_triangles_open(&tree, &mesh.c, given); });
     return new triangles_tree(tree);
 }
 
 static triangles_tree *tree_load(const std::string &path, nb::handle options) {
     const kd_triangles_options *given = options_of(options);
     kd_triangles *tree = nullptr;
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_triangles_load(&tree, path.c_str(), given);
-    }
-    check(status);
+    check_unlocked([&] { return kd_triangles_load(&tree, path.c_str(), given); });
     return new triangles_tree(tree);
 }
 
 static void tree_save(const triangles_tree &tree, const std::string &path) {
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_triangles_save(tree.c, path.c_str());
-    }
-    check(status);
+    check_unlocked([&] { return kd_triangles_save(tree.c, path.c_str()); });
 }
 
 static nb::dict tree_describe(const triangles_tree &tree) {
@@ -129,12 +114,7 @@ static void intersect(const triangles_tree &tree, nb::handle given, nb::handle h
     const kd_ray *rays = rays_of(given, &keep[0], &count);
     kd_ray_hit *to = (kd_ray_hit *)array_data(hits, "hits", "float32", 4 * count, true, &keep[1]);
     kd_ray_counts *took = counts_of(counts, count, &keep[2]);
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_triangles_intersect(tree.c, rays, count, to, took);
-    }
-    check(status);
+    check_unlocked([&] { return kd_triangles_intersect(tree.c, rays, count, to, took); });
 }
 
 static void occluded(const triangles_tree &tree, nb::handle given, nb::handle blocked,
@@ -144,21 +124,11 @@ static void occluded(const triangles_tree &tree, nb::handle given, nb::handle bl
     const kd_ray *rays = rays_of(given, &keep[0], &count);
     uint8_t *to = (uint8_t *)array_data(blocked, "blocked", "uint8|bool", count, true, &keep[1]);
     kd_ray_counts *took = counts_of(counts, count, &keep[2]);
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_triangles_occluded(tree.c, rays, count, to, took);
-    }
-    check(status);
+    check_unlocked([&] { return kd_triangles_occluded(tree.c, rays, count, to, took); });
 }
 
 static void cast(const triangles_tree &tree, const ray_batch &batch) {
-    kd_status status;
-    {
-        nb::gil_scoped_release unlocked;
-        status = kd_triangles_cast(tree.c, &batch.c);
-    }
-    check(status);
+    check_unlocked([&] { return kd_triangles_cast(tree.c, &batch.c); });
 }
 
 static void bind_batch(nb::module_ &m) {

@@ -83,7 +83,10 @@ static void take_numbers(result_line *to, const cJSON *line, const cJSON *ms) {
 /* One line of the file, its end not among it. */
 static kd_status take_line(results *to, const char *path, int number, const char *text,
                            size_t bytes) {
+    const uint64_t shortages = memory_shortages();
     cJSON *line = cJSON_ParseWithLength(text, bytes);
+    KD_REQUIRE(line || memory_shortages() == shortages, KD_ERROR_MEMORY,
+               "no memory for line %d of %s", number, path);
     KD_REQUIRE(line, KD_ERROR_INPUT,
                "%s:%d: found no JSON object, expected a line of kandela bench", path, number);
     to->owned->documents[to->count] = line;
