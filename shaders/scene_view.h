@@ -25,6 +25,7 @@ typedef struct scene_view {
     mesh_view mesh;
     tritree_view tree;
     const material *materials;
+    const principled *layers; /* one of each material; NULL if none is principled */
     const texture_view *textures;
     const light *lights;
     const float *light_cdf; /* light_count + 1, 0..1, by power */

@@ -26,6 +26,7 @@ typedef struct surface {
     bool scatters_once; /* what goes from facet to facet is left out */
     float metallic, ior, opacity;
     uint32_t beyond; /* medium on its other side; MEDIUM_SAME: it bounds none */
+    bool unlit;      /* its emission is for the eye alone */
     bool disperses;  /* its index hangs on the wavelength */
 } surface;
 
@@ -79,6 +80,9 @@ KD_FN void surface_dress(surface *at, const scene_view *scene) {
     const material *made = scene->materials + at->material;
     const vec2 uv = at->texcoord;
     at->kind = made->kind;
+    if (at->kind == MATERIAL_PRINCIPLED) /* by its share of transmission */
+        at->kind =
+            scene->layers[at->material].transmission > 0.5f ? MATERIAL_GLASS : MATERIAL_PLASTIC;
     at->diffuse = surface_texture(scene, made->diffuse_map, uv, made->diffuse);
     at->specular = surface_texture(scene, made->specular_map, uv, made->specular);
     at->transmission = made->transmission;
@@ -96,6 +100,7 @@ KD_FN void surface_dress(surface *at, const scene_view *scene) {
     at->beyond = !material_bounds_media(made) ? MEDIUM_SAME
                  : at->front                  ? made->medium
                                               : made->medium_outside;
+    at->unlit = (made->flags & MATERIAL_UNLIT) != 0;
     at->disperses = made->dispersion != DISPERSION_NONE;
 }
 

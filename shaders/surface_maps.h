@@ -55,8 +55,10 @@ KD_FN bool surface_texture_frame(const mesh_view *mesh, uint32_t triangle, vec3 
 /* Rise of the height map at `texcoord` along u and v, white's height over the image's size, by
    central differences of one texel. */
 KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
-    const float du = 1 / ((float)map->width * float_max(fabsf(map->scale.x), 1e-6f));
-    const float dv = 1 / ((float)map->height * float_max(fabsf(map->scale.y), 1e-6f));
+    const float across = float_max(fabsf(map->scale.x), fabsf(map->shear.y));
+    const float up = float_max(fabsf(map->scale.y), fabsf(map->shear.x));
+    const float du = 1 / ((float)map->width * float_max(across, 1e-6f));
+    const float dv = 1 / ((float)map->height * float_max(up, 1e-6f));
     const float right = texture_sample(map, vec2_make(texcoord.x + du, texcoord.y)).x;
     const float left = texture_sample(map, vec2_make(texcoord.x - du, texcoord.y)).x;
     const float above = texture_sample(map, vec2_make(texcoord.x, texcoord.y + dv)).x;

@@ -11,9 +11,24 @@ typedef struct texture_view {
     const float *floats;  /* width x height x 3, linear */
     int32_t width, height;
     uint32_t srgb;      /* bytes are sRGB encoded (colour), else linear (data) */
-    uint32_t clamp;     /* edge is held, else the image repeats */
-    vec2 scale, offset; /* uv' = uv * scale + offset */
+    uint32_t clamp;     /* texture_wraps: 0 the image repeats, 1 its edge is held */
+    vec2 scale, offset; /* u' = u scale.x + v shear.x + offset.x, */
+    vec2 shear;         /* v' = v scale.y + u shear.y + offset.y */
 } texture_view;
+
+/* Beyond an image's edge. */
+typedef enum texture_wrap { TEXTURE_REPEAT = 0, TEXTURE_HOLD = 1, TEXTURE_MIRROR = 2 } texture_wrap;
+
+/* Both directions in one number: 0 and 1 mean the same for both. */
+KD_FN uint32_t texture_wraps(uint32_t u, uint32_t v) {
+    return u | (u ^ v) << 2;
+}
+KD_FN uint32_t texture_wrap_u(uint32_t wraps) {
+    return wraps & 3u;
+}
+KD_FN uint32_t texture_wrap_v(uint32_t wraps) {
+    return (wraps ^ wraps >> 2) & 3u;
+}
 
 /* The texel in column x, row y (from the top), linear. */
 KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
@@ -35,9 +50,17 @@ typedef struct texture_span {
     float weight;
 } texture_span;
 
-KD_FN texture_span texture_locate(float coordinate, int32_t size, bool clamp) {
+/* There and back again: 0..1 runs up, 1..2 down. */
+KD_FN float texture_fold(float coordinate) {
+    const float turn = coordinate - 2 * floorf(0.5f * coordinate);
+    return turn > 1 ? 2 - turn : turn;
+}
+
+KD_FN texture_span texture_locate(float coordinate, int32_t size, uint32_t wrap) {
     texture_span span;
+    const bool clamp = wrap != TEXTURE_REPEAT;
     if (!(fabsf(coordinate) <= FLT_MAX)) coordinate = 0;
+    if (wrap == TEXTURE_MIRROR) coordinate = texture_fold(coordinate);
     coordinate = clamp ? float_clamp(coordinate, 0, 1) : coordinate - floorf(coordinate);
     const float at = coordinate * (float)size - 0.5f;
     const float below = floorf(at);
@@ -62,10 +85,12 @@ KD_FN vec3 texture_blend(const texture_view *from, texture_span column, texture_
 }
 
 KD_FN_CALL vec3 texture_sample(const texture_view *from, vec2 uv) {
-    const float u = uv.x * from->scale.x + from->offset.x;
-    const float v = uv.y * from->scale.y + from->offset.y;
-    return texture_blend(from, texture_locate(u, from->width, from->clamp != 0),
-                         texture_locate(1 - v, from->height, from->clamp != 0));
+    float u = uv.x * from->scale.x + from->offset.x;
+    float v = uv.y * from->scale.y + from->offset.y;
+    if (from->shear.x != 0) u += uv.y * from->shear.x;
+    if (from->shear.y != 0) v += uv.x * from->shear.y;
+    return texture_blend(from, texture_locate(u, from->width, texture_wrap_u(from->clamp)),
+                         texture_locate(1 - v, from->height, texture_wrap_v(from->clamp)));
 }
 
 /* Latitude-longitude images: the point of the image, x in 0..1 from the left and y in 0..1 from the
@@ -87,8 +112,8 @@ KD_FN vec3 latlong_to_direction(vec2 point, float rotation) {
 /* The sky's radiance in a unit direction, as a factor of the environment light's `emitted`. */
 KD_FN_CALL vec3 texture_latlong(const texture_view *from, vec3 direction, float rotation) {
     const vec2 point = latlong_from_direction(direction, rotation);
-    return texture_blend(from, texture_locate(point.x, from->width, false),
-                         texture_locate(point.y, from->height, true));
+    return texture_blend(from, texture_locate(point.x, from->width, TEXTURE_REPEAT),
+                         texture_locate(point.y, from->height, TEXTURE_HOLD));
 }
 
 #endif

@@ -101,6 +101,7 @@ void scene_close(scene *owned) {
     mesh_close(&owned->geometry);
     texture_store_close(&owned->textures);
     memory_free(owned->materials);
+    memory_free(owned->layers);
     memory_free(owned->media);
     memory_free(owned->lights);
     memory_free(owned->light_cdf);
@@ -129,6 +130,7 @@ scene_view scene_get_view(const scene *from) {
     view.mesh.texcoord_count = geometry->texcoord_count;
     view.mesh.triangle_count = geometry->triangle_count;
     view.materials = from->materials;
+    view.layers = from->layers;
     view.material_count = geometry->material_count;
     view.textures = from->textures.views;
     view.texture_count = from->textures.view_count;

@@ -74,6 +74,7 @@ static void place_scene(placing *to, scene_view *view, const scene_view *host,
                         texture_view *moved) {
     place_mesh(to, &view->mesh);
     view->materials = PLACE(to, material, view->materials, view->material_count);
+    view->layers = PLACE(to, principled, view->layers, view->material_count);
     view->media = PLACE(to, medium, view->media, view->medium_count);
     place_lights(to, view);
     place_textures(to, view, host, moved);

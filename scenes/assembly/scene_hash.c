@@ -3,6 +3,7 @@
 
 /* records without padding: their bytes are their fields */
 static_assert(sizeof(material) == 36 * 4, "padding would be hashed");
+static_assert(sizeof(principled) == 24 * 4, "padding would be hashed");
 static_assert(sizeof(light) == 16 * 4, "padding would be hashed");
 static_assert(sizeof(medium) == 7 * 4, "padding would be hashed");
 
@@ -27,7 +28,9 @@ static uint64_t add_texture(uint64_t hash, const texture_view *from) {
     const int32_t form[4] = {from->width, from->height, (int32_t)from->srgb, (int32_t)from->clamp};
     const float place[4] = {from->scale.x, from->scale.y, from->offset.x, from->offset.y};
     hash = hash_combine(hash, form, sizeof form);
+    const float shear[2] = {from->shear.x, from->shear.y};
     hash = hash_combine(hash, place, sizeof place);
+    if (shear[0] != 0 || shear[1] != 0) hash = hash_combine(hash, shear, sizeof shear);
     return from->floats ? add(hash, from->floats, texels, 3 * sizeof(float))
                         : add(hash, from->bytes, texels, 4);
 }
@@ -45,6 +48,7 @@ uint64_t scene_hash(const scene_view *of) {
     uint64_t hash = add_mesh(0, &of->mesh);
     hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
     for (uint32_t i = 0; i < of->material_count; ++i) hash = add_energy(hash, of->materials + i);
+    if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
     hash = add(hash, of->lights, of->light_count, sizeof *of->lights);
     for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
     if (of->medium_count) {

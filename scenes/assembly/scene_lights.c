@@ -34,8 +34,11 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
     float span = 0;
     for (int i = 0; i < 3; ++i) {
         const vec2 p = corners[i], q = corners[(i + 1) % 3];
-        span = float_max(span, fabsf(p.x - q.x) * fabsf(map->scale.x) * (float)map->width);
-        span = float_max(span, fabsf(p.y - q.y) * fabsf(map->scale.y) * (float)map->height);
+        const float u = fabsf(p.x - q.x), v = fabsf(p.y - q.y);
+        span = float_max(span,
+                         (u * fabsf(map->scale.x) + v * fabsf(map->shear.x)) * (float)map->width);
+        span = float_max(span,
+                         (v * fabsf(map->scale.y) + u * fabsf(map->shear.y)) * (float)map->height);
     }
     const int n = span < 127 ? 1 + 2 * (int)ceilf(span) : 256;
     double sum[3] = {0, 0, 0};
@@ -72,7 +75,7 @@ static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
 
 static bool emits(const scene *of, uint64_t triangle) {
     const material *surface = &of->materials[of->geometry.triangle_materials[triangle]];
-    return vec3_largest(surface->emission) > 0;
+    return vec3_largest(surface->emission) > 0 && !(surface->flags & MATERIAL_UNLIT);
 }
 
 static light triangle_light(const scene *of, uint64_t triangle) {
@@ -157,8 +160,8 @@ static kd_status add_described_sky(scene *to, const scene_draft *from) {
     vec3 mean = vec3_all(1);
     to->environment.rotation = from->sky_rotation;
     if (from->sky_image) {
-        const texture_request asked = {from->sky_image, TEXTURE_SKY, vec2_make(1, 1),
-                                       vec2_make(0, 0), false};
+        const texture_request asked = {from->sky_image, TEXTURE_SKY,     vec2_make(1, 1),
+                                       vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
         KD_TRY(texture_store_add(&to->textures, &asked, &to->environment.texture));
         KD_TRY(texture_store_load(&to->textures));
         const texture_image *image =

@@ -2,15 +2,34 @@
 #include "core/memory.h"
 #include "scenes/assembly/scene_parts.h"
 
-static kd_status request(scene *to, const mesh_material *from, const char *path, texture_role role,
+static texture_role role_of(const mesh_map_form *form, texture_role usual) {
+    switch (form->channel) {
+    case MESH_CHANNEL_RED: return TEXTURE_GREY;
+    case MESH_CHANNEL_GREEN: return TEXTURE_GREEN;
+    case MESH_CHANNEL_BLUE: return TEXTURE_BLUE;
+    case MESH_CHANNEL_ALPHA: return TEXTURE_ALPHA;
+    default: return usual;
+    }
+}
+
+static vec2 pair_of(const float pair[2]) {
+    return vec2_make(pair[0], pair[1]);
+}
+
+static kd_status request(scene *to, mesh_material *from, mesh_map map, texture_role usual,
                          uint32_t *index) {
+    const mesh_map_form *form = &from->forms[map];
+    const char *path = *mesh_material_map(from, map);
+    texture_request asked = {path, role_of(form, usual), {0, 0}, {0, 0}, {0, 0}, TEXTURE_REPEAT};
     *index = KD_NONE;
     if (!path) return KD_OK;
-    const texture_request asked = {path, role, vec2_make(from->map_scale[0], from->map_scale[1]),
-                                   vec2_make(from->map_offset[0], from->map_offset[1]),
-                                   from->map_clamp};
-    KD_TRY(texture_store_add(&to->textures, &asked, index));
-    return KD_OK;
+    asked.scale = pair_of(form->placed ? form->scale : from->map_scale);
+    asked.offset = pair_of(form->placed ? form->offset : from->map_offset);
+    if (form->placed) asked.shear = pair_of(form->shear);
+    asked.wraps = form->placed      ? texture_wraps(form->wrap[0], form->wrap[1])
+                  : from->map_clamp ? TEXTURE_HOLD
+                                    : TEXTURE_REPEAT;
+    return texture_store_add(&to->textures, &asked, index);
 }
 
 /* Roughness and metallic in one file lie in its green and blue channels (glTF's way). */
@@ -19,24 +38,81 @@ static bool is_packed(const mesh_material *from) {
            strcmp(from->roughness_map, from->metallic_map) == 0;
 }
 
+typedef struct map_row {
+    mesh_map map;
+    texture_role usual;
+    size_t offset; /* of the index in its record */
+} map_row;
+
+/* In the order in which textures are numbered. */
+static const map_row plain_rows[] = {
+    {MESH_MAP_DIFFUSE, TEXTURE_COLOUR, offsetof(material, diffuse_map)},
+    {MESH_MAP_SPECULAR, TEXTURE_COLOUR, offsetof(material, specular_map)},
+    {MESH_MAP_EMISSION, TEXTURE_COLOUR, offsetof(material, emission_map)},
+    {MESH_MAP_OPACITY, TEXTURE_OPACITY, offsetof(material, opacity_map)},
+    {MESH_MAP_ROUGHNESS, TEXTURE_GREY, offsetof(material, roughness_map)},
+    {MESH_MAP_METALLIC, TEXTURE_GREY, offsetof(material, metallic_map)},
+    {MESH_MAP_NORMAL, TEXTURE_NORMAL, offsetof(material, normal_map)},
+    {MESH_MAP_BUMP, TEXTURE_GREY, offsetof(material, bump_map)}};
+
+static const map_row layer_rows[] = {
+    {MESH_MAP_SPECULAR, TEXTURE_GREY, offsetof(principled, specular_map)},
+    {MESH_MAP_SPECULAR_TINT, TEXTURE_COLOUR, offsetof(principled, specular_tint_map)},
+    {MESH_MAP_ANISOTROPY, TEXTURE_NORMAL, offsetof(principled, anisotropy_map)},
+    {MESH_MAP_SHEEN, TEXTURE_COLOUR, offsetof(principled, sheen_map)},
+    {MESH_MAP_SHEEN_ROUGHNESS, TEXTURE_GREY, offsetof(principled, sheen_roughness_map)},
+    {MESH_MAP_COAT, TEXTURE_GREY, offsetof(principled, coat_map)},
+    {MESH_MAP_COAT_ROUGHNESS, TEXTURE_GREY, offsetof(principled, coat_roughness_map)},
+    {MESH_MAP_COAT_NORMAL, TEXTURE_NORMAL, offsetof(principled, coat_normal_map)},
+    {MESH_MAP_TRANSMISSION, TEXTURE_GREY, offsetof(principled, transmission_map)}};
+
+static kd_status rows_build(scene *to, mesh_material *from, const map_row *rows, size_t count,
+                            void *record) {
+    for (size_t i = 0; i < count; ++i)
+        KD_TRY(request(to, from, rows[i].map, rows[i].usual,
+                       (uint32_t *)(void *)((char *)record + rows[i].offset)));
+    return KD_OK;
+}
+
+static kd_status build_one(scene *to, mesh_material *from, material *made) {
+    *made = from->record;
+    for (size_t i = 0; i < sizeof plain_rows / sizeof *plain_rows; ++i) {
+        map_row row = plain_rows[i];
+        /* a principled one's is a number, in its layers */
+        if (row.map == MESH_MAP_SPECULAR && made->kind == MATERIAL_PRINCIPLED) continue;
+        if (row.map == MESH_MAP_ROUGHNESS && is_packed(from)) row.usual = TEXTURE_GREEN;
+        if (row.map == MESH_MAP_METALLIC && is_packed(from)) row.usual = TEXTURE_BLUE;
+        KD_TRY(rows_build(to, from, &row, 1, made));
+    }
+    return KD_OK;
+}
+
+/* One a material, if any is principled. */
+static kd_status build_layers(scene *to) {
+    const mesh *geometry = &to->geometry;
+    bool any = false;
+    for (uint32_t i = 0; i < geometry->material_count; ++i)
+        any |= geometry->materials[i].record.kind == MATERIAL_PRINCIPLED;
+    if (!any) return KD_OK;
+    KD_TRY(KD_RESERVE(to->layers, geometry->material_count));
+    for (uint32_t i = 0; i < geometry->material_count; ++i) {
+        mesh_material *from = &geometry->materials[i];
+        to->layers[i] = principled_default();
+        if (from->record.kind != MATERIAL_PRINCIPLED) continue;
+        principled *made = &to->layers[i];
+        *made = from->layers;
+        KD_TRY(rows_build(to, from, layer_rows, sizeof layer_rows / sizeof *layer_rows, made));
+        if (made->transmission > 0) to->materials[i].flags |= MATERIAL_PASSES;
+    }
+    return KD_OK;
+}
+
 kd_status scene_build_materials(scene *to) {
     const mesh *geometry = &to->geometry;
     KD_TRY(KD_RESERVE(to->materials, geometry->material_count));
-    for (uint32_t i = 0; i < geometry->material_count; ++i) {
-        const mesh_material *from = &geometry->materials[i];
-        material *made = &to->materials[i];
-        *made = from->record;
-        const texture_role rough = is_packed(from) ? TEXTURE_GREEN : TEXTURE_GREY;
-        const texture_role metal = is_packed(from) ? TEXTURE_BLUE : TEXTURE_GREY;
-        KD_TRY(request(to, from, from->diffuse_map, TEXTURE_COLOUR, &made->diffuse_map));
-        KD_TRY(request(to, from, from->specular_map, TEXTURE_COLOUR, &made->specular_map));
-        KD_TRY(request(to, from, from->emission_map, TEXTURE_COLOUR, &made->emission_map));
-        KD_TRY(request(to, from, from->opacity_map, TEXTURE_OPACITY, &made->opacity_map));
-        KD_TRY(request(to, from, from->roughness_map, rough, &made->roughness_map));
-        KD_TRY(request(to, from, from->metallic_map, metal, &made->metallic_map));
-        KD_TRY(request(to, from, from->normal_map, TEXTURE_NORMAL, &made->normal_map));
-        KD_TRY(request(to, from, from->bump_map, TEXTURE_GREY, &made->bump_map));
-    }
+    for (uint32_t i = 0; i < geometry->material_count; ++i)
+        KD_TRY(build_one(to, &geometry->materials[i], &to->materials[i]));
+    KD_TRY(build_layers(to));
     KD_TRY(texture_store_load(&to->textures));
     return KD_OK;
 }

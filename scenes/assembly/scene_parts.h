@@ -8,6 +8,7 @@
 struct scene {
     mesh geometry; /* world space */
     material *materials;
+    principled *layers; /* one a material, or NULL: none is principled */
     texture_store textures;
     light *lights;
     float *light_cdf;

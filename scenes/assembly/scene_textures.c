@@ -39,7 +39,8 @@ static kd_status add_view(texture_store *to, uint32_t image, const texture_view 
         const texture_view *v = &to->views[i];
         if (to->view_images[i] == image && v->clamp == view->clamp && v->scale.x == view->scale.x &&
             v->scale.y == view->scale.y && v->offset.x == view->offset.x &&
-            v->offset.y == view->offset.y) {
+            v->offset.y == view->offset.y && v->shear.x == view->shear.x &&
+            v->shear.y == view->shear.y) {
             *index = i;
             return KD_OK;
         }
@@ -62,7 +63,8 @@ kd_status texture_store_add(texture_store *to, const texture_request *asked, uin
     memset(&view, 0, sizeof view);
     view.scale = asked->scale;
     view.offset = asked->offset;
-    view.clamp = asked->clamp;
+    view.shear = asked->shear;
+    view.clamp = asked->wraps;
     KD_TRY(add_image(to, asked->path, asked->role, &image));
     KD_TRY(add_view(to, image, &view, index));
     return KD_OK;
@@ -111,10 +113,10 @@ static kd_status keep_bytes(texture_image *image, const uint8_t *decoded, uint64
     memcpy(image->bytes, decoded, 4 * texels);
     if (image->role == TEXTURE_COLOUR || image->role == TEXTURE_NORMAL) return KD_OK;
     const bool alpha = image->role == TEXTURE_OPACITY && (channels == 2 || channels == 4);
-    const uint64_t channel = alpha                          ? 3
-                             : image->role == TEXTURE_GREEN ? 1
-                             : image->role == TEXTURE_BLUE  ? 2
-                                                            : 0;
+    const uint64_t channel = alpha || image->role == TEXTURE_ALPHA ? 3
+                             : image->role == TEXTURE_GREEN        ? 1
+                             : image->role == TEXTURE_BLUE         ? 2
+                                                                   : 0;
     for (uint64_t i = 0; i < texels; ++i) memset(image->bytes + 4 * i, decoded[4 * i + channel], 4);
     return KD_OK;
 }

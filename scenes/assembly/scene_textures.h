@@ -12,6 +12,7 @@ typedef enum texture_role {
     TEXTURE_GREY,    /* one value: the first channel */
     TEXTURE_GREEN,   /* one value: the second channel (roughness in packed files) */
     TEXTURE_BLUE,    /* one value: the third channel (metallic in packed files) */
+    TEXTURE_ALPHA,   /* one value: alpha, 1 if the image has none */
     TEXTURE_OPACITY, /* one value: alpha if the image has one, else the first channel */
     TEXTURE_SKY      /* HDR or sRGB, as floats */
 } texture_role;
@@ -37,8 +38,8 @@ typedef struct texture_store {
 typedef struct texture_request {
     const char *path;
     texture_role role;
-    vec2 scale, offset;
-    bool clamp;
+    vec2 scale, offset, shear; /* as in texture_view */
+    uint32_t wraps;            /* texture_wraps */
 } texture_request;
 
 /* *index = the view that the request will get; images are read by texture_store_load. */

@@ -54,8 +54,10 @@ static void normals_examine(examination *of, uint64_t triangle, wide3 cross) {
 }
 
 static bool has_texture(const mesh_material *of) {
-    return of->diffuse_map || of->specular_map || of->emission_map || of->opacity_map ||
-           of->roughness_map || of->metallic_map || of->normal_map || of->bump_map;
+    mesh_material copy = *of;
+    for (int map = 0; map < MESH_MAPS; ++map)
+        if (*mesh_material_map(&copy, (mesh_map)map)) return true;
+    return false;
 }
 
 static bool lacks_texcoord(const mesh *body, uint64_t triangle) {

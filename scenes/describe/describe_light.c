@@ -64,14 +64,12 @@ static kd_status read_area(describe_reader *in, const json_place *at, const cJSO
     const float sides = words->two_sided ? 2 : 1;
     mesh_material lamp;
     char name[] = "area light";
-    memset(&lamp, 0, sizeof lamp);
+    mesh_material_default(&lamp);
     lamp.name = name;
-    lamp.record = material_default();
     lamp.record.diffuse = vec3_all(0);
     lamp.record.two_sided = words->two_sided;
     lamp.record.emission =
         by_power ? vec3_scale(words->power, 1 / (KD_PI * area * sides)) : words->radiance;
-    lamp.map_scale[0] = lamp.map_scale[1] = 1;
     in->geometry.material = mesh_builder_copy_material(&in->geometry, &lamp);
     const vec3 a = words->corner, b = vec3_add(a, words->edge_u), d = vec3_add(a, words->edge_v);
     mesh_builder_quad(&in->geometry, a, b, vec3_add(b, words->edge_v), d, vec2_make(1, 1));

@@ -4,14 +4,6 @@
 #include "scenes/describe/describe_reader.h"
 #include "shaders/spectrum.h"
 
-/* In the order of described_material.maps. */
-static char **map_of(mesh_material *of, int map) {
-    char **const maps[8] = {&of->diffuse_map, &of->specular_map,  &of->emission_map,
-                            &of->opacity_map, &of->roughness_map, &of->metallic_map,
-                            &of->normal_map,  &of->bump_map};
-    return maps[map];
-}
-
 static void words_from(described_material *words, const mesh_material *from) {
     const material *record = &from->record;
     memset(words, 0, sizeof *words);
@@ -109,8 +101,9 @@ static kd_status change(describe_reader *in, const json_place *at, const cJSON *
         if (!words.maps[map]) continue;
         char *path = NULL;
         KD_TRY(describe_path(in, words.maps[map], &path));
-        memory_free(*map_of(made, map));
-        *map_of(made, map) = path;
+        char **old = mesh_material_map(made, (mesh_map)map);
+        memory_free(*old);
+        *old = path;
     }
     return KD_OK;
 }
@@ -119,12 +112,10 @@ static kd_status add_default(describe_reader *in, const char *name, uint32_t *in
     mesh_material plain;
     char *own = NULL;
     const size_t bytes = strlen(name) + 1;
-    memset(&plain, 0, sizeof plain);
     KD_TRY(KD_RESERVE(own, bytes));
     memcpy(own, name, bytes);
+    mesh_material_default(&plain);
     plain.name = own;
-    plain.record = material_default();
-    plain.map_scale[0] = plain.map_scale[1] = 1;
     *index = mesh_builder_copy_material(&in->geometry, &plain);
     memory_free(own);
     return in->geometry.status;

@@ -12,15 +12,6 @@ typedef struct answer_head {
     uint32_t has_normal_indices, has_texcoord_indices, end;
 } answer_head;
 
-enum { MAPS = 8 };
-
-static char **map_of(mesh_material *in, int map) {
-    char **const all[MAPS] = {&in->diffuse_map, &in->specular_map,  &in->emission_map,
-                              &in->opacity_map, &in->roughness_map, &in->metallic_map,
-                              &in->normal_map,  &in->bump_map};
-    return all[map];
-}
-
 /* --- writing --------------------------------------------------------------------------------- */
 
 static bool put(FILE *to, const void *bytes, size_t count) {
@@ -38,7 +29,8 @@ static bool material_put(FILE *to, const mesh_material *from) {
                    put(to, copy.map_scale, sizeof copy.map_scale) &&
                    put(to, copy.map_offset, sizeof copy.map_offset) &&
                    put(to, &copy.map_clamp, sizeof copy.map_clamp) && name_put(to, copy.name);
-    for (int map = 0; map < MAPS && written; ++map) written = name_put(to, *map_of(&copy, map));
+    for (int map = 0; map < MESH_MAPS_PLAIN && written; ++map)
+        written = name_put(to, *mesh_material_map(&copy, (mesh_map)map));
     return written;
 }
 
@@ -157,7 +149,7 @@ static bool record_take(const material *read, material *record) {
     record->opacity = read->opacity;
     record->two_sided = read->two_sided != 0;
     record->bump_scale = read->bump_scale;
-    return read->kind >= 0 && read->kind < MATERIAL_KINDS && vec3_is_finite(read->diffuse) &&
+    return read->kind >= 0 && read->kind < MATERIAL_PRINCIPLED && vec3_is_finite(read->diffuse) &&
            vec3_is_finite(read->specular) && vec3_is_finite(read->transmission) &&
            vec3_is_finite(read->emission) && isfinite(read->roughness) &&
            isfinite(read->metallic) && isfinite(read->opacity) && isfinite(read->ior) &&
@@ -167,13 +159,15 @@ static bool record_take(const material *read, material *record) {
 static kd_status material_take(answer_reader *from, mesh_material *to) {
     material read;
     unsigned char clamp = 0;
+    mesh_material_default(to);
     KD_TRY(take(from, &read, sizeof read));
     KD_TRY(take(from, to->map_scale, sizeof to->map_scale));
     KD_TRY(take(from, to->map_offset, sizeof to->map_offset));
     KD_TRY(take(from, &clamp, sizeof clamp));
     to->map_clamp = clamp != 0;
     KD_TRY(name_take(from, &to->name));
-    for (int map = 0; map < MAPS; ++map) KD_TRY(name_take(from, map_of(to, map)));
+    for (int map = 0; map < MESH_MAPS_PLAIN; ++map)
+        KD_TRY(name_take(from, mesh_material_map(to, (mesh_map)map)));
     bool sound = record_take(&read, &to->record) && to->name;
     for (int k = 0; k < 2; ++k)
         sound = sound && isfinite(to->map_scale[k]) && isfinite(to->map_offset[k]);

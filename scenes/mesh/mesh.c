@@ -1,16 +1,23 @@
 #include "scenes/mesh/mesh.h"
 #include "core/memory.h"
 
+void mesh_material_default(mesh_material *made) {
+    memset(made, 0, sizeof *made);
+    made->record = material_default();
+    made->layers = principled_default();
+    made->map_scale[0] = made->map_scale[1] = 1;
+}
+
+char **mesh_material_map(mesh_material *of, mesh_map map) {
+    char **const plain[MESH_MAPS_PLAIN] = {&of->diffuse_map, &of->specular_map,  &of->emission_map,
+                                           &of->opacity_map, &of->roughness_map, &of->metallic_map,
+                                           &of->normal_map,  &of->bump_map};
+    return map < MESH_MAPS_PLAIN ? plain[map] : &of->layer_maps[map - MESH_MAPS_PLAIN];
+}
+
 void mesh_material_close(mesh_material *owned) {
     memory_free(owned->name);
-    memory_free(owned->diffuse_map);
-    memory_free(owned->specular_map);
-    memory_free(owned->emission_map);
-    memory_free(owned->opacity_map);
-    memory_free(owned->roughness_map);
-    memory_free(owned->metallic_map);
-    memory_free(owned->normal_map);
-    memory_free(owned->bump_map);
+    for (int map = 0; map < MESH_MAPS; ++map) memory_free(*mesh_material_map(owned, (mesh_map)map));
 }
 
 void mesh_close(mesh *owned) {

@@ -4,6 +4,46 @@
 #include "core/status.h"
 #include "shaders/scene_view.h"
 
+/* Where an image may lie on a material. The last eight are of principled ones. */
+typedef enum mesh_map {
+    MESH_MAP_DIFFUSE,
+    MESH_MAP_SPECULAR, /* principled: factor of `specular` */
+    MESH_MAP_EMISSION,
+    MESH_MAP_OPACITY,
+    MESH_MAP_ROUGHNESS,
+    MESH_MAP_METALLIC,
+    MESH_MAP_NORMAL,
+    MESH_MAP_BUMP,
+    MESH_MAPS_PLAIN,
+    MESH_MAP_SPECULAR_TINT = MESH_MAPS_PLAIN,
+    MESH_MAP_ANISOTROPY,
+    MESH_MAP_SHEEN,
+    MESH_MAP_SHEEN_ROUGHNESS,
+    MESH_MAP_COAT,
+    MESH_MAP_COAT_ROUGHNESS,
+    MESH_MAP_COAT_NORMAL,
+    MESH_MAP_TRANSMISSION,
+    MESH_MAPS
+} mesh_map;
+
+/* The channel that a number comes from. */
+typedef enum mesh_channel {
+    MESH_CHANNEL_USUAL = 0, /* red; opacity: alpha if the image has one; roughness and metallic in
+                               one file: green and blue */
+    MESH_CHANNEL_RED,
+    MESH_CHANNEL_GREEN,
+    MESH_CHANNEL_BLUE,
+    MESH_CHANNEL_ALPHA
+} mesh_channel;
+
+/* How one image lies, where it does not as map_scale, map_offset and map_clamp say. */
+typedef struct mesh_map_form {
+    bool placed;                         /* else only `channel` counts */
+    uint8_t wrap[2];                     /* texture_wrap along u and v */
+    uint8_t channel;                     /* mesh_channel, of maps of numbers */
+    float scale[2], shear[2], offset[2]; /* as in texture_view */
+} mesh_map_form;
+
 typedef struct mesh_material {
     char *name;      /* owned, unique in the mesh */
     material record; /* maps in it are KD_NONE: the paths below name them */
@@ -12,7 +52,15 @@ typedef struct mesh_material {
     char *normal_map, *bump_map;
     float map_scale[2], map_offset[2]; /* -s and -o of map_Kd (else of the first map) */
     bool map_clamp;
+    principled layers; /* if the record is of MATERIAL_PRINCIPLED; maps in it are KD_NONE */
+    char *layer_maps[MESH_MAPS - MESH_MAPS_PLAIN]; /* as the paths above, in mesh_map's order */
+    mesh_map_form forms[MESH_MAPS];
 } mesh_material;
+
+/* Overwrites all of it: records by default, no name, no images. */
+void mesh_material_default(mesh_material *made);
+/* Where its image's path is kept. */
+char **mesh_material_map(mesh_material *of, mesh_map map);
 
 typedef struct mesh {
     vec3 *positions;

@@ -181,9 +181,8 @@ static mesh_material *add_material(mesh_builder *to, const char *name) {
         return NULL;
     }
     mesh_material *made = &to->made.materials[to->made.material_count++];
-    memset(made, 0, sizeof *made);
+    mesh_material_default(made);
     made->name = copy;
-    made->map_scale[0] = made->map_scale[1] = 1;
     return made;
 }
 
@@ -217,14 +216,10 @@ uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from)
     char *own_name = made->name;
     *made = copied;
     made->name = own_name;
-    made->diffuse_map = copy_text(to, copied.diffuse_map);
-    made->specular_map = copy_text(to, copied.specular_map);
-    made->emission_map = copy_text(to, copied.emission_map);
-    made->opacity_map = copy_text(to, copied.opacity_map);
-    made->roughness_map = copy_text(to, copied.roughness_map);
-    made->metallic_map = copy_text(to, copied.metallic_map);
-    made->normal_map = copy_text(to, copied.normal_map);
-    made->bump_map = copy_text(to, copied.bump_map);
+    for (int map = 0; map < MESH_MAPS; ++map) {
+        char **path = mesh_material_map(made, (mesh_map)map);
+        *path = copy_text(to, *path);
+    }
     return to->made.material_count - 1;
 }
 

@@ -55,9 +55,7 @@ kd_status mtl_library_add(mtl_library *library, text_span name, uint32_t *index)
         library->room = room;
     }
     mesh_material *made = &library->materials[library->count];
-    memset(made, 0, sizeof *made);
-    made->record = material_default();
-    made->map_scale[0] = made->map_scale[1] = 1;
+    mesh_material_default(made);
     KD_TRY(KD_RESERVE(made->name, name.count + 1));
     memcpy(made->name, name.begin, name.count);
     made->name[name.count] = '\0';

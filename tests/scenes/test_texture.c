@@ -74,6 +74,36 @@ static void samples_are_bilinear(void **state) {
     }
 }
 
+static double mirrored(double x) {
+    const double turn = x - 2 * floor(x / 2);
+    return turn > 1 ? 2 - turn : turn;
+}
+
+/* Each direction has its own way beyond the edge, and u and v may be sheared into each other. */
+static void wraps_and_shears_are_by_direction(void **state) {
+    (void)state;
+    for (uint32_t u_wrap = 0; u_wrap < 3; ++u_wrap)
+        for (uint32_t v_wrap = 0; v_wrap < 3; ++v_wrap) {
+            texture_view image = numbered_image(false);
+            image.clamp = texture_wraps(u_wrap, v_wrap);
+            assert_true(u_wrap != v_wrap || u_wrap == 2 || image.clamp == u_wrap);
+            image.shear = vec2_make(0.75f, -1.5f);
+            for (uint32_t i = 0; i < 4000; ++i) {
+                const rng_block r = rng_draw(rng_key_make(9, 2, i), 0, 0);
+                const vec2 at = vec2_make(4 * r.value[0] - 2, 4 * r.value[1] - 2);
+                double u = (double)at.x + 0.75 * (double)at.y,
+                       v = (double)at.y - 1.5 * (double)at.x;
+                /* the slow one repeats: its edges are texels' centres of the other ways */
+                if (u_wrap == TEXTURE_MIRROR) u = mirrored(u);
+                if (v_wrap == TEXTURE_MIRROR) v = mirrored(v);
+                if (u_wrap) u = fmin(fmax(u, 0.5 / WIDE), 1 - 0.5 / WIDE);
+                if (v_wrap) v = fmin(fmax(v, 0.5 / HIGH), 1 - 0.5 / HIGH);
+                const double found = (double)texture_sample(&image, at).y;
+                assert_true(fabs(found - slow_sample(u, v, false, 1)) < 1e-5);
+            }
+        }
+}
+
 static void texel_centres_are_texels_and_v_runs_up(void **state) {
     (void)state;
     const texture_view image = numbered_image(false);
@@ -176,7 +206,8 @@ static void put_png(const char *name, int width, int height, int channels, const
 }
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
-    const texture_request asked = {path, role, vec2_make(1, 1), vec2_make(0, 0), false};
+    const texture_request asked = {
+        path, role, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
     assert_int_equal(texture_store_add(store, &asked, &index), KD_OK);
@@ -191,9 +222,10 @@ static void roles_pick_channels(void **state) {
         texture_role role;
         int first[3];
         bool srgb;
-    } expected[] = {{TEXTURE_COLOUR, {10, 20, 30}, true}, {TEXTURE_NORMAL, {10, 20, 30}, false},
-                    {TEXTURE_GREY, {10, 10, 10}, false},  {TEXTURE_GREEN, {20, 20, 20}, false},
-                    {TEXTURE_BLUE, {30, 30, 30}, false},  {TEXTURE_OPACITY, {40, 40, 40}, false}};
+    } expected[] = {{TEXTURE_COLOUR, {10, 20, 30}, true},  {TEXTURE_NORMAL, {10, 20, 30}, false},
+                    {TEXTURE_GREY, {10, 10, 10}, false},   {TEXTURE_GREEN, {20, 20, 20}, false},
+                    {TEXTURE_BLUE, {30, 30, 30}, false},   {TEXTURE_ALPHA, {40, 40, 40}, false},
+                    {TEXTURE_OPACITY, {40, 40, 40}, false}};
     put_png("rgba.png", 2, 1, 4, rgba);
     put_png("rgb.png", 2, 1, 3, rgba);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; ++i) {
@@ -234,8 +266,8 @@ static void same_images_are_read_once(void **state) {
     uint32_t index[4];
     memset(&store, 0, sizeof store);
     put_png("grey.png", 1, 1, 3, grey);
-    texture_request asked = {file_in("grey.png"), TEXTURE_COLOUR, vec2_make(1, 1), vec2_make(0, 0),
-                             false};
+    texture_request asked = {file_in("grey.png"), TEXTURE_COLOUR,  vec2_make(1, 1),
+                             vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT};
     for (int i = 0; i < 4; ++i) {
         if (i == 2) asked.scale.x = 2;
         if (i == 3) asked.role = TEXTURE_GREY;
@@ -293,6 +325,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(srgb_follows_the_standard),
         cmocka_unit_test(samples_are_bilinear),
+        cmocka_unit_test(wraps_and_shears_are_by_direction),
         cmocka_unit_test(texel_centres_are_texels_and_v_runs_up),
         cmocka_unit_test(wild_coordinates_stay_inside),
         cmocka_unit_test(skies_are_looked_up_where_they_say),
