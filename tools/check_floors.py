@@ -36,7 +36,7 @@ ROOMS = """
     include/kandela
     core core/files core/math core/parallel core/device core/image
     points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/api
-    accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/api
+    accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/nearest accel/api
     shaders
     photon/emission photon/density photon photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/assimp scenes

@@ -201,6 +201,7 @@ void triangles_drop_host(kd_triangles *tree) {
 
 void kd_triangles_close(kd_triangles *tree) {
     if (!tree) return;
+    triangles_drop_nearest(tree);
     triangles_drop_host(tree);
     triangles_cuda_close(tree->cuda);
     memory_free(tree);
@@ -208,8 +209,9 @@ void kd_triangles_close(kd_triangles *tree) {
 
 static uint64_t bytes_held(const kd_triangles *of) {
     const tritree *tree = &of->tree;
-    if (of->cuda) return sizeof *of + sizeof *of->cuda + of->cuda->tree.bytes;
-    return sizeof *of + tree->input.position_count * sizeof(vec3) +
+    const uint64_t nearest = triangles_nearest_bytes(of);
+    if (of->cuda) return sizeof *of + sizeof *of->cuda + of->cuda->tree.bytes + nearest;
+    return sizeof *of + nearest + tree->input.position_count * sizeof(vec3) +
            3ull * tree->input.triangle_count * sizeof(uint32_t) +
            tree->input.triangle_count * sizeof(triangle_rows) +
            tree->node_count * sizeof(tritree_node) + tree->reference_count * sizeof(uint32_t) +

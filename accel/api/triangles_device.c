@@ -1,5 +1,6 @@
 #include "accel/api/triangles_device.h"
 #include "accel/build_memory.h"
+#include "accel/nearest/nearest_device.h"
 #include "accel/rays/batch_device.h"
 #include "accel/tree/build.h"
 #include "accel/tree/input.h"
@@ -178,6 +179,7 @@ kd_status triangles_cuda_fetch(kd_triangles **copy, const kd_triangles *tree, bo
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     *made = *tree;
     made->cuda = NULL;
+    made->nearest = NULL;
     tritree *to = &made->tree;
     KD_TRY_GOTO(KD_RESERVE(to->nodes, to->node_count));
     KD_TRY_GOTO(KD_RESERVE(to->references, to->reference_count));
@@ -315,6 +317,36 @@ kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batc
     for (uint64_t done = 0; done < batch->count && status == KD_OK; done += piece) {
         const uint64_t left = batch->count - done;
         status = cast_piece(&call, c, batch, done, left < piece ? left : piece);
+        give_back(&call);
+    }
+    device_leave(call.previous);
+    return status;
+}
+
+/* Points done, then `count` of them. */
+static kd_status closest_piece(device_call *call, const kd_triangles *tree, const float *points,
+                               uint64_t count, float max_distance, kd_near_triangle *nearest) {
+    const void *from = NULL;
+    void *to = NULL;
+    KD_TRY(bring_in(call, &from, points, count * sizeof(vec3)));
+    KD_TRY(bring_out(call, &to, nearest, count * sizeof *nearest));
+    KD_TRY(nearest_find_cuda(&tree->nearest->view, (const vec3 *)from, count, max_distance,
+                             (near_place *)to, call->stream));
+    for (int i = 0; i < call->back_count; ++i)
+        KD_TRY(
+            device_copy(call->back[i].to, call->back[i].from, call->back[i].bytes, call->stream));
+    return device_stream_wait(call->stream);
+}
+
+kd_status triangles_cuda_closest(const kd_triangles *tree, const float *points, uint64_t count,
+                                 float max_distance, kd_near_triangle *nearest) {
+    device_call call;
+    KD_TRY(begin(&call, tree->cuda->device, tree->stream));
+    kd_status status = KD_OK;
+    for (uint64_t done = 0; done < count && status == KD_OK; done += PIECE) {
+        const uint64_t left = count - done;
+        status = closest_piece(&call, tree, points + 3 * done, left < PIECE ? left : PIECE,
+                               max_distance, nearest + done);
         give_back(&call);
     }
     device_leave(call.previous);

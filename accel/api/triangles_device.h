@@ -21,6 +21,9 @@ kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device);
 kd_status triangles_cuda_fetch(kd_triangles **copy, const kd_triangles *tree, bool mesh);
 void triangles_cuda_close(triangles_cuda *owned); /* takes NULL */
 
+/* Nearest triangles, points and answers in host or device memory. */
+kd_status triangles_cuda_closest(const kd_triangles *tree, const float *points, uint64_t count,
+                                 float max_distance, kd_near_triangle *nearest);
 /* A batch that was checked. */
 kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batch);
 

@@ -1,5 +1,5 @@
-/* Rays against triangles: a surface-area k-d tree, built and asked on all cores or on a CUDA
-   device. C99-clean.
+/* Rays against triangles, and the triangle nearest to a point: k-d trees, built and asked on all
+   cores or on a CUDA device. C99-clean.
 
        kd_triangles *tree = NULL;
        kd_triangle_mesh mesh = kd_triangle_mesh_make(xyz, vertices, indices, triangles);
@@ -110,6 +110,16 @@ typedef struct kd_ray_batch {
     void *stream;         /* cudaStream_t for this call; NULL: that of the tree's options */
 } kd_ray_batch;
 
+/* What is nearest to a point. */
+typedef struct kd_near_triangle {
+    float point[3];    /* the nearest place, rounded; 0 if nothing is near enough */
+    float distance;    /* to it, in the mesh's unit; INFINITY if nothing is near enough */
+    float u, v;        /* its barycentric weights of the second and third vertex */
+    uint32_t triangle; /* KD_NO_TRIANGLE if nothing is near enough */
+    uint32_t feature;  /* 0: inside the triangle; 1, 2, 3: on the edge from vertex 0, 1, 2 to the
+                          next; 4, 5, 6: at vertex 0, 1, 2 */
+} kd_near_triangle;
+
 /* Filled by kd_triangles_describe; fields are only ever added at the end. */
 typedef struct kd_triangles_info {
     size_t struct_size;
@@ -160,6 +170,16 @@ KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *
 /* blocked[i]: 1 if rays[i] meets anything, else 0. */
 KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                        uint8_t *blocked, kd_ray_counts *counts);
+
+/* nearest[i]: the triangle nearest to point i (x, y, z of each, side by side), no farther away than
+   max_distance, which is 0, INFINITY or between. Distances are compared in double, where they are
+   off by at most 2^-48 of that to the triangle's farthest vertex; of triangles as near the smallest
+   index counts, and an edge or a vertex is as near in each triangle that has it. Triangles without
+   area are the edges or points that they are. To a point that is no place (NaN, infinite) nothing
+   is near. The first call makes a tree for this, 44 bytes a triangle, that later ones use. */
+KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points,
+                                            uint64_t count, float max_distance,
+                                            kd_near_triangle *nearest);
 
 /* A little-endian file with a checksum (its layout: accel/api/triangles_file.c). A file that is
    cut, changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options`

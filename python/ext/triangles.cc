@@ -127,6 +127,21 @@ static void occluded(const triangles_tree &tree, nb::handle given, nb::handle bl
     check_unlocked([&] { return kd_triangles_occluded(tree.c, rays, count, to, took); });
 }
 
+static void closest_point(const triangles_tree &tree, nb::handle points, float max_distance,
+                          nb::handle nearest) {
+    array keep[2];
+    const array given = array_of(points, "points", false);
+    if (given.shape.size() != 2 || given.shape[1] != 3)
+        throw nb::value_error("points have another shape than expected: (count, 3)");
+    const uint64_t count = given.rows();
+    const float *from =
+        (const float *)array_data(points, "points", "float32", 3 * count, false, &keep[0]);
+    kd_near_triangle *to =
+        (kd_near_triangle *)array_data(nearest, "nearest", "float32", 8 * count, true, &keep[1]);
+    check_unlocked(
+        [&] { return kd_triangles_closest_point(tree.c, from, count, max_distance, to); });
+}
+
 static void cast(const triangles_tree &tree, const ray_batch &batch) {
     check_unlocked([&] { return kd_triangles_cast(tree.c, &batch.c); });
 }
@@ -228,6 +243,10 @@ void bind_triangles(nb::module_ &m) {
           "Fills hits (count, 4) float32: t, u, v and the triangle's 32 bits.");
     m.def("kd_triangles_occluded", occluded, nb::arg("tree"), nb::arg("rays"), nb::arg("blocked"),
           nb::arg("counts").none() = nb::none(), "Fills blocked (count,) uint8 or bool.");
+    m.def("kd_triangles_closest_point", closest_point, nb::arg("tree"), nb::arg("points"),
+          nb::arg("max_distance"), nb::arg("nearest"),
+          "Fills nearest (count, 8) float32: x, y, z, distance, u, v and the bits of triangle and "
+          "feature.");
     m.def("kd_triangles_save", tree_save, nb::arg("tree"), nb::arg("path"),
           "Writes the tree with its triangles.");
     m.def("kd_triangles_load", tree_load, nb::arg("path"), nb::arg("options") = nb::none(),

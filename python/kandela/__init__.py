@@ -13,7 +13,7 @@ from .errors import (CheckError, DeviceError, InputError, Interrupted, KandelaEr
                      RunError, UsageError)
 from .graphs import knn_graph, mean_dist2, radius_graph
 from .kdtree import KDTree
-from .mesh import TriangleMesh
+from .mesh import Hits, Nearest, TriangleMesh
 from .points import NO_POINT, Points
 
 __version__ = _version()

@@ -1,10 +1,11 @@
-"""Rays and triangles."""
+"""Rays and triangles, distances and insides."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from . import _c
+from .sides import Outward, solid_angles
 
 NO_TRIANGLE = np.uint32(0xFFFFFFFF)  #: the triangle of a ray that hits nothing
 
@@ -23,8 +24,19 @@ class Hits(NamedTuple):
         return self.triangle != NO_TRIANGLE
 
 
+class Nearest(NamedTuple):
+    """What is nearest to points; `distance` is inf and `triangle` NO_TRIANGLE where nothing is."""
+
+    point: np.ndarray  #: (n, 3) float32, the nearest places
+    distance: np.ndarray  #: (n,) float32, to them, in the mesh's unit
+    triangle: np.ndarray  #: (n,) uint32
+    u: np.ndarray  #: (n,) float32, weight of the triangle's second vertex
+    v: np.ndarray  #: (n,) float32, weight of its third vertex
+    feature: np.ndarray  #: (n,) uint32: 0 inside; 1, 2, 3 on the edge from vertex 0, 1, 2 on; 4, 5, 6 at vertex 0, 1, 2
+
+
 class TriangleMesh:
-    """A k-d tree over triangles; rays never slip through shared edges.
+    """Triangles; rays never slip through shared edges, and nearest ones are exact.
 
     vertices: (n, 3), faces: (m, 3) of vertex numbers, or None: three vertices a triangle. builder,
     device: as of `kandela bench build`; "auto" chooses.
@@ -46,6 +58,7 @@ class TriangleMesh:
                 raise ValueError(f"faces name vertices from {faces.min()} to {faces.max()}, "
                                  f"expected 0 to {len(self.vertices) - 1}")
             self.faces = np.ascontiguousarray(faces.reshape(-1, 3), np.uint32)
+        self._outward = None
         options = _c.kd_triangles_options_default()
         options.device, options.builder = device, builder
         self._c = _c.kd_triangles_open(_c.kd_triangle_mesh_make(self.vertices, self.faces), options)
@@ -85,15 +98,90 @@ class TriangleMesh:
         return np.divide(normals, lengths, out=np.zeros_like(normals),
                          where=lengths > 0).astype(np.float32)
 
+    def closest_point(self, points, max_distance=np.inf):
+        """The nearest place on the mesh of each point, as Nearest.
+
+        points: (n, 3), taken as float32. max_distance: in the mesh's unit; what is farther away is not
+        found. Of triangles as near the one with the smallest number counts. Exact in double, the
+        same on one thread, on many and on a GPU. The first call makes a tree (44 bytes a triangle).
+
+        >>> import kandela
+        >>> mesh = kandela.TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+        >>> near = mesh.closest_point([[0.25, 0.25, 2], [3, 0, 0]])
+        >>> near.distance.tolist(), near.point[1].tolist(), near.feature.tolist()
+        ([2.0, 2.0], [1.0, 0.0, 0.0], [0, 5])
+        """
+        points = np.ascontiguousarray(np.atleast_2d(points), np.float32)
+        found = np.empty((len(points), 8), np.float32)
+        _c.kd_triangles_closest_point(self._c, points, max_distance, found)
+        numbers = np.ascontiguousarray(found[:, 6:]).view(np.uint32)
+        return Nearest(found[:, :3], found[:, 3], numbers[:, 0], found[:, 4], found[:, 5],
+                       numbers[:, 1])
+
+    def _sides(self):
+        """Normals of faces, edges and vertices for signed_distance, made once."""
+        if self._outward is None:
+            self._outward = Outward(self.vertices, self.faces)
+        return self._outward
+
+    @property
+    def is_closed(self):
+        """Each edge belongs to two faces, which run along it in opposite directions. Vertices at the
+        same place are one."""
+        return self._sides().is_closed
+
+    def signed_distance(self, points):
+        """(n,) float32: the distance to the mesh of each point, in its unit, negative inside.
+
+        The sign is decided in double by the side of the nearest face, or by the angle-weighted normal of
+        the nearest edge or vertex (Baerentzen and Aanaes 2005). That is right for a closed mesh that does
+        not meet itself, with windings outwards; ValueError if `is_closed` is false: see
+        `winding_number`.
+
+        >>> import kandela
+        >>> tetrahedron = kandela.TriangleMesh([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]],
+        ...                                    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+        >>> tetrahedron.signed_distance([[0.5, 0.75, 0.75], [-2, -2, -1]]).tolist()
+        [-0.5, 3.0]
+        """
+        if not self.is_closed:
+            raise ValueError("the mesh is not closed: some edge does not belong to two faces that run "
+                             "along it in opposite directions; winding_number() takes such meshes")
+        points = np.ascontiguousarray(np.atleast_2d(points), np.float32)
+        near = self.closest_point(points)
+        side = self._sides().side(points, near.triangle, near.feature)
+        return np.where(side < 0, -near.distance, near.distance)
+
+    def winding_number(self, points):
+        """(n,) float64: how often the mesh goes round each point: 1 inside a closed mesh with windings
+        outwards, 0 outside, between for a mesh with holes (Jacobson et al. 2013). Each triangle's
+        solid angle is added up: n times m work.
+
+        >>> import kandela
+        >>> tetrahedron = kandela.TriangleMesh([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]],
+        ...                                    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+        >>> tetrahedron.winding_number([[0.5, 0.5, 0.5], [2, 2, 2]]).round(9).tolist()
+        [1.0, 0.0]
+        """
+        points = np.atleast_2d(np.asarray(points, np.float64))
+        corners = self.vertices.astype(np.float64)[self.faces]
+        piece = max(1, (1 << 20) // max(1, len(corners)))
+        return np.concatenate([np.zeros(0)] + [
+            solid_angles(corners, points[i:i + piece]) for i in range(0, len(points), piece)
+        ]) / (4 * np.pi)
+
     def contains(self, points):
-        """(n,) bool: inside of the mesh, which is closed with windings outwards: a ray from each
-        point leaves it through a face seen from behind."""
-        direction = np.array([0.5773, 0.5167, 0.6323])
-        hits = self.intersect(points, direction)
-        leaves = np.zeros(len(hits.t), bool)
-        normals = self.face_normals()
-        leaves[hits.hit] = normals[hits.triangle[hits.hit]] @ direction > 0
-        return leaves
+        """(n,) bool: inside of the mesh; a point on it is not. By the sign of `signed_distance` if the
+        mesh is closed, else by more than half a `winding_number`.
+
+        >>> import kandela
+        >>> square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+        >>> kandela.TriangleMesh(square, [[0, 1, 2], [0, 2, 3]]).contains([[0.5, 0.5, 1]]).tolist()
+        [False]
+        """
+        if not self.is_closed:
+            return self.winding_number(points) > 0.5
+        return self.signed_distance(points) < 0
 
     def sample(self, count, seed=0):
         """Points spread evenly over the area: (count, 3) float32, and the face of each (count,)."""

@@ -56,6 +56,77 @@ def test_inside_and_area():
     assert np.abs(places.mean(0)).max() < 0.05
 
 
+def torus(major=48, minor=24):
+    p, q = np.meshgrid(np.linspace(0, 2 * np.pi, major, endpoint=False),
+                       np.linspace(0, 2 * np.pi, minor, endpoint=False), indexing="ij")
+    r = 1 + 0.4 * np.cos(q)
+    at = (np.arange(major)[:, None] * minor + np.arange(minor)).astype(int)
+    right, up = np.roll(at, -1, 0), np.roll(at, -1, 1)
+    faces = np.concatenate([np.stack([at, right, np.roll(right, -1, 1)], 2).reshape(-1, 3),
+                            np.stack([at, np.roll(right, -1, 1), up], 2).reshape(-1, 3)])
+    return np.stack([r * np.cos(p), r * np.sin(p), 0.4 * np.sin(q)], 2).reshape(-1, 3), faces
+
+
+def plain_distance(corner, p):
+    """By minimizing over a triangle's edges and plane, one after the other."""
+    a, b, c = corner
+    places = [x + np.clip((p - x) @ (y - x) / ((y - x) @ (y - x)), 0, 1) * (y - x)
+              for x, y in ((a, b), (b, c), (c, a))]
+    n = np.cross(b - a, c - a)
+    foot = p - (p - a) @ n / (n @ n) * n
+    if all(np.cross(y - x, foot - x) @ n >= 0 for x, y in ((a, b), (b, c), (c, a))):
+        places.append(foot)
+    return min(np.linalg.norm(p - q) for q in places)
+
+
+def test_nearest_triangles_are_those_of_a_plain_loop():
+    v, f = torus(12, 8)
+    v = v.astype(np.float32)
+    mesh, x = kandela.TriangleMesh(v, f), np.random.default_rng(5).uniform(-2, 2, (60, 3))
+    x = np.concatenate([x, v[:20]]).astype(np.float32)
+    near = mesh.closest_point(x)
+    for i, p in enumerate(x.astype(np.float64)):
+        away = np.array([plain_distance(v[one].astype(np.float64), p) for one in f])
+        np.testing.assert_allclose(near.distance[i], away.min(), rtol=1e-6, atol=1e-7)
+        assert away[near.triangle[i]] <= away.min() + 1e-9
+    u, w = near.u[:, None], near.v[:, None]
+    a, b, c = (v[f[near.triangle, k]] for k in range(3))
+    np.testing.assert_allclose((1 - u - w) * a + u * b + w * c, near.point, atol=1e-6)
+    few = mesh.closest_point(x, max_distance=0.3)
+    assert ((few.triangle == kandela.mesh.NO_TRIANGLE) == (near.distance > 0.3)).all()
+    with pytest.raises(ValueError, match="no farther than"):
+        mesh.closest_point(x, -1)
+
+
+def test_signs_are_those_of_winding_numbers():
+    v, f = torus()
+    mesh, draw = kandela.TriangleMesh(v, f), np.random.default_rng(6)
+    x = draw.uniform(-1.6, 1.6, (3000, 3)).astype(np.float32)
+    x[:1000] = mesh.vertices[draw.integers(0, len(v), 1000)] * draw.choice([0.999, 1.001], (1000, 1))
+    winding = mesh.winding_number(x)
+    assert mesh.is_closed and np.abs(winding - winding.round()).max() < 1e-6
+    distance = mesh.signed_distance(x)
+    np.testing.assert_array_equal(distance < 0, winding > 0.5)
+    np.testing.assert_array_equal(mesh.contains(x), winding > 0.5)
+    np.testing.assert_array_equal(np.abs(distance), mesh.closest_point(x).distance)
+    rounded = np.hypot(np.hypot(x[:, 0], x[:, 1]) - 1, x[:, 2]) - 0.4
+    assert np.abs(distance - rounded).max() < 0.02
+    assert not mesh.contains(mesh.vertices).any()
+
+
+def test_meshes_with_holes_have_no_signs_but_windings():
+    v, f = torus(24, 12)
+    assert kandela.TriangleMesh(v, f).is_closed
+    for open_faces in (f[5:], np.concatenate([f, f[:1]]), np.concatenate([f[:9, ::-1], f[9:]])):
+        mesh = kandela.TriangleMesh(v, open_faces)
+        assert not mesh.is_closed
+        with pytest.raises(ValueError, match="not closed"):
+            mesh.signed_distance([0, 0, 0])
+        assert mesh.contains([[1, 0, 0], [0, 0, 0]]).tolist() == [True, False]
+    soup = kandela.TriangleMesh(v[f].reshape(-1, 3))  # three vertices a face: places count
+    assert soup.is_closed and soup.contains([1, 0, 0])[0]
+
+
 def test_errors_of_meshes():
     with pytest.raises(ValueError, match="faces name vertices"):
         kandela.TriangleMesh(np.zeros((3, 3)), [[0, 1, 3]])

@@ -1,0 +1,87 @@
+/* Nearest triangles on a CUDA device: the CPU's answers bit for bit, points and answers in host or
+   in device memory, the mesh on either. */
+#include "core/device/device_memory.h"
+#include "nearest_points.h"
+#include "tests/gpu.h"
+#include <kandela/triangles.h>
+
+enum { POINTS = 1000 };
+
+static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where) {
+    kd_triangles_options options;
+    kd_triangles *tree = NULL;
+    kd_triangles_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", where);
+    if (kd_triangles_open(&tree, mesh, &options) != KD_OK)
+        fail_msg("%s: %s", where, kd_last_error());
+    return tree;
+}
+
+static void expect_same(const char *what, const kd_near_triangle *want,
+                        const kd_near_triangle *got) {
+    for (uint32_t i = 0; i < POINTS; ++i)
+        if (memcmp(want + i, got + i, sizeof *want) != 0)
+            fail_msg("%s, point %u: triangle %u at %.9g, expected %u at %.9g", what, i,
+                     got[i].triangle, (double)got[i].distance, want[i].triangle,
+                     (double)want[i].distance);
+}
+
+static void ask_there(const kd_triangles *gpu, const vec3 *points, float most,
+                      kd_near_triangle *found) {
+    void *from = NULL, *to = NULL;
+    assert_int_equal(device_memory_reserve(&from, POINTS * sizeof *points), KD_OK);
+    assert_int_equal(device_memory_reserve(&to, POINTS * sizeof *found), KD_OK);
+    assert_int_equal(device_memory_upload(from, points, POINTS * sizeof *points), KD_OK);
+    if (kd_triangles_closest_point(gpu, (const float *)from, POINTS, most,
+                                   (kd_near_triangle *)to) != KD_OK)
+        fail_msg("%s", kd_last_error());
+    assert_int_equal(device_memory_download(found, to, POINTS * sizeof *found), KD_OK);
+    device_memory_free(from);
+    device_memory_free(to);
+}
+
+static void same_answers(void **state) {
+    (void)state;
+    static vec3 points[POINTS];
+    static kd_near_triangle of_cpu[POINTS], of_gpu[POINTS];
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
+        triangle_set set = triangle_set_make((case_triangles)which, gpu_size(20000, 1500));
+        const kd_triangle_mesh mesh = kd_triangle_mesh_make(
+            &set.positions[0].x, set.input.position_count, set.triangles, set.input.triangle_count);
+        kd_triangles *cpu = open_mesh(&mesh, "cpu"), *gpu = open_mesh(&mesh, "cuda:0");
+        const float most = which % 2 ? INFINITY : 0.05f * set.size;
+        for (uint32_t i = 0; i < POINTS; ++i) points[i] = nearest_point_case(&set, i);
+        points[3].z = NAN;
+        assert_int_equal(kd_triangles_closest_point(cpu, &points[0].x, POINTS, most, of_cpu),
+                         KD_OK);
+        if (kd_triangles_closest_point(gpu, &points[0].x, POINTS, most, of_gpu) != KD_OK)
+            fail_msg("%s", kd_last_error());
+        expect_same(case_triangles_name((case_triangles)which), of_cpu, of_gpu);
+        memset(of_gpu, 7, sizeof of_gpu);
+        ask_there(gpu, points, most, of_gpu);
+        expect_same("points on the device", of_cpu, of_gpu);
+        kd_triangles_close(cpu);
+        kd_triangles_close(gpu);
+        triangle_set_close(&set);
+    }
+}
+
+/* No triangles, and a tree without points to ask about. */
+static void empty_meshes(void **state) {
+    (void)state;
+    const kd_triangle_mesh mesh = kd_triangle_mesh_make(NULL, 0, NULL, 0);
+    kd_triangles *gpu = open_mesh(&mesh, "cuda:0");
+    const float point[3] = {1, 2, 3};
+    kd_near_triangle found;
+    if (kd_triangles_closest_point(gpu, point, 1, INFINITY, &found) != KD_OK)
+        fail_msg("%s", kd_last_error());
+    assert_int_equal(found.triangle, KD_NO_TRIANGLE);
+    kd_triangles_close(gpu);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_answers),
+                                       cmocka_unit_test(empty_meshes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
