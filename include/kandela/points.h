@@ -53,7 +53,7 @@ typedef struct kd_point_array {
     const void *coordinates; /* aligned to the scalar; NULL if count is 0 */
     uint64_t count;          /* at most 2^31 - 1 to build from */
     uint64_t stride_bytes;   /* from a point to the next, a multiple of the scalar's; 0: packed */
-    uint32_t dims;           /* 2 to 8 */
+    uint32_t dims;           /* 1 to 8 */
     kd_scalar scalar;
     const uint32_t *ids; /* `count` numbers to answer with instead of 0, 1, 2, ...; or NULL */
 } kd_point_array;

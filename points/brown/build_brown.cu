@@ -1,4 +1,4 @@
-/* Left-balanced point k-d tree on a CUDA device by presorted lists; points of 2 to 8 dimensions.
+/* Left-balanced point k-d tree on a CUDA device by presorted lists; points of 1 to 8 dimensions.
    Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and Robinson's
      implementation for GPUs of it.
    Idea: one list of points an axis, sorted once (presort.cuh). A node's point stands in
@@ -26,7 +26,7 @@ using namespace lists;
 kd_status bottom_height(uint32_t *height, uint32_t dims) {
     size_t shared = 0;
     KD_TRY(cuda_shared_most(&shared));
-    const size_t needed = dims == 2   ? sizeof(bottom_shared<2, 13>)
+    const size_t needed = dims <= 2   ? sizeof(bottom_shared<2, 13>)
                           : dims == 3 ? sizeof(bottom_shared<3, 13>)
                           : dims == 4 ? sizeof(bottom_shared<4, 13>)
                                       : sizeof(bottom_shared<8, 12>);
@@ -173,7 +173,7 @@ kd_status finish(const stage &s, const list_set &from, uint32_t height, uint32_t
 template <bool WIDEST, typename real>
 kd_status finish_all(const stage &s, const list_set &from, uint32_t height, uint32_t level,
                      cudaStream_t stream) {
-    return s.dims == 2   ? finish<2, 13, WIDEST, real>(s, from, height, level, stream)
+    return s.dims <= 2   ? finish<2, 13, WIDEST, real>(s, from, height, level, stream)
            : s.dims == 3 ? finish<3, 13, WIDEST, real>(s, from, height, level, stream)
            : s.dims == 4 ? finish<4, 13, WIDEST, real>(s, from, height, level, stream)
                          : finish<8, 12, WIDEST, real>(s, from, height, level, stream);

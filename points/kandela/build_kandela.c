@@ -116,6 +116,8 @@ static uint32_t kandela_subtrees(uint32_t count) {
     return wanted;
 }
 
+#define KANDELA_DIMS 1
+#include "points/kandela/subtree.h"
 #define KANDELA_DIMS 2
 #include "points/kandela/subtree.h"
 #define KANDELA_DIMS 3
@@ -132,7 +134,7 @@ static uint32_t kandela_subtrees(uint32_t count) {
 #include "points/kandela/subtree.h"
 
 static kd_status build_kandela(pointtree *out, const point_array *points, job *watched) {
-    static kd_status (*const run[])(kandela_work *) = {NULL,          NULL,          kandela_run_2,
+    static kd_status (*const run[])(kandela_work *) = {NULL,          kandela_run_1, kandela_run_2,
                                                        kandela_run_3, kandela_run_4, kandela_run_5,
                                                        kandela_run_6, kandela_run_7, kandela_run_8};
     kd_status status = KD_OK;

@@ -385,10 +385,11 @@ static void top_build(kandela_work *work) {
 
 static kd_status kandela_run(kandela_work *work) {
     const uint64_t count = work->out->count;
+    const uint64_t columns = COLUMNS > 3 ? COLUMNS : 3; /* a selection's room is three of them */
     work->stride = kandela_stride(count);
     for (int i = 0; i < 2; ++i) {
-        KD_TRY(KD_RESERVE(work->columns[i], COLUMNS * work->stride));
-        large_pages_prefer(work->columns[i], COLUMNS * work->stride * sizeof(int32_t));
+        KD_TRY(KD_RESERVE(work->columns[i], columns * work->stride));
+        large_pages_prefer(work->columns[i], columns * work->stride * sizeof(int32_t));
     }
     parallel_for((int64_t)count, 1 << 14, fill_piece, work);
     top_build(work);

@@ -74,7 +74,7 @@ static uint32_t bucket_gather(const index_work *work, uint32_t s, float points[L
         const uint32_t node = nodes[i < filled ? i : 0];
         const float *c = (const float *)tree->coordinates + (uint64_t)node * tree->dims;
         points[i][0] = c[0];
-        points[i][1] = c[1];
+        points[i][1] = tree->dims > 1 ? c[1] : 0;
         points[i][2] = tree->dims == 3 ? c[2] : 0;
         ids[i] = i < filled ? tree->ids[node] : KD_NONE;
     }

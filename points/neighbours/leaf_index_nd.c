@@ -285,6 +285,7 @@ static inline __attribute__((always_inline)) void nd_walk_of(nd_query *query, ui
 static void nd_walk(nd_query *query) {
     if (query->index->shape.count == 0) return;
     switch (query->index->dims) {
+    case 1: nd_walk_of(query, 1); return;
     case 2: nd_walk_of(query, 2); return;
     case 3: nd_walk_of(query, 3); return;
     case 4: nd_walk_of(query, 4); return;

@@ -1,4 +1,4 @@
-/* Buckets of 16 points under groups of eight boxes, as in leaf_index.h, for points of 2 to 8
+/* Buckets of 16 points under groups of eight boxes, as in leaf_index.h, for points of 1 to 8
    dimensions, float or double. The answers are those of points/tree/walk_nd.h, bit for bit.
  */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_ND_H

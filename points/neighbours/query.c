@@ -135,7 +135,8 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
                                 uint32_t *near) {
     const leafindex *index = work->target->index;
     const float *q = (const float *)point_array_at(&work->queries->points, i);
-    const vec3 query = vec3_make(q[0], q[1], work->queries->points.dims == 3 ? q[2] : 0);
+    const uint32_t dims = work->queries->points.dims;
+    const vec3 query = vec3_make(q[0], dims > 1 ? q[1] : 0, dims == 3 ? q[2] : 0);
     const float bound2 = (float)query_bound2(work, i);
     if (work->counts) return leafindex_within_keys(index, query, bound2, 0, NULL);
     uint64_t at = i * work->k;

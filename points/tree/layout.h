@@ -26,7 +26,7 @@ typedef enum pointtree_order {
                              Wehr and Radkowski 2018 */
 } pointtree_order;
 
-/* Any tree: 2 to 8 dimensions, float or double. */
+/* Any tree: 1 to 8 dimensions, float or double. */
 typedef struct pointtree_nd_view {
     const void *coordinates; /* in tree order, `dims` scalars each */
     const uint32_t *ids;     /* original index of each, in tree order */

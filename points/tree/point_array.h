@@ -1,9 +1,9 @@
-/* Points of 2 to 8 dimensions, float or double, as a caller has them, and their boxes. */
+/* Points of 1 to 8 dimensions, float or double, as a caller has them, and their boxes. */
 #ifndef KD_POINTS_TREE_POINT_ARRAY_H
 #define KD_POINTS_TREE_POINT_ARRAY_H
 #include "core/math/platform.h"
 
-#define POINT_DIMS_MIN 2u
+#define POINT_DIMS_MIN 1u
 #define POINT_DIMS_MAX 8u
 
 typedef enum point_scalar { POINT_FLOAT = 0, POINT_DOUBLE = 1 } point_scalar;

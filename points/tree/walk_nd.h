@@ -1,4 +1,4 @@
-/* The stack-free queries for points of 2 to 8 dimensions, float or double: see walk.h,
+/* The stack-free queries for points of 1 to 8 dimensions, float or double: see walk.h,
    whose answers these are for three floats. dist2 is summed axis by axis in the points' own scalar,
    and given as a double. */
 #ifndef KD_POINTS_TREE_WALK_ND_H

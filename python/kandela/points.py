@@ -21,7 +21,7 @@ def scalar_array(x, name):
 class Points:
     """A left-balanced k-d tree over copies of points.
 
-    x: (n, 2 to 8) float32 or float64, finite. device: "auto", "cpu" or "cuda:N". builder: "auto" or
+    x: (n, 1 to 8) float32 or float64, finite. device: "auto", "cpu" or "cuda:N". builder: "auto" or
     a name that `kandela info` lists. split: "widest" or "round-robin". ids: (n,) uint32 to answer
     with instead of 0, 1, 2, ...
 

@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     fuzz_bytes from = {bytes, count, 0};
     from.kind = fuzz_byte(&from);
     const uint8_t switches = fuzz_byte(&from);
-    const uint32_t dims = 2u + switches % 7u, k = 1u + fuzz_byte(&from) % K_MOST;
+    const uint32_t dims = 1u + switches % 8u, k = 1u + fuzz_byte(&from) % K_MOST;
     const double radius = switches & 128 ? (double)fabsf(fuzz_number(&from)) : (double)INFINITY;
     const pointtree_options options = {switches & 64 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
                                        false, 0};

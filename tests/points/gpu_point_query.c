@@ -332,7 +332,7 @@ static void any_dimensions(void **state) {
         doubles[i] = (double)(i % 3 ? r.value[0] : floorf(4 * r.value[1]));
         floats[i] = (float)doubles[i];
     }
-    for (uint32_t dims = 2; dims <= 8; ++dims)
+    for (uint32_t dims = 1; dims <= 8; ++dims)
         for (int scalar = 0; scalar < 2; ++scalar) {
             const point_array array =
                 point_array_make(scalar ? (const void *)doubles : (const void *)floats, COUNT, dims,

@@ -15,7 +15,7 @@ bench() { # ROWS OPTION...
 bench 10 # five builders, two rules
 bench 5 --splits widest
 expect_true 'the rule is said' test "$(grep -c '"variant":"widest"' lines)" = 5
-bench 4 --dims 2,8 --builders brown,recursive --splits round-robin
+bench 6 --dims 1,2,8 --builders brown,recursive --splits round-robin
 expect_true 'dims are said' test "$(grep -c '"dims":8' lines)" = 2
 bench 5 --double --splits round-robin
 bench 2 --unique --sets ties
@@ -28,7 +28,7 @@ expect_says err 'no/folder/lines: cannot write'
 expect_exit 2 "$program" bench points --stride 8
 expect_says err 'stride of 8 bytes'
 expect_exit 2 "$program" bench points --dims 9
-expect_says err '9 dimensions, expected 2 to 8'
+expect_says err '9 dimensions, expected 1 to 8'
 expect_exit 2 "$program" bench points --sizes 3G
 expect_says err '2147483647'
 expect_done

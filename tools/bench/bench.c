@@ -170,7 +170,7 @@ kd_status bench_report(const bench_request *request, const bench_row *row) {
     printf("%-7s %-24s %-10s %-7s n %-10" PRIu64, row->bench, row->set, row->builder, row->device,
            row->n);
     if (row->variant) printf(" %-21s", row->variant);
-    if (row->dims > 3 || row->dims == 2) printf(" %d-D", row->dims);
+    if (row->dims && row->dims != 3) printf(" %d-D", row->dims);
     if (row->k) printf(" k %-4d", row->k);
     printf(" %10.3f ms  %8.2f M/s", summary.median * 1e3, rate * 1e-6);
     if (row->sah_cost > 0)
