@@ -13,6 +13,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
+#include "core/timing.h"
 #include "points/tree/build.h"
 #include "points/tree/coordinate_keys.h"
 
@@ -279,6 +280,7 @@ static kd_status reserve(brown_work *work) {
 static kd_status build_brown(pointtree *out, const point_array *points, job *watched) {
     kd_status status = KD_OK;
     brown_work work;
+    double times[POINT_STAGES + 1];
     memset(&work, 0, sizeof work);
     work.points = points;
     work.out = out;
@@ -286,10 +288,16 @@ static kd_status build_brown(pointtree *out, const point_array *points, job *wat
     work.count = out->count;
     KD_TRY_GOTO(point_keys_open(&work.keys, points));
     KD_TRY_GOTO(reserve(&work));
+    times[0] = timing_now();
     for (uint32_t axis = 0; axis < work.dims; ++axis) KD_TRY_GOTO(presort_axis(&work, axis));
+    times[1] = timing_now();
     if (out->options.unique) remove_duplicates(&work);
+    times[2] = timing_now();
     KD_TRY_GOTO(split_levels(&work, watched));
+    times[3] = timing_now();
     pointtree_gather(out, points);
+    times[4] = timing_now();
+    for (int i = 0; i < POINT_STAGES; ++i) out->stage_seconds[i] = times[i + 1] - times[i];
 done:
     point_keys_close(&work.keys);
     for (uint32_t axis = 0; axis < work.dims; ++axis) {
@@ -302,9 +310,12 @@ done:
     return status;
 }
 
+static const char *const brown_stages[POINT_STAGES] = {"sort", "remove", "partition", "place"};
+
 const pointtree_builder pointtree_builder_brown = {.name = "brown",
                                                    .source = "Brown 2015, presort and partition",
                                                    .scratch_bytes = build_brown_scratch_bytes,
                                                    .build = build_brown,
                                                    .order = POINTTREE_BY_SUPER_KEY,
-                                                   .removes = true};
+                                                   .removes = true,
+                                                   .stage_names = brown_stages};

@@ -21,6 +21,9 @@
 namespace {
 using namespace lists;
 
+/* In the places of select, collect, move and bottom. */
+const char *const stage_names[POINT_STAGES] = {"sort and remove", "-", "partition", "bottom"};
+
 /* Levels of a bottom: shared memory holds two bytes a point and axis; one less where the device has
    not enough. */
 kd_status bottom_height(uint32_t *height, uint32_t dims) {
@@ -179,7 +182,7 @@ kd_status finish_all(const stage &s, const list_set &from, uint32_t height, uint
                          : finish<8, 12, WIDEST, real>(s, from, height, level, stream);
 }
 
-template <typename real> kd_status split_levels(plan<real> *p) {
+template <typename real> kd_status split_levels(plan<real> *p, point_build_stages *stages) {
     const bool widest = p->s.tree_axes != NULL;
     const uint32_t bottom = bottom_level(p->s.tree, p->height);
     for (uint32_t axis = 0; widest && axis < p->s.dims; ++axis) {
@@ -187,8 +190,10 @@ template <typename real> kd_status split_levels(plan<real> *p) {
             widest_tree(p), (int)axis, p->sort.list[axis], p->s.tree.count, p->s.box);
         KD_CUDA_LAUNCHED("take_side");
     }
+    KD_TRY(point_build_stages_begin(stages, POINT_STAGE_MOVE, 0, p->sort.stream));
     for (uint32_t level = 0; level < bottom; ++level) KD_TRY(split_level(p, level));
     for (uint32_t axis = 0; axis < p->s.dims; ++axis) KD_TRY(bring_down(p, axis, bottom));
+    KD_TRY(point_build_stages_begin(stages, POINT_STAGE_BOTTOM, 0, p->sort.stream));
     return widest ? finish_all<true, real>(p->s, lists_of(p), p->height, bottom, p->sort.stream)
                   : finish_all<false, float>(p->s, lists_of(p), p->height, bottom, p->sort.stream);
 }
@@ -199,6 +204,8 @@ template <typename real> kd_status build(const point_build_cuda *a, bool by_supe
     KD_TRY(lay_out(&p, &arena, a));
     KD_TRY(point_build_cuda_check(a, arena.used));
     p.by_super_key = by_super_key;
+    if (a->stages) a->stages->names = stage_names;
+    KD_TRY(point_build_stages_begin(a->stages, POINT_STAGE_SELECT, 0, a->stream));
     make_columns<real><<<blocks_for(p.ids, BLOCK), BLOCK, 0, p.sort.stream>>>(p.sort);
     KD_CUDA_LAUNCHED("make_columns");
     if (by_super_key)
@@ -207,7 +214,8 @@ template <typename real> kd_status build(const point_build_cuda *a, bool by_supe
         KD_TRY(presort_by_coordinate(p.sort));
     p.s.tree = layout_of(p.sort.count);
     if (a->kept) *a->kept = p.sort.count;
-    return split_levels(&p);
+    KD_TRY(split_levels(&p, a->stages));
+    return point_build_stages_end(a->stages, a->stream);
 }
 
 kd_status build_by(const point_build_cuda *a, bool by_super_key) {

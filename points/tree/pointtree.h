@@ -4,6 +4,7 @@
 #include "core/job.h"
 #include "core/status.h"
 #include "points/tree/layout.h"
+#include "points/tree/stages.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,7 +33,8 @@ typedef struct pointtree {
     point_scalar scalar;
     point_box box;
     double build_seconds;
-    pointtree_options options; /* it was built with */
+    double stage_seconds[POINT_STAGES]; /* where they went, if the builder tells; else 0 */
+    pointtree_options options;          /* it was built with */
     pointtree_order order;
 } pointtree;
 
@@ -46,8 +48,9 @@ typedef struct pointtree_builder {
        packed and finite, at least one. */
     kd_status (*build)(pointtree *out, const point_array *points, job *watched);
     /* What others have to know of it. */
-    pointtree_order order; /* that the tree keeps to */
-    bool removes;          /* options.unique is for it; it may lower the count */
+    pointtree_order order;          /* that the tree keeps to */
+    bool removes;                   /* options.unique is for it; it may lower the count */
+    const char *const *stage_names; /* POINT_STAGES of them: it tells its stages; or NULL */
 } pointtree_builder;
 
 /* Whether such points, of which none is looked at, can be built from by this row. */

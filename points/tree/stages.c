@@ -5,6 +5,7 @@ const char *const point_stage_names[POINT_STAGES] = {"select", "collect", "move"
 
 kd_status point_build_stages_open(point_build_stages *out) {
     memset(out, 0, sizeof *out);
+    out->names = point_stage_names;
     return device_marks_open(&out->marks, DEVICE_MARKS_MAX);
 }
 

@@ -22,6 +22,7 @@ typedef struct point_build_stages {
     point_stage stage[DEVICE_MARKS_MAX];
     int stretches; /* of the last build; 0: its builder does not tell */
     double bytes[POINT_STAGES];
+    const char *const *names; /* POINT_STAGES of them; a builder may have its own */
 } point_build_stages;
 
 kd_status point_build_stages_open(point_build_stages *out);

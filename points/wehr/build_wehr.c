@@ -41,6 +41,8 @@ wehr_parameters wehr_parameters_default(void) {
     parameters.block = 1 << 14;
     parameters.digit_bits = 8;
     parameters.cutoff = 1 << 16;
+    parameters.insertion = WEHR_INSERTION;
+    parameters.level_seconds = NULL;
     return parameters;
 }
 
@@ -49,6 +51,8 @@ wehr_parameters wehr_parameters_cuda_default(void) {
     parameters.block = 2048;
     parameters.digit_bits = 5;
     parameters.cutoff = 2048;
+    parameters.insertion = 0;
+    parameters.level_seconds = NULL;
     return parameters;
 }
 
@@ -186,7 +190,7 @@ static void sort_chunk(const wehr_work *work, uint32_t node, uint32_t block, uin
     chunk.counts = counts;
     chunk.digits = 1u << work->parameters.digit_bits;
     for (uint32_t i = 0; i < count; ++i) chunk.values[i] = value_of(work, chunk.ids[i], axis);
-    if (count < WEHR_INSERTION)
+    if (count < work->parameters.insertion)
         insertion_sort(&chunk);
     else
         radix_sort_chunk(&chunk, work->bits[axis], work->parameters.digit_bits);
@@ -203,6 +207,13 @@ static void chunk_piece(void *context, int64_t begin, int64_t end, int thread) {
                    counts);
 }
 
+/* By which of the three sorts, as the mean size of the level's chunks chooses it. */
+static void tell_level(const wehr_work *work, uint32_t chunk, double seconds) {
+    const wehr_parameters *p = &work->parameters;
+    work->out->stage_seconds[chunk >= p->cutoff ? 0 : chunk >= p->insertion ? 1 : 2] += seconds;
+    if (p->level_seconds) p->level_seconds[work->level] = seconds;
+}
+
 static kd_status sort_levels(wehr_work *work, job *watched) {
     kd_status status = KD_OK;
     const uint32_t count = work->out->count, levels = pointtree_levels(count);
@@ -214,10 +225,12 @@ static kd_status sort_levels(wehr_work *work, job *watched) {
         const uint32_t end = pointtree_level_begin(work->level + 1);
         const uint32_t nodes = (end < count ? end : count) - first;
         const uint32_t chunk = count / nodes; /* the paper's chunksize */
+        const double started = timing_now();
         if (chunk >= work->parameters.cutoff)
             for (uint32_t i = 0; i < nodes; ++i) sort_chunk(work, first + i, block, counts);
         else
             parallel_for(nodes, 4096 / (chunk + 1) + 1, chunk_piece, work);
+        tell_level(work, chunk, timing_now() - started);
         job_advance(watched, nodes);
         if (job_cancelled(watched))
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
@@ -241,6 +254,8 @@ kd_status build_wehr_with(pointtree *out, const point_array *points,
     work.points = points;
     work.out = out;
     work.parameters = *parameters;
+    if (work.parameters.insertion == 0) work.parameters.insertion = WEHR_INSERTION;
+    memset(out->stage_seconds, 0, sizeof out->stage_seconds);
     KD_TRY_GOTO(make_cells(&work));
     KD_TRY_GOTO(KD_RESERVE(work.ids, out->count));
     KD_TRY_GOTO(KD_RESERVE(work.ids_spare, out->count));
@@ -248,7 +263,9 @@ kd_status build_wehr_with(pointtree *out, const point_array *points,
     KD_TRY_GOTO(KD_RESERVE(work.values_spare, out->count));
     for (uint32_t i = 0; i < out->count; ++i) work.ids[i] = i;
     KD_TRY_GOTO(sort_levels(&work, watched));
+    const double placing = timing_now();
     pointtree_gather(out, points);
+    out->stage_seconds[3] = timing_now() - placing;
 done:
     point_keys_close(&work.keys);
     memory_free(work.cells);
@@ -264,12 +281,16 @@ static kd_status build_wehr(pointtree *out, const point_array *points, job *watc
     return build_wehr_with(out, points, &parameters, watched);
 }
 
+static const char *const wehr_stages[POINT_STAGES] = {"sort together", "sort a core each",
+                                                      "insertion", "place"};
+
 const pointtree_builder pointtree_builder_wehr = {
     .name = "wehr",
     .source = "Wehr and Radkowski 2018, sort chunks of cells",
     .scratch_bytes = build_wehr_scratch_bytes,
     .build = build_wehr,
-    .order = POINTTREE_BY_CELL};
+    .order = POINTTREE_BY_CELL,
+    .stage_names = wehr_stages};
 
 kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                     const pointtree_options *options) {
@@ -281,7 +302,7 @@ kd_status wehr_tune(wehr_parameters *best, const point_array *points,
     for (uint32_t block = 1 << 10; block <= 1 << 16 && status == KD_OK; block *= 4)
         for (uint32_t digit_bits = 4; digit_bits <= 11 && status == KD_OK; ++digit_bits)
             for (uint32_t cutoff = block; cutoff <= 16 * block && status == KD_OK; cutoff *= 4) {
-                const wehr_parameters tried = {block, digit_bits, cutoff};
+                const wehr_parameters tried = {block, digit_bits, cutoff, 0, NULL};
                 const double started = timing_now();
                 status = build_wehr_with(&tree, points, &tried, NULL);
                 if (timing_now() - started >= least) continue;

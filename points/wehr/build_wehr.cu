@@ -286,7 +286,7 @@ extern "C" kd_status wehr_tune_cuda(wehr_parameters *best, const point_build_cud
         for (uint32_t digit_bits = 2; digit_bits <= 5 && status == KD_OK; ++digit_bits)
             for (uint32_t cutoff = 512; cutoff <= 2048 && status == KD_OK; cutoff *= 2)
                 for (int run = 0; run < 3 && status == KD_OK; ++run) {
-                    const wehr_parameters tried = {block, digit_bits, cutoff};
+                    const wehr_parameters tried = {block, digit_bits, cutoff, 0, NULL};
                     status = device_timer_start(&timer, a->stream);
                     if (status == KD_OK) status = build_wehr_cuda_with(a, &tried);
                     if (status == KD_OK) status = device_timer_stop(&timer, a->stream, &seconds);

@@ -10,9 +10,11 @@ extern "C" {
 #endif
 
 typedef struct wehr_parameters {
-    uint32_t block;      /* points that one histogram counts (the paper's TPB); at least 16 */
-    uint32_t digit_bits; /* log2 of the radix (the paper's base is 32: 5 bits); 1 to 11 */
-    uint32_t cutoff;     /* chunks of fewer points are sorted by one core each */
+    uint32_t block;        /* points that one histogram counts (the paper's TPB); at least 16 */
+    uint32_t digit_bits;   /* log2 of the radix (the paper's base is 32: 5 bits); 1 to 11 */
+    uint32_t cutoff;       /* chunks of fewer points are sorted by one core each, ... */
+    uint32_t insertion;    /* ... of fewer than this by insertion; 0: 16. Not on a device */
+    double *level_seconds; /* out, not on a device: 32 of them, a level each; NULL: not told */
 } wehr_parameters;
 
 wehr_parameters wehr_parameters_default(void);

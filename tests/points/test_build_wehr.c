@@ -33,8 +33,11 @@ static void parameters_do_not_show(void **state) {
     pointtree tree;
     open_tree(&tree, POINTS_MAX, POINTTREE_WIDEST, 1000);
     const uint64_t hash = pointtree_hash(&tree);
-    static const wehr_parameters all[] = {
-        {16, 1, 16}, {64, 5, 64}, {100, 11, 1}, {1 << 20, 8, 1 << 20}, {333, 7, 2000}};
+    static const wehr_parameters all[] = {{16, 1, 16, 0, NULL},
+                                          {64, 5, 64, 1, NULL},
+                                          {100, 11, 1, 0, NULL},
+                                          {1 << 20, 8, 1 << 20, 99, NULL},
+                                          {333, 7, 2000, 2000, NULL}};
     for (int i = 0; i < 5; ++i)
         for (int threads = 1; threads <= 4; threads *= 4) {
             parallel_set_threads(threads);
@@ -43,7 +46,7 @@ static void parameters_do_not_show(void **state) {
             assert_true(pointtree_hash(&tree) == hash);
         }
     parallel_set_threads(0);
-    const wehr_parameters bad = {8, 5, 64}, worse = {64, 12, 64};
+    const wehr_parameters bad = {8, 5, 64, 0, NULL}, worse = {64, 12, 64, 0, NULL};
     assert_int_equal(build_wehr_with(&tree, &array, &bad, NULL), KD_ERROR_USAGE);
     assert_int_equal(build_wehr_with(&tree, &array, &worse, NULL), KD_ERROR_USAGE);
     pointtree_close(&tree);

@@ -128,7 +128,11 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "references_per_triangle", rounded(row->references_per_triangle));
     add_number(line, "published", rounded(row->published));
     if (row->published_on) cJSON_AddStringToObject(line, "published_on", row->published_on);
+    if (row->published_unit) cJSON_AddStringToObject(line, "published_unit", row->published_unit);
     add_number(line, "ratio", rounded(row->ratio));
+    add_number(line, "threads", row->threads);
+    add_number(line, "speedup", rounded(row->speedup));
+    add_number(line, "cost_ratio", rounded(row->cost_ratio));
     add_number(line, "primary_rays_per_second", rounded(row->primary_rate));
     add_number(line, "diffuse_rays_per_second", rounded(row->diffuse_rate));
     add_stages(line, row);
@@ -192,7 +196,10 @@ kd_status bench_count(uint64_t *out, const bench_names *list, int index) {
     const char *text = list->items[index];
     char *end = NULL;
     double value = strtod(text, &end);
-    const double scale = *end == 'K' ? 1e3 : *end == 'M' ? 1e6 : *end == 'G' ? 1e9 : 1;
+    const double scale = *end == 'K'                  ? 1e3
+                         : *end == 'M'                ? 1e6
+                         : *end == 'G' || *end == 'B' ? 1e9
+                                                      : 1;
     if (scale > 1) ++end;
     value *= scale;
     KD_REQUIRE(end != text && *end == '\0' && value >= 0 && value <= 1e12 && value == floor(value),

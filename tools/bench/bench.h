@@ -23,7 +23,8 @@ typedef struct bench_request {
     int32_t runs;             /* timed, after one that is not */
     int32_t stride;           /* bytes from a point to the next; 0: packed */
     bool quick, unique, doubles, tune;
-    FILE *json; /* NULL: none wanted */
+    FILE *json;         /* NULL: none wanted */
+    const char *folder; /* of the report, for pictures; NULL: none wanted */
 } bench_request;
 
 /* One measurement. Fields that do not apply are left 0 and are not written. */
@@ -43,6 +44,9 @@ typedef struct bench_row {
     uint64_t triangles;
     double published, ratio; /* of a paper's table: its figure, and how many times faster ours is */
     const char *published_on;
+    const char *published_unit;         /* "ms", "M/s" */
+    int32_t threads;                    /* of the CPU, where that is what is varied; 0: all */
+    double speedup, cost_ratio;         /* over the tree that the benchmark takes as its base */
     double primary_rate, diffuse_rate;  /* rays per second on the tree */
     double stage_seconds[BENCH_STAGES]; /* of builders that tell their stages apart */
     const char *const *stage_names;     /* BENCH_STAGES of them; NULL: init, large, small, other */

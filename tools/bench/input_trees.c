@@ -45,7 +45,9 @@ void bench_cloud_close(bench_cloud *owned) {
 
 kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
                          const pointtree_options *options) {
-    row->bytes = pointtree_builder_find(row->builder)->scratch_bytes(cloud->points.count);
+    const pointtree_builder *builder = pointtree_builder_find(row->builder);
+    row->bytes = builder->scratch_bytes(cloud->points.count);
+    row->stage_names = builder->stage_names;
     for (int run = -1; run < row->runs; ++run) {
         pointtree tree;
         kd_status status = KD_OK;
@@ -57,6 +59,7 @@ kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
             row->checked = status == KD_OK;
         } else {
             row->seconds[run] = tree.build_seconds;
+            memcpy(row->stage_seconds, tree.stage_seconds, sizeof tree.stage_seconds);
         }
         pointtree_close(&tree);
         KD_TRY(status);
@@ -106,7 +109,7 @@ static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
         memcpy(row->stage_seconds, seconds, sizeof seconds);
     }
     memcpy(row->stage_bytes, stages.bytes, sizeof row->stage_bytes);
-    row->stage_names = point_stage_names;
+    row->stage_names = stages.names;
     row->bandwidth = where.bandwidth;
 done:
     point_build_stages_close(&stages);
@@ -178,6 +181,36 @@ kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
     KD_TRY(cuda_build_open(&build, cloud, options, builder));
     row->bytes = build.arguments.scratch_bytes;
     const kd_status status = run_cuda(row, cloud, builder, &build.arguments);
+    cuda_build_close(&build);
+    return status;
+}
+
+static kd_status time_wehr(bench_row *row, const bench_cloud *cloud, const point_build_cuda *a,
+                           const wehr_parameters *parameters) {
+    device_timer timer;
+    kd_status status = KD_OK;
+    KD_TRY(build_wehr_cuda_with(a, parameters));
+    KD_TRY(device_wait());
+    KD_TRY(point_check_cuda(a, cloud->points.count, POINTTREE_BY_CELL, &cloud->box));
+    KD_TRY(hash_tree(&row->hash, a, cloud->points.count));
+    row->checked = true;
+    KD_TRY(device_timer_open(&timer));
+    for (int run = 0; run < row->runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(build_wehr_cuda_with(a, parameters));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
+    }
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+kd_status bench_tree_cuda_wehr(bench_row *row, const bench_cloud *cloud,
+                               const wehr_parameters *parameters) {
+    const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
+    cuda_build build;
+    KD_TRY(cuda_build_open(&build, cloud, &options, point_builder_cuda_find("wehr")));
+    const kd_status status = time_wehr(row, cloud, &build.arguments, parameters);
     cuda_build_close(&build);
     return status;
 }

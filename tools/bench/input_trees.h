@@ -22,6 +22,9 @@ kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
                           const pointtree_options *options);
 
+/* The same on a device by `wehr` with these parameters, checked once. */
+kd_status bench_tree_cuda_wehr(bench_row *row, const bench_cloud *cloud,
+                               const wehr_parameters *parameters);
 /* The best parameters of `wehr` for the cloud on the device. */
 kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
                           const pointtree_options *options);

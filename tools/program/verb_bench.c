@@ -66,6 +66,7 @@ static kd_status fill_request(bench_request *request, const bench_values *values
     request->unique = values->unique;
     request->doubles = values->doubles;
     request->tune = values->tune;
+    request->folder = values->report;
     return KD_OK;
 }
 
@@ -107,9 +108,13 @@ static kd_status report_lines(char *out, size_t bytes, const char *folder) {
     return KD_OK;
 }
 
-static kd_status write_page(const char *lines, const char *folder) {
+/* `may_be_empty`: a paper's figure has a picture, and perhaps no lines. */
+static kd_status write_page(const char *lines, const char *folder, bool may_be_empty) {
     results measured;
-    KD_TRY(results_open(&measured, lines));
+    struct stat info;
+    memset(&measured, 0, sizeof measured);
+    const bool empty = may_be_empty && stat(lines, &info) == 0 && info.st_size == 0;
+    if (!empty) KD_TRY(results_open(&measured, lines));
     const kd_status status = page_write(folder, &measured);
     results_close(&measured);
     return status;
@@ -138,15 +143,14 @@ static kd_status measure_to_files(const bench_kind *kind, const bench_values *va
     char lines[4096];
     const char *json = values->json;
     const bool anew = values->report && !json; /* a page is about this run */
-    if (anew) {
-        KD_TRY(report_lines(lines, sizeof lines, values->report));
-        json = lines;
-    }
+    if (values->report) KD_TRY(report_lines(lines, sizeof lines, values->report));
+    if (anew) json = lines;
     KD_TRY(open_lines(&request, json, anew));
     kd_status status = measure(kind, values->table, &request);
     if (request.json && fclose(request.json) != 0 && status == KD_OK)
         KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot write: %s", json, strerror(errno));
-    if (status == KD_OK && values->report) status = write_page(json, values->report);
+    if (status == KD_OK && values->report)
+        status = write_page(json, values->report, values->table != NULL);
     return status;
 }
 
@@ -186,7 +190,11 @@ static kd_status run(const option_line *line) {
     if (strcmp(word, "report") == 0) {
         KD_TRY(verb_arguments(line, &verb_bench, 2, 2));
         KD_REQUIRE(values.report, KD_ERROR_USAGE, "bench report: where to? --report FOLDER");
-        return write_page(line->arguments[1], values.report);
+        return write_page(line->arguments[1], values.report, false);
+    }
+    if (values.table && strcmp(values.table, "list") == 0) {
+        bench_table_list();
+        return KD_OK;
     }
     const bool all = !values.table && values.quick; /* what is quick may be everything */
     KD_TRY(verb_arguments(line, &verb_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
@@ -227,7 +235,9 @@ static const option_row rows[] = {
      .most = 1e30,
      OPTION_FIELD(bench_values, traversal_cost)},
     LIST("json", "FILE", "results as JSON lines, added to what the file holds", json),
-    LIST("table", "NAME", "a paper's table: wald-build, wald-query, robinson, wehr, choi-ye",
+    LIST("table", "NAME",
+         "a paper's tables and figures: wald-build, wald-query, choi-ye, robinson, wehr, or one of "
+         "them, such as wehr-2 or wehr-figure5; list: all names",
          table),
     {.name = "report",
      .argument = "FOLDER",

@@ -1,29 +1,41 @@
-/* kandela bench --table: the rows of papers on point k-d trees, ours measured on the CPU and on the
-   first CUDA device. Where ours has another size than the paper, rates are compared. All points are
-   uniform in the unit cube. */
+/* kandela bench --table: the rows of papers, ours measured on the CPU and on the first CUDA device.
+   Where ours has another size than the paper, rates are compared. All points are uniform in the
+   unit cube unless the row says otherwise. */
 #include "tools/bench/papers/papers.h"
+#include "core/math/rng.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "points/builders.h"
 #include <string.h>
+#include <unistd.h>
 
 paper_table paper_table_make(const bench_request *request, const char *name,
                              const char *published_on, bool is_rate, uint64_t cpu_most) {
     paper_table table;
+    memset(&table, 0, sizeof table);
     table.request = request;
     table.name = name;
     table.published_on = published_on;
     table.is_rate = is_rate;
     table.on_cpu = bench_wants(&request->devices, "cpu");
-    table.on_cuda =
-        !request->quick && device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0");
-    table.cpu_most = cpu_most;
+    /* a quick run starts no device unless it is named */
+    table.on_cuda = device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0") &&
+                    (!request->quick || request->devices.count > 0);
+    table.cpu_most = request->sizes.count ? UINT64_MAX : cpu_most;
     return table;
 }
 
 void paper_table_head(const paper_table *table, const char *title) {
     device where;
     const bool found = table->on_cuda && device_find(&where, "cuda:0") == KD_OK;
-    printf("%s\npublished on %s; ours on the CPU and on %s\n%-36s %10s %5s %10s %7s %10s %7s\n",
-           title, table->published_on, found ? where.name : "no CUDA device", "case", "published",
-           "unit", "cpu", "ratio", "cuda:0", "ratio");
+    printf("%s\npublished on %s; ours on the CPU and on %s\n%-40s", title, table->published_on,
+           found                     ? where.name
+           : device_cuda_count() > 0 ? "no CUDA device in a quick run"
+                                     : "no CUDA device (no GPU here)",
+           "case");
+    for (int i = 0; i < PAPER_OTHERS; ++i)
+        if (table->other_on[i]) printf(" %12s", table->other_on[i]);
+    printf(" %12s %5s %12s %7s %12s %7s\n", "published", "unit", "cpu", "ratio", "cuda:0", "ratio");
 }
 
 bench_row paper_row_ours(const paper_table *table, int on, const char *builder, uint64_t n,
@@ -43,41 +55,145 @@ bench_row paper_row_ours(const paper_table *table, int on, const char *builder, 
     return row;
 }
 
-kd_status paper_table_row(const paper_table *table, const paper_row *row) {
-    printf("%-36s %10.4g %5s", row->what, row->published, table->is_rate ? "M/s" : "ms");
-    for (int i = 0; i < TABLE_DEVICES; ++i) {
-        bench_row ours = row->ours[i];
-        if (ours.runs == 0) {
-            printf(" %10s %7s", "-", "-");
-            continue;
-        }
-        const double median = bench_summarise(&ours).median;
-        const double value = table->is_rate ? ours.items / median * 1e-6 : median * 1e3;
+void paper_row_leave(paper_row *row, int on, const char *remark) {
+    row->ours[on].runs = 0;
+    snprintf(row->remarks[on], PAPER_REMARK, "%s", remark);
+}
+
+void paper_row_begin(paper_row *row, const paper_table *table, const char *builder, uint64_t n,
+                     uint32_t dims) {
+    for (int on = 0; on < TABLE_DEVICES; ++on) {
+        row->ours[on] = paper_row_ours(table, on, builder, n, dims);
+        snprintf(row->remarks[on], PAPER_REMARK, "%s",
+                 on == TABLE_CPU            ? table->on_cpu ? "by --sizes" : "not asked"
+                 : device_cuda_count() == 0 ? "no GPU"
+                                            : "not asked");
+    }
+}
+
+bool paper_wants_size(const bench_request *request, uint64_t n) {
+    for (int i = 0; i < request->sizes.count; ++i) {
+        uint64_t size = 0;
+        if (bench_count(&size, &request->sizes, i) == KD_OK && size == n) return true;
+    }
+    return request->sizes.count == 0;
+}
+
+int paper_threads(int32_t out[PAPER_THREADS]) {
+    const int32_t most = parallel_threads();
+    int count = 0;
+    for (int32_t threads = 1; threads < most && count < PAPER_THREADS - 1; threads *= 2)
+        out[count++] = threads;
+    out[count++] = most;
+    return count;
+}
+
+static void print_figure(double value, const char *text) {
+    if (text)
+        printf(" %12s", text);
+    else if (value > 0)
+        printf(" %12.4g", value);
+    else
+        printf(" %12s", "-");
+}
+
+static kd_status print_ours(const paper_table *table, const paper_row *row, int on) {
+    bench_row ours = row->ours[on];
+    if (ours.runs == 0) {
+        printf(" %12s %7s", row->remarks[on][0] ? row->remarks[on] : "-", "-");
+        return KD_OK;
+    }
+    const double median = bench_summarise(&ours).median;
+    const double value = table->is_rate ? ours.items / median * 1e-6 : median * 1e3;
+    printf(" %12.4g", value);
+    if (row->published > 0) {
         ours.published = row->published;
         ours.published_on = table->published_on;
+        ours.published_unit = table->is_rate ? "M/s" : "ms";
         ours.ratio = table->is_rate ? value / row->published : row->published / value;
-        printf(" %10.4g %7.3g", value, ours.ratio);
-        KD_TRY(bench_write(table->request, &ours));
+        printf(" %7.3g", ours.ratio);
+    } else {
+        printf(" %7s", "-");
     }
+    return bench_write(table->request, &ours);
+}
+
+kd_status paper_table_row(const paper_table *table, const paper_row *row) {
+    printf("%-40s", row->what);
+    for (int i = 0; i < PAPER_OTHERS; ++i)
+        if (table->other_on[i])
+            print_figure(row->others[i], row->others[i] > 0 ? NULL : row->published_text);
+    print_figure(row->published, row->published_text);
+    printf(" %5s", table->is_rate ? "M/s" : "ms");
+    for (int i = 0; i < TABLE_DEVICES; ++i) KD_TRY(print_ours(table, row, i));
     printf("\n");
     fflush(stdout);
     return KD_OK;
 }
 
-kd_status bench_table(const char *name, const bench_request *request) {
-    static const struct {
-        const char *name;
-        kd_status (*run)(const bench_request *request);
-    } tables[] = {{"wald-build", table_wald_build},
-                  {"wald-query", table_wald_query},
-                  {"robinson", table_robinson},
-                  {"wehr", table_wehr},
-                  {"choi-ye", table_choi_ye}};
-    char names[128] = "";
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; ++i) {
-        if (strcmp(name, tables[i].name) == 0) return tables[i].run(request);
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", tables[i].name);
+/* Bytes of points, tree and scratch of a build on the CPU. */
+static uint64_t cpu_bytes(const char *builder, uint64_t count, uint32_t dims) {
+    const uint64_t scratch = pointtree_builder_find(builder)->scratch_bytes(count);
+    const uint64_t points = count * dims * sizeof(float);
+    return 2 * points + count * sizeof(uint32_t) + scratch / 3 * (dims > 3 ? dims : 3);
+}
+
+/* What the machine has not is said instead of tried. */
+static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t there, int on) {
+    char text[PAPER_REMARK];
+    if (needed <= there) return;
+    snprintf(text, sizeof text, "needs %.0f GB", (double)needed * 1e-9 + 0.5);
+    paper_row_leave(row, on, text);
+}
+
+static uint64_t host_memory(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : UINT64_MAX;
+}
+
+static kd_status build_there(paper_row *row, const bench_cloud *cloud,
+                             const pointtree_options *options) {
+    const kd_status status = bench_tree_cuda(&row->ours[TABLE_CUDA], cloud, options);
+    if (status != KD_ERROR_MEMORY) return status;
+    status_clear();
+    paper_row_leave(row, TABLE_CUDA, "out of memory");
+    return KD_OK;
+}
+
+kd_status paper_measure_build(const paper_table *table, paper_row *row, const char *builder,
+                              uint64_t count, uint32_t dims, const pointtree_options *options) {
+    const uint64_t host = host_memory(), needed = cpu_bytes(builder, count, dims);
+    device where;
+    paper_row_begin(row, table, builder, count, dims);
+    if (table->on_cpu) leave_what_does_not_fit(row, needed, host, TABLE_CPU);
+    if (!point_builder_cuda_find(builder) && device_cuda_count() > 0)
+        paper_row_leave(row, TABLE_CUDA, "CPU alone");
+    if (row->ours[TABLE_CUDA].runs && device_find(&where, "cuda:0") == KD_OK)
+        leave_what_does_not_fit(row, count * (dims * sizeof(float) + sizeof(uint32_t)),
+                                where.memory_bytes, TABLE_CUDA);
+    const bool on_cpu = row->ours[TABLE_CPU].runs > 0, on_cuda = row->ours[TABLE_CUDA].runs > 0;
+    bench_cloud cloud;
+    if (!on_cpu && !on_cuda) return KD_OK;
+    KD_TRY(bench_cloud_open(&cloud, "uniform", count, dims, POINT_FLOAT, 0, on_cuda));
+    kd_status status = KD_OK;
+    if (on_cpu) status = bench_tree_cpu(&row->ours[TABLE_CPU], &cloud, options);
+    if (on_cuda && status == KD_OK) status = build_there(row, &cloud, options);
+    bench_cloud_close(&cloud);
+    return status;
+}
+
+kd_status paper_uniform(float **out, uint64_t count, uint32_t dims, uint32_t seed) {
+    KD_TRY(KD_RESERVE(*out, count * dims));
+    for (uint64_t i = 0; i < count * dims; ++i)
+        (*out)[i] = rng_draw(rng_key_make(seed, 0, i), 0, 0).value[0];
+    return KD_OK;
+}
+
+bool paper_picture(char *out, size_t bytes, const bench_request *request, const char *name) {
+    if (!request->folder) {
+        printf("    (drawn as %s with --report FOLDER)\n", name);
+        return false;
     }
-    KD_FAIL(KD_ERROR_USAGE, "unknown table \"%s\", expected one of: %s", name, names);
+    const int length = snprintf(out, bytes, "%s/%s", request->folder, name);
+    return length > 0 && (size_t)length < bytes;
 }

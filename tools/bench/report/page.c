@@ -2,6 +2,7 @@
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "tools/bench/report/charts.h"
+#include "tools/bench/report/gallery.h"
 #include "tools/bench/report/plot.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -28,18 +29,33 @@ static const struct {
     {"load", "Reading meshes", "Bytes of a file read per second."},
     {"photons", "Photons", "Photons stored per second, and the tree over them."},
     {"frame", "Frames", "A pass of sppm and a sample of photon at 1920 x 1080, stage by stage."},
-    {"wald-build", "Wald 2022, building left-balanced trees", "The paper's table, ours beside it."},
-    {"wald-query", "Wald 2022, stack-free queries", "The paper's table, ours beside it."},
-    {"robinson", "Robinson: a parallel k-d tree", "The paper's table, ours beside it."},
-    {"wehr", "Wehr and Radkowski 2018, adaptive sort", "The paper's tables, ours beside them."},
-    {"choi-ye", "Choi and Ye 2020, SAH trees", "The paper's tables, ours beside them."},
+    {"wald-build", "Wald 2022, building left-balanced trees, Table 1",
+     "The paper's table, ours beside it."},
+    {"wald-query", "Wald 2022, stack-free queries, Table 1", "The paper's table, ours beside it."},
+    {"robinson-times", "Robinson, performance examples", "Each stage apart."},
+    {"robinson-threads", "Robinson, the CPU examples by threads", ""},
+    {"wehr-1", "Wehr and Radkowski 2018, Table I", "The paper's table, ours beside it."},
+    {"wehr-2", "Wehr and Radkowski 2018, Table II", "Builds by points a block."},
+    {"wehr-3", "Wehr and Radkowski 2018, Table III", "Closest points by the approximate search."},
+    {"wehr-figure4", "Wehr and Radkowski 2018, Figure 4",
+     "Build time by cutoff: the paper sets it to the block's size."},
+    {"wehr-figure5", "Wehr and Radkowski 2018, Figure 5", "Random points by points a block."},
+    {"wehr-figure6", "Wehr and Radkowski 2018, Figure 6", "A scan and a bunny by points a block."},
+    {"wehr-figure8", "Wehr and Radkowski 2018, Figure 8", "Each chunk sorted by one core alone."},
+    {"wehr-figure9", "Wehr and Radkowski 2018, Figure 9", "Builds on the CPU."},
+    {"wehr-figure10", "Wehr and Radkowski 2018, Figure 10",
+     "The final levels by three sorts; the size is that of a level's chunks."},
+    {"choi-ye", "Choi and Ye 2020, Tables I and III", "The paper's tables, ours beside them."},
+    {"choi-ye-figure3", "Choi and Ye 2020, Figure 3", "Build time against triangles."},
+    {"choi-ye-threads", "Choi and Ye 2020, builders by threads", ""},
 };
 
 static const char style[] =
     "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1100px;padding:0 12px 60px;"
     "color:#222;background:#fff}h1{font-size:1.5em}h2{font-size:1.25em;margin-top:2em;border-top:"
     "1px solid "
-    "#ccc;padding-top:.6em}svg{width:100%;max-width:520px;height:auto}figure{margin:0;max-width:"
+    "#ccc;padding-top:.6em}svg,img{width:100%;max-width:520px;height:auto}figure{margin:0;max-"
+    "width:"
     "520px}.case{display:flex;"
     "flex-wrap:wrap;gap:12px "
     "20px;align-items:flex-start}.note{color:#555;font-size:.9em}.wide{overflow-x:auto}table{"
@@ -48,6 +64,7 @@ static const char style[] =
     "solid #eee}td:first-child,th:first-child{text-align:left}summary{cursor:pointer}";
 
 static void write_machines(FILE *to, const results *of) {
+    if (of->count == 0) return;
     fputs("<p>Measured on ", to);
     const char *between = "";
     for (int i = 0; i < of->count; ++i) {
@@ -77,6 +94,7 @@ static void write_head(FILE *to, const results *of) {
         "results</title><style>%s</style></head><body>\n<h1>Kandela %s: what was measured</h1>\n",
         style, kd_version());
     write_machines(to, of);
+    if (of->count == 0) return;
     fprintf(to, "<p>%d rows; ", of->count);
     if (unchecked)
         fprintf(to, "%d of them were <b>not checked</b> against an oracle. ", unchecked);
@@ -167,10 +185,11 @@ kd_status page_write(const char *folder, const results *of) {
     file_output output;
     KD_TRY(file_output_open(&output, path));
     const result_line **room = NULL;
-    kd_status status = memory_reserve((void **)&room, 2 * (uint64_t)of->count, sizeof *room);
+    kd_status status = memory_reserve((void **)&room, 2 * (uint64_t)of->count + 1, sizeof *room);
     if (status == KD_OK) {
         write_head(output.stream, of);
         status = write_body(output.stream, of, room, room + of->count);
+        if (status == KD_OK) status = gallery_write(output.stream, folder);
         fputs("</body></html>\n", output.stream);
     }
     memory_free((void *)room);

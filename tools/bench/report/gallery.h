@@ -1,0 +1,11 @@
+/* The pictures of a report's folder, put into its page. */
+#ifndef KD_TOOLS_BENCH_REPORT_GALLERY_H
+#define KD_TOOLS_BENCH_REPORT_GALLERY_H
+#include "core/status.h"
+#include <stdio.h>
+
+/* Every figure-*.svg and figure-*.png of the folder, by name, each whole in the page (SVG as it is,
+   PNG in base64), under a headline; nothing if there is none. */
+kd_status gallery_write(FILE *to, const char *folder);
+
+#endif
