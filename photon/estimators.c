@@ -1,9 +1,14 @@
 #include "photon/estimators.h"
+#include "core/names.h"
 #include <stdio.h>
 #include <string.h>
 
 #define ROW(id, name, one_radius, adaptive) {#name, one_radius, adaptive},
 const photon_estimator_row photon_estimators[PHOTON_ESTIMATORS] = {PHOTON_ESTIMATOR_ROWS(ROW)};
+#undef ROW
+
+#define ROW(id, name, walks) {#name, walks},
+const photon_lookup_row photon_lookups[PHOTON_LOOKUPS] = {PHOTON_LOOKUP_ROWS(ROW)};
 #undef ROW
 
 #define ROW(id, name) [PHOTON_KERNEL_##id] = #name,
@@ -17,6 +22,10 @@ const char *photon_kernel_name(int index) {
 
 const char *photon_estimator_name(int index) {
     return index < PHOTON_ESTIMATORS ? photon_estimators[index].name : NULL;
+}
+
+const char *photon_lookup_name(int index) {
+    return index < PHOTON_LOOKUPS ? photon_lookups[index].name : NULL;
 }
 
 /* The number of a name in a table; KD_ERROR_USAGE with all of them. */
@@ -44,6 +53,18 @@ kd_status photon_estimator_find(photon_estimator *out, const char *name) {
     KD_TRY(find(&index, "estimator", photon_estimator_name, name));
     *out = (photon_estimator)index;
     return KD_OK;
+}
+
+kd_status photon_lookup_find(photon_lookup *out, const char *name) {
+    int index = 0;
+    if (!name_is_auto(name)) KD_TRY(find(&index, "lookup", photon_lookup_name, name));
+    *out = (photon_lookup)index;
+    return KD_OK;
+}
+
+const photon_lookup_row *photon_lookup_named(const char *name) {
+    photon_lookup found;
+    return &photon_lookups[photon_lookup_find(&found, name) == KD_OK ? found : 0];
 }
 
 const photon_estimator_row *photon_estimator_named(const char *name) {

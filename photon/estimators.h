@@ -1,6 +1,7 @@
-/* The tables of density estimates: which photons are taken (estimators), and what each weighs by
-   its distance (kernels; photon/density/photon_kernel.h). Kernels of a device cannot call through
-   rows: what they have to know is a flag here and a number in their photon_map_view. */
+/* The tables of density estimates: which photons are taken (estimators), what each weighs by its
+   distance (kernels; photon/density/photon_kernel.h), and how those near are found (lookups).
+   Kernels of a device cannot call through rows: what they have to know is a flag here and a number
+   in their photon_map_view. */
 #ifndef KD_PHOTON_ESTIMATORS_H
 #define KD_PHOTON_ESTIMATORS_H
 #include "core/status.h"
@@ -17,6 +18,9 @@ extern "C" {
     ROW(ADAPTIVE, adaptive, false, true)
 #define PHOTON_KERNEL_ROWS(ROW)                                                                    \
     ROW(DISC, disc) ROW(CONE, cone) ROW(EPANECHNIKOV, epanechnikov) ROW(GAUSSIAN, gaussian)
+/* Id, name, walks: the tree is walked without a stack (points/tree/walk.h), one look after the
+   other, instead of an index that answers many. The same photons, the same bits. */
+#define PHOTON_LOOKUP_ROWS(ROW) ROW(INDEX, auto, false) ROW(WALK, walk, true)
 
 #define PHOTON_ESTIMATOR_ID(id, name, one_radius, adaptive) PHOTON_ESTIMATOR_##id,
 typedef enum photon_estimator {
@@ -38,14 +42,28 @@ typedef struct photon_estimator_row {
 
 extern const photon_estimator_row photon_estimators[PHOTON_ESTIMATORS];
 
+#define PHOTON_LOOKUP_ID(id, name, walks) PHOTON_LOOKUP_##id,
+typedef enum photon_lookup { PHOTON_LOOKUP_ROWS(PHOTON_LOOKUP_ID) PHOTON_LOOKUPS } photon_lookup;
+#undef PHOTON_LOOKUP_ID
+
+typedef struct photon_lookup_row {
+    const char *name;
+    bool walks; /* on a device photons have to lie in their tree's order */
+} photon_lookup_row;
+
+extern const photon_lookup_row photon_lookups[PHOTON_LOOKUPS];
+
 /* NULL beyond the last. */
 const char *photon_kernel_name(int index);
 const char *photon_estimator_name(int index);
+const char *photon_lookup_name(int index);
 /* KD_ERROR_USAGE with the list for any other name. */
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
 kd_status photon_estimator_find(photon_estimator *out, const char *name);
+kd_status photon_lookup_find(photon_lookup *out, const char *name);
 /* The row of a name that was found before. */
 const photon_estimator_row *photon_estimator_named(const char *name);
+const photon_lookup_row *photon_lookup_named(const char *name);
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,7 @@ typedef struct photon_map_view {
     int32_t kernel;        /* photon_kernel */
     float scale;           /* flux_scale of the photons' strongest channel */
     bool adaptive;         /* of the k nearest as many as the light allows: estimate_adaptive.h */
+    bool walks;            /* looks walk the tree, on a device too, each by itself */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */
     const vec3

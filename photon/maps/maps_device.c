@@ -108,6 +108,7 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     view.radius = map->radius;
     view.gather = photon_estimators[from->estimator].one_radius ? 0 : from->gather;
     view.adaptive = photon_estimators[from->estimator].adaptive;
+    view.walks = photon_lookups[from->lookup].walks;
     view.kernel = (int32_t)from->kernel;
     view.scale = map->scale;
     view.irradiance = map->known ? (const vec3 *)map->irradiance.memory : NULL;

@@ -213,6 +213,7 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->gather = options->gather;
     maps->kernel = options->kernel;
     maps->estimator = options->estimator;
+    maps->lookup = options->lookup;
     job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[0].list.count));
     kd_status status = plant_map(&maps->map[0], options, ordered);
     if (status == KD_OK) status = plant_map(&maps->map[1], options, ordered);

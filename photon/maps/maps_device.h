@@ -30,6 +30,7 @@ typedef struct photon_maps_cuda {
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
+    photon_lookup lookup;
 } photon_maps_cuda;
 
 void photon_maps_cuda_close(photon_maps_cuda *owned); /* takes a zeroed one */

@@ -57,7 +57,8 @@ static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max
 
 /* Plants the tree and brings the photons into its order: neighbours in space are neighbours in
    memory. */
-static kd_status map_plant(photon_map *out, const photon_list *list, job *watched) {
+static kd_status map_plant(photon_map *out, const photon_list *list, photon_lookup lookup,
+                           job *watched) {
     kd_status status = KD_OK;
     photon_ordering work = {list->photons, NULL, NULL, NULL};
     KD_TRY_GOTO(KD_RESERVE(work.positions, list->count));
@@ -69,7 +70,7 @@ static kd_status map_plant(photon_map *out, const photon_list *list, job *watche
         KD_TRY_GOTO(pointtree_adopt(&out->tree, work.positions, list->count, list->nodes));
     KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
     const pointtree_nd_view tree = pointtree_get_nd_view(&out->tree);
-    KD_TRY_GOTO(leafindex_open(&out->index, &tree, true));
+    if (!photon_lookups[lookup].walks) KD_TRY_GOTO(leafindex_open(&out->index, &tree, true));
     work.to = out->photons;
     work.ids = out->tree.ids;
     parallel_for((int64_t)list->count, ORDER_GRAIN, order_photons, &work);
@@ -184,7 +185,7 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     out->cut = list->cut;
     map_read_list(out, list);
     job_stage_begin(watched, "photon_tree", (int64_t)list->count);
-    KD_TRY_GOTO(map_plant(out, list, watched));
+    KD_TRY_GOTO(map_plant(out, list, options->lookup, watched));
     out->radius = options->radius;
     if (!(out->radius > 0)) KD_TRY_GOTO(map_choose_radius(out, options));
 done:
@@ -312,6 +313,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     out->gather = options->gather;
     out->kernel = options->kernel;
     out->estimator = options->estimator;
+    out->lookup = options->lookup;
     KD_TRY_GOTO(map_open(&out->global, &lists[0], options, watched));
     KD_TRY_GOTO(map_open(&out->caustic, &lists[1], options, watched));
     KD_TRY_GOTO(map_open(&out->media, &lists[2], options, watched));
@@ -344,7 +346,8 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.adaptive = photon_estimators[maps->estimator].adaptive;
     view.kernel = (int32_t)maps->kernel;
     view.scale = map->scale;
-    view.finder = map->count ? map_nearest : NULL;
+    view.walks = photon_lookups[maps->lookup].walks;
+    view.finder = map->count && !view.walks ? map_nearest : NULL;
     view.index = &map->index;
     view.irradiance = map->irradiance;
     return view;

@@ -25,6 +25,7 @@ typedef struct photon_options {
     float radius;       /* the largest gather radius; 0: from the photons' density */
     photon_kernel kernel;
     photon_estimator estimator;
+    photon_lookup lookup;
     uint32_t batch_paths;           /* 0: chosen. No influence on the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
     bool outlines; /* find the creases; else the caller has them from another pass */
@@ -35,7 +36,7 @@ typedef struct photon_map {
     vec3 *
         irradiance; /* W/m^2 at each photon by both maps, in the tree's order; NULL: not computed */
     pointtree tree;
-    leafindex index; /* answers as the tree does, faster on a CPU */
+    leafindex index; /* answers as the tree does, faster on a CPU; none where lookups walk */
     uint64_t count, emitted, rays;
     photon_ledger ledger; /* W */
     uint64_t hash;        /* of the photons in the order (path, bounce) */
@@ -51,6 +52,7 @@ typedef struct photon_maps {
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
+    photon_lookup lookup;
 } photon_maps;
 
 photon_options photon_options_default(void);

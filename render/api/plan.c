@@ -109,7 +109,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
     const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
                          photon_estimator_named(options->estimator)->adaptive ||
-                         maps == MAPS_GLOBAL;
+                         photon_lookup_named(options->lookup)->walks || maps == MAPS_GLOBAL;
     KD_TRY(scene_cuda_measure(&scene_bytes, from));
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));

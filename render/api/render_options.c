@@ -24,6 +24,7 @@ static void fill(kd_render_options *options) {
     options->alpha = 0.7f;
     strcpy(options->channel, "normals");
     strcpy(options->estimator, "nearest");
+    strcpy(options->lookup, "auto");
 }
 
 void kd_render_options_default_sized(kd_render_options *options, size_t struct_size) {

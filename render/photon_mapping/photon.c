@@ -31,6 +31,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
                FINAL_GATHER_MOST);
     KD_TRY(photon_kernel_find(&out->kernel, options->kernel));
     KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
+    KD_TRY(photon_lookup_find(&out->lookup, options->lookup));
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
@@ -120,9 +121,11 @@ static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches)
     return KD_OK;
 }
 
-/* A final gather, and an estimate of as many photons as the light allows, walk the trees. */
+/* A final gather, an estimate of as many photons as the light allows, and whoever is told to, walk
+   the trees. */
 static bool walks_trees(const photon_state *of) {
-    return of->view.final_gather || photon_estimators[of->options.estimator].adaptive;
+    return of->view.final_gather || photon_estimators[of->options.estimator].adaptive ||
+           photon_lookups[of->options.lookup].walks;
 }
 
 static kd_status maps_from_lists(photon_state *to, const frame *of,

@@ -150,7 +150,8 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
 /* One sample of every pixel of the range. */
 kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view,
                       const look_work *work) {
-    const bool later = !view->caustic.adaptive; /* such an estimate needs its photons in order */
+    /* an adaptive estimate needs its photons in order */
+    const bool later = !view->caustic.adaptive && !view->caustic.walks;
     eye_asked asked = {0, 0};
     KD_TRY(mark(with, PHOTON_CUDA_LOOK));
     KD_TRY(take_all_looks(with, of, view, work, later, &asked));

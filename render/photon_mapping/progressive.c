@@ -122,7 +122,7 @@ static kd_status make_maps(progressive_state *state, frame *of, bool first) {
 
 static kd_status make_maps_there(progressive_state *state, frame *of, bool first) {
     double *radius = of->carried + CARRIED_RADIUS;
-    const bool walks = of->options->final_gather > 0;
+    const bool walks = of->options->final_gather > 0 || photon_lookups[state->photons.lookup].walks;
     KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks));
     const photon_map_cuda *maps = state->there.maps.map;
     for (int m = 0; m < 2 && first; ++m)

@@ -160,6 +160,7 @@ static void render_options_without_sense(void **state) {
     UNENDED(kernel);
     UNENDED(channel);
     UNENDED(estimator);
+    UNENDED(lookup);
     REFUSED(options.time_seconds = (double)NAN, "time_seconds nan");
     REFUSED(options.time_seconds = -1, "time_seconds -1");
     REFUSED(options.target_error = (double)NAN, "target_error nan");

@@ -218,6 +218,9 @@ static void test_estimators(void **state) {
         strcpy(options.kernel, kernels[i]);
         expect_same(scene_path(1), &options);
         if (!gpu_is_emulated()) expect_same(scene_path(3), &options);
+        memset(options.lookup, 0, sizeof options.lookup);
+        strcpy(options.lookup, "walk");
+        expect_same(scene_path(1), &options);
     }
 }
 

@@ -188,9 +188,9 @@ static bool goes_on(stage *on, const render_values *changed, const char *what) {
 
 /* What no sample depends on, never refused. */
 static bool is_free(const option_row *row) {
-    static const char *const names[] = {"time",         "target-error", "exposure",
-                                        "tonemap",      "builder",      "sah-costs",
-                                        "empty-factor", "device",       "device-paths"};
+    static const char *const names[] = {"time",         "target-error", "exposure",     "tonemap",
+                                        "builder",      "sah-costs",    "empty-factor", "device",
+                                        "device-paths", "lookup"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (strcmp(row->name, names[i]) == 0) return true;
     return false;

@@ -1,6 +1,8 @@
-/* kandela bench frame: how long a pass of `sppm` and a sample of `photon` take, stage by stage:
-   what one pass and some more of them take longer than one, so that what is done once does not
-   count. Pictures of all devices have to be the same, bit for bit. */
+/* kandela bench frame: how long a pass of `sppm` and a sample of `photon` take, stage by stage and
+   by each way to find photons: what one pass and some more of them take longer than one, so that
+   what is done once does not count. Pictures of all devices and ways have to be the same, bit for
+   bit. */
+#include "photon/estimators.h"
 #include "render/api/render.h"
 #include "render/integrators.h"
 #include "tools/bench/input_light.h"
@@ -40,14 +42,17 @@ static kd_status run_frames(frame_timing *out, const scene *from,
 static kd_status report(const bench_request *request, const bench_stage *stage,
                         const kd_render_options *options, const frame_timing *one,
                         const frame_timing *more, bool checked) {
+    const bool walks = photon_lookup_named(options->lookup)->walks;
     for (int s = 0; s < STAGES; ++s) {
         const double seconds = (more->seconds[s] - one->seconds[s]) / request->runs;
+        char variant[32];
         if (!(seconds > 0)) continue;
+        snprintf(variant, sizeof variant, "%s%s", stage_names[s], walks ? " by walk" : "");
         bench_row row = {.bench = "frame",
                          .set = stage->name,
                          .builder = options->integrator,
                          .device = options->device,
-                         .variant = stage_names[s],
+                         .variant = variant,
                          .rate_name = s == 0 ? "passes_per_second" : NULL};
         row.n = more->stored;
         row.k = options->gather;
@@ -62,19 +67,29 @@ static kd_status report(const bench_request *request, const bench_stage *stage,
     return KD_OK;
 }
 
-/* One device; *hash is the last one's, 0 before the first. */
-static kd_status run_device(const bench_request *request, const bench_stage *stage,
-                            kd_render_options *options, const char *device_name, uint64_t *hash) {
+/* One device and way; *hash is the last one's, 0 before the first. */
+static kd_status run_way(const bench_request *request, const bench_stage *stage,
+                         kd_render_options *options, uint64_t *hash) {
     frame_timing one, more;
-    strcpy(options->device, device_name);
     options->passes = options->spp = 1;
     KD_TRY(run_frames(&one, stage->loaded, options));
     options->passes = options->spp = 1 + request->runs;
     KD_TRY(run_frames(&more, stage->loaded, options));
     KD_REQUIRE(!*hash || *hash == more.hash, KD_ERROR_RUNTIME,
-               "%s: the picture of %s is not that of the CPU", stage->name, device_name);
+               "%s: the picture of %s, lookup %s, is not that of the first", stage->name,
+               options->device, options->lookup);
     KD_TRY(report(request, stage, options, &one, &more, *hash != 0));
     *hash = more.hash;
+    return KD_OK;
+}
+
+static kd_status run_device(const bench_request *request, const bench_stage *stage,
+                            kd_render_options *options, const char *device_name, uint64_t *hash) {
+    strcpy(options->device, device_name);
+    for (int way = 0; way < PHOTON_LOOKUPS; ++way) {
+        strcpy(options->lookup, photon_lookup_name(way));
+        KD_TRY(run_way(request, stage, options, hash));
+    }
     return KD_OK;
 }
 

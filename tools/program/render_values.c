@@ -167,6 +167,15 @@ static const option_row photon_rows[] = {
      .kind = OPTION_NAME,
      .choice = photon_estimator_name,
      OPTION_FIELD(kd_render_options, estimator)},
+    {.name = "lookup",
+     .argument = "NAME",
+     .help =
+         "how photons near a place are found: auto is the fastest way, walk the stack-free walk "
+         "of the left-balanced tree; the picture is the same",
+     .initial = "auto",
+     .kind = OPTION_NAME,
+     .choice = photon_lookup_name,
+     OPTION_FIELD(kd_render_options, lookup)},
     {.name = "photon-map",
      .argument = "FILE.kdp",
      .help = "photons to use instead of new ones, by kandela photons",

@@ -21,7 +21,7 @@ enum { RUNGS = 16, BLOCK = 4 };
 typedef struct estimate_values {
     general_options general;
     const char *estimators, *ladder, *reference, *report;
-    char kernel[16];
+    char kernel[16], lookup[16];
     int32_t spp;
     uint64_t seed;
 } estimate_values;
@@ -172,6 +172,8 @@ static kd_status measure(laboratory *work, contender *of, int rung) {
     memset(options.kernel, 0, sizeof options.kernel);
     strcpy(options.estimator, of->estimator);
     strcpy(options.kernel, of->kernel);
+    memset(options.lookup, 0, sizeof options.lookup);
+    strcpy(options.lookup, work->values.lookup);
     options.gather = out->gather = work->ladder[rung];
     const double before = job_seconds(&work->watched, "render");
     const kd_status status = render_run(&seen, work->loaded, &options, &work->watched);
@@ -282,6 +284,7 @@ static kd_status run(const option_line *line) {
                                     .ladder = "10,20,50,100,200,400",
                                     .report = "estimate",
                                     .kernel = "cone",
+                                    .lookup = "auto",
                                     .spp = 16};
     KD_TRY(option_line_apply(line, &work.values));
     general_apply(&work.values.general);
@@ -325,6 +328,13 @@ static const option_row rows[] = {
      .kind = OPTION_NAME,
      .choice = photon_kernel_name,
      OPTION_FIELD(estimate_values, kernel)},
+    {.name = "lookup",
+     .argument = "NAME",
+     .help = "how photons near a place are found: auto or walk; it changes the seconds alone",
+     .initial = "auto",
+     .kind = OPTION_NAME,
+     .choice = photon_lookup_name,
+     OPTION_FIELD(estimate_values, lookup)},
     {.name = "spp",
      .argument = "N",
      .help = "samples per pixel: their noise is in every error",
