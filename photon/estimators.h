@@ -20,7 +20,7 @@ extern "C" {
     ROW(DISC, disc) ROW(CONE, cone) ROW(EPANECHNIKOV, epanechnikov) ROW(GAUSSIAN, gaussian)
 /* Id, name, walks: the tree is walked without a stack (points/tree/walk.h), one look after the
    other, instead of an index that answers many. The same photons, the same bits. */
-#define PHOTON_LOOKUP_ROWS(ROW) ROW(INDEX, auto, false) ROW(WALK, walk, true)
+#define PHOTON_LOOKUP_ROWS(ROW) ROW(INDEX, index, false) ROW(WALK, walk, true)
 
 #define PHOTON_ESTIMATOR_ID(id, name, one_radius, adaptive) PHOTON_ESTIMATOR_##id,
 typedef enum photon_estimator {
@@ -60,7 +60,7 @@ const char *photon_lookup_name(int index);
 /* KD_ERROR_USAGE with the list for any other name. */
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
 kd_status photon_estimator_find(photon_estimator *out, const char *name);
-kd_status photon_lookup_find(photon_lookup *out, const char *name);
+kd_status photon_lookup_find(photon_lookup *out, const char *name); /* "auto": the index */
 /* The row of a name that was found before. */
 const photon_estimator_row *photon_estimator_named(const char *name);
 const photon_lookup_row *photon_lookup_named(const char *name);

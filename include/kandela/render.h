@@ -57,8 +57,8 @@ typedef struct kd_render_options {
     uint64_t media_photons; /* stored in the map of media; 0: as many as `photons` */
     uint64_t device_paths;  /* "path", "direct" on a CUDA device: paths that are followed at a time,
                                about 460 bytes each; 0: as many as pay, 2^23 */
-    char lookup[16]; /* how photons near a place are found: "auto" is the fastest way, "walk" a
-                        stack-free walk of the left-balanced tree; the picture is the same */
+    char lookup[16];        /* how photons near a place are found: "auto", "index" or "walk", the
+                               stack-free walk of the left-balanced tree; the picture is the same */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -22,7 +22,13 @@ typedef struct photon_list {
     const uint32_t *nodes; /* borrowed: the photon at each node of their tree; NULL: not known */
 } photon_list;
 
-enum { PHOTON_LISTS = 3 }; /* global, caustic, media */
+/* Which photons a list, and the map of it, is of (photon/README.md). */
+typedef enum photon_list_kind {
+    PHOTON_LIST_GLOBAL,
+    PHOTON_LIST_CAUSTIC,
+    PHOTON_LIST_MEDIA,
+    PHOTON_LISTS
+} photon_list_kind;
 
 typedef struct photon_order {
     photon_emission emission;

@@ -37,11 +37,14 @@ static kd_status emit_list(photon_map_cuda *map, const scene_view *device_scene,
 
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
                                 const photon_order orders[PHOTON_LISTS], job *watched) {
-    kd_status status = emit_list(&out->map[0], device_scene, &orders[0], "global", watched);
+    kd_status status = emit_list(&out->map[PHOTON_LIST_GLOBAL], device_scene,
+                                 &orders[PHOTON_LIST_GLOBAL], "global", watched);
     if (status == KD_OK)
-        status = emit_list(&out->map[1], device_scene, &orders[1], "caustic", watched);
+        status = emit_list(&out->map[PHOTON_LIST_CAUSTIC], device_scene,
+                           &orders[PHOTON_LIST_CAUSTIC], "caustic", watched);
     if (status == KD_OK)
-        status = emit_list(&out->map[2], device_scene, &orders[2], "media", watched);
+        status = emit_list(&out->map[PHOTON_LIST_MEDIA], device_scene, &orders[PHOTON_LIST_MEDIA],
+                           "media", watched);
     job_stage_end(watched);
     return status;
 }
@@ -116,13 +119,15 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
 }
 
 bool photon_maps_cuda_cut(const photon_maps_cuda *of) {
-    return of->map[0].list.cut || of->map[1].list.cut || of->map[2].list.cut;
+    return of->map[PHOTON_LIST_GLOBAL].list.cut || of->map[PHOTON_LIST_CAUSTIC].list.cut ||
+           of->map[PHOTON_LIST_MEDIA].list.cut;
 }
 
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
-    const photon_list_cuda *caustic = &from->map[1].list, *media = &from->map[2].list;
+    const photon_list_cuda *caustic = &from->map[PHOTON_LIST_CAUSTIC].list,
+                           *media = &from->map[PHOTON_LIST_MEDIA].list;
     const uint64_t both =
-        hash_combine(from->map[0].list.hash, &caustic->hash, sizeof caustic->hash);
+        hash_combine(from->map[PHOTON_LIST_GLOBAL].list.hash, &caustic->hash, sizeof caustic->hash);
     if (media->count == 0) return both;
     return hash_combine(both, &media->hash, sizeof media->hash);
 }

@@ -214,10 +214,10 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->kernel = options->kernel;
     maps->estimator = options->estimator;
     maps->lookup = options->lookup;
-    job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[0].list.count));
-    kd_status status = plant_map(&maps->map[0], options, ordered);
-    if (status == KD_OK) status = plant_map(&maps->map[1], options, ordered);
-    if (status == KD_OK) status = plant_map(&maps->map[2], options, true);
+    job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
+    kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered);
+    if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered);
+    if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true);
     if (status == KD_OK) status = device_wait();
     job_stage_end(watched);
     return status;
@@ -225,14 +225,15 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
 
 extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,
                                                  const mesh_view *device_mesh, job *watched) {
-    photon_map_cuda *map = &maps->map[0];
+    photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     if (map->list.count == 0) return KD_OK;
     job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
     kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
     if (status == KD_OK) {
         precompute<<<blocks_for(map->list.count, KNOWN_BLOCK), KNOWN_BLOCK>>>(
-            photon_maps_cuda_view(maps, 0), photon_maps_cuda_view(maps, 1), maps->outlines,
-            *device_mesh, (vec3 *)map->irradiance.memory);
+            photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL),
+            photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC), maps->outlines, *device_mesh,
+            (vec3 *)map->irradiance.memory);
         status = device_wait();
         map->known = status == KD_OK;
     }

@@ -238,7 +238,7 @@ kd_status photon_file_check_scene(const photon_file *of, const char *path, const
                "%s: a photon map of another scene (%016llx, this one is %016llx)", path,
                (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const bool media = l == 2;
+        const bool media = l == PHOTON_LIST_MEDIA;
         const uint32_t places = media ? scene->medium_count : scene->mesh.triangle_count;
         for (uint64_t i = 0; i < of->lists[l].count; ++i)
             KD_REQUIRE(of->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,

@@ -259,9 +259,9 @@ kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *s
 }
 
 void photon_orders_renew(photon_order orders[PHOTON_LISTS], const photon_options *options) {
-    photon_emission_renew(&orders[0].emission, 2 * options->pass);
-    photon_emission_renew(&orders[1].emission, 2 * options->pass + 1);
-    photon_emission_renew(&orders[2].emission, MEDIA_PASS + options->pass);
+    photon_emission_renew(&orders[PHOTON_LIST_GLOBAL].emission, 2 * options->pass);
+    photon_emission_renew(&orders[PHOTON_LIST_CAUSTIC].emission, 2 * options->pass + 1);
+    photon_emission_renew(&orders[PHOTON_LIST_MEDIA].emission, MEDIA_PASS + options->pass);
     for (int i = 0; i < PHOTON_LISTS; ++i) orders[i].deadline = options->deadlines[i];
 }
 
@@ -277,9 +277,12 @@ kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *sce
     photon_order orders[PHOTON_LISTS];
     memset(out, 0, PHOTON_LISTS * sizeof *out);
     KD_TRY_GOTO(photon_orders_make(orders, scene, options));
-    KD_TRY_GOTO(emit_list(&out[0], scene, &orders[0], "global", watched));
-    KD_TRY_GOTO(emit_list(&out[1], scene, &orders[1], "caustic", watched));
-    KD_TRY_GOTO(emit_list(&out[2], scene, &orders[2], "media", watched));
+    KD_TRY_GOTO(
+        emit_list(&out[PHOTON_LIST_GLOBAL], scene, &orders[PHOTON_LIST_GLOBAL], "global", watched));
+    KD_TRY_GOTO(emit_list(&out[PHOTON_LIST_CAUSTIC], scene, &orders[PHOTON_LIST_CAUSTIC], "caustic",
+                          watched));
+    KD_TRY_GOTO(
+        emit_list(&out[PHOTON_LIST_MEDIA], scene, &orders[PHOTON_LIST_MEDIA], "media", watched));
 done:
     job_stage_end(watched);
     for (int i = 0; i < PHOTON_LISTS && status != KD_OK; ++i) photon_list_close(&out[i]);
@@ -314,9 +317,9 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     out->kernel = options->kernel;
     out->estimator = options->estimator;
     out->lookup = options->lookup;
-    KD_TRY_GOTO(map_open(&out->global, &lists[0], options, watched));
-    KD_TRY_GOTO(map_open(&out->caustic, &lists[1], options, watched));
-    KD_TRY_GOTO(map_open(&out->media, &lists[2], options, watched));
+    KD_TRY_GOTO(map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, watched));
+    KD_TRY_GOTO(map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, watched));
+    KD_TRY_GOTO(map_open(&out->media, &lists[PHOTON_LIST_MEDIA], options, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->outlines) {
         job_stage_begin(watched, "photon_tree", 0);

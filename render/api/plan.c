@@ -122,7 +122,8 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                    "%llu photons in one map on a device, expected at most %u: give more --batches",
                    (unsigned long long)photons[l], POINTTREE_COUNT_MAX / 2);
-        add_to(out, true, map_names[l], photon_map_cuda_bytes(photons[l], ordered || l == 2));
+        add_to(out, true, map_names[l],
+               photon_map_cuda_bytes(photons[l], ordered || l == PHOTON_LIST_MEDIA));
         all += photons[l];
     }
     if (all) add_to(out, true, "looks into maps", photon_cuda_look_bytes(pixels_of(options)));

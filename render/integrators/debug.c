@@ -38,11 +38,11 @@ static kd_status make_maps(debug_state *state, frame *of, const photon_options *
 }
 
 static kd_status make_maps_there(debug_state *state, frame *of, const photon_options *options) {
-    const photon_map_cuda *global = &state->there.maps.map[0];
+    const photon_map_cuda *global = &state->there.maps.map[PHOTON_LIST_GLOBAL];
     KD_TRY(photon_cuda_make_maps(&state->there, of, options, true));
     if (global->radius > 0)
         KD_TRY(photon_cuda_find_outlines(&state->there, of, 2 * global->radius));
-    state->shown.photons.global = photon_maps_cuda_view(&state->there.maps, 0);
+    state->shown.photons.global = photon_maps_cuda_view(&state->there.maps, PHOTON_LIST_GLOBAL);
     state->shown.photons.creases = state->there.maps.outlines;
     of->statistics.photons_stored = global->list.count;
     of->statistics.photons_emitted = global->list.emitted;

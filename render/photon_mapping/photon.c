@@ -173,13 +173,14 @@ static kd_status view_maps(photon_state *to, frame *of) {
 
 static kd_status view_maps_there(photon_state *to, frame *of) {
     photon_maps_cuda *maps = &to->there.maps;
-    const float largest = float_max(maps->map[0].radius, maps->map[1].radius);
+    const float largest =
+        float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
     if (largest > 0) KD_TRY(photon_cuda_find_outlines(&to->there, of, 2 * largest));
-    if (precomputation_pays(of->options, maps->map[0].list.count))
+    if (precomputation_pays(of->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
         KD_TRY(photon_maps_cuda_precompute(maps, &of->there->scene.view.mesh, of->watched));
-    to->view.global = photon_maps_cuda_view(maps, 0);
-    to->view.caustic = photon_maps_cuda_view(maps, 1);
-    to->view.media = photon_maps_cuda_view(maps, 2);
+    to->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
+    to->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
+    to->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);
     to->view.creases = maps->outlines;
     return KD_OK;
 }

@@ -31,9 +31,9 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
     else
         KD_TRY(photon_orders_make(to->orders, of->scene, options));
     to->has_orders = true;
-    if (options->photons == 0) to->orders[0].wanted = 0;
-    if (options->caustics == 0) to->orders[1].wanted = 0;
-    if (options->strayed == 0) to->orders[2].wanted = 0;
+    if (options->photons == 0) to->orders[PHOTON_LIST_GLOBAL].wanted = 0;
+    if (options->caustics == 0) to->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
+    if (options->strayed == 0) to->orders[PHOTON_LIST_MEDIA].wanted = 0;
     KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
     return photon_maps_cuda_plant(&to->maps, options, ordered, of->watched);
 }
@@ -56,8 +56,9 @@ kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float piec
 }
 
 photon_figures photon_cuda_figures(const photon_cuda *from) {
-    const photon_list_cuda *global = &from->maps.map[0].list, *caustic = &from->maps.map[1].list;
-    const photon_list_cuda *media = &from->maps.map[2].list;
+    const photon_list_cuda *global = &from->maps.map[PHOTON_LIST_GLOBAL].list,
+                           *caustic = &from->maps.map[PHOTON_LIST_CAUSTIC].list;
+    const photon_list_cuda *media = &from->maps.map[PHOTON_LIST_MEDIA].list;
     photon_figures figures;
     figures.emitted = global->emitted + caustic->emitted + media->emitted;
     figures.rays = global->rays + caustic->rays + media->rays;

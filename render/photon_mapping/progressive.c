@@ -149,10 +149,13 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     const double *radius = of->carried + CARRIED_RADIUS;
     photon_view *view = &state->view;
     const photon_maps_cuda *there = &state->there.maps;
-    view->global = of->there ? photon_maps_cuda_view(there, 0) : photon_maps_global(&state->maps);
-    view->caustic = of->there ? photon_maps_cuda_view(there, 1) : photon_maps_caustic(&state->maps);
+    view->global = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_GLOBAL)
+                             : photon_maps_global(&state->maps);
+    view->caustic = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_CAUSTIC)
+                              : photon_maps_caustic(&state->maps);
     view->creases = of->there ? there->outlines : crease_set_get_view(&state->creases);
-    view->media = of->there ? photon_maps_cuda_view(there, 2) : photon_maps_media(&state->maps);
+    view->media = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_MEDIA)
+                            : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
     view->global.radius = (float)(radius[0] * share);

@@ -252,9 +252,9 @@ const json_key describe_render_keys[] = {
      .choices = "nearest|fixed|adaptive", .initial = "\"nearest\"",
      .help = "the k nearest, all within the radius, or of the k nearest as many as the light "
              "allows"},
-    {KEY("lookup", JSON_NAME, described_render, options.lookup), .choices = "auto|walk",
+    {KEY("lookup", JSON_NAME, described_render, options.lookup), .choices = "auto|index|walk",
      .initial = "\"auto\"",
-     .help = "how photons are found: the fastest way, or a stack-free walk of the tree"},
+     .help = "how photons are found: an index, or a stack-free walk of the tree"},
     {KEY("photon_map", JSON_TEXT, described_render, options.photon_map),
      .help = "a file by `kandela photons` beside this one: photons to use instead of new ones"},
     {KEY("passes", JSON_INT, described_render, options.passes), .least = 1, .most = 1 << 24,

@@ -69,7 +69,8 @@ static void open_once(const uint8_t *bytes, size_t count) {
     if (photon_file_open(&file, fuzz_file(bytes, count)) != KD_OK) return;
     uint64_t photons = 0;
     for (int l = 0; l < LISTS; ++l) photons += file.lists[l].count;
-    const size_t trees = file.lists[0].nodes ? photons * sizeof(uint32_t) + sizeof(uint64_t) : 0;
+    const size_t trees =
+        file.lists[PHOTON_LIST_GLOBAL].nodes ? photons * sizeof(uint32_t) + sizeof(uint64_t) : 0;
     FUZZ_REQUIRE(PHOTON_FILE_HEADER_BYTES + photons * sizeof(photon) + trees == count);
     if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK) look_up(&file, &scene);
     photon_file_close(&file);

@@ -37,15 +37,15 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
     }
     const vec3 sides = box3_size(box);
     out->size = float_max(sides.x, float_max(sides.y, sides.z));
-    out->lists[0].photons = photons;
-    out->lists[0].count = count;
+    out->lists[PHOTON_LIST_GLOBAL].photons = photons;
+    out->lists[PHOTON_LIST_GLOBAL].count = count;
 }
 
 /* Where surface i of packet p looks: p = 0 together, 1 apart, 2 two groups, others nearly at one
    place. */
 static vec3 looks_at(const stage *of, uint32_t p, uint32_t i) {
-    const uint32_t count = (uint32_t)of->lists[0].count;
-    const photon *photons = of->lists[0].photons;
+    const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
+    const photon *photons = of->lists[PHOTON_LIST_GLOBAL].photons;
     const rng_block r = rng_draw(rng_key_make(9, p, i), 0, 0);
     const vec3 off = vec3_scale(vec3_make(r.value[0], r.value[1], 0), 0.02f * of->size);
     if (p == 1) return photons[place_of(i, count)].position;
@@ -101,7 +101,7 @@ static void stage_close(stage *owned) {
     device_buffer_free(&owned->there_alone);
     device_buffer_free(&owned->there_sums);
     device_buffer_free(&owned->there_radii);
-    free(owned->lists[0].photons);
+    free(owned->lists[PHOTON_LIST_GLOBAL].photons);
     free(owned);
 }
 
@@ -114,14 +114,15 @@ static int by_dist2(const void *a, const void *b) {
 /* The definition, over all photons. */
 static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t k, float radius,
                             float *found_radius) {
-    const uint32_t count = (uint32_t)of->lists[0].count;
+    const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
     const float bound2 = pointtree_bound2(radius);
     const estimate_point here = estimate_point_of(&asked->at);
     neighbour *found = (neighbour *)malloc(count * sizeof *found);
     assert_non_null(found);
     uint32_t within = 0;
     for (uint32_t i = 0; i < count; ++i) {
-        const float dist2 = pointtree_dist2(here.position, of->lists[0].photons[i].position);
+        const float dist2 =
+            pointtree_dist2(here.position, of->lists[PHOTON_LIST_GLOBAL].photons[i].position);
         if (!(dist2 <= bound2)) continue;
         found[within].dist2 = dist2;
         found[within++].id = i;
@@ -132,11 +133,12 @@ static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t 
     const float per_radius2 = 1 / (*found_radius * *found_radius);
     flux_sum sum = flux_sum_none();
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
-        const photon *landed = &of->lists[0].photons[found[i].id];
+        const photon *landed = &of->lists[PHOTON_LIST_GLOBAL].photons[found[i].id];
         if (!estimate_accepts(landed, &here, *found_radius)) continue;
         const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 * (1 / bound2);
         flux_sum_add(&sum, photon_kernel_at((int32_t)of->maps.kernel, s2),
-                     photon_scattered(&asked->at, asked->wo, landed), of->maps.map[0].scale);
+                     photon_scattered(&asked->at, asked->wo, landed),
+                     of->maps.map[PHOTON_LIST_GLOBAL].scale);
     }
     free(found);
     return sum;
@@ -164,9 +166,9 @@ static void expect_estimates(const stage *of, const char *name, uint32_t k, floa
         if (!nothing && (radii[i] != right_radius || memcmp(&sums[i], &right, sizeof right) != 0))
             fail_msg("%s, %llu photons, k %u, radius %g, surface %u: radius %g and %lld, expected "
                      "%g and %lld",
-                     name, (unsigned long long)of->lists[0].count, k, (double)radius, i,
-                     (double)radii[i], (long long)sums[i].x, (double)right_radius,
-                     (long long)right.x);
+                     name, (unsigned long long)of->lists[PHOTON_LIST_GLOBAL].count, k,
+                     (double)radius, i, (double)radii[i], (long long)sums[i].x,
+                     (double)right_radius, (long long)right.x);
     }
 }
 

@@ -99,16 +99,16 @@ static void check_maps(const photon_scene *scene, const device_scene *there,
     for (int l = 0; l < PHOTON_LISTS; ++l) expect_list(&lists[l], &made->map[l].list);
     assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, options, NULL), KD_OK);
     assert_int_equal(photon_maps_cuda_plant(made, options, true, NULL), KD_OK);
-    expect_map(&maps.global, &made->map[0]);
-    expect_map(&maps.caustic, &made->map[1]);
-    expect_map(&maps.media, &made->map[2]);
-    expect_in_order(&maps.media, &made->map[2]);
+    expect_map(&maps.global, &made->map[PHOTON_LIST_GLOBAL]);
+    expect_map(&maps.caustic, &made->map[PHOTON_LIST_CAUSTIC]);
+    expect_map(&maps.media, &made->map[PHOTON_LIST_MEDIA]);
+    expect_in_order(&maps.media, &made->map[PHOTON_LIST_MEDIA]);
     assert_true(photon_maps_cuda_hash(made) == photon_maps_hash(&maps));
     assert_int_equal(photon_maps_precompute(&maps, &scene->view.mesh, NULL), KD_OK);
     assert_int_equal(photon_maps_cuda_outline(made, &maps.creases, scene->view.mesh.triangle_count),
                      KD_OK);
     assert_int_equal(photon_maps_cuda_precompute(made, &there->scene.view.mesh, NULL), KD_OK);
-    expect_irradiance(&maps.global, &made->map[0]);
+    expect_irradiance(&maps.global, &made->map[PHOTON_LIST_GLOBAL]);
     photon_maps_close(&maps);
 }
 
@@ -160,13 +160,14 @@ static void same_maps_in_fog(void **state) {
         if (i == 1) options.estimator = PHOTON_ESTIMATOR_FIXED;
         if (i == 2) options.max_depth = 4;
         check_maps(scene, &there, &options, &made);
-        assert_true(made.map[2].list.complete && made.map[2].list.count >= options.strayed);
-        assert_true(made.map[2].radius > 0);
+        assert_true(made.map[PHOTON_LIST_MEDIA].list.complete &&
+                    made.map[PHOTON_LIST_MEDIA].list.count >= options.strayed);
+        assert_true(made.map[PHOTON_LIST_MEDIA].radius > 0);
     }
     photon_options none = options_for(gpu_size(3000, 500));
     none.strayed = 0;
     check_maps(scene, &there, &none, &made);
-    assert_true(made.map[2].list.count == 0);
+    assert_true(made.map[PHOTON_LIST_MEDIA].list.count == 0);
     photon_maps_cuda_close(&made);
     device_scene_close(&there);
     photon_scene_free(scene);
@@ -230,7 +231,8 @@ static void escaping_photons_end_the_emission(void **state) {
     log_set_sink(ignore, NULL);
     photon_options options = options_for(1000);
     check_maps(scene, &there, &options, &made);
-    assert_true(made.map[0].list.emitted == EMIT_PATHS_IN_VAIN && !made.map[0].list.complete);
+    assert_true(made.map[PHOTON_LIST_GLOBAL].list.emitted == EMIT_PATHS_IN_VAIN &&
+                !made.map[PHOTON_LIST_GLOBAL].list.complete);
     options.batch_paths = 300001;
     check_maps(scene, &there, &options, &made);
     log_set_sink(NULL, NULL);
@@ -252,7 +254,7 @@ static void deadlines_cut_the_same_lists(void **state) {
     options.batch_paths = 1500;
     photon_options_limit(&options, 1e-9);
     check_maps(scene, &there, &options, &made);
-    assert_true(photon_maps_cuda_cut(&made) && made.map[0].list.emitted == 1500);
+    assert_true(photon_maps_cuda_cut(&made) && made.map[PHOTON_LIST_GLOBAL].list.emitted == 1500);
     log_set_sink(NULL, NULL);
     photon_maps_cuda_close(&made);
     device_scene_close(&there);
@@ -274,10 +276,10 @@ static void uploaded_photons_are_the_same(void **state) {
     }
     assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
     assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
-    expect_map(&maps.global, &made.map[0]);
-    expect_map(&maps.caustic, &made.map[1]);
-    expect_map(&maps.media, &made.map[2]);
-    expect_in_order(&maps.media, &made.map[2]);
+    expect_map(&maps.global, &made.map[PHOTON_LIST_GLOBAL]);
+    expect_map(&maps.caustic, &made.map[PHOTON_LIST_CAUSTIC]);
+    expect_map(&maps.media, &made.map[PHOTON_LIST_MEDIA]);
+    expect_in_order(&maps.media, &made.map[PHOTON_LIST_MEDIA]);
     photon_maps_close(&maps);
     photon_maps_cuda_close(&made);
     photon_scene_free(scene);

@@ -185,10 +185,13 @@ static void faint_caustics_end_early(void **state) {
     photon_order orders[PHOTON_LISTS];
     assert_int_equal(photon_orders_make(orders, &scene->view, &options), KD_OK);
     photon_list ended, whole;
-    assert_int_equal(photon_list_open(&ended, &scene->view, &orders[1], NULL), KD_OK);
-    orders[1].wish.only_specular = false; /* all paths to their ends, as many as it takes */
-    orders[1].wanted = 20000;
-    assert_int_equal(photon_list_open(&whole, &scene->view, &orders[1], NULL), KD_OK);
+    assert_int_equal(photon_list_open(&ended, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
+                     KD_OK);
+    orders[PHOTON_LIST_CAUSTIC].wish.only_specular =
+        false; /* all paths to their ends, as many as it takes */
+    orders[PHOTON_LIST_CAUSTIC].wanted = 20000;
+    assert_int_equal(photon_list_open(&whole, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
+                     KD_OK);
     assert_true(!ended.complete && ended.count > 5000 && whole.complete);
     assert_int_equal(ended.emitted, EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * 60000);
     assert_near(list_watts(&ended), list_watts(&whole), 0.03);

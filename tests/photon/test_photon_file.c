@@ -291,9 +291,10 @@ static void test_messages(void **state) {
     /* photons are the file's until they are changed */
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     assert_int_equal(photon_file_open(&found, path), KD_OK);
-    assert_true(found.lists[0].borrowed && found.lists[1].borrowed);
-    assert_int_equal(photon_list_own(&found.lists[0]), KD_OK);
-    found.lists[0].photons[0].power = vec3_all(3);
+    assert_true(found.lists[PHOTON_LIST_GLOBAL].borrowed &&
+                found.lists[PHOTON_LIST_CAUSTIC].borrowed);
+    assert_int_equal(photon_list_own(&found.lists[PHOTON_LIST_GLOBAL]), KD_OK);
+    found.lists[PHOTON_LIST_GLOBAL].photons[0].power = vec3_all(3);
     assert_int_equal(photon_file_check_scene(&found, path, NULL, 78), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "a photon map of another scene"));
     photon_file_close(&found);

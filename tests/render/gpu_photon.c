@@ -361,7 +361,7 @@ static void put_map(const char *path, const char *scene_path, uint64_t photons) 
     memset(&file, 0, sizeof file);
     file.scene = scene_hash(&view);
     assert_int_equal(photon_lists_open(file.lists, &view, &options, NULL), KD_OK);
-    assert_true(file.lists[2].count >= photons);
+    assert_true(file.lists[PHOTON_LIST_MEDIA].count >= photons);
     assert_int_equal(photon_file_write(path, &file), KD_OK);
     photon_file_close(&file);
     tritree_close(&tree);

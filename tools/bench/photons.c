@@ -63,7 +63,8 @@ static kd_status run_there(photon_timing *out, const bench_stage *stage, photon_
         out->emission[run] = middle - begin;
         out->trees[run] = end - middle;
     }
-    out->stored = maps.map[0].list.count + maps.map[1].list.count;
+    out->stored =
+        maps.map[PHOTON_LIST_GLOBAL].list.count + maps.map[PHOTON_LIST_CAUSTIC].list.count;
     out->hash = photon_maps_cuda_hash(&maps);
 done:
     photon_maps_cuda_close(&maps);

@@ -169,12 +169,11 @@ static const option_row photon_rows[] = {
      OPTION_FIELD(kd_render_options, estimator)},
     {.name = "lookup",
      .argument = "NAME",
-     .help =
-         "how photons near a place are found: auto is the fastest way, walk the stack-free walk "
-         "of the left-balanced tree; the picture is the same",
+     .help = "how photons near a place are found: by an index that answers many looks at once, or "
+             "by a stack-free walk of the left-balanced tree; the picture is the same",
      .initial = "auto",
      .kind = OPTION_NAME,
-     .choice = photon_lookup_name,
+     .choice = lookup_choice,
      OPTION_FIELD(kd_render_options, lookup)},
     {.name = "photon-map",
      .argument = "FILE.kdp",

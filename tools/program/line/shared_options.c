@@ -1,5 +1,6 @@
 #include "tools/program/line/shared_options.h"
 #include "accel/builders.h"
+#include "photon/estimators.h"
 #include <assert.h>
 
 static_assert(offsetof(kd_render_options, sah_intersect_cost) ==
@@ -10,6 +11,10 @@ static const char *builder_choice(int index) {
     if (index == 0) return "auto";
     const tritree_builder *row = tritree_builders[index - 1];
     return row ? row->name : NULL;
+}
+
+const char *lookup_choice(int index) {
+    return index == 0 ? "auto" : photon_lookup_name(index - 1);
 }
 
 const option_row device_rows[] = {

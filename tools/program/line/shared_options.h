@@ -6,6 +6,7 @@
 
 extern const option_row device_rows[];  /* --device */
 extern const option_row tritree_rows[]; /* --builder, --sah-costs, --empty-factor */
+const char *lookup_choice(int index);   /* of --lookup: auto and the table's; NULL: no more */
 
 /* Single rows of kd_render_options, for tables that have others around them. */
 #define SHARED_ROW_RESOLUTION(shown)                                                               \
