@@ -9,6 +9,7 @@
 #include "tools/bench/report/plot.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
+#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include <errno.h>
