@@ -1,6 +1,7 @@
 #include "scenes/readers.h"
 #include "core/files/file.h"
 #include "scenes/generate/generate.h"
+#include "scenes/gltf/gltf.h"
 #include "scenes/import/import_assimp.h"
 #include "scenes/ply/ply.h"
 #include "scenes/stl/stl.h"
@@ -13,10 +14,9 @@ static kd_status others_load(mesh *out, const char *path, const obj_options *opt
     return assimp_load(out, path, watched);
 }
 
-static const mesh_reader readers[] = {{".obj", "obj", obj_load},
-                                      {".ply", "ply", ply_load},
-                                      {".stl", "stl", stl_load},
-                                      {NULL, "assimp", others_load}};
+static const mesh_reader readers[] = {{".obj", "obj", obj_load},   {".ply", "ply", ply_load},
+                                      {".stl", "stl", stl_load},   {".gltf", "gltf", gltf_load},
+                                      {".glb", "gltf", gltf_load}, {NULL, "assimp", others_load}};
 
 const mesh_reader *mesh_reader_find(const char *path) {
     const mesh_reader *row = readers;

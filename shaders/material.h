@@ -32,8 +32,11 @@ typedef enum material_energy {
 typedef enum material_flags {
     MATERIAL_PASSES = 1, /* principled: its transmission may be above 0 */
     MATERIAL_THIN = 2,   /* principled: a sheet; what passes is not bent, nothing is behind it */
-    MATERIAL_UNLIT = 4   /* `emission` is what the eye sees, and lights nothing else */
+    MATERIAL_UNLIT = 4,  /* `emission` is what the eye sees, and lights nothing else */
+    MATERIAL_MASK = 8    /* opacity, image and all, is 1 from MATERIAL_MASK_AT on, else 0 */
 } material_flags;
+
+#define MATERIAL_MASK_AT 0.5f
 
 typedef struct material {
     int32_t kind;      /* material_kind */

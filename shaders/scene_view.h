@@ -13,6 +13,8 @@ typedef struct mesh_view {
     const vec3 *positions;
     const vec3 *normals;   /* unit; may be NULL if normal_count is 0 */
     const vec2 *texcoords; /* may be NULL if texcoord_count is 0 */
+    const float *colours;  /* 4 beside each texcoord, linear: factors of diffuse and opacity;
+                              NULL: none has any */
     /* 3 per triangle */
     const uint32_t *triangles;          /* into positions, always in range */
     const uint32_t *normal_indices;     /* KD_NONE: geometric normal; NULL: none has any */

@@ -104,13 +104,38 @@ KD_FN void surface_dress(surface *at, const scene_view *scene) {
     at->disperses = made->dispersion != DISPERSION_NONE;
 }
 
+/* Nothing or all of it, for a material that is cut out. */
+KD_FN float surface_cut(const material *made, float opacity) {
+    if (!(made->flags & MATERIAL_MASK)) return opacity;
+    return opacity >= MATERIAL_MASK_AT ? 1.0f : 0.0f;
+}
+
 /* The share of light that passes a hit unchanged. */
 KD_FN float surface_passes(const scene_view *scene, ray_hit hit) {
     const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];
-    if (made->opacity_map == KD_NONE) return 1 - made->opacity;
-    return 1 - surface_texture(scene, made->opacity_map, surface_texcoord(&scene->mesh, hit),
-                               vec3_all(made->opacity))
-                   .x;
+    float opacity = made->opacity;
+    if (made->opacity_map != KD_NONE)
+        opacity = surface_texture(scene, made->opacity_map, surface_texcoord(&scene->mesh, hit),
+                                  vec3_all(opacity))
+                      .x;
+    if (scene->mesh.colours) {
+        float corners;
+        (void)surface_corner_colour(&scene->mesh, hit, &corners);
+        opacity *= corners;
+    }
+    return 1 - surface_cut(made, opacity);
+}
+
+/* By the corners' colours, if the mesh has any; then the cut. */
+KD_FN void surface_tint(surface *at, const scene_view *scene, ray_hit hit) {
+    if (scene->mesh.colours) {
+        float corners;
+        const vec3 colour = surface_corner_colour(&scene->mesh, hit, &corners);
+        at->diffuse = vec3_mul(at->diffuse, colour);
+        if (at->unlit) at->emission = vec3_mul(at->emission, colour);
+        at->opacity *= corners;
+    }
+    at->opacity = surface_cut(scene->materials + at->material, at->opacity);
 }
 
 /* The surface where `cast` hit; hit.triangle must not be KD_NONE. */
@@ -126,6 +151,7 @@ KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) 
                                       at.texcoord, at.normal);
     if (vec3_dot(at.normal, at.geometric) < 0) at.normal = vec3_negate(at.normal);
     surface_dress(&at, scene);
+    surface_tint(&at, scene, hit);
     if (at.kind != MATERIAL_DIFFUSE)
         surface_bend_normal(&at, vec3_negate(vec3_normalize(cast->direction)));
     return at;

@@ -27,6 +27,20 @@ KD_FN vec2 surface_texcoord(const mesh_view *mesh, ray_hit hit) {
     return vec2_make(w * a.x + hit.u * b.x + hit.v * c.x, w * a.y + hit.u * b.y + hit.v * c.y);
 }
 
+/* The corners' colours and opacities, blended: at least one corner of the mesh has one. */
+KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opacity) {
+    *opacity = 1;
+    if (!surface_has_texcoords(mesh, hit.triangle)) return vec3_all(1);
+    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)hit.triangle;
+    const float *a = mesh->colours + 4 * (size_t)corner[0];
+    const float *b = mesh->colours + 4 * (size_t)corner[1];
+    const float *c = mesh->colours + 4 * (size_t)corner[2];
+    const float w = 1 - hit.u - hit.v;
+    *opacity = w * a[3] + hit.u * b[3] + hit.v * c[3];
+    return vec3_make(w * a[0] + hit.u * b[0] + hit.v * c[0], w * a[1] + hit.u * b[1] + hit.v * c[1],
+                     w * a[2] + hit.u * b[2] + hit.v * c[2]);
+}
+
 /* Unit directions in which u and v grow over the triangle, made orthogonal to `normal`; the
    frame's handedness is the texture's. False if the texture is squeezed to a line. */
 KD_FN bool surface_texture_frame(const mesh_view *mesh, uint32_t triangle, vec3 normal,

@@ -39,7 +39,7 @@ ROOMS = """
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/nearest accel/api
     shaders
     photon/emission photon/density photon photon/maps
-    scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/assimp scenes
+    scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp scenes
     scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render render/api
     tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program tools/peers
@@ -49,7 +49,7 @@ GENERATED = ("tools/commit.h",)
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
     points/wald points/brown points/wehr points/kandela accel/sweep accel/zhou accel/kandela accel/wide
-    scenes/text scenes/obj scenes/ply scenes/stl scenes/import scenes/assimp
+    scenes/text scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/packed/packed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test

@@ -14,6 +14,7 @@ build  libstb-dev      header:stb/stb_image_write.h
 build  libopenexr-dev  header:OpenEXR/openexr.h
 build  libdeflate-dev  header:libdeflate.h
 build  libassimp-dev   header:assimp/cimport.h
+build  libmeshoptimizer-dev  header:meshoptimizer.h
 build  libxxhash-dev   header:xxhash.h
 tests  libcmocka-dev   header:cmocka.h
 tests  pkg-config      command:pkg-config

@@ -6,6 +6,7 @@
 #include "scenes/describe/describe_json.h"
 #include "scenes/generate/generate.h"
 #include "scenes/readers.h"
+#include <stdio.h>
 #include <strings.h>
 
 /* The box of all triangles' corners; what a mesh must keep for everybody else is checked here. */
@@ -64,9 +65,20 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
     return KD_OK;
 }
 
-/* A mesh by itself is its own scene. */
+/* A mesh by itself is its own scene: with the file's lights, by its first camera. */
 static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
     KD_TRY(scene_load_mesh(&to->geometry, path, watched));
+    for (uint32_t i = 0; i < to->geometry.light_count; ++i)
+        KD_TRY(scene_draft_add_light(to, &to->geometry.lights[i]));
+    if (to->geometry.medium_count) to->fog = KD_NONE;
+    to->media = to->geometry.media;
+    to->medium_count = to->geometry.medium_count;
+    to->geometry.media = NULL;
+    to->geometry.medium_count = 0;
+    if (to->geometry.camera_count) {
+        to->view = to->geometry.cameras[0].view;
+        to->eye_given = to->look_at_given = to->fov_given = true;
+    }
     if (procedural_is_path(path)) {
         const procedural_generator *row = NULL;
         KD_TRY(procedural_find(&row, path));
@@ -121,6 +133,7 @@ scene_view scene_get_view(const scene *from) {
     view.mesh.positions = geometry->positions;
     view.mesh.normals = geometry->normals;
     view.mesh.texcoords = geometry->texcoords;
+    view.mesh.colours = geometry->colours;
     view.mesh.triangles = geometry->triangles;
     view.mesh.normal_indices = geometry->normal_indices;
     view.mesh.texcoord_indices = geometry->texcoord_indices;
@@ -154,6 +167,33 @@ camera scene_camera(const scene *from) {
 void scene_set_camera(scene *to, const camera *view) {
     if (memcmp(&to->view, view, sizeof *view) != 0) to->view_is_default = false;
     to->view = *view;
+}
+
+static bool is_number_of(const char *text, uint32_t index) {
+    char number[16];
+    snprintf(number, sizeof number, "%u", index);
+    return strcmp(text, number) == 0;
+}
+
+kd_status scene_find_camera(const scene *from, const char *wanted, camera *view) {
+    const mesh *all = &from->geometry;
+    char known[256] = "";
+    for (uint32_t i = 0; i < all->camera_count; ++i)
+        if (strcmp(all->cameras[i].name, wanted) == 0) {
+            *view = all->cameras[i].view;
+            return KD_OK;
+        }
+    for (uint32_t i = 0; i < all->camera_count; ++i) {
+        const size_t used = strlen(known);
+        if (is_number_of(wanted, i)) {
+            *view = all->cameras[i].view;
+            return KD_OK;
+        }
+        snprintf(known + used, sizeof known - used, "%s%u (%.40s)", i ? ", " : "", i,
+                 all->cameras[i].name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "--camera %.80s: the scene has %s%s", wanted,
+            all->camera_count ? "" : "no camera in its file", known);
 }
 
 bool scene_camera_is_default(const scene *from) {

@@ -10,10 +10,10 @@
 typedef struct scene scene;
 
 /* Loads by suffix and form: "*.json" a scene description, "gen:NAME:N" a generator, anything else a
-   mesh file (by its reader: readers.h). A mesh alone gets a camera that frames its box
-   from the front, a soft default light if nothing in it emits (log_message says so), and an
-   exposure by the picture (NAN). `options` holds defaults on entry and what the file says on
-   return. */
+   mesh file (by its reader: readers.h). A mesh alone gets its file's lights and
+   first camera, else a camera that frames its box from the front, a soft default light if nothing
+   shines (log_message says so), and an exposure by the picture (NAN). `options` holds defaults on
+   entry and what the file says on return. */
 kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched);
 void scene_close(scene *owned); /* takes NULL */
 
@@ -22,6 +22,9 @@ scene_view scene_get_view(const scene *from);
 camera scene_camera(const scene *from);
 /* Another view of the same scene: what the command line says beats what the file says. */
 void scene_set_camera(scene *to, const camera *view);
+/* The camera of that name, or of that number counted from 0, of those that the mesh file has.
+   KD_ERROR_USAGE with their names. */
+kd_status scene_find_camera(const scene *from, const char *wanted, camera *view);
 /* Whether the camera is the default one, which frames the box: nobody has said where to stand. */
 bool scene_camera_is_default(const scene *from);
 

@@ -30,6 +30,7 @@ static void place_mesh(placing *to, mesh_view *mesh) {
     const uint64_t corners = 3 * (uint64_t)mesh->triangle_count;
     mesh->normals = PLACE(to, vec3, mesh->normals, mesh->normal_count);
     mesh->texcoords = PLACE(to, vec2, mesh->texcoords, mesh->texcoord_count);
+    mesh->colours = PLACE(to, float, mesh->colours, 4 * (uint64_t)mesh->texcoord_count);
     mesh->normal_indices = PLACE(to, uint32_t, mesh->normal_indices, corners);
     mesh->texcoord_indices = PLACE(to, uint32_t, mesh->texcoord_indices, corners);
     mesh->triangle_materials = PLACE(to, uint32_t, mesh->triangle_materials, mesh->triangle_count);

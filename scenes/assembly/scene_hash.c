@@ -20,6 +20,7 @@ static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
     hash = add(hash, mesh->triangles, corners, sizeof *mesh->triangles);
     if (mesh->normal_indices) hash = add(hash, mesh->normal_indices, corners, sizeof(uint32_t));
     if (mesh->texcoord_indices) hash = add(hash, mesh->texcoord_indices, corners, sizeof(uint32_t));
+    if (mesh->colours) hash = add(hash, mesh->colours, mesh->texcoord_count, 4 * sizeof(float));
     return add(hash, mesh->triangle_materials, triangles, sizeof *mesh->triangle_materials);
 }
 

@@ -113,6 +113,8 @@ kd_status scene_build_materials(scene *to) {
     for (uint32_t i = 0; i < geometry->material_count; ++i)
         KD_TRY(build_one(to, &geometry->materials[i], &to->materials[i]));
     KD_TRY(build_layers(to));
+    to->textures.pictures = geometry->pictures;
+    to->textures.picture_count = geometry->picture_count;
     KD_TRY(texture_store_load(&to->textures));
     return KD_OK;
 }

@@ -162,8 +162,17 @@ static kd_status decode(texture_image *image, const file_view *file) {
     return KD_OK;
 }
 
-static kd_status read_image(texture_image *image) {
-    file_view file;
+/* The bytes that came with the mesh file, or NULL. */
+static const mesh_picture *find_picture(const texture_store *in, const char *name) {
+    for (uint32_t i = 0; i < in->picture_count; ++i)
+        if (strcmp(in->pictures[i].name, name) == 0) return &in->pictures[i];
+    return NULL;
+}
+
+static kd_status read_image(const texture_store *in, texture_image *image) {
+    const mesh_picture *kept = find_picture(in, image->path);
+    file_view file = {kept ? (const char *)kept->bytes : NULL, kept ? kept->count : 0, NULL};
+    if (kept) return decode(image, &file);
     KD_TRY(file_open(&file, image->path));
     const kd_status status = decode(image, &file);
     file_close(&file);
@@ -177,7 +186,7 @@ static void read_images(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
         texture_image *image = &of->images[i];
         if (image->loaded || !image->path) continue;
-        image->status = read_image(image);
+        image->status = read_image(of, image);
         if (image->status == KD_OK) continue;
         snprintf(image->trouble, sizeof image->trouble, "%s", kd_last_error());
         status_clear();

@@ -4,6 +4,7 @@
 #ifndef KD_SCENES_ASSEMBLY_SCENE_TEXTURES_H
 #define KD_SCENES_ASSEMBLY_SCENE_TEXTURES_H
 #include "core/status.h"
+#include "scenes/mesh/mesh.h"
 #include "shaders/texture.h"
 
 typedef enum texture_role {
@@ -29,6 +30,8 @@ typedef struct texture_image {
 } texture_image;
 
 typedef struct texture_store {
+    const mesh_picture *pictures; /* borrowed while images are read: a path may be one's name */
+    uint32_t picture_count;
     texture_image *images;
     texture_view *views;
     uint32_t *view_images; /* image of each view */

@@ -149,7 +149,7 @@ kd_status assimp_load(mesh *out, const char *path, job *watched) {
     KD_TRY(file_open(&view, path));
     file_close(&view);
     KD_FAIL(KD_ERROR_INPUT,
-            "%s: found a format other than OBJ, PLY and STL, expected a build with "
+            "%s: found a format other than OBJ, PLY, STL and glTF, expected a build with "
             "assimp",
             path);
 }

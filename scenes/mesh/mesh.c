@@ -30,5 +30,15 @@ void mesh_close(mesh *owned) {
     memory_free(owned->triangle_materials);
     for (uint32_t i = 0; i < owned->material_count; ++i) mesh_material_close(&owned->materials[i]);
     memory_free(owned->materials);
+    memory_free(owned->colours);
+    for (uint32_t i = 0; i < owned->picture_count; ++i) {
+        memory_free(owned->pictures[i].name);
+        memory_free(owned->pictures[i].bytes);
+    }
+    for (uint32_t i = 0; i < owned->camera_count; ++i) memory_free(owned->cameras[i].name);
+    memory_free(owned->pictures);
+    memory_free(owned->cameras);
+    memory_free(owned->lights);
+    memory_free(owned->media);
     memset(owned, 0, sizeof *owned);
 }

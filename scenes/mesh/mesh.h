@@ -62,6 +62,18 @@ void mesh_material_default(mesh_material *made);
 /* Where its image's path is kept. */
 char **mesh_material_map(mesh_material *of, mesh_map map);
 
+/* A picture that came with the file: a map's path that is this name means these bytes. */
+typedef struct mesh_picture {
+    char *name; /* owned, as all of it */
+    unsigned char *bytes;
+    uint64_t count;
+} mesh_picture;
+
+typedef struct mesh_camera {
+    char *name; /* owned */
+    camera view;
+} mesh_camera;
+
 typedef struct mesh {
     vec3 *positions;
     vec3 *normals;
@@ -73,6 +85,13 @@ typedef struct mesh {
     mesh_material *materials;
     uint32_t position_count, normal_count, texcoord_count, triangle_count, material_count;
     uint32_t face_count; /* as read, before triangulation */
+    /* what some files have besides; world space; lights without `power` */
+    float *colours; /* 4 an entry of texcoords: factors of base colour and opacity; or NULL */
+    mesh_picture *pictures;
+    mesh_camera *cameras;
+    light *lights;
+    medium *media; /* that materials name by index */
+    uint32_t picture_count, camera_count, light_count, medium_count;
 } mesh;
 
 void mesh_close(mesh *owned); /* takes a zeroed one */

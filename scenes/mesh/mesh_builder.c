@@ -223,6 +223,52 @@ uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from)
     return to->made.material_count - 1;
 }
 
+/* --- what only some files have ------------------------------------------------------------- */
+
+/* White for all texture coordinates up to `count`. */
+static void whiten(mesh_builder *to, uint64_t count) {
+    if (count <= to->colour_count) return;
+    make_room(to, (void **)&to->made.colours, to->colour_count, count - to->colour_count,
+              &to->colour_room, 4 * sizeof(float));
+    if (to->status != KD_OK) return;
+    for (uint64_t i = 4 * to->colour_count; i < 4 * count; ++i) to->made.colours[i] = 1;
+    to->colour_count = count;
+}
+
+/* Of a part whose texture coordinates begin at `first`. */
+static void append_colours(mesh_builder *to, const mesh *part, uint64_t first) {
+    if (!part->colours) return;
+    whiten(to, first + part->texcoord_count);
+    if (to->status == KD_OK)
+        memcpy(to->made.colours + 4 * first, part->colours,
+               (size_t)part->texcoord_count * 4 * sizeof(float));
+}
+
+static bool has_picture(const mesh *in, const char *name) {
+    for (uint32_t i = 0; i < in->picture_count; ++i)
+        if (strcmp(in->pictures[i].name, name) == 0) return true;
+    return false;
+}
+
+static void append_pictures(mesh_builder *to, const mesh *part) {
+    mesh *made = &to->made;
+    for (uint32_t i = 0; i < part->picture_count && to->status == KD_OK; ++i) {
+        const mesh_picture *from = &part->pictures[i];
+        mesh_picture copy = {NULL, NULL, from->count};
+        if (has_picture(made, from->name)) continue;
+        to->status = KD_GROW(made->pictures, made->picture_count, made->picture_count + 1ull);
+        if (to->status == KD_OK) to->status = KD_RESERVE(copy.bytes, from->count);
+        copy.name = copy_text(to, from->name);
+        if (to->status == KD_OK) {
+            memcpy(copy.bytes, from->bytes, from->count);
+            made->pictures[made->picture_count++] = copy;
+        } else {
+            memory_free(copy.bytes);
+            memory_free(copy.name);
+        }
+    }
+}
+
 /* --- joining meshes ------------------------------------------------------------------------- */
 
 /* Indices of one kind, moved by `base`; winding turned round if asked. */
@@ -251,6 +297,9 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
     if (part->texcoord_count)
         memcpy(made->texcoords + base.texcoord_count, part->texcoords,
                part->texcoord_count * sizeof(vec2));
+    append_colours(to, part, base.texcoord_count);
+    append_pictures(to, part);
+    if (to->status != KD_OK) return 0;
     made->normal_count += part->normal_count;
     made->texcoord_count += part->texcoord_count;
     const bool turned = transform_determinant(placed) < 0;
@@ -306,6 +355,7 @@ kd_status mesh_drop_unused_materials(mesh *of) {
 }
 
 kd_status mesh_builder_finish(mesh_builder *from, mesh *out) {
+    if (from->made.colours) whiten(from, from->made.texcoord_count);
     const kd_status status = from->status;
     mesh *made = &from->made;
     memset(out, 0, sizeof *out);

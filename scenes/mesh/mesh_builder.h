@@ -9,9 +9,10 @@
 typedef struct mesh_builder {
     mesh made; /* index arrays are always there, KD_NONE where a corner has no normal or texcoord */
     uint64_t position_room, normal_room, texcoord_room, triangle_room, material_room;
-    uint32_t material; /* of the triangles that follow */
-    name_table names;  /* of the materials */
-    uint32_t *copies;  /* of each material, the last number that a copy of its name was given */
+    uint64_t colour_room, colour_count; /* texcoords that have colours so far */
+    uint32_t material;                  /* of the triangles that follow */
+    name_table names;                   /* of the materials */
+    uint32_t *copies; /* of each material, the last number that a copy of its name was given */
     uint64_t copies_room;
     kd_status status;
 } mesh_builder;
@@ -42,7 +43,8 @@ uint32_t mesh_builder_material(mesh_builder *to, const char *name, const materia
 /* A new material like `from`, its name with "#2", ... if it is taken; not made the current one. */
 uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from);
 
-/* Adds a transformed copy of all of `part`, materials too (mesh_builder_copy_material). A mirroring
+/* Adds a transformed copy of `part`: triangles, pictures, materials (mesh_builder_copy_material);
+   not its cameras, lights and media. A mirroring
    transform turns the winding round, so that fronts stay fronts. Returns the index of its first
    material. */
 uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform *placed);

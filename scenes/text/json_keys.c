@@ -49,6 +49,16 @@ static void append_place(char *text, size_t bytes, const json_place *at) {
         append(text, bytes, "[%d]", at->index);
 }
 
+void json_place_text(char *text, size_t bytes, const json_place *at) {
+    text[0] = '\0';
+    if (!at->parent) return;
+    json_place_text(text, bytes, at->parent);
+    if (at->name)
+        append(text, bytes, "%s%.60s", at->parent->parent ? "." : "", at->name);
+    else
+        append(text, bytes, "[%d]", at->index);
+}
+
 kd_status json_fail(const json_place *at, const char *format, ...) {
     char place[512] = "", message[512];
     va_list arguments;

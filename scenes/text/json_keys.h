@@ -55,6 +55,9 @@ json_place json_place_file(const char *file);
 json_place json_place_key(const json_place *parent, const char *key);
 json_place json_place_item(const json_place *parent, int index);
 
+/* lights[2].power: the place within its file, "" for the file itself. */
+void json_place_text(char *text, size_t bytes, const json_place *at);
+
 /* KD_ERROR_INPUT "file: path: message" */
 kd_status json_fail(const json_place *at, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

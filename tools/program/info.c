@@ -31,9 +31,14 @@ void info_compiled(FILE *stream) {
     line(stream, "OpenEXR", "no: .exr pictures are refused");
 #endif
 #ifdef KD_HAVE_ASSIMP
-    line(stream, "assimp", "by kandela-import (.gltf, .fbx, .dae, .off, ...)");
+    line(stream, "assimp", "by kandela-import (.fbx, .dae, .off, ...)");
 #else
     line(stream, "assimp", "no: fewer mesh formats are read");
+#endif
+#ifdef KD_HAVE_MESHOPT
+    line(stream, "meshoptimizer", "yes (packed glTF)");
+#else
+    line(stream, "meshoptimizer", "no: glTF files that it has packed are not read");
 #endif
 #ifdef KD_HAVE_DEFLATE
     line(stream, "libdeflate", "yes (.png)");

@@ -252,6 +252,15 @@ static const option_row picture_rows[] = {
      OPTION_FIELD(kd_render_options, tonemap)},
     {.name = NULL}};
 
+static const option_row scene_rows[] = {
+    {.name = "camera",
+     .argument = "NAME|N",
+     .help = "the camera of that name, or of that number counted from 0, of a glTF file",
+     .initial = "the first one",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(render_values, camera_name)},
+    {.name = NULL}};
+
 const option_row camera_rows[] = {{.name = "eye",
                                    .argument = "X,Y,Z",
                                    .help = "where the camera is",
@@ -284,6 +293,7 @@ const option_group render_groups[] = {
     {"Method", method_rows, offsetof(render_values, render)},
     {"Photons", photon_rows, offsetof(render_values, render)},
     {"Picture", picture_rows, offsetof(render_values, render)},
+    {"Scene", scene_rows, 0},
     {"Camera (instead of the scene's)", camera_rows, offsetof(render_values, view)},
     {"Triangle tree", tritree_rows, offsetof(render_values, render)},
     {"Device", device_rows, offsetof(render_values, render)},

@@ -12,9 +12,10 @@ typedef struct render_values {
     kd_render_options render;
     camera view;
     option_list outputs;
-    const char *stats;   /* NULL: none */
-    const char *display; /* NULL: none */
-    int32_t progress;    /* progress_mode */
+    const char *camera_name; /* of those in the file; NULL: the scene's */
+    const char *stats;       /* NULL: none */
+    const char *display;     /* NULL: none */
+    int32_t progress;        /* progress_mode */
     bool quick, resume, plan, strict;
     uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */

@@ -89,6 +89,8 @@ static kd_status settle_options(rendering *work, const option_line *line,
     render_values *values = &work->values;
     const bool quick = values->quick;
     render_values settled = {.render = *from_file, .view = scene_camera(work->loaded)};
+    if (values->camera_name)
+        KD_TRY(scene_find_camera(work->loaded, values->camera_name, &settled.view));
     if (option_line_has(line, "resolution")) memset(settled.render.crop, 0, sizeof(int32_t[4]));
     render_values reduced = settled;
     KD_TRY(option_line_apply(line, &settled));
@@ -275,10 +277,10 @@ const verb verb_render = {
     .summary = "render a scene or a mesh file to pictures",
     .description =
         "Renders SCENE and prints the names of the pictures written.\n\n"
-        "SCENE is a scene in JSON, a mesh file (OBJ, PLY, STL; glTF and others through assimp), or "
-        "a generator, gen:NAME:N. A mesh alone is seen from the front, all of it, and lit softly "
-        "if "
-        "nothing in it shines.\n\n"
+        "SCENE is a scene in JSON, a mesh file (OBJ, PLY, STL, glTF, GLB; others through assimp), "
+        "or "
+        "a generator, gen:NAME:N. A mesh alone is seen by its file's first camera, or from the "
+        "front, all of it; and lit softly if nothing in it shines.\n\n"
         "Ctrl-C saves what there is; a second Ctrl-C quits at once.",
     .groups = render_groups,
     .run = run,

@@ -1,0 +1,363 @@
+/* From primitives and the nodes that show them to one mesh in world space.
+   Idea:   everything is counted first, so that each instance of each primitive has its place in the
+           arrays; a primitive's numbers are read once and written once for every node that shows
+           it. Then places that are the same get one number.
+   Work:   O(vertices and triangles of all instances), the writing on all cores.
+   Memory: 12 bytes of place and 12 of normal a vertex of an instance, 16 to 40 a triangle; texture
+           coordinates are kept once for all instances.
+   Invariants: the mesh does not depend on the number of threads. */
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "scenes/gltf/gltf_parts.h"
+#include "scenes/mesh/mesh_squeeze.h"
+#include "scenes/mesh/weld.h"
+
+enum { GRAIN = 4096 };
+
+typedef struct gltf_draw {               /* an instance of a primitive */
+    uint32_t primitive, placement, next; /* next: of the same primitive, or KD_NONE */
+    uint32_t first_vertex, first_triangle;
+} gltf_draw;
+
+typedef struct mesh_writer {
+    gltf_file *of;
+    const gltf_nodes *nodes;
+    const gltf_materials *materials;
+    mesh *into;
+    gltf_primitive *primitives;
+    uint32_t *mesh_first; /* first primitive of each mesh; one more entry: their number */
+    gltf_draw *draws;
+    uint32_t primitive_count, draw_count;
+    bool has_normals, has_colours;
+    mesh_faults faults;
+    /* of the primitive that is being written */
+    const gltf_primitive *from;
+    const gltf_draw *draw;
+    float *positions, *normals, *texcoords, *colours;
+    uint32_t colour_components;
+    uint32_t *indices;
+    bool turned;
+} mesh_writer;
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+static kd_status primitives_of(mesh_writer *to, uint32_t number) {
+    const json_place at = gltf_place(to->of, GLTF_MESHES, number);
+    const json_place list_place = json_place_key(&at, "primitives");
+    const cJSON *list = NULL, *item = NULL;
+    uint32_t index = 0;
+    KD_TRY(
+        gltf_inner(to->of, &at, gltf_item(to->of, GLTF_MESHES, number), "primitives", true, &list));
+    KD_TRY(KD_GROW(to->primitives, to->primitive_count,
+                   (uint64_t)to->primitive_count + (uint64_t)cJSON_GetArraySize(list)));
+    cJSON_ArrayForEach(item, list) {
+        const json_place place = json_place_item(&list_place, (int)index);
+        gltf_primitive *made = &to->primitives[to->primitive_count++];
+        memset(made, 0, sizeof *made);
+        made->mesh = number;
+        made->index = index++;
+        made->first_draw = KD_NONE;
+        KD_TRY(gltf_primitive_read(to->of, to->materials, &place, item, made));
+    }
+    return KD_OK;
+}
+
+/* Of meshes that some node shows. */
+static kd_status primitives_list(mesh_writer *to) {
+    const uint32_t meshes = to->of->lists[GLTF_MESHES].count;
+    bool *shown = NULL;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(shown, meshes));
+    KD_TRY_GOTO(KD_RESERVE(to->mesh_first, (uint64_t)meshes + 1));
+    for (uint32_t i = 0; i < to->nodes->count; ++i)
+        if (to->nodes->placed[i].mesh != KD_NONE) shown[to->nodes->placed[i].mesh] = true;
+    for (uint32_t i = 0; i < meshes; ++i) {
+        to->mesh_first[i] = to->primitive_count;
+        if (shown[i]) KD_TRY_GOTO(primitives_of(to, i));
+    }
+    to->mesh_first[meshes] = to->primitive_count;
+done:
+    memory_free(shown);
+    return status;
+}
+
+typedef struct mesh_totals {
+    uint64_t draws, vertices, triangles, texcoords;
+} mesh_totals;
+
+/* In the nodes' order; with to->draws each gets its place. */
+static mesh_totals draws_walk(mesh_writer *to) {
+    mesh_totals sum = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < to->nodes->count; ++i) {
+        const uint32_t shown = to->nodes->placed[i].mesh;
+        if (shown == KD_NONE) continue;
+        for (uint32_t p = to->mesh_first[shown]; p < to->mesh_first[shown + 1]; ++p) {
+            gltf_primitive *from = &to->primitives[p];
+            if (to->draws) {
+                const gltf_draw made = {p, i, from->first_draw, (uint32_t)sum.vertices,
+                                        (uint32_t)sum.triangles};
+                to->draws[sum.draws] = made;
+                from->first_draw = (uint32_t)sum.draws;
+            }
+            ++sum.draws;
+            sum.vertices += from->vertices;
+            sum.triangles += from->triangles;
+        }
+    }
+    for (uint32_t p = 0; p < to->primitive_count; ++p) {
+        gltf_primitive *from = &to->primitives[p];
+        from->first_texcoord = (uint32_t)sum.texcoords;
+        if (from->texcoord != KD_NONE || from->colour != KD_NONE) sum.texcoords += from->vertices;
+        if (from->colour != KD_NONE) to->has_colours = true;
+        if (from->normal != KD_NONE) to->has_normals = true;
+    }
+    return sum;
+}
+
+static kd_status arrays_reserve(mesh_writer *to) {
+    mesh *into = to->into;
+    const mesh_totals sum = draws_walk(to);
+    const uint64_t most = KD_NONE - 1;
+    KD_REQUIRE(sum.vertices <= most && sum.triangles <= most && sum.texcoords <= most &&
+                   sum.draws <= most,
+               KD_ERROR_INPUT,
+               "%s: found %llu vertices and %llu triangles with all instances, expected less than "
+               "2^32 of each",
+               to->of->path, (unsigned long long)sum.vertices, (unsigned long long)sum.triangles);
+    KD_TRY(KD_RESERVE(to->draws, sum.draws));
+    to->draw_count = (uint32_t)sum.draws;
+    (void)draws_walk(to);
+    into->position_count = (uint32_t)sum.vertices;
+    into->triangle_count = into->face_count = (uint32_t)sum.triangles;
+    KD_TRY(KD_RESERVE(into->positions, sum.vertices));
+    KD_TRY(KD_RESERVE(into->triangles, 3 * sum.triangles));
+    KD_TRY(KD_RESERVE(into->triangle_materials, sum.triangles));
+    if (to->has_normals) {
+        into->normal_count = (uint32_t)sum.vertices;
+        KD_TRY(KD_RESERVE(into->normals, sum.vertices));
+        KD_TRY(KD_RESERVE(into->normal_indices, 3 * sum.triangles));
+    }
+    if (sum.texcoords) {
+        into->texcoord_count = (uint32_t)sum.texcoords;
+        KD_TRY(KD_RESERVE(into->texcoords, sum.texcoords));
+        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * sum.triangles));
+        if (to->has_colours) KD_TRY(KD_RESERVE(into->colours, 4 * sum.texcoords));
+    }
+    return KD_OK;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    mesh_writer *to = (mesh_writer *)context;
+    const transform *world = &to->nodes->placed[to->draw->placement].world;
+    for (int64_t i = begin; i < end; ++i) {
+        const float *p = to->positions + 3 * i, *n = to->normals ? to->normals + 3 * i : NULL;
+        const size_t at = to->draw->first_vertex + (size_t)i;
+        to->into->positions[at] = transform_point(world, vec3_make(p[0], p[1], p[2]));
+        if (!to->has_normals) continue;
+        to->into->normals[at] = vec3_all(0);
+        if (!n) continue;
+        const vec3 unit = transform_normal(world, vec3_make(n[0], n[1], n[2]));
+        if (vec3_is_finite(unit)) to->into->normals[at] = unit;
+    }
+}
+
+static uint32_t corner_of(const mesh_writer *to, uint32_t triangle, uint32_t k) {
+    static const uint32_t odd[3] = {0, 2, 1}, fan[3] = {1, 2, 0};
+    uint32_t corner = 0;
+    if (to->turned && k) k = 3 - k;
+    switch (to->from->mode) {
+    case GLTF_STRIP: corner = triangle + (triangle % 2 ? odd[k] : k); break;
+    case GLTF_FAN: corner = k == 2 ? 0 : triangle + fan[k]; break;
+    default: corner = 3 * triangle + k; break;
+    }
+    return to->indices ? to->indices[corner] : corner;
+}
+
+static void triangles_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    mesh_writer *to = (mesh_writer *)context;
+    mesh *into = to->into;
+    const gltf_primitive *from = to->from;
+    for (int64_t i = begin; i < end; ++i) {
+        const size_t triangle = to->draw->first_triangle + (size_t)i;
+        bool sound = true;
+        into->triangle_materials[triangle] = from->material;
+        for (uint32_t k = 0; k < 3; ++k) {
+            const uint32_t corner = corner_of(to, (uint32_t)i, k);
+            const uint32_t vertex = to->draw->first_vertex + corner;
+            into->triangles[3 * triangle + k] = vertex;
+            sound = sound && vec3_is_finite(into->positions[vertex]);
+            if (to->has_normals)
+                into->normal_indices[3 * triangle + k] = to->normals ? vertex : KD_NONE;
+            if (into->texcoord_indices)
+                into->texcoord_indices[3 * triangle + k] =
+                    to->texcoords || to->colours ? from->first_texcoord + corner : KD_NONE;
+        }
+        if (!sound) memset(into->triangles + 3 * triangle, 0xff, 3 * sizeof(uint32_t));
+    }
+}
+
+static kd_status floats_of(mesh_writer *to, uint32_t accessor, float **values) {
+    gltf_accessor from;
+    if (accessor == KD_NONE) return KD_OK;
+    KD_TRY(gltf_accessor_open(to->of, accessor, &from));
+    if (values == &to->colours) to->colour_components = from.components;
+    KD_TRY(gltf_accessor_floats(to->of, &from, values));
+    return KD_OK;
+}
+
+static kd_status indices_of(mesh_writer *to, const json_place *at) {
+    const gltf_primitive *from = to->from;
+    gltf_accessor indices;
+    if (from->indices == KD_NONE) return KD_OK;
+    KD_TRY(gltf_accessor_open(to->of, from->indices, &indices));
+    KD_TRY(gltf_accessor_integers(to->of, &indices, &to->indices));
+    for (uint32_t i = 0; i < from->corners; ++i)
+        if (to->indices[i] >= from->vertices)
+            return gltf_fail(to->of, "index-range", at, "found the index %u, expected below %u",
+                             to->indices[i], from->vertices);
+    return KD_OK;
+}
+
+/* Counts what cannot be used, tells it once a primitive. */
+static void soundness_judge(mesh_writer *to, const json_place *at) {
+    const gltf_primitive *from = to->from;
+    uint64_t places = 0, directions = 0, coordinates = 0;
+    for (uint64_t i = 0; i < 3 * (uint64_t)from->vertices; ++i) {
+        places += isfinite(to->positions[i]) ? 0u : 1u;
+        directions += to->normals && !isfinite(to->normals[i]) ? 1u : 0u;
+    }
+    for (uint64_t i = 0; i < 2 * (uint64_t)from->vertices && to->texcoords; ++i)
+        coordinates += isfinite(to->texcoords[i]) ? 0u : 1u;
+    if (places)
+        gltf_warn(to->of, "nan", at,
+                  "found %llu coordinates that are not finite; their triangles "
+                  "are left out",
+                  (unsigned long long)places);
+    if (directions + coordinates)
+        gltf_warn(to->of, "nan", at,
+                  "found %llu numbers of normals and texture coordinates that "
+                  "are not finite; not used",
+                  (unsigned long long)(directions + coordinates));
+}
+
+static float colour_of(const mesh_writer *to, uint32_t vertex, uint32_t k) {
+    if (!to->colours || k >= to->colour_components) return 1;
+    const float value = to->colours[(size_t)to->colour_components * vertex + k];
+    return value >= 0 && value <= 1e6f ? value : 1;
+}
+
+/* v runs down in glTF. Of opaque materials the corners' opacity does not count. */
+static void texcoords_write(mesh_writer *to) {
+    const gltf_primitive *from = to->from;
+    const bool is_opaque = !to->materials->blends[from->material];
+    if (!to->texcoords && !to->colours) return;
+    for (uint32_t i = 0; i < from->vertices; ++i) {
+        const size_t at = from->first_texcoord + (size_t)i;
+        const float *uv = to->texcoords ? to->texcoords + 2 * (size_t)i : NULL;
+        to->into->texcoords[at] = uv ? vec2_make(uv[0], 1 - uv[1]) : vec2_make(0, 0);
+        for (uint32_t k = 0; k < 4 && to->has_colours; ++k)
+            to->into->colours[4 * at + k] = k == 3 && is_opaque ? 1 : colour_of(to, i, k);
+    }
+}
+
+static kd_status primitive_load(mesh_writer *to) {
+    const json_place mesh_place = gltf_place(to->of, GLTF_MESHES, to->from->mesh);
+    const json_place list = json_place_key(&mesh_place, "primitives");
+    const json_place at = json_place_item(&list, (int)to->from->index);
+    const json_place indices = json_place_key(&at, "indices");
+    KD_TRY(floats_of(to, to->from->position, &to->positions));
+    KD_TRY(floats_of(to, to->from->normal, &to->normals));
+    KD_TRY(floats_of(to, to->from->texcoord, &to->texcoords));
+    KD_TRY(floats_of(to, to->from->colour, &to->colours));
+    KD_TRY(indices_of(to, &indices));
+    soundness_judge(to, &at);
+    return KD_OK;
+}
+
+static kd_status primitive_write(mesh_writer *to, const gltf_primitive *from) {
+    to->from = from;
+    kd_status status = primitive_load(to);
+    if (status == KD_OK) texcoords_write(to);
+    for (uint32_t d = from->first_draw; d != KD_NONE && status == KD_OK; d = to->draws[d].next) {
+        to->draw = &to->draws[d];
+        to->turned = transform_determinant(&to->nodes->placed[to->draw->placement].world) < 0;
+        parallel_for(from->vertices, GRAIN, vertices_body, to);
+        parallel_for(from->triangles, GRAIN, triangles_body, to);
+    }
+    memory_free(to->positions);
+    memory_free(to->normals);
+    memory_free(to->texcoords);
+    memory_free(to->colours);
+    memory_free(to->indices);
+    to->positions = to->normals = to->texcoords = to->colours = NULL;
+    to->indices = NULL;
+    return status;
+}
+
+/* Places that are the same become one. Those that are not finite are no corner's by now. */
+static kd_status places_weld(mesh_writer *to) {
+    mesh *into = to->into;
+    uint32_t *numbers = NULL, kept_count = 0;
+    vec3 *kept = NULL;
+    for (uint32_t i = 0; i < into->position_count; ++i)
+        if (!vec3_is_finite(into->positions[i])) {
+            into->positions[i] = vec3_all(0);
+            to->faults.unusable = true;
+        }
+    KD_TRY(KD_RESERVE(numbers, into->position_count));
+    const kd_status status =
+        weld_places(into->positions, into->position_count, numbers, &kept, &kept_count);
+    for (uint64_t i = 0; i < 3 * (uint64_t)into->triangle_count && status == KD_OK; ++i)
+        if (into->triangles[i] != KD_NONE) into->triangles[i] = numbers[into->triangles[i]];
+    memory_free(numbers);
+    KD_TRY(status);
+    memory_free(into->positions);
+    into->positions = kept;
+    into->position_count = kept_count;
+    return KD_OK;
+}
+
+static void materials_hand_over(gltf_materials *from, mesh *into) {
+    into->materials = from->made;
+    into->material_count = from->count;
+    into->pictures = from->pictures;
+    into->picture_count = from->picture_count;
+    into->media = from->media;
+    into->medium_count = from->medium_count;
+    from->made = NULL;
+    from->pictures = NULL;
+    from->media = NULL;
+    from->count = from->picture_count = from->medium_count = 0;
+}
+
+static kd_status mesh_write(mesh_writer *to) {
+    KD_TRY(primitives_list(to));
+    KD_TRY(arrays_reserve(to));
+    for (uint32_t i = 0; i < to->primitive_count; ++i) {
+        KD_REQUIRE(!job_cancelled(to->of->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+                   to->of->path);
+        KD_TRY(primitive_write(to, &to->primitives[i]));
+    }
+    KD_TRY(places_weld(to));
+    return KD_OK;
+}
+
+kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
+                           mesh *into) {
+    mesh_writer to = {.of = of, .nodes = nodes, .materials = materials, .into = into};
+    const kd_status status = mesh_write(&to);
+    memory_free(to.primitives);
+    memory_free(to.mesh_first);
+    memory_free(to.draws);
+    KD_TRY(status);
+    materials_hand_over(materials, into);
+    to.faults.normal = to.faults.texcoord = true;
+    to.faults.uses_normals = into->normal_indices && into->triangle_count;
+    to.faults.uses_texcoords = into->texcoord_indices && into->triangle_count;
+    mesh_squeeze(into, NULL, &to.faults);
+    return KD_OK;
+}

@@ -1,0 +1,160 @@
+/* The tree of nodes: each is met once, so that neither a circle nor a depth can harm. */
+#include "core/memory.h"
+#include "scenes/gltf/gltf_parts.h"
+
+typedef struct node_walk {
+    gltf_file *of;
+    gltf_nodes *out;
+    uint32_t *waiting,
+        *parents; /* a stack of nodes; the placement that each hangs at, or KD_NONE */
+    bool *met;
+    uint32_t depth;
+} node_walk;
+
+static kd_status node_push(node_walk *to, const json_place *at, const cJSON *item,
+                           uint32_t parent) {
+    uint32_t node = 0;
+    KD_TRY(gltf_index_of(to->of, at, item, GLTF_NODES, &node));
+    if (to->met[node])
+        return gltf_fail(to->of, "bad-tree", at,
+                         "found nodes[%u] a second time, below itself or below two others, "
+                         "expected a tree",
+                         node);
+    to->met[node] = true;
+    to->waiting[to->depth] = node;
+    to->parents[to->depth++] = parent;
+    return KD_OK;
+}
+
+/* The first one is on top. */
+static kd_status nodes_push(node_walk *to, const json_place *at, const cJSON *list,
+                            uint32_t parent) {
+    const uint32_t from = to->depth;
+    const cJSON *item = NULL;
+    int index = 0;
+    cJSON_ArrayForEach(item, list) {
+        const json_place place = json_place_item(at, index++);
+        KD_TRY(node_push(to, &place, item, parent));
+    }
+    for (uint32_t low = from, high = to->depth; low + 1 < high; ++low) {
+        const uint32_t kept = to->waiting[low];
+        to->waiting[low] = to->waiting[--high];
+        to->waiting[high] = kept;
+    }
+    return KD_OK;
+}
+
+/* Of a quaternion x, y, z, w, which need not be of length 1. */
+static transform rotation_of(const double q[4]) {
+    transform made = transform_identity();
+    const double length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    if (!(length2 > 0)) return made;
+    const double s = 2 / length2, x = q[0], y = q[1], z = q[2], w = q[3];
+    const double m[3][3] = {{1 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)},
+                            {s * (x * y + z * w), 1 - s * (x * x + z * z), s * (y * z - x * w)},
+                            {s * (x * z - y * w), s * (y * z + x * w), 1 - s * (x * x + y * y)}};
+    for (int i = 0; i < 3; ++i) memcpy(made.m[i], m[i], sizeof m[i]);
+    return made;
+}
+
+static kd_status local_of(gltf_file *of, const json_place *at, const cJSON *node,
+                          transform *local) {
+    double columns[16], move[3] = {0, 0, 0}, turn[4] = {0, 0, 0, 1}, scale[3] = {1, 1, 1};
+    bool given = false;
+    KD_TRY(gltf_numbers(of, at, node, "matrix", 16, columns, &given));
+    if (given) {
+        for (int row = 0; row < 3; ++row)
+            for (int column = 0; column < 4; ++column)
+                local->m[row][column] = columns[4 * column + row];
+        return KD_OK;
+    }
+    KD_TRY(gltf_numbers(of, at, node, "translation", 3, move, NULL));
+    KD_TRY(gltf_numbers(of, at, node, "rotation", 4, turn, NULL));
+    KD_TRY(gltf_numbers(of, at, node, "scale", 3, scale, NULL));
+    *local = rotation_of(turn);
+    for (int row = 0; row < 3; ++row) {
+        for (int column = 0; column < 3; ++column) local->m[row][column] *= scale[column];
+        local->m[row][3] = move[row];
+    }
+    return KD_OK;
+}
+
+static kd_status node_place(node_walk *of, uint32_t node, uint32_t parent) {
+    gltf_file *file = of->of;
+    const json_place at = gltf_place(file, GLTF_NODES, node);
+    const json_place below = json_place_key(&at, "children");
+    const cJSON *from = gltf_item(file, GLTF_NODES, node), *lamp = NULL, *children = NULL;
+    gltf_placement *made = &of->out->placed[of->out->count];
+    transform local;
+    made->node = node;
+    made->light = KD_NONE;
+    KD_TRY(local_of(file, &at, from, &local));
+    made->world =
+        parent == KD_NONE ? local : transform_compose(&of->out->placed[parent].world, &local);
+    KD_TRY(gltf_index(file, &at, from, "mesh", GLTF_MESHES, &made->mesh));
+    KD_TRY(gltf_index(file, &at, from, "camera", GLTF_CAMERAS, &made->camera));
+    KD_TRY(gltf_extension(file, &at, from, "KHR_lights_punctual", &lamp));
+    if (lamp) KD_TRY(gltf_index(file, &at, lamp, "light", GLTF_LIGHTS, &made->light));
+    KD_TRY(gltf_inner(file, &at, from, "children", true, &children));
+    KD_TRY(nodes_push(of, &below, children, of->out->count++));
+    return KD_OK;
+}
+
+/* Nodes that no other names: the roots of a file without scenes. */
+static kd_status orphans_push(node_walk *to) {
+    gltf_file *of = to->of;
+    const uint32_t count = of->lists[GLTF_NODES].count;
+    bool *named = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(named, count));
+    for (uint32_t i = 0; i < count; ++i) {
+        const cJSON *item = NULL,
+                    *children =
+                        cJSON_GetObjectItemCaseSensitive(gltf_item(of, GLTF_NODES, i), "children");
+        cJSON_ArrayForEach(item, children) {
+            const double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
+            if (number >= 0 && number < count) named[(uint32_t)number] = true;
+        }
+    }
+    for (uint32_t i = count; i-- > 0;) {
+        if (named[i]) continue;
+        to->met[i] = true;
+        to->waiting[to->depth] = i;
+        to->parents[to->depth++] = KD_NONE;
+    }
+    memory_free(named);
+    return KD_OK;
+}
+
+static kd_status roots_push(node_walk *to) {
+    gltf_file *of = to->of;
+    uint32_t scene = KD_NONE;
+    const cJSON *roots = NULL;
+    KD_TRY(gltf_index(of, &of->place, of->root, "scene", GLTF_SCENES, &scene));
+    if (scene == KD_NONE && of->lists[GLTF_SCENES].count == 0) return orphans_push(to);
+    if (scene == KD_NONE) scene = 0;
+    const json_place at = gltf_place(of, GLTF_SCENES, scene);
+    const json_place below = json_place_key(&at, "nodes");
+    KD_TRY(gltf_inner(of, &at, gltf_item(of, GLTF_SCENES, scene), "nodes", true, &roots));
+    KD_TRY(nodes_push(to, &below, roots, KD_NONE));
+    return KD_OK;
+}
+
+kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
+    const uint32_t count = of->lists[GLTF_NODES].count;
+    node_walk walk = {.of = of, .out = out};
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(out->placed, count));
+    KD_TRY_GOTO(KD_RESERVE(walk.waiting, count));
+    KD_TRY_GOTO(KD_RESERVE(walk.parents, count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(walk.met, count));
+    KD_TRY_GOTO(roots_push(&walk));
+    while (walk.depth > 0) {
+        --walk.depth;
+        KD_TRY_GOTO(node_place(&walk, walk.waiting[walk.depth], walk.parents[walk.depth]));
+    }
+done:
+    memory_free(walk.waiting);
+    memory_free(walk.parents);
+    memory_free(walk.met);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* The parts that a glTF file is made into a mesh by, in their order. */
+#ifndef KD_SCENES_GLTF_GLTF_PARTS_H
+#define KD_SCENES_GLTF_GLTF_PARTS_H
+#include "core/math/transform.h"
+#include "scenes/gltf/gltf_file.h"
+
+/* --- gltf_nodes.c: every node of the scene, parents before children ----------------------------
+ */
+
+typedef struct gltf_placement {
+    uint32_t node, mesh, camera, light; /* what hangs at it: KD_NONE: nothing */
+    transform world;
+} gltf_placement;
+
+typedef struct gltf_nodes {
+    gltf_placement *placed; /* owned */
+    uint32_t count;
+} gltf_nodes;
+
+kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);
+
+/* --- gltf_stage.c: cameras and lights where the nodes put them ----------------------------------
+ */
+
+kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
+
+/* --- gltf_materials.c, gltf_layers.c, gltf_textures.c ----------------------------------------- */
+
+typedef struct gltf_materials {
+    mesh_material *made; /* owned: handed to the mesh; the last one is glTF's default */
+    uint32_t *texcoords; /* number of the TEXCOORD that the maps of each use; owned */
+    bool *blends;        /* whether the opacity of each counts; owned */
+    uint32_t count;
+    mesh_picture *pictures; /* owned, handed to the mesh: those inside the file */
+    uint32_t picture_count;
+    medium *media; /* owned, handed to the mesh */
+    uint32_t medium_count;
+    char **image_paths; /* of each image, where a map found it; owned */
+    bool *image_missing;
+    uint32_t image_count;
+} gltf_materials;
+
+kd_status gltf_materials_read(gltf_file *of, gltf_materials *out);
+void gltf_materials_close(gltf_materials *owned);
+
+/* A material while it is read. */
+typedef struct gltf_surface {
+    gltf_file *of;
+    gltf_materials *all;
+    const cJSON *from;
+    json_place place;
+    mesh_material *to;
+    uint32_t texcoord; /* the number that its maps use; KD_NONE: no map yet */
+    bool layered;      /* something that only a principled material has */
+} gltf_surface;
+
+/* The image that `key` of `object` names becomes the map `map`, if it can be found. */
+kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *object,
+                        const char *key, mesh_map map, mesh_channel channel);
+/* The same image as another map of the material has, seen by another channel. */
+kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_channel channel);
+/* All of the extensions of one material. */
+kd_status gltf_layers_read(gltf_surface *to);
+
+/* --- gltf_primitive.c: what a primitive says, its numbers not yet read -------------------------
+ */
+
+enum { GLTF_TRIANGLES = 4, GLTF_STRIP = 5, GLTF_FAN = 6 };
+
+typedef struct gltf_primitive {
+    uint32_t mesh, index; /* meshes[mesh].primitives[index] */
+    uint32_t mode, material;
+    uint32_t vertices, corners, triangles; /* how many; corners: indices, or vertices without any */
+    uint32_t position, normal, texcoord, colour, indices; /* accessors, KD_NONE: none */
+    uint32_t first_texcoord;                              /* of the mesh that is made */
+    uint32_t first_draw;                                  /* KD_NONE: no node shows it */
+} gltf_primitive;
+
+kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, const json_place *at,
+                              const cJSON *from, gltf_primitive *out);
+
+/* --- gltf_meshes.c -----------------------------------------------------------------------------
+ */
+
+/* All meshes that the nodes show into `into`, which takes over the materials. */
+kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
+                           mesh *into);
+
+#endif

@@ -1,0 +1,8 @@
+/* Any bytes as a glTF file, text or .glb. */
+#include "scenes/gltf/gltf.h"
+#include "tests/fuzz/fuzz_mesh.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    fuzz_reader(gltf_load, bytes, count);
+    return 0;
+}

@@ -1,0 +1,174 @@
+/* glTF files made for tests: accessors are added to a buffer, the rest of the JSON is given as
+   text, and the whole is written as .glb, with base64 inside, or with the buffer beside it. */
+#ifndef KD_TESTS_SCENES_GLTF_FILES_H
+#define KD_TESTS_SCENES_GLTF_FILES_H
+#include "scenes/readers.h"
+#include "tests/scenes/files.h"
+#include <stdarg.h>
+
+enum { GLTF_BYTE = 5120, GLTF_UBYTE, GLTF_SHORT, GLTF_USHORT, GLTF_UINT = 5125, GLTF_FLOAT };
+enum { GLTF_BIN = 1 << 18, GLTF_TEXT = 1 << 20 };
+
+typedef struct gltf_maker {
+    unsigned char bin[GLTF_BIN];
+    size_t bytes;
+    char views[1 << 14], accessors[1 << 14];
+    int view_count, accessor_count;
+} gltf_maker;
+
+static inline void gltf_say(char *text, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static inline void gltf_say(char *text, size_t bytes, const char *format, ...) {
+    const size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(text + used, bytes - used, format, arguments);
+    va_end(arguments);
+    assert_true(length >= 0 && (size_t)length < bytes - used);
+}
+
+static inline int gltf_type_bytes(int type) {
+    return type <= GLTF_UBYTE ? 1 : type <= GLTF_USHORT ? 2 : 4;
+}
+
+/* A view of these bytes; its number. */
+static inline int gltf_put_view(gltf_maker *to, const void *bytes, size_t count, int stride) {
+    while (to->bytes % 4) to->bin[to->bytes++] = 0;
+    assert_true(to->bytes + count <= GLTF_BIN);
+    memcpy(to->bin + to->bytes, bytes, count);
+    gltf_say(to->views, sizeof to->views, "%s{\"buffer\":0,\"byteOffset\":%zu,\"byteLength\":%zu",
+             to->view_count ? "," : "", to->bytes, count);
+    if (stride) gltf_say(to->views, sizeof to->views, ",\"byteStride\":%d", stride);
+    gltf_say(to->views, sizeof to->views, "}");
+    to->bytes += count;
+    return to->view_count++;
+}
+
+/* An accessor of a view; `more` is JSON behind it (",\"normalized\":true"), or "". */
+static inline int gltf_put_accessor(gltf_maker *to, int view, int offset, int type, int count,
+                                    const char *kind, const char *more) {
+    gltf_say(to->accessors, sizeof to->accessors,
+             "%s{\"bufferView\":%d,\"byteOffset\":%d,\"componentType\":%d,\"count\":%d,"
+             "\"type\":\"%s\"%s}",
+             to->accessor_count ? "," : "", view, offset, type, count, kind, more);
+    return to->accessor_count++;
+}
+
+/* Both, packed. */
+static inline int gltf_put(gltf_maker *to, const void *values, int type, int components, int count,
+                           const char *more) {
+    static const char *const kinds[] = {"", "SCALAR", "VEC2", "VEC3", "VEC4"};
+    const size_t bytes = (size_t)(gltf_type_bytes(type) * components * count);
+    return gltf_put_accessor(to, gltf_put_view(to, values, bytes, 0), 0, type, count,
+                             kinds[components], more);
+}
+
+/* All of the file but `uri`, the JSON of its buffer's place. */
+static inline void gltf_text_make(char *text, const gltf_maker *from, const char *rest,
+                                  const char *uri) {
+    text[0] = '\0';
+    gltf_say(text, GLTF_TEXT,
+             "{\"asset\":{\"version\":\"2.0\"},%s,\"buffers\":[{\"byteLength\":%zu%s}],"
+             "\"bufferViews\":[%s],\"accessors\":[%s]}",
+             rest, from->bytes, uri, from->views, from->accessors);
+}
+
+static char gltf_text_room[GLTF_TEXT], gltf_uri_room[GLTF_TEXT];
+
+static inline void gltf_write_beside(const char *name, const gltf_maker *from, const char *rest) {
+    char uri[160], bin[128];
+    snprintf(bin, sizeof bin, "%s.bin", name);
+    snprintf(uri, sizeof uri, ",\"uri\":\"%s\"", bin);
+    file_put(bin, (const char *)from->bin, from->bytes);
+    gltf_text_make(gltf_text_room, from, rest, uri);
+    file_put_text(name, gltf_text_room);
+}
+
+static inline void gltf_base64(char *to, const unsigned char *from, size_t count) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < count; i += 3) {
+        uint32_t three = 0;
+        for (size_t k = 0; k < 3; ++k) three = three << 8 | (i + k < count ? from[i + k] : 0u);
+        for (size_t k = 0; k < 4; ++k)
+            *to++ = i + k <= count ? digits[three >> (18 - 6 * k) & 63u] : '=';
+    }
+    *to = '\0';
+}
+
+static inline void gltf_write_inside(const char *name, const gltf_maker *from, const char *rest) {
+    char *uri = gltf_uri_room;
+    strcpy(uri, ",\"uri\":\"data:application/octet-stream;base64,");
+    gltf_base64(uri + strlen(uri), from->bin, from->bytes);
+    strcat(uri, "\"");
+    gltf_text_make(gltf_text_room, from, rest, uri);
+    file_put_text(name, gltf_text_room);
+}
+
+static inline size_t glb_put_u32(unsigned char *to, size_t at, size_t value) {
+    for (int k = 0; k < 4; ++k) to[at + (size_t)k] = (unsigned char)(value >> 8 * k);
+    return at + 4;
+}
+
+/* A .glb of this text and these bytes. */
+static inline size_t glb_make(unsigned char *to, const char *text, const unsigned char *bin,
+                              size_t bytes) {
+    const size_t length = strlen(text), padded = (length + 3) / 4 * 4, whole = (bytes + 3) / 4 * 4;
+    size_t at = 0;
+    memcpy(to, "glTF", 4);
+    at = glb_put_u32(to, 4, 2);
+    at = glb_put_u32(to, at, 12 + 8 + padded + 8 + whole);
+    at = glb_put_u32(to, at, padded);
+    at = glb_put_u32(to, at, 0x4e4f534a);
+    memset(to + at, ' ', padded);
+    memcpy(to + at, text, length);
+    at = glb_put_u32(to, at + padded, whole);
+    at = glb_put_u32(to, at, 0x004e4942);
+    memset(to + at, 0, whole);
+    memcpy(to + at, bin, bytes);
+    return at + whole;
+}
+
+static inline void gltf_write_glb(const char *name, const gltf_maker *from, const char *rest) {
+    static unsigned char whole[GLTF_TEXT + GLTF_BIN];
+    gltf_text_make(gltf_text_room, from, rest, "");
+    file_put(name, (const char *)whole, glb_make(whole, gltf_text_room, from->bin, from->bytes));
+}
+
+/* --- a box -------------------------------------------------------------------------------------
+ */
+
+static const float corner_places[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
+                                          {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+static const uint8_t box_indices[36] = {0, 2, 1, 0, 3, 2, 4, 5, 6, 4, 6, 7, 0, 1, 5, 0, 5, 4,
+                                        1, 2, 6, 1, 6, 5, 2, 3, 7, 2, 7, 6, 3, 0, 4, 3, 4, 7};
+#define ONE_NODE "\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0}],"
+#define PRIMITIVE(text) "\"meshes\":[{\"primitives\":[{" text "}]}]"
+
+/* A box with texture coordinates and normals of a kind, drawn by 16-bit indices. */
+static inline void box_put(gltf_maker *to) {
+    float texcoords[8][2], normals[8][3];
+    uint16_t indices[36];
+    memset(to, 0, sizeof *to);
+    for (int i = 0; i < 8; ++i) {
+        for (int k = 0; k < 2; ++k) texcoords[i][k] = 0.25f * (float)((i + k) % 5);
+        for (int k = 0; k < 3; ++k) normals[i][k] = corner_places[i][k] > 0 ? 0.6f : -0.6f;
+    }
+    for (int i = 0; i < 36; ++i) indices[i] = box_indices[i];
+    gltf_put(to, corner_places, GLTF_FLOAT, 3, 8, "");
+    gltf_put(to, normals, GLTF_FLOAT, 3, 8, "");
+    gltf_put(to, texcoords, GLTF_FLOAT, 2, 8, "");
+    gltf_put(to, indices, GLTF_USHORT, 1, 36, "");
+}
+
+#define BOX_PRIMITIVE                                                                              \
+    PRIMITIVE("\"attributes\":{\"POSITION\":0,\"NORMAL\":1,\"TEXCOORD_0\":2},\"indices\":3")
+
+static inline mesh load(const char *name) {
+    mesh read;
+    const kd_status status = mesh_load(&read, file_in(name), NULL, NULL);
+    if (status != KD_OK) print_error("%s\n", kd_last_error());
+    assert_int_equal(status, KD_OK);
+    return read;
+}
+
+#endif
