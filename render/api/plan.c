@@ -18,6 +18,8 @@
 /* of an image: R G B A Z N Albedo */
 enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
 enum { WIDE_BYTES = 200 }; /* a triangle in the tree's wide form, while it is made */
+/* a triangle in the packed form of a fine tree (accel/packed/packed_form.h) */
+enum { PACKED_BYTES = 410 };
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
@@ -114,6 +116,8 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
     KD_TRY(plan_tree_there(out, &from->mesh, options));
+    if (integrator_find(options->integrator)->launch_bytes)
+        add_to(out, true, "tree for rays", PACKED_BYTES * (uint64_t)from->mesh.triangle_count);
     add_to(out, true, "splats", state_bytes(options));
     add_to(out, true, "paths",
            integrator_launch_bytes(integrator_find(options->integrator), from, options));
