@@ -1,7 +1,8 @@
 /* A point tree whose order somebody else found, as from a file: proved, not built.
    Idea: going down, each ancestor bounds what may follow on its axis; the nearest one on either
          side of an axis bounds most, so six numbers do for all of them.
-   Work: one pass over the points, all cores. Memory: a bit a point beside the tree. */
+   Work: one pass over the points, all cores.
+   Memory: a bit a point beside the tree. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"

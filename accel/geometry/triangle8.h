@@ -1,7 +1,7 @@
-/* Eight pairs of a ray and a triangle at once: triangle_meet (accel/geometry/triangle.h), operation
-   by operation, so that what is decided here it would decide alike, to the bit. Idea: the caller
-   moves the corners to the rays' space; lanes whose numbers are not safe, and those that see the
-   triangle edge-on, are left to triangle_meet. */
+/* Eight pairs of a ray and a triangle at once: triangle_meet (accel/geometry/triangle.h),
+   operation by operation, so that what is decided here it would decide alike, to the bit.
+   Idea: the caller moves the corners to the rays' space; lanes whose numbers are not safe, and
+         those that see the triangle edge-on, are left to triangle_meet. */
 #ifndef KD_ACCEL_GEOMETRY_TRIANGLE8_H
 #define KD_ACCEL_GEOMETRY_TRIANGLE8_H
 #include "accel/geometry/vector8.h"

@@ -1,12 +1,15 @@
 /* The fast ray-triangle test: a triangle prepared as three affine functions of a point. Not
    watertight: a ray through a shared edge may miss both triangles, and far from the origin
-   (coordinates of a thousand triangle sizes) rows cancel to few digits. For benchmarks beside the
-   watertight test, and for whoever prefers speed. Source: Baldwin and Weber 2016, "Fast
-   ray-triangle intersections by coordinate transformation", JCGT 5(3), the idea; Woop 2004 before
-   them. Idea: height over the plane gives t; at that point two more functions are the weights u and
-   v. Work: 3 dot products of 4 for a miss of the plane's range, 9 for a hit. Memory: 48 bytes.
-   Differs from the paper in: no axis is singled out; rows are computed in double from the corners,
-   the plane's row scaled so that its largest component is 1 (any scale of coordinates works). */
+   (coordinates of a thousand triangle sizes) rows cancel to few digits. For benchmarks beside
+   the watertight test, and for whoever prefers speed.
+   Source: Baldwin and Weber 2016, "Fast ray-triangle intersections by coordinate
+           transformation", JCGT 5(3), the idea; Woop 2004 before them.
+   Idea: height over the plane gives t; at that point two more functions are the weights u and v.
+   Work: 3 dot products of 4 for a miss of the plane's range, 9 for a hit.
+   Memory: 48 bytes.
+   Differs from the paper in: no axis is singled out; rows are computed in double from the
+         corners, the plane's row scaled so that its largest component is 1 (any scale of
+         coordinates works). */
 #ifndef KD_ACCEL_GEOMETRY_TRIANGLE_FAST_H
 #define KD_ACCEL_GEOMETRY_TRIANGLE_FAST_H
 #include "core/math/ray.h"

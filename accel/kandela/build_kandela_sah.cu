@@ -1,20 +1,23 @@
 /* The SAH builder on a CUDA device.
-   Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao, Liu
-   2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
-   Idea: large nodes are split at the best of 128 bins an axis, looked at twice (bins.cuh),
-   as tasks that blocks list for each other (task_list.cuh): those of several chunks in
-   large_nodes.cuh, the rest, at the best box side, in kandela_whole.cuh. Nodes of at
-   most 64 references are split exactly, by a warp or part of one (small_nodes.cuh); what
-   straddles is clipped from the original triangle to a box that is never too small
-   (clip.cuh); nodes then find their places in the layout (place.cuh). Work: O(n log
-   n). Memory: see build_kandela_sah_plan; about 6 kB a triangle, most of it room for the references
-   of all levels, which are handed out once and never taken back. Invariants: decisions rest on
-   counts, smallest and largest values, never on an order of atomics or of tasks, so the tree is a
-   function of its input; every leaf that a triangle meets holds it. Differs from the papers in: no
-   spatial median, no candidate masks; large nodes have no levels; nothing comes back to the host
-   before the end; in nodes of up to 4 references no plane leaves all on one side and some on the
-   other; nodes of at most 512 are cut in their own side too, to part what lies in it from all else
-   (in larger ones a bin's edge close to it does nearly as well). */
+   Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao,
+           Liu 2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
+   Idea: large nodes are split at the best of 128 bins an axis, looked at twice (bins.cuh), as
+         tasks that blocks list for each other (task_list.cuh): those of several chunks in
+         large_nodes.cuh, the rest, at the best box side, in kandela_whole.cuh. Nodes of at most
+         64 references are split exactly, by a warp or part of one (small_nodes.cuh); what
+         straddles is clipped from the original triangle to a box that is never too small
+         (clip.cuh); nodes then find their places in the layout (place.cuh).
+   Work: O(n log n).
+   Memory: see build_kandela_sah_plan; about 6 kB a triangle, most of it room for the references
+           of all levels, which are handed out once and never taken back.
+   Invariants: decisions rest on counts, smallest and largest values, never on an order of
+               atomics or of tasks, so the tree is a function of its input; every leaf that a
+               triangle meets holds it.
+   Differs from the papers in: no spatial median, no candidate masks; large nodes have no levels;
+         nothing comes back to the host before the end; in nodes of up to 4 references no plane
+         leaves all on one side and some on the other; nodes of at most 512 are cut in their own
+         side too, to part what lies in it from all else (in larger ones a bin's edge close to it
+         does nearly as well). */
 #include "accel/kandela/large_nodes.cuh"
 #include "accel/kandela/place.cuh"
 #include "accel/kandela/small_nodes.cuh"

@@ -1,9 +1,10 @@
 /* A box around a triangle's part in a cell of the k-d tree, in float, the same bits everywhere.
    Idea: where the triangle reaches beyond the cell along an axis, its corners between the two
-   planes and the points where its edges cross them bound the other two coordinates; and the
-   triangle's plane bounds each coordinate by what is left of the other two. Invariants: never too
-   small. A crossing is computed to within 2^-20 of the edge's coordinates and widened by that much,
-   the plane's bounds by 2^-20 of all that their sums are made of. */
+         planes and the points where its edges cross them bound the other two coordinates; and
+         the triangle's plane bounds each coordinate by what is left of the other two.
+   Invariants: never too small. A crossing is computed to within 2^-20 of the edge's coordinates
+               and widened by that much, the plane's bounds by 2^-20 of all that their sums are
+               made of. */
 #ifndef KD_ACCEL_PACKED_PACKED_CUT_H
 #define KD_ACCEL_PACKED_PACKED_CUT_H
 #include "accel/geometry/triangle.h"

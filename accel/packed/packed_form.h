@@ -1,13 +1,15 @@
 /* The triangle k-d tree in the form that a GPU's rays walk: nodes of eight boxes in bytes.
    Source: Ylitie, Karras, Laine 2017, "Efficient incoherent ray traversal on GPUs through
-   compressed wide BVHs", for nodes of bytes. Kaplan 1985: in a k-d tree the order along a ray is
-   known from signs. Idea: a node stands for the top of a subtree, as in accel/wide: up to eight
-   cells of the k-d tree, each shrunk to a box of what lies in it. Boxes are bytes on a grid of the
-   node's own, so that a node is one cache line; the order of the cells is in the node for each sign
-   of x and y. Memory: an array of units of 32 bytes. A node takes four, at a multiple of four; a
-   leaf of n triangles one, and 48 bytes a triangle. The root is at unit 0. The children of a node
-   lie behind one another: first those that are nodes, then leaves, in the order of their lanes.
-   Some 230 bytes a triangle for a tree of C_t 1.5, 410 for one of 0.3. */
+           compressed wide BVHs", for nodes of bytes. Kaplan 1985: in a k-d tree the order along
+           a ray is known from signs.
+   Idea: a node stands for the top of a subtree, as in accel/wide: up to eight cells of the k-d
+         tree, each shrunk to a box of what lies in it. Boxes are bytes on a grid of the node's
+         own, so that a node is one cache line; the order of the cells is in the node for each
+         sign of x and y.
+   Memory: an array of units of 32 bytes. A node takes four, at a multiple of four; a leaf of n
+           triangles one, and 48 bytes a triangle. The root is at unit 0. The children of a node
+           lie behind one another: first those that are nodes, then leaves, in the order of their
+           lanes. Some 230 bytes a triangle for a tree of C_t 1.5, 410 for one of 0.3. */
 #ifndef KD_ACCEL_PACKED_PACKED_FORM_H
 #define KD_ACCEL_PACKED_PACKED_FORM_H
 #include "accel/tree/layout.h"

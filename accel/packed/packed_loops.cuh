@@ -1,20 +1,26 @@
 /* The loops that cast rays through the packed form, for any kernel that has rays: batches, and
-   those that follow paths in waves. Source: Aila and Laine 2009, "Understanding the efficiency of
-   ray traversal on GPUs". Idea: packed_persistent fills the card once; once PACKED_REFILL lanes of
-   a warp are idle they store what they found and fetch the next rays. Steps go on while
-   PACKED_STEPS lanes have one to do, then each lane that is at a leaf takes that leaf. Triangles
-   that the rays put off are settled by another kernel, packed_settle, whose warps are full: the
-   double arithmetic of a few would else cost all of them registers. packed_alone is for images: a
-   thread a ray, which settles its doubts at its end. packed_cast is one ray from anywhere.
+   those that follow paths in waves.
+   Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
+   Idea: packed_persistent fills the card once; once PACKED_REFILL lanes of a warp are idle they
+         store what they found and fetch the next rays. Steps go on while PACKED_STEPS lanes have
+         one to do, then each lane that is at a leaf takes that leaf. Triangles that the rays put
+         off are settled by another kernel, packed_settle, whose warps are full: the double
+         arithmetic of a few would else cost all of them registers. packed_alone is for images: a
+         thread a ray, which settles its doubts at its end. packed_cast is one ray from anywhere.
 
    What a kernel gives is a `work`, held in a register or constant memory, with
-     uint32_t fetch(unsigned idle) const        by these lanes of the warp together: the number of
-   the next ray of each; numbers may end in the middle bool has(uint32_t number) const whether that
-   is a ray; false: there are no more void load(uint32_t number, float4 &o, float4 &d) const  origin
-   and tmin, direction and tmax void store(uint32_t number, float t, float u, float v, uint32_t id)
-   const   id KD_NONE: a miss, t is tmax; any hit: only whether id is KD_NONE counts void
-   put_off(const packed_record &) const  to a list that packed_settle is given and the same work for
-   packed_settle, of which it takes load and store. */
+     uint32_t fetch(unsigned idle) const
+         by these lanes of the warp together: the number of the next ray of each; numbers may end
+         in the middle
+     bool has(uint32_t number) const
+         whether that is a ray; false: there are no more
+     void load(uint32_t number, float4 &o, float4 &d) const
+         origin and tmin, direction and tmax
+     void store(uint32_t number, float t, float u, float v, uint32_t id) const
+         id KD_NONE: a miss, t is tmax; any hit: only whether id is KD_NONE counts
+     void put_off(const packed_record &) const
+         to a list that packed_settle is given
+   and the same work for packed_settle, of which it takes load and store. */
 #ifndef KD_ACCEL_PACKED_PACKED_LOOPS_CUH
 #define KD_ACCEL_PACKED_PACKED_LOOPS_CUH
 #include "accel/packed/packed_walk.cuh"

@@ -1,9 +1,11 @@
 /* Makes a node of eight cells, and its leaves, from the plans of a k-d tree. The same bytes on a
-   CPU and on a device. Idea: the node's subtree is opened as its plan says; what is left are the
-   children. A leaf of the k-d tree with more triangles than a leaf may have here becomes a node,
-   whose children share its triangles; their cells are empty, so that no hit in one is taken for the
-   nearest of all. Lanes: rays that look for any hit take children in the order of their lanes, so
-   those that are leaves, then those of large boxes, get the lanes that come first. */
+   CPU and on a device.
+   Idea: the node's subtree is opened as its plan says; what is left are the children. A leaf of
+         the k-d tree with more triangles than a leaf may have here becomes a node, whose
+         children share its triangles; their cells are empty, so that no hit in one is taken for
+         the nearest of all. Lanes: rays that look for any hit take children in the order of
+         their lanes, so those that are leaves, then those of large boxes, get the lanes that
+         come first. */
 #ifndef KD_ACCEL_PACKED_PACKED_NODE_H
 #define KD_ACCEL_PACKED_PACKED_NODE_H
 #include "accel/packed/packed_measure.h"

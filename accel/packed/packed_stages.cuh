@@ -1,10 +1,12 @@
-/* The kernels that make the packed form of a k-d tree in device memory: the bytes of packed_make.c.
-   Idea: leaves find their cells on their way up to the root, measure what they hold, and report to
-   their parents; who comes second joins both and goes on up (Karras 2012). Then nodes are found
-   from the root down, level by level, by one grid that stays: a block takes a part of the level,
-   counts children, and all blocks add up what those before them have, so that places do not depend
-   on who was first. In the end each node is written by a thread of its own. Memory: scratch of 116
-   bytes a node of the k-d tree. */
+/* The kernels that make the packed form of a k-d tree in device memory: the bytes of
+   packed_make.c.
+   Idea: leaves find their cells on their way up to the root, measure what they hold, and report
+         to their parents; who comes second joins both and goes on up (Karras 2012). Then nodes
+         are found from the root down, level by level, by one grid that stays: a block takes a
+         part of the level, counts children, and all blocks add up what those before them have,
+         so that places do not depend on who was first. In the end each node is written by a
+         thread of its own.
+   Memory: scratch of 116 bytes a node of the k-d tree. */
 #ifndef KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #include "accel/packed/packed_make.h"

@@ -1,13 +1,14 @@
 /* The exact SAH builder on all cores: the same tree as build_sweep.c, bit for bit.
    Source: Wald and Havran 2006, section 4.3; subtrees side by side as in Shevtsov, Soupikov,
-   Kapustin 2007; the steps are in sweep.c.
-   Idea: the right child of a node is offered to other threads (core/parallel/tasks.h). Only if one
-   takes it are its lists copied, by that thread, for a sweep and a writer of its own, whose nodes
-   are appended when the left child is done; else it follows in place, as in the serial builder. In
-   large nodes the three axes are offered, too. Work: O(n log n) on all cores. Memory: that of the
-   sweep, and a copy of the lists that were taken. Invariants: as in sweep.h; what is appended lands
-   where the serial builder would have put it. Differs from the paper in: exact planes everywhere,
-   no bins. */
+           Kapustin 2007; the steps are in sweep.c.
+   Idea: the right child of a node is offered to other threads (core/parallel/tasks.h). Only if
+         one takes it are its lists copied, by that thread, for a sweep and a writer of its own,
+         whose nodes are appended when the left child is done; else it follows in place, as in
+         the serial builder. In large nodes the three axes are offered, too.
+   Work: O(n log n) on all cores.
+   Memory: that of the sweep, and a copy of the lists that were taken.
+   Invariants: as in sweep.h; what is appended lands where the serial builder would have put it.
+   Differs from the paper in: exact planes everywhere, no bins. */
 #include "accel/sweep/sweep.h"
 #include "accel/tree/build.h"
 #include "core/memory.h"

@@ -1,9 +1,10 @@
 /* The exact SAH builder, serial: the oracle of all others.
    Source: Wald and Havran 2006, "On building fast kd-trees for ray tracing, and on doing that in
-   O(n log n)", section 4.3; the steps are in sweep.c.
+           O(n log n)", section 4.3; the steps are in sweep.c.
    Idea: depth first, left before right.
-   Work: O(n log n). Memory: 3 lists of 8-byte events, a node's above those of its ancestors: about
-   250 bytes a triangle.
+   Work: O(n log n).
+   Memory: 3 lists of 8-byte events, a node's above those of its ancestors: about 250 bytes a
+           triangle.
    Invariants: as in sweep.h.
    Differs from the paper in: as in sweep.h. */
 #include "accel/sweep/sweep.h"

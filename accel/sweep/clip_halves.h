@@ -1,10 +1,12 @@
 /* triangle_clip_halves (accel/geometry/triangle_clip.h) as a CPU's vector unit does it: the same
-   bits. Idea: a polygon is its edges, four side by side. A plane cuts each of them without a look
-   at the others, so nothing branches on which corners lie on which side; one edge along the plane
-   closes the polygon again and comes into a lane of its own, where an edge without length was
-   before. The operations on the numbers are those of the plain way, which takes over where the
-   order of things would matter: polygons that rounding made cross a plane more than twice, numbers
-   that are too small for a float's whole precision, zeros of both signs. */
+   bits.
+   Idea: a polygon is its edges, four side by side. A plane cuts each of them without a look at
+         the others, so nothing branches on which corners lie on which side; one edge along the
+         plane closes the polygon again and comes into a lane of its own, where an edge without
+         length was before. The operations on the numbers are those of the plain way, which takes
+         over where the order of things would matter: polygons that rounding made cross a plane
+         more than twice, numbers that are too small for a float's whole precision, zeros of both
+         signs. */
 #ifndef KD_ACCEL_SWEEP_CLIP_HALVES_H
 #define KD_ACCEL_SWEEP_CLIP_HALVES_H
 #include "accel/geometry/triangle_clip.h"

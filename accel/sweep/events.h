@@ -1,6 +1,8 @@
 /* Sorted events of the exact builder: where the clipped boxes of triangles begin and end on an
-   axis. Source: Wald and Havran 2006, section 4.2, 4.3. Idea: an event is one number whose order is
-   that of events, so that sorting and merging compare once. */
+   axis.
+   Source: Wald and Havran 2006, section 4.2, 4.3.
+   Idea: an event is one number whose order is that of events, so that sorting and merging
+         compare once. */
 #ifndef KD_ACCEL_SWEEP_EVENTS_H
 #define KD_ACCEL_SWEEP_EVENTS_H
 #include "core/math/box.h"

@@ -1,14 +1,17 @@
-/* Steps of the exact SAH builders, serial and parallel: one node's triangles as three sorted lists
-   of events, and what becomes of them. Source: Wald and Havran 2006, "On building fast kd-trees for
-   ray tracing, and on doing that in O(n log n)", section 4.3. Idea: events (where clipped boxes
-   begin and end) are sorted once for each axis; a node's best plane is found by one sweep over its
-   three lists; lists of children are filtered from their parent's, and only what is cut anew is
-   sorted and merged in. Invariants: lists are sorted by (position, type) and hold each triangle
-   once; of planes of equal cost the first by (axis, position) wins, so the tree is a function of
-   its input; ids in a leaf ascend. Differs from the paper in: planes lie strictly inside the node,
-   or in its own side, to part triangles that lie in that from all else (a floor's cell has no
-   thickness, the air above it no triangle); triangles are clipped from the original to both
-   children at once; nodes of few triangles go to small_nodes.c. */
+/* Steps of the exact SAH builders, serial and parallel: one node's triangles as three sorted
+   lists of events, and what becomes of them.
+   Source: Wald and Havran 2006, "On building fast kd-trees for ray tracing, and on doing that in
+           O(n log n)", section 4.3.
+   Idea: events (where clipped boxes begin and end) are sorted once for each axis; a node's best
+         plane is found by one sweep over its three lists; lists of children are filtered from
+         their parent's, and only what is cut anew is sorted and merged in.
+   Invariants: lists are sorted by (position, type) and hold each triangle once; of planes of
+               equal cost the first by (axis, position) wins, so the tree is a function of its
+               input; ids in a leaf ascend.
+   Differs from the paper in: planes lie strictly inside the node, or in its own side, to part
+         triangles that lie in that from all else (a floor's cell has no thickness, the air above
+         it no triangle); triangles are clipped from the original to both children at once; nodes
+         of few triangles go to small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_SWEEP_H
 #define KD_ACCEL_SWEEP_SWEEP_H
 #include "accel/sweep/search.h"

@@ -1,16 +1,20 @@
-/* The surface area heuristic as it is defined: the oracle of `sweep`, `parallel` and the fast ones.
+/* The surface area heuristic as it is defined: the oracle of `sweep`, `parallel` and the fast
+   ones.
    Source: Wald and Havran 2006, "On building fast kd-trees for ray tracing, and on doing that in
            O(N log N)", sections 3 and 4.2.
-   Idea: a node's triangles are clipped to its box; wherever a clipped part begins or ends along an
-         axis is a plane to cut at; each plane's cost is reckoned from how many parts lie left of
-   it, right of it and in it; the cheapest plane cuts the node, unless a leaf is cheaper. Work: O(n
-   log^2 n): a node sorts its parts' ends once an axis. Memory: 36 bytes a reference on the way from
-   the root to a leaf. Invariants: of planes of equal cost the first by (axis, position) wins, then
-   the one that has its planar triangles on the left: the tree is a function of its input. Ids in a
-   leaf ascend. Differs from the paper in: planes lie strictly inside the node, or in its own side
-   where that parts triangles that lie in it from all else; a node of more than EXACT_SMALL_MOST
-   triangles becomes a leaf once the cuts above leave more than EXACT_GROWTH_MOST references of a
-   triangle. */
+   Idea: a node's triangles are clipped to its box; wherever a clipped part begins or ends along
+         an axis is a plane to cut at; each plane's cost is reckoned from how many parts lie left
+         of it, right of it and in it; the cheapest plane cuts the node, unless a leaf is
+         cheaper.
+   Work: O(n log^2 n): a node sorts its parts' ends once an axis.
+   Memory: 36 bytes a reference on the way from the root to a leaf.
+   Invariants: of planes of equal cost the first by (axis, position) wins, then the one that has
+               its planar triangles on the left: the tree is a function of its input. Ids in a
+               leaf ascend.
+   Differs from the paper in: planes lie strictly inside the node, or in its own side where that
+         parts triangles that lie in it from all else; a node of more than EXACT_SMALL_MOST
+         triangles becomes a leaf once the cuts above leave more than EXACT_GROWTH_MOST
+         references of a triangle. */
 #include "accel/tree/build_exact.h"
 #include "accel/geometry/triangle_clip.h"
 #include "accel/tree/build.h"

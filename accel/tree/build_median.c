@@ -1,10 +1,11 @@
 /* The baseline: cut the longest side of the box in half.
    Source: the textbook; Glassner 1984 cuts space the same way.
-   Idea: a node with more than a handful of triangles is halved across its longest side, until the
-   depth limit, or until the cuts on the way would have left more than GROWTH_MOST references of a
-   triangle, were all nodes cut alike; a triangle goes to each side that its bounding box, clipped
-   to the node, overlaps. Work: O(references), about n log n. Memory: 4 bytes for each id on the way
-   from root to leaf.
+   Idea: a node with more than a handful of triangles is halved across its longest side, until
+         the depth limit, or until the cuts on the way would have left more than GROWTH_MOST
+         references of a triangle, were all nodes cut alike; a triangle goes to each side that
+         its bounding box, clipped to the node, overlaps.
+   Work: O(references), about n log n.
+   Memory: 4 bytes for each id on the way from root to leaf.
    Invariants: ids in a leaf ascend; at most 2 GROWTH_MOST references a triangle in all.
    Differs from the paper in: nothing. */
 #include "accel/geometry/triangle_clip.h"

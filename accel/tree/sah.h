@@ -1,12 +1,10 @@
 /* The surface area heuristic: what cutting a node costs the rays that come through it.
-   Source: MacDonald and Booth 1990; Wald and Havran 2006, sections 3.1 to 3.3, 5.
-     cost(plane) = C_t + C_i (A(left)/A n_left + A(right)/A n_right)
-   against C_i n of a leaf. A plane that cuts off empty space has its C_i part multiplied by
-   `empty_factor`.
+   Source: MacDonald and Booth 1990; Wald and Havran 2006, sections 3.1 to 3.3, 5. cost(plane) =
+           C_t + C_i (A(left)/A n_left + A(right)/A n_right) against C_i n of a leaf. A plane
+           that cuts off empty space has its C_i part multiplied by `empty_factor`.
    Differs from the paper in: the factor leaves C_t alone, which gave trees of 0.8 to 1.4 % lower
-   cost (docs/notebook/triangle-trees.md).
-   Areas enter as ratios that are computed in double once a node, so any scale of coordinates works.
- */
+         cost (docs/notebook/triangle-trees.md). Areas enter as ratios that are computed in
+         double once a node, so any scale of coordinates works. */
 #ifndef KD_ACCEL_TREE_SAH_H
 #define KD_ACCEL_TREE_SAH_H
 #include "core/math/box.h"

@@ -1,16 +1,17 @@
 /* The builder of Zhou et al. on the CPU, all cores.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
-   built and timed by Choi and Ye 2020.
-   Idea: large nodes, level by level, lose empty space and are halved across their longest side; a
-   node of at most 64 triangles is a small root, whose triangles' sides are all the planes that are
-   tried below it, each with the sets of triangles before and behind it as masks, so that the SAH
-   takes two population counts. What is decided is in stages.h, for the GPU's twin too
-   (build_zhou.cu).
-   Work: O(n log n). Memory: about 400 B a triangle.
-   Invariants: the tree is a function of its input, the same on any number of threads and on a GPU;
-   ids in a leaf ascend.
+           built and timed by Choi and Ye 2020.
+   Idea: large nodes, level by level, lose empty space and are halved across their longest side;
+         a node of at most 64 triangles is a small root, whose triangles' sides are all the
+         planes that are tried below it, each with the sets of triangles before and behind it as
+         masks, so that the SAH takes two population counts. What is decided is in stages.h, for
+         the GPU's twin too (build_zhou.cu).
+   Work: O(n log n).
+   Memory: about 400 B a triangle.
+   Invariants: the tree is a function of its input, the same on any number of threads and on a
+               GPU; ids in a leaf ascend.
    Differs from the paper in: what stages.h says; below a small root the order is depth first,
-   not level by level, which gives the same nodes. */
+         not level by level, which gives the same nodes. */
 #include "accel/tree/build.h"
 #include "accel/zhou/large_nodes.h"
 #include "core/memory.h"

@@ -1,14 +1,15 @@
 /* The builder of Zhou et al. on a CUDA device.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
-   built and timed by Choi and Ye 2020.
-   Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call zhou_stages.h. Stages:
-   set_up, large_nodes.cuh, small_nodes.cuh, zhou_place.cuh.
-   Work: O(n log n). Memory: see lay_out; about 3 kB a triangle and 0.3 GB.
-   Invariants: lists have no order that anything depends on; nothing is allocated and nothing comes
-   back to the host before the end.
+           built and timed by Choi and Ye 2020.
+   Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call zhou_stages.h.
+         Stages: set_up, large_nodes.cuh, small_nodes.cuh, zhou_place.cuh.
+   Work: O(n log n).
+   Memory: see lay_out; about 3 kB a triangle and 0.3 GB.
+   Invariants: lists have no order that anything depends on; nothing is allocated and nothing
+               comes back to the host before the end.
    Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
-   which the children's boxes are reduced as their parts are written; a small root's subtree is
-   built by one warp, depth first, its masks in shared memory. */
+         which the children's boxes are reduced as their parts are written; a small root's
+         subtree is built by one warp, depth first, its masks in shared memory. */
 #include "accel/tree/build_launch.cuh"
 #include "accel/tree/set_up.cuh"
 #include "accel/zhou/large_nodes.cuh"

@@ -1,7 +1,8 @@
-/* Random numbers as a pure function of (seed, pass, path, bounce, dimension): no state is carried,
-   so any split over threads, GPUs and machines draws the same numbers.
+/* Random numbers as a pure function of (seed, pass, path, bounce, dimension): no state is
+   carried, so any split over threads, GPUs and machines draws the same numbers.
    Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3",
-   Philox4x32 with 10 rounds. Work: 20 wide multiplications for four numbers. */
+           Philox4x32 with 10 rounds.
+   Work: 20 wide multiplications for four numbers. */
 #ifndef KD_CORE_MATH_RNG_H
 #define KD_CORE_MATH_RNG_H
 #include "core/math/platform.h"

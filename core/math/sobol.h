@@ -1,13 +1,14 @@
 /* Numbers that fill the square evenly: Owen-scrambled Sobol points in blocks of four, as a pure
    function of (seed, pass, pixel, sample, bounce, dimension).
-   Source: Burley 2020, "Practical hash-based Owen scrambling", JCGT 9(4); direction numbers by the
-   recurrences of Joe and Kuo 2008; the scrambling hash with the constants of Vegdahl 2021,
-   "Building a better LK hash".
+   Source: Burley 2020, "Practical hash-based Owen scrambling", JCGT 9(4); direction numbers by
+           the recurrences of Joe and Kuo 2008; the scrambling hash with the constants of Vegdahl
+           2021, "Building a better LK hash".
    Idea: the samples of one pixel walk through one Sobol sequence per decision. Each decision has
-   its own shuffle of the sequence and its own scrambling, drawn by counter (rng.h), so that
-   decisions know nothing of each other but each is spread evenly over the pixel's samples: the
-   first 2^k samples are a (0, k, 2)-net in the first two dimensions.
-   Work: one Philox draw and 16 steps of the four recurrences. Memory: no table. */
+         its own shuffle of the sequence and its own scrambling, drawn by counter (rng.h), so
+         that decisions know nothing of each other but each is spread evenly over the pixel's
+         samples: the first 2^k samples are a (0, k, 2)-net in the first two dimensions.
+   Work: one Philox draw and 16 steps of the four recurrences.
+   Memory: no table. */
 #ifndef KD_CORE_MATH_SOBOL_H
 #define KD_CORE_MATH_SOBOL_H
 #include "core/math/rng.h"

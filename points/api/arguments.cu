@@ -1,6 +1,8 @@
 /* Idea: a grid of a fixed size strides over the points; each block reduces its part to a box and
-   the first bad place in shared memory, then joins them with the others' by atomics on integers of
-   the same order. Work: one pass, bound by bandwidth. Memory: 144 bytes. */
+         the first bad place in shared memory, then joins them with the others' by atomics on
+         integers of the same order.
+   Work: one pass, bound by bandwidth.
+   Memory: 144 bytes. */
 #include "core/device/cuda.h"
 #include "core/math/platform.h"
 #include "points/api/arguments.h"

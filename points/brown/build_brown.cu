@@ -1,18 +1,18 @@
 /* Left-balanced point k-d tree on a CUDA device by presorted lists; points of 1 to 8 dimensions.
-   Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and Robinson's
-     implementation for GPUs of it.
-   Idea: one list of points an axis, sorted once (presort.cuh). A node's point stands in
-     the middle of its segment of its axis' list (split_level.cuh); the other lists are split
-     around it, stably, and stay sorted (partition.cuh). Sub-trees that fit a block are
-   finished in shared memory (bottom.cuh). Work: K sorts; then one stable partition a
-   level by round robin, K by the widest side. Memory: 8 bytes a point and axis (doubles 12), and 20
-   (36) more. Invariants: a list's order never changes, so the order of the presort is the tree's.
+   Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and
+           Robinson's implementation for GPUs of it.
+   Idea: one list of points an axis, sorted once (presort.cuh). A node's point stands in the
+         middle of its segment of its axis' list (split_level.cuh); the other lists are split
+         around it, stably, and stay sorted (partition.cuh). Sub-trees that fit a block are
+         finished in shared memory (bottom.cuh).
+   Work: K sorts; then one stable partition a level by round robin, K by the widest side.
+   Memory: 8 bytes a point and axis (doubles 12), and 20 (36) more.
+   Invariants: a list's order never changes, so the order of the presort is the tree's.
    Differs from the paper in: references stay away from the lists of axes whose turn is not near:
-     each list is brought down by K levels at once when it is its turn, by what the points' tags
-     remember, so a level costs one partition instead of K - 1.
-   Two builders: `brown`, by the super key, which waits for a word or two on the way; and, for
-   points that `kandela` has no kernels for, the same by (coordinate, id), which waits for nothing.
- */
+         each list is brought down by K levels at once when it is its turn, by what the points'
+         tags remember, so a level costs one partition instead of K - 1. Two builders: `brown`,
+         by the super key, which waits for a word or two on the way; and, for points that
+         `kandela` has no kernels for, the same by (coordinate, id), which waits for nothing. */
 #include "points/brown/bottom.cuh"
 #include "points/brown/build_brown.h"
 #include "points/brown/partition.cuh"

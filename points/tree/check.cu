@@ -1,8 +1,9 @@
-/* Idea: a bit a point says whether its id was seen; then each node follows its ancestors up to the
-   root, and must lie on the right side of each in the tree's total order; the planes on the way
-   clip the domain whose widest side its own axis must be. Knows no builder.
+/* Idea: a bit a point says whether its id was seen; then each node follows its ancestors up to
+         the root, and must lie on the right side of each in the tree's total order; the planes
+         on the way clip the domain whose widest side its own axis must be. Knows no builder.
    Source: Robinson's verifier on GPUs, which goes breadth first as well.
-   Work: O(n log n). Memory: a bit a point. */
+   Work: O(n log n).
+   Memory: a bit a point. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "points/tree/check_device.h"

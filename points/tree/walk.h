@@ -1,16 +1,16 @@
 /* Queries of a left-balanced point k-d tree without a stack.
    Source: Wald 2022, "A stack-free traversal algorithm for left-balanced k-d trees", section 3.
-   Idea: where to go next follows from this node and the one before: coming from the parent, look at
-         the node and go to the child on the query's side; coming from that child, go to the other
-         one if the splitting plane is in range; else go up.
+   Idea: where to go next follows from this node and the one before: coming from the parent, look
+         at the node and go to the child on the query's side; coming from that child, go to the
+         other one if the splitting plane is in range; else go up.
    Memory: two integers a query, and the caller's array of answers.
-   Invariants: an answer is a function of the points, not of the tree: the neighbours are the first
-         of all points in the order (dist2, id). Exact in float arithmetic: rounding is monotone, so
-         no point beyond a plane has a smaller rounded dist2 than the plane.
+   Invariants: an answer is a function of the points, not of the tree: the neighbours are the
+               first of all points in the order (dist2, id). Exact in float arithmetic: rounding
+               is monotone, so no point beyond a plane has a smaller rounded dist2 than the
+               plane.
    Differs from the paper in: the planes are compared by squared distance; missing children are
-         skipped at once.
-   dist2 is a float: distances below 1e-23 or above 1e19 become 0 or infinity there, and such ties
-   are broken by id alone. */
+         skipped at once. dist2 is a float: distances below 1e-23 or above 1e19 become 0 or
+         infinity there, and such ties are broken by id alone. */
 #ifndef KD_POINTS_TREE_WALK_H
 #define KD_POINTS_TREE_WALK_H
 #include "points/tree/layout.h"

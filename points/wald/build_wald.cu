@@ -1,16 +1,18 @@
 /* Left-balanced point k-d tree by tags on a CUDA device.
-   Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of left-balanced
-     k-d trees", sections 3 and 4.
+   Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of
+           left-balanced k-d trees", sections 3 and 4.
    Idea: each point carries a tag, the deepest node known to be above it or its own place. Once a
-     level, points are sorted by (tag, coordinate on the node's axis, id); a point's position
-   against its node's pivot then gives its tag on the next level. After the last level tags are
-   places. Work: one sort a level, O(n log n) each by comparison, O(n) by radix; one update kernel a
-   level. Memory: a tag per point, and for the sorts an id per point and axis, two pairs of key and
-   id. Invariants: after level l the tags of the nodes above level l+1 are final; equal coordinates
-   are ordered by id, so the tree is the one every other builder makes. Differs from the paper in:
-   the sort by (tag, coordinate, id) is a stable radix sort from the last key to the first. Its
-   (coordinate, id) half does not depend on the level, so it is done once per axis; a level sorts by
-   tag alone, l + 1 bits. */
+         level, points are sorted by (tag, coordinate on the node's axis, id); a point's position
+         against its node's pivot then gives its tag on the next level. After the last level tags
+         are places.
+   Work: one sort a level, O(n log n) each by comparison, O(n) by radix; one update kernel a
+         level.
+   Memory: a tag per point, and for the sorts an id per point and axis, two pairs of key and id.
+   Invariants: after level l the tags of the nodes above level l+1 are final; equal coordinates
+               are ordered by id, so the tree is the one every other builder makes.
+   Differs from the paper in: the sort by (tag, coordinate, id) is a stable radix sort from the
+         last key to the first. Its (coordinate, id) half does not depend on the level, so it is
+         done once per axis; a level sorts by tag alone, l + 1 bits. */
 #include "core/device/cuda.h"
 #include "points/tree/build_device.h"
 #include "points/tree/widest.cuh"

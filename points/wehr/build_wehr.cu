@@ -1,15 +1,16 @@
 /* Left-balanced point k-d tree on a CUDA device by sorting the chunks of each level.
-   Source: Wehr and Radkowski 2018, "Parallel kd-tree construction on the GPU with an adaptive split
-     and sort strategy".
-   Idea: coordinates become cells, 32-bit integers. The chunks of the upper levels are sorted by a
-     radix sort that all multiprocessors share (chunks.cuh); chunks below the cutoff are
-     taken to the end by one block each (bottom.cuh).
+   Source: Wehr and Radkowski 2018, "Parallel kd-tree construction on the GPU with an adaptive
+           split and sort strategy".
+   Idea: coordinates become cells, 32-bit integers. The chunks of the upper levels are sorted by
+         a radix sort that all multiprocessors share (chunks.cuh); chunks below the cutoff are
+         taken to the end by one block each (bottom.cuh).
    Work: bits / digit bits passes a level above the cutoff; only bits that can occur are sorted.
    Memory: 4 bytes a point and axis, and 16 more; twice 8 for doubles that are not rounded.
    Invariants: all sorts are stable, so the order is that of the builder on the CPU: cell on the
-     node's axis, then on its ancestors' axes upwards, then id.
-   Differs from the paper as the builder on the CPU does, and in the cutoff: below it a block sorts,
-     by radix and then by counting, where the paper has one thread sort, by radix and insertion. */
+               node's axis, then on its ancestors' axes upwards, then id. Differs from the paper
+               as the builder on the CPU does, and in the cutoff: below it a block sorts, by
+               radix and then by counting, where the paper has one thread sort, by radix and
+               insertion. */
 #include "core/device/device_timer.h"
 #include "points/brown/presort.cuh"
 #include "points/wehr/bottom.cuh"

@@ -1,12 +1,12 @@
 /* Radiance along a camera ray by a tree of mirrored and refracted rays.
    Source: Whitted 1980, "An improved illumination model for shaded display"; the cut of weak
            branches after Hall and Greenberg 1983, "A testbed for realistic image synthesis".
-   Idea: smooth glass and coats are followed both ways, weighted by Fresnel's shares, so that they
-         show no noise; other surfaces get light straight from one light drawn.
+   Idea: smooth glass and coats are followed both ways, weighted by Fresnel's shares, so that
+         they show no noise; other surfaces get light straight from one light drawn.
    Memory: a list of the rays to come, of fixed length.
    Invariants: the expected value is that of direct light seen through mirrors and smooth glass
-         (path.h with one scattering).
-   Media: one place of a flight may scatter light, straight from one light.
+               (path.h with one scattering). Media: one place of a flight may scatter light,
+               straight from one light.
    Differs from the sources in: a branch that is too weak to split is not cut but drawn, which is
          right in the mean; no ambient term. */
 #ifndef KD_RENDER_INTEGRATORS_WHITTED_H

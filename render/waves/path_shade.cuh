@@ -1,13 +1,15 @@
 /* What paths do at the surfaces that their rays have met.
-   Idea: shading is much code (two kernels of some 200 KB), and warps that run through it each for
-         itself wait for instructions most of the time. So the warps of a block stay together: they
-         wait for each other after each of three steps (arrive, ask for light, go on), and what one
-         of them fetches of the code serves all. Paths are listed by the kind of material that they
-         met: diffuse ones, most of all, have a kernel of their own, in which the kind is a
-   constant; the others come in an order in which a block has one kind, but for a few blocks. Work:
-   about a third of a picture's time. Invariants: what is added to a slot, and in which order, is
-   path_follow's (shaders/path.h): in one wave sky or emission here, then what the shadow ray brings
-   (path_shadows.cuh). A path has one slot, and one thread a kernel. */
+   Idea: shading is much code (two kernels of some 200 KB), and warps that run through it each
+         for itself wait for instructions most of the time. So the warps of a block stay
+         together: they wait for each other after each of three steps (arrive, ask for light, go
+         on), and what one of them fetches of the code serves all. Paths are listed by the kind
+         of material that they met: diffuse ones, most of all, have a kernel of their own, in
+         which the kind is a constant; the others come in an order in which a block has one kind,
+         but for a few blocks.
+   Work: about a third of a picture's time.
+   Invariants: what is added to a slot, and in which order, is path_follow's (shaders/path.h): in
+               one wave sky or emission here, then what the shadow ray brings (path_shadows.cuh).
+               A path has one slot, and one thread a kernel. */
 #ifndef KD_RENDER_WAVES_PATH_SHADE_CUH
 #define KD_RENDER_WAVES_PATH_SHADE_CUH
 #include "render/waves/path_store.cuh"

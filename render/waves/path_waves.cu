@@ -1,13 +1,16 @@
 /* Path tracing by waves.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
-   GPUs". Idea: a pool of paths. A wave takes each of them one surface further: begin (new paths
-   fill the pool), cast closest, list by kind, shade (others; diffuse), cast any, add. A kernel
-   reads how much there is to do from the wave's record; its grid is what the device holds. So the
-   host starts waves ahead and looks only every fourth one. End: when all samples have begun and few
-   paths are left, these are finished a thread each. If somebody waits for the film, no more paths
-   begin, and it ends the same way. Work: Memory: path_store.cuh says it. Invariants: the film's
-   bits are those of path_pixel, sample by sample: the same functions in the same order for each
-   path, sums in slots of their own. */
+           GPUs".
+   Idea: a pool of paths. A wave takes each of them one surface further: begin (new paths fill
+         the pool), cast closest, list by kind, shade (others; diffuse), cast any, add. A kernel
+         reads how much there is to do from the wave's record; its grid is what the device holds.
+         So the host starts waves ahead and looks only every fourth one. End: when all samples
+         have begun and few paths are left, these are finished a thread each. If somebody waits
+         for the film, no more paths begin, and it ends the same way.
+   Work:
+   Memory: path_store.cuh says it.
+   Invariants: the film's bits are those of path_pixel, sample by sample: the same functions in
+               the same order for each path, sums in slots of their own. */
 #define KD_CALL_RARE
 #include "accel/rays/counted.h"
 #include "render/frame/frame.h"

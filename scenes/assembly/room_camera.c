@@ -1,10 +1,10 @@
-/* Idea: from the middle of a solid every ray meets a back, from outside a hull some meet nothing;
-         only in a room nearly all meet fronts. That is true inside a mesh wound inwards too, so two
-         more things are asked of a room: it is as closed around the place where the camera would
-         stand, which a body of legs and necks is not, and light comes in. Then a few standpoints
-         are tried for the far view.
-   Work: 1024 rays, and 256 for each of nine standpoints. Invariants: scale-free, a pure function of
-   the mesh, its lights and the picture's shape. */
+/* Idea: from the middle of a solid every ray meets a back, from outside a hull some meet
+         nothing; only in a room nearly all meet fronts. That is true inside a mesh wound inwards
+         too, so two more things are asked of a room: it is as closed around the place where the
+         camera would stand, which a body of legs and necks is not, and light comes in. Then a
+         few standpoints are tried for the far view.
+   Work: 1024 rays, and 256 for each of nine standpoints.
+   Invariants: scale-free, a pure function of the mesh, its lights and the picture's shape. */
 #include "scenes/assembly/room_camera.h"
 #include "accel/rays/cast.h"
 #include "core/math/rng.h"

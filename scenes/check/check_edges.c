@@ -1,6 +1,7 @@
-/* Where the surface is none: edges of more than two triangles, and vertices where parts of it meet
-   in a point only. Idea: half edges sorted by their places; the corners at a vertex that share an
-   edge are one fan, and a vertex has one. */
+/* Where the surface is none: edges of more than two triangles, and vertices where parts of it
+   meet in a point only.
+   Idea: half edges sorted by their places; the corners at a vertex that share an edge are one
+         fan, and a vertex has one. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 

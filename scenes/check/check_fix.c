@@ -1,8 +1,8 @@
 /* What can be mended safely: vertices at one place become one, those that nobody uses go, faces
    without area and copies of one material go, flipped faces and bodies wound inwards are turned,
-   normals of length zero go. The rest of the file stays as it is, line by line. Idea: two walks
-   over the text. The first finds what becomes of each face, and which normals are wanted turned
-   round; the second writes. Numbers of vertices are told from the front. */
+   normals of length zero go. The rest of the file stays as it is, line by line.
+   Idea: two walks over the text. The first finds what becomes of each face, and which normals
+         are wanted turned round; the second writes. Numbers of vertices are told from the front. */
 #include "scenes/check/check_fix.h"
 #include "core/files/file.h"
 #include "core/memory.h"

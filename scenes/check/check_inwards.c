@@ -1,12 +1,13 @@
 /* Shells whose fronts look inwards.
-   Idea: a shell is closed, or nearly: its holes are small beside it. Its volume is then signed by
-   its winding, once each hole has a lid. A shell wound inwards is a fault unless it is the wall of
-   a cavity (the shells around it make it so: the winding number inside is not negative), or of a
-   room: something lies in it that is open or has its front outside, or it emits light.
-   What lies in what is told by the signs of the triangles that a ray from each shell meets, found
-   by the triangle tree. Work: O(n), and a ray a shell where any is wound inwards: bounded by
-   CHECK_WORK and CHECK_MEETINGS_EACH. Beyond that nobody knows what is a cavity or a room: no body
-   is told as inside out then, and the report says so. */
+   Idea: a shell is closed, or nearly: its holes are small beside it. Its volume is then signed
+         by its winding, once each hole has a lid. A shell wound inwards is a fault unless it is
+         the wall of a cavity (the shells around it make it so: the winding number inside is not
+         negative), or of a room: something lies in it that is open or has its front outside, or
+         it emits light. What lies in what is told by the signs of the triangles that a ray from
+         each shell meets, found by the triangle tree.
+   Work: O(n), and a ray a shell where any is wound inwards: bounded by CHECK_WORK and
+         CHECK_MEETINGS_EACH. Beyond that nobody knows what is a cavity or a room: no body is
+         told as inside out then, and the report says so. */
 #include "core/memory.h"
 #include "scenes/check/check_holes.h"
 #include <stdlib.h>

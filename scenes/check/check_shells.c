@@ -1,6 +1,7 @@
-/* Glass has an inside: light that enters must be able to leave. Idea: triangles of one glass
-   material that share an edge are one shell; a shell is closed if each of its edges is run through
-   as often one way as the other, and right side out if the volume it encloses is positive. */
+/* Glass has an inside: light that enters must be able to leave.
+   Idea: triangles of one glass material that share an edge are one shell; a shell is closed if
+         each of its edges is run through as often one way as the other, and right side out if
+         the volume it encloses is positive. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Places: vertices at the same one, those that nobody uses, triangles without area, and copies of
-   triangles. Work: O(n), by hash tables. */
+/* Places: vertices at the same one, those that nobody uses, triangles without area, and copies
+   of triangles.
+   Work: O(n), by hash tables. */
 #include "core/hash.h"
 #include "core/memory.h"
 #include "scenes/check/check_exact.h"

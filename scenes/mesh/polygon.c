@@ -1,13 +1,15 @@
-/* Source: G. H. Meisters, "Polygons have ears" (1975); cutting them off one by one, with a grid as
-           in M. Held, "FIST: Fast industrial-strength triangulation of polygons" (2001), section 4.
+/* Source: G. H. Meisters, "Polygons have ears" (1975); cutting them off one by one, with a grid
+           as in M. Held, "FIST: Fast industrial-strength triangulation of polygons" (2001),
+           section 4.
    Idea:   corners are projected along the axis of the polygon's normal (Newell's sum) that is
-           largest. An ear is a convex corner whose triangle holds none of the corners that are not
-           convex; only those are looked at, through a grid. Where rounding, holes that are bridged
-           or crossing edges leave no clean ear, rules are given up one by one.
-           Small polygons that a fan covers are fans; large ones are cut round by round, every
-           second corner, so that most triangles are short.
-   Work:   O(n) for a fan; O(n + ears x what the grid finds near them), O(n^2) at worst, and never
-   more than 4096 n + 2^24: a tangle larger than that is cut anyhow. Memory: 40 bytes a corner.
+         largest. An ear is a convex corner whose triangle holds none of the corners that are not
+         convex; only those are looked at, through a grid. Where rounding, holes that are bridged
+         or crossing edges leave no clean ear, rules are given up one by one. Small polygons that
+         a fan covers are fans; large ones are cut round by round, every second corner, so that
+         most triangles are short.
+   Work:   O(n) for a fan; O(n + ears x what the grid finds near them), O(n^2) at worst, and
+         never more than 4096 n + 2^24: a tangle larger than that is cut anyhow.
+   Memory: 40 bytes a corner.
    Invariants: each step takes one corner away and yields one triangle, so there are n - 2. */
 #include "scenes/mesh/polygon.h"
 #include "core/memory.h"
