@@ -65,6 +65,7 @@ find_path(KD_EMBREE_INCLUDE embree3/rtcore.h)
 find_library(KD_EMBREE_LIBRARY embree3)
 if(KD_EMBREE_INCLUDE AND KD_EMBREE_LIBRARY)
   add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/peers/compare_embree.c
+                                ${CMAKE_SOURCE_DIR}/tools/peers/hard_rays.c
                                 ${CMAKE_SOURCE_DIR}/tools/bench/input_rays.c)
   target_link_libraries(compare_embree PRIVATE kandela_internal kd_common kd_dep_openexr
                         ${KD_EMBREE_LIBRARY})

@@ -1,9 +1,9 @@
 cmake_policy(VERSION 3.22)
-# Run at build time: one set of functions out of two. The hot files were compiled for any x86-64 and for one
-# with AVX2; here their names get the endings _base and _v3, and a C file with the plain names is written: a
-# function is a jump to the one that core/hot.h chooses, a constant table that both have a copy of the
-# chosen one, made when the library is loaded.
-# -DNM= -DOBJCOPY= -DOUTPUT=folder -DBASE=objects -DV3=objects
+# Run at build time: one set of functions out of three. The hot files were compiled for any x86-64 and for one
+# with AVX2, some for AVX-512, too; here their names get the endings _base, _v3 and _v4, and a C file with the plain
+# names is written: a function is a jump to the one that core/hot.h chooses, a constant table that the first two have
+# a copy of the chosen one, made when the library is loaded.
+# -DNM= -DOBJCOPY= -DOUTPUT=folder -DBASE=objects -DV3=objects -DV4=objects
 function(symbols_of objects functions tables)
   execute_process(COMMAND ${NM} -f sysv -g --defined-only ${objects} OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[A-Za-z0-9_.]+ *\\|[0-9a-f ]+\\| *[A-Z] *\\| *[A-Z]+\\|[0-9a-f ]+\\|[^|]*\\|[^\n]+" lines "${said}")
@@ -31,17 +31,34 @@ function(symbols_of objects functions tables)
   set(${tables} ${found_tables} PARENT_SCOPE)
 endfunction()
 
-function(rename variant objects) # further arguments: symbols
+function(write_names variant file) # further arguments: symbols
   set(words)
   foreach(name ${ARGN})
     string(APPEND words "${name} ${name}_${variant}\n")
   endforeach()
-  file(WRITE ${OUTPUT}/${variant}.txt "${words}")
+  file(WRITE ${file} "${words}")
+endfunction()
+
+function(stem_of object stem)
+  string(REGEX REPLACE "^.*\\.dir/(\\./)?" "" name ${object})
+  string(REGEX REPLACE "\\.c\\.o$" "" name ${name})
+  string(REPLACE "/" "-" name ${name})
+  set(${stem} ${name} PARENT_SCOPE)
+endfunction()
+
+# Files that have no third form call functions that have one by the plain name, which is the chosen one.
+function(rename variant objects) # further arguments: symbols
+  set(elsewhere ${ARGN})
+  list(REMOVE_ITEM elsewhere ${v4_functions})
+  write_names(${variant} ${OUTPUT}/${variant}.own.txt ${ARGN})
+  write_names(${variant} ${OUTPUT}/${variant}.txt ${elsewhere})
   foreach(object ${objects})
-    string(REGEX REPLACE "^.*\\.dir/(\\./)?" "" name ${object})
-    string(REGEX REPLACE "\\.c\\.o$" "" name ${name})
-    string(REPLACE "/" "-" name ${name})
-    execute_process(COMMAND ${OBJCOPY} --redefine-syms=${OUTPUT}/${variant}.txt
+    stem_of(${object} name)
+    set(names ${variant})
+    if(name IN_LIST v4_stems)
+      set(names ${variant}.own)
+    endif()
+    execute_process(COMMAND ${OBJCOPY} --redefine-syms=${OUTPUT}/${names}.txt
                             ${object} ${OUTPUT}/${name}.${variant}.o COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
 endfunction()
@@ -51,6 +68,15 @@ symbols_of("${V3}" v3_functions v3_tables)
 if(NOT functions STREQUAL v3_functions)
   message(FATAL_ERROR "the hot files have other functions for AVX2 than without: ${functions} / ${v3_functions}")
 endif()
+symbols_of("${V4}" v4_functions v4_tables)
+set(v4_stems)
+foreach(object ${V4})
+  stem_of(${object} stem)
+  list(APPEND v4_stems ${stem})
+endforeach()
+if(v4_tables)
+  message(FATAL_ERROR "a file in KD_HOT_WIDEST (cmake/KandelaTwice.cmake) may have no tables that others see: ${v4_tables}")
+endif()
 function(names_of tables names)
   list(TRANSFORM tables REPLACE ":.*" "")
   set(${names} ${tables} PARENT_SCOPE)
@@ -59,6 +85,7 @@ names_of("${tables}" base_names)
 names_of("${v3_tables}" v3_names)
 rename(base "${BASE}" ${functions} ${base_names})
 rename(v3 "${V3}" ${functions} ${v3_names})
+rename(v4 "${V4}" ${v4_functions})
 set(both) # tables that one variant has alone are its own affair
 foreach(table ${tables})
   if(table IN_LIST v3_tables)
@@ -69,11 +96,16 @@ list(LENGTH functions count)
 set(declared)
 set(base)
 set(v3)
+set(widest)
 set(jumps)
 set(copies)
 set(at 0)
 foreach(name ${functions})
   string(APPEND declared "extern void ${name}_base(void), ${name}_v3(void);\n")
+  if(name IN_LIST v4_functions)
+    string(APPEND declared "extern void ${name}_v4(void);\n")
+    string(APPEND widest "        hot_chosen[${at} / 8] = ${name}_v4;\n")
+  endif()
   string(APPEND base "    ${name}_base,\n")
   string(APPEND v3 "    ${name}_v3,\n")
   string(APPEND jumps "JUMP(${name}, ${at})\n")
@@ -102,8 +134,11 @@ function *hot_chosen[@count@] = {
 static function *const v3[@count@] = {
 @v3@};
 __attribute__((constructor(101))) static void choose(void) {
-    const int is_v3 = hot_variant() == HOT_V3;
+    const hot_kind kind = hot_variant();
+    const int is_v3 = kind >= HOT_V3;
     if (is_v3) __builtin_memcpy(hot_chosen, v3, sizeof v3);
+    if (kind >= HOT_V4) {
+@widest@    }
 @copies@}
 #define JUMP(name, at)                                                                       \
     __asm__(".pushsection .text\n.globl " #name "\n.hidden " #name "\n.type " #name            \

@@ -54,7 +54,6 @@ static int packets_apart(packet_use *use) {
  */
 static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
     uint32_t listed[GRAIN], count = 0;
-    ray_hit any[GRAIN];
     packet_use use = {0, 0};
     int apart = 0;
     for (int64_t i = begin; i < end;) {
@@ -69,10 +68,10 @@ static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
             listed[count++] = (uint32_t)(i - begin);
     }
     if (count == 0) return;
-    trace_wide(b->tree, b->rays + begin, listed, count, !b->hits, b->hits ? b->hits + begin : any);
-    if (b->hits) return;
-    for (uint32_t i = 0; i < count; ++i)
-        b->blocked[begin + listed[i]] = any[listed[i]].triangle != KD_NONE;
+    if (b->hits)
+        trace_wide(b->tree, b->rays + begin, listed, count, b->hits + begin);
+    else
+        trace_wide_any(b->tree, b->rays + begin, listed, count, b->blocked + begin);
 }
 
 static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {

@@ -2,133 +2,198 @@
    Source: the streams of Gribble and Ramani 2008, "Coherent ray tracing via stream filtering".
    Idea: one ray waits at every step: for the node, for the planes, for the word on its stack. So
    many are on their way together and take their steps in turns: those at nodes first, then those
-   at leaves, then new rays for those that are over. Which list a ray joins costs no branch.
-   Memory: 5 kB a ray on the way, of which its stack takes what the tree's depth asks for. */
+   at leaves, then new rays for those that are over. Which list a ray joins costs no branch, and
+   memory is asked in a pass of its own for all leaves that come next (and for nodes, where the tree
+   is larger than caches). A ray alone guesses instead: that it meets no cell, or one.
+   Memory: 128 bytes a ray on the way and its stack; all stacks together 256 kB. */
 #ifndef KD_ACCEL_WIDE_WIDE_CAST_H
 #define KD_ACCEL_WIDE_WIDE_CAST_H
 #include "accel/wide/wide_walk.h"
 
 enum {
-    WIDE_STREAM = 32,
-    WIDE_LARGE = 16 << 20 /* of trees that caches near the core do not hold */
+    WIDE_STREAM = 64,
+    WIDE_STACKS = 1 << 16, /* numbers in all stacks of a stream */
+    WIDE_LARGE = 40 << 20  /* of trees that caches do not hold */
 };
 
-typedef struct wide_stream {
+/* What a stream is given. */
+typedef struct wide_batch {
     const tritree_view *tree;
     const ray *rays;
     const uint32_t *listed;
-    ray_hit *hits;
-    uint32_t count, next;
-    bool any;
-    uint32_t room; /* of a ray's stack */
-    wide_ray walks[WIDE_STREAM];
-    uint32_t numbers[WIDE_STREAM]; /* of their rays */
-    /* walks by what is next */
-    uint32_t nodes[WIDE_STREAM + 1], leaves[WIDE_STREAM + 1], over[WIDE_STREAM + 1];
-    uint32_t node_count, leaf_count, over_count;
-    uint32_t words[WIDE_STREAM * WIDE_STACK];
-    float nears[WIDE_STREAM * WIDE_STACK];
-} wide_stream;
+    uint32_t count;
+    ray_hit *hits;    /* or */
+    uint8_t *blocked; /* of any hits */
+} wide_batch;
 
-VECTOR8_FN wide_stack stack_of(wide_stream *s, uint32_t walk) {
-    const wide_stack stack = {s->words + walk * s->room, s->nears + walk * s->room};
-    return stack;
+/* Walks by what is next. */
+typedef struct wide_lists {
+    wide_ray *nodes[WIDE_STREAM + 1], *leaves[WIDE_STREAM + 1], *over[WIDE_STREAM + 1];
+} wide_lists;
+typedef struct wide_lengths {
+    uint32_t nodes, leaves, over;
+} wide_lengths;
+
+/* The node's cells of a ray alone; true: what is next is known. */
+VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
+                           const wide_far *from_far) {
+    const float *node = wide_node_of(tree, at->word);
+    float *nears = (float *)(void *)(at->words + WIDE_STACK);
+    uint32_t top = at->top;
+    lanes near, far;
+    wide_meet_cells(at, node, from_far, &near, &far);
+    const uint32_t met = lanes_met(near, far);
+    if (met == 0) {
+        --top;
+        while (!any && nears[top] > at->limit) --top;
+        at->top = top;
+        at->word = at->words[top];
+        return;
+    }
+    if ((met & (met - 1)) == 0) {
+        at->word = wide_node_words(node)[__builtin_ctz(met)];
+        return;
+    }
+    if (any)
+        lanes_put_any(at->words + top, wide_node_words(node), met);
+    else
+        lanes_put_in_order(at->words + top, nears + top, wide_node_words(node),
+                           wide_node_order(node, at->octant), near, far);
+    top += (uint32_t)__builtin_popcount(met) - 1;
+    at->top = top;
+    at->word = at->words[top];
 }
 
-/* The next ray of the list that can meet anything, to the list of nodes. */
-VECTOR8_FN void begin_next(wide_stream *s, uint32_t walk) {
-    while (s->next < s->count) {
-        const uint32_t number = s->listed[s->next++];
-        if (wide_ray_begin(&s->walks[walk], s->tree, s->rays + number)) {
-            s->numbers[walk] = number;
-            s->nodes[s->node_count++] = walk;
+VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cast, bool any,
+                           const wide_far *from_far) {
+    const float *nears = (const float *)(const void *)(walk->words + WIDE_STACK);
+    do {
+        if (!(walk->word & WIDE_COUNT_MASK)) {
+            step_alone(walk, tree, any, from_far);
+            continue;
+        }
+        const bool found = wide_visit_leaf(walk, tree, cast, any);
+        uint32_t top = walk->top - 1;
+        if (any && found) {
+            walk->best.triangle = 0;
             return;
         }
-        s->hits[number] = tritree_cast(s->tree, s->rays[number], s->any, NULL);
-    }
-}
-
-/* Asks memory for a leaf that is visited when the other walks have taken their steps. */
-VECTOR8_FN void expect_leaf(const wide_tree *tree, uint32_t word) {
-    const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
-    for (int line = 0; line <= WIDE_CELLS * WIDE_LEAF_FLOATS / 16; ++line)
-        __builtin_prefetch(leaf + 16 * line);
-}
-
-VECTOR8_FN void join_list(wide_stream *s, uint32_t walk, bool large) {
-    const uint32_t word = s->walks[walk].word;
-    const uint32_t leaf = (word & WIDE_COUNT_MASK) != 0, over = word == WIDE_OVER;
-    if (large && leaf) expect_leaf(s->tree->wide, word);
-    s->nodes[s->node_count] = s->leaves[s->leaf_count] = s->over[s->over_count] = walk;
-    s->node_count += !(leaf | over);
-    s->leaf_count += leaf;
-    s->over_count += over;
-}
-
-VECTOR8_FN void cast_walks(wide_stream *s, bool large) {
-    const wide_tree *tree = s->tree->wide;
-    for (uint32_t walk = 0; walk < WIDE_STREAM; ++walk) {
-        s->words[walk * s->room] = WIDE_OVER;
-        begin_next(s, walk);
-    }
-    while (s->node_count | s->leaf_count) {
-        const uint32_t nodes = s->node_count;
-        s->node_count = 0;
-        for (uint32_t i = 0; i < nodes; ++i) {
-            const uint32_t walk = s->nodes[i];
-            wide_step(&s->walks[walk], tree, stack_of(s, walk));
-            join_list(s, walk, large);
-        }
-        const uint32_t leaves = s->leaf_count;
-        s->leaf_count = 0;
-        for (uint32_t i = 0; i < leaves; ++i) {
-            const uint32_t walk = s->leaves[i];
-            wide_visit(&s->walks[walk], tree, s->rays + s->numbers[walk], s->any,
-                       stack_of(s, walk));
-            join_list(s, walk, large);
-        }
-        for (uint32_t i = 0; i < s->over_count; ++i) {
-            const uint32_t walk = s->over[i];
-            s->hits[s->numbers[walk]] = s->walks[walk].best;
-            begin_next(s, walk);
-        }
-        s->over_count = 0;
-    }
+        if (found) walk->limit = walk->best.t + walk->slack_t;
+        while (!any && nears[top] > walk->limit) --top;
+        walk->top = top;
+        walk->word = walk->words[top];
+    } while (walk->word != WIDE_OVER);
 }
 
 VECTOR8_FN ray_hit wide_cast_one(const tritree_view *tree, const ray *cast, bool any) {
     wide_ray walk;
-    uint32_t words[WIDE_STACK];
-    float nears[WIDE_STACK];
-    const wide_stack stack = {words, nears};
-    words[0] = WIDE_OVER;
-    if (!wide_ray_begin(&walk, tree, cast)) return tritree_cast(tree, *cast, any, NULL);
-    wide_step(&walk, tree->wide, stack);
-    while (walk.word != WIDE_OVER) {
-        if (walk.word & WIDE_COUNT_MASK)
-            wide_visit(&walk, tree->wide, cast, any, stack);
-        else
-            wide_step(&walk, tree->wide, stack);
+    uint32_t words[2 * WIDE_STACK];
+    const wide_aim aim = wide_ray_begin(&walk, tree, cast);
+    if (aim == WIDE_PLAIN) return tritree_cast(tree, *cast, any, NULL);
+    wide_stack_empty(&walk, words, (float *)(void *)(words + WIDE_STACK));
+    walk.number = 0;
+    if (aim == WIDE_FAR) {
+        const wide_far far = wide_ray_far(&walk);
+        walk_alone(&walk, tree->wide, cast, any, &far);
+    } else {
+        walk_alone(&walk, tree->wide, cast, any, NULL);
     }
     return walk.best;
 }
 
-VECTOR8_FN void wide_cast(const tritree_view *tree, const ray *rays, const uint32_t *listed,
-                          uint32_t count, bool any, ray_hit *hits) {
-    wide_stream s;
-    s.tree = tree;
-    s.rays = rays;
-    s.listed = listed;
-    s.hits = hits;
-    s.count = count;
-    s.next = 0;
-    s.any = any;
-    s.room = (WIDE_CELLS - 1) * tree->wide->depth + 2 * WIDE_CELLS;
-    s.node_count = s.leaf_count = s.over_count = 0;
-    if (wide_tree_bytes(tree->wide) > WIDE_LARGE)
-        cast_walks(&s, true);
+/* One that does not go with the others. */
+static __attribute__((noinline, unused)) void cast_apart(const wide_batch *b, uint32_t number,
+                                                         bool any) {
+    const ray_hit hit = wide_cast_one(b->tree, b->rays + number, any);
+    if (any)
+        b->blocked[number] = hit.triangle != KD_NONE;
     else
-        cast_walks(&s, false);
+        b->hits[number] = hit;
+}
+
+/* The next ray of the list that goes with the others; false: there is none. */
+VECTOR8_FN bool begin_next(const wide_batch *b, uint32_t *next, wide_ray *walk, bool any) {
+    while (*next < b->count) {
+        const uint32_t number = b->listed[(*next)++];
+        if (__builtin_expect(wide_ray_begin(walk, b->tree, b->rays + number) == WIDE_NEAR, 1)) {
+            walk->number = number;
+            return true;
+        }
+        cast_apart(b, number, any);
+    }
+    return false;
+}
+
+VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *of, wide_ray *walk) {
+    const uint32_t leaf = (walk->word & WIDE_COUNT_MASK) != 0, over = walk->word == WIDE_OVER;
+    lists->nodes[of->nodes] = lists->leaves[of->leaves] = lists->over[of->over] = walk;
+    of->nodes += !(leaf | over);
+    of->leaves += leaf;
+    of->over += over;
+}
+
+/* Asks memory for what the walks listed come to. */
+VECTOR8_FN void expect_leaves(const wide_tree *tree, wide_ray *const *walks, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+        const float *leaf =
+            tree->leaves + (uint64_t)(walks[i]->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+        for (int line = 0; line < WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16; ++line)
+            __builtin_prefetch(leaf + 16 * line);
+    }
+}
+VECTOR8_FN void expect_nodes(const wide_tree *tree, wide_ray *const *walks, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i)
+        for (int line = 0; line < WIDE_LANES / 2; ++line)
+            __builtin_prefetch(wide_node_of(tree, walks[i]->word) + 16 * line);
+}
+
+/* Answers of the walks that are over; new rays for them. */
+VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists, wide_lengths *of,
+                          bool any) {
+    for (uint32_t i = 0; i < of->over; ++i) {
+        wide_ray *walk = lists->over[i];
+        if (any)
+            b->blocked[walk->number] = walk->best.triangle != KD_NONE;
+        else
+            b->hits[walk->number] = walk->best;
+        if (begin_next(b, next, walk, any)) lists->nodes[of->nodes++] = walk;
+    }
+    of->over = 0;
+}
+
+VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
+    const wide_tree *tree = b->tree->wide;
+    const uint32_t room = wide_stack_room(tree), stack = any ? room : 2 * room;
+    const uint32_t fit = WIDE_STACKS / stack, most = fit < WIDE_STREAM ? fit : WIDE_STREAM;
+    _Alignas(64) uint32_t words[WIDE_STACKS];
+    _Alignas(64) wide_ray walks[WIDE_STREAM];
+    wide_lists lists;
+    wide_lengths of = {0, 0, 0};
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < most && next < b->count; ++i) {
+        uint32_t *own = words + (uint64_t)i * stack;
+        wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + room));
+        if (begin_next(b, &next, walks + i, any)) lists.nodes[of.nodes++] = walks + i;
+    }
+    while (of.nodes | of.leaves) {
+        const uint32_t nodes = of.nodes;
+        of.nodes = 0;
+        if (large) expect_nodes(tree, lists.nodes, nodes);
+        for (uint32_t i = 0; i < nodes; ++i) {
+            wide_ray *walk = lists.nodes[i];
+            wide_step(walk, tree, room, any);
+            join_list(&lists, &of, walk);
+        }
+        const uint32_t leaves = of.leaves;
+        of.leaves = 0;
+        expect_leaves(tree, lists.leaves, leaves);
+        for (uint32_t i = 0; i < leaves; ++i) {
+            wide_ray *walk = lists.leaves[i];
+            wide_visit(walk, tree, b->rays, room, any);
+            join_list(&lists, &of, walk);
+        }
+        end_walks(b, &next, &lists, &of, any);
+    }
 }
 
 #endif

@@ -1,34 +1,46 @@
-/* What lies in each subtree of a triangle k-d tree, and which subtrees are worth one leaf.
-   Idea: from the leaves up, by the surface area heuristic with a wide walk's costs: a subtree of at
-   most eight triangles becomes one leaf where that costs no more than its parts.
-   Work: O(nodes + references), subtrees side by side. Memory: 25 bytes a node while it is used. */
+/* What lies in each subtree of a triangle k-d tree, which subtrees are worth one leaf, and how the
+   cells of a wide node are best shared out.
+   Source: Wald, Benthin, Boulos 2008, section 3.2, and Ylitie, Karras, Laine 2017, "Efficient
+   incoherent ray traversal on GPUs through compressed wide BVHs": the collapse of least cost.
+   Idea: from the leaves up, by the surface area heuristic with a wide walk's costs: for each
+   subtree and each number of cells that it may take, what it then costs at least. One cell: a leaf
+   of all its triangles, if there are at most eight, or a node of its own; more: the best way to
+   share them out to its halves.
+   Work: O(nodes cells^2 + references), by vectors, subtrees side by side. Memory: 33 bytes a node
+   while it is used. */
 #ifndef KD_ACCEL_WIDE_WIDE_CELLS_H
 #define KD_ACCEL_WIDE_WIDE_CELLS_H
 #include "accel/wide/wide_tree.h"
 
-/* A node's kind: how many triangles it has as one leaf, 1 ... WIDE_CELLS; or */
-enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_CELLS + 1 };
+/* A node's kind, where it is one cell: how many triangles it has as a leaf, 1 ... 8; or */
+enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MOST + 1 };
 
 typedef struct wide_cells {
     const tritree_view *tree;
-    box3 *boxes;             /* a node: of its triangles' boxes, each cut to the leaf's cell */
-    uint8_t *kinds;          /* a node */
-    uint64_t leaf_triangles; /* in all leaves */
+    uint32_t cells;
+    box3 *boxes;    /* a node: of its triangles' boxes, each cut to the leaf's cell */
+    uint64_t *ways; /* an inner node: nibble k - 1, k > 1: of k cells so many go to the left half;
+                       nibble 0: it is opened where it may take more cells than that; 0: never */
+    uint8_t *kinds; /* a node */
 } wide_cells;
 
 /* One leaf's triangles, none twice. */
 typedef struct wide_ids {
-    uint32_t count, ids[WIDE_CELLS]; /* count WIDE_OPEN: more than that */
+    uint32_t count, ids[WIDE_LEAF_MOST]; /* count WIDE_OPEN: more than that */
 } wide_ids;
 
-kd_status wide_cells_open(wide_cells *out, const tritree_view *tree);
+/* Costs, by the surface area heuristic: a wide node, a leaf, each triangle in it. */
+static const float wide_node_cost = 1, wide_leaf_cost = 0.8f, wide_triangle_cost = 0.3f;
+
+kd_status wide_cells_open(wide_cells *out, const tritree_view *tree, uint32_t cells);
 void wide_cells_close(wide_cells *owned);
 
 void wide_ids_add(wide_ids *to, uint32_t id);
 /* The triangles of a subtree. */
 void wide_ids_collect(wide_ids *to, const tritree_view *tree, uint32_t node);
-/* A triangle's box, cut to a cell. */
-box3 wide_cell_of(const tritree_view *tree, uint32_t id, box3 cell);
+box3 wide_box_of(const triangle_rows *rows);
+/* A box, cut to a cell. */
+box3 wide_box_cut(box3 box, box3 cell);
 double wide_area(box3 box); /* half the surface; 0 of an empty one */
 
 #endif

@@ -1,11 +1,48 @@
 #include "accel/wide/wide_rays.h"
 #include "accel/wide/wide_cast.h"
 
+uint32_t wide_cells_best(void) {
+    return WIDE_LANES;
+}
+
+/* Closest and any hits are code of their own. */
+static __attribute__((noinline)) ray_hit closest_one(const tritree_view *tree, const ray *cast) {
+    return wide_cast_one(tree, cast, false);
+}
+static __attribute__((noinline)) ray_hit any_one(const tritree_view *tree, const ray *cast) {
+    return wide_cast_one(tree, cast, true);
+}
+static __attribute__((noinline)) void closest_many(const wide_batch *b) {
+    wide_cast(b, false, false);
+}
+static __attribute__((noinline)) void closest_many_large(const wide_batch *b) {
+    wide_cast(b, false, true);
+}
+static __attribute__((noinline)) void any_many(const wide_batch *b) {
+    wide_cast(b, true, false);
+}
+static __attribute__((noinline)) void any_many_large(const wide_batch *b) {
+    wide_cast(b, true, true);
+}
+
 ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any) {
-    return wide_cast_one(tree, &cast, any);
+    return any ? any_one(tree, &cast) : closest_one(tree, &cast);
 }
 
 void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,
-                bool any, ray_hit *hits) {
-    wide_cast(tree, rays, listed, count, any, hits);
+                ray_hit *hits) {
+    const wide_batch b = {tree, rays, listed, count, hits, NULL};
+    if (wide_tree_bytes(tree->wide) > WIDE_LARGE)
+        closest_many_large(&b);
+    else
+        closest_many(&b);
+}
+
+void trace_wide_any(const tritree_view *tree, const ray *rays, const uint32_t *listed,
+                    uint32_t count, uint8_t *blocked) {
+    const wide_batch b = {tree, rays, listed, count, NULL, blocked};
+    if (wide_tree_bytes(tree->wide) > WIDE_LARGE)
+        any_many_large(&b);
+    else
+        any_many(&b);
 }

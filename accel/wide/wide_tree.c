@@ -1,297 +1,325 @@
 #include "accel/wide/wide_tree.h"
 #include "accel/geometry/triangle_clip.h"
-#include "accel/wide/wide_cells.h"
+#include "accel/wide/wide_parts.h"
+#include "accel/wide/wide_rays.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
-enum { MOST = 1 << (32 - WIDE_COUNT_BITS), OPENED = 2 * WIDE_CELLS - 1, GRAIN = 64, NOWHERE = -1 };
+enum { MOST = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are made side by side */ };
 
-/* A part of the k-d tree that is one cell of a wide node. */
-typedef struct cell_part {
-    box3 cell; /* of the k-d tree */
-    uint32_t node;
-    uint32_t first, count; /* count > 0: of a large leaf only these references */
-} cell_part;
+/* What a cell is to a ray that asks for any hit. */
+typedef struct worth {
+    double stops, cost; /* the chance that a ray which enters ends there; of entering */
+} worth;
 
-/* The same while a wide node is made of it. */
-typedef struct opened_part {
-    cell_part part;
-    box3 box;
-    uint32_t triangles;  /* as one leaf; WIDE_OPEN: it is to be opened, here or below */
-    int axis, low, high; /* the parts it was opened into, or NOWHERE */
-    int lane;
-} opened_part;
+/* Where the next nodes and triangles go, or how many there are. */
+typedef struct place {
+    uint64_t nodes, triangles;
+    uint32_t depth;
+} place;
+
+typedef struct root {
+    wide_part part;
+    uint32_t level;
+    place from; /* where what is below it begins; of a node of the top its leaves */
+    worth value;
+} root;
 
 typedef struct wide_maker {
     wide_cells cells;
     wide_tree *out;
-    cell_part *level, *next_level; /* of the nodes made now, those below */
-    cell_part *found;              /* WIDE_CELLS a node of this level */
-    uint32_t base, level_count, next_count;
+    root *roots; /* the nodes of the top, then the subtrees below it */
+    uint32_t top, count;
 } wide_maker;
 
-/* A subtree without its empty ends. */
-static opened_part part_of_node(const wide_cells *cells, uint32_t node, box3 cell) {
-    const tritree_node *nodes = cells->tree->nodes;
-    opened_part made;
-    memset(&made, 0, sizeof made);
-    while (cells->kinds[node] == WIDE_OPEN && !tritree_is_leaf(nodes[node])) {
-        const uint32_t left = tritree_left(nodes[node]);
-        const bool low = cells->kinds[left] != WIDE_EMPTY,
-                   high = cells->kinds[left + 1] != WIDE_EMPTY;
-        if (low && high) break;
-        vec3_set_axis(low ? &cell.hi : &cell.lo, tritree_axis(nodes[node]), nodes[node].split);
-        node = low ? left : left + 1;
-    }
-    made.part.cell = cell;
-    made.part.node = node;
-    made.box = cells->boxes[node];
-    made.triangles = cells->kinds[node];
-    made.low = made.high = made.lane = NOWHERE;
-    if (made.triangles == WIDE_OPEN && tritree_is_leaf(nodes[node])) {
-        made.part.first = tritree_first(nodes[node]);
-        made.part.count = tritree_count(nodes[node]);
-    }
-    return made;
-}
-
-/* Some references of a large leaf. */
-static opened_part part_of_leaf(const wide_cells *cells, const cell_part *of, uint32_t first,
-                                uint32_t count) {
-    opened_part made;
-    memset(&made, 0, sizeof made);
-    made.part = *of;
-    made.part.first = first;
-    made.part.count = count;
-    made.box = box3_empty();
-    for (uint32_t i = first; i < first + count; ++i)
-        box3_join(&made.box, wide_cell_of(cells->tree, cells->tree->references[i], of->cell));
-    made.triangles = count <= WIDE_CELLS ? count : WIDE_OPEN;
-    made.low = made.high = made.lane = NOWHERE;
-    return made;
-}
-
-static opened_part part_again(const wide_cells *cells, const cell_part *part) {
-    return part->count ? part_of_leaf(cells, part, part->first, part->count)
-                       : part_of_node(cells, part->node, part->cell);
-}
-
-/* Opens parts[at] into two more. */
-static void open_part(const wide_cells *cells, opened_part *parts, int at, int used) {
-    opened_part *p = parts + at;
-    p->low = used;
-    p->high = used + 1;
-    if (p->part.count) {
-        const uint32_t blocks = (p->part.count + WIDE_CELLS - 1) / WIDE_CELLS;
-        const uint32_t half = blocks / 2 * WIDE_CELLS;
-        p->axis = 3;
-        parts[used] = part_of_leaf(cells, &p->part, p->part.first, half);
-        parts[used + 1] = part_of_leaf(cells, &p->part, p->part.first + half, p->part.count - half);
-        return;
-    }
-    const tritree_node node = cells->tree->nodes[p->part.node];
-    box3 low = p->part.cell, high = p->part.cell;
-    p->axis = tritree_axis(node);
-    vec3_set_axis(&low.hi, p->axis, node.split);
-    vec3_set_axis(&high.lo, p->axis, node.split);
-    parts[used] = part_of_node(cells, tritree_left(node), low);
-    parts[used + 1] = part_of_node(cells, tritree_left(node) + 1, high);
-}
-
-/* Opens the largest part as long as there is room for its two; how many parts there are. */
-static int open_parts(const wide_cells *cells, opened_part parts[OPENED]) {
-    int used = 1;
-    while (used < OPENED) {
-        double largest = -1;
-        int at = NOWHERE;
-        for (int i = 0; i < used; ++i) {
-            const opened_part *p = parts + i;
-            if (p->triangles != WIDE_OPEN || p->low != NOWHERE) continue;
-            const double area = wide_area(p->box);
-            if (area > largest) {
-                largest = area;
-                at = i;
-            }
+/* Adds up what a subtree takes beside its root. */
+static void count_below(const wide_cells *cells, const wide_part *of, place *sum, uint32_t depth) {
+    wide_parts at;
+    wide_parts_list(&at, cells, of, false);
+    if (depth > sum->depth) sum->depth = depth;
+    for (int i = 0; i < at.count; ++i) {
+        if (at.parts[i].triangles != WIDE_OPEN) {
+            sum->triangles += at.parts[i].triangles;
+            continue;
         }
-        if (at == NOWHERE) break;
-        open_part(cells, parts, at, used);
-        used += 2;
+        ++sum->nodes;
+        count_below(cells, at.parts + i, sum, depth + 1);
     }
-    return used;
 }
 
-/* Lanes of parts[at] in the order of rays of this octant, from order[count] on. */
-static int order_lanes(const opened_part *parts, int at, int octant, uint8_t *order, int count) {
-    const opened_part *p = parts + at;
-    if (p->low == NOWHERE) {
-        order[count] = (uint8_t)p->lane;
-        return count + 1;
-    }
-    const bool backwards = octant >> p->axis & 1;
-    count = order_lanes(parts, backwards ? p->high : p->low, octant, order, count);
-    return order_lanes(parts, backwards ? p->low : p->high, octant, order, count);
-}
-
-static void set_bounds(wide_node *node, int lane, box3 box, vec3 centre) {
+static double triangle_area(const triangle_rows *rows) {
+    double u[3], v[3];
     for (int axis = 0; axis < 3; ++axis) {
-        const double from = (double)vec3_axis(centre, axis);
-        node->bound[2 * axis][lane] = float_not_above((double)vec3_axis(box.lo, axis) - from);
-        node->bound[2 * axis + 1][lane] = float_not_below((double)vec3_axis(box.hi, axis) - from);
+        u[axis] = (double)rows->axis[axis][1] - (double)rows->axis[axis][0];
+        v[axis] = (double)rows->axis[axis][2] - (double)rows->axis[axis][0];
+    }
+    const double x = u[1] * v[2] - u[2] * v[1], y = u[2] * v[0] - u[0] * v[2],
+                 z = u[0] * v[1] - u[1] * v[0];
+    return 0.5 * sqrt(x * x + y * y + z * z);
+}
+
+/* What a triangle has in a box, roughly: as much of its area as of its own box's. */
+static double area_within(const triangle_rows *rows, box3 box) {
+    const box3 own = wide_box_of(rows);
+    const double whole = wide_area(own), part = wide_area(wide_box_cut(own, box));
+    return whole > 0 && part < whole ? triangle_area(rows) * part / whole : triangle_area(rows);
+}
+
+/* Copies a leaf's corners; what it is worth. */
+static worth fill_leaf(const wide_maker *m, const wide_part *part, uint64_t first) {
+    const uint32_t count = part->triangles;
+    float *leaf = m->out->leaves + first * WIDE_LEAF_FLOATS;
+    wide_ids held;
+    double area = 0;
+    wide_part_ids(&m->cells, part, &held);
+    for (uint32_t i = 0; i < count; ++i) {
+        const triangle_rows *rows = m->cells.tree->rows + held.ids[i];
+        for (uint32_t k = 0; k < 9; ++k) leaf[k * count + i] = rows->axis[k / 3][k % 3];
+        leaf[9 * count + i] = float_from_bits(held.ids[i]);
+        area += area_within(rows, part->box);
+    }
+    const double surface = 2 * wide_area(part->box);
+    const worth value = {surface > 0 && 2 * area < surface ? 2 * area / surface : 1,
+                         (double)wide_leaf_cost + (double)wide_triangle_cost * count};
+    return value;
+}
+
+static void set_bounds(const wide_tree *out, wide_node node, uint32_t lane, box3 box) {
+    const uint32_t cells = out->cells;
+    for (uint32_t axis = 0; axis < 3; ++axis) {
+        const double from = (double)vec3_axis(out->centre, (int)axis), margin = (double)out->margin;
+        float *lo = node.bounds + (uint64_t)2 * axis * cells + lane;
+        lo[0] = float_not_above((double)vec3_axis(box.lo, (int)axis) - from - margin);
+        lo[cells] = float_not_below((double)vec3_axis(box.hi, (int)axis) - from + margin);
     }
 }
 
-/* Makes the nodes of this level, but for their words: those tell the triangles of each cell, 0
-   where there is none. */
-static void make_nodes(void *context, int64_t begin, int64_t end, int thread) {
+/* Lanes of the parts: the best for any hit come last. */
+static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CELLS_MOST]) {
+    for (int i = 0; i < count; ++i) {
+        const double value = values[i].stops / values[i].cost;
+        int k = i;
+        for (; k > 0; --k) {
+            const worth *before = values + part_of[k - 1];
+            if (before->stops / before->cost <= value) break;
+            part_of[k] = part_of[k - 1];
+        }
+        part_of[k] = (uint8_t)i;
+    }
+}
+
+static void set_orders(const wide_parts *parts, wide_node node, uint32_t cells,
+                       const uint8_t lane_of[WIDE_CELLS_MOST]) {
+    const uint32_t numbers = cells / 8;
+    for (int octant = 0; octant < 4; ++octant) {
+        uint8_t order[WIDE_CELLS_MOST];
+        uint64_t backwards[2] = {0, 0}, forwards[2] = {0, 0};
+        wide_parts_order(parts, octant, order);
+        for (uint32_t i = 0; i < cells; ++i) {
+            const uint32_t count = (uint32_t)parts->count, at = i % numbers, by = i / numbers * 4;
+            const uint64_t last = i < count ? lane_of[order[count - 1 - i]] : i;
+            const uint64_t first = i < count ? lane_of[order[i]] : i;
+            backwards[at] |= last << by;
+            forwards[at] |= first << by;
+        }
+        for (uint32_t k = 0; k < numbers; ++k) {
+            node.orders[(uint32_t)octant * numbers + k] = (uint32_t)backwards[k];
+            node.orders[(uint32_t)(7 - octant) * numbers + k] = (uint32_t)forwards[k];
+        }
+    }
+}
+
+/* The node of these parts, whose words and worths are known; its own worth. */
+static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts *parts, box3 box,
+                         const uint32_t *words, const worth *values) {
+    uint8_t part_of[WIDE_CELLS_MOST], lane_of[WIDE_CELLS_MOST];
+    const wide_node node = wide_node_at(out, index);
+    const double area = wide_area(box);
+    worth own = {0, (double)wide_node_cost};
+    double going = 1; /* the chance that a ray is not stopped yet */
+    choose_lanes(values, parts->count, part_of);
+    for (uint32_t i = 0; i < 6 * out->cells; ++i)
+        node.bounds[i] = i / out->cells % 2 ? -INFINITY : INFINITY;
+    memset(node.words, 0, out->cells * sizeof *node.words);
+    for (int lane = parts->count - 1; lane >= 0; --lane) {
+        const int i = part_of[lane];
+        const wide_part *part = parts->parts + i;
+        lane_of[i] = (uint8_t)lane;
+        set_bounds(out, node, (uint32_t)lane, part->box);
+        node.words[lane] = words[i];
+        const double within = wide_area(part->box), enters = within < area ? within / area : 1;
+        own.cost += going * enters * values[i].cost;
+        going *= 1 - enters * values[i].stops;
+    }
+    set_orders(parts, node, out->cells, lane_of);
+    own.stops = 1 - going;
+    return own;
+}
+
+/* Makes a node and all below it. */
+static worth make_node(const wide_maker *m, uint32_t index, const wide_part *of, place *next) {
+    wide_parts parts;
+    uint32_t words[WIDE_CELLS_MOST];
+    worth values[WIDE_CELLS_MOST];
+    wide_parts_list(&parts, &m->cells, of, true);
+    for (int i = 0; i < parts.count; ++i) /* neighbours in memory */
+        if (parts.parts[i].triangles == WIDE_OPEN)
+            words[i] = (uint32_t)next->nodes++ << WIDE_COUNT_BITS;
+    for (int i = 0; i < parts.count; ++i) {
+        const wide_part *part = parts.parts + i;
+        if (part->triangles == WIDE_OPEN) {
+            values[i] = make_node(m, words[i] >> WIDE_COUNT_BITS, part, next);
+            continue;
+        }
+        words[i] = (uint32_t)next->triangles << WIDE_COUNT_BITS | part->triangles;
+        values[i] = fill_leaf(m, part, next->triangles);
+        next->triangles += part->triangles;
+    }
+    return finish_node(m->out, index, &parts, of->box, words, values);
+}
+
+static void count_roots(void *context, int64_t begin, int64_t end, int thread) {
     const wide_maker *m = (const wide_maker *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        opened_part parts[OPENED];
-        wide_node *node = m->out->nodes + m->base + i;
-        int lanes = 0;
-        parts[0] = part_again(&m->cells, m->level + i);
-        const int used = open_parts(&m->cells, parts);
-        memset(node, 0, sizeof *node);
-        for (int k = 0; k < used; ++k) {
-            if (parts[k].low != NOWHERE) continue;
-            parts[k].lane = lanes;
-            set_bounds(node, lanes, parts[k].box, m->out->centre);
-            m->found[WIDE_CELLS * i + lanes] = parts[k].part;
-            node->word[lanes++] = parts[k].triangles;
-        }
-        for (int octant = 0; octant < 4; ++octant) {
-            const int ordered = order_lanes(parts, 0, octant, node->order[octant], 0);
-            for (int k = ordered; k < WIDE_CELLS; ++k) node->order[octant][k] = (uint8_t)k;
-        }
-        for (int lane = lanes; lane < WIDE_CELLS; ++lane)
-            for (int row = 0; row < 6; ++row)
-                node->bound[row][lane] = row % 2 ? -INFINITY : INFINITY;
+        root *r = m->roots + m->top + i;
+        memset(&r->from, 0, sizeof r->from);
+        count_below(&m->cells, &r->part, &r->from, 1);
     }
 }
 
-/* Gives the cells of this level their words, and the next level its nodes. */
-static kd_status number_cells(wide_maker *m) {
-    wide_tree *out = m->out;
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < m->level_count; ++i)
-        for (int lane = 0; lane < WIDE_CELLS; ++lane)
-            count += out->nodes[m->base + i].word[lane] == WIDE_OPEN;
-    KD_TRY(KD_RESERVE(m->next_level, count));
-    m->next_count = 0;
-    for (uint32_t i = 0; i < m->level_count; ++i)
-        for (int lane = 0; lane < WIDE_CELLS; ++lane) {
-            uint32_t *word = &out->nodes[m->base + i].word[lane];
-            const uint32_t triangles = *word;
-            if (triangles == WIDE_OPEN) {
-                *word = (m->base + m->level_count + m->next_count) << WIDE_COUNT_BITS;
-                m->next_level[m->next_count++] =
-                    m->found[WIDE_CELLS * (uint64_t)i + (uint32_t)lane];
-            } else if (triangles) {
-                *word = out->leaf_triangles << WIDE_COUNT_BITS | triangles;
-                out->leaf_triangles += triangles;
-            }
-        }
-    return KD_OK;
-}
-
-static void fill_leaf(const wide_maker *m, const cell_part *part, uint32_t word) {
-    const tritree_view *tree = m->cells.tree;
-    const uint32_t count = word & ((1u << WIDE_COUNT_BITS) - 1);
-    float *leaf = m->out->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
-    wide_ids held;
-    held.count = 0;
-    if (part->count)
-        for (uint32_t i = 0; i < part->count; ++i)
-            wide_ids_add(&held, tree->references[part->first + i]);
-    else
-        wide_ids_collect(&held, tree, part->node);
-    for (uint32_t i = 0; i < count; ++i) {
-        const triangle_rows *rows = tree->rows + held.ids[i];
-        for (uint32_t k = 0; k < 9; ++k) leaf[k * count + i] = rows->axis[k / 3][k % 3];
-        leaf[9 * count + i] = float_from_bits(held.ids[i]);
-    }
-}
-
-static void fill_leaves(void *context, int64_t begin, int64_t end, int thread) {
+static void make_roots(void *context, int64_t begin, int64_t end, int thread) {
     const wide_maker *m = (const wide_maker *)context;
     (void)thread;
-    for (int64_t i = begin; i < end; ++i)
-        for (int lane = 0; lane < WIDE_CELLS; ++lane) {
-            const uint32_t word = m->out->nodes[m->base + i].word[lane];
-            if (word & ((1u << WIDE_COUNT_BITS) - 1))
-                fill_leaf(m, m->found + WIDE_CELLS * i + lane, word);
-        }
+    for (int64_t i = begin; i < end; ++i) {
+        const uint32_t index = m->top + (uint32_t)i;
+        root *r = m->roots + index;
+        r->value = make_node(m, index, &r->part, &r->from);
+    }
 }
 
-static kd_status make_level(wide_maker *m) {
+/* Opens the tree from its root on until there are enough subtrees for all threads: nodes in the
+   order in which they are opened. `sum`: what the top takes. */
+static void open_top(wide_maker *m, place *sum) {
+    wide_parts parts;
+    m->roots[0].part = wide_part_of_all(&m->cells);
+    m->roots[0].level = 0;
+    m->top = 0;
+    m->count = 1;
+    while (m->top < m->count && m->count + WIDE_CELLS_MOST <= ROOTS) {
+        root *r = m->roots + m->top++;
+        r->from.triangles = sum->triangles;
+        wide_parts_list(&parts, &m->cells, &r->part, true);
+        if (r->level + 1 > sum->depth) sum->depth = r->level + 1;
+        for (int i = 0; i < parts.count; ++i)
+            if (parts.parts[i].triangles == WIDE_OPEN) {
+                m->roots[m->count].part = parts.parts[i];
+                m->roots[m->count++].level = r->level + 1;
+            } else {
+                sum->triangles += parts.parts[i].triangles;
+            }
+    }
+    sum->nodes = m->count;
+}
+
+/* The top's nodes, whose children are made: the last one first. */
+static void make_top(const wide_maker *m) {
+    uint32_t child = m->count;
+    for (uint32_t index = m->top; index-- > 0;) {
+        root *r = m->roots + index;
+        wide_parts parts;
+        uint32_t words[WIDE_CELLS_MOST];
+        worth values[WIDE_CELLS_MOST];
+        wide_parts_list(&parts, &m->cells, &r->part, true);
+        for (int i = parts.count - 1; i >= 0; --i)
+            if (parts.parts[i].triangles == WIDE_OPEN) {
+                words[i] = --child << WIDE_COUNT_BITS;
+                values[i] = m->roots[child].value;
+            }
+        for (int i = 0; i < parts.count; ++i)
+            if (parts.parts[i].triangles != WIDE_OPEN) {
+                const uint64_t first = r->from.triangles;
+                words[i] = (uint32_t)first << WIDE_COUNT_BITS | parts.parts[i].triangles;
+                values[i] = fill_leaf(m, parts.parts + i, first);
+                r->from.triangles += parts.parts[i].triangles;
+            }
+        r->value = finish_node(m->out, index, &parts, r->part.box, words, values);
+    }
+}
+
+/* Gives each subtree its place behind those before it; `sum` is what the top takes, and then all.
+ */
+static void place_roots(const wide_maker *m, place *sum) {
+    for (uint32_t i = m->top; i < m->count; ++i) {
+        root *r = m->roots + i;
+        const place own = r->from;
+        r->from.nodes = sum->nodes;
+        r->from.triangles = sum->triangles;
+        sum->nodes += own.nodes;
+        sum->triangles += own.triangles;
+        if (r->level + own.depth > sum->depth) sum->depth = r->level + own.depth;
+    }
+}
+
+static void set_centre(wide_tree *out, box3 box) {
+    double sum = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        const double size = (double)vec3_axis(box.hi, axis) - (double)vec3_axis(box.lo, axis);
+        sum += size * size;
+    }
+    out->centre = box3_centre(box);
+    out->reach = (float)(WIDE_REACH * sqrt(sum));
+    out->margin = out->reach * 0x1p-20f;
+}
+
+/* False: more nodes or triangles than words can tell. */
+static kd_status make_all(wide_maker *m, bool *fits) {
     wide_tree *out = m->out;
-    KD_TRY(KD_GROW(out->nodes, m->base, (uint64_t)m->base + m->level_count));
-    KD_TRY(KD_RESERVE(m->found, WIDE_CELLS * (uint64_t)m->level_count));
-    parallel_for(m->level_count, GRAIN, make_nodes, m);
-    KD_TRY(number_cells(m));
-    parallel_for(m->level_count, GRAIN, fill_leaves, m);
-    out->node_count += m->level_count;
-    ++out->depth;
+    place sum = {0, 0, 0};
+    KD_TRY(KD_RESERVE(m->roots, ROOTS));
+    open_top(m, &sum);
+    parallel_for(m->count - m->top, 1, count_roots, m);
+    place_roots(m, &sum);
+    *fits = sum.nodes < MOST && sum.triangles < MOST;
+    if (!*fits) return KD_OK;
+    KD_REQUIRE(sum.depth <= WIDE_MAX_DEPTH, KD_ERROR_CHECK, "a wide tree of more than %d levels",
+               WIDE_MAX_DEPTH);
+    out->node_count = (uint32_t)sum.nodes;
+    out->leaf_triangles = (uint32_t)sum.triangles;
+    out->depth = sum.depth;
+    /* a vector reads up to seven numbers beyond the last leaf */
+    const uint64_t floats = sum.triangles * WIDE_LEAF_FLOATS;
+    KD_TRY(KD_RESERVE(out->nodes, sum.nodes * wide_node_floats(out->cells)));
+    KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MOST));
+    memset(out->leaves + floats, 0, WIDE_LEAF_MOST * sizeof *out->leaves);
+    parallel_for(m->count - m->top, 1, make_roots, m);
+    make_top(m);
     return KD_OK;
 }
 
-static void fill_compress(wide_tree *out) {
-    for (int backwards = 0; backwards < 2; ++backwards)
-        for (int cells = 0; cells < 1 << WIDE_CELLS; ++cells) {
-            int count = 0;
-            for (int i = 0; i < WIDE_CELLS; ++i) {
-                const int cell = backwards ? i : WIDE_CELLS - 1 - i;
-                if (cells >> cell & 1) out->compress[backwards][cells][count++] = (uint8_t)cell;
-            }
-        }
-}
-
-static kd_status make_levels(wide_maker *m) {
+kd_status wide_tree_make(wide_tree **out, const tritree_view *from, uint32_t cells) {
     kd_status status = KD_OK;
-    wide_tree *out = m->out;
-    const tritree_view *tree = m->cells.tree;
-    out->centre = box3_centre(tree->box);
-    /* a vector reads up to seven numbers beyond the last leaf */
-    const uint64_t floats = m->cells.leaf_triangles * WIDE_LEAF_FLOATS;
-    KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_CELLS));
-    memset(out->leaves + floats, 0, WIDE_CELLS * sizeof *out->leaves);
-    KD_TRY(KD_RESERVE(m->level, 1));
-    m->level[0] = part_of_node(&m->cells, 0, tree->box).part;
-    m->level_count = 1;
-    while (m->level_count) {
-        KD_REQUIRE(out->depth < WIDE_MAX_DEPTH, KD_ERROR_CHECK,
-                   "a wide tree of more than %d levels", WIDE_MAX_DEPTH);
-        KD_TRY_GOTO(make_level(m));
-        m->base += m->level_count;
-        memory_free(m->level);
-        memory_free(m->found);
-        m->level = m->next_level;
-        m->level_count = m->next_count;
-        m->next_level = m->found = NULL;
-    }
+    wide_maker m;
+    bool made = false;
+    *out = NULL;
+    memset(&m, 0, sizeof m);
+    if (from->reference_count == 0) return KD_OK;
+    KD_TRY_GOTO(wide_cells_open(&m.cells, from, cells));
+    if (m.cells.kinds[0] == WIDE_EMPTY) goto done;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(m.out, 1));
+    m.out->cells = cells;
+    set_centre(m.out, from->box);
+    KD_TRY_GOTO(make_all(&m, &made));
+    if (made) *out = m.out;
 done:
+    if (!*out) wide_tree_close(m.out);
+    wide_cells_close(&m.cells);
+    memory_free(m.roots);
     return status;
 }
 
 kd_status wide_tree_open(wide_tree **out, const tritree_view *from) {
-    kd_status status = KD_OK;
-    wide_maker m;
-    *out = NULL;
-    memset(&m, 0, sizeof m);
-    if (from->reference_count == 0) return KD_OK;
-    KD_TRY_GOTO(wide_cells_open(&m.cells, from));
-    if (m.cells.leaf_triangles == 0 || m.cells.leaf_triangles >= MOST) goto done;
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(m.out, 1));
-    fill_compress(m.out);
-    KD_TRY_GOTO(make_levels(&m));
-    *out = m.out;
-done:
-    if (status != KD_OK) wide_tree_close(m.out);
-    wide_cells_close(&m.cells);
-    memory_free(m.level);
-    memory_free(m.next_level);
-    memory_free(m.found);
-    return status;
+    return wide_tree_make(out, from, wide_cells_best());
 }
 
 void wide_tree_close(wide_tree *owned) {
@@ -302,7 +330,8 @@ void wide_tree_close(wide_tree *owned) {
 }
 
 uint64_t wide_tree_bytes(const wide_tree *of) {
-    return of ? sizeof *of + of->node_count * sizeof(wide_node) +
-                    ((uint64_t)of->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_CELLS) * sizeof(float)
-              : 0;
+    if (!of) return 0;
+    const uint64_t nodes = of->node_count * wide_node_floats(of->cells),
+                   leaves = (uint64_t)of->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_LEAF_MOST;
+    return sizeof *of + (nodes + leaves) * sizeof(float);
 }

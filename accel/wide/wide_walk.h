@@ -2,142 +2,192 @@
    Idea: a step has no branch: the cells that the ray meets are compressed, in the order of the
    walk backwards, to the top of its stack, and the topmost word says what comes next. So the steps
    of many rays may run one after the other without a wrong guess, each while the others wait for
-   memory or for their own results (wide_cast.h).
-   Invariants: a leaf is visited unless the ray surely misses all in it. Planes are less the tree's
-   centre, so that plane * inverse + back is off by at most 12 units of reach |inverse| (6 of them
-   the triangle test's, walk_bounds.h); the slack covers 16. What a leaf's vectors decide,
-   triangle_meet decides with the same operations; what they leave open it is asked for: answers
-   are those of tritree_cast to the bit. */
+   memory or for their own results (wide_cast.h). A leaf asks one question, after all has been
+   computed: is there a hit in range? A ray that asks for any hit needs no order and no distances.
+   Invariants: a leaf is visited unless the ray surely misses all in it. A unit is 2^-24 of the
+   ray's reach, the largest distance along an axis to the tree's box. Bounds are less the tree's
+   centre, so that bound * inverse + back is off by at most 12 units |inverse| (6 of them the
+   triangle test's, walk_bounds.h); bounds are widened by 16 units of the tree's reach when they are
+   made. A ray from farther away has what its own reach asks for beyond that added at every step
+   (`more`). What a leaf's vectors decide, triangle_meet decides with the same operations; what they
+   leave open it is asked for: answers are those of tritree_cast to the bit. */
 #ifndef KD_ACCEL_WIDE_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WIDE_WALK_H
 #include "accel/geometry/triangle8.h"
 #include "accel/geometry/vector4.h"
 #include "accel/tree/walk.h"
+#include "accel/wide/wide_lanes.h"
 #include "accel/wide/wide_tree.h"
 
-/* entries of a ray's stack; a step writes eight */
-enum { WIDE_STACK = (WIDE_CELLS - 1) * WIDE_MAX_DEPTH + 2 * WIDE_CELLS };
-enum { WIDE_OVER = 0, WIDE_COUNT_MASK = (1 << WIDE_COUNT_BITS) - 1 };
+enum {
+    WIDE_OVER = 0,
+    WIDE_FLOOR = 8, /* entries below a stack: WIDE_OVER, from -infinity on */
+    /* entries of a stack; a step writes a vector */
+    WIDE_STACK = (WIDE_LANES - 1) * WIDE_MAX_DEPTH + WIDE_FLOOR + 2 * WIDE_LANES
+};
 
 typedef struct wide_ray {
-    float4v inverse;     /* of the direction */
-    float4v back, front; /* t of a plane: plane * inverse + back or more, + front or less */
-    float begin, limit;  /* of cells that may still be met: slack_t beyond the hits' ends */
-    float tmin;          /* of hits */
-    uint32_t word;       /* what is next: a node, a leaf, or WIDE_OVER */
-    uint32_t waiting;    /* entries of the stack; the lowest is WIDE_OVER */
-    uint32_t nearer[3];  /* where an axis' nearer planes begin: 0 or WIDE_CELLS */
-    uint32_t order;      /* which of a node's orders */
-    const uint8_t (*compress)[WIDE_CELLS]; /* the tree's, forwards or backwards */
+    float inverse[3], back[3]; /* t of a plane: plane * inverse + back */
+    float begin, limit;        /* of cells that may still be met: slack_t beyond the hits' ends */
+    uint32_t word;             /* what is next: a node, a leaf, or WIDE_OVER */
+    uint32_t top;              /* entries of the stack below what is next */
+    uint32_t nearer[3];        /* where an axis' nearer planes begin: 0 or WIDE_LANES */
+    uint32_t octant;           /* which of a node's orders */
+    float tmin;                /* of hits */
     float slack_t;
     /* of triangle_caster, by its axes x, y, z; and where an axis' rows begin */
-    float origin[3];
-    float4v shear;
+    float origin[3], shear[3];
     uint32_t rows[3];
-    ray_hit best;
+    ray_hit best;    /* of any hits the triangle alone, 0 or KD_NONE */
+    uint32_t number; /* the ray's */
+    uint32_t *words; /* the stack; behind it, for closest hits, where each entry begins */
 } wide_ray;
 
-typedef struct wide_stack {
-    uint32_t *words;
-    float *nears;
-} wide_stack;
+/* Of rays from far away: how much nearer, and farther, planes are than `back` says. */
+typedef struct wide_far {
+    float more[3];
+} wide_far;
 
-/* The planes' part: false if the numbers leave the range of float. */
-VECTOR8_FN bool wide_ray_aim(wide_ray *to, const tritree_view *tree, const ray *cast) {
+typedef enum wide_aim { WIDE_NEAR, WIDE_FAR, WIDE_PLAIN /* a ray for tritree_cast */ } wide_aim;
+
+VECTOR8_FN uint32_t wide_stack_room(const wide_tree *tree) {
+    return (WIDE_LANES - 1) * tree->depth + WIDE_FLOOR + 2 * WIDE_LANES;
+}
+VECTOR8_FN void wide_stack_empty(wide_ray *of, uint32_t *words, float *nears) {
+    of->words = words;
+    for (uint32_t i = 0; i < WIDE_FLOOR; ++i) {
+        words[i] = WIDE_OVER;
+        if (nears) nears[i] = -INFINITY;
+    }
+}
+
+/* The triangles' part: triangle_caster_make. */
+VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
+    static const uint8_t after[5] = {0, 1, 2, 0, 1};
+    static const uint8_t largest[8] = {2, 2, 1, 2, 2, 0, 1, 0}; /* x > y: 1, y > z: 2, x > z: 4 */
+    const float4v former = __builtin_shufflevector(size, size, 0, 1, 0, 3);
+    const float4v latter = __builtin_shufflevector(size, size, 1, 2, 2, 3);
+    const int kz = largest[int4v_signs((int4v)(former > latter))];
+    const int axes[3] = {after[kz + 1], after[kz + 2], kz};
+    const float origin[3] = {cast->origin.x, cast->origin.y, cast->origin.z};
+    const float along[3] = {cast->direction.x, cast->direction.y, cast->direction.z};
+    for (int i = 0; i < 3; ++i) {
+        to->origin[i] = origin[axes[i]];
+        to->rows[i] = 3 * (uint32_t)axes[i];
+    }
+    const float4v over = {along[axes[0]], along[axes[1]], 1, 1};
+    const float4v shear = over / along[kz];
+    for (int i = 0; i < 3; ++i) to->shear[i] = shear[i];
+}
+
+/* The walk is at the root. */
+VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const ray *cast) {
     const float4v o = float4v_of(cast->origin), d = float4v_of(cast->direction);
     const float4v size = float4v_abs(d);
     const float largest = float_max(size[0], float_max(size[1], size[2]));
-    if (!(largest > 0 && largest <= FLT_MAX)) return false;
     const float4v far = float4v_max(float4v_abs(float4v_of(tree->box.lo) - o),
                                     float4v_abs(float4v_of(tree->box.hi) - o));
     const float reach = float_max(far[0], float_max(far[1], far[2]));
     const int4v sign = (int4v)d & INT32_MIN;
     const float4v safe =
         (float4v)((int4v)float4v_max(size, float4v_all(largest * 0x1p-26f)) | sign);
-    to->inverse = 1 / safe;
-    const float4v slack = float4v_abs(to->inverse) * (reach * 0x1p-20f);
-    if (!(float_max(slack[0], float_max(slack[1], slack[2])) < 0x1p100f)) return false;
-    const float4v centre = (float4v_of(tree->wide->centre) - o) * to->inverse;
-    to->back = centre - slack;
-    to->front = centre + slack;
-    to->slack_t = reach / largest * TRITREE_SLACK_T;
+    const float4v inverse = 1 / safe;
+    const float4v back = (float4v_of(tree->wide->centre) - o) * inverse;
     const uint32_t octant = int4v_signs((int4v)d);
-    for (int axis = 0; axis < 3; ++axis) to->nearer[axis] = (octant >> axis & 1) * WIDE_CELLS;
-    to->order = octant & 4 ? octant ^ 7 : octant;
-    to->compress = tree->wide->compress[octant >> 2];
-    return true;
-}
-
-/* The triangles' part: triangle_caster_make. */
-VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast) {
-    static const uint8_t after[5] = {0, 1, 2, 0, 1};
-    const float origin[3] = {cast->origin.x, cast->origin.y, cast->origin.z};
-    const float along[3] = {cast->direction.x, cast->direction.y, cast->direction.z};
-    const float x = fabsf(along[0]), y = fabsf(along[1]), z = fabsf(along[2]);
-    const int kz = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
-    const int axes[3] = {after[kz + 1], after[kz + 2], kz};
-    for (int i = 0; i < 3; ++i) {
-        to->origin[i] = origin[axes[i]];
-        to->rows[i] = 3 * (uint32_t)axes[i];
+    for (int axis = 0; axis < 3; ++axis) {
+        to->inverse[axis] = inverse[axis];
+        to->back[axis] = back[axis];
+        to->nearer[axis] = (octant >> axis & 1) * WIDE_LANES;
     }
-    const float4v over = {along[axes[0]], along[axes[1]], 1, 1};
-    to->shear = over / along[kz];
-}
-
-/* The walk is at the root; false: the ray is one for tritree_cast. */
-VECTOR8_FN bool wide_ray_begin(wide_ray *to, const tritree_view *tree, const ray *cast) {
-    to->best.t = cast->tmax;
-    to->best.u = to->best.v = 0;
-    to->best.triangle = KD_NONE;
-    if (!wide_ray_aim(to, tree, cast)) return false;
-    wide_ray_shear(to, cast);
+    wide_ray_shear(to, cast, size);
+    to->slack_t = reach / largest * TRITREE_SLACK_T;
+    to->octant = octant;
     to->tmin = cast->tmin;
     to->begin = cast->tmin - to->slack_t;
     to->limit = cast->tmax + to->slack_t;
+    to->best.t = cast->tmax;
+    to->best.u = to->best.v = 0;
+    to->best.triangle = KD_NONE;
     to->word = 0;
-    to->waiting = 1;
-    return true;
+    to->top = WIDE_FLOOR;
+    /* what follows is in the range of float, and 1 / direction exact enough */
+    const bool usual = largest >= 0x1p-90f && largest <= 0x1p90f && to->slack_t < 0x1p50f &&
+                       to->begin <= to->limit;
+    return !usual ? WIDE_PLAIN : reach <= tree->wide->reach ? WIDE_NEAR : WIDE_FAR;
+}
+
+VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
+    /* slack_t is reach / largest * 2^-17; 2^-20 of reach, by `largest`, is 2^-3 of that */
+    wide_far far;
+    const float along = 1 / fabsf(of->shear[2]);
+    const float reach = of->slack_t * along * (0x1p-3f * 0x1.00001p0f);
+    for (int axis = 0; axis < 3; ++axis) far.more[axis] = reach * fabsf(of->inverse[axis]);
+    return far;
+}
+
+/* Where the ray is in each cell of the node that it is at. */
+VECTOR8_FN void wide_meet_cells(const wide_ray *at, const float *node, const wide_far *from_far,
+                                lanes *near, lanes *far) {
+    *near = lanes_all(at->begin);
+    *far = lanes_all(at->limit);
+    for (int axis = 0; axis < 3; ++axis) {
+        const float *bound = node + 2 * WIDE_LANES * axis;
+        const lanes inverse = lanes_all(at->inverse[axis]);
+        const float more = from_far ? from_far->more[axis] : 0;
+        const lanes in = lanes_multiply_add(lanes_load(bound + at->nearer[axis]), inverse,
+                                            lanes_all(at->back[axis] - more));
+        const lanes out = lanes_multiply_add(lanes_load(bound + (WIDE_LANES - at->nearer[axis])),
+                                             inverse, lanes_all(at->back[axis] + more));
+        *near = lanes_max(in, *near); /* what is no number changes nothing */
+        *far = lanes_min(out, *far);
+    }
+}
+
+VECTOR8_FN const float *wide_node_of(const wide_tree *tree, uint32_t word) {
+    return tree->nodes + (uint64_t)(word >> WIDE_COUNT_BITS) * (8 * WIDE_LANES);
+}
+VECTOR8_FN const uint32_t *wide_node_words(const float *node) {
+    return (const uint32_t *)(const void *)(node + 6 * WIDE_LANES);
+}
+VECTOR8_FN const uint32_t *wide_node_order(const float *node, uint32_t octant) {
+    return (const uint32_t *)(const void *)(node + 7 * WIDE_LANES) + octant * (WIDE_LANES / 8);
 }
 
 /* The ray is at a node: its cells go to the stack, and the next one is taken from there. */
-VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, wide_stack stack) {
-    const wide_node *node = tree->nodes + (at->word >> WIDE_COUNT_BITS);
-    float8 near = float8_all(at->begin), far = float8_all(at->limit);
-    for (int axis = 0; axis < 3; ++axis) {
-        const float *bound = node->bound[2 * axis];
-        const float8 inverse = float8_all(at->inverse[axis]);
-        const float8 in = float8_multiply_add(float8_load(bound + at->nearer[axis]), inverse,
-                                              float8_all(at->back[axis]));
-        const float8 out = float8_multiply_add(float8_load(bound + (WIDE_CELLS - at->nearer[axis])),
-                                               inverse, float8_all(at->front[axis]));
-        near = float8_max(in, near); /* what is no number changes nothing */
-        far = float8_min(out, far);
+VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t room, bool any) {
+    const float *node = wide_node_of(tree, at->word);
+    uint32_t top = at->top;
+    uint32_t *words = at->words;
+    lanes near, far;
+    wide_meet_cells(at, node, NULL, &near, &far);
+    if (any) {
+        const uint32_t met = lanes_met(near, far);
+        lanes_put_any(words + top, wide_node_words(node), met);
+        top += (uint32_t)__builtin_popcount(met) - 1;
+    } else {
+        float *nears = (float *)(void *)(words + room) + top;
+        top += lanes_put_in_order(words + top, nears, wide_node_words(node),
+                                  wide_node_order(node, at->octant), near, far) -
+               1;
     }
-    const int8 order = int8_from_bytes(node->order[at->order]);
-    const uint32_t met = int8_bits(int8_permute(near <= far, order));
-    const int8 from = int8_permute(order, int8_from_bytes(at->compress[met]));
-    const int8 words = int8_permute(int8_load((const int32_t *)node->word), from);
-    const int8 nears = int8_permute((int8)near, from);
-    memcpy(stack.words + at->waiting, &words, sizeof words);
-    memcpy(stack.nears + at->waiting, &nears, sizeof nears);
-    at->waiting += (uint32_t)__builtin_popcount(met) - 1;
-    at->word = stack.words[at->waiting];
+    at->top = top;
+    at->word = words[top];
 }
 
-/* A triangle of a leaf by triangle_meet. */
-static inline bool wide_meet_alone(wide_ray *at, const ray *cast, const float *leaf, uint32_t count,
-                                   uint32_t i) {
+/* A triangle of a leaf by triangle_meet; true if that changed the best hit. */
+static __attribute__((noinline, unused)) bool
+wide_meet_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
     const triangle_caster caster = triangle_caster_make(*cast);
     vec3 corner[3];
     for (uint32_t c = 0; c < 3; ++c)
         corner[c] =
             vec3_make(leaf[c * count + i], leaf[(3 + c) * count + i], leaf[(6 + c) * count + i]);
     return tritree_triangle_meet(&caster, corner[0], corner[1], corner[2],
-                                 float_bits(leaf[9 * count + i]), at->tmin, &at->best);
+                                 float_bits(leaf[9 * count + i]), cast->tmin, best);
 }
 
 /* Takes one triangle's hit if it is nearer, or as near and its id smaller. */
-static inline bool wide_take(wide_ray *at, float t, float u, float v, uint32_t id) {
+VECTOR8_FN bool wide_take(wide_ray *at, float t, float u, float v, uint32_t id) {
     if (!(t > at->tmin && (t < at->best.t || (t == at->best.t && at->best.triangle != KD_NONE &&
                                               id < at->best.triangle))))
         return false;
@@ -148,41 +198,76 @@ static inline bool wide_take(wide_ray *at, float t, float u, float v, uint32_t i
     return true;
 }
 
-/* All triangles of the leaf that the ray is at; true if that changed the best hit. */
-VECTOR8_FN bool wide_meet(wide_ray *at, const wide_tree *tree, const ray *cast) {
-    const uint32_t count = at->word & WIDE_COUNT_MASK;
-    const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
-    triangle8 eight;
-    float8 *x = eight.x, *y = eight.y, *z = eight.z;
+/* Bits of the triangles of the leaf that the ray is at that are met no later than the best hit, or
+   are to be asked one by one (not `good`). */
+VECTOR8_FN uint32_t wide_meet(const wide_ray *at, const float *leaf, uint32_t count,
+                              triangle8 *eight, uint32_t *good) {
+    float8 *x = eight->x, *y = eight->y, *z = eight->z;
     for (uint32_t i = 0; i < 3; ++i) {
         z[i] = float8_load(leaf + (at->rows[2] + i) * count) - at->origin[2];
         x[i] = float8_load(leaf + (at->rows[0] + i) * count) - at->origin[0] - at->shear[0] * z[i];
         y[i] = float8_load(leaf + (at->rows[1] + i) * count) - at->origin[1] - at->shear[1] * z[i];
     }
-    uint32_t met = int8_bits(~triangle8_missed(&eight)) & ((1u << count) - 1);
-    if (!met) return false;
-    triangle8_meet(&eight, float8_all(at->shear[2]));
-    const uint32_t good = int8_bits(eight.good);
-    const float8 t = eight.t;
+    const int8 missed = triangle8_missed(eight);
+    triangle8_meet(eight, float8_all(at->shear[2]));
+    const int8 ranged = (eight->t > at->tmin) & (eight->t <= at->best.t);
+    *good = int8_bits(eight->good);
+    return int8_bits(~missed & (~eight->good | ranged)) & ((1u << count) - 1);
+}
+
+/* All triangles of the leaf that the ray is at; true if that changed the best hit. */
+VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *rays, bool any) {
+    const uint32_t count = at->word & WIDE_COUNT_MASK;
+    const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+    triangle8 eight;
+    uint32_t good;
+    uint32_t met = wide_meet(at, leaf, count, &eight, &good);
     bool found = false;
-    for (met &= ~good | int8_bits((t > at->tmin) & (t <= at->best.t)); met; met &= met - 1) {
+    if (any) { /* a hit at the ray's very end is none */
+        found = (met & good & int8_bits(eight.t < at->best.t)) != 0;
+        met &= ~good;
+    }
+    for (; __builtin_expect(met != 0, !any); met &= met - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(met);
-        found |= good >> i & 1
-                     ? wide_take(at, t[i], eight.u[i], eight.v[i], float_bits(leaf[9 * count + i]))
-                     : wide_meet_alone(at, cast, leaf, count, i);
+        if (good >> i & 1) {
+            found |=
+                wide_take(at, eight.t[i], eight.u[i], eight.v[i], float_bits(leaf[9 * count + i]));
+            continue;
+        }
+        ray_hit best = at->best;
+        if (!wide_meet_alone(rays + at->number, leaf, count, i, &best)) continue;
+        found = true;
+        if (!any) at->best = best;
     }
     return found;
 }
 
-/* The ray is at a leaf: its triangles, and what is next. */
-VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *cast, bool any,
-                           wide_stack stack) {
-    if (wide_meet(at, tree, cast)) {
-        at->limit = at->best.t + at->slack_t;
-        if (any) at->waiting = 1;
-        while (at->waiting > 1 && stack.nears[at->waiting - 1] > at->limit) --at->waiting;
+/* The ray is at a leaf: its triangles, and what is next. Of what waits, eight entries at a time are
+   looked at for the first that begins before the limit; not all behind one that begins too late
+   need do so, too: what the ray grazes may lie in a cell that it enters later. */
+VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays, uint32_t room,
+                           bool any) {
+    const bool found = wide_visit_leaf(at, tree, rays, any);
+    if (any) {
+        at->best.triangle = found ? 0 : KD_NONE;
+        at->top = found ? 0 : at->top - 1;
+        at->word = at->words[at->top];
+        return;
     }
-    at->word = stack.words[--at->waiting];
+    const float *nears = (const float *)(const void *)(at->words + room);
+    const float limit = found ? at->best.t + at->slack_t : at->limit;
+    uint32_t top = at->top - 1;
+    at->limit = limit;
+    for (;;) {
+        const uint32_t near = int8_bits(float8_load(nears + top - 7) <= limit);
+        if (__builtin_expect(near != 0, 1)) {
+            top -= (uint32_t)__builtin_clz(near << 24);
+            break;
+        }
+        top -= 8;
+    }
+    at->top = top;
+    at->word = at->words[top];
 }
 
 #endif

@@ -36,7 +36,7 @@ static void cast_by_all_walks(const tritree_view *view, answers *a, const char *
         if (tritree_occluded(&bare, a->rays[i]) != met || tritree_occluded(view, a->rays[i]) != met)
             fail_msg("%s: ray %u is %s", name, i, met ? "not blocked" : "blocked");
     }
-    trace_wide(view, a->rays, listed, RAYS, false, a->got);
+    trace_wide(view, a->rays, listed, RAYS, a->got);
     for (uint32_t i = 0; i < RAYS; ++i) expect(a, i, a->got[i], "stream", name);
     assert_int_equal(trace_closest(view, a->rays, a->got, RAYS, NULL, NULL), KD_OK);
     assert_int_equal(trace_occluded(view, a->rays, a->blocked, RAYS, NULL, NULL), KD_OK);

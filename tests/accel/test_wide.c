@@ -1,14 +1,15 @@
 /* accel/wide/wide_tree.h: what every wide tree must keep, and that it is the same on any number of
    threads. That rays find the same in it: test_trace.c. */
 #include "accel/builders.h"
-#include "accel/wide/wide_tree.h"
+#include "accel/wide/wide_rays.h"
 #include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 
-enum { COUNT_MASK = (1 << WIDE_COUNT_BITS) - 1 };
+enum { COUNT_MASK = WIDE_COUNT_MASK };
 
 typedef struct visit {
     const tritree *tree;
+    const wide_tree *wide;
     uint8_t *node_seen;
     uint64_t leaf_seen; /* triangles of leaves */
     uint32_t depth;
@@ -21,10 +22,10 @@ static float coordinate(const visit *of, uint32_t id, uint32_t corner, int axis)
 
 /* Triangles are the input's, none twice, and meet the cell. */
 static void check_leaf(visit *of, uint32_t word, const float lo[3], const float hi[3]) {
-    const wide_tree *wide = of->tree->wide;
+    const wide_tree *wide = of->wide;
     const uint32_t count = word & COUNT_MASK, first = word >> WIDE_COUNT_BITS;
     const float *leaf = wide->leaves + (uint64_t)first * WIDE_LEAF_FLOATS;
-    assert_in_range(count, 1, WIDE_CELLS);
+    assert_in_range(count, 1, WIDE_LEAF_MOST);
     assert_true(first + count <= wide->leaf_triangles);
     of->leaf_seen += count;
     for (uint32_t i = 0; i < count; ++i) {
@@ -44,63 +45,77 @@ static void check_leaf(visit *of, uint32_t word, const float lo[3], const float 
     }
 }
 
-/* Cells lie in their parent's, and their interiors are apart; each order has each of them once. */
-static uint32_t check_node(const visit *of, const wide_node *node, const float lo[3],
-                           const float hi[3]) {
+/* The nibble i of a node's order. */
+static uint32_t nibble(const wide_tree *wide, wide_node node, uint32_t octant, uint32_t i) {
+    const uint32_t numbers = wide->cells / 8;
+    return node.orders[octant * numbers + i % numbers] >> i / numbers * 4 & 15;
+}
+
+/* Each order has every cell once; opposite rays meet them in opposite orders. */
+static void check_orders(const wide_tree *wide, wide_node node, uint32_t cells) {
+    bool sound = true;
+    for (uint32_t octant = 0; octant < 8; ++octant) {
+        uint32_t seen = 0;
+        for (uint32_t i = 0; i < wide->cells; ++i) {
+            const uint32_t lane = nibble(wide, node, octant, i);
+            seen |= 1u << lane;
+            sound = sound && (lane < cells) == (i < cells);
+            if (i < cells) sound = sound && lane == nibble(wide, node, 7 - octant, cells - 1 - i);
+        }
+        sound = sound && seen == (1u << wide->cells) - 1;
+    }
+    assert_true(sound);
+}
+
+/* Cells lie in their parent's. */
+static uint32_t check_node(const visit *of, wide_node node, const float lo[3], const float hi[3]) {
+    const wide_tree *wide = of->wide;
     uint32_t cells = 0;
-    while (cells < WIDE_CELLS && node->word[cells]) ++cells;
-    for (uint32_t i = cells; i < WIDE_CELLS; ++i) {
-        assert_int_equal(node->word[i], 0);
-        assert_true(node->bound[0][i] == INFINITY && node->bound[1][i] == -INFINITY);
+    while (cells < wide->cells && node.words[cells]) ++cells;
+    for (uint32_t i = cells; i < wide->cells; ++i) {
+        assert_int_equal(node.words[i], 0);
+        for (uint32_t row = 0; row < 6; ++row)
+            assert_true(node.bounds[row * wide->cells + i] == (row % 2 ? -INFINITY : INFINITY));
     }
     for (uint32_t i = 0; i < cells; ++i)
-        for (int axis = 0; axis < 3; ++axis) {
-            const float slack =
-                1e-6f * (vec3_axis(of->tree->box.hi, axis) - vec3_axis(of->tree->box.lo, axis));
-            assert_true(node->bound[2 * axis][i] >= lo[axis] - slack);
-            assert_true(node->bound[2 * axis + 1][i] <= hi[axis] + slack);
+        for (uint32_t axis = 0; axis < 3; ++axis) {
+            assert_true(node.bounds[2 * axis * wide->cells + i] >= lo[axis]);
+            assert_true(node.bounds[(2 * axis + 1) * wide->cells + i] <= hi[axis]);
         }
-    for (int octant = 0; octant < 4; ++octant) {
-        uint32_t seen = 0;
-        for (int k = 0; k < WIDE_CELLS; ++k) {
-            seen |= 1u << node->order[octant][k];
-            assert_true((node->order[octant][k] < cells) == ((uint32_t)k < cells));
-        }
-        assert_int_equal(seen, (1 << WIDE_CELLS) - 1);
-    }
+    check_orders(wide, node, cells);
     return cells;
 }
 
 static void walk(visit *of, uint32_t index, uint32_t depth, const float lo[3], const float hi[3]) {
-    const wide_tree *wide = of->tree->wide;
+    const wide_tree *wide = of->wide;
     assert_true(index < wide->node_count);
     assert_false(of->node_seen[index]);
     of->node_seen[index] = 1;
     if (depth > of->depth) of->depth = depth;
-    const wide_node *node = wide->nodes + index;
-    assert_int_equal((uintptr_t)node % 64, 0);
+    const wide_node node = wide_node_at(wide, index);
+    assert_int_equal((uintptr_t)node.bounds % 64, 0);
     const uint32_t cells = check_node(of, node, lo, hi);
     assert_true(cells >= (index ? 2u : 1u));
     for (uint32_t i = 0; i < cells; ++i) {
         float least[3], most[3], from[3], to[3];
-        for (int axis = 0; axis < 3; ++axis) {
-            const float centre = vec3_axis(wide->centre, axis);
-            least[axis] = node->bound[2 * axis][i];
-            most[axis] = node->bound[2 * axis + 1][i];
-            /* what rounding may have added to a bound is at most a unit of the centre or of it */
-            from[axis] = float_down(least[axis] + centre) - fabsf(centre) * 0x1p-23f;
-            to[axis] = float_up(most[axis] + centre) + fabsf(centre) * 0x1p-23f;
+        for (uint32_t axis = 0; axis < 3; ++axis) {
+            const double centre = (double)vec3_axis(wide->centre, (int)axis);
+            const double margin = (double)wide->margin;
+            least[axis] = node.bounds[2 * axis * wide->cells + i];
+            most[axis] = node.bounds[(2 * axis + 1) * wide->cells + i];
+            /* without the margin */
+            from[axis] = float_down((float)((double)least[axis] + margin + centre));
+            to[axis] = float_up((float)((double)most[axis] - margin + centre));
         }
-        if (node->word[i] & COUNT_MASK)
-            check_leaf(of, node->word[i], from, to);
+        if (node.words[i] & COUNT_MASK)
+            check_leaf(of, node.words[i], from, to);
         else
-            walk(of, node->word[i] >> WIDE_COUNT_BITS, depth + 1, least, most);
+            walk(of, node.words[i] >> WIDE_COUNT_BITS, depth + 1, least, most);
     }
 }
 
-static void check_tree(const tritree *tree) {
-    const wide_tree *wide = tree->wide;
-    visit of = {.tree = tree};
+static void check_tree(const tritree *tree, const wide_tree *wide) {
+    visit of = {.tree = tree, .wide = wide};
     const float all[3] = {INFINITY, INFINITY, INFINITY},
                 none[3] = {-INFINITY, -INFINITY, -INFINITY};
     if (!wide) {
@@ -113,29 +128,48 @@ static void check_tree(const tritree *tree) {
     assert_int_equal(of.leaf_seen, wide->leaf_triangles);
     assert_int_equal(of.depth, wide->depth);
     assert_true(wide->depth <= WIDE_MAX_DEPTH);
-    assert_true(wide_tree_bytes(wide) >= wide->node_count * sizeof(wide_node));
+    assert_true(wide_tree_bytes(wide) >= wide->node_count * 32ull * wide->cells);
+    double square = 0;
+    for (int axis = 0; axis < 3; ++axis)
+        square +=
+            pow((double)vec3_axis(tree->box.hi, axis) - (double)vec3_axis(tree->box.lo, axis), 2);
+    assert_true((double)wide->margin >= 0x1p-20 * 0.999 * WIDE_REACH * sqrt(square) &&
+                (double)wide->reach <= 1.001 * WIDE_REACH * sqrt(square));
     memory_free(of.node_seen);
 }
 
 /* Every triangle that some leaf of the k-d tree holds is in a leaf of the wide one, and no other.
  */
-static void check_triangles(const tritree *tree) {
+static void check_triangles(const tritree *tree, const wide_tree *wide) {
     const uint32_t count = tree->input.triangle_count;
     uint8_t *in_tree = NULL, *in_wide = NULL;
-    if (!tree->wide) return;
+    if (!wide) return;
     assert_int_equal(KD_RESERVE_ZEROED(in_tree, count), KD_OK);
     assert_int_equal(KD_RESERVE_ZEROED(in_wide, count), KD_OK);
     for (uint32_t i = 0; i < tree->reference_count; ++i) in_tree[tree->references[i]] = 1;
-    for (uint32_t n = 0; n < tree->wide->node_count; ++n)
-        for (int i = 0; i < WIDE_CELLS; ++i) {
-            const uint32_t word = tree->wide->nodes[n].word[i], held = word & COUNT_MASK;
+    for (uint32_t n = 0; n < wide->node_count; ++n)
+        for (uint32_t i = 0; i < wide->cells; ++i) {
+            const uint32_t word = wide_node_at(wide, n).words[i], held = word & COUNT_MASK;
             const float *leaf =
-                tree->wide->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+                wide->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
             for (uint32_t k = 0; k < held; ++k) in_wide[float_bits(leaf[9 * held + k])] = 1;
         }
     assert_memory_equal(in_tree, in_wide, count);
     memory_free(in_tree);
     memory_free(in_wide);
+}
+
+/* With eight and with sixteen cells, whatever this CPU walks. */
+static void check_both(const tritree *tree) {
+    const tritree_view view = tritree_get_view(tree);
+    for (uint32_t cells = 8; cells <= WIDE_CELLS_MOST; cells += 8) {
+        wide_tree *wide = NULL;
+        assert_int_equal(wide_tree_make(&wide, &view, cells), KD_OK);
+        assert_true(!wide == !tree->wide);
+        check_tree(tree, wide);
+        check_triangles(tree, wide);
+        wide_tree_close(wide);
+    }
 }
 
 static void every_tree_has_a_sound_wide_form(void **state) {
@@ -149,11 +183,18 @@ static void every_tree_has_a_sound_wide_form(void **state) {
                 tritree tree;
                 assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL),
                                  KD_OK);
-                check_tree(&tree);
-                check_triangles(&tree);
+                assert_true(!tree.wide || tree.wide->cells == wide_cells_best());
+                check_both(&tree);
                 tritree_close(&tree);
                 triangle_set_close(&set);
             }
+}
+
+static void same_tree(const wide_tree *a, const wide_tree *b) {
+    assert_int_equal(a->node_count, b->node_count);
+    assert_int_equal(a->leaf_triangles, b->leaf_triangles);
+    assert_memory_equal(a->nodes, b->nodes, a->node_count * 32ull * a->cells);
+    assert_memory_equal(a->leaves, b->leaves, a->leaf_triangles * WIDE_LEAF_FLOATS * sizeof(float));
 }
 
 static void threads_make_the_same_wide_tree(void **state) {
@@ -168,21 +209,50 @@ static void threads_make_the_same_wide_tree(void **state) {
         wide_tree *other = NULL;
         parallel_set_threads(threads);
         assert_int_equal(wide_tree_open(&other, &view), KD_OK);
-        assert_int_equal(other->node_count, tree.wide->node_count);
-        assert_int_equal(other->leaf_triangles, tree.wide->leaf_triangles);
-        assert_memory_equal(other->nodes, tree.wide->nodes, other->node_count * sizeof(wide_node));
-        assert_memory_equal(other->leaves, tree.wide->leaves,
-                            other->leaf_triangles * WIDE_LEAF_FLOATS * sizeof(float));
+        same_tree(tree.wide, other);
         wide_tree_close(other);
     }
     parallel_set_threads(0);
-    check_tree(&tree);
+    check_both(&tree);
     tritree_close(&tree);
     triangle_set_close(&set);
 }
 
+/* The lanes are in the order of any-hit rays: a wall that stops all rays lies behind a few specks,
+   and comes before them. */
+static void what_stops_most_rays_comes_first(void **state) {
+    (void)state;
+    enum { SPECKS = 40 };
+    vec3 positions[3 * (SPECKS + 2)];
+    uint32_t triangles[3 * (SPECKS + 2)];
+    for (uint32_t i = 0; i < 3 * (SPECKS + 2); ++i) triangles[i] = i;
+    for (uint32_t i = 0; i < SPECKS; ++i) {
+        const vec3 at = vec3_make((float)(i % 7) + 0.5f, (float)(i / 7) + 0.5f, (float)i / 20);
+        positions[3 * i] = at;
+        positions[3 * i + 1] = vec3_add(at, vec3_make(0.05f, 0, 0));
+        positions[3 * i + 2] = vec3_add(at, vec3_make(0, 0.05f, 0));
+    }
+    static const float wall[6][2] = {{0, 0}, {7, 0}, {7, 7}, {0, 0}, {7, 7}, {0, 7}};
+    for (uint32_t i = 0; i < 6; ++i)
+        positions[3 * SPECKS + i] = vec3_make(wall[i][0], wall[i][1], 9);
+    const tritree_input input = {positions, triangles, 3 * (SPECKS + 2), SPECKS + 2};
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
+    const wide_node root = wide_node_at(tree.wide, 0);
+    uint32_t lane = tree.wide->cells - 1;
+    while (!root.words[lane]) --lane;
+    const uint32_t count = root.words[lane] & COUNT_MASK;
+    assert_true(count > 0);
+    const float *leaf =
+        tree.wide->leaves + (uint64_t)(root.words[lane] >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+    assert_true(float_bits(leaf[9 * count]) >= SPECKS);
+    tritree_close(&tree);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_tree_has_a_sound_wide_form),
-                                       cmocka_unit_test(threads_make_the_same_wide_tree)};
+                                       cmocka_unit_test(threads_make_the_same_wide_tree),
+                                       cmocka_unit_test(what_stops_most_rays_comes_first)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* Kandela's rays beside Embree's in one run: the same triangles, the same rays (input_rays.h), one
-   thread, process CPU time, the median of five. Embree has its best tree (BVH with spatial splits),
-   as it comes and with its watertight test ("robust"), which is what ours always is.
-   Every answer is compared: "same" is the same triangle at a t that agrees to 1e-5 relative;
-   "rounded" the same triangle at a t that agrees to the rounding of its corners' distances; "tied"
-   another triangle so near. What is left is judged in double arithmetic: a ray that grazes the
-   nearer triangle's edge or plane, or begins or ends on it, may go either way: "grazing"; any
-   other is wrong, and the exit code 6.
-       compare_embree SCENE [SIDE]     pictures of SIDE x SIDE pixels, 512 unless told */
+   thread, process CPU time, the callers by turns, the best of five. Embree has its best tree (BVH
+   with spatial splits), as it comes and with its watertight test ("robust"), which is what ours
+   always is. Every answer is compared: "same" is the same triangle at a t that agrees to 1e-5
+   relative; "rounded" the same triangle at a t that agrees to the rounding of its corners'
+   distances; "tied" another triangle so near. What is left is judged in double arithmetic: a ray
+   that grazes the nearer triangle's edge or plane, or begins or ends on it, may go either way:
+   "grazing"; any other is wrong, and the exit code 6. compare_embree SCENE [SIDE]     pictures of
+   SIDE x SIDE pixels, 512 unless told */
 #include "accel/builders.h"
 #include "accel/geometry/triangle.h"
 #include "accel/rays/batch.h"
@@ -16,13 +16,14 @@
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
 #include "tools/bench/input_rays.h"
+#include "tools/peers/hard_rays.h"
 #include <embree3/rtcore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { RUNS = 5, LANES = 8 };
+enum { RUNS = 5, LANES = 8, CASTERS = 5 };
 
 typedef struct answers {
     ray_hit *hits; /* any hit: triangle is 0 or KD_NONE */
@@ -45,11 +46,6 @@ static double cpu_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static void cast_kandela(const void *tree, const bench_rays *set, answers *out) {
@@ -192,51 +188,65 @@ static bool same_bits(const bench_rays *set, const answers *a, const answers *b)
                     : memcmp(a->hits, b->hits, set->count * sizeof *a->hits) == 0;
 }
 
-static kd_status compare_set(const tritree *tree, const bench_rays *set, const caster *casters,
-                             int count) {
-    kd_status status = KD_OK;
-    answers ours = {NULL, NULL}, theirs = {NULL, NULL};
-    KD_TRY_GOTO(KD_RESERVE(ours.hits, set->count));
-    KD_TRY_GOTO(KD_RESERVE(theirs.hits, set->count));
-    KD_TRY_GOTO(KD_RESERVE(ours.blocked, set->count));
-    KD_TRY_GOTO(KD_RESERVE(theirs.blocked, set->count));
-    double own = 0;
-    for (int c = 0; c < count; ++c) {
-        answers *to = c ? &theirs : &ours;
-        if (casters[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
-        double seconds[RUNS];
-        for (int run = 0; run < RUNS; ++run) {
+/* Seconds of each caller, the best of RUNS, all by turns; its answers in out[c]. */
+static void time_set(const bench_rays *set, const caster *casters, int count, answers *out,
+                     double *seconds) {
+    for (int run = 0; run < RUNS; ++run)
+        for (int c = 0; c < count; ++c) {
+            if (casters[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
             const double started = cpu_seconds();
-            casters[c].cast(casters[c].tree, set, to);
-            seconds[run] = cpu_seconds() - started;
+            casters[c].cast(casters[c].tree, set, &out[c]);
+            const double took = cpu_seconds() - started;
+            seconds[c] = run && seconds[c] < took ? seconds[c] : took;
         }
-        qsort(seconds, RUNS, sizeof *seconds, compare_doubles);
-        const double rate = (double)set->count / seconds[RUNS / 2];
+}
+
+/* One line a caller; KD_ERROR_CHECK if an answer is wrong. */
+static kd_status report_set(const tritree *tree, const bench_rays *set, const caster *casters,
+                            int count, const answers *found, const double *seconds) {
+    kd_status status = KD_OK;
+    for (int c = 0; c < count; ++c) {
+        if (seconds[c] == 0) continue;
+        const double rate = (double)set->count / seconds[c];
         printf("%-11s %-16s %8.3f Mrays/s", set->set, casters[c].name, rate * 1e-6);
         if (casters[c].tree == casters[0].tree) {
-            if (c == 0) own = rate;
             puts("");
-            if (c && !same_bits(set, &ours, &theirs))
+            if (c && !same_bits(set, &found[0], &found[c]))
                 status =
                     status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                                 "%s: rays cast alone are not answered as in batches", set->set);
             continue;
         }
-        const agreement found =
-            compare_answers(tree, (const peer *)casters[c].tree, set, &ours, &theirs);
-        printf("  ours %.2f x; %llu same, %llu rounded, %llu tied, %llu grazing, %llu wrong\n",
-               own / rate, (unsigned long long)found.same, (unsigned long long)found.rounded,
-               (unsigned long long)found.tied, (unsigned long long)found.grazing,
-               (unsigned long long)found.wrong);
-        if (found.wrong)
+        const agreement agreed =
+            compare_answers(tree, (const peer *)casters[c].tree, set, &found[0], &found[c]);
+        printf("  ours %.2f x, alone %.2f x; %llu same, %llu rounded, %llu tied, %llu grazing, "
+               "%llu wrong\n",
+               seconds[c] / seconds[0], seconds[c] / seconds[1], (unsigned long long)agreed.same,
+               (unsigned long long)agreed.rounded, (unsigned long long)agreed.tied,
+               (unsigned long long)agreed.grazing, (unsigned long long)agreed.wrong);
+        if (agreed.wrong)
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "%s, %s: %llu rays differ",
-                                 set->set, casters[c].name, (unsigned long long)found.wrong);
+                                 set->set, casters[c].name, (unsigned long long)agreed.wrong);
     }
+    return status;
+}
+
+static kd_status compare_set(const tritree *tree, const bench_rays *set, const caster *casters,
+                             int count) {
+    kd_status status = KD_OK;
+    answers found[CASTERS] = {{NULL, NULL}};
+    double seconds[CASTERS] = {0};
+    for (int c = 0; c < count; ++c) {
+        KD_TRY_GOTO(KD_RESERVE_ZEROED(found[c].hits, set->count));
+        KD_TRY_GOTO(KD_RESERVE_ZEROED(found[c].blocked, set->count));
+    }
+    time_set(set, casters, count, found, seconds);
+    status = report_set(tree, set, casters, count, found, seconds);
 done:
-    memory_free(ours.hits);
-    memory_free(theirs.hits);
-    memory_free(ours.blocked);
-    memory_free(theirs.blocked);
+    for (int c = 0; c < count; ++c) {
+        memory_free(found[c].hits);
+        memory_free(found[c].blocked);
+    }
     return status;
 }
 
@@ -264,6 +274,19 @@ static kd_status build_peer(peer *with, RTCDevice device, const tritree_input *i
     return KD_OK;
 }
 
+static const struct {
+    const char *name, *from;
+    bool any, hard;
+} sets[] = {{"primary", "primary", false, false},
+            {"diffuse", "diffuse", false, false},
+            {"diffuse-any", "diffuse", true, false},
+            {"ao-any", "ao-any", true, false},
+            {"random", "random", false, false},
+            {"random-any", "random", true, false},
+            {"hard", NULL, false, true},
+            {"hard-any", NULL, true, true},
+            {NULL, NULL, false, false}};
+
 static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side) {
     peer plain = {.flags = RTC_SCENE_FLAG_NONE};
     peer robust = {.flags = RTC_SCENE_FLAG_ROBUST};
@@ -273,16 +296,19 @@ static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side
     printf("%u triangles; build: kandela %.0f ms, embree %.0f ms\n", tree->input.triangle_count,
            tree->statistics.build_seconds * 1e3, plain.build_seconds * 1e3);
     const tritree_view view = tritree_get_view(tree);
-    const caster casters[] = {{"kandela", cast_kandela, &view},
-                              {"kandela single", cast_kandela1, &view},
-                              {"embree", cast_embree, &plain},
-                              {"embree robust", cast_embree, &robust},
-                              {"embree packets", cast_embree8, &plain}};
+    const caster casters[CASTERS] = {{"kandela", cast_kandela, &view},
+                                     {"kandela single", cast_kandela1, &view},
+                                     {"embree", cast_embree, &plain},
+                                     {"embree robust", cast_embree, &robust},
+                                     {"embree packets", cast_embree8, &plain}};
     const bench_rays_request request = {tree, side, side, 1, (uint64_t)side * (uint64_t)side};
-    for (int i = 0; bench_ray_sets[i]; ++i) {
+    for (int i = 0; sets[i].name; ++i) {
         bench_rays set;
-        KD_TRY_GOTO(bench_rays_open(&set, &request, bench_ray_sets[i]));
-        const kd_status here = compare_set(tree, &set, casters, 5);
+        KD_TRY_GOTO(sets[i].hard ? hard_rays_open(&set, &request)
+                                 : bench_rays_open(&set, &request, sets[i].from));
+        set.set = sets[i].name;
+        set.any = sets[i].any;
+        const kd_status here = compare_set(tree, &set, casters, CASTERS);
         bench_rays_close(&set);
         if (here != KD_OK) compared = here;
     }

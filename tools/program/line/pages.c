@@ -20,7 +20,7 @@ const pages_pair pages_exit_codes[] = {
 const pages_pair pages_variables[] = {
     {"KANDELA_DEVICE", "device for verbs that compute, as --device"},
     {"KANDELA_NUM_THREADS", "threads of the CPU, as --threads"},
-    {"KANDELA_CPU", "base: no AVX2, for the same results more slowly"},
+    {"KANDELA_CPU", "base: no AVX2, avx2: no AVX-512; for the same results more slowly"},
     {"NO_COLOR", "if set and not empty, messages are not coloured"},
     {NULL, NULL}};
 
