@@ -1,5 +1,5 @@
 /* Eight floats at once, by the compilers' vector extension: one AVX register where there is one,
-   two SSE registers elsewhere. Every function is inlined into its caller, so what the calling
+   two of SSE or NEON elsewhere. Every function is inlined into its caller, so what the calling
    convention for wide vectors would be (-Wpsabi) never matters. Who includes this belongs to the
    hot files (core/hot.h), which are compiled for AVX2, too. */
 #ifndef KD_ACCEL_GEOMETRY_VECTOR8_H
@@ -9,6 +9,8 @@
 #include <string.h>
 #ifdef __AVX2__
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -59,6 +61,15 @@ VECTOR8_FN float8 float8_max(float8 a, float8 b) {
 VECTOR8_FN float8 float8_multiply_add(float8 a, float8 b, float8 c) {
 #ifdef __FMA__
     return __builtin_ia32_vfmaddps256(a, b, c);
+#elif defined(__ARM_NEON)
+    float32x4_t x[2], y[2], z[2];
+    float8 made;
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    memcpy(z, &c, sizeof z);
+    for (int half = 0; half < 2; ++half) z[half] = vfmaq_f32(z[half], x[half], y[half]);
+    memcpy(&made, z, sizeof made);
+    return made;
 #else
     return a * b + c;
 #endif
@@ -70,16 +81,6 @@ VECTOR8_FN int8 int8_permute(int8 v, int8 from) {
 #else
     int8 to;
     for (int lane = 0; lane < VECTOR8_LANES; ++lane) to[lane] = v[from[lane]];
-    return to;
-#endif
-}
-/* Eight bytes as numbers. */
-VECTOR8_FN int8 int8_from_bytes(const uint8_t from[VECTOR8_LANES]) {
-#ifdef __AVX2__
-    return (int8)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from));
-#else
-    int8 to;
-    for (int lane = 0; lane < VECTOR8_LANES; ++lane) to[lane] = from[lane];
     return to;
 #endif
 }
@@ -101,6 +102,11 @@ VECTOR8_FN uint32_t int8_bits(int8 mask) {
     const float4 low = (float4)__builtin_shufflevector(mask, mask, 0, 1, 2, 3);
     const float4 high = (float4)__builtin_shufflevector(mask, mask, 4, 5, 6, 7);
     return (uint32_t)(__builtin_ia32_movmskps(low) | __builtin_ia32_movmskps(high) << 4);
+#elif defined(__ARM_NEON)
+    const int8 worth = {1, 2, 4, 8, 16, 32, 64, 128}, set = mask >> 31 & worth;
+    int32x4_t half[2];
+    memcpy(half, &set, sizeof half);
+    return (uint32_t)vaddvq_s32(vorrq_s32(half[0], half[1]));
 #else
     uint32_t bits = 0;
     for (int lane = 0; lane < VECTOR8_LANES; ++lane) bits |= (uint32_t)mask[lane] >> 31 << lane;

@@ -27,20 +27,20 @@ enum {
 };
 
 typedef struct wide_ray {
-    float inverse[3], back[3]; /* t of a plane: plane * inverse + back */
-    float begin, limit;        /* of cells that may still be met: slack_t beyond the hits' ends */
-    uint32_t word;             /* what is next: a node, a leaf, or WIDE_OVER */
-    uint32_t top;              /* entries of the stack below what is next */
-    uint32_t nearer[3];        /* where an axis' nearer planes begin: 0 or WIDE_LANES */
-    uint32_t octant;           /* which of a node's orders */
-    float tmin;                /* of hits */
+    float4v inverse, back; /* t of a plane: plane * inverse + back */
+    float begin, limit;    /* of cells that may still be met: slack_t beyond the hits' ends */
+    float tmin;            /* of hits */
     float slack_t;
-    /* of triangle_caster, by its axes x, y, z; and where an axis' rows begin */
-    float origin[3], shear[3];
-    uint32_t rows[3];
-    ray_hit best;    /* of any hits the triangle alone, 0 or KD_NONE */
-    uint32_t number; /* the ray's */
-    uint32_t *words; /* the stack; behind it, for closest hits, where each entry begins */
+    float4v shear;      /* of triangle_caster: sx, sy, sz */
+    float origin[3];    /* by its axes kx, ky, kz */
+    uint32_t word;      /* what is next: a node, a leaf, or WIDE_OVER */
+    ray_hit best;       /* of any hits the triangle alone, 0 or KD_NONE */
+    uint16_t nearer[3]; /* where an axis' nearer planes begin: 0 or WIDE_LANES */
+    uint16_t octant;    /* which of a node's orders */
+    uint16_t rows[3];   /* where the axes kx, ky, kz begin in a leaf */
+    uint32_t top;       /* entries of the stack below what is next */
+    uint32_t number;    /* the ray's */
+    uint32_t *words;    /* the stack; behind it, for closest hits, where each entry begins */
 } wide_ray;
 
 /* Of rays from far away: how much nearer, and farther, planes are than `back` says. */
@@ -69,15 +69,13 @@ VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
     const float4v latter = __builtin_shufflevector(size, size, 1, 2, 2, 3);
     const int kz = largest[int4v_signs((int4v)(former > latter))];
     const int axes[3] = {after[kz + 1], after[kz + 2], kz};
-    const float origin[3] = {cast->origin.x, cast->origin.y, cast->origin.z};
-    const float along[3] = {cast->direction.x, cast->direction.y, cast->direction.z};
+    const float *origin = &cast->origin.x, *along = &cast->direction.x;
     for (int i = 0; i < 3; ++i) {
         to->origin[i] = origin[axes[i]];
-        to->rows[i] = 3 * (uint32_t)axes[i];
+        to->rows[i] = (uint16_t)(3 * axes[i]);
     }
     const float4v over = {along[axes[0]], along[axes[1]], 1, 1};
-    const float4v shear = over / along[kz];
-    for (int i = 0; i < 3; ++i) to->shear[i] = shear[i];
+    to->shear = over / along[kz];
 }
 
 /* The walk is at the root. */
@@ -91,17 +89,14 @@ VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const
     const int4v sign = (int4v)d & INT32_MIN;
     const float4v safe =
         (float4v)((int4v)float4v_max(size, float4v_all(largest * 0x1p-26f)) | sign);
-    const float4v inverse = 1 / safe;
-    const float4v back = (float4v_of(tree->wide->centre) - o) * inverse;
     const uint32_t octant = int4v_signs((int4v)d);
-    for (int axis = 0; axis < 3; ++axis) {
-        to->inverse[axis] = inverse[axis];
-        to->back[axis] = back[axis];
-        to->nearer[axis] = (octant >> axis & 1) * WIDE_LANES;
-    }
+    to->inverse = 1 / safe;
+    to->back = (float4v_of(tree->wide->centre) - o) * to->inverse;
+    for (int axis = 0; axis < 3; ++axis)
+        to->nearer[axis] = (uint16_t)((octant >> axis & 1) * WIDE_LANES);
     wide_ray_shear(to, cast, size);
     to->slack_t = reach / largest * TRITREE_SLACK_T;
-    to->octant = octant;
+    to->octant = (uint16_t)octant;
     to->tmin = cast->tmin;
     to->begin = cast->tmin - to->slack_t;
     to->limit = cast->tmax + to->slack_t;
@@ -225,9 +220,14 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
     bool found = false;
     if (any) { /* a hit at the ray's very end is none */
         found = (met & good & int8_bits(eight.t < at->best.t)) != 0;
-        met &= ~good;
+        for (met &= ~good; __builtin_expect(met != 0, 0); met &= met - 1) {
+            ray_hit best = at->best;
+            found |= wide_meet_alone(rays + at->number, leaf, count, (uint32_t)__builtin_ctz(met),
+                                     &best);
+        }
+        return found;
     }
-    for (; __builtin_expect(met != 0, !any); met &= met - 1) {
+    for (; met; met &= met - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(met);
         if (good >> i & 1) {
             found |=
@@ -237,7 +237,7 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
         ray_hit best = at->best;
         if (!wide_meet_alone(rays + at->number, leaf, count, i, &best)) continue;
         found = true;
-        if (!any) at->best = best;
+        at->best = best;
     }
     return found;
 }

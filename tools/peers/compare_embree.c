@@ -1,12 +1,12 @@
-/* Kandela's rays beside Embree's in one run: the same triangles, the same rays (input_rays.h), one
-   thread, process CPU time, the callers by turns, the best of five. Embree has its best tree (BVH
-   with spatial splits), as it comes and with its watertight test ("robust"), which is what ours
-   always is. Every answer is compared: "same" is the same triangle at a t that agrees to 1e-5
-   relative; "rounded" the same triangle at a t that agrees to the rounding of its corners'
-   distances; "tied" another triangle so near. What is left is judged in double arithmetic: a ray
-   that grazes the nearer triangle's edge or plane, or begins or ends on it, may go either way:
-   "grazing"; any other is wrong, and the exit code 6. compare_embree SCENE [SIDE]     pictures of
-   SIDE x SIDE pixels, 512 unless told */
+/* Kandela's rays beside Embree's in one run: the same triangles, the same rays (input_rays.h,
+   hard_rays.h), one thread, process CPU time, the callers by turns, the best of five. Embree has
+   its best tree (BVH with spatial splits), as it comes and with its watertight test ("robust"),
+   which is what ours always is. Every answer is compared: "same" is the same triangle at a t that
+   agrees to 1e-5 relative; "rounded" the same triangle at a t that agrees to the rounding of its
+   corners' distances; "tied" another triangle so near. What is left is judged in double arithmetic:
+   a ray that grazes the nearer triangle's edge or plane, or begins or ends on it, may go either
+   way: "grazing"; any other is wrong, and the exit code 6. compare_embree SCENE [SIDE]     pictures
+   of SIDE x SIDE pixels, 512 unless told */
 #include "accel/builders.h"
 #include "accel/geometry/triangle.h"
 #include "accel/rays/batch.h"
