@@ -31,7 +31,7 @@ function(kd_optional switch found)
   set(${switch}_BUILT ${built} PARENT_SCOPE)
 endfunction()
 
-foreach(switch KD_OPENEXR KD_DEFLATE KD_ASSIMP KD_MESHOPT KD_DRACO KD_TESTS)
+foreach(switch KD_OPENEXR KD_DEFLATE KD_ASSIMP KD_MPI KD_MESHOPT KD_DRACO KD_TESTS)
   string(TOUPPER "${${switch}}" ${switch})
   if(NOT ${switch} MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "Kandela: ${switch}=${${switch}}, expected AUTO, ON or OFF")

@@ -34,14 +34,14 @@ import tempfile
 # From the ground up; a wing's own folder holds its table and stands above the rooms that it names.
 ROOMS = """
     include/kandela
-    core core/files core/math core/parallel core/device core/image
+    core core/files core/math core/parallel core/ranks core/mpi core/device core/image
     points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/api
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/nearest accel/api
     shaders
     photon/emission photon/density photon photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp scenes
     scenes/describe scenes/assembly scenes/check
-    render/frame render/waves render/photon_mapping render/integrators render render/api
+    render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
     tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}

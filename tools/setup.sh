@@ -19,6 +19,8 @@ build  libxxhash-dev   header:xxhash.h
 tests  libcmocka-dev   header:cmocka.h
 tests  pkg-config      command:pkg-config
 tests  python3         command:python3
+tests  libopenmpi-dev  header:mpi/mpi.h
+tests  openmpi-bin     command:mpirun
 ci     g++             command:g++
 ci     clang           command:clang
 ci     clang-format-14 command:clang-format-14

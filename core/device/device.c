@@ -89,3 +89,23 @@ kd_status device_find(device *out, const char *name) {
                "device \"%s\" is absent: this machine has %d CUDA devices", name, count);
     return device_cuda_describe(out, (int)index);
 }
+
+static bool is_all(const char *names) {
+    return strcmp(names, "cuda:all") == 0;
+}
+
+int device_list_count(const char *names) {
+    int count = 1;
+    if (is_all(names)) return device_cuda_count() > 1 ? device_cuda_count() : 1;
+    for (const char *at = names; *at; ++at) count += *at == ',';
+    return count;
+}
+
+void device_list_name(char out[64], const char *names, int index) {
+    if (is_all(names)) {
+        snprintf(out, 64, "cuda:%d", index);
+        return;
+    }
+    for (; index > 0 && strchr(names, ','); --index) names = strchr(names, ',') + 1;
+    snprintf(out, 64, "%.*s", (int)strcspn(names, ","), names);
+}

@@ -27,6 +27,11 @@ typedef struct device {
    KD_ERROR_DEVICE with what there is. */
 kd_status device_find(device *out, const char *name);
 
+/* A list of names, "cuda:0,cuda:1" or "cuda:all" (all CUDA devices there are; one at least): how
+   many they are, and one of them. */
+int device_list_count(const char *names);
+void device_list_name(char out[64], const char *names, int index);
+
 KD_DEVICE_ANSWER(int, device_cuda_count, (void), 0); /* 0 without CUDA, a driver or a device */
 /* Why there is none, in CUDA's words; "" where there is one. */
 KD_DEVICE_ANSWER(const char *, device_cuda_fault, (void), "this build has no CUDA");

@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
-#include "photon/emission/ledger.h"
+#include "photon/emission/emit_ranks.h"
 #include "points/tree/pointtree.h"
 
 enum {
@@ -30,8 +30,9 @@ typedef struct emit_batch {
     const scene_view *scene;
     const photon_order *order;
     uint64_t first_path;
-    uint32_t paths;       /* in this batch */
+    uint32_t paths;       /* in this batch, of this rank */
     uint32_t paths_most;  /* in one batch */
+    uint32_t room;        /* paths that there is room for */
     uint32_t piece_count; /* room for this many */
     emit_piece *pieces;
     uint32_t *counts; /* photons of each path */
@@ -39,6 +40,7 @@ typedef struct emit_batch {
     double ledger_scale;
     ledger_sum ledger; /* of all paths up to the last one */
     photon *destination;
+    emit_share share;
 } emit_batch;
 
 static kd_status piece_trace_path(emit_batch *batch, emit_piece *piece, uint32_t index) {
@@ -74,28 +76,33 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* The scan in the order of paths: places, sums, and whether the list is done. */
-static bool scan_batch(photon_list *list, emit_batch *batch) {
+/* The scan in the order of paths: places, sums, and whether the list ends. `counted` are paths and
+   photons before the batch. */
+static emit_part scan_batch(emit_batch *batch, emit_part counted) {
     const uint64_t wanted = batch->order->wanted, longest = emit_paths_most(batch->order);
+    emit_part part;
+    memset(&part, 0, sizeof part);
     for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
-    for (uint32_t i = 0; i < batch->paths; ++i) {
+    for (uint32_t i = 0; i < batch->paths && !part.ended; ++i) {
         emit_piece *piece = &batch->pieces[i / PIECE_PATHS];
-        if (i % PIECE_PATHS == 0) piece->place = list->count;
+        if (i % PIECE_PATHS == 0) piece->place = counted.photons + part.photons;
         piece->taken += batch->counts[i];
-        list->count += batch->counts[i];
+        part.photons += batch->counts[i];
+        ++part.paths;
+        const uint64_t photons = counted.photons + part.photons, paths = counted.paths + part.paths;
+        const bool vain = paths % EMIT_PATHS_IN_VAIN == 0 && photons < paths / EMIT_PATHS_IN_VAIN;
+        part.complete = photons >= wanted;
+        part.ended = part.complete || paths >= longest || vain;
+    }
+    return part;
+}
+
+/* Of the paths that were taken. */
+static void sum_ledgers(emit_batch *batch, uint64_t paths) {
+    for (uint64_t i = 0; i < paths; ++i) {
         const ledger_units units = ledger_in_units(&batch->ledgers[i], batch->ledger_scale);
         ledger_sum_add(&batch->ledger, &units, batch->ledgers[i].rays);
-        ++list->emitted;
-        if (list->count >= wanted) {
-            list->complete = true;
-            return true;
-        }
-        if (list->emitted >= longest) return true;
-        if (list->emitted % EMIT_PATHS_IN_VAIN == 0 &&
-            list->count < list->emitted / EMIT_PATHS_IN_VAIN)
-            return true;
     }
-    return false;
 }
 
 static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
@@ -109,15 +116,25 @@ static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
+/* Room for so many paths; keeps nothing. */
 static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
-    batch->piece_count = (paths + PIECE_PATHS - 1) / PIECE_PATHS;
-    KD_TRY(KD_RESERVE_ZEROED(batch->pieces, batch->piece_count));
+    const uint32_t pieces = (paths + PIECE_PATHS - 1) / PIECE_PATHS;
+    if (paths <= batch->room) return KD_OK;
+    memory_free(batch->counts);
+    memory_free(batch->ledgers);
+    batch->counts = NULL;
+    batch->ledgers = NULL;
     KD_TRY(KD_RESERVE(batch->counts, paths));
     KD_TRY(KD_RESERVE(batch->ledgers, paths));
-    for (uint32_t p = 0; p < batch->piece_count; ++p) {
+    KD_TRY(KD_GROW(batch->pieces, batch->piece_count, pieces));
+    memset(batch->pieces + batch->piece_count, 0,
+           (pieces - batch->piece_count) * sizeof *batch->pieces);
+    for (uint32_t p = batch->piece_count; p < pieces; ++p) {
+        batch->piece_count = p + 1;
         KD_TRY(KD_RESERVE(batch->pieces[p].photons, PIECE_FIRST_CAPACITY));
         batch->pieces[p].capacity = PIECE_FIRST_CAPACITY;
     }
+    batch->room = paths;
     return KD_OK;
 }
 
@@ -127,6 +144,7 @@ static void batch_release(emit_batch *batch) {
     memory_free(batch->pieces);
     memory_free(batch->counts);
     memory_free(batch->ledgers);
+    emit_share_close(&batch->share);
 }
 
 typedef struct power_scaling {
@@ -159,24 +177,51 @@ static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *l
     return paths > BATCH_PATHS_LEAST ? (uint32_t)paths : BATCH_PATHS_LEAST;
 }
 
-/* Traces one batch and appends what landed. */
-static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
-                           job *watched) {
-    batch->first_path = list->emitted;
-    batch->paths = batch_choose_paths(batch, list);
+/* Traces the paths, and what landed in them all. */
+static kd_status trace_batch(emit_batch *batch, uint64_t *landed) {
+    KD_TRY(batch_reserve(batch, batch->paths));
     const uint32_t pieces = (batch->paths + PIECE_PATHS - 1) / PIECE_PATHS;
+    *landed = 0;
     parallel_for(pieces, 1, trace_pieces, batch);
-    for (uint32_t p = 0; p < pieces; ++p) KD_TRY(batch->pieces[p].status);
+    for (uint32_t p = 0; p < pieces; ++p) {
+        KD_TRY(batch->pieces[p].status);
+        *landed += batch->pieces[p].count;
+    }
+    return KD_OK;
+}
+
+/* Traces one batch, by all ranks, and appends what landed. */
+static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
+                           bool *stopped, job *watched) {
+    emit_share *share = &batch->share;
+    uint64_t paths = batch_choose_paths(batch, list), landed = 0;
+    list->cut = emit_is_overdue(batch->order, list->emitted);
+    KD_TRY(emit_share_plan(share, &paths, &list->cut));
+    *done = list->cut;
+    if (list->cut) return KD_OK;
+    batch->first_path = list->emitted + share->first;
+    batch->paths = (uint32_t)share->paths;
+    KD_TRY(trace_batch(batch, &landed));
+    KD_TRY(emit_share_landed(share, landed, job_cancelled(watched), stopped));
+    const emit_part counted = {batch->first_path, list->count + share->before, 0, 0};
+    emit_part own = scan_batch(batch, counted), all;
     const uint64_t before = list->count;
-    *done = scan_batch(list, batch);
+    KD_TRY(emit_share_parts(share, &own, before, &all));
+    sum_ledgers(batch, own.paths);
+    list->count += all.photons;
+    list->emitted += all.paths;
+    list->complete = all.complete;
+    *done = all.ended;
     if (list->count > *capacity) {
         const uint64_t larger = list->count + list->count / 4;
         KD_TRY(KD_GROW(list->photons, before, larger));
         *capacity = larger;
     }
     batch->destination = list->photons;
+    const uint32_t pieces = (uint32_t)((own.paths + PIECE_PATHS - 1) / PIECE_PATHS);
     parallel_for(pieces, 16, copy_pieces, batch);
-    job_advance(watched, (int64_t)(list->count - before));
+    KD_TRY(emit_share_photons(share, list->photons));
+    job_advance(watched, (int64_t)all.photons);
     return KD_OK;
 }
 
@@ -198,19 +243,22 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.order = order;
     batch.ledger_scale = ledger_scale(scene->total_power);
     batch.paths_most = order->batch_paths ? order->batch_paths : BATCH_PATHS;
+    if (ranks_shared(order->among) && !order->batch_paths)
+        batch.paths_most *= (uint32_t)(order->among->size < 64 ? order->among->size : 64);
     uint64_t capacity = order->wanted + 256;
-    bool done = false;
-    KD_TRY_GOTO(batch_reserve(&batch, batch.paths_most));
+    bool done = false, stopped = false;
+    KD_TRY_GOTO(emit_share_open(&batch.share, order->among));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
-    while (!done && !(out->cut = emit_is_overdue(order, out->emitted))) {
-        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, watched));
-        if (!done && job_cancelled(watched)) {
+    while (!done) {
+        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, watched));
+        if (!done && stopped) {
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                                  "interrupted after %llu of %llu photons",
                                  (unsigned long long)out->count, (unsigned long long)order->wanted);
             goto done;
         }
     }
+    KD_TRY_GOTO(emit_share_ledger(&batch.share, &batch.ledger));
     list_finish(out, &batch);
 done:
     batch_release(&batch);

@@ -10,7 +10,7 @@
    Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers. */
 #include "core/device/cuda.h"
 #include "photon/emission/emit_device.h"
-#include "photon/emission/ledger.h"
+#include "photon/emission/emit_ranks.h"
 #include "photon/emission/photon_hash.h"
 #include "points/tree/pointtree.h"
 #include <cub/device/device_scan.cuh>
@@ -190,9 +190,9 @@ __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch
     list[state->count + batch.counts[number.x] + number.y] = batch.landed[i];
 }
 
-__global__ void begin_next_batch(emission_state *state) {
-    state->count += state->taken;
-    state->emitted += state->taken_paths;
+__global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t emitted) {
+    state->count = count;
+    state->emitted = emitted;
     state->next_path = state->landed = state->taken = state->taken_paths = 0;
 }
 
@@ -246,12 +246,42 @@ kd_status launch_paths(const emission_batch *batch, const scene_view *scene,
     return KD_OK;
 }
 
+/* The batch's end by its own paths, behind the photons and paths of the ranks before this one.
+   Alone it was looked for at once. */
+kd_status find_end_behind(const emission_batch *batch, emission_state *state, emission_state *told,
+                          const emit_share *share) {
+    if (!share->among) return KD_OK;
+    told->count += share->before;
+    told->emitted += share->first;
+    KD_CUDA(cudaMemcpy(state, told, sizeof *told, cudaMemcpyHostToDevice));
+    if (batch->paths) {
+        find_end<<<1, 1>>>(*batch, state);
+        KD_CUDA_LAUNCHED("find_end");
+    }
+    KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+    if (!batch->paths) told->done = told->reached = told->taken_paths = told->taken = 0;
+    return KD_OK;
+}
+
+/* What all ranks have traced of the batch; of one's own what the list takes. */
+kd_status agree_on_end(emission_state *state, emission_state *told, emit_share *share,
+                       uint64_t count, emit_part *all) {
+    emit_part own = {told->taken_paths, told->taken, told->done, told->reached};
+    KD_TRY(emit_share_parts(share, &own, count, all));
+    if (!share->among) return KD_OK;
+    told->taken_paths = (uint32_t)own.paths;
+    told->taken = (uint32_t)own.photons;
+    KD_CUDA(cudaMemcpy(state, told, sizeof *told, cudaMemcpyHostToDevice));
+    return KD_OK;
+}
+
 /* Traces the batch; again with more room if the heap was too small. `told` is the state after it.
  */
-kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_batch *batch,
-                    const scene_view *scene, const photon_order *order, emission_state *told) {
+kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const scene_view *scene,
+                      const photon_order *order, emission_state *told, const emit_share *share) {
     emission_state *state = (emission_state *)with->state.memory;
-    for (;;) {
+    if (!batch->paths) KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+    while (batch->paths) {
         cuda_arena arena = {NULL, 0};
         KD_TRY(lay_out(batch, &arena));
         KD_TRY(device_buffer_reserve(&with->batch, arena.used));
@@ -260,13 +290,22 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
         KD_TRY(lay_out(batch, &arena));
         KD_TRY(launch_paths(batch, scene, order, state));
         KD_TRY(scan_counts(batch, batch->cub));
-        find_end<<<1, 1>>>(*batch, state);
-        KD_CUDA_LAUNCHED("find_end");
+        if (!share->among) {
+            find_end<<<1, 1>>>(*batch, state);
+            KD_CUDA_LAUNCHED("find_end");
+        }
         KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
         if (told->landed <= batch->room) break;
         batch->room = told->landed;
         KD_CUDA(cudaMemsetAsync(&state->next_path, 0, 2 * sizeof(uint32_t)));
     }
+    return KD_OK;
+}
+
+/* Ledgers, and photons to their places. */
+kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_state *state,
+                     const emission_state *told) {
+    if (told->taken_paths == 0) return KD_OK;
     const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
     sum_ledgers<<<blocks, FLAT_BLOCK>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
@@ -275,8 +314,28 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
                                                                 (photon *)list->photons.memory);
         KD_CUDA_LAUNCHED("place_photons");
     }
-    begin_next_batch<<<1, 1>>>(state);
+    return KD_OK;
+}
+
+/* One batch, by all ranks. */
+kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_batch *batch,
+                    const scene_view *scene, const photon_order *order, emission_state *told,
+                    emit_share *share, bool *stopped, job *watched) {
+    emission_state *state = (emission_state *)with->state.memory;
+    emit_part all;
+    KD_TRY(trace_batch(with, batch, scene, order, told, share));
+    KD_TRY(emit_share_landed(share, told->landed, job_cancelled(watched), stopped));
+    KD_TRY(find_end_behind(batch, state, told, share));
+    KD_TRY(agree_on_end(state, told, share, list->count, &all));
+    KD_TRY(take_batch(list, batch, state, told));
+    KD_TRY(photon_list_cuda_exchange(list, share));
+    begin_next_batch<<<1, 1>>>(state, list->count + all.photons, list->emitted + all.paths);
     KD_CUDA_LAUNCHED("begin_next_batch");
+    list->count += all.photons;
+    list->emitted += all.paths;
+    list->complete = all.complete != 0;
+    told->done = all.ended;
+    job_advance(watched, (int64_t)all.photons);
     return KD_OK;
 }
 
@@ -319,39 +378,54 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
     return paths < (double)MOST_PATHS ? (uint64_t)paths : MOST_PATHS;
 }
 
-kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scene_view *scene,
-                   const photon_order *order, emission_state *told, job *watched) {
-    emission_state *state = (emission_state *)with->state.memory;
-    const double scale = ledger_scale(scene->total_power);
-    do {
-        emission_batch batch;
-        memset(&batch, 0, sizeof batch);
-        batch.first_path = list->emitted;
-        batch.paths = (uint32_t)batch_size(order, with, list);
-        const double yield = with->yield > 0 ? with->yield : 2;
-        const double room = 1.1 * yield * batch.paths + 1024;
-        batch.room = (uint32_t)(room < 0x1p31 ? room : 0x1p31);
-        batch.scale = scale;
-        KD_TRY(run_batch(list, with, &batch, scene, order, told));
-        list->count += told->taken;
-        list->emitted += told->taken_paths;
-        list->complete = told->reached != 0;
-        if (list->count) with->yield = (double)list->count / (double)list->emitted;
-        job_advance(watched, (int64_t)told->taken);
-        if (!told->done && job_cancelled(watched))
-            KD_FAIL(KD_INTERRUPTED, "interrupted after %llu of %llu photons",
-                    (unsigned long long)list->count, (unsigned long long)order->wanted);
-        list->cut = !told->done && emit_is_overdue(order, list->emitted);
-    } while (!told->done && !list->cut);
-    KD_TRY(finish_list(list, state, told, (float)(1 / (double)list->emitted)));
+/* What rank 0 chooses, or that time is up; and this rank's part of it. */
+kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon_emitter_cuda *with,
+                     const photon_order *order, emit_share *share) {
+    uint64_t paths = batch_size(order, with, list);
+    list->cut = emit_is_overdue(order, list->emitted);
+    KD_TRY(emit_share_plan(share, &paths, &list->cut));
+    memset(batch, 0, sizeof *batch);
+    batch->first_path = list->emitted + share->first;
+    batch->paths = (uint32_t)share->paths;
+    const double yield = with->yield > 0 ? with->yield : 2;
+    const double room = 1.1 * yield * batch->paths + 1024;
+    batch->room = (uint32_t)(room < 0x1p31 ? room : 0x1p31);
+    return KD_OK;
+}
+
+kd_status finish_emission(photon_list_cuda *list, emission_state *state, emission_state *told,
+                          double scale, emit_share *share) {
     ledger_sum sum;
+    KD_TRY(finish_list(list, state, told, (float)(1 / (double)list->emitted)));
     for (int i = 0; i < LEDGER_ROWS; ++i) {
         sum.high[i] = (int64_t)told->high[i];
         sum.low[i] = told->low[i];
     }
+    sum.rays = told->rays;
+    KD_TRY(emit_share_ledger(share, &sum));
     list->ledger = ledger_sum_mean(&sum, scale, list->emitted);
-    list->rays = told->rays;
+    list->rays = sum.rays;
     return KD_OK;
+}
+
+kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scene_view *scene,
+                   const photon_order *order, emit_share *share, job *watched) {
+    const double scale = ledger_scale(scene->total_power);
+    emission_state told;
+    bool done = false, stopped = false;
+    while (!done) {
+        emission_batch batch;
+        KD_TRY(plan_batch(&batch, list, with, order, share));
+        if (list->cut) break;
+        batch.scale = scale;
+        KD_TRY(run_batch(list, with, &batch, scene, order, &told, share, &stopped, watched));
+        done = told.done != 0;
+        if (list->count) with->yield = (double)list->count / (double)list->emitted;
+        if (!done && stopped)
+            KD_FAIL(KD_INTERRUPTED, "interrupted after %llu of %llu photons",
+                    (unsigned long long)list->count, (unsigned long long)order->wanted);
+    }
+    return finish_emission(list, (emission_state *)with->state.memory, &told, scale, share);
 }
 
 } // namespace
@@ -370,7 +444,11 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     begun.wanted = order->wanted;
     begun.longest = emit_paths_most(order);
     KD_CUDA(cudaMemcpy(with->state.memory, &begun, sizeof begun, cudaMemcpyHostToDevice));
-    return emit_all(list, with, scene, order, &begun, watched);
+    emit_share share;
+    kd_status status = emit_share_open(&share, order->among);
+    if (status == KD_OK) status = emit_all(list, with, scene, order, &share, watched);
+    emit_share_close(&share);
+    return status;
 }
 
 extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {

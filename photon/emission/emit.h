@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+struct ranks;
+
 typedef struct photon_list {
     photon *photons; /* in the order (path, bounce); power in W: they add up to the flux landed */
     uint64_t count;
@@ -36,6 +38,7 @@ typedef struct photon_order {
     uint64_t wanted;      /* photons to store, at most POINTTREE_COUNT_MAX / 2 */
     uint32_t batch_paths; /* traced at a time; 0: chosen. No influence on the result */
     double deadline;      /* timing_now() at which no more paths begin; 0: none */
+    struct ranks *among;  /* who trace its paths together and get the same list; NULL: alone */
 } photon_order;
 
 /* The list ends with the first path at which `wanted` photons have landed. It ends short of that,

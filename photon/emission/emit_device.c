@@ -1,6 +1,7 @@
 /* The parts of emission on a device that are no kernels. */
 #include "photon/emission/emit_device.h"
 #include "core/memory.h"
+#include "photon/emission/emit_ranks.h"
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned) {
     device_buffer_free(&owned->batch);
@@ -30,4 +31,24 @@ kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *fr
     out->complete = from->complete;
     out->cut = from->cut;
     return KD_OK;
+}
+
+kd_status photon_list_cuda_exchange(photon_list_cuda *list, emit_share *share) {
+    kd_status status = KD_OK;
+    if (!share->among) return KD_OK;
+    const int32_t rank = share->among->rank, size = share->among->size;
+    const uint64_t first = share->begins[0], bytes = share->begins[size] - first;
+    char *host = NULL, *there = (char *)list->photons.memory;
+    KD_TRY(memory_reserve((void **)&host, bytes, 1));
+    const uint64_t own = share->begins[rank], own_end = share->begins[rank + 1];
+    for (int32_t r = 0; r <= size; ++r) share->begins[r] -= first;
+    KD_TRY_GOTO(device_memory_download(host + (own - first), there + own, own_end - own));
+    KD_TRY_GOTO(emit_share_photons(share, (photon *)(void *)host));
+    if (own > first) KD_TRY_GOTO(device_memory_upload(there + first, host, own - first));
+    if (first + bytes > own_end)
+        KD_TRY_GOTO(device_memory_upload(there + own_end, host + (own_end - first),
+                                         first + bytes - own_end));
+done:
+    memory_free(host);
+    return status;
 }

@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+struct emit_share;
+
 /* A photon_list whose photons are in device memory. */
 typedef struct photon_list_cuda {
     device_buffer photons;   /* in the order (path, bounce) */
@@ -36,6 +38,10 @@ KD_DEVICE_CALL(photon_list_cuda_emit,
                 const photon_order *order, job *watched));
 /* From photons on the host, a file's for example. */
 KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));
+/* After emit_share_parts: own photons to the other ranks and theirs to the list, by way of the
+ * host.
+ */
+kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *share);
 /* To the host: `out` is opened. */
 kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from);
 /* Device memory that emitting and keeping a list takes, where paths leave a fourth of a photon each

@@ -213,6 +213,7 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
         options->max_depth < PHOTON_DEPTH_MAX ? options->max_depth : PHOTON_DEPTH_MAX;
     order.wanted = wanted;
     order.batch_paths = options->batch_paths;
+    order.among = options->among;
     return order;
 }
 

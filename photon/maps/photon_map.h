@@ -28,7 +28,8 @@ typedef struct photon_options {
     photon_lookup lookup;
     uint32_t batch_paths;           /* 0: chosen. No influence on the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
-    bool outlines; /* find the creases; else the caller has them from another pass */
+    bool outlines;       /* find the creases; else the caller has them from another pass */
+    struct ranks *among; /* who make the maps together: photon_order.among */
 } photon_options;
 
 typedef struct photon_map {

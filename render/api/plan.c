@@ -134,6 +134,20 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     return KD_OK;
 }
 
+uint64_t render_plan_sent(const scene_view *from, const kd_render_options *options,
+                          int32_t rank_count) {
+    const integrator *how = integrator_find(options->integrator);
+    const uint64_t passes =
+        how->pass ? (uint64_t)integrator_samples(how, options) : (uint64_t)options->batches;
+    uint64_t photons[PHOTON_LISTS], each = 0;
+    if (rank_count < 2) return 0;
+    photons_of(photons, from, options);
+    for (int l = 0; l < PHOTON_LISTS; ++l) each += photons[l] * sizeof(photon);
+    const uint64_t sums = pixels_of(options) * sizeof(film_pixel);
+    return passes * (each / (uint64_t)rank_count + state_bytes(options)) +
+           sums / (uint64_t)rank_count;
+}
+
 kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options) {
     device where;

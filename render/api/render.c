@@ -2,15 +2,18 @@
 #include "accel/builders.h"
 #include "core/device/device_memory.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
+#include "render/api/render_devices.h"
 #include "render/frame/display.h"
 #include "render/frame/frame.h"
 #include "render/frame/frame_device.h"
 #include "render/frame/state.h"
 #include "render/integrators.h"
 #include "scenes/assembly/room_camera.h"
+#include <stdio.h>
 
 enum { LARGEST_SIDE = 65536 };
 
@@ -58,7 +61,9 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     device found;
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
-    KD_TRY(device_find(&found, options->device));
+    char first[64];
+    device_list_name(first, options->device, 0);
+    KD_TRY(device_find(&found, first));
     if (found.kind == DEVICE_CUDA && !how->launch) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "%s runs on the CPU only, not on %s: give --device cpu or auto",
@@ -220,18 +225,45 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
 static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to,
                        const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
-    KD_TRY(make_tree(out, of->there, tree, view, of->options, of->watched));
+    ranks *among = of->among;
+    KD_TRY(
+        shared_frame_agree(among, make_tree(out, of->there, tree, view, of->options, of->watched)));
     if (camera_is_default && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is a room: the camera stands inside");
     }
     const integrator *how = of->how;
     if (how->identify) KD_TRY(how->identify(of));
-    if (keeping->resume) KD_TRY(state_read(keeping->state, of, to));
-    if (how->prepare) KD_TRY(how->prepare(of));
-    const kd_status status = frame_run(of, how, to);
+    if (ranks_shared(among)) KD_TRY(shared_frame_check(among, state_identity(of)));
+    if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, of, to));
+    if (keeping->resume) KD_TRY(shared_frame_resume(among, of, to));
+    const kd_status prepared = how->prepare ? how->prepare(of) : KD_OK;
+    kd_status status = shared_frame_agree(among, prepared);
+    if (status == KD_OK)
+        status = ranks_shared(among) ? shared_frame_run(of, how, to, out->ranks)
+                                     : frame_run(of, how, to);
+    else if (prepared != KD_OK)
+        return status;
     if (how->close) how->close(of);
     return keep_state(saving, of, to, status);
+}
+
+static kd_status open_figures(render_result *out, const ranks *among) {
+    out->rank_count = among->size;
+    KD_TRY(KD_RESERVE_ZEROED(out->ranks, (uint64_t)among->size));
+    rank_figures *own = out->ranks + among->rank;
+    snprintf(own->device, sizeof own->device, "%.127s", out->where.name);
+    return KD_OK;
+}
+
+/* The picture, where the film is. */
+static kd_status finish(render_saving *saving, const frame *of, const film *from) {
+    if (of->among && of->among->rank > 0) return KD_OK;
+    if (saving->keeping->display) display_show(&saving->viewer, from, true);
+    job_stage_begin(of->watched, "develop", 0);
+    const kd_status status = develop(saving->out, from, of, saving->started);
+    job_stage_end(of->watched);
+    return status;
 }
 
 static kd_status run_on(const device *where, render_result *out, const scene *from,
@@ -255,6 +287,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
                 .keeper = &keeper,
                 .options = options,
                 .view = scene_camera(from),
+                .among = keeping->among,
                 .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                 .watched = watched};
     tritree tree;
@@ -267,6 +300,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     status = film_open(&negative, crop);
     job_stage_end(watched);
     KD_TRY_GOTO(status);
+    if (ranks_shared(of.among)) KD_TRY_GOTO(open_figures(out, of.among));
     if (out->where.kind == DEVICE_CUDA) {
         job_stage_begin(watched, "context", 0);
         status = frame_cuda_open(&there, &out->where);
@@ -276,10 +310,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     }
     status = shoot(out, &tree, &view, &of, &negative, &saving, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
-        if (keeping->display) display_show(&saving.viewer, &negative, true);
-        job_stage_begin(watched, "develop", 0);
-        const kd_status developed = develop(out, &negative, &of, started);
-        job_stage_end(watched);
+        const kd_status developed = finish(&saving, &of, &negative);
         if (developed != KD_OK) status = developed;
     }
 done:
@@ -307,13 +338,15 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     memset(out, 0, sizeof *out);
     int32_t crop[4];
     KD_TRY(check_options(options, crop));
+    if (device_list_count(options->device) > 1)
+        return render_on_devices(out, from, options, keeping, watched);
     job_stage_begin(watched, "context", 0);
     const kd_status chosen = render_choose_device(&where, options);
     job_stage_end(watched);
     KD_TRY(chosen);
     const kd_status status = run_on(&where, out, from, options, keeping, started, watched);
     const bool full = status == KD_ERROR_MEMORY && where.kind == DEVICE_CUDA;
-    if (!full || !name_is_auto(options->device)) return status;
+    if (!full || ranks_shared(keeping->among) || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
     if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto"); /* a device's alone */
     say_retreat(where.name, "the CPU");
@@ -322,6 +355,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
 }
 
 void render_close(render_result *owned) {
+    memory_free(owned->ranks);
     image_close(&owned->picture);
     memset(owned, 0, sizeof *owned);
 }

@@ -6,6 +6,7 @@
 #include "core/device/device.h"
 #include "core/image/image.h"
 #include "render/frame/integrator.h"
+#include "render/ranks/shared_frame.h"
 #include "scenes/assembly/scene.h"
 
 typedef struct render_result {
@@ -19,9 +20,11 @@ typedef struct render_result {
     uint32_t triangle_count, material_count, light_count;
     uint64_t image_hash;
     float mean_radiance[3];
-    double error;   /* film_error of the picture */
-    bool on_target; /* options->target_error was reached */
-    bool maps_cut;  /* the limit of time left fewer photons than were asked for */
+    double error;        /* film_error of the picture */
+    bool on_target;      /* options->target_error was reached */
+    bool maps_cut;       /* the limit of time left fewer photons than were asked for */
+    rank_figures *ranks; /* of each of rank_count ranks; NULL: rendered alone */
+    int32_t rank_count;
 } render_result;
 
 /* What is kept of a rendering that may be cut short. */
@@ -35,6 +38,9 @@ typedef struct render_keeping {
     void *context;
     const char *display; /* address of a viewer (display.h) that shows passes; NULL: none */
     const char *title;   /* of the picture there */
+    /* Who render it together (render/ranks), all by this call with the same scene and options; all
+       that is kept and the picture are rank 0's, the others' result has none. NULL: alone */
+    ranks *among;
 } render_keeping;
 
 /* Where a rendering will run: "auto" takes the first CUDA device, if there is one and the

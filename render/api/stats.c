@@ -125,6 +125,24 @@ static void add_light(cJSON *root, const render_result *result) {
                           cJSON_CreateFloatArray(result->mean_radiance, 3));
 }
 
+/* What each of several ranks did, and which part of its time it had nothing to do. */
+static void add_ranks(cJSON *root, const render_result *result) {
+    if (!result->ranks) return;
+    cJSON *list = cJSON_AddArrayToObject(root, "ranks");
+    for (int32_t r = 0; r < result->rank_count; ++r) {
+        const rank_figures *figures = result->ranks + r;
+        const double all = figures->seconds + figures->waited;
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "device", figures->device);
+        add_number(one, "seconds", figures->seconds);
+        add_number(one, "waited", figures->waited);
+        add_number(one, "idle_share", all > 0 ? figures->waited / all : 0);
+        add_count(one, "bytes_sent", figures->sent);
+        add_count(one, "rows", figures->rows);
+        cJSON_AddItemToArray(list, one);
+    }
+}
+
 kd_status stats_write(const char *path, const stats_input *input) {
     file_output output;
     memset(&output, 0, sizeof output);
@@ -138,6 +156,7 @@ kd_status stats_write(const char *path, const stats_input *input) {
         cJSON_AddStringToObject(named, "name", input->scene);
         add_tree(root, input->result);
         add_light(root, input->result);
+        add_ranks(root, input->result);
         add_options(root, input->options);
         text = cJSON_Print(root);
     }

@@ -103,6 +103,18 @@ kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to) {
     return device_memory_download(to->pixels, from->pixels, film_bytes(to));
 }
 
+kd_status frame_cuda_place_rows(frame_cuda *to, const film *from, int32_t top, int32_t bottom) {
+    const int64_t begin = (int64_t)top * from->width, end = (int64_t)bottom * from->width;
+    return device_memory_upload(to->pixels + begin, from->pixels + begin,
+                                (uint64_t)(end - begin) * sizeof *from->pixels);
+}
+
+kd_status frame_cuda_fetch_rows(const frame_cuda *from, film *to, int32_t top, int32_t bottom) {
+    const int64_t begin = (int64_t)top * to->width, end = (int64_t)bottom * to->width;
+    return device_memory_download(to->pixels + begin, from->pixels + begin,
+                                  (uint64_t)(end - begin) * sizeof *to->pixels);
+}
+
 uint64_t frame_cuda_launch_samples(const integrator *how, const kd_render_options *options) {
     return how->launch_samples ? how->launch_samples(options) : LAUNCH_SAMPLES;
 }

@@ -38,6 +38,9 @@ void frame_cuda_remove_scene(frame_cuda *from); /* and its tree; what there is o
 /* The film's sums go there, if it has any, and come back. */
 kd_status frame_cuda_place_film(frame_cuda *to, const film *from);
 kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to);
+/* Some rows of them alone. */
+kd_status frame_cuda_place_rows(frame_cuda *to, const film *from, int32_t top, int32_t bottom);
+kd_status frame_cuda_fetch_rows(const frame_cuda *from, film *to, int32_t top, int32_t bottom);
 void frame_cuda_close(frame_cuda *owned); /* takes a zeroed one */
 
 /* Samples [begin, begin + count) of the pixels of the film's rows [top, bottom): those of them that

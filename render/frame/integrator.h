@@ -25,6 +25,7 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
 
 struct film;
 struct frame;
+struct ranks;
 struct integrator;
 struct frame_cuda;
 struct sample_range;
@@ -50,6 +51,7 @@ typedef struct frame {
     frame_statistics statistics;
     job *watched;
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
+    struct ranks *among;        /* who work at this frame together (render/ranks); NULL: alone */
     double pause;               /* timing_now() after which the keeper waits for a film; 0: none */
     struct frame_cuda *there;   /* on a CUDA device (frame_device.h); NULL: on the CPU */
     bool on_target;             /* options->target_error was reached */

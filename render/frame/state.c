@@ -73,6 +73,11 @@ static state_header header_of(const frame *of, const film *from) {
     return made;
 }
 
+uint64_t state_identity(const frame *of) {
+    const uint64_t parts[3] = {text_hash(0, kd_version()), scene_hash(of->scene), options_hash(of)};
+    return hash_bytes(parts, sizeof parts);
+}
+
 static uint64_t pixel_count(const film *of) {
     return (uint64_t)of->width * (uint64_t)of->height;
 }

@@ -15,6 +15,9 @@
 #define KD_RENDER_FRAME_STATE_H
 #include "render/frame/film.h"
 
+/* Of the scene, the options that a sample depends on, the camera and the program. */
+uint64_t state_identity(const frame *of);
+
 /* Written to a temporary file and renamed. */
 kd_status state_write(const char *path, const frame *of, const film *from);
 

@@ -67,6 +67,7 @@ static kd_status debug_prepare(frame *prepared) {
     prepared->state = state;
     KD_TRY_GOTO(find_channel(&state->shown.channel, prepared->options->channel));
     options.caustics = options.strayed = 0;
+    options.among = prepared->among;
     if (photon_estimators[options.estimator].one_radius)
         options.estimator = PHOTON_ESTIMATOR_NEAREST;
     if (state->shown.channel >= DEBUG_DENSITY)

@@ -11,9 +11,11 @@
    64 surfaces. Larger splats (of a surface nearer than about 1/256 of the scene's size) are cut to
          that, counted and reported. */
 #include "render/integrators/light.h"
+#include "core/device/device_memory.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/ranks/ranks.h"
 #include "render/frame/frame_device.h"
 #include "render/integrators/launches.h"
 
@@ -92,7 +94,8 @@ static void trace_paths(void *context, int64_t begin, int64_t end, int thread) {
     uint64_t rays = 0;
     uint32_t cut = 0;
     for (int64_t i = begin; i < end; ++i) {
-        light_path path = light_path_begin(work->scene, &state->emission, (uint64_t)i);
+        const uint64_t number = state->first + (uint64_t)i;
+        light_path path = light_path_begin(work->scene, &state->emission, number);
         light_splat splat;
         while (light_path_next(work->scene, &state->eye, &path))
             if (light_path_splat(work->scene, &state->eye, &path, &splat))
@@ -108,8 +111,30 @@ static kd_status trace_pass(frame *of, light_state *state) {
     light_work work = {state, of->scene};
     memset(state->sums, 0,
            3 * (size_t)state->eye.width * (size_t)state->eye.height * sizeof *state->sums);
-    parallel_for(state->paths, PATH_GRAIN, trace_paths, &work);
+    parallel_for(state->own, PATH_GRAIN, trace_paths, &work);
     return KD_OK;
+}
+
+/* Splats are whole numbers: the ranks' sums add up to those of one. */
+static kd_status add_ranks(const frame *of, light_state *state) {
+    int64_t *sums = state->sums,
+            counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
+    const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
+    kd_status status = KD_OK;
+    if (!ranks_shared(of->among)) return KD_OK;
+    if (of->there) {
+        sums = NULL;
+        KD_TRY(KD_RESERVE(sums, count));
+        KD_TRY_GOTO(device_memory_download(sums, state->sums, count * sizeof *sums));
+    }
+    KD_TRY_GOTO(ranks_all_sum(of->among, sums, count));
+    KD_TRY_GOTO(ranks_all_sum(of->among, counts, 2));
+    state->counts.rays = (uint64_t)counts[0];
+    state->counts.cut = (uint64_t)counts[1];
+    if (of->there) KD_TRY_GOTO(device_memory_upload(state->sums, sums, count * sizeof *sums));
+done:
+    if (of->there) memory_free(sums);
+    return status;
 }
 
 static kd_status light_pass(frame *of, uint32_t pass) {
@@ -120,10 +145,17 @@ static kd_status light_pass(frame *of, uint32_t pass) {
     state->emission = photon_emission_make(of->options->seed, pass, box3_centre(scene->box),
                                            0.5f * vec3_length(box3_size(scene->box)), false);
     photon_emission_scramble(&state->emission);
+    uint64_t begin, end, cut = state->counts.cut;
+    ranks_part(of->among, of->among ? of->among->rank : 0, state->paths, &begin, &end);
+    state->first = (uint32_t)begin;
+    state->own = (uint32_t)(end - begin);
+    state->counts.cut = 0;
     job_stage_begin(of->watched, "emit", state->paths);
-    const kd_status status = trace_pass(of, state);
+    kd_status status = trace_pass(of, state);
+    if (status == KD_OK) status = add_ranks(of, state);
     job_stage_end(of->watched);
     KD_TRY(status);
+    state->counts.cut += cut;
     const uint64_t rays = state->counts.rays;
     state->counts.rays = 0;
     if (dark || pass < (uint32_t)of->carried[0]) return KD_OK; /* begun before: counted before */

@@ -30,8 +30,8 @@ __global__ __launch_bounds__(TRACE_BLOCK, TAKE_EACH) void trace_light(
     const __grid_constant__ scene_view scene, const __grid_constant__ light_state state) {
     const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
     uint32_t rays = 0, cut = 0;
-    if (i < state.paths) {
-        light_path path = light_path_begin(&scene, &state.emission, i);
+    if (i < state.own) {
+        light_path path = light_path_begin(&scene, &state.emission, state.first + i);
         light_splat splat;
         while (light_path_next(&scene, &state.eye, &path))
             if (light_path_splat(&scene, &state.eye, &path, &splat)) add_splat(state, splat, &cut);
@@ -69,8 +69,8 @@ static kd_status light_state_trace(light_state *of, const scene_view *scene) {
     const size_t sums = 3 * (size_t)of->eye.width * (size_t)of->eye.height;
     light_counts found;
     KD_CUDA(cudaMemsetAsync(of->there, 0, sizeof(light_counts) + sums * sizeof *of->sums));
-    if (of->paths == 0) return KD_OK;
-    trace_light<<<(of->paths + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *of);
+    if (of->own == 0) return KD_OK;
+    trace_light<<<(of->own + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *of);
     KD_CUDA_LAUNCHED("trace_light");
     KD_TRY(device_memory_download(&found, of->there, sizeof found));
     of->counts.rays += found.rays;

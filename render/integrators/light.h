@@ -21,6 +21,7 @@ typedef struct light_state {
     int64_t *sums;         /* 3 per pixel, in units; where the samples are taken */
     float unit;            /* W/(sr m^2) */
     uint32_t paths;        /* a pass */
+    uint32_t first, own;   /* of them, that this rank traces */
     light_counts counts;   /* not read yet */
     light_counts *there;   /* the same in device memory; NULL: on the CPU */
 } light_state;

@@ -238,6 +238,7 @@ static kd_status photon_prepare(frame *prepared) {
                                options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
     if (status != KD_OK) goto done;
     photon_share_options(&state->options, options);
+    state->options.among = prepared->among;
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);

@@ -52,6 +52,7 @@ static kd_status progressive_prepare(frame *prepared) {
                                options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
+    state->photons.among = prepared->among;
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;

@@ -1,7 +1,10 @@
 /* kandela render: a scene, options from four places, the pictures and the figures. */
 #include "core/image/formats.h"
 #include "core/log.h"
+#include "core/names.h"
+#include "core/parallel/cores.h"
 #include "core/parallel/parallel.h"
+#include "core/ranks/ranks.h"
 #include "core/timing.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 typedef struct rendering {
     const char *path; /* of the scene */
@@ -29,20 +33,45 @@ typedef struct rendering {
     render_result result;
     job watched;
     double started; /* timing_now() */
+    ranks among;    /* by mpirun; or alone */
 } rendering;
+
+/* On a machine with several ranks each has a device and a share of the cores of its own, if nobody
+   says otherwise. */
+static void rank_place_apply(const ranks *among, kd_render_options *options,
+                             const option_line *line) {
+    if (!ranks_shared(among)) return;
+    const bool any = strcmp(options->device, "cuda") == 0 || name_is_auto(options->device);
+    const int devices = any && among->locals > 1 ? device_cuda_count() : 0;
+    if (devices > 1)
+        snprintf(options->device, sizeof options->device, "cuda:%d", among->local % devices);
+    /* a launcher that has bound this process to some cores has shared them out itself */
+    const int cores = cores_count();
+    if (options->threads > 0 || option_line_has(line, "threads") || among->locals < 2) return;
+    if (cores < sysconf(_SC_NPROCESSORS_ONLN)) return;
+    options->threads = cores / among->locals > 1 ? cores / among->locals : 1;
+}
 
 /* All that can be refused before the scene is read. */
 static kd_status check_line(rendering *work, const option_line *line) {
     kd_render_options_default(&work->values.render);
     KD_TRY(option_line_apply(line, &work->values));
+    if (work->among.rank > 0) work->values.general.quiet = true; /* rank 0 speaks for all */
     general_apply(&work->values.general);
+    rank_place_apply(&work->among, &work->values.render, line);
     KD_TRY(verb_arguments(line, &verb_render, 1, 1));
     work->path = line->arguments[0];
     device where;
     job_stage_begin(&work->watched, "context", 0); /* the driver wakes up */
-    const kd_status found = device_find(&where, work->values.render.device);
+    kd_status found = KD_OK;
+    for (int i = 0; found == KD_OK && i < device_list_count(work->values.render.device); ++i) {
+        char name[64];
+        device_list_name(name, work->values.render.device, i);
+        found = device_find(&where, name);
+    }
     job_stage_end(&work->watched);
     KD_TRY(found);
+    if (work->among.rank > 0) return KD_OK; /* rank 0 writes */
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
@@ -106,6 +135,7 @@ static kd_status settle_options(rendering *work, const option_line *line,
     values->render = settled.render;
     values->view = settled.view;
     if (option_line_has(line, "threads")) values->render.threads = values->general.threads;
+    rank_place_apply(&work->among, &values->render, line);
     parallel_set_threads(values->render.threads);
     scene_set_camera(work->loaded, &values->view);
     return KD_OK;
@@ -189,11 +219,13 @@ static kd_status consider_plan(rendering *work) {
     const int32_t asked = values->render.batches;
     const scene_view view = scene_get_view(work->loaded);
     KD_TRY(render_plan_fit(&plan, &view, &values->render, values->max_memory));
+    /* what rank 0's machine needs, all do */
+    KD_TRY(ranks_broadcast(&work->among, &values->render.batches, sizeof values->render.batches));
     const int32_t batches = values->render.batches;
     if (batches > asked && !values->plan)
         general_note("photons in %d batches of 1/%d each, to need at most %" PRIu64 " bytes",
                      batches, batches, values->max_memory);
-    if (!values->plan) return KD_OK;
+    if (!values->plan || work->among.rank > 0) return KD_OK;
     for (int i = 0; i < plan.count; ++i) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", plan.rows[i].on_device ? "device " : "",
@@ -204,6 +236,11 @@ static kd_status consider_plan(rendering *work) {
     if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
     if (integrator_find(values->render.integrator)->batches_most)
         printf("%-25s %14d\n", "batches", batches);
+    if (ranks_shared(&work->among)) {
+        printf("%-25s %14d\n", "ranks", work->among.size);
+        printf("%-25s %14" PRIu64 "\n", "sent a rank",
+               render_plan_sent(&view, &values->render, work->among.size));
+    }
     return KD_OK;
 }
 
@@ -214,6 +251,9 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     const render_values *values = &work->values;
     const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
     memset(keeping, 0, sizeof *keeping);
+    keeping->among = &work->among;
+    keeping->resume = values->resume;
+    if (work->among.rank > 0) return KD_OK;
     keeping->display = values->display;
     keeping->title = values->outputs.items[0];
     if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
@@ -225,7 +265,6 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     KD_TRY(output_check(work->state));
     keeping->state = work->state;
     keeping->state_if_cut = !chosen;
-    keeping->resume = values->resume;
     keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
     keeping->show = write_files;
     keeping->context = work;
@@ -236,7 +275,9 @@ static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(check_line(work, line));
     interrupt_watch(&work->watched);
     const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
-    progress_open(silent ? PROGRESS_OFF : (progress_mode)work->values.progress, &work->watched);
+    progress_open(silent || work->among.rank > 0 ? PROGRESS_OFF
+                                                 : (progress_mode)work->values.progress,
+                  &work->watched);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
     KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
@@ -252,6 +293,7 @@ static kd_status render(rendering *work, const option_line *line) {
                                              &keeping, &work->watched);
     if (status != KD_OK && status != KD_INTERRUPTED)
         return status_pass(status, __FILE__, __LINE__, "render_run_kept");
+    if (work->among.rank > 0) return status;
     if (status == KD_OK || work->result.frame.rays > 0)
         KD_TRY(keep_result(work, status == KD_INTERRUPTED));
     else
@@ -260,12 +302,29 @@ static kd_status render(rendering *work, const option_line *line) {
     return status;
 }
 
+/* What has failed here has failed on all ranks, or all would wait for this one. Rank 0 is to say
+   what all have found. */
+static void end_ranks(const ranks *among, kd_status status) {
+    enum { PATIENCE_SECONDS = 2 };
+    if (!ranks_shared(among) || status == KD_OK || status == KD_INTERRUPTED) return;
+    char message[1200];
+    if (among->rank > 0 && sleep(PATIENCE_SECONDS) > 0)
+        _exit((int)status); /* a signal: it has ended all */
+    snprintf(message, sizeof message, "rank %d of %d: %s", among->rank, among->size,
+             kd_last_error());
+    general_error(message);
+    ranks_abort(among, (int32_t)status);
+}
+
 static kd_status run(const option_line *line) {
     static rendering work; /* static: a late signal still finds its job */
     work.started = timing_now();
     job_init(&work.watched);
+    KD_TRY(ranks_open(&work.among));
     const kd_status status = render(&work, line);
     progress_close();
+    end_ranks(&work.among, status);
+    ranks_close(&work.among);
     render_close(&work.result);
     scene_close(work.loaded);
     return status;

@@ -21,7 +21,7 @@ const option_row device_rows[] = {
     {.name = "device",
      .argument = "NAME",
      .help = "where to compute: auto (the first CUDA device that the method has kernels for, else "
-             "the CPU), cpu or cuda:N",
+             "the CPU), cpu or cuda:N; kandela render takes several, cuda:0,cuda:1 or cuda:all",
      .initial = "auto",
      .environment = "KANDELA_DEVICE",
      .kind = OPTION_NAME,

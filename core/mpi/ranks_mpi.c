@@ -1,0 +1,181 @@
+/* The plug-in kandela-mpi.so: the one file that knows MPI.
+   Idea: calls that do not wait are started, and looked at until they are done: at once at first,
+         then with pauses, so that ranks that wait leave their core to those that work.
+   Invariants: MPI counts by int: whatever is longer goes in pieces of PIECE bytes. */
+#include "core/ranks/ranks_calls.h"
+#include <mpi.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { PIECE = 1 << 30, LOOKS = 200, PAUSE_LEAST_NS = 20000, PAUSE_MOST_NS = 500000 };
+
+typedef struct connection {
+    MPI_Comm world;
+    int rank, size;
+    bool opened; /* MPI was started here */
+} connection;
+
+static void pause_a_little(int *looks, long *nanoseconds) {
+    if ((*looks)++ < LOOKS) {
+        sched_yield();
+        return;
+    }
+    const struct timespec pause = {0, *nanoseconds};
+    nanosleep(&pause, NULL);
+    if (*nanoseconds < PAUSE_MOST_NS) *nanoseconds *= 2;
+}
+
+static int wait_for(MPI_Request *request, MPI_Status *status) {
+    int done = 0, looks = 0;
+    long nanoseconds = PAUSE_LEAST_NS;
+    for (;;) {
+        if (MPI_Test(request, &done, status) != MPI_SUCCESS) return 1;
+        if (done) return 0;
+        pause_a_little(&looks, &nanoseconds);
+    }
+}
+
+static int mpi_open(void **with, int32_t *rank, int32_t *size) {
+    int level = 0, begun = 0;
+    connection *made = (connection *)calloc(1, sizeof *made);
+    if (!made || MPI_Initialized(&begun) != MPI_SUCCESS) goto failed;
+    if (begun ? MPI_Query_thread(&level) != MPI_SUCCESS
+              : MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS)
+        goto failed;
+    made->opened = !begun;
+    if (level < MPI_THREAD_SERIALIZED ||
+        MPI_Comm_dup(MPI_COMM_WORLD, &made->world) != MPI_SUCCESS ||
+        MPI_Comm_rank(made->world, &made->rank) != MPI_SUCCESS ||
+        MPI_Comm_size(made->world, &made->size) != MPI_SUCCESS)
+        goto failed;
+    MPI_Comm_set_errhandler(made->world, MPI_ERRORS_RETURN);
+    *rank = made->rank;
+    *size = made->size;
+    *with = made;
+    return 0;
+failed:
+    free(made);
+    return 1;
+}
+
+static void mpi_close(void *with) {
+    connection *own = (connection *)with;
+    MPI_Request request;
+    if (MPI_Ibarrier(own->world, &request) == MPI_SUCCESS) wait_for(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&own->world);
+    if (own->opened) MPI_Finalize();
+    free(own);
+}
+
+static int piece_of(uint64_t left) {
+    return left < PIECE ? (int)left : PIECE;
+}
+
+static int mpi_broadcast(void *with, void *bytes, uint64_t count, int32_t from) {
+    connection *own = (connection *)with;
+    for (uint64_t at = 0; at < count;) {
+        const int piece = piece_of(count - at);
+        MPI_Request request;
+        if (MPI_Ibcast((char *)bytes + at, piece, MPI_BYTE, from, own->world, &request) !=
+                MPI_SUCCESS ||
+            wait_for(&request, MPI_STATUS_IGNORE))
+            return 1;
+        at += (uint64_t)piece;
+    }
+    return 0;
+}
+
+/* In one call if MPI can count it, else a broadcast from each. */
+static int mpi_all_gather(void *with, void *bytes, const uint64_t *begins) {
+    connection *own = (connection *)with;
+    const uint64_t all = begins[own->size] - begins[0];
+    int failed = 0;
+    if (all > PIECE) {
+        for (int r = 0; r < own->size && !failed; ++r)
+            failed = mpi_broadcast(with, (char *)bytes + begins[r], begins[r + 1] - begins[r], r);
+        return failed;
+    }
+    int *counts = (int *)malloc(2 * (size_t)own->size * sizeof *counts);
+    if (!counts) return 1;
+    int *places = counts + own->size;
+    for (int r = 0; r < own->size; ++r) {
+        counts[r] = (int)(begins[r + 1] - begins[r]);
+        places[r] = (int)(begins[r] - begins[0]);
+    }
+    MPI_Request request;
+    failed = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, (char *)bytes + begins[0], counts,
+                             places, MPI_BYTE, own->world, &request) != MPI_SUCCESS ||
+             wait_for(&request, MPI_STATUS_IGNORE);
+    free(counts);
+    return failed;
+}
+
+static int mpi_all_sum(void *with, int64_t *values, uint64_t count) {
+    connection *own = (connection *)with;
+    for (uint64_t at = 0; at < count;) {
+        const int piece = piece_of(8 * (count - at)) / 8;
+        MPI_Request request;
+        if (MPI_Iallreduce(MPI_IN_PLACE, values + at, piece, MPI_INT64_T, MPI_SUM, own->world,
+                           &request) != MPI_SUCCESS ||
+            wait_for(&request, MPI_STATUS_IGNORE))
+            return 1;
+        at += (uint64_t)piece;
+    }
+    return 0;
+}
+
+static int mpi_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    connection *own = (connection *)with;
+    uint64_t at = 0;
+    do {
+        const int piece = piece_of(count - at);
+        MPI_Request request;
+        if (MPI_Isend((const char *)bytes + at, piece, MPI_BYTE, to, tag, own->world, &request) !=
+                MPI_SUCCESS ||
+            wait_for(&request, MPI_STATUS_IGNORE))
+            return 1;
+        at += (uint64_t)piece;
+    } while (at < count);
+    return 0;
+}
+
+static int mpi_receive(void *with, int32_t from, int32_t tag, void *bytes, uint64_t count,
+                       int32_t *sender) {
+    connection *own = (connection *)with;
+    int source = from == RANKS_ANY ? MPI_ANY_SOURCE : from;
+    uint64_t at = 0;
+    do {
+        const int piece = piece_of(count - at);
+        MPI_Request request;
+        MPI_Status status;
+        int found = 0;
+        if (MPI_Irecv((char *)bytes + at, piece, MPI_BYTE, source, tag, own->world, &request) !=
+                MPI_SUCCESS ||
+            wait_for(&request, &status) ||
+            MPI_Get_count(&status, MPI_BYTE, &found) != MPI_SUCCESS || found != piece)
+            return 1;
+        source = status.MPI_SOURCE; /* the pieces that follow are of the same */
+        at += (uint64_t)piece;
+    } while (at < count);
+    if (sender) *sender = source;
+    return 0;
+}
+
+static void mpi_abort(void *with, int32_t code) {
+    MPI_Abort(((connection *)with)->world, code);
+}
+
+__attribute__((visibility("default"))) extern const ranks_calls kd_ranks_mpi;
+const ranks_calls kd_ranks_mpi = {.version = RANKS_VERSION,
+                                  .name = "MPI",
+                                  .open = mpi_open,
+                                  .close = mpi_close,
+                                  .broadcast = mpi_broadcast,
+                                  .all_gather = mpi_all_gather,
+                                  .all_sum = mpi_all_sum,
+                                  .send = mpi_send,
+                                  .receive = mpi_receive,
+                                  .abort = mpi_abort};

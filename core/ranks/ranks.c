@@ -1,0 +1,76 @@
+#include "core/ranks/ranks.h"
+#include "core/memory.h"
+#include "core/timing.h"
+#include <string.h>
+
+static kd_status count_call(ranks *of, double begun, uint64_t sent, int failed, const char *what,
+                            uint64_t bytes) {
+    of->waited += timing_now() - begun;
+    KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
+               "rank %d of %d: the exchange with the other ranks has failed (%s of %llu bytes)",
+               of->rank, of->size, what, (unsigned long long)bytes);
+    of->sent += sent;
+    return KD_OK;
+}
+
+kd_status ranks_broadcast(ranks *of, void *bytes, uint64_t count) {
+    if (!ranks_shared(of) || count == 0) return KD_OK;
+    const double begun = timing_now();
+    const int failed = of->calls->broadcast(of->with, bytes, count, 0);
+    return count_call(of, begun, of->rank == 0 ? count : 0, failed, "broadcast", count);
+}
+
+kd_status ranks_all_gather(ranks *of, void *bytes, const uint64_t *begins) {
+    if (!ranks_shared(of) || begins[of->size] == begins[0]) return KD_OK;
+    const double begun = timing_now();
+    const uint64_t own = begins[of->rank + 1] - begins[of->rank];
+    const int failed = of->calls->all_gather(of->with, bytes, begins);
+    return count_call(of, begun, own, failed, "all-gather", begins[of->size] - begins[0]);
+}
+
+kd_status ranks_all_gather_even(ranks *of, void *bytes, uint64_t count) {
+    uint64_t *begins = NULL;
+    if (!ranks_shared(of)) return KD_OK;
+    KD_TRY(KD_RESERVE(begins, (uint64_t)of->size + 1));
+    for (int32_t r = 0; r <= of->size; ++r) begins[r] = (uint64_t)r * count;
+    const kd_status status = ranks_all_gather(of, bytes, begins);
+    memory_free(begins);
+    return status;
+}
+
+kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count) {
+    if (!ranks_shared(of) || count == 0) return KD_OK;
+    const double begun = timing_now();
+    const uint64_t bytes = count * sizeof *values;
+    const int failed = of->calls->all_sum(of->with, values, count);
+    return count_call(of, begun, bytes, failed, "sum", bytes);
+}
+
+kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    if (!ranks_shared(of)) return KD_OK;
+    const double begun = timing_now();
+    const int failed = of->calls->send(of->with, to, tag, bytes, count);
+    return count_call(of, begun, count, failed, "message", count);
+}
+
+kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
+                        int32_t *sender) {
+    if (!ranks_shared(of)) return KD_OK;
+    const double begun = timing_now();
+    const int failed = of->calls->receive(of->with, from, tag, bytes, count, sender);
+    return count_call(of, begun, 0, failed, "message", count);
+}
+
+kd_status ranks_any(ranks *of, bool mine, bool *any) {
+    int64_t said = mine;
+    KD_TRY(ranks_all_sum(of, &said, 1));
+    *any = said != 0;
+    return KD_OK;
+}
+
+void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end) {
+    const uint64_t size = of ? (uint64_t)of->size : 1, each = count / size, more = count % size;
+    const uint64_t at = (uint64_t)rank;
+    *begin = at * each + (at < more ? at : more);
+    *end = *begin + each + (at < more ? 1 : 0);
+}

@@ -1,0 +1,57 @@
+/* Processes on one or many machines, or threads of one process, that work at one task together. */
+#ifndef KD_CORE_RANKS_RANKS_H
+#define KD_CORE_RANKS_RANKS_H
+#include "core/ranks/ranks_calls.h"
+#include "core/status.h"
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { RANKS_MOST = 65536 };
+
+typedef struct ranks {
+    int32_t rank, size;    /* 0 of 1: alone */
+    int32_t local, locals; /* the same among those on this machine, if the launcher says so */
+    const ranks_calls *calls;
+    void *with;
+    void *library; /* the plug-in */
+    uint64_t sent; /* bytes that this rank has given away: a broadcast's count once */
+    double waited; /* seconds in the calls below: for others, and for the bytes */
+} ranks;
+
+/* Alone, or where mpirun, srun or another launcher of MPI has started this process (the
+   environment has OMPI_COMM_WORLD_SIZE, PMI_RANK or PMIX_RANK) its place among the others, by the
+   plug-in kandela-mpi.so: KANDELA_MPI names it, else it is looked for beside this code.
+   KD_ERROR_DEVICE if there are others and no plug-in. Owner. */
+kd_status ranks_open(ranks *out);
+/* All ranks call it, or none; takes a zeroed one. */
+void ranks_close(ranks *owned);
+/* This rank has failed: ends the others, and under MPI this process, too. */
+void ranks_abort(const ranks *of, int32_t code);
+
+/* Whether the ranks are more than one; false for NULL. */
+static inline bool ranks_shared(const ranks *of) {
+    return of && of->size > 1;
+}
+
+/* The calls of ranks_calls.h as statuses, counted and timed. Alone (or NULL) they do nothing. */
+kd_status ranks_broadcast(ranks *of, void *bytes, uint64_t count);
+kd_status ranks_all_gather(ranks *of, void *bytes, const uint64_t *begins);
+/* Of equally many bytes each: `bytes` has room for size * count. */
+kd_status ranks_all_gather_even(ranks *of, void *bytes, uint64_t count);
+kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count);
+kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count);
+kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
+                        int32_t *sender);
+/* Whether a rank says so. */
+kd_status ranks_any(ranks *of, bool mine, bool *any);
+
+/* The share of a rank in `count` items: [*begin, *end), as even as can be. */
+void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

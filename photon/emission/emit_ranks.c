@@ -1,0 +1,116 @@
+#include "photon/emission/emit_ranks.h"
+#include "core/memory.h"
+#include "core/timing.h"
+
+kd_status emit_share_open(emit_share *out, ranks *among) {
+    memset(out, 0, sizeof *out);
+    if (!ranks_shared(among)) return KD_OK;
+    out->among = among;
+    KD_TRY(KD_RESERVE_ZEROED(out->speed, (uint64_t)among->size));
+    KD_TRY(KD_RESERVE_ZEROED(out->begins, (uint64_t)among->size + 1));
+    return KD_OK;
+}
+
+void emit_share_close(emit_share *owned) {
+    memory_free(owned->speed);
+    memory_free(owned->begins);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* Parts as long as ranks were fast in the batch before. */
+static void take_part(emit_share *of, uint64_t paths) {
+    double all = 0, before = 0;
+    bool known = true;
+    const int32_t rank = of->among->rank, size = of->among->size;
+    for (int32_t r = 0; r < size; ++r) {
+        known &= of->speed[r] > 0;
+        all += of->speed[r];
+    }
+    uint64_t end = 0;
+    if (!known) {
+        ranks_part(of->among, rank, paths, &of->first, &end);
+    } else {
+        for (int32_t r = 0; r < rank; ++r) before += of->speed[r];
+        of->first = (uint64_t)((double)paths * (before / all));
+        end = rank == size - 1 ? paths
+                               : (uint64_t)((double)paths * ((before + of->speed[rank]) / all));
+    }
+    of->paths = end - of->first;
+}
+
+kd_status emit_share_plan(emit_share *of, uint64_t *paths, bool *cut) {
+    if (!of->among) {
+        of->paths = *paths;
+        return KD_OK;
+    }
+    uint64_t plan[2] = {*paths, *cut};
+    KD_TRY(ranks_broadcast(of->among, plan, sizeof plan));
+    *paths = plan[0];
+    *cut = plan[1] != 0;
+    take_part(of, *paths);
+    of->begun = timing_now();
+    return KD_OK;
+}
+
+typedef struct part_traced {
+    uint64_t landed, cancelled;
+    double speed;
+} part_traced;
+
+kd_status emit_share_landed(emit_share *of, uint64_t landed, bool cancelled, bool *stopped) {
+    *stopped = cancelled;
+    of->before = 0;
+    if (!of->among) return KD_OK;
+    part_traced *parts = NULL;
+    const int32_t rank = of->among->rank, size = of->among->size;
+    const double seconds = timing_now() - of->begun;
+    KD_TRY(KD_RESERVE_ZEROED(parts, (uint64_t)size));
+    parts[rank].landed = landed;
+    parts[rank].cancelled = cancelled;
+    parts[rank].speed = seconds > 0 && of->paths ? (double)of->paths / seconds : of->speed[rank];
+    const kd_status status = ranks_all_gather_even(of->among, parts, sizeof *parts);
+    for (int32_t r = 0; r < size && status == KD_OK; ++r) {
+        *stopped |= parts[r].cancelled != 0;
+        of->speed[r] = parts[r].speed;
+        if (r < rank) of->before += parts[r].landed;
+    }
+    memory_free(parts);
+    return status;
+}
+
+kd_status emit_share_parts(emit_share *of, emit_part *own, uint64_t count, emit_part *all) {
+    *all = *own;
+    if (!of->among) return KD_OK;
+    emit_part *parts = NULL;
+    const int32_t rank = of->among->rank, size = of->among->size;
+    KD_TRY(KD_RESERVE_ZEROED(parts, (uint64_t)size));
+    parts[rank] = *own;
+    const kd_status status = ranks_all_gather_even(of->among, parts, sizeof *parts);
+    memset(all, 0, sizeof *all);
+    of->begins[0] = count * sizeof(photon);
+    for (int32_t r = 0; r < size && status == KD_OK; ++r) {
+        if (all->ended) memset(&parts[r], 0, sizeof parts[r]);
+        all->paths += parts[r].paths;
+        all->photons += parts[r].photons;
+        all->ended |= parts[r].ended;
+        all->complete |= parts[r].complete;
+        of->begins[r + 1] = of->begins[r] + parts[r].photons * sizeof(photon);
+    }
+    *own = parts[rank];
+    memory_free(parts);
+    return status;
+}
+
+kd_status emit_share_photons(emit_share *of, photon *photons) {
+    return of->among ? ranks_all_gather(of->among, photons, of->begins) : KD_OK;
+}
+
+kd_status emit_share_ledger(emit_share *of, ledger_sum *sum) {
+    static_assert(sizeof *sum == (2 * LEDGER_ROWS + 1) * sizeof(int64_t), "summed as numbers");
+    int64_t words[2 * LEDGER_ROWS + 1];
+    if (!of->among) return KD_OK;
+    memcpy(words, sum, sizeof words);
+    KD_TRY(ranks_all_sum(of->among, words, 2 * LEDGER_ROWS + 1));
+    memcpy(sum, words, sizeof words);
+    return KD_OK;
+}

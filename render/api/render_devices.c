@@ -1,0 +1,37 @@
+#include "render/api/render_devices.h"
+#include "core/ranks/ranks_threads.h"
+#include <string.h>
+
+typedef struct device_party {
+    render_result *out; /* rank 0's */
+    const scene *from;
+    const kd_render_options *options;
+    const render_keeping *keeping;
+    job *watched;
+} device_party;
+
+static kd_status render_one(void *context, ranks *among) {
+    const device_party *party = (const device_party *)context;
+    kd_render_options own = *party->options;
+    char name[64];
+    device_list_name(name, party->options->device, among->rank);
+    memset(own.device, 0, sizeof own.device);
+    strncpy(own.device, name, sizeof own.device - 1);
+    render_keeping keeping = *party->keeping;
+    keeping.among = among;
+    if (among->rank == 0)
+        return render_run_kept(party->out, party->from, &own, &keeping, party->watched);
+    const render_keeping nothing = {.resume = keeping.resume, .among = among};
+    render_result unseen;
+    const kd_status status = render_run_kept(&unseen, party->from, &own, &nothing, NULL);
+    if (status == KD_OK || status == KD_INTERRUPTED) render_close(&unseen);
+    return status;
+}
+
+kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
+                            const render_keeping *keeping, job *watched) {
+    device_party party = {out, from, options, keeping, watched};
+    KD_REQUIRE(!ranks_shared(keeping->among), KD_ERROR_USAGE,
+               "devices %s on one of several ranks, expected one device a rank", options->device);
+    return ranks_threads_run(device_list_count(options->device), render_one, &party);
+}

@@ -1,0 +1,185 @@
+/* Rank 0 has the film. A thread of it answers the other ranks: each tells what it has done, with
+   the sums of its rows, and gets the next chunk, with the sums so far if there are any. Rank 0's
+   own chunks are taken by the caller's thread. */
+#include "core/timing.h"
+#include "render/ranks/pass_ranks.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TAG_ASK = 1, TAG_DONE_ROWS, TAG_CHUNK, TAG_CHUNK_ROWS };
+
+typedef struct chunk_message {
+    int32_t top, bottom; /* of the film's rows; empty: none */
+    int32_t over;        /* the rank was told to stop, or its time is up */
+    int32_t summed;      /* sums follow */
+    uint64_t rays, nan_samples;
+    double seconds;
+} chunk_message;
+
+typedef struct dealer {
+    shared_pass *pass;
+    ranks among; /* a copy, for its thread */
+    pthread_t thread;
+    pthread_mutex_t mutex; /* of the deal, the film while it is saved, and `over` */
+    bool over;
+    kd_status status;
+    char words[1024];
+} dealer;
+
+static uint64_t rows_bytes(const film *of, int32_t top, int32_t bottom) {
+    return (uint64_t)(bottom - top) * (uint64_t)of->width * sizeof *of->pixels;
+}
+
+static film_pixel *rows_at(const film *of, int32_t top) {
+    return of->pixels + (int64_t)top * of->width;
+}
+
+/* Whether the film may have samples of rows that nobody has taken in this pass. */
+static bool is_summed(const shared_pass *pass) {
+    return pass->samples.begin > 0 || pass->to->resumed;
+}
+
+static void next_chunk(dealer *of, int32_t rank, chunk_message *out) {
+    memset(out, 0, sizeof *out);
+    out->summed = is_summed(of->pass);
+    pthread_mutex_lock(&of->mutex);
+    if (!of->over) deal_next(&of->pass->dealing, rank, &out->top, &out->bottom);
+    pthread_mutex_unlock(&of->mutex);
+}
+
+static void note_chunk(dealer *of, int32_t rank, const chunk_message *done) {
+    shared_pass *pass = of->pass;
+    pthread_mutex_lock(&of->mutex);
+    deal_note(&pass->dealing, rank, done->bottom - done->top, done->seconds);
+    pass->counts.rays += done->rays;
+    pass->counts.nan_samples += done->nan_samples;
+    of->over |= done->over != 0;
+    pthread_mutex_unlock(&of->mutex);
+}
+
+/* Takes what a rank has done. */
+static kd_status take_answer(dealer *of, int32_t *sender) {
+    chunk_message done;
+    film *to = of->pass->to;
+    KD_TRY(ranks_receive(&of->among, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
+    KD_REQUIRE(done.top >= 0 && done.top <= done.bottom && done.bottom <= to->height,
+               KD_ERROR_RUNTIME, "rank %d speaks of rows %d to %d of %d", *sender, done.top,
+               done.bottom, to->height);
+    if (done.bottom > done.top) {
+        pthread_mutex_lock(&of->mutex); /* not while the film is saved */
+        const kd_status status =
+            ranks_receive(&of->among, *sender, TAG_DONE_ROWS, rows_at(to, done.top),
+                          rows_bytes(to, done.top, done.bottom), NULL);
+        pthread_mutex_unlock(&of->mutex);
+        KD_TRY(status);
+        job_advance(of->pass->of->watched,
+                    (int64_t)(done.bottom - done.top) * to->width * of->pass->samples.count);
+    }
+    note_chunk(of, *sender, &done);
+    return KD_OK;
+}
+
+static kd_status answer_all(dealer *of) {
+    const film *to = of->pass->to;
+    for (int32_t asking = of->among.size - 1; asking > 0;) {
+        int32_t sender = 0;
+        chunk_message next;
+        KD_TRY(take_answer(of, &sender));
+        next_chunk(of, sender, &next);
+        KD_TRY(ranks_send(&of->among, sender, TAG_CHUNK, &next, sizeof next));
+        if (next.bottom == next.top)
+            --asking;
+        else if (next.summed)
+            KD_TRY(ranks_send(&of->among, sender, TAG_CHUNK_ROWS, rows_at(to, next.top),
+                              rows_bytes(to, next.top, next.bottom)));
+    }
+    return KD_OK;
+}
+
+static void *run_dealer(void *context) {
+    dealer *of = (dealer *)context;
+    of->status = answer_all(of);
+    if (of->status != KD_OK) snprintf(of->words, sizeof of->words, "%s", kd_last_error());
+    return NULL;
+}
+
+/* The samples of a chunk, whose sums lie in the film's rows. */
+static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
+    frame *of = pass->of;
+    sample_counts counts = {0, 0};
+    const double begun = timing_now();
+    if (of->there && chunk->summed)
+        KD_TRY(frame_cuda_place_rows(of->there, pass->to, chunk->top, chunk->bottom));
+    KD_TRY(frame_take_rows(of, pass->to, &pass->samples, chunk->top, chunk->bottom, &counts));
+    if (of->there) KD_TRY(frame_cuda_fetch_rows(of->there, pass->to, chunk->top, chunk->bottom));
+    chunk->rays = counts.rays;
+    chunk->nan_samples = counts.nan_samples;
+    chunk->seconds = timing_now() - begun;
+    chunk->over = frame_is_over(of, pass->samples.begin);
+    pass->worked += chunk->seconds;
+    pass->rows += (uint64_t)(chunk->bottom - chunk->top);
+    return KD_OK;
+}
+
+/* Rank 0's own chunks, and savings in between. */
+static kd_status work_here(dealer *of) {
+    shared_pass *pass = of->pass;
+    for (;;) {
+        chunk_message chunk;
+        if (frame_is_over(pass->of, pass->samples.begin)) {
+            pthread_mutex_lock(&of->mutex);
+            of->over = true;
+            pthread_mutex_unlock(&of->mutex);
+        }
+        next_chunk(of, 0, &chunk);
+        if (chunk.bottom == chunk.top) return KD_OK;
+        KD_TRY(take_chunk(pass, &chunk));
+        note_chunk(of, 0, &chunk);
+        if (!(pass->pause > 0) || timing_now() < pass->pause) continue;
+        pthread_mutex_lock(&of->mutex);
+        const kd_status status = pass->keep(pass);
+        pthread_mutex_unlock(&of->mutex);
+        KD_TRY(status);
+    }
+}
+
+static kd_status deal_and_work(shared_pass *pass) {
+    dealer made = {.pass = pass, .among = *pass->among, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    const film *to = pass->to;
+    deal_begin(&pass->dealing, to->height, (double)to->width * pass->samples.count);
+    made.among.sent = 0;
+    KD_REQUIRE(pthread_create(&made.thread, NULL, run_dealer, &made) == 0, KD_ERROR_RUNTIME,
+               "no thread to deal out the picture");
+    const kd_status status = work_here(&made);
+    if (status != KD_OK) ranks_abort(pass->among, (int32_t)status);
+    const double begun = timing_now();
+    pthread_join(made.thread, NULL);
+    pass->among->waited += timing_now() - begun;
+    pass->among->sent += made.among.sent;
+    KD_TRY(status);
+    if (made.status != KD_OK) return status_fail(made.status, __FILE__, __LINE__, "%s", made.words);
+    return KD_OK;
+}
+
+static kd_status ask_and_work(shared_pass *pass) {
+    chunk_message chunk;
+    film *to = pass->to;
+    memset(&chunk, 0, sizeof chunk);
+    for (;;) {
+        KD_TRY(ranks_send(pass->among, 0, TAG_ASK, &chunk, sizeof chunk));
+        if (chunk.bottom > chunk.top)
+            KD_TRY(ranks_send(pass->among, 0, TAG_DONE_ROWS, rows_at(to, chunk.top),
+                              rows_bytes(to, chunk.top, chunk.bottom)));
+        KD_TRY(ranks_receive(pass->among, 0, TAG_CHUNK, &chunk, sizeof chunk, NULL));
+        if (chunk.bottom == chunk.top) return KD_OK;
+        if (chunk.summed)
+            KD_TRY(ranks_receive(pass->among, 0, TAG_CHUNK_ROWS, rows_at(to, chunk.top),
+                                 rows_bytes(to, chunk.top, chunk.bottom), NULL));
+        KD_TRY(take_chunk(pass, &chunk));
+    }
+}
+
+kd_status pass_by_chunks(shared_pass *pass) {
+    return pass->among->rank == 0 ? deal_and_work(pass) : ask_and_work(pass);
+}

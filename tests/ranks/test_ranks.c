@@ -1,0 +1,242 @@
+/* Ranks render what one does, bit for bit: every integrator, on 1 to 8 ranks that are threads; what
+   is compared is the state, which has all sums of all pixels, counts and ledgers. The same by MPI:
+   tests/tools/test_ranks.sh. */
+#include "core/files/file.h"
+#include "core/hash.h"
+#include "render/api/render.h"
+#include "render/integrators.h"
+#include "render/ranks/deal.h"
+#include "test.h"
+#include <unistd.h>
+
+static kd_render_options small_options(const char *name) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, name);
+    strcpy(options.builder, "median");
+    options.width = 21; /* not a whole number of tiles, nor of rows for all */
+    options.height = 19;
+    options.spp = 5;
+    options.passes = 4;
+    options.photons = 3000;
+    options.caustic_photons = 2000;
+    options.media_photons = 1000;
+    return options;
+}
+
+static void name_devices(kd_render_options *options, int count) {
+    options->device[0] = '\0';
+    for (int r = 0; r < count; ++r) strcat(options->device, r ? ",cpu" : "cpu");
+}
+
+static scene *open_scene(const char *name) {
+    char path[4096];
+    scene *made = NULL;
+    kd_render_options unused;
+    kd_render_options_default(&unused);
+    snprintf(path, sizeof path, "%s/scenes/%s.json", KD_TEST_SOURCE_DIR, name);
+    assert_int_equal(scene_open(&made, path, &unused, NULL), KD_OK);
+    return made;
+}
+
+/* The hash of the state, which lies there afterwards. */
+static uint64_t run(const scene *from, const kd_render_options *options, const char *state,
+                    bool resume, job *watched) {
+    render_result result;
+    const render_keeping keeping = {.state = state, .resume = resume};
+    const kd_status status = render_run_kept(&result, from, options, &keeping, watched);
+    if (status != KD_OK && status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
+    render_close(&result);
+    file_view file;
+    assert_int_equal(file_open(&file, state), KD_OK);
+    const uint64_t hash = hash_bytes(file.bytes, file.count);
+    file_close(&file);
+    return hash;
+}
+
+static void expect_same(const char *scene_name, kd_render_options options, const int *sizes) {
+    scene *made = open_scene(scene_name);
+    strcpy(options.device, "cpu");
+    const uint64_t alone = run(made, &options, "alone.state", false, NULL);
+    for (; *sizes; ++sizes) {
+        name_devices(&options, *sizes);
+        const uint64_t together = run(made, &options, "together.state", false, NULL);
+        if (together != alone)
+            fail_msg("%s, %s: %d ranks have other bits", scene_name, options.integrator, *sizes);
+    }
+    scene_close(made);
+}
+
+static const int few[] = {2, 3, 0}, many[] = {2, 3, 4, 8, 0};
+
+static void test_every_integrator(void **state) {
+    (void)state;
+    for (const integrator *const *row = integrators; *row; ++row) {
+        expect_same("cornell_diffuse", small_options((*row)->name), many);
+        expect_same("prism", small_options((*row)->name), few);
+    }
+}
+
+static void test_photon_forms(void **state) {
+    (void)state;
+    kd_render_options options = small_options("photon");
+    options.final_gather = 2;
+    expect_same("cornell_diffuse", options, few);
+    options = small_options("photon");
+    options.batches = 3;
+    expect_same("cornell_diffuse", options, few);
+    options = small_options("sppm");
+    options.batches = 2;
+    expect_same("cornell_fog", options, few);
+    options = small_options("debug");
+    strcpy(options.channel, "density");
+    expect_same("cornell_diffuse", options, few);
+}
+
+static void test_crop_and_target(void **state) {
+    (void)state;
+    kd_render_options options = small_options("path");
+    const int32_t crop[4] = {3, 2, 17, 9};
+    memcpy(options.crop, crop, sizeof crop);
+    expect_same("cornell_diffuse", options, many);
+    options = small_options("path");
+    options.spp = 64;
+    options.target_error = 0.6; /* ends between passes, on the same one */
+    expect_same("cornell_diffuse", options, few);
+    options = small_options("sppm");
+    options.passes = 24;
+    options.target_error = 0.5;
+    expect_same("cornell_diffuse", options, few);
+}
+
+/* Cancels after so many reports of its progress. */
+typedef struct impatience {
+    job watched;
+    int reports_left;
+} impatience;
+
+static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
+    impatience *of = (impatience *)context;
+    (void)done;
+    (void)total;
+    if (stage && strcmp(stage, "render") == 0 && --of->reports_left <= 0)
+        atomic_store(&of->watched.cancelled, true);
+}
+
+/* Interrupted on so many ranks, gone on with by others. */
+static void expect_resumed(const char *name, int before, int after) {
+    kd_render_options options = small_options(name);
+    scene *made = open_scene("cornell_diffuse");
+    options.spp = 900;
+    options.passes = 40;
+    strcpy(options.device, "cpu");
+    const uint64_t alone = run(made, &options, "alone.state", false, NULL);
+    impatience of = {.reports_left = 3};
+    job_init(&of.watched);
+    of.watched.report = lose_patience;
+    of.watched.context = &of;
+    name_devices(&options, before);
+    const uint64_t cut = run(made, &options, "together.state", false, &of.watched);
+    assert_true(atomic_load(&of.watched.cancelled));
+    assert_true(cut != alone);
+    name_devices(&options, after);
+    if (run(made, &options, "together.state", true, NULL) != alone)
+        fail_msg("%s: %d ranks, then %d: other bits", name, before, after);
+    scene_close(made);
+}
+
+static void test_resumed_by_others(void **state) {
+    (void)state;
+    expect_resumed("path", 3, 2);
+    expect_resumed("path", 1, 4);
+    expect_resumed("sppm", 2, 3);
+    expect_resumed("light", 4, 1);
+}
+
+static void test_a_failing_rank_ends_all(void **state) {
+    (void)state;
+    kd_render_options options = small_options("path");
+    scene *made = open_scene("cornell_diffuse");
+    render_result result;
+    strcpy(options.device, "cpu,cpu,cuda:77,cpu");
+    assert_int_equal(render_run(&result, made, &options, NULL), KD_ERROR_DEVICE);
+    assert_non_null(strstr(kd_last_error(), "cuda:77"));
+    scene_close(made);
+}
+
+/* --- dealing ---------------------------------------------------------------------------------- */
+
+/* Every row once; chunks shrink towards the end; a slow rank does not hold up the others. */
+static void test_dealing(void **state) {
+    (void)state;
+    enum { RANKS = 5, ROWS = 1000, SLOW = 3 };
+    const double speed[RANKS] = {100, 90, 110, 5, 1000}; /* rows a second */
+    double clock[RANKS] = {0};
+    bool done[RANKS] = {false};
+    deal cards;
+    assert_int_equal(deal_open(&cards, RANKS), KD_OK);
+    for (int pass = 0; pass < 3; ++pass) {
+        int32_t covered = 0, left = RANKS;
+        memset(clock, 0, sizeof clock);
+        memset(done, 0, sizeof done);
+        deal_begin(&cards, ROWS, 64);
+        while (left) {
+            int32_t rank = -1, top, bottom; /* the first that is free */
+            for (int32_t r = 0; r < RANKS; ++r)
+                if (!done[r] && (rank < 0 || clock[r] < clock[rank])) rank = r;
+            deal_next(&cards, rank, &top, &bottom);
+            if (top == bottom) {
+                done[rank] = true;
+                --left;
+                continue;
+            }
+            assert_int_equal(top, covered);
+            covered = bottom;
+            clock[rank] += (bottom - top) / speed[rank];
+            deal_note(&cards, rank, bottom - top, (bottom - top) / speed[rank]);
+        }
+        assert_int_equal(covered, ROWS);
+        double last = 0;
+        for (int r = 0; r < RANKS; ++r) last = clock[r] > last ? clock[r] : last;
+        const double best = ROWS / (100.0 + 90 + 110 + 5 + 1000);
+        if (pass) assert_true(last < 1.35 * best); /* a row of the slow one is 0.2 s of 0.77 */
+    }
+    deal_close(&cards);
+}
+
+/* Bands become even in a few steps, whatever rows cost and ranks are worth. */
+static void test_splitting(void **state) {
+    (void)state;
+    enum { RANKS = 4, ROWS = 400 };
+    const double speed[RANKS] = {1, 3, 1, 0.5};
+    int32_t bounds[RANKS + 1], old[RANKS + 1];
+    double seconds[RANKS], imbalance = 0;
+    split_even(bounds, RANKS, ROWS);
+    for (int step = 0; step < 8; ++step) {
+        for (int r = 0; r < RANKS; ++r) {
+            seconds[r] = 0;
+            for (int32_t row = bounds[r]; row < bounds[r + 1]; ++row)
+                seconds[r] += (1 + row / 100) / speed[r];
+        }
+        imbalance = split_imbalance(seconds, RANKS);
+        memcpy(old, bounds, sizeof old);
+        split_again(bounds, old, RANKS, seconds);
+        assert_int_equal(bounds[0], 0);
+        assert_int_equal(bounds[RANKS], ROWS);
+        for (int r = 0; r < RANKS; ++r) assert_true(bounds[r] <= bounds[r + 1]);
+    }
+    assert_true(imbalance < 1.1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dealing),
+        cmocka_unit_test(test_splitting),
+        cmocka_unit_test(test_every_integrator),
+        cmocka_unit_test(test_photon_forms),
+        cmocka_unit_test(test_crop_and_target),
+        cmocka_unit_test(test_resumed_by_others),
+        cmocka_unit_test(test_a_failing_rank_ends_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Ranks by mpirun: the bits of one process, a rank that is killed, states that other numbers of ranks
+# go on with. Skipped where there is no MPI, unless KANDELA_MPI_EXPECTED says that there is.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+cp "$source_folder"/tests/tools/box.{obj,mtl} .
+plugin=$(dirname "$program")/../lib/kandela-mpi.so
+if [[ ! -e $plugin ]] || ! command -v mpirun >/dev/null; then
+    [[ -z ${KANDELA_MPI_EXPECTED-} ]] && exit 77
+    expect_fail "a build with MPI, and mpirun"
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid it, with a message
+export ASAN_OPTIONS=detect_leaks=0 # of MPI's own
+
+needs_mpi() { readelf -d "$1" | grep -q 'NEEDED.*libmpi'; }
+expect_true "the program needs no MPI" eval '! needs_mpi "$program"'
+library=$(dirname "$program")/../lib/libkandela.so
+[[ ! -e $library ]] || expect_true "nor does the library" eval '! needs_mpi "$library"'
+expect_true "the plug-in does" needs_mpi "$plugin"
+
+on() { # RANKS ARGUMENT...
+    local ranks=$1
+    shift
+    mpirun --bind-to none -n "$ranks" "$program" render --quiet "$@" >out 2>err
+}
+path=(box.obj --resolution 40x33 --spp 24 --save-every 1000)
+sppm=(box.obj --resolution 24x17 --integrator sppm --passes 6 --photons 2000 --save-every 1000)
+"$program" render --quiet "${path[@]}" -o path.pfm && "$program" render --quiet "${sppm[@]}" -o sppm.pfm
+same() { # NAME
+    cmp "$1.pfm" many.pfm && cmp "$1.pfm.state" many.pfm.state
+}
+for ranks in 2 4; do
+    expect_true "path on $ranks ranks" on $ranks "${path[@]}" -o many.pfm --stats many.json
+    expect_true "path's bits on $ranks ranks" same path
+done
+expect_true "figures of each rank" test "$(grep -c idle_share many.json)" = 4
+expect_true "sppm on 3 ranks" on 3 "${sppm[@]}" -o many.pfm
+expect_true "sppm's bits on 3 ranks" same sppm
+
+# One line, and the code of what was wrong.
+on 2 missing.obj -o many.pfm
+code=$?
+expect_true "exit 3 for a file that is missing" test $code = 3
+expect_true "said once" test "$(grep -c 'rank . of 2: missing.obj' err)" = 1
+expect_says err "rank 0 of 2: missing.obj"
+
+set -m # children of a script without it ignore SIGINT
+# Renders sppm without end on 3 ranks, as the job $run, until it has saved its state.
+begin() {
+    rm -f many.*
+    mpirun --bind-to none -n 3 "$program" render --quiet "${endless[@]}" --passes 1000000 \
+        --save-every 0.2 --stats many.json -o many.pfm >out 2>err &
+    run=$!
+    for ((tries = 0; tries < 600; ++tries)); do
+        [[ -e many.pfm.state ]] && return
+        sleep 0.05
+    done
+    expect_fail "a state after half a minute"
+}
+# What lies there goes on with two ranks to the bits of one process.
+goes_on() {
+    local passes
+    passes=$(resumed_passes)
+    expect_true "2 ranks go on" on 2 "${endless[@]}" --passes "$passes" --save-every 1000 --resume -o many.pfm
+    "$program" render --quiet "${endless[@]}" --passes "$passes" --save-every 1000 -o sppm.pfm
+    expect_true "with the bits of one" same sppm
+}
+# The passes that every pixel has, the fewest: of the state the 17th word of each pixel's 18 of 4 bytes.
+resumed_passes() {
+    tail -c +305 many.pfm.state | od -An -v -tu4 -w72 | awk '
+        NR == 1 || $17 < least {least = $17} END {print least + 2}'
+}
+endless=(box.obj --resolution 24x17 --integrator sppm --photons 1000)
+
+# A rank is killed once there is a state: the run ends, and what was saved goes on.
+begin
+victim=$(grep -l "^PPid:[[:space:]]*$run\$" /proc/[0-9]*/status 2>/dev/null | tail -1)
+started=$SECONDS
+kill -9 "$(basename "$(dirname "$victim")")"
+wait $run
+code=$?
+expect_true "it ends within seconds" test $((SECONDS - started)) -lt 20
+expect_true "with a code" test $code != 0
+expect_says err 'signal 9'
+goes_on
+
+# Ctrl-C keeps what is there.
+begin
+kill -INT $run
+wait $run
+expect_says many.json '"interrupted"'
+goes_on
+expect_done
