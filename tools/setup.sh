@@ -13,6 +13,8 @@ build  libcjson-dev    header:cjson/cJSON.h
 build  libstb-dev      header:stb/stb_image_write.h
 build  libopenexr-dev  header:OpenEXR/openexr.h
 build  libdeflate-dev  header:libdeflate.h
+build  libjpeg-dev     header:jpeglib.h
+build  libwebp-dev     header:webp/encode.h
 build  libassimp-dev   header:assimp/cimport.h
 build  libmeshoptimizer-dev  header:meshoptimizer.h
 build  libxxhash-dev   header:xxhash.h
@@ -27,6 +29,8 @@ ci     clang-format-14 command:clang-format-14
 ci     xz-utils        command:xz
 cuda   python3         command:python3
 cuda   python3-venv    python:import ensurepip, venv
+denoise python3        command:python3
+denoise python3-venv   python:import ensurepip, venv
 python g++             command:g++
 python python3-venv    python:import ensurepip, venv
 python python3-dev     python:import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")
@@ -133,6 +137,17 @@ setup_cuda() { # FOLDER (relative to the root)
         found=("$folder"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
     fi
     [[ -x ${found[0]} ]] && echo "${found[0]}"
+}
+
+# Open Image Denoise, which no Debian or Ubuntu has, from the Python registry into a folder of its own beside build/,
+# where the program looks for it.
+setup_denoise() { # FOLDER (relative to the root)
+    local folder=$root/$1 found
+    found=("$folder"/lib/python3*/site-packages/pyoidn/oidn/lib/libOpenImageDenoise.so.2)
+    [[ -e ${found[0]} ]] && return
+    setup_say "Open Image Denoise (pyoidn 2.5.1, 88 MB) is fetched from the Python registry into $folder"
+    setup_packages denoise && python3 -m venv "$folder" >&2 &&
+        "$folder/bin/pip" install --quiet pyoidn==2.5.1.0 >&2
 }
 
 # Configures FOLDER (relative to the root) with further CMake arguments. KANDELA_WERROR=ON makes warnings

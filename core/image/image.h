@@ -31,9 +31,10 @@ typedef struct image_encoding { /* for 8-bit files */
     kd_tonemap tonemap;
 } image_encoding;
 
-/* By suffix: .png (8 bit, sRGB), .exr, .pfm. Written to a temporary file and renamed. */
+/* By suffix: .png, .jpg, .webp (8 bit, sRGB), .exr, .pfm. Written to a temporary file and renamed.
+ */
 kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
-/* PNG comes back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
+/* 8 bits come back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
 kd_status image_read(image *out, const char *path);
 /* mid-grey, a reflectance of 18 %; the share of what is covered that an exposure may cut */
 #define IMAGE_GREY 0.18f

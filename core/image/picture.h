@@ -1,6 +1,6 @@
 /* Pictures from files that nobody vouches for: PNG, JPEG, BMP, TGA and Radiance HDR, told apart by
-   their bytes. Before anything is decoded, the size that a file claims is held against its bytes:
-   so many pixels must be able to come out of so many bytes of its format. */
+   their bytes; EXR is told, too. Before anything is decoded, the size that a file claims is held
+   against its bytes: so many pixels must be able to come out of so many bytes of its format. */
 #ifndef KD_CORE_IMAGE_PICTURE_H
 #define KD_CORE_IMAGE_PICTURE_H
 #include "core/files/file.h"
@@ -16,7 +16,8 @@ typedef enum picture_kind {
     PICTURE_JPEG,
     PICTURE_BMP,
     PICTURE_HDR,
-    PICTURE_TGA
+    PICTURE_TGA,
+    PICTURE_EXR /* known here, read by core/image/image.h alone */
 } picture_kind;
 
 typedef struct picture_info {

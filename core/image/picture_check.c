@@ -25,6 +25,7 @@ picture_kind picture_kind_of(const file_view *file) {
     if (begins(file, "\xff\xd8", 2) || begins(file, "\xff\xff", 2)) return PICTURE_JPEG;
     if (begins(file, "BM", 2)) return PICTURE_BMP;
     if (begins(file, "#?RADIANCE\n", 11) || begins(file, "#?RGBE\n", 7)) return PICTURE_HDR;
+    if (begins(file, "\x76\x2f\x31\x01", 4)) return PICTURE_EXR;
     return file->count >= 18 && byte_at(file, 1) <= 1 ? PICTURE_TGA : PICTURE_UNKNOWN;
 }
 
@@ -71,6 +72,7 @@ static uint64_t least_bytes(const file_view *file, const picture_info *claimed) 
     case PICTURE_BMP: return bmp_least(file, width, height);
     case PICTURE_HDR: return hdr_least(width, height);
     case PICTURE_TGA: return tga_least(file, width, height);
+    case PICTURE_EXR:
     case PICTURE_UNKNOWN: break;
     }
     return UINT64_MAX;

@@ -3,61 +3,27 @@
    multiplied: where 0 < A < 1 they are divided on the way out and multiplied on the way in; where
    A is 0 the colour (a visible environment, say) passes as it is.
    Differs from stb in: every chunk's checksum is verified before anything is decoded. */
+#include "core/image/encode.h"
 #include "core/image/formats.h"
 #include "core/image/picture.h"
 #include "core/image/stb.h"
-#include "core/image/tonemap.h"
 #include "core/memory.h"
-#include "core/parallel/parallel.h"
 #include <limits.h>
 #include <pthread.h>
 #include <stb/stb_image_write.h>
 #include <string.h>
 
 /* stb counts bytes in int: 8 a pixel while decoding, twice what it compresses while encoding */
-enum { PNG_PIXELS = INT_MAX / 16, PNG_GRAIN = 16384 };
+enum { PNG_PIXELS = INT_MAX / 16 };
 
 /* Of all rows (PNG specification, section 9): stb's search among five costs more than it spares.
    Up, the difference to the row above, has no carry from pixel to pixel. */
 enum { PNG_FILTER = 2 };
 
-static const char *const colours[] = {"R", "G", "B"};
-
 /* --- out --- */
 
 static void bytes_put(void *context, void *bytes, int count) {
     fwrite(bytes, 1, (size_t)count, (FILE *)context); /* the stream remembers a failure */
-}
-
-static int alpha_is_used(const float *alpha, size_t count) {
-    for (size_t i = 0; alpha && i < count; ++i)
-        if (alpha[i] < 1) return 1;
-    return 0;
-}
-
-typedef struct png_pixels {
-    uint8_t *to;
-    const float *r, *g, *b, *alpha; /* alpha may be NULL */
-    float scale;
-    kd_tonemap tonemap;
-} png_pixels;
-
-static void pixels_encode(void *context, int64_t begin, int64_t end, int worker) {
-    (void)worker;
-    const png_pixels *work = (const png_pixels *)context;
-    const float *alpha = work->alpha, scale = work->scale;
-    uint8_t *to = work->to + (alpha ? 4 : 3) * begin;
-    for (int64_t i = begin; i < end; ++i) {
-        const float covered = alpha && alpha[i] > 0 && alpha[i] < 1 ? alpha[i] : 1;
-        const vec3 shown =
-            tonemap_apply(vec3_make(scale * work->r[i] / covered, scale * work->g[i] / covered,
-                                    scale * work->b[i] / covered),
-                          work->tonemap);
-        *to++ = unit_to_byte(srgb_encode(shown.x));
-        *to++ = unit_to_byte(srgb_encode(shown.y));
-        *to++ = unit_to_byte(srgb_encode(shown.z));
-        if (alpha) *to++ = unit_to_byte(alpha[i]);
-    }
 }
 
 typedef struct png_compression {
@@ -80,18 +46,12 @@ static void choose_filter(void) {
 
 static kd_status png_write(const image *from, const image_encoding *encoding, file_output *file) {
     const size_t count = (size_t)from->width * (size_t)from->height;
-    const float *alpha = image_plane(from, "A");
-    if (!alpha_is_used(alpha, count)) alpha = NULL;
-    const int samples = alpha ? 4 : 3;
     KD_REQUIRE(count <= PNG_PIXELS, KD_ERROR_USAGE,
                "%s: %d x %d pixels, a PNG file may have %d: write EXR or PFM", file->path,
                from->width, from->height, PNG_PIXELS);
     uint8_t *bytes = NULL;
-    KD_TRY(KD_RESERVE(bytes, count * (size_t)samples));
-    png_pixels pixels = {
-        bytes, image_plane(from, "R"),    image_plane(from, "G"), image_plane(from, "B"),
-        alpha, exp2f(encoding->exposure), encoding->tonemap};
-    parallel_for((int64_t)count, PNG_GRAIN, pixels_encode, &pixels);
+    int samples = 0;
+    KD_TRY(image_encode(&bytes, &samples, from, encoding, true));
     png_compression work = {file->stream, bytes, from->width, from->height, samples, false};
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose_filter);
@@ -153,37 +113,13 @@ static kd_status png_check(const char *path, const file_view *file) {
     }
 }
 
-/* `samples` are four a pixel, up to `white`; `linear` has white + 1 entries. */
-static kd_status pixels_decode(image *out, const uint16_t *samples, uint32_t white,
-                               const float *linear) {
-    const size_t count = (size_t)out->width * (size_t)out->height;
-    float *planes[4] = {NULL, NULL, NULL, NULL};
-    for (int c = 0; c < 3; ++c) KD_TRY(image_add(out, colours[c], &planes[c]));
-    for (size_t i = 0; i < count && !planes[3]; ++i)
-        if (samples[4 * i + 3] < white) KD_TRY(image_add(out, "A", &planes[3]));
-    for (size_t i = 0; i < count; ++i) {
-        const uint32_t alpha = samples[4 * i + 3];
-        const float covered = alpha ? (float)alpha / (float)white : 1;
-        for (size_t c = 0; c < 3; ++c) planes[c][i] = covered * linear[samples[4 * i + c]];
-        if (planes[3]) planes[3][i] = (float)alpha / (float)white;
-    }
-    return KD_OK;
-}
-
 static kd_status linear_decode(image *out, const picture *decoded) {
     const picture_info *info = &decoded->info;
-    const uint32_t white = info->is_wide ? 65535 : 255;
     uint16_t *samples = (uint16_t *)decoded->texels;
-    float *linear = NULL;
-    KD_TRY(image_open(out, info->width, info->height));
-    KD_TRY(KD_RESERVE(linear, white + 1));
-    for (uint32_t i = 0; i <= white; ++i) linear[i] = srgb_decode((float)i / (float)white);
     if (!info->is_wide) /* stb widened 8 bits to 16 by repeating them */
         for (size_t i = 0; i < 4 * (size_t)info->width * (size_t)info->height; ++i)
             samples[i] >>= 8;
-    const kd_status status = pixels_decode(out, samples, white, linear);
-    memory_free(linear);
-    KD_TRY(status);
+    KD_TRY(image_decode(out, info->width, info->height, samples, info->is_wide ? 65535 : 255));
     return KD_OK;
 }
 

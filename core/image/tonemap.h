@@ -32,6 +32,44 @@ static inline float tonemap_aces(float x) {
     return y < 1 ? y : 1;
 }
 
+/* Troy Sobotka's AgX by Wrensch's fit of 2023 ("Minimal AgX implementation"): colours are drawn
+   together (inset), 16.5 stops about mid-grey become 0 to 1, a sigmoid of degree 6 bends them, and
+   they are drawn apart again; what comes out is for a display of gamma 2.2. */
+static inline float tonemap_agx_bend(float x) {
+    const float stops = log2f(x > 1e-10f ? x : 1e-10f);
+    const float t = float_clamp((stops + 12.47393f) * (1 / (12.47393f + 4.026069f)), 0, 1);
+    const float low = 0.4298f * t * t + 0.1191f * t - 0.00232f;
+    const float high = ((15.5f * t - 40.14f) * t + 31.96f) * t - 6.868f;
+    return high * t * t * t + low;
+}
+
+static inline vec3 tonemap_agx(vec3 c) {
+    const float r = tonemap_agx_bend(0.842479062f * c.x + 0.0784336f * c.y + 0.0792237451f * c.z);
+    const float g =
+        tonemap_agx_bend(0.0423282423f * c.x + 0.878468637f * c.y + 0.0791661275f * c.z);
+    const float b = tonemap_agx_bend(0.0423756549f * c.x + 0.0784336f * c.y + 0.879142974f * c.z);
+    const vec3 shown = vec3_make(1.19687901f * r - 0.0980208811f * g - 0.0990297441f * b,
+                                 -0.0528968518f * r + 1.15190313f * g - 0.0989611768f * b,
+                                 -0.0529716355f * r - 0.0980434501f * g + 1.15107367f * b);
+    return vec3_make(powf(float_clamp(shown.x, 0, 1), 2.2f), powf(float_clamp(shown.y, 0, 1), 2.2f),
+                     powf(float_clamp(shown.z, 0, 1), 2.2f));
+}
+
+/* Khronos PBR Neutral tone mapper (2024): colours as they are up to 0.8 but for Fresnel's 4 % of
+   white, brighter ones compressed and desaturated towards white. */
+static inline vec3 tonemap_neutral(vec3 c) {
+    const float least = float_min(c.x, float_min(c.y, c.z));
+    const float offset = least < 0.08f ? least - 6.25f * least * least : 0.04f;
+    const vec3 raised = vec3_make(c.x - offset, c.y - offset, c.z - offset);
+    const float peak = vec3_largest(raised), start = 0.8f - 0.04f, room = 1 - start;
+    if (peak < start) return raised;
+    const float lowered = 1 - room * room / (peak + room - start);
+    const float white = 1 - 1 / (0.15f * (peak - lowered) + 1), scale = lowered / peak;
+    return vec3_make(raised.x * scale + (lowered - raised.x * scale) * white,
+                     raised.y * scale + (lowered - raised.y * scale) * white,
+                     raised.z * scale + (lowered - raised.z * scale) * white);
+}
+
 /* Linear colour >= 0 in, linear colour out; what is still above 1 is cut by the encoder. */
 static inline vec3 tonemap_apply(vec3 colour, kd_tonemap curve) {
     colour = vec3_make(colour.x > 0 ? float_min(colour.x, FLT_MAX) : 0,
@@ -44,9 +82,17 @@ static inline vec3 tonemap_apply(vec3 colour, kd_tonemap curve) {
     }
     case KD_TONEMAP_ACES:
         return vec3_make(tonemap_aces(colour.x), tonemap_aces(colour.y), tonemap_aces(colour.z));
+    case KD_TONEMAP_AGX: return tonemap_agx(colour);
+    case KD_TONEMAP_NEUTRAL: return tonemap_neutral(colour);
     case KD_TONEMAP_LINEAR: break;
     }
     return colour;
+}
+
+/* The curves' names, in the order of kd_tonemap; NULL after the last. */
+static inline const char *tonemap_name(int index) {
+    static const char *const names[] = {"linear", "reinhard", "aces", "agx", "neutral"};
+    return index < 5 ? names[index] : NULL;
 }
 
 #endif

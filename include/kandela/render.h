@@ -13,7 +13,13 @@
 extern "C" {
 #endif
 
-typedef enum kd_tonemap { KD_TONEMAP_LINEAR, KD_TONEMAP_REINHARD, KD_TONEMAP_ACES } kd_tonemap;
+typedef enum kd_tonemap {
+    KD_TONEMAP_LINEAR,
+    KD_TONEMAP_REINHARD,
+    KD_TONEMAP_ACES,
+    KD_TONEMAP_AGX,
+    KD_TONEMAP_NEUTRAL /* Khronos PBR Neutral */
+} kd_tonemap;
 
 /* Filled by kd_render_options_default, which sets struct_size; fields are only ever added at the
  * end. */
@@ -33,12 +39,12 @@ typedef struct kd_render_options {
     char kernel[16];          /* "disc", "cone", "epanechnikov", "gaussian" */
     int32_t final_gather;     /* rays of the final gather; 0: the map is seen directly */
     uint64_t seed;
-    int32_t threads;          /* 0: all cores */
-    double time_seconds;      /* for all of kd_render, photons included: ends with what there is, a
-                                 sample of every pixel at least; 0: no limit */
-    float exposure;           /* stops: colours are scaled by 2^exposure in PNG; NAN: chosen by the
-                                 picture, few of whose pixels may clip */
-    kd_tonemap tonemap;       /* PNG only */
+    int32_t threads;     /* 0: all cores */
+    double time_seconds; /* for all of kd_render, photons included: ends with what there is, a
+                            sample of every pixel at least; 0: no limit */
+    float exposure; /* stops: colours are scaled by 2^exposure in 8-bit files; NAN: chosen by the
+                       picture, few of whose pixels may clip */
+    kd_tonemap tonemap;       /* 8-bit files only */
     float sah_traversal_cost; /* C_t */
     float sah_intersect_cost; /* C_i */
     float sah_empty_factor;   /* (0, 1]: cost factor of a split that cuts off empty space */
@@ -104,8 +110,8 @@ KD_API int32_t kd_image_samples(const kd_image *image); /* per pixel, at least *
 KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 /* XXH3 of the channels R, G, B: equal pictures have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);
-/* By suffix: .png (8 bit sRGB, `exposure` stops brighter (NAN: as in the options), tone mapped),
-   .exr, .pfm. */
+/* By suffix: .png, .jpg or .webp (8 bit sRGB, `exposure` stops brighter (NAN: as in the options),
+   tone mapped), .exr, .pfm. */
 KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                                 kd_tonemap tonemap);
 

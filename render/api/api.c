@@ -150,8 +150,9 @@ uint64_t kd_image_hash(const kd_image *of) {
 kd_status kd_image_write(const kd_image *from, const char *path, float exposure,
                          kd_tonemap tonemap) {
     KD_REQUIRE(from && path, KD_ERROR_USAGE, "kd_image_write needs an image and a path");
-    KD_REQUIRE(tonemap >= KD_TONEMAP_LINEAR && tonemap <= KD_TONEMAP_ACES, KD_ERROR_USAGE,
-               "tone mapping %d, expected 0 (linear), 1 (Reinhard) or 2 (ACES)", (int)tonemap);
+    KD_REQUIRE(tonemap >= KD_TONEMAP_LINEAR && tonemap <= KD_TONEMAP_NEUTRAL, KD_ERROR_USAGE,
+               "tone mapping %d, expected 0 to %d: kd_tonemap", (int)tonemap,
+               (int)KD_TONEMAP_NEUTRAL);
     const image_encoding encoding = {exposure, tonemap};
     KD_TRY(image_write(&from->held.picture, path, &encoding));
     return KD_OK;

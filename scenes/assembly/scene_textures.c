@@ -91,10 +91,7 @@ kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, i
 
 static kd_status keep_floats(texture_image *image, const float *decoded, uint64_t texels) {
     KD_TRY(KD_RESERVE(image->floats, 3 * texels));
-    for (uint64_t i = 0; i < 3 * texels; ++i) { /* no NaN, nothing negative: it is light */
-        const float value = decoded[i];
-        image->floats[i] = value > 0 ? float_min(value, 1e30f) : 0;
-    }
+    for (uint64_t i = 0; i < 3 * texels; ++i) image->floats[i] = texture_light(decoded[i]);
     return KD_OK;
 }
 
@@ -127,7 +124,7 @@ static bool picture_is_light(const texture_image *image, const picture_info *inf
            (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY);
 }
 
-static kd_status check_size(const texture_image *image, int width, int height) {
+kd_status texture_check_size(const texture_image *image, int width, int height) {
     KD_REQUIRE(width > 0 && height > 0 && width <= TEXTURE_SIDE && height <= TEXTURE_SIDE &&
                    (int64_t)width * height <= TEXTURE_TEXELS,
                KD_ERROR_INPUT, "%s: an image of %d x %d texels, at most %d a side and %d in all",
@@ -150,8 +147,9 @@ static kd_status keep(texture_image *image, const picture *decoded) {
 static kd_status decode(texture_image *image, const file_view *file) {
     picture decoded;
     picture_info info;
+    if (picture_kind_of(file) == PICTURE_EXR) return texture_read_exr(image, file);
     KD_TRY(picture_look(&info, image->path, file));
-    KD_TRY(check_size(image, info.width, info.height));
+    KD_TRY(texture_check_size(image, info.width, info.height));
     kd_status status =
         picture_open(&decoded, image->path, file,
                      picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_BYTES);

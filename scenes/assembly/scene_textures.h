@@ -3,19 +3,19 @@
    constant alone counts. */
 #ifndef KD_SCENES_ASSEMBLY_SCENE_TEXTURES_H
 #define KD_SCENES_ASSEMBLY_SCENE_TEXTURES_H
-#include "core/status.h"
+#include "core/files/file.h"
 #include "scenes/mesh/mesh.h"
 #include "shaders/texture.h"
 
 typedef enum texture_role {
-    TEXTURE_COLOUR,  /* sRGB; HDR files are linear */
+    TEXTURE_COLOUR,  /* sRGB; HDR and EXR files are linear */
     TEXTURE_NORMAL,  /* linear, three channels */
     TEXTURE_GREY,    /* one value: the first channel */
     TEXTURE_GREEN,   /* one value: the second channel (roughness in packed files) */
     TEXTURE_BLUE,    /* one value: the third channel (metallic in packed files) */
     TEXTURE_ALPHA,   /* one value: alpha, 1 if the image has none */
     TEXTURE_OPACITY, /* one value: alpha if the image has one, else the first channel */
-    TEXTURE_SKY      /* HDR or sRGB, as floats */
+    TEXTURE_SKY      /* HDR, EXR or sRGB, as floats */
 } texture_role;
 
 typedef struct texture_image {
@@ -52,6 +52,14 @@ kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, i
                               uint32_t *index);
 /* Reads what is not read yet, on all cores, fills the views, warns of what cannot be used. */
 kd_status texture_store_load(texture_store *of);
+/* KD_ERROR_INPUT for one that is too large. */
+kd_status texture_check_size(const texture_image *of, int width, int height);
+/* scene_texture_exr.c: an EXR file's radiance; KD_ERROR_INPUT in a role that wants data. */
+kd_status texture_read_exr(texture_image *to, const file_view *file);
+/* No NaN, nothing negative: it is light. */
+static inline float texture_light(float value) {
+    return value > 0 ? float_min(value, 1e30f) : 0;
+}
 void texture_store_close(texture_store *owned); /* takes a zeroed one */
 
 #endif

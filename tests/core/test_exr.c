@@ -1,4 +1,4 @@
-/* render/image_exr: our files come back bit for bit, files of other programs (tiles, half and uint
+/* core/image/exr: our files come back bit for bit, files of other programs (tiles, half and uint
    channels, other compressions) are understood, damage is refused. */
 #include "core/files/file.h"
 #include "core/image/image.h"
@@ -226,14 +226,72 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
     unlink(path);
 }
 
-/* --- damage --- */
-
 static void file_fill(const char *name, const void *bytes, size_t count) {
     FILE *file = fopen(name, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);
     fclose(file);
 }
+
+/* B44 packs 4 x 4 half values into 14 bytes: blocks of one value are exact, others within a
+   sixteenth of the largest difference in them. */
+static void half_b44_is_understood(void **state) {
+    (void)state;
+    static const exr_compression_t codes[] = {EXR_COMPRESSION_B44, EXR_COMPRESSION_B44A};
+    for (int code = 0; code < 2; ++code)
+        for (int32_t tile = 0; tile <= 16; tile += 16) {
+            const foreign how = {codes[code], EXR_PIXEL_HALF, tile, 0, {"B", "G", "R"}, 0};
+            foreign_write(&how);
+            image read;
+            assert_int_equal(image_read(&read, path), KD_OK);
+            for (int c = 0; c < 3; ++c)
+                for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i) {
+                    const float made = image_plane(&read, how.channels[c])[i];
+                    const float meant = foreign_value(c, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH);
+                    assert_true(fabsf(made - meant) <= 2);
+                }
+            image_close(&read);
+        }
+    unlink(path);
+}
+
+/* What the C core can neither write nor decode, or answers zeros for: the header alone says it. */
+static void what_cannot_be_decoded_is_named(void **state) {
+    (void)state;
+    static const struct {
+        exr_compression_t claimed;
+        exr_pixel_type_t type;
+        const char *says;
+    } cases[] = {{EXR_COMPRESSION_DWAA, EXR_PIXEL_HALF, "compressed by DWAA"},
+                 {EXR_COMPRESSION_DWAB, EXR_PIXEL_HALF, "compressed by DWAB"},
+                 {EXR_COMPRESSION_B44, EXR_PIXEL_FLOAT, "channel B: float"},
+                 {EXR_COMPRESSION_B44A, EXR_PIXEL_UINT, "channel B: uint"}};
+    static const char key[] = "compression\0compression\0\1\0\0"; /* and the size's last byte */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const foreign how = {EXR_COMPRESSION_ZIP, cases[i].type, 0, 0, {"B", "G", "R"}, 0};
+        foreign_write(&how);
+        file_view whole;
+        assert_int_equal(file_open(&whole, path), KD_OK);
+        char *copy = (char *)malloc(whole.count);
+        assert_non_null(copy);
+        memcpy(copy, whole.bytes, whole.count);
+        char *at = (char *)memmem(copy, whole.count, key, sizeof key);
+        assert_non_null(at);
+        at[sizeof key] = (char)cases[i].claimed;
+        const size_t count = whole.count;
+        file_close(&whole);
+        file_fill(path, copy, count);
+        free(copy);
+        image read;
+        assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);
+        if (!strstr(kd_last_error(), cases[i].says)) fail_msg("%s", kd_last_error());
+        assert_non_null(strstr(kd_last_error(), path));
+        assert_null(strchr(kd_last_error(), '\n'));
+    }
+    unlink(path);
+}
+
+/* --- damage --- */
 
 static void damage_is_survived(const foreign *how) {
     foreign_write(how);
@@ -267,10 +325,14 @@ static void damaged_files_are_refused(void **state) {
     (void)state;
     const foreign lines = {EXR_COMPRESSION_ZIP, EXR_PIXEL_FLOAT, 0, -3, {"B", "G", "R"}, 0};
     const foreign tiles = {EXR_COMPRESSION_NONE, EXR_PIXEL_HALF, 16, 0, {"B", "G", "R"}, 0};
+    const foreign waves = {EXR_COMPRESSION_PIZ, EXR_PIXEL_HALF, 0, 0, {"B", "G", "R"}, 0};
+    const foreign blocks = {EXR_COMPRESSION_B44, EXR_PIXEL_HALF, 0, 0, {"B", "G", "R"}, 0};
     const foreign runs = {EXR_COMPRESSION_RLE, EXR_PIXEL_HALF, 0, 0, {"B", "G", "R"}, 0};
     damage_is_survived(&lines);
     damage_is_survived(&tiles);
     damage_is_survived(&runs);
+    damage_is_survived(&waves);
+    damage_is_survived(&blocks);
 }
 
 static int folder_make(void **state) {
@@ -290,6 +352,8 @@ int main(void) {
         cmocka_unit_test(all_channels_keep_every_bit),
         cmocka_unit_test(foreign_files_are_understood),
         cmocka_unit_test(luminance_is_grey_and_oddities_are_named),
+        cmocka_unit_test(half_b44_is_understood),
+        cmocka_unit_test(what_cannot_be_decoded_is_named),
         cmocka_unit_test(damaged_files_are_refused),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -113,7 +113,9 @@ static const struct {
     {START BOX ", \"render\": {\"crop\": [5, 0, 5, 9]}}",
      "dir/s.json: render: crop is [5, 0, 5, 9], expected x0 < x1 and y0 < y1"},
     {START BOX ", \"render\": {\"tonemap\": true}}",
-     "dir/s.json: render.tonemap: found true, expected \"linear\", \"reinhard\" or \"aces\""},
+     "dir/s.json: render.tonemap: found true, expected \"linear\", \"reinhard\", \"aces\", \"agx\" "
+     "or "
+     "\"neutral\""},
     {START BOX ", \"render\": {\"integrator\": \"a name that is much too long for it\"}}",
      "dir/s.json: render.integrator: found \"a name that is much too long for it\", expected a "
      "name of at most 31 letters"},

@@ -53,7 +53,7 @@ expect_exit 2 "$program" compare a.pfm b.pfm --metric rms
 expect_says err "did you mean rmse?"
 expect_exit 2 "$program" compare a.pfm b.pfm --max nan
 expect_exit 2 "$program" compare a.pfm b.pfm --block 0
-expect_exit 2 "$program" compare a.pfm b.pfm --diff d.jpg
+expect_exit 2 "$program" compare a.pfm b.pfm --diff d.gif
 expect_exit 0 "$program" compare a.pfm b.pfm --diff d.png
 expect_true "a PNG is written" test "$(head -c 4 d.png | tail -c 3)" = PNG
 expect_exit 1 "$program" compare a.pfm b.pfm --diff nowhere/d.png

@@ -196,7 +196,7 @@ refused 2 "expected" box.obj --empty-factor 0
 refused 2 "expected" box.obj --empty-factor 1.5
 refused 2 "same point" box.obj --eye 1,2,3 --look-at 1,2,3
 refused 2 "no direction" box.obj --up 0,0,0
-refused 2 ".png" box.obj -o picture.jpg
+refused 2 ".png" box.obj -o picture.gif
 refused 2 "does not lie" box.obj --crop 0,0,5000,5
 refused 1 "nowhere/x.png" box.obj -o nowhere/x.png
 refused 1 "folder" box.obj -o folder.png

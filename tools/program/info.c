@@ -45,6 +45,16 @@ void info_compiled(FILE *stream) {
 #else
     line(stream, "libdeflate", "no: .png pictures take longer to write");
 #endif
+#ifdef KD_HAVE_JPEG
+    line(stream, "libjpeg", "yes (.jpg)");
+#else
+    line(stream, "libjpeg", "no: .jpg pictures are refused");
+#endif
+#ifdef KD_HAVE_WEBP
+    line(stream, "libwebp", "yes (.webp)");
+#else
+    line(stream, "libwebp", "no: .webp pictures are refused");
+#endif
     line(stream, "cJSON", cJSON_Version());
 #ifndef KD_HAVE_CMOCKA
     line(stream, "cmocka", "no: built without tests");

@@ -1,4 +1,5 @@
 #include "tools/program/render_values.h"
+#include "core/image/tonemap.h"
 #include "core/spelling.h"
 #include "photon/density/estimate.h"
 #include "photon/maps/photon_map.h"
@@ -22,16 +23,13 @@ static const char *switch_choice(int index) {
     return names[index];
 }
 
-static const char *tonemap_choice(int index) { /* in the order of kd_tonemap */
-    static const char *const names[] = {"linear", "reinhard", "aces"};
-    return index < 3 ? names[index] : NULL;
-}
-
 static const option_row output_rows[] = {
     {.name = "output",
      .short_name = 'o',
      .argument = "FILE",
-     .help = "picture to write, by its suffix .png, .exr or .pfm; may be given several times",
+     .help =
+         "picture to write, by its suffix .png, .jpg, .webp, .exr or .pfm; may be given several "
+         "times",
      .initial = "the scene's name with .png, in this folder",
      .kind = OPTION_LIST,
      OPTION_FIELD(render_values, outputs)},
@@ -41,6 +39,11 @@ static const option_row output_rows[] = {
      .kind = OPTION_TEXT,
      OPTION_FIELD(render_values, stats)},
     SHARED_ROW_PROGRESS(render_values),
+    {.name = "denoise",
+     .help = "take the noise out of the finished pictures by Open Image Denoise, .exr and .pfm, "
+             "too; those that --save-every writes on the way keep it",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(render_values, denoise)},
     {.name = "save-every",
      .argument = "SECONDS",
      .help = "write pictures and state (FILE.state) this often on the way, and at the end; 0 is "
@@ -234,9 +237,9 @@ static const option_row picture_rows[] = {
      OPTION_FIELD(kd_render_options, crop)},
     {.name = "exposure",
      .argument = "auto|STOPS",
-     .help =
-         "colours times 2^STOPS, in .png only; auto raises a dark picture to mid-grey, but lets "
-         "no more than 5 % of it become brighter than white, and says its stops",
+     .help = "colours times 2^STOPS, in 8-bit files only; auto raises a dark picture to mid-grey, "
+             "but lets "
+             "no more than 5 % of it become brighter than white, and says its stops",
      .initial = "0; of a mesh alone: auto",
      .automatic = "auto",
      .kind = OPTION_FLOAT,
@@ -245,10 +248,10 @@ static const option_row picture_rows[] = {
      OPTION_FIELD(kd_render_options, exposure)},
     {.name = "tonemap",
      .argument = "NAME",
-     .help = "from radiance to the screen, in .png only",
+     .help = "from radiance to the screen, in 8-bit files only",
      .initial = "linear",
      .kind = OPTION_CHOICE,
-     .choice = tonemap_choice,
+     .choice = tonemap_name,
      OPTION_FIELD(kd_render_options, tonemap)},
     {.name = NULL}};
 

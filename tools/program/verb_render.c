@@ -1,4 +1,5 @@
 /* kandela render: a scene, options from four places, the pictures and the figures. */
+#include "core/develop/denoise.h"
 #include "core/image/formats.h"
 #include "core/log.h"
 #include "core/names.h"
@@ -84,6 +85,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
     if (work->values.stats) KD_TRY(output_check(work->values.stats));
     KD_TRY(output_check_input(work->path));
     if (work->values.display) KD_TRY(display_check(work->values.display));
+    if (work->values.denoise) KD_TRY(denoise_check());
     return KD_OK;
 }
 
@@ -166,8 +168,17 @@ static kd_status settle_exposure(rendering *work) {
     return KD_OK;
 }
 
+static kd_status denoise(rendering *work) {
+    if (!work->values.denoise) return KD_OK;
+    job_stage_begin(&work->watched, "denoise", 0);
+    const kd_status status = denoise_image(&work->result.picture);
+    job_stage_end(&work->watched);
+    return status;
+}
+
 static kd_status write_pictures(rendering *work) {
     const option_list *outputs = &work->values.outputs;
+    KD_TRY(denoise(work));
     KD_TRY(settle_exposure(work));
     job_stage_begin(&work->watched, "write", outputs->count);
     const kd_status status = write_files(work, &work->result);

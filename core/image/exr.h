@@ -1,0 +1,29 @@
+/* What reading and writing of EXR files share: the stream that OpenEXR's C core works on, its
+   complaints, its answers as statuses. */
+#ifndef KD_CORE_IMAGE_EXR_H
+#define KD_CORE_IMAGE_EXR_H
+#include "core/image/formats.h"
+#ifdef KD_HAVE_OPENEXR
+#include <openexr.h>
+
+typedef struct exr_stream {
+    const char *path;
+    FILE *output;
+    const file_view *input;
+    int reason; /* errno of the first write that failed */
+} exr_stream;
+
+/* The library's last complaint to this thread. Its handler is called while the library holds the
+   context's lock, so it may call nothing of the library, not even for its user data. */
+void exr_complaint_keep(exr_const_context_t context, exr_result_t code, const char *text);
+void exr_complaint_forget(void);
+const char *exr_complaint(exr_result_t code); /* or, without one, what the code says */
+/* What a call of the library answered, as a status. */
+kd_status exr_answered(const exr_stream *stream, exr_result_t code, kd_status failure);
+/* Transposes: OpenEXR multiplies row vectors with worldToCamera, an image's matrix multiplies
+   column vectors. */
+void exr_matrix_transpose(float to[16], const float from[16]);
+
+kd_status exr_read(image *out, const char *path, const file_view *file);
+#endif
+#endif

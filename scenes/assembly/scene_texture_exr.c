@@ -1,0 +1,34 @@
+/* EXR files as images of a scene: radiance, as colours and skies are. */
+#include "core/image/formats.h"
+#include "core/memory.h"
+#include "scenes/assembly/scene_textures.h"
+#include <string.h>
+
+static kd_status keep_planes(texture_image *to, const image *decoded) {
+    const uint64_t texels = (uint64_t)decoded->width * (uint64_t)decoded->height;
+    const float *const planes[3] = {image_plane(decoded, "R"), image_plane(decoded, "G"),
+                                    image_plane(decoded, "B")};
+    KD_TRY(texture_check_size(to, decoded->width, decoded->height));
+    to->width = decoded->width;
+    to->height = decoded->height;
+    KD_TRY(KD_RESERVE(to->floats, 3 * texels));
+    for (uint64_t i = 0; i < texels; ++i)
+        for (uint64_t c = 0; c < 3; ++c) to->floats[3 * i + c] = texture_light(planes[c][i]);
+    return KD_OK;
+}
+
+kd_status texture_read_exr(texture_image *to, const file_view *file) {
+    image decoded;
+    memset(&decoded, 0, sizeof decoded);
+    KD_REQUIRE(to->role == TEXTURE_COLOUR || to->role == TEXTURE_SKY, KD_ERROR_INPUT,
+               "%s: EXR, expected an image of 8 or 16 bits: only colours and skies may be EXR",
+               to->path);
+    KD_REQUIRE(!image_format_exr.lacks, KD_ERROR_INPUT, "%s: built without %s", to->path,
+               image_format_exr.lacks);
+    kd_status status = image_format_exr.read(&decoded, to->path, file);
+    if (status == KD_OK) status = keep_planes(to, &decoded);
+    image_close(&decoded);
+    KD_TRY(status);
+    to->loaded = true;
+    return KD_OK;
+}

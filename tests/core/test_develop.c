@@ -1,0 +1,264 @@
+/* core/develop and what develops: 8-bit files, tone curves, sizes. */
+#include "core/develop/resize.h"
+#include "core/image/encode.h"
+#include "core/image/tonemap.h"
+#include "core/math/rng.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "tests/test.h"
+#include <math.h>
+#include <unistd.h>
+
+static const char *const colours[] = {"R", "G", "B"};
+
+static image made_image(int32_t width, int32_t height,
+                        float (*value)(int c, int32_t x, int32_t y)) {
+    image made;
+    assert_int_equal(image_open(&made, width, height), KD_OK);
+    for (int c = 0; c < 3; ++c) {
+        float *plane;
+        assert_int_equal(image_add(&made, colours[c], &plane), KD_OK);
+        for (int32_t i = 0; i < width * height; ++i) plane[i] = value(c, i % width, i / width);
+    }
+    return made;
+}
+
+static double mean_of(const float *plane, const image *of) {
+    double sum = 0;
+    for (int64_t i = 0; i < (int64_t)of->width * of->height; ++i) sum += (double)plane[i];
+    return sum / ((double)of->width * of->height);
+}
+
+static float one(int c, int32_t x, int32_t y) {
+    (void)x, (void)y;
+    return (float)(c + 1);
+}
+
+static float noise(int c, int32_t x, int32_t y) {
+    const rng_block r = rng_draw(rng_key_make(3, (uint32_t)c, (uint64_t)(y * 1000 + x)), 0, 0);
+    return r.value[0] * r.value[0] * 4;
+}
+
+static float spark(int c, int32_t x, int32_t y) {
+    (void)c;
+    return x == 17 && y == 11 ? 1000 : 0;
+}
+
+static float ramp(int c, int32_t x, int32_t y) {
+    return (float)(x + 3 * y + c);
+}
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+/* The definition, in double precision: a tent about the output's centre, over the input that is
+   there. */
+static double tent_of(const image *from, int c, int32_t width, int32_t height, int32_t x,
+                      int32_t y) {
+    const double sx = (double)from->width / width, sy = (double)from->height / height;
+    const double rx = fmax(sx, 1), ry = fmax(sy, 1);
+    const double cx = (x + 0.5) * sx - 0.5, cy = (y + 0.5) * sy - 0.5;
+    double sum = 0, weights = 0;
+    for (int32_t j = 0; j < from->height; ++j)
+        for (int32_t i = 0; i < from->width; ++i) {
+            const double w = fmax(0, 1 - fabs(i - cx) / rx) * fmax(0, 1 - fabs(j - cy) / ry);
+            sum += w * (double)from->planes[c][j * from->width + i];
+            weights += w;
+        }
+    return sum / weights;
+}
+
+static void sizes_are_tents(void **state) {
+    (void)state;
+    static const int32_t sizes[][2] = {{40, 30}, {13, 30}, {7, 5}, {1, 1}, {80, 61}, {40, 90}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+        const int32_t w = sizes[s][0], h = sizes[s][1];
+        image from = made_image(40, 30, noise), to = made_image(40, 30, noise);
+        float *plane;
+        assert_int_equal(image_add(&to, "A", &plane), KD_OK);
+        assert_int_equal(image_add(&to, "N.X", &plane), KD_OK);
+        assert_int_equal(image_resize(&to, w, h), KD_OK);
+        assert_int_equal(to.width, w);
+        assert_int_equal(to.height, h);
+        assert_int_equal(to.channel_count, 4); /* without N.X */
+        for (int c = 0; c < 3; ++c)
+            for (int32_t i = 0; i < w * h; ++i) {
+                const double meant = tent_of(&from, c, w, h, i % w, i / w);
+                assert_true(fabs((double)to.planes[c][i] - meant) <= 1e-5 * (1 + meant));
+            }
+        image_close(&from);
+        image_close(&to);
+    }
+}
+
+static void nothing_rings_and_means_stay(void **state) {
+    (void)state;
+    image of = made_image(64, 48, spark);
+    assert_int_equal(image_resize(&of, 16, 0), KD_OK);
+    assert_int_equal(of.height, 12);
+    assert_true(fabs(mean_of(of.planes[0], &of) - 1000.0 / (64 * 48)) < 1e-4);
+    for (int i = 0; i < 16 * 12; ++i) assert_true(of.planes[1][i] >= 0);
+    image_close(&of);
+    of = made_image(50, 20, one);
+    assert_int_equal(image_resize(&of, 0, 33), KD_OK);
+    assert_int_equal(of.width, 83); /* 82.5, rounded up */
+    for (int c = 0; c < 3; ++c)
+        for (int i = 0; i < of.width * of.height; ++i)
+            assert_true(fabsf(of.planes[c][i] - (float)(c + 1)) < 1e-5f);
+    assert_int_equal(image_resize(&of, 0, 0), KD_ERROR_USAGE);
+    assert_int_equal(image_resize(&of, 70000, 1), KD_ERROR_USAGE);
+    image_close(&of);
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    image first = made_image(90, 70, noise), second = made_image(90, 70, noise);
+    parallel_set_threads(1);
+    assert_int_equal(image_resize(&first, 33, 29), KD_OK);
+    parallel_set_threads(5);
+    assert_int_equal(image_resize(&second, 33, 29), KD_OK);
+    parallel_set_threads(0);
+    assert_true(image_hash(&first) == image_hash(&second));
+    image_close(&first);
+    image_close(&second);
+}
+
+static void crops_keep_pixels(void **state) {
+    (void)state;
+    static const int32_t inside[4] = {3, 2, 9, 7}, outside[4] = {0, 0, 13, 4},
+                         none[4] = {2, 2, 2, 3};
+    image of = made_image(12, 8, ramp);
+    assert_int_equal(image_crop(&of, outside), KD_ERROR_USAGE);
+    assert_int_equal(image_crop(&of, none), KD_ERROR_USAGE);
+    assert_int_equal(image_crop(&of, inside), KD_OK);
+    assert_int_equal(of.width, 6);
+    assert_int_equal(of.height, 5);
+    for (int c = 0; c < 3; ++c)
+        for (int32_t i = 0; i < 30; ++i)
+            assert_true(of.planes[c][i] == ramp(c, 3 + i % 6, 2 + i / 6));
+    image_close(&of);
+}
+
+/* --- curves ----------------------------------------------------------------------------------- */
+
+static vec3 curve(float r, float g, float b, kd_tonemap by) {
+    return tonemap_apply(vec3_make(r, g, b), by);
+}
+
+static bool is_about(float found, double meant, double by) {
+    return fabs((double)found - meant) <= by;
+}
+
+/* AgX by what it was made for: mid-grey becomes the middle of a display of gamma 2.2; ten stops
+   below and six and a half above are its ends; colours too bright to show become white. */
+static void agx_keeps_its_promises(void **state) {
+    (void)state;
+    const vec3 grey = curve(0.18f, 0.18f, 0.18f, KD_TONEMAP_AGX);
+    assert_true(is_about(powf(grey.x, 1 / 2.2f), 0.5, 0.01));
+    assert_true(is_about(grey.y, (double)grey.x, 1e-3) && is_about(grey.z, (double)grey.x, 1e-3));
+    assert_true(curve(1e-6f, 1e-6f, 1e-6f, KD_TONEMAP_AGX).x < 1e-5f);
+    assert_true(curve(17, 17, 17, KD_TONEMAP_AGX).x > 0.99f);
+    const vec3 lamp = curve(0, 0, 1e4f, KD_TONEMAP_AGX), deep = curve(0, 0, 0.1f, KD_TONEMAP_AGX);
+    assert_true(lamp.x > 0.6f && lamp.y > 0.6f && lamp.z > 0.9f);
+    assert_true(deep.z > 3 * deep.x && deep.z > 3 * deep.y);
+    float before = -1;
+    for (float x = 1e-5f; x < 100; x *= 1.01f) {
+        const float now = curve(x, x, x, KD_TONEMAP_AGX).y;
+        assert_true(now >= before);
+        before = now;
+    }
+}
+
+/* By hand from the specification: F90 of 0.04 is taken off, then 1 - d^2 / (peak + d - 0.76) with
+   d = 0.24, and desaturation by 0.15. */
+static void neutral_follows_its_specification(void **state) {
+    (void)state;
+    const vec3 grey = curve(0.5f, 0.5f, 0.5f, KD_TONEMAP_NEUTRAL);
+    assert_true(is_about(grey.x, 0.46, 1e-6) && is_about(grey.z, 0.46, 1e-6));
+    const vec3 dark = curve(0.04f, 0.04f, 0.04f, KD_TONEMAP_NEUTRAL);
+    assert_true(is_about(dark.y, 6.25 * 0.04 * 0.04, 1e-7));
+    const vec3 white = curve(1, 1, 1, KD_TONEMAP_NEUTRAL);
+    assert_true(is_about(white.x, 1 - 0.0576 / 0.44, 1e-6));
+    const vec3 red = curve(2.04f, 0.24f, 0.08f, KD_TONEMAP_NEUTRAL); /* 2, 0.2, 0.04 then */
+    const double peak = 1 - 0.0576 / (2 + 0.24 - 0.76);
+    const double away = 1 - 1 / (0.15 * (2 - peak) + 1);
+    assert_true(is_about(red.x, peak, 1e-6));
+    assert_true(is_about(red.y, 0.2 * peak / 2 * (1 - away) + peak * away, 1e-6));
+    assert_true(is_about(red.z, 0.04 * peak / 2 * (1 - away) + peak * away, 1e-6));
+}
+
+/* --- 8 bits ----------------------------------------------------------------------------------- */
+
+static float some_floats(int c, int32_t x, int32_t y) {
+    const uint32_t bits = (uint32_t)(c * 3 + y) * 0x05000000u + (uint32_t)x * 100003u;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The table gives what the curve gives, over floats of all sizes and beside each of its steps. */
+static void bytes_are_the_curves(void **state) {
+    (void)state;
+    enum { WIDTH = 50000, HEIGHT = 13 };
+    image of = made_image(WIDTH, HEIGHT, some_floats);
+    for (int k = 0; k < 255; ++k) { /* between two bytes, and the neighbours */
+        float at = srgb_decode(((float)k + 0.5f) / 255);
+        for (int i = 0; i < 8; ++i) at = nextafterf(at, 0);
+        for (int i = 0; i < 16; ++i, at = nextafterf(at, 1)) of.planes[1][16 * k + i] = at;
+    }
+    const image_encoding plain = {0, KD_TONEMAP_LINEAR};
+    uint8_t *bytes = NULL;
+    int samples = 0;
+    assert_int_equal(image_encode(&bytes, &samples, &of, &plain, true), KD_OK);
+    assert_int_equal(samples, 3);
+    for (int i = 0; i < WIDTH * HEIGHT; ++i)
+        for (int c = 0; c < 3; ++c)
+            if (bytes[3 * i + c] != unit_to_byte(srgb_encode(of.planes[c][i])))
+                fail_msg("%a", (double)of.planes[c][i]);
+    memory_free(bytes);
+    image_close(&of);
+}
+
+static float smooth(int c, int32_t x, int32_t y) {
+    return 0.5f + 0.4f * sinf(0.05f * (float)x + (float)c) * cosf(0.04f * (float)y);
+}
+
+/* Lossy ones come back as they were but for a few of 256 steps. */
+static void lossy_files_are_near(void **state) {
+    (void)state;
+    static const char *const paths[] = {"/tmp/kandela-develop.jpg", "/tmp/kandela-develop.jpeg",
+                                        "/tmp/kandela-develop.webp"};
+    for (int i = 0; i < 3; ++i) {
+        if (image_writable(paths[i]) != KD_OK) continue; /* built without the library */
+        char path[64];
+        snprintf(path, sizeof path, "%s%d%s", "/tmp/kandela-develop-", (int)getpid(),
+                 strrchr(paths[i], '.'));
+        image a = made_image(131, 77, smooth), b;
+        assert_int_equal(image_write(&a, path, NULL), KD_OK);
+        assert_int_equal(image_read(&b, path), KD_OK);
+        assert_int_equal(b.width, 131);
+        assert_int_equal(b.height, 77);
+        assert_int_equal(b.channel_count, 3);
+        double error = 0;
+        for (int c = 0; c < 3; ++c)
+            for (int k = 0; k < 131 * 77; ++k)
+                error += fabs((double)(srgb_encode(a.planes[c][k]) - srgb_encode(b.planes[c][k])));
+        assert_true(error / (3 * 131 * 77) < 1.5 / 255);
+        image_close(&a);
+        image_close(&b);
+        unlink(path);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_tents),
+        cmocka_unit_test(nothing_rings_and_means_stay),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(crops_keep_pixels),
+        cmocka_unit_test(agx_keeps_its_promises),
+        cmocka_unit_test(neutral_follows_its_specification),
+        cmocka_unit_test(bytes_are_the_curves),
+        cmocka_unit_test(lossy_files_are_near),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# kandela develop, and render --denoise: what is written, in which order things are done, what is refused.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+fake=$(dirname "$program")/../tests/fake_denoiser.so
+export KANDELA_OIDN=/nowhere
+
+# PFM of 8 x 4 pixels: grey 0.1 on the left, 0.3 on the right
+python3 - <<'P'
+import struct
+row = [0.1] * 12 + [0.3] * 12
+open('a.pfm', 'wb').write(b'PF\n8 4\n-1.0\n' + struct.pack('<96f', *(4 * row)))
+P
+
+value() { # FILE: mean of its reds
+    python3 - "$1" <<'P'
+import struct, sys
+data = open(sys.argv[1], 'rb').read()
+size = tuple(map(int, data.split(b'\n')[1].split()))
+values = struct.unpack('<%df' % (3 * size[0] * size[1]), data[-12 * size[0] * size[1]:])
+print('%d %d %.4f %.4f' % (*size, values[0], sum(values) / len(values)))
+P
+}
+develops() { # "WIDTH HEIGHT FIRST MEAN" ARGUMENT...
+    local meant=$1
+    shift
+    expect_exit 0 "$program" develop "$@" -o out.pfm
+    expect_true "develop $*: $(value out.pfm) is $meant" test "$(value out.pfm)" = "$meant"
+}
+
+develops "8 4 0.1000 0.2000" a.pfm
+develops "4 4 0.3000 0.3000" a.pfm --crop 4,0,8,4
+develops "4 2 0.1000 0.2000" a.pfm --resize 4x0
+develops "2 2 0.3000 0.3000" a.pfm --crop 4,0,8,4 --resize 2x2
+develops "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx # radiance stays radiance
+KANDELA_OIDN=$fake develops "8 4 0.2000 0.2000" a.pfm --denoise
+KANDELA_OIDN=$fake develops "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4 # denoised as a whole
+KANDELA_OIDN=$(dirname "$fake")/nothing expect_exit 2 "$program" develop a.pfm --denoise
+
+expect_exit 0 "$program" develop a.pfm
+expect_true "the default name" test "$(cat out)" = a.png
+expect_exit 0 "$program" develop a.pfm --exposure auto
+expect_says err "exposure by the picture"
+for curve in linear reinhard aces agx neutral; do
+    expect_exit 0 "$program" develop a.pfm --tonemap $curve -o $curve.png
+    for other in linear reinhard aces agx neutral; do
+        [[ $other == "$curve" || ! -e $other.png ]] ||
+            expect_true "$curve is not $other" test "$(cksum <$curve.png)" != "$(cksum <$other.png)"
+    done
+done
+for suffix in jpg webp exr; do
+    "$program" info | grep -q "no: .$suffix pictures" && continue
+    expect_exit 0 "$program" develop a.pfm -o b.$suffix
+    expect_exit 0 "$program" compare b.$suffix a.pfm --metric max --max 0.01
+done
+
+expect_exit 2 "$program" develop a.pfm --denoise -o never.png
+expect_says err "KANDELA_OIDN"
+expect_true "one line" test "$(wc -l <err)" = 1
+expect_true "nothing is written" test ! -e never.png
+expect_exit 2 "$program" develop a.pfm --crop 0,0,9,4
+expect_says err "does not lie in a picture of 8 x 4"
+expect_exit 2 "$program" develop a.pfm --resize 0x0
+expect_exit 2 "$program" develop a.pfm --resize 8
+expect_exit 2 "$program" develop a.pfm --tonemap filmic
+expect_says err "neutral"
+expect_exit 2 "$program" develop a.pfm -o a.pfm
+expect_says err "overwrite"
+expect_exit 2 "$program" develop a.pfm -o b.gif
+expect_exit 2 "$program" develop
+expect_exit 3 "$program" develop absent.exr
+printf 'no picture' >bad.exr
+expect_exit 3 "$program" develop bad.exr
+
+# Guides and all: the fake one finds its calls in order.
+render=("$program" render gen:blob:80 --resolution 16x12 --spp 1)
+expect_exit 2 "${render[@]}" --denoise -o never.png
+expect_true "nothing is rendered" test ! -e never.png
+expect_exit 0 "${render[@]}" -o noisy.pfm
+KANDELA_OIDN=$fake expect_exit 0 "${render[@]}" --denoise -o clean.pfm
+expect_true "the mean stays" test "$(value noisy.pfm | cut -d' ' -f4)" = "$(value clean.pfm | cut -d' ' -f4)"
+expect_true "all pixels are one" python3 -c "
+data = open('clean.pfm', 'rb').read()[-12 * 16 * 12:]
+import sys; sys.exit(len({data[i:i + 12] for i in range(0, len(data), 12)}) != 1)"
+expect_done

@@ -1,0 +1,154 @@
+/* kandela develop: from a picture's radiance to pictures for a screen, without rendering again. */
+#include "core/develop/denoise.h"
+#include "core/develop/resize.h"
+#include "core/image/formats.h"
+#include "core/image/tonemap.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/output.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct develop_values {
+    general_options general;
+    option_list outputs;
+    float exposure; /* NAN: by the picture */
+    kd_tonemap tonemap;
+    bool denoise;
+    int32_t crop[4], size[2];
+} develop_values;
+
+typedef struct developing {
+    const char *path;
+    develop_values values;
+    char default_output[256];
+} developing;
+
+static kd_status check_line(developing *work, const option_line *line) {
+    KD_TRY(option_line_apply(line, &work->values));
+    general_apply(&work->values.general);
+    KD_TRY(verb_arguments(line, &verb_develop, 1, 1));
+    work->path = line->arguments[0];
+    option_list *outputs = &work->values.outputs;
+    if (outputs->count == 0) {
+        output_name(work->default_output, sizeof work->default_output, work->path, ".png");
+        outputs->items[outputs->count++] = work->default_output;
+    }
+    for (int i = 0; i < outputs->count; ++i) {
+        KD_TRY(image_writable(outputs->items[i]));
+        KD_TRY(output_check(outputs->items[i]));
+    }
+    if (work->values.denoise) KD_TRY(denoise_check());
+    KD_TRY(output_check_input(work->path));
+    return KD_OK;
+}
+
+static kd_status change(image *of, const option_line *line, const develop_values *values) {
+    if (values->denoise) KD_TRY(denoise_image(of)); /* of what is around the crop, too */
+    if (option_line_has(line, "crop")) KD_TRY(image_crop(of, values->crop));
+    if (option_line_has(line, "resize")) KD_TRY(image_resize(of, values->size[0], values->size[1]));
+    return KD_OK;
+}
+
+static kd_status write_files(const image *of, const develop_values *values) {
+    image_encoding encoding = {values->exposure, values->tonemap};
+    bool shown = false;
+    for (int i = 0; i < values->outputs.count; ++i)
+        shown |=
+            image_format_find(values->outputs.items[i])->display; /* they were found writable */
+    if (isnan(encoding.exposure) && shown) {
+        KD_TRY(image_exposure(&encoding.exposure, of));
+        general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",
+                     (double)encoding.exposure);
+    }
+    for (int i = 0; i < values->outputs.count; ++i)
+        KD_TRY(image_write(of, values->outputs.items[i], &encoding));
+    for (int i = 0; i < values->outputs.count; ++i) puts(values->outputs.items[i]);
+    return KD_OK;
+}
+
+static kd_status run(const option_line *line) {
+    developing work = {.path = NULL};
+    image picture;
+    memset(&picture, 0, sizeof picture);
+    KD_TRY(check_line(&work, line));
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(image_read(&picture, work.path));
+    KD_TRY_GOTO(output_check_inputs());
+    KD_TRY_GOTO(change(&picture, line, &work.values));
+    KD_TRY_GOTO(write_files(&picture, &work.values));
+done:
+    image_close(&picture);
+    return status;
+}
+
+static const option_row rows[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .argument = "FILE",
+     .help =
+         "picture to write, by its suffix .png, .jpg, .webp, .exr or .pfm; may be given several "
+         "times",
+     .initial = "the picture's name with .png, in this folder",
+     .kind = OPTION_LIST,
+     OPTION_FIELD(develop_values, outputs)},
+    {.name = "exposure",
+     .argument = "auto|STOPS",
+     .help = "colours times 2^STOPS, in 8-bit files only; auto raises a dark picture to mid-grey",
+     .initial = "0",
+     .automatic = "auto",
+     .kind = OPTION_FLOAT,
+     .least = -64,
+     .most = 64,
+     OPTION_FIELD(develop_values, exposure)},
+    {.name = "tonemap",
+     .argument = "NAME",
+     .help = "curve from radiance to the screen, in 8-bit files only; agx and neutral (Khronos PBR "
+             "Neutral) are gentle to bright colours",
+     .initial = "linear",
+     .kind = OPTION_CHOICE,
+     .choice = tonemap_name,
+     OPTION_FIELD(develop_values, tonemap)},
+    {.name = "denoise",
+     .help =
+         "take the noise away by Open Image Denoise, guided by the planes of albedo and normals "
+         "where the picture has them",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(develop_values, denoise)},
+    {.name = "crop",
+     .argument = "X0,Y0,X1,Y1",
+     .help = "only these pixels, X1 and Y1 excluded, from the top left; before --resize",
+     .kind = OPTION_INT32,
+     .count = 4,
+     .least = 0,
+     .most = 1e9,
+     OPTION_FIELD(develop_values, crop)},
+    {.name = "resize",
+     .argument = "WxH",
+     .help = "to so many pixels; 0 for one of the two keeps the picture's shape; only colours and "
+             "alpha are kept",
+     .kind = OPTION_INT32,
+     .count = 2,
+     .separator = 'x',
+     .least = 0,
+     .most = 65536,
+     OPTION_FIELD(develop_values, size)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0}, GENERAL_GROUP(develop_values), {NULL, NULL, 0}};
+
+const verb verb_develop = {
+    .name = "develop",
+    .arguments = "PICTURE",
+    .summary = "expose, tone-map, denoise, crop and resize a picture",
+    .description =
+        "Makes pictures for a screen of PICTURE (.exr or .pfm; .png, .jpg and .webp are taken, "
+        "too) and prints the names of those written, so that nobody renders again for another "
+        "exposure.\n\n"
+        "It is denoised, then cropped, then resized. .exr and .pfm outputs keep the radiance as "
+        "it is: exposure and curve are for the others.",
+    .groups = groups,
+    .run = run,
+};
