@@ -8,7 +8,7 @@
    same scene (Veach 1997, sections 5.2 and 5.3). */
 #ifndef KD_SHADERS_BSDF_H
 #define KD_SHADERS_BSDF_H
-#include "shaders/bsdf_lobes.h"
+#include "shaders/bsdf_principled.h"
 
 typedef struct bsdf_sample {
     vec3 direction; /* unit; meaningless if weight is zero */
@@ -18,6 +18,22 @@ typedef struct bsdf_sample {
     bool transmitted;
 } bsdf_sample;
 
+/* Whether a principled surface scatters light that no direction is singled out for. */
+KD_FN bool surface_layers_scatter(const surface *at) {
+    const surface_layers *layers = &at->layers;
+    const float passes = (1 - at->metallic) * layers->transmission;
+    if (passes > 0 && at->alpha > 0 && at->ior != 1) return true;
+    if (passes >= 1) return false;
+    return at->alpha > 0 || (at->metallic < 1 && !vec3_is_zero(at->diffuse)) ||
+           !vec3_is_zero(layers->sheen) || (layers->clear > 0 && layers->clear_alpha > 0);
+}
+
+/* Whether light passes it, to its other side. */
+KD_FN bool surface_is_clear(const surface *at) {
+    if (at->kind == MATERIAL_PRINCIPLED) return at->layers.transmission > 0 && at->metallic < 1;
+    return at->kind == MATERIAL_GLASS;
+}
+
 /* Only ideal reflections and refractions: nothing for light sampling or photons to land on. */
 KD_FN bool surface_is_specular(const surface *at) {
     switch (at->kind) {
@@ -26,8 +42,16 @@ KD_FN bool surface_is_specular(const surface *at) {
     case MATERIAL_CONDUCTOR: return at->alpha == 0;
     case MATERIAL_PLASTIC:
         return at->alpha == 0 && (at->metallic >= 1 || vec3_is_zero(at->diffuse));
+    case MATERIAL_PRINCIPLED: return !surface_layers_scatter(at);
     default: return false;
     }
+}
+
+/* Whether a part of it that holds no photons mirrors, where another part does hold them. */
+KD_FN bool surface_mirrors(const surface *at) {
+    if (at->kind == MATERIAL_PRINCIPLED)
+        return at->alpha == 0 || (at->layers.clear > 0 && at->layers.clear_alpha == 0);
+    return at->kind == MATERIAL_PLASTIC && at->alpha == 0;
 }
 
 /* Its colour, for pictures of the albedo. */
@@ -49,12 +73,18 @@ KD_FN bsdf_frame bsdf_frame_at(const surface *at, vec3 wo) {
     bsdf_frame made;
     made.side = vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f;
     made.axes = frame3_around(vec3_scale(at->normal, made.side));
+    if (at->kind == MATERIAL_PRINCIPLED)
+        made.axes = principled_axes(&at->layers, vec3_scale(at->normal, made.side));
     made.wo = frame3_to_local(&made.axes, wo);
     made.glass.alpha = at->alpha;
     made.glass.eta = made.side > 0 ? at->ior : 1 / at->ior;
     made.glass.tint = at->transmission;
     made.glass.spreads = at->alpha > 0 && !at->scatters_once;
     return made;
+}
+
+KD_FN principled_side bsdf_principled(const surface *at, const bsdf_frame *base) {
+    return principled_side_of(at, &base->axes, base->wo, base->side, &base->glass);
 }
 
 /* Veach 1997, eq. 5.19: what photons lose or gain where shading and true normal differ. */
@@ -74,6 +104,9 @@ KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     vec3 value = vec3_all(0);
     if (at->kind == MATERIAL_GLASS) {
         if (at->alpha > 0) value = glass_evaluate(&base.glass, base.wo, local, mode);
+    } else if (at->kind == MATERIAL_PRINCIPLED) {
+        const principled_side side = bsdf_principled(at, &base);
+        value = principled_evaluate(&side, local, mode);
     } else if (!crosses && local.z > 0) {
         value = opaque_evaluate(at, base.wo, local);
     }
@@ -87,15 +120,26 @@ KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
     const vec3 local = frame3_to_local(&base.axes, wi);
     if (at->kind == MATERIAL_GLASS)
         return at->alpha > 0 ? glass_pdf(&base.glass, base.wo, local) : 0;
+    if (at->kind == MATERIAL_PRINCIPLED) {
+        const principled_side side = bsdf_principled(at, &base);
+        return principled_pdf(&side, local);
+    }
     return local.z > 0 ? opaque_pdf(at, base.wo, local) : 0;
+}
+
+/* In the shading frame. */
+KD_FN lobe_sample bsdf_draw_lobe(const surface *at, const bsdf_frame *base, rng_block random,
+                                 bsdf_mode mode) {
+    if (at->kind == MATERIAL_GLASS) return glass_draw(&base->glass, base->wo, mode, random);
+    if (at->kind != MATERIAL_PRINCIPLED) return opaque_draw(at, base->wo, random);
+    const principled_side side = bsdf_principled(at, base);
+    return principled_draw(&side, mode, random);
 }
 
 /* Uses random.value[0..2]; [3] is the caller's (roulette, opacity). */
 KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
-    const lobe_sample drawn = at->kind == MATERIAL_GLASS
-                                  ? glass_draw(&base.glass, base.wo, mode, random)
-                                  : opaque_draw(at, base.wo, random);
+    const lobe_sample drawn = bsdf_draw_lobe(at, &base, random, mode);
     bsdf_sample sample;
     sample.direction = frame3_to_world(&base.axes, drawn.wi);
     sample.weight = drawn.weight;

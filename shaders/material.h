@@ -117,11 +117,16 @@ KD_FN material material_default(void) {
     return made;
 }
 
+/* Whether light is bent into what is behind it. */
+KD_FN bool material_is_glassy(const material *made) {
+    return made->kind == MATERIAL_GLASS ||
+           (made->flags & (MATERIAL_PASSES | MATERIAL_THIN)) == MATERIAL_PASSES;
+}
+
 /* Whether the space behind it may hold something else than the space before it. */
 KD_FN bool material_bounds_media(const material *made) {
-    return made->kind == MATERIAL_GLASS ||
-           (made->flags & (MATERIAL_PASSES | MATERIAL_THIN)) == MATERIAL_PASSES ||
-           made->medium != KD_NONE || made->medium_outside != MEDIUM_FOG;
+    return material_is_glassy(made) || made->medium != KD_NONE ||
+           made->medium_outside != MEDIUM_FOG;
 }
 
 #endif

@@ -58,4 +58,44 @@ KD_FN float ggx_visible_pdf(float alpha, vec3 wo, vec3 m) {
     return ggx_masking(alpha, wo.z) * facing * ggx_density(alpha, m) / wo.z;
 }
 
+/* --- elliptic facets: alpha along x and along y (Heitz 2014, eqs. 85 to 87) ------------------- */
+
+typedef struct ggx_ellipse {
+    float x, y;
+} ggx_ellipse;
+
+/* That of round facets which lose about as much light. */
+KD_FN float ggx_ellipse_mean(ggx_ellipse alpha) {
+    return alpha.x == alpha.y ? alpha.x : sqrtf(0.5f * (alpha.x * alpha.x + alpha.y * alpha.y));
+}
+
+KD_FN float ggx_ellipse_density(ggx_ellipse alpha, vec3 m) {
+    if (!(m.z > 0)) return 0;
+    const float x = m.x * alpha.y, y = m.y * alpha.x, both = alpha.x * alpha.y, z = m.z * both;
+    const float t = x * x + y * y + z * z;
+    return both * both * both / (KD_PI * t * t);
+}
+
+KD_FN float ggx_ellipse_lambda(ggx_ellipse alpha, vec3 w) {
+    const float c2 = w.z * w.z;
+    if (!(c2 > 0)) return INFINITY;
+    const float slope2 = (float_square(alpha.x * w.x) + float_square(alpha.y * w.y)) / c2;
+    return 0.5f * (sqrtf(1 + slope2) - 1);
+}
+KD_FN float ggx_ellipse_shadowing(ggx_ellipse alpha, vec3 a, vec3 b) {
+    return 1 / (1 + ggx_ellipse_lambda(alpha, a) + ggx_ellipse_lambda(alpha, b));
+}
+
+/* As ggx_draw_visible, which stretches x and y alike. */
+KD_FN vec3 ggx_ellipse_draw_visible(ggx_ellipse alpha, vec3 wo, float u, float v) {
+    const vec3 stretched = vec3_normalize(vec3_make(alpha.x * wo.x, alpha.y * wo.y, wo.z));
+    const vec3 m = ggx_draw_visible(1, stretched, u, v);
+    return vec3_normalize(vec3_make(alpha.x * m.x, alpha.y * m.y, m.z));
+}
+KD_FN float ggx_ellipse_visible_pdf(ggx_ellipse alpha, vec3 wo, vec3 m) {
+    const float facing = vec3_dot(wo, m);
+    if (!(facing > 0) || !(wo.z > 0)) return 0;
+    return facing * ggx_ellipse_density(alpha, m) / ((1 + ggx_ellipse_lambda(alpha, wo)) * wo.z);
+}
+
 #endif

@@ -66,7 +66,7 @@ typedef struct path_state {
 
 /* Side of the surface that light is looked for on, as light_draw takes it. */
 KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
-    if (at->kind == MATERIAL_GLASS) return vec3_all(0);
+    if (surface_is_clear(at)) return vec3_all(0);
     return vec3_dot(wo, at->geometric) < 0 ? vec3_negate(at->normal) : at->normal;
 }
 
@@ -184,7 +184,7 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
     state->from_normal = path_light_normal(at, wo);
     if (!drawn.specular) ++state->scattered;
     if (drawn.transmitted) {
-        const float eta = at->front ? at->ior : 1 / at->ior;
+        const float eta = surface_eta(at);
         state->squeeze *= eta * eta;
         if (at->beyond != MEDIUM_SAME) state->where = at->beyond;
     }

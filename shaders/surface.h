@@ -8,7 +8,7 @@
 #define KD_SHADERS_SURFACE_H
 #include "accel/geometry/triangle.h"
 #include "shaders/fresnel.h"
-#include "shaders/surface_maps.h"
+#include "shaders/surface_layers.h"
 
 typedef struct surface {
     vec3 position;
@@ -25,9 +25,10 @@ typedef struct surface {
     float alpha;        /* GGX; 0: smooth */
     bool scatters_once; /* what goes from facet to facet is left out */
     float metallic, ior, opacity;
-    uint32_t beyond; /* medium on its other side; MEDIUM_SAME: it bounds none */
-    bool unlit;      /* its emission is for the eye alone */
-    bool disperses;  /* its index hangs on the wavelength */
+    uint32_t beyond;       /* medium on its other side; MEDIUM_SAME: it bounds none */
+    bool unlit;            /* its emission is for the eye alone */
+    bool disperses;        /* its index hangs on the wavelength */
+    surface_layers layers; /* if it is principled */
 } surface;
 
 /* Unit normal of a triangle; zero if it has no area. Where the plain product would leave the range
@@ -80,9 +81,6 @@ KD_FN void surface_dress(surface *at, const scene_view *scene) {
     const material *made = scene->materials + at->material;
     const vec2 uv = at->texcoord;
     at->kind = made->kind;
-    if (at->kind == MATERIAL_PRINCIPLED) /* by its share of transmission */
-        at->kind =
-            scene->layers[at->material].transmission > 0.5f ? MATERIAL_GLASS : MATERIAL_PLASTIC;
     at->diffuse = surface_texture(scene, made->diffuse_map, uv, made->diffuse);
     at->specular = surface_texture(scene, made->specular_map, uv, made->specular);
     at->transmission = made->transmission;
@@ -147,14 +145,23 @@ KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) 
     at.front = vec3_dot(cast->direction, at.geometric) < 0;
     at.texcoord = surface_texcoord(&scene->mesh, hit);
     surface_smooth(&at, &scene->mesh, hit);
-    at.normal = surface_mapped_normal(scene, scene->materials + at.material, hit.triangle,
-                                      at.texcoord, at.normal);
+    const vec3 smooth = at.normal;
+    at.normal = surface_mapped_normal(scene, at.material, hit.triangle, at.texcoord, at.normal);
     if (vec3_dot(at.normal, at.geometric) < 0) at.normal = vec3_negate(at.normal);
     surface_dress(&at, scene);
     surface_tint(&at, scene, hit);
+    if (at.kind == MATERIAL_PRINCIPLED)
+        at.layers = surface_layers_at(scene, at.material, at.triangle, at.texcoord, smooth,
+                                      at.alpha, at.ior);
     if (at.kind != MATERIAL_DIFFUSE)
         surface_bend_normal(&at, vec3_negate(vec3_normalize(cast->direction)));
     return at;
+}
+
+/* The index beyond the surface over that on the side from which it was met; a sheet has none. */
+KD_FN float surface_eta(const surface *at) {
+    if (at->kind == MATERIAL_PRINCIPLED && at->layers.thin) return 1;
+    return at->front ? at->ior : 1 / at->ior;
 }
 
 /* A ray from the surface; `tmax` in lengths of `direction`. */

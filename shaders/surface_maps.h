@@ -81,15 +81,20 @@ KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
 }
 
 /* The shading normal under the material's maps; `normal` if it has none. */
-KD_FN vec3 surface_mapped_normal(const scene_view *scene, const material *made, uint32_t triangle,
+KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, uint32_t triangle,
                                  vec2 texcoord, vec3 normal) {
     frame3 axes;
+    const material *made = scene->materials + index;
     if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
     if (!surface_texture_frame(&scene->mesh, triangle, normal, &axes)) return normal;
     vec3 local = vec3_make(0, 0, 1);
     if (made->normal_map != KD_NONE) {
         const vec3 texel = texture_sample(scene->textures + made->normal_map, texcoord);
         local = vec3_make(2 * texel.x - 1, 2 * texel.y - 1, float_max(2 * texel.z - 1, 0));
+        if (made->kind == MATERIAL_PRINCIPLED) {
+            local.x *= scene->layers[index].normal_scale;
+            local.y *= scene->layers[index].normal_scale;
+        }
     }
     if (made->bump_map != KD_NONE) {
         const vec2 slope = surface_bump_slope(scene->textures + made->bump_map, texcoord);

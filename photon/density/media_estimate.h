@@ -80,7 +80,7 @@ KD_FN float haze_stretches(const scene_view *scene, const haze_point *at, int32_
         }
         if (free) break;
         const uint32_t made_of = scene->mesh.triangle_materials[hit.triangle];
-        if (scene->materials[made_of].kind != MATERIAL_GLASS && !(surface_passes(scene, hit) > 0))
+        if (!material_is_glassy(scene->materials + made_of) && !(surface_passes(scene, hit) > 0))
             break;
         where = passage_beyond(scene, hit.triangle, cast.direction, where);
         cast.tmin = hit.t;

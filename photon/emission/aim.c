@@ -25,6 +25,16 @@ typedef struct aim_cut {
     float cost; /* squared radii */
 } aim_cut;
 
+/* Whether some part of a principled surface may hold no photons, or mirror. */
+static bool layers_are_lens(const material *made, const principled *layers) {
+    const bool metal = made->metallic > 0 || vec3_is_zero(made->diffuse);
+    const bool smooth =
+        surface_alpha(made->roughness) == 0 || made->roughness_map != KD_NONE;
+    const bool clear = layers->coat > 0 && (surface_alpha(layers->coat_roughness) == 0 ||
+                                            layers->coat_roughness_map != KD_NONE);
+    return metal || smooth || clear || (made->flags & MATERIAL_PASSES);
+}
+
 bool material_is_lens(const material *made) {
     if (made->kind == MATERIAL_DIFFUSE) return false;
     if (made->kind != MATERIAL_PLASTIC) return true;
@@ -33,8 +43,10 @@ bool material_is_lens(const material *made) {
 }
 
 static bool triangle_is_lens(const scene_view *scene, uint32_t triangle) {
-    const uint32_t *kinds = scene->mesh.triangle_materials;
-    return material_is_lens(&scene->materials[kinds ? kinds[triangle] : 0]);
+    const uint32_t *kinds = scene->mesh.triangle_materials, index = kinds ? kinds[triangle] : 0;
+    const material *made = &scene->materials[index];
+    if (made->kind == MATERIAL_PRINCIPLED) return layers_are_lens(made, &scene->layers[index]);
+    return material_is_lens(made);
 }
 
 static box3 lens_box(const mesh_view *mesh, uint32_t triangle) {

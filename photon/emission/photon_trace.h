@@ -44,6 +44,9 @@ typedef struct photon_ledger {
    pass light on like lenses do, from the eye as from the light. */
 KD_FN bool photon_lands_on(const surface *at) {
     if (at->kind == MATERIAL_DIFFUSE) return true;
+    if (at->kind == MATERIAL_PRINCIPLED)
+        return !surface_is_clear(at) && (!vec3_is_zero(at->layers.sheen) ||
+                                         (at->metallic < 1 && !vec3_is_zero(at->diffuse)));
     return at->kind == MATERIAL_PLASTIC && at->metallic < 1 && !vec3_is_zero(at->diffuse);
 }
 

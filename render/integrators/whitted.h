@@ -56,6 +56,11 @@ KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray
 KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *from,
                          rng_block random) {
     const vec3 wo = vec3_negate(from->cast.direction);
+    if (at->kind == MATERIAL_PRINCIPLED) { /* what it mirrors or passes unbent is drawn */
+        const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
+        if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, from, &drawn, 1);
+        return;
+    }
     const float odds = whitted_mirror_odds(at, wo);
     const bool glass = at->kind == MATERIAL_GLASS && at->alpha == 0;
     if (!(odds > 0) && !glass) return;

@@ -208,7 +208,7 @@ KD_FN_APART bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_blo
 /* A smooth coat over a diffuse ground both holds photons and mirrors: whether the path goes on by
    the mirror. */
 KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
-    if (at->kind != MATERIAL_PLASTIC || at->alpha > 0) return false;
+    if (!surface_mirrors(at)) return false;
     return eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER)) && path->state.specular;
 }
 

@@ -1,0 +1,249 @@
+/* Principled surfaces: nothing is lost or made in a white furnace, whatever lies on what; values,
+   densities and draws tell one story; both ways are equal; each layer does what it is for. */
+#include "shaders/bsdf.h"
+#include "test.h"
+
+typedef struct layer_case {
+    const char *name;
+    float roughness, metallic, anisotropy, fuzz, fuzz_roughness, clear, clear_roughness, passes;
+    bool thin;
+    float off; /* that a furnace may be */
+} layer_case;
+
+static const layer_case cases[] = {
+    {"dielectric", 0.4f, 0, 0, 0, 0, 0, 0, 0, false, 0.005f},
+    {"smooth dielectric", 0, 0, 0, 0, 0, 0, 0, 0, false, 0.002f},
+    {"metal", 0.5f, 1, 0, 0, 0, 0, 0, 0, false, 0.008f},
+    {"brushed metal", 0.4f, 1, 0.4f, 0, 0, 0, 0, 0, false, 0.015f},
+    {"much brushed metal", 0.75f, 1, 1, 0, 0, 0, 0, 0, false, 0.045f},
+    {"brushed dielectric", 0.5f, 0, 0.8f, 0, 0, 0, 0, 0, false, 0.01f},
+    {"lacquer", 0.7f, 0, 0, 0, 0, 1, 0, 0, false, 0.01f},
+    {"lacquer over lacquer", 0, 0, 0, 0, 0, 1, 0, 0, false, 0.013f},
+    {"rough lacquer over metal", 0.25f, 1, 0, 0, 0, 1, 0.5f, 0, false, 0.01f},
+    {"lacquer over rough metal", 0.75f, 1, 0, 0, 0, 1, 0, 0, false, 0.013f},
+    {"half a lacquer over half a metal", 0.5f, 0.5f, 0, 0, 0, 0.5f, 0.1f, 0, false, 0.01f},
+    {"velvet", 0.9f, 0, 0, 1, 0.3f, 0, 0, 0, false, 0.01f},
+    {"felt", 1, 0, 0, 0.6f, 1, 0, 0, 0, false, 0.01f},
+    {"dusty metal", 0.5f, 1, 0, 0.5f, 0.6f, 0, 0, 0, false, 0.01f},
+    {"fuzz on lacquer", 0.6f, 0, 0, 1, 0.5f, 1, 0, 0, false, 0.012f},
+    {"frosted glass", 0.5f, 0, 0, 0, 0, 0, 0, 1, false, 0.008f},
+    {"clear glass", 0, 0, 0, 0, 0, 0, 0, 1, false, 0.001f},
+    {"half glass", 0.3f, 0.2f, 0, 0, 0, 0, 0, 0.5f, false, 0.01f},
+    {"window", 0, 0, 0, 0, 0, 0, 0, 1, true, 0.001f},
+    {"frosted window", 0.6f, 0, 0, 0, 0, 0, 0, 1, true, 0.01f},
+    {"paper", 0.5f, 0, 0, 0, 0, 0.5f, 0, 0.4f, true, 0.01f},
+};
+enum { CASES = sizeof cases / sizeof *cases, COSINES = 5 };
+static const float cosines[COSINES] = {1, 0.8f, 0.5f, 0.2f, 0.05f};
+
+static surface made_of(const layer_case *of) {
+    surface at;
+    memset(&at, 0, sizeof at);
+    at.kind = MATERIAL_PRINCIPLED;
+    at.geometric = at.normal = at.layers.coat_normal = vec3_make(0, 0, 1);
+    at.front = true;
+    at.diffuse = at.transmission = at.layers.specular_tint = vec3_all(1);
+    at.ior = at.layers.coat_index = at.layers.clear_ior = 1.5f;
+    at.opacity = 1;
+    at.metallic = of->metallic;
+    at.alpha = at.layers.alpha_u = at.layers.alpha_v = surface_alpha(of->roughness);
+    if (of->anisotropy > 0) {
+        const float aspect = sqrtf(1 - 0.9f * of->anisotropy);
+        at.layers.tangent = vec3_make(0.8f, -0.6f, 0);
+        at.layers.alpha_u = float_min(at.alpha / aspect, 1);
+        at.layers.alpha_v = at.alpha * aspect;
+    }
+    at.layers.sheen = vec3_all(of->fuzz);
+    at.layers.sheen_roughness = of->fuzz_roughness;
+    at.layers.clear = of->clear;
+    at.layers.clear_alpha = surface_alpha(of->clear_roughness);
+    at.layers.transmission = of->passes;
+    at.layers.thin = of->thin;
+    return at;
+}
+
+static vec3 direction_at(float cosine) {
+    const float sine = sqrtf(1 - cosine * cosine);
+    return vec3_make(0.6f * sine, 0.8f * sine, cosine);
+}
+
+static rng_block even(uint32_t i) {
+    static const double step[3] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
+    rng_block made;
+    memset(&made, 0, sizeof made);
+    for (int d = 0; d < 3; ++d)
+        made.value[d] = (float)(fmod(0.5 + (i + 1) * step[d], 1) * (1 - 1e-7));
+    return made;
+}
+
+/* Mean weight of draws; the share that is no mirror's and not lost. */
+static double drawn(const surface *at, vec3 wo, double *spread) {
+    enum { DRAWS = 1 << 13 };
+    double sum = 0;
+    *spread = 0;
+    for (uint32_t i = 0; i < DRAWS; ++i) {
+        const bsdf_sample s = bsdf_draw(at, wo, even(i), BSDF_FLUX);
+        sum += (double)s.weight.x / DRAWS;
+        if (s.pdf > 0) *spread += 1.0 / DRAWS;
+    }
+    return sum;
+}
+
+static void test_furnace(void **state) {
+    (void)state;
+    for (int c = 0; c < CASES; ++c)
+        for (int d = 0; d < 2 * COSINES; ++d) {
+            const surface at = made_of(cases + c);
+            const bool behind = d >= COSINES;
+            const float cosine = behind ? -cosines[d - COSINES] : cosines[d];
+            double spread;
+            const double share = drawn(&at, direction_at(cosine), &spread);
+            if (!(fabs(share - 1) <= (double)cases[c].off + 0.003))
+                fail_msg("%s from %g: %.4f of the light comes back", cases[c].name, (double)cosine,
+                         share);
+        }
+}
+
+/* Midpoints over angles. */
+static double over_sphere(const surface *at, vec3 wo, bool density) {
+    const int rows = 200, columns = 128;
+    double sum = 0;
+    for (int r = 0; r < rows; ++r) {
+        const double theta = (r + 0.5) * 3.141592653589793 / rows;
+        const double z = cos(theta), radius = sin(theta);
+        double row = 0;
+        for (int k = 0; k < columns; ++k) {
+            const double phi = (k + 0.5) * 6.283185307179586 / columns;
+            const vec3 wi =
+                vec3_make((float)(radius * cos(phi)), (float)(radius * sin(phi)), (float)z);
+            row += density ? (double)bsdf_pdf(at, wo, wi)
+                           : (double)bsdf_evaluate(at, wo, wi, BSDF_FLUX).x * fabs(z);
+        }
+        sum += row * radius;
+    }
+    return sum * 2 * 3.141592653589793 * 3.141592653589793 / ((double)rows * columns);
+}
+
+/* Values add up to what draws weigh, densities to what they spread: where no mirror is. */
+static void test_integrals(void **state) {
+    (void)state;
+    for (int c = 0; c < CASES; ++c) {
+        const surface at = made_of(cases + c);
+        const float clear = at.layers.clear_alpha;
+        const bool fine =
+            (at.layers.alpha_v > 0 && at.layers.alpha_v < 0.1f) || (clear > 0 && clear < 0.1f);
+        if (surface_is_specular(&at) || fine) continue;
+        for (int d = 0; d < 4; d += 3) {
+            double spread;
+            const vec3 wo = direction_at(cosines[d]);
+            const double share = drawn(&at, wo, &spread), density = over_sphere(&at, wo, true);
+            if (!(fabs(density - spread) <= 0.012))
+                fail_msg("%s from %g: density %.4f, draws %.4f", cases[c].name, (double)cosines[d],
+                         density, spread);
+            const double values = over_sphere(&at, wo, false);
+            if (spread > 0.999 && !(fabs(values - share) <= 0.012))
+                fail_msg("%s from %g: values %.4f, draws %.4f", cases[c].name, (double)cosines[d],
+                         values, share);
+        }
+    }
+}
+
+static void tint(surface *at) {
+    at->diffuse = vec3_make(0.9f, 0.4f, 0.1f);
+    at->layers.specular_tint = vec3_make(0.3f, 0.9f, 0.6f);
+    at->layers.sheen = vec3_mul(at->layers.sheen, vec3_make(0.2f, 1, 0.5f));
+    at->transmission = vec3_make(1, 0.8f, 0.6f);
+}
+
+/* A draw's weight is value over density; radiance one way is flux the other way. */
+static void test_draws_and_reciprocity(void **state) {
+    (void)state;
+    for (int c = 0; c < CASES; ++c) {
+        surface at = made_of(cases + c);
+        tint(&at);
+        for (uint32_t i = 0; i < 600; ++i) {
+            const rng_block n = even(i), m = even(i + 5000);
+            const vec3 a = sample_sphere(n.value[0], n.value[1]);
+            const vec3 b = sample_sphere(m.value[2], n.value[2]);
+            if (fabsf(a.z) < 0.02f || fabsf(b.z) < 0.02f) continue;
+            for (int mode = 0; mode < 2; ++mode) {
+                const bsdf_sample s = bsdf_draw(&at, a, m, (bsdf_mode)mode);
+                if (!(s.pdf > 0) || vec3_is_zero(s.weight)) continue;
+                const vec3 f = bsdf_evaluate(&at, a, s.direction, (bsdf_mode)mode);
+                const float pdf = bsdf_pdf(&at, a, s.direction);
+                const float expected = f.y * fabsf(s.direction.z) / pdf;
+                if (!(fabsf(expected - s.weight.y) <= 2e-3f * (s.weight.y + 0.01f)) ||
+                    !(fabsf(pdf - s.pdf) <= 2e-3f * pdf))
+                    fail_msg("%s: weight %g, expected %g", cases[c].name, (double)s.weight.y,
+                             (double)expected);
+            }
+            const vec3 one = bsdf_evaluate(&at, a, b, BSDF_RADIANCE);
+            const vec3 other = bsdf_evaluate(&at, b, a, BSDF_FLUX);
+            if (!(fabsf(one.y - other.y) <= 5e-3f * (one.y + 1e-3f)))
+                fail_msg("%s: %g one way, %g the other", cases[c].name, (double)one.y,
+                         (double)other.y);
+        }
+    }
+}
+
+/* Without layers it is plastic; all glass is glass. */
+static void test_plain_limits(void **state) {
+    (void)state;
+    for (int g = 0; g < 2; ++g)
+        for (uint32_t i = 0; i < 2000; ++i) {
+            surface at = made_of(cases + (g ? 15 : 0));
+            if (!g) at.metallic = 0.3f;
+            at.diffuse = g ? vec3_make(0.81f, 0.49f, 0.25f) : vec3_make(0.9f, 0.5f, 0.2f);
+            surface plain = at;
+            plain.kind = g ? MATERIAL_GLASS : MATERIAL_PLASTIC;
+            if (g) plain.transmission = vec3_make(0.9f, 0.7f, 0.5f);
+            const rng_block n = even(i);
+            const vec3 a = sample_sphere(n.value[0], n.value[1]);
+            const vec3 b = sample_sphere(n.value[2], even(i + 7000).value[0]);
+            const vec3 f = bsdf_evaluate(&at, a, b, BSDF_RADIANCE);
+            const vec3 expected = bsdf_evaluate(&plain, a, b, BSDF_RADIANCE);
+            assert_true(fabsf(f.x - expected.x) <= 1e-4f * (expected.x + 1));
+            assert_true(fabsf(f.z - expected.z) <= 1e-4f * (expected.z + 1));
+            assert_true(fabsf(bsdf_pdf(&at, a, b) - bsdf_pdf(&plain, a, b)) <= 1e-3f);
+        }
+}
+
+/* Straight through a sheet, unbent; its reflection is that of both faces. */
+static void test_sheet(void **state) {
+    (void)state;
+    const surface at = made_of(cases + 18);
+    const vec3 wo = direction_at(0.5f);
+    const float once = fresnel_dielectric(0.5f, 1.5f), both = 2 * once / (1 + once);
+    double back = 0;
+    for (uint32_t i = 0; i < 4096; ++i) {
+        const bsdf_sample s = bsdf_draw(&at, wo, even(i), BSDF_RADIANCE);
+        assert_true(s.specular && s.weight.x == 1);
+        if (s.transmitted) assert_true(vec3_length(vec3_add(s.direction, wo)) < 1e-6f);
+        back += s.transmitted ? 0 : 1.0 / 4096;
+    }
+    assert_true(fabs(back - (double)both) < 0.002);
+    assert_true(surface_eta(&at) == 1 && surface_is_clear(&at) && surface_is_specular(&at));
+}
+
+/* At 82 degrees a metal of black edges reflects nothing, along the normal its colour. */
+static void test_metal_edge(void **state) {
+    (void)state;
+    principled_side side;
+    memset(&side, 0, sizeof side);
+    side.specular_tint = vec3_make(0, 0.5f, 1);
+    const vec3 base = vec3_make(0.5f, 0.5f, 0.5f);
+    const vec3 edge = principled_metal(&side, base, 1.0f / 7);
+    const vec3 plain = fresnel_schlick(base, 1.0f / 7);
+    assert_true(fabsf(edge.x) < 1e-5f && fabsf(edge.y - 0.5f * plain.y) < 1e-5f);
+    assert_true(edge.z == plain.z && principled_metal(&side, base, 1).x == 0.5f);
+    assert_true(principled_metal(&side, base, 0).x == 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_furnace),      cmocka_unit_test(test_integrals),
+        cmocka_unit_test(test_plain_limits), cmocka_unit_test(test_draws_and_reciprocity),
+        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_metal_edge),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
