@@ -1,6 +1,7 @@
 /* The keys of a scene description: the structs that they are read into, and their tables. */
 #ifndef KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
 #define KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
+#include "scenes/mesh/maps.h"
 #include "scenes/text/json_keys.h"
 #include "shaders/light.h"
 #include "shaders/material.h"
@@ -24,7 +25,11 @@ typedef struct described_material {
     bool two_sided, map_clamp;
     const char *medium, *medium_outside; /* names */
     float cauchy[3], sellmeier[6];
-    const char *maps[8]; /* in the order of describe_map_names */
+    const char *maps[MESH_MAPS]; /* by mesh_map */
+    principled layers;
+    float turn_degrees;
+    bool thin, unlit;
+    int32_t metal; /* of METAL_NAMES */
     float map_scale[2], map_offset[2];
 } described_material;
 

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "core/spelling.h"
 #include "scenes/describe/describe_reader.h"
+#include "scenes/describe/metals.h"
 #include "shaders/spectrum.h"
 
 static void words_from(described_material *words, const mesh_material *from) {
@@ -19,6 +20,11 @@ static void words_from(described_material *words, const mesh_material *from) {
     words->opacity = record->opacity;
     words->bump_scale = record->bump_scale;
     words->two_sided = record->two_sided != 0;
+    words->layers = from->layers;
+    words->turn_degrees = from->layers.turn * (180 / KD_PI);
+    words->thin = (record->flags & MATERIAL_THIN) != 0;
+    words->unlit = (record->flags & MATERIAL_UNLIT) != 0;
+    words->metal = -1;
     words->map_clamp = from->map_clamp;
     memcpy(words->map_scale, from->map_scale, sizeof words->map_scale);
     memcpy(words->map_offset, from->map_offset, sizeof words->map_offset);
@@ -38,6 +44,10 @@ static void words_to(mesh_material *to, const described_material *words) {
     record->opacity = words->opacity;
     record->bump_scale = words->bump_scale;
     record->two_sided = words->two_sided;
+    record->flags =
+        (uint8_t)((words->thin ? MATERIAL_THIN : 0) | (words->unlit ? MATERIAL_UNLIT : 0));
+    to->layers = words->layers;
+    to->layers.turn = words->turn_degrees * (KD_PI / 180);
     to->map_clamp = words->map_clamp;
     memcpy(to->map_scale, words->map_scale, sizeof words->map_scale);
     memcpy(to->map_offset, words->map_offset, sizeof words->map_offset);
@@ -84,6 +94,55 @@ static kd_status read_media(const describe_reader *in, const json_place *at, mat
     return KD_OK;
 }
 
+/* A metal's numbers; keys of the object beat them. */
+static void take_metal(const cJSON *object, described_material *words) {
+    const bool other = json_has(object, "kind") && words->kind != MATERIAL_PRINCIPLED &&
+                       words->kind != MATERIAL_CONDUCTOR;
+    if (words->metal < 0 || other) return;
+    const metal_colours of = metal_of(words->metal);
+    if (words->kind == MATERIAL_CONDUCTOR) {
+        if (!json_has(object, "specular")) words->specular = of.normal;
+        return;
+    }
+    words->kind = MATERIAL_PRINCIPLED;
+    if (!json_has(object, "diffuse")) words->diffuse = of.normal;
+    if (!json_has(object, "specular_tint")) words->layers.specular_tint = of.edge;
+    if (!json_has(object, "metallic")) words->metallic = 1;
+}
+
+static kd_status check_layers(const json_place *at, const cJSON *object,
+                              const described_material *words) {
+    static const char *const keys[] = {"specular_weight",
+                                       "specular_tint",
+                                       "anisotropy",
+                                       "anisotropy_degrees",
+                                       "sheen",
+                                       "sheen_roughness",
+                                       "coat",
+                                       "coat_roughness",
+                                       "coat_ior",
+                                       "thin",
+                                       "transmission_weight",
+                                       "normal_scale",
+                                       "specular_tint_map",
+                                       "anisotropy_map",
+                                       "sheen_map",
+                                       "sheen_roughness_map",
+                                       "coat_map",
+                                       "coat_roughness_map",
+                                       "coat_normal_map",
+                                       "transmission_map"};
+    if (words->kind == MATERIAL_PRINCIPLED) return KD_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
+        const json_place here = json_place_key(at, keys[i]);
+        if (json_has(object, keys[i]))
+            return json_fail(&here, "expected kind \"principled\" beside it");
+    }
+    if (words->metal >= 0 && words->kind != MATERIAL_CONDUCTOR)
+        return json_fail(at, "expected kind \"principled\" or \"conductor\" beside metal");
+    return KD_OK;
+}
+
 /* Changes material `index` by what the object says. */
 static kd_status change(describe_reader *in, const json_place *at, const cJSON *object,
                         uint32_t index) {
@@ -94,10 +153,12 @@ static kd_status change(describe_reader *in, const json_place *at, const cJSON *
     const bool metal = words.kind == MATERIAL_MIRROR || words.kind == MATERIAL_CONDUCTOR;
     if (metal && json_has(object, "kind") && !json_has(object, "specular"))
         words.specular = vec3_all(1);
+    take_metal(object, &words);
+    KD_TRY(check_layers(at, object, &words));
     words_to(made, &words);
     KD_TRY(read_dispersion(at, object, &made->record, &words));
     KD_TRY(read_media(in, at, &made->record, &words));
-    for (int map = 0; map < 8; ++map) {
+    for (int map = 0; map < MESH_MAPS; ++map) {
         if (!words.maps[map]) continue;
         char *path = NULL;
         KD_TRY(describe_path(in, words.maps[map], &path));

@@ -71,7 +71,11 @@ static const struct {
      "\"default\"?"},
     {START BOX ", \"materials\": {\"a\": {\"kind\": \"glas\"}}}",
      "dir/s.json: materials.a.kind: found \"glas\", expected \"diffuse\", \"mirror\", \"glass\", "
-     "\"conductor\" or \"plastic\""},
+     "\"conductor\", \"plastic\" or \"principled\""},
+    {START BOX ", \"materials\": {\"a\": {\"kind\": \"plastic\", \"coat\": 1}}}",
+     "dir/s.json: materials.a.coat: expected kind \"principled\" beside it"},
+    {START BOX ", \"materials\": {\"a\": {\"kind\": \"glass\", \"metal\": \"gold\"}}}",
+     "dir/s.json: materials.a: expected kind \"principled\" or \"conductor\" beside metal"},
     {START BOX ", \"materials\": {\"a\": {\"diffuse\": [0.5, 1.5, 0]}}}",
      "dir/s.json: materials.a.diffuse[1]: found 1.5, expected a number >= 0 and <= 1"},
     {START BOX ", \"materials\": {\"a\": {\"rougness\": 1}}}",
@@ -209,6 +213,28 @@ static void paths_start_beside_the_file(void **state) {
     assert_string_equal(draft.sky_image, "dir/sky.hdr");
 }
 
+static void layers_and_metals_arrive(void **state) {
+    (void)state;
+    assert_int_equal(
+        parse(START
+              "\"meshes\": [{\"box\": {}, \"material\": {\"kind\": \"principled\", \"coat\": 0.5,"
+              "\"anisotropy_degrees\": 90, \"sheen\": [1, 0.5, 0], \"thin\": true,"
+              "\"coat_normal_map\": \"n.png\", \"unlit\": true}},"
+              "{\"box\": {}, \"material\": {\"metal\": \"gold\", \"roughness\": 0.5}},"
+              "{\"box\": {}, \"material\": {\"kind\": \"conductor\", \"metal\": \"silver\"}}]}"),
+        KD_OK);
+    const mesh_material *layered = &draft.geometry.materials[0];
+    assert_true(layered->record.kind == MATERIAL_PRINCIPLED && layered->layers.coat == 0.5f);
+    assert_true(layered->record.flags == (MATERIAL_THIN | MATERIAL_UNLIT));
+    assert_true(fabsf(layered->layers.turn - KD_PI / 2) < 1e-6f && layered->layers.sheen.y == 0.5f);
+    assert_string_equal(layered->layer_maps[MESH_MAP_COAT_NORMAL - MESH_MAPS_PLAIN], "dir/n.png");
+    const mesh_material *gold = layered + 1, *silver = layered + 2;
+    assert_true(gold->record.kind == MATERIAL_PRINCIPLED && gold->record.metallic == 1);
+    assert_true(gold->record.diffuse.x == 1 && gold->record.diffuse.z < 0.4f);
+    assert_true(gold->record.roughness == 0.5f && gold->layers.specular_tint.x < 1);
+    assert_true(silver->record.kind == MATERIAL_CONDUCTOR && silver->record.specular.x > 0.9f);
+}
+
 static void a_byte_order_mark_and_remarks_are_fine(void **state) {
     (void)state;
     assert_int_equal(parse("\xef\xbb\xbf" START "\"about\": \"x\", " BOX "}"), KD_OK);
@@ -307,6 +333,7 @@ int main(void) {
         cmocka_unit_test(render_settings_arrive),
         cmocka_unit_test(what_is_not_said_stays_as_it_was),
         cmocka_unit_test(paths_start_beside_the_file),
+        cmocka_unit_test(layers_and_metals_arrive),
         cmocka_unit_test(a_byte_order_mark_and_remarks_are_fine),
         cmocka_unit_test(the_description_lists_every_key),
         cmocka_unit_test(damaged_files_are_refused_or_read),
