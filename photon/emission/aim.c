@@ -28,8 +28,7 @@ typedef struct aim_cut {
 /* Whether some part of a principled surface may hold no photons, or mirror. */
 static bool layers_are_lens(const material *made, const principled *layers) {
     const bool metal = made->metallic > 0 || vec3_is_zero(made->diffuse);
-    const bool smooth =
-        surface_alpha(made->roughness) == 0 || made->roughness_map != KD_NONE;
+    const bool smooth = surface_alpha(made->roughness) == 0 || made->roughness_map != KD_NONE;
     const bool clear = layers->coat > 0 && (surface_alpha(layers->coat_roughness) == 0 ||
                                             layers->coat_roughness_map != KD_NONE);
     return metal || smooth || clear || (made->flags & MATERIAL_PASSES);
