@@ -1,4 +1,5 @@
 #include "core/files/file.h"
+#include "core/files/file_parcel.h"
 #include "core/memory.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,8 @@ void file_set_witness(void (*seen)(const char *path, const struct stat *info)) {
 kd_status file_open(file_view *view, const char *path) {
     memset(view, 0, sizeof *view);
     view->bytes = "";
+    if (file_parcel_find(path, &view->bytes, &view->count))
+        return KD_OK; /* no mapping of its own */
     /* O_NONBLOCK: a pipe without a writer would be waited for before it can be refused */
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     KD_REQUIRE(descriptor >= 0, KD_ERROR_INPUT, "%s: cannot open: %s", path, strerror(errno));
@@ -26,6 +29,7 @@ kd_status file_open(file_view *view, const char *path) {
         KD_FAIL(KD_ERROR_INPUT, "%s: not a regular file", path);
     }
     if (witness) witness(path, &info);
+    file_parcel_note(path);
     if (info.st_size > 0) {
         void *mapping = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         const int reason = errno;
@@ -41,7 +45,16 @@ kd_status file_open(file_view *view, const char *path) {
     return KD_OK;
 }
 
+bool file_is_there(const char *path) {
+    const char *bytes;
+    size_t count;
+    struct stat info;
+    if (file_parcel_find(path, &bytes, &count)) return true;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 void file_release(const char *begin, size_t count) {
+    if (file_parcel_holds(begin)) return; /* nobody could read it again */
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t first = ((uintptr_t)begin + page - 1) / page * page;
     const uintptr_t last = ((uintptr_t)begin + count) / page * page;

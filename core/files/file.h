@@ -24,6 +24,8 @@ typedef struct file_view {
 
 /* KD_ERROR_INPUT if it cannot be opened or is no regular file. */
 kd_status file_open(file_view *view, const char *path);
+/* Whether it can be taken for a regular file. */
+bool file_is_there(const char *path);
 /* Whole pages of [begin, begin + count) may be dropped from memory; reading them again is allowed.
  */
 void file_release(const char *begin, size_t count);

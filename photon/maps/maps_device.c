@@ -131,3 +131,18 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
     if (media->count == 0) return both;
     return hash_combine(both, &media->hash, sizeof media->hash);
 }
+
+kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, uint64_t first, uint64_t end,
+                                      job *watched) {
+    photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
+    const uint64_t count = map->list.count;
+    vec3 *host = NULL, *there = (vec3 *)map->irradiance.memory;
+    kd_status status = KD_OK;
+    KD_TRY(KD_RESERVE(host, count));
+    KD_TRY_GOTO(device_memory_download(host + first, there + first, (end - first) * sizeof *host));
+    KD_TRY_GOTO(photon_irradiance_meet(maps->among, host, count, watched));
+    KD_TRY_GOTO(device_memory_upload(there, host, count * sizeof *host));
+done:
+    memory_free(host);
+    return status;
+}

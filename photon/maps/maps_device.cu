@@ -2,6 +2,7 @@
    more in the order of the index's leaves, 48 bytes each, so that a warp that looks at a leaf reads
    neighbours. Everything is a function of the list: the same tree as the CPU's. */
 #include "core/device/cuda.h"
+#include "core/ranks/ranks.h"
 #include "photon/density/precomputed.h"
 #include "photon/density/surface_packets.cuh"
 #include "photon/maps/maps_device.h"
@@ -40,10 +41,9 @@ __global__ void take_probes(const photon *list, const uint32_t *ids, uint64_t co
 __global__ __launch_bounds__(KNOWN_BLOCK) void precompute(
     const __grid_constant__ photon_map_view map, const __grid_constant__ photon_map_view caustic,
     const __grid_constant__ crease_view creases, const __grid_constant__ mesh_view mesh,
-    vec3 *irradiance) {
-    const uint32_t node = blockIdx.x * KNOWN_BLOCK + threadIdx.x;
-    if (node < map.tree.count)
-        irradiance[node] = photon_irradiance_at(&map, &caustic, &creases, &mesh, node);
+    const uint32_t first, const uint32_t end, vec3 *irradiance) {
+    const uint32_t node = first + blockIdx.x * KNOWN_BLOCK + threadIdx.x;
+    if (node < end) irradiance[node] = photon_irradiance_at(&map, &caustic, &creases, &mesh, node);
 }
 
 void (*nearest_kernel(uint32_t k))(gather_work) {
@@ -210,6 +210,7 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
 extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
                                             bool ordered, job *watched) {
     KD_TRY(photon_options_check(options));
+    maps->among = options->among;
     maps->gather = options->gather;
     maps->kernel = options->kernel;
     maps->estimator = options->estimator;
@@ -229,14 +230,18 @@ extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,
     if (map->list.count == 0) return KD_OK;
     job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
     kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
-    if (status == KD_OK) {
-        precompute<<<blocks_for(map->list.count, KNOWN_BLOCK), KNOWN_BLOCK>>>(
+    uint64_t first, end;
+    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
+    if (status == KD_OK && end > first) {
+        precompute<<<blocks_for(end - first, KNOWN_BLOCK), KNOWN_BLOCK>>>(
             photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL),
             photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC), maps->outlines, *device_mesh,
-            (vec3 *)map->irradiance.memory);
+            (uint32_t)first, (uint32_t)end, (vec3 *)map->irradiance.memory);
         status = device_wait();
-        map->known = status == KD_OK;
     }
+    if (status == KD_OK && ranks_shared(maps->among))
+        status = photon_maps_cuda_irradiance(maps, first, end, watched);
+    map->known = status == KD_OK;
     job_stage_end(watched);
     return status;
 }

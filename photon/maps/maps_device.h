@@ -27,6 +27,7 @@ typedef struct photon_maps_cuda {
     photon_map_cuda map[PHOTON_LISTS]; /* global, caustic, media */
     device_buffer creases;             /* pieces, middles, ids, groups, order, flips */
     crease_view outlines;              /* device pointers */
+    struct ranks *among;               /* photon_options.among */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
@@ -53,6 +54,11 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
 /* photon_maps_precompute; needs `ordered`. */
 KD_DEVICE_CALL(photon_maps_cuda_precompute,
                (photon_maps_cuda * maps, const mesh_view *device_mesh, job *watched));
+
+/* Irradiance of the photons [first, end) of the global map to the other ranks, theirs to the map.
+ */
+kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, uint64_t first, uint64_t end,
+                                      job *watched);
 
 /* Device memory that a map of so many photons takes while it is made; 0 without CUDA. `ordered` as
    of photon_maps_cuda_plant. */

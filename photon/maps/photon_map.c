@@ -314,6 +314,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
     KD_TRY_GOTO(photon_options_check(options));
+    out->among = options->among;
     out->gather = options->gather;
     out->kernel = options->kernel;
     out->estimator = options->estimator;

@@ -54,6 +54,7 @@ typedef struct photon_maps {
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
+    struct ranks *among; /* photon_options.among */
 } photon_maps;
 
 photon_options photon_options_default(void);
@@ -73,6 +74,10 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
    more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
    photon_tree. */
 kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched);
+/* What ranks have computed of it, each its ranks_part of the photons, to all of them.
+   KD_INTERRUPTED on all if the job of one was cancelled. */
+kd_status photon_irradiance_meet(struct ranks *among, vec3 *irradiance, uint64_t count,
+                                 job *watched);
 /* How the lists are to be emitted; that of the media wants nothing where none scatters light. Looks
    at the whole mesh; for another pass photon_orders_renew is enough. */
 kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,

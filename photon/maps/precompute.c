@@ -5,6 +5,7 @@
    Memory: 12 bytes a photon. Invariants: the same bits on any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/ranks/ranks.h"
 #include "photon/density/precomputed.h"
 #include "photon/maps/photon_map.h"
 
@@ -15,6 +16,7 @@ typedef struct precomputation {
     const crease_view *creases;
     const mesh_view *mesh;
     vec3 *irradiance;
+    uint64_t first; /* of this rank's photons */
     job *watched;
 } precomputation;
 
@@ -22,10 +24,31 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const precomputation *work = (const precomputation *)context;
     if (job_cancelled(work->watched)) return;
-    for (int64_t i = begin; i < end; ++i)
-        work->irradiance[i] =
-            photon_irradiance_at(work->map, work->caustic, work->creases, work->mesh, (uint32_t)i);
+    for (int64_t i = begin; i < end; ++i) {
+        const uint64_t at = work->first + (uint64_t)i;
+        work->irradiance[at] =
+            photon_irradiance_at(work->map, work->caustic, work->creases, work->mesh, (uint32_t)at);
+    }
     job_advance(work->watched, end - begin);
+}
+
+kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count, job *watched) {
+    bool stopped = job_cancelled(watched);
+    if (ranks_shared(among)) {
+        uint64_t *begins = NULL, end = 0;
+        KD_TRY(KD_RESERVE(begins, (uint64_t)among->size + 1));
+        for (int32_t r = 0; r < among->size; ++r) {
+            ranks_part(among, r, count, &begins[r], &end);
+            begins[r] *= sizeof *irradiance;
+        }
+        begins[among->size] = count * sizeof *irradiance;
+        const kd_status status = ranks_all_gather(among, irradiance, begins);
+        memory_free(begins);
+        KD_TRY(status);
+        KD_TRY(ranks_any(among, stopped, &stopped));
+    }
+    KD_REQUIRE(!stopped, KD_INTERRUPTED, "interrupted");
+    return KD_OK;
 }
 
 kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched) {
@@ -36,14 +59,16 @@ kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *
     const photon_map_view view = photon_maps_global(maps);
     const crease_view creases = crease_set_get_view(&maps->creases);
     const photon_map_view caustic = photon_maps_caustic(maps);
-    precomputation work = {&view, &caustic, &creases, mesh, irradiance, watched};
+    uint64_t first = 0, end = 0;
+    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->count, &first, &end);
+    precomputation work = {&view, &caustic, &creases, mesh, irradiance, first, watched};
     job_stage_begin(watched, "photon_tree", (int64_t)map->count);
-    parallel_for((int64_t)map->count, PRECOMPUTE_GRAIN, precompute, &work);
+    parallel_for((int64_t)(end - first), PRECOMPUTE_GRAIN, precompute, &work);
+    const kd_status status = photon_irradiance_meet(maps->among, irradiance, map->count, watched);
     job_stage_end(watched);
-    if (job_cancelled(watched)) {
+    if (status == KD_OK)
+        map->irradiance = irradiance;
+    else
         memory_free(irradiance);
-        KD_FAIL(KD_INTERRUPTED, "interrupted");
-    }
-    map->irradiance = irradiance;
-    return KD_OK;
+    return status;
 }

@@ -4,7 +4,6 @@
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 #include <stdio.h>
-#include <sys/stat.h>
 
 enum { WRAP_HOLD = 33071, WRAP_MIRROR = 33648, WRAP_REPEAT = 10497, WHERE_BYTES = 4096 };
 
@@ -52,10 +51,9 @@ static const char *foreign_kind(gltf_bytes from) {
 
 static kd_status image_from_file(gltf_surface *to, uint32_t image, const json_place *at,
                                  const char *uri) {
-    struct stat info;
     char **path = &to->all->image_paths[image];
     KD_TRY(gltf_uri_path(to->of, at, uri, path));
-    if (stat(*path, &info) == 0 && S_ISREG(info.st_mode)) return KD_OK;
+    if (file_is_there(*path)) return KD_OK;
     memory_free(*path);
     *path = NULL;
     gltf_warn(to->of, "missing-texture", at,

@@ -1,12 +1,6 @@
 #include "scenes/text/paths.h"
 #include "core/files/file.h"
 #include "core/memory.h"
-#include <sys/stat.h>
-
-static bool is_file(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
 
 static uint64_t name_clean(char *text, text_span name) {
     uint64_t length = 0;
@@ -33,7 +27,7 @@ kd_status path_find(const char *beside, text_span name, char **found) {
             status = KD_ERROR_MEMORY;
             break;
         }
-        if (is_file(joined))
+        if (file_is_there(joined))
             *found = joined;
         else
             memory_free(joined);

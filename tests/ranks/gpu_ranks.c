@@ -36,6 +36,7 @@ static void test_mixed_ranks(void **state) {
     options.caustic_photons = 500;
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         strcpy(options.integrator, methods[m]);
+        options.final_gather = strcmp(methods[m], "photon") == 0 ? 2 : 0; /* irradiance, too */
         const uint64_t alone = run(made, options, "cpu");
         for (size_t i = 0; i < sizeof mixes / sizeof *mixes; ++i)
             if (run(made, options, mixes[i]) != alone)

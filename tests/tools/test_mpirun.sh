@@ -35,6 +35,11 @@ for ranks in 2 4; do
     expect_true "path's bits on $ranks ranks" same path
 done
 expect_true "figures of each rank" test "$(grep -c idle_share many.json)" = 4
+# Rank 1 has no files: rank 0 sends them.
+mkdir elsewhere
+expect_true "a rank without files" mpirun --bind-to none -n 1 "$program" render --quiet "${path[@]}" -o many.pfm : \
+    -n 1 -wdir "$PWD/elsewhere" "$program" render --quiet "${path[@]}" -o many.pfm >out
+expect_true "path's bits with a rank without files" same path
 expect_true "sppm on 3 ranks" on 3 "${sppm[@]}" -o many.pfm
 expect_true "sppm's bits on 3 ranks" same sppm
 

@@ -1,7 +1,10 @@
 /* kandela render: a scene, options from four places, the pictures and the figures. */
 #include "core/develop/denoise.h"
+#include "core/files/file.h"
+#include "core/files/file_parcel.h"
 #include "core/image/formats.h"
 #include "core/log.h"
+#include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/cores.h"
 #include "core/parallel/parallel.h"
@@ -33,8 +36,9 @@ typedef struct rendering {
     scene *loaded;
     render_result result;
     job watched;
-    double started; /* timing_now() */
-    ranks among;    /* by mpirun; or alone */
+    double started;     /* timing_now() */
+    ranks among;        /* by mpirun; or alone */
+    file_parcel parcel; /* of the files that rank 0 has read */
 } rendering;
 
 /* On a machine with several ranks each has a device and a share of the cores of its own, if nobody
@@ -282,6 +286,35 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     return KD_OK;
 }
 
+/* Rank 0 reads the files and sends them to the others, which may have none. */
+static kd_status load_scene(rendering *work, kd_render_options *from_file) {
+    ranks *among = &work->among;
+    uint64_t count = 0;
+    if (!ranks_shared(among))
+        return scene_open(&work->loaded, work->path, from_file, &work->watched);
+    if (among->rank == 0) {
+        file_view map;
+        file_parcel_pack();
+        KD_TRY(scene_open(&work->loaded, work->path, from_file, &work->watched));
+        const char *path = work->values.render.photon_map;
+        if (!path) path = from_file->photon_map;
+        if (path) KD_TRY(file_open(&map, path)); /* it comes along */
+        if (path) file_close(&map);
+        KD_TRY(file_parcel_seal(&work->parcel));
+    }
+    count = work->parcel.count;
+    KD_TRY(ranks_broadcast(among, &count, sizeof count));
+    if (among->rank > 0) KD_TRY(KD_RESERVE(work->parcel.bytes, count));
+    work->parcel.count = count;
+    KD_TRY(ranks_broadcast(among, work->parcel.bytes, count));
+    if (among->rank == 0) {
+        file_parcel_close(&work->parcel);
+        return KD_OK;
+    }
+    file_parcel_unpack(&work->parcel); /* a photon map is taken later */
+    return scene_open(&work->loaded, work->path, from_file, &work->watched);
+}
+
 static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(check_line(work, line));
     interrupt_watch(&work->watched);
@@ -291,15 +324,17 @@ static kd_status render(rendering *work, const option_line *line) {
                   &work->watched);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
-    KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
+    KD_TRY(load_scene(work, &from_file));
     KD_TRY(render_values_check_names(work->path, &from_file));
     KD_TRY(settle_options(work, line, &from_file));
     KD_TRY(consider_plan(work));
     if (work->values.plan) return KD_OK;
     render_keeping keeping;
     KD_TRY(settle_keeping(work, line, &keeping));
-    KD_TRY(output_check_input(work->values.render.photon_map));
-    KD_TRY(output_check_inputs());
+    if (work->among.rank == 0) {
+        KD_TRY(output_check_input(work->values.render.photon_map));
+        KD_TRY(output_check_inputs());
+    }
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
                                              &keeping, &work->watched);
     if (status != KD_OK && status != KD_INTERRUPTED)
@@ -338,6 +373,8 @@ static kd_status run(const option_line *line) {
     ranks_close(&work.among);
     render_close(&work.result);
     scene_close(work.loaded);
+    file_parcel_unpack(NULL);
+    file_parcel_close(&work.parcel);
     return status;
 }
 

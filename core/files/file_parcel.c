@@ -1,0 +1,127 @@
+/* A record: bytes of the name with its zero, bytes of the file, then both, each from a multiple of
+   64 on, as far as a mapping's alignment matters to who reads it. */
+#include "core/files/file_parcel.h"
+#include "core/files/file.h"
+#include "core/memory.h"
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+typedef struct parcel_record {
+    uint64_t name, bytes;
+    char padding[ALIGN - 2 * sizeof(uint64_t)];
+} parcel_record;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    bool open, full; /* a name found no memory */
+    char **names;
+    uint64_t count, room;
+} packing;
+static const file_parcel *unpacked; /* set while no thread opens files */
+
+static uint64_t rounded(uint64_t bytes) {
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static void drop_names(void) {
+    for (uint64_t i = 0; i < packing.count; ++i) memory_free(packing.names[i]);
+    memory_free(packing.names);
+    memset(&packing, 0, sizeof packing);
+}
+
+void file_parcel_pack(void) {
+    pthread_mutex_lock(&mutex);
+    drop_names();
+    packing.open = true;
+    pthread_mutex_unlock(&mutex);
+}
+
+static kd_status add_name(const char *path) {
+    for (uint64_t i = 0; i < packing.count; ++i)
+        if (strcmp(packing.names[i], path) == 0) return KD_OK;
+    if (packing.count == packing.room) {
+        KD_TRY(KD_GROW(packing.names, packing.count, 2 * packing.room + 16));
+        packing.room = 2 * packing.room + 16;
+    }
+    char *name = NULL;
+    KD_TRY(KD_RESERVE(name, strlen(path) + 1));
+    memcpy(name, path, strlen(path) + 1);
+    packing.names[packing.count++] = name;
+    return KD_OK;
+}
+
+void file_parcel_note(const char *path) {
+    pthread_mutex_lock(&mutex);
+    if (packing.open && add_name(path) != KD_OK) {
+        packing.full = true;
+        status_clear();
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Appends a file's record. */
+static kd_status add_file(file_parcel *to, uint64_t *room, const char *path) {
+    file_view file;
+    kd_status status = KD_OK;
+    KD_TRY(file_open(&file, path));
+    const uint64_t name = strlen(path) + 1;
+    const uint64_t more = sizeof(parcel_record) + rounded(name) + rounded(file.count);
+    if (to->count + more > *room) {
+        const uint64_t larger = 2 * *room > to->count + more ? 2 * *room : to->count + more;
+        KD_TRY_GOTO(KD_GROW(to->bytes, to->count, larger));
+        *room = larger;
+    }
+    char *at = to->bytes + to->count;
+    const parcel_record record = {.name = name, .bytes = file.count};
+    memset(at, 0, more);
+    memcpy(at, &record, sizeof record);
+    memcpy(at + sizeof record, path, name);
+    if (file.count) memcpy(at + sizeof record + rounded(name), file.bytes, file.count);
+    to->count += more;
+done:
+    file_close(&file);
+    return status;
+}
+
+kd_status file_parcel_seal(file_parcel *out) {
+    uint64_t room = 0;
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    packing.open = false;
+    KD_REQUIRE(!packing.full, KD_ERROR_MEMORY, "no memory for the names of files");
+    for (uint64_t i = 0; i < packing.count && status == KD_OK; ++i)
+        status = add_file(out, &room, packing.names[i]);
+    drop_names();
+    if (status != KD_OK) file_parcel_close(out);
+    return status;
+}
+
+void file_parcel_unpack(const file_parcel *from) {
+    unpacked = from;
+}
+
+void file_parcel_close(file_parcel *owned) {
+    memory_free(owned->bytes);
+    memset(owned, 0, sizeof *owned);
+}
+
+bool file_parcel_find(const char *path, const char **bytes, size_t *count) {
+    if (!unpacked) return false;
+    for (uint64_t at = 0; at < unpacked->count;) {
+        const char *here = unpacked->bytes + at;
+        parcel_record record;
+        memcpy(&record, here, sizeof record);
+        *bytes = here + sizeof record + rounded(record.name);
+        *count = record.bytes;
+        if (strcmp(here + sizeof record, path) == 0) return true;
+        at += sizeof record + rounded(record.name) + rounded(record.bytes);
+    }
+    return false;
+}
+
+bool file_parcel_holds(const char *bytes) {
+    return unpacked && bytes >= unpacked->bytes && bytes < unpacked->bytes + unpacked->count;
+}
