@@ -13,7 +13,7 @@ set(KD_HOT
   points/neighbours/leaf_index_query photon/maps/precompute photon/maps/photon_map points/tree/coordinate_keys
   points/neighbours/query points/tree/bounds core/image/compare render/frame/film core/image/flip render/frame/frame
   render/integrators/debug render/integrators/light render/integrators/path render/photon_mapping/photon
-  render/photon_mapping/progressive render/integrators/whitted)
+  render/photon_mapping/progressive render/integrators/whitted render/waves/path_pool)
 
 # What gains by AVX-512: rays through nodes of sixteen cells.
 set(KD_HOT_WIDEST accel/wide/wide_rays)

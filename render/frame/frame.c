@@ -4,7 +4,7 @@
 #include "render/frame/frame_device.h"
 #include <stdatomic.h>
 
-enum { TILE = 16, PASS_MOST = 16, JUDGED_SAMPLES = 4 };
+enum { TILE = 16, PASS_MOST = 16, TILE_SAMPLES = TILE * TILE * PASS_MOST, JUDGED_SAMPLES = 4 };
 
 typedef struct tile_pass {
     frame *of;
@@ -39,14 +39,37 @@ static bool pass_is_over(const tile_pass *pass) {
     return frame_is_over(pass->of, pass->samples.begin);
 }
 
+/* What is asked for at a time. */
+typedef struct tile_samples {
+    pixel_request asked[TILE_SAMPLES];
+    pixel_sample found[TILE_SAMPLES];
+    uint32_t count;
+    uint64_t rays, nan_samples;
+} tile_samples;
+
+/* Takes the samples asked for; the film adds up each pixel's in their order. */
+static void take_samples(const tile_pass *pass, tile_samples *tile) {
+    const integrator *how = pass->of->how;
+    if (how->samples)
+        how->samples(pass->of, tile->asked, tile->count, tile->found);
+    else
+        for (uint32_t i = 0; i < tile->count; ++i)
+            tile->found[i] =
+                how->sample(pass->of, tile->asked[i].x, tile->asked[i].y, tile->asked[i].sample);
+    for (uint32_t i = 0; i < tile->count; ++i) {
+        tile->rays += tile->found[i].rays;
+        if (!film_add(pass->to, tile->asked[i].x, tile->asked[i].y, &tile->found[i]))
+            ++tile->nan_samples;
+    }
+    tile->count = 0;
+}
+
 /* The samples of this pass that the pixel does not have yet: a pass may have been begun before. */
-static void render_pixel(tile_pass *pass, int32_t x, int32_t y, uint64_t *rays,
-                         uint64_t *nan_samples) {
+static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_samples *tile) {
     const uint32_t done = film_samples(pass->to, x, y), first = pass->samples.begin;
     for (uint32_t s = done > first ? done : first; s < first + pass->samples.count; ++s) {
-        const pixel_sample sample = pass->of->how->sample(pass->of, x, y, s);
-        *rays += sample.rays;
-        if (!film_add(pass->to, x, y, &sample)) ++*nan_samples;
+        tile->asked[tile->count++] = (pixel_request){x, y, s};
+        if (tile->count == TILE_SAMPLES) take_samples(pass, tile);
     }
 }
 
@@ -79,12 +102,14 @@ static void render_tile(tile_pass *pass, int64_t tile) {
     const int32_t right = left + TILE < to->width ? left + TILE : to->width;
     const int32_t bottom = top + TILE < pass->bottom ? top + TILE : pass->bottom;
     if (is_done(pass, left, top, right, bottom)) return;
-    uint64_t rays = 0, nan_samples = 0;
+    tile_samples taken;
+    taken.count = 0;
+    taken.rays = taken.nan_samples = 0;
     for (int32_t y = top; y < bottom; ++y)
-        for (int32_t x = left; x < right; ++x)
-            render_pixel(pass, to->x0 + x, to->y0 + y, &rays, &nan_samples);
-    atomic_fetch_add(&pass->rays, rays);
-    atomic_fetch_add(&pass->nan_samples, nan_samples);
+        for (int32_t x = left; x < right; ++x) render_pixel(pass, to->x0 + x, to->y0 + y, &taken);
+    take_samples(pass, &taken);
+    atomic_fetch_add(&pass->rays, taken.rays);
+    atomic_fetch_add(&pass->nan_samples, taken.nan_samples);
     atomic_fetch_add(&pass->fresh, 1);
     job_advance(pass->of->watched, (int64_t)(right - left) * (bottom - top) * pass->samples.count);
 }

@@ -74,6 +74,8 @@ typedef struct integrator {
     kd_status (*prepare)(frame *prepared); /* fills state; may be NULL */
     /* Radiance of sample `sample` of pixel (x, y): a pure function of its arguments. */
     pixel_sample (*sample)(const frame *of, int32_t x, int32_t y, uint32_t sample);
+    /* The same for many at once, where that is faster; NULL: they are taken one by one. */
+    void (*samples)(const frame *of, const pixel_request *asked, uint32_t count, pixel_sample *out);
     void (*close)(frame *closed); /* frees state; may be NULL */
     /* Before sample `pass` of every pixel is taken, for methods that change from sample to sample:
        then options->passes is how many there are. NULL: samples know nothing of each other, and

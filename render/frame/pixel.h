@@ -15,6 +15,12 @@ typedef struct pixel_view {
     uint64_t seed;
 } pixel_view;
 
+/* Which sample of which pixel. */
+typedef struct pixel_request {
+    int32_t x, y;
+    uint32_t sample;
+} pixel_request;
+
 typedef struct pixel_sample {
     vec3 radiance; /* W/(sr m^2) */
     float alpha;   /* 1: a surface or a sky is seen */

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "render/integrators/launches.h"
 #include "render/integrators/pixel_methods.h"
+#include "render/waves/path_pool.h"
 #include "render/waves/waves.h"
 
 static kd_status prepare(frame *prepared, int32_t scatterings) {
@@ -29,6 +30,12 @@ static pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t 
     return path_pixel(&view, (const path_options *)of->state, x, y, sample);
 }
 
+static void path_samples(const frame *of, const pixel_request *asked, uint32_t count,
+                         pixel_sample *out) {
+    const pixel_view view = integrator_view(of);
+    path_pool_take(&view, (const path_options *)of->state, asked, count, out);
+}
+
 static void path_close(frame *closed) {
     memory_free(closed->state);
     closed->state = NULL;
@@ -38,6 +45,7 @@ const integrator integrator_path = {.name = "path",
                                     .source = "Kajiya 1986; Veach 1997",
                                     .prepare = path_prepare,
                                     .sample = path_sample,
+                                    .samples = path_samples,
                                     .close = path_close,
                                     .launch = KD_IF_CUDA(path_launch),
                                     .launch_samples = waves_samples,
@@ -47,6 +55,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .source = "Veach 1997, chapter 9",
                                       .prepare = direct_prepare,
                                       .sample = path_sample,
+                                      .samples = path_samples,
                                       .close = path_close,
                                       .launch = KD_IF_CUDA(path_launch),
                                       .launch_samples = waves_samples,

@@ -1,0 +1,155 @@
+/* Paths by waves on a CPU.
+   Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
+           GPUs".
+   Idea: rays alone wait for each of their steps; in batches of hundreds each waits while the others
+         go on (accel/wide). So a thread keeps a pool of paths. A wave takes each of them one
+         surface further: new paths fill the pool, all rays are cast, all surfaces shaded, all
+         shadow rays cast.
+   Memory: some 350 kB of stack.
+   Invariants: what is added to a sample, and in which order, is path_follow's (shaders/path.h), and
+               random numbers are drawn by (pixel, sample, step): the bits are path_radiance's. */
+#include "render/waves/path_pool.h"
+#include "accel/rays/batch.h"
+
+enum { POOL = 512 };
+
+typedef struct pooled_path {
+    path_state state;
+    rng_key key;
+    int32_t depth;
+    uint32_t sample; /* where what it finds is added */
+} pooled_path;
+
+typedef struct pooled_shadow {
+    path_asked asked;
+    vec3 throughput;
+    uint32_t sample;
+} pooled_shadow;
+
+typedef struct path_pool {
+    const pixel_view *of;
+    const path_options *options;
+    const pixel_request *asked;
+    pixel_sample *samples;
+    uint32_t count, next;     /* samples asked for; the next one to begin */
+    uint32_t active, shadows; /* paths; shadow rays of this wave */
+    pooled_path paths[POOL];
+    pooled_shadow asks[POOL];
+    ray rays[POOL];
+    ray_hit hits[POOL];
+    uint8_t blocked[POOL];
+} path_pool;
+
+static void begin_paths(path_pool *p) {
+    for (; p->active < POOL && p->next < p->count; ++p->next, ++p->active) {
+        const pixel_request *at = p->asked + p->next;
+        pooled_path *path = p->paths + p->active;
+        pixel_sample *to = p->samples + p->next;
+        path->key = pixel_key(p->of, at->x, at->y, at->sample);
+        path->depth = 1;
+        path->sample = p->next;
+        to->radiance = vec3_all(0);
+        to->rays = 0;
+        path->state =
+            path_begin_in(p->of->scene, pixel_ray(p->of, at->x, at->y, path->key), &to->rays);
+    }
+}
+
+/* What the film takes of a path's first surface; what has been added up stays. */
+static void take_first(const path_pool *p, pixel_sample *to, const ray *cast, const surface *at) {
+    *to = pixel_of(p->of, cast, at, to->radiance, to->rays);
+}
+
+static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
+                          pixel_sample *to) {
+    pooled_shadow *ask = p->asks + p->shadows;
+    if (path_ask(p->of->scene, &path->state, turn, at, path->key, &ask->asked)) {
+        ask->throughput = path->state.throughput;
+        ask->sample = path->sample;
+        ++p->shadows;
+        return;
+    }
+    const vec3 none = path_asked_light(&ask->asked, vec3_all(0));
+    to->radiance = vec3_add(to->radiance, vec3_mul(path->state.throughput, none));
+}
+
+/* The path's ray has found `hit`; true: it has another ray. */
+static bool shade_path(path_pool *p, pooled_path *path, ray_hit hit) {
+    const scene_view *scene = p->of->scene;
+    pixel_sample *to = p->samples + path->sample;
+    surface at;
+    vec3 sent;
+    ++to->rays;
+    ++path->state.step;
+    if (path_passes(scene, p->options, &path->state, path->key, &hit)) return true;
+    const path_turn turn =
+        path_arrive(scene, p->options, &path->state, path->depth, hit, path->key, &at, &sent);
+    if (path->depth == 1) take_first(p, to, &path->state.cast, &at);
+    to->radiance = vec3_add(to->radiance, sent);
+    if (path_seeks_light(turn, &at)) ask_for_light(p, path, turn, &at, to);
+    return turn != PATH_ENDS &&
+           path_go_on(scene, &path->state, turn, &at, path->depth++, path->key);
+}
+
+/* Casts what all paths are at and takes each one surface further; those that go on stay, in order.
+ */
+static void take_step(path_pool *p) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->active; ++i) p->rays[i] = p->paths[i].state.cast;
+    (void)trace_closest(&p->of->scene->tree, p->rays, p->hits, p->active, NULL, NULL);
+    p->shadows = 0;
+    for (uint32_t i = 0; i < p->active; ++i) {
+        if (!shade_path(p, p->paths + i, p->hits[i])) continue;
+        if (kept != i) p->paths[kept] = p->paths[i];
+        ++kept;
+    }
+    p->active = kept;
+}
+
+/* The share of light that comes along a shadow ray, whose first part is cast. */
+static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
+    const scene_view *scene = p->of->scene;
+    const path_asked *asked = &p->asks[i].asked;
+    ++*rays;
+    if (!p->options->cutouts)
+        return p->blocked[i] ? vec3_all(0)
+                             : passage_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
+                                              vec3_all(1));
+    passage on = passage_begin(asked->cast, asked->where);
+    ray_hit hit = p->hits[i];
+    while (passage_goes_on(scene, &on, hit)) {
+        ++*rays;
+        hit = tritree_closest(&scene->tree, on.cast);
+    }
+    return on.share;
+}
+
+static void cast_shadows(path_pool *p) {
+    const tritree_view *tree = &p->of->scene->tree;
+    for (uint32_t i = 0; i < p->shadows; ++i) p->rays[i] = p->asks[i].asked.cast;
+    if (p->options->cutouts)
+        (void)trace_closest(tree, p->rays, p->hits, p->shadows, NULL, NULL);
+    else
+        (void)trace_occluded(tree, p->rays, p->blocked, p->shadows, NULL, NULL);
+    for (uint32_t i = 0; i < p->shadows; ++i) {
+        const pooled_shadow *ask = p->asks + i;
+        pixel_sample *to = p->samples + ask->sample;
+        const vec3 direct = path_asked_light(&ask->asked, shadow_share(p, i, &to->rays));
+        to->radiance = vec3_add(to->radiance, vec3_mul(ask->throughput, direct));
+    }
+}
+
+void path_pool_take(const pixel_view *of, const path_options *options, const pixel_request *asked,
+                    uint32_t count, pixel_sample *samples) {
+    path_pool p;
+    p.of = of;
+    p.options = options;
+    p.asked = asked;
+    p.samples = samples;
+    p.count = count;
+    p.next = p.active = 0;
+    for (begin_paths(&p); p.active; begin_paths(&p)) {
+        take_step(&p);
+        cast_shadows(&p);
+    }
+}
