@@ -21,9 +21,9 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
                          const kd_render_options *options, job *watched) {
     shot taken;
     memset(&taken, 0, sizeof taken);
-    scene_view scene = fixture_view(stage);
-    const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
-                                 scene.mesh.position_count, scene.mesh.triangle_count};
+    scene_view shown = fixture_view(stage);
+    const tritree_input input = {shown.mesh.positions, shown.mesh.triangles,
+                                 shown.mesh.position_count, shown.mesh.triangle_count};
     const tritree_options how = tritree_options_default();
     const int32_t whole[4] = {0, 0, options->width, options->height};
     tritree tree;
@@ -31,12 +31,12 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     memset(&tree, 0, sizeof tree);
     memset(&negative, 0, sizeof negative);
     parallel_set_threads(options->threads);
-    frame of = {.scene = &scene, .options = options, .view = *view, .watched = watched};
+    frame of = {.scene = &shown, .options = options, .view = *view, .watched = watched};
     if (options->time_seconds > 0) of.deadline = timing_now() + options->time_seconds;
     const integrator *with = integrator_find(options->integrator);
     taken.status = tritree_open(&tree, &input, &how, "auto", NULL);
     if (taken.status == KD_OK) {
-        scene.tree = tritree_get_view(&tree);
+        shown.tree = tritree_get_view(&tree);
         taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);
     }
     if (taken.status == KD_OK && with->prepare) taken.status = with->prepare(&of);
