@@ -9,7 +9,7 @@
 typedef struct judgement {
     bool grazes;     /* so near an edge, or in the plane, that floats may see it either way */
     bool at_end;     /* met so near the ray's begin or end that floats may see it beyond */
-    double rounding; /* what floats may differ in t: 16 units of the farthest corner, 6 are ours */
+    double rounding; /* what floats may differ in t: 32 units of the farthest corner, 6 are ours */
 } judgement;
 
 static inline double judge_dot(const double a[3], const double b[3]) {
@@ -42,9 +42,10 @@ static inline judgement judge_ray(const tritree_input *input, uint32_t id, const
     /* the sine to the plane */
     const double steep = fabs(det) / sqrt(judge_dot(n, n) * judge_dot(d, d));
     const double shortest = sqrt(fmin(judge_dot(u, u), judge_dot(v, v)));
-    const double rounding = 0x1p-20 * reach / (steep * sqrt(judge_dot(d, d)));
+    const double rounding = 0x1p-19 * reach / (steep * sqrt(judge_dot(d, d)));
     const judgement found = {
-        !(steep > 1e-4) || fmin(fmin(b, c), 1 - b - c) < 1e-4 + 1e-6 * reach / shortest,
+        /* along a plane seen at a flat angle, where it is met is less certain by its sine */
+        !(steep > 1e-4) || fmin(fmin(b, c), 1 - b - c) < 1e-4 + 1e-6 * reach / (shortest * steep),
         fabs(t - (double)cast->tmin) <= rounding || fabs(t - (double)cast->tmax) <= rounding,
         rounding};
     return found;
