@@ -39,7 +39,7 @@ ROOMS = """
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/nearest accel/api
     shaders
     photon/emission photon/density photon photon/maps
-    scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp scenes
+    scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
     scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
     tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program tools/peers

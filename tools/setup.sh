@@ -17,6 +17,7 @@ build  libjpeg-dev     header:jpeglib.h
 build  libwebp-dev     header:webp/encode.h
 build  libassimp-dev   header:assimp/cimport.h
 build  libmeshoptimizer-dev  header:meshoptimizer.h
+build  libdraco-dev    header:draco/compression/decode.h
 build  libxxhash-dev   header:xxhash.h
 tests  libcmocka-dev   header:cmocka.h
 tests  pkg-config      command:pkg-config

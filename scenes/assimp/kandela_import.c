@@ -1,18 +1,22 @@
 /* kandela-import: the program that runs assimp for the library, so that a file on which assimp
    crashes, aborts, hangs or takes all memory ends this process and no other.
 
-   usage: kandela-import FILE BYTES SECONDS
+   usage: kandela-import FILE BYTES SECONDS [draco]
 
    Reads FILE with at most so many bytes of address space and seconds of a processor, and writes the
-   answer (scenes/import/import_answer.h) to the standard output. It writes no file and leaves no
+   answer (scenes/import/import_answer.h) to the standard output; with "draco" FILE is what Draco
+   has packed of a mesh, the answer that of import_draco_answer.h. It writes no file and leaves no
    core. */
 #include "core/log.h"
 #include "core/memory.h"
+#include "scenes/assimp/import_packed.h"
 #include "scenes/assimp/import_scene.h"
 #include "scenes/import/import_answer.h"
+#include "scenes/import/import_draco_answer.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -48,9 +52,33 @@ static FILE *answer_open(void) {
     return fdopen(own, "wb");
 }
 
+static bool packed_answer(FILE *answer, const char *path) {
+#ifdef KD_HAVE_DRACO
+    return import_packed(path, answer);
+#else
+    const draco_answer_head head = {DRACO_ANSWER_MAGIC, DRACO_ABSENT, 0, 0, 0};
+    (void)path;
+    return fwrite(&head, sizeof head, 1, answer) == 1;
+#endif
+}
+
+static bool scene_answer(FILE *answer, const char *path) {
+    char *text = NULL;
+    size_t text_bytes = 0;
+    mesh read;
+    warnings = open_memstream(&text, &text_bytes);
+    log_set_sink(warning_keep, NULL);
+    const kd_status status = import_scene(&read, path);
+    if (warnings) fclose(warnings);
+    const bool written = import_answer_write(answer, status, kd_last_error(), text, &read);
+    mesh_close(&read);
+    free(text);
+    return written;
+}
+
 int main(int count, char **arguments) {
-    if (count != 4) {
-        fprintf(stderr, "usage: kandela-import FILE BYTES SECONDS\n"
+    if (count != 4 && (count != 5 || strcmp(arguments[4], "draco") != 0)) {
+        fprintf(stderr, "usage: kandela-import FILE BYTES SECONDS [draco]\n"
                         "the library runs it; it is of no use by hand\n");
         return 2;
     }
@@ -58,17 +86,9 @@ int main(int count, char **arguments) {
     limit(RLIMIT_CPU, (rlim_t)strtoull(arguments[3], NULL, 10));
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
-    char *text = NULL;
-    size_t text_bytes = 0;
-    mesh read;
     FILE *answer = answer_open();
     if (!answer) return 1;
-    warnings = open_memstream(&text, &text_bytes);
-    log_set_sink(warning_keep, NULL);
-    const kd_status status = import_scene(&read, arguments[1]);
-    if (warnings) fclose(warnings);
-    const bool written = import_answer_write(answer, status, kd_last_error(), text, &read);
-    mesh_close(&read);
-    free(text);
+    const bool written =
+        count == 5 ? packed_answer(answer, arguments[1]) : scene_answer(answer, arguments[1]);
     return fclose(answer) == 0 && written ? 0 : 1;
 }

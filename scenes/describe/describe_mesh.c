@@ -1,6 +1,7 @@
 /* One entry of "meshes": where its triangles come from, where they are put, what they are made of.
  */
 #include "core/files/file.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/spelling.h"
 #include "scenes/describe/describe_reader.h"
@@ -180,6 +181,25 @@ static kd_status read_materials(describe_reader *in, const json_place *at,
     return KD_OK;
 }
 
+/* A file's media join those of the description; cameras and lights are the description's to say. */
+static kd_status adopt_media(describe_reader *in, const json_place *at, mesh *part) {
+    scene_draft *draft = in->draft;
+    const uint32_t first = draft->medium_count;
+    if (part->camera_count || part->light_count) {
+        char place[128];
+        json_place_text(place, sizeof place, at);
+        log_message(LOG_INFO, "%s: %s: %u cameras and %u lights of the file are left out", in->path,
+                    place, part->camera_count, part->light_count);
+    }
+    if (part->medium_count == 0) return KD_OK;
+    KD_TRY(KD_GROW(draft->media, first, (uint64_t)first + part->medium_count));
+    memcpy(draft->media + first, part->media, part->medium_count * sizeof *part->media);
+    draft->medium_count += part->medium_count;
+    for (uint32_t i = 0; i < part->material_count; ++i)
+        if (part->materials[i].record.medium != KD_NONE) part->materials[i].record.medium += first;
+    return KD_OK;
+}
+
 kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object) {
     described_mesh words;
     mesh part;
@@ -192,8 +212,9 @@ kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *
     KD_TRY(read_part(in, at, &words, &part));
     if (words.inward) mesh_turn(&part);
     const uint64_t first = in->geometry.made.triangle_count;
+    kd_status status = adopt_media(in, at, &part);
     const uint32_t base = mesh_builder_append(&in->geometry, &part, &placed);
-    kd_status status = in->geometry.status;
+    if (status == KD_OK) status = in->geometry.status;
     if (status == KD_OK) status = read_materials(in, at, &words, &part, base, first);
     mesh_close(&part);
     KD_TRY(status);

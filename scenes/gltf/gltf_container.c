@@ -26,7 +26,9 @@ static const char *const extensions_known[] = {
     "KHR_materials_anisotropy",
     "KHR_materials_dispersion",
     "KHR_texture_basisu",
+    "EXT_texture_webp",
     "EXT_meshopt_compression",
+    "KHR_draco_mesh_compression",
     "KHR_materials_pbrSpecularGlossiness",
 };
 

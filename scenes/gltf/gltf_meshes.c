@@ -33,9 +33,8 @@ typedef struct mesh_writer {
     /* of the primitive that is being written */
     const gltf_primitive *from;
     const gltf_draw *draw;
-    float *positions, *normals, *texcoords, *colours;
+    gltf_numbers_read read;
     uint32_t colour_components;
-    uint32_t *indices;
     bool turned;
 } mesh_writer;
 
@@ -153,7 +152,8 @@ static void vertices_body(void *context, int64_t begin, int64_t end, int thread)
     mesh_writer *to = (mesh_writer *)context;
     const transform *world = &to->nodes->placed[to->draw->placement].world;
     for (int64_t i = begin; i < end; ++i) {
-        const float *p = to->positions + 3 * i, *n = to->normals ? to->normals + 3 * i : NULL;
+        const float *p = to->read.positions + 3 * i,
+                    *n = to->read.normals ? to->read.normals + 3 * i : NULL;
         const size_t at = to->draw->first_vertex + (size_t)i;
         to->into->positions[at] = transform_point(world, vec3_make(p[0], p[1], p[2]));
         if (!to->has_normals) continue;
@@ -173,7 +173,7 @@ static uint32_t corner_of(const mesh_writer *to, uint32_t triangle, uint32_t k) 
     case GLTF_FAN: corner = k == 2 ? 0 : triangle + fan[k]; break;
     default: corner = 3 * triangle + k; break;
     }
-    return to->indices ? to->indices[corner] : corner;
+    return to->read.indices ? to->read.indices[corner] : corner;
 }
 
 static void triangles_body(void *context, int64_t begin, int64_t end, int thread) {
@@ -191,10 +191,11 @@ static void triangles_body(void *context, int64_t begin, int64_t end, int thread
             into->triangles[3 * triangle + k] = vertex;
             sound = sound && vec3_is_finite(into->positions[vertex]);
             if (to->has_normals)
-                into->normal_indices[3 * triangle + k] = to->normals ? vertex : KD_NONE;
+                into->normal_indices[3 * triangle + k] = to->read.normals ? vertex : KD_NONE;
             if (into->texcoord_indices)
-                into->texcoord_indices[3 * triangle + k] =
-                    to->texcoords || to->colours ? from->first_texcoord + corner : KD_NONE;
+                into->texcoord_indices[3 * triangle + k] = to->read.texcoords || to->read.colours
+                                                               ? from->first_texcoord + corner
+                                                               : KD_NONE;
         }
         if (!sound) memset(into->triangles + 3 * triangle, 0xff, 3 * sizeof(uint32_t));
     }
@@ -204,7 +205,6 @@ static kd_status floats_of(mesh_writer *to, uint32_t accessor, float **values) {
     gltf_accessor from;
     if (accessor == KD_NONE) return KD_OK;
     KD_TRY(gltf_accessor_open(to->of, accessor, &from));
-    if (values == &to->colours) to->colour_components = from.components;
     KD_TRY(gltf_accessor_floats(to->of, &from, values));
     return KD_OK;
 }
@@ -214,11 +214,11 @@ static kd_status indices_of(mesh_writer *to, const json_place *at) {
     gltf_accessor indices;
     if (from->indices == KD_NONE) return KD_OK;
     KD_TRY(gltf_accessor_open(to->of, from->indices, &indices));
-    KD_TRY(gltf_accessor_integers(to->of, &indices, &to->indices));
+    KD_TRY(gltf_accessor_integers(to->of, &indices, &to->read.indices));
     for (uint32_t i = 0; i < from->corners; ++i)
-        if (to->indices[i] >= from->vertices)
+        if (to->read.indices[i] >= from->vertices)
             return gltf_fail(to->of, "index-range", at, "found the index %u, expected below %u",
-                             to->indices[i], from->vertices);
+                             to->read.indices[i], from->vertices);
     return KD_OK;
 }
 
@@ -227,11 +227,11 @@ static void soundness_judge(mesh_writer *to, const json_place *at) {
     const gltf_primitive *from = to->from;
     uint64_t places = 0, directions = 0, coordinates = 0;
     for (uint64_t i = 0; i < 3 * (uint64_t)from->vertices; ++i) {
-        places += isfinite(to->positions[i]) ? 0u : 1u;
-        directions += to->normals && !isfinite(to->normals[i]) ? 1u : 0u;
+        places += isfinite(to->read.positions[i]) ? 0u : 1u;
+        directions += to->read.normals && !isfinite(to->read.normals[i]) ? 1u : 0u;
     }
-    for (uint64_t i = 0; i < 2 * (uint64_t)from->vertices && to->texcoords; ++i)
-        coordinates += isfinite(to->texcoords[i]) ? 0u : 1u;
+    for (uint64_t i = 0; i < 2 * (uint64_t)from->vertices && to->read.texcoords; ++i)
+        coordinates += isfinite(to->read.texcoords[i]) ? 0u : 1u;
     if (places)
         gltf_warn(to->of, "nan", at,
                   "found %llu coordinates that are not finite; their triangles "
@@ -245,8 +245,8 @@ static void soundness_judge(mesh_writer *to, const json_place *at) {
 }
 
 static float colour_of(const mesh_writer *to, uint32_t vertex, uint32_t k) {
-    if (!to->colours || k >= to->colour_components) return 1;
-    const float value = to->colours[(size_t)to->colour_components * vertex + k];
+    if (!to->read.colours || k >= to->colour_components) return 1;
+    const float value = to->read.colours[(size_t)to->colour_components * vertex + k];
     return value >= 0 && value <= 1e6f ? value : 1;
 }
 
@@ -254,26 +254,36 @@ static float colour_of(const mesh_writer *to, uint32_t vertex, uint32_t k) {
 static void texcoords_write(mesh_writer *to) {
     const gltf_primitive *from = to->from;
     const bool is_opaque = !to->materials->blends[from->material];
-    if (!to->texcoords && !to->colours) return;
+    if (!to->read.texcoords && !to->read.colours) return;
     for (uint32_t i = 0; i < from->vertices; ++i) {
         const size_t at = from->first_texcoord + (size_t)i;
-        const float *uv = to->texcoords ? to->texcoords + 2 * (size_t)i : NULL;
+        const float *uv = to->read.texcoords ? to->read.texcoords + 2 * (size_t)i : NULL;
         to->into->texcoords[at] = uv ? vec2_make(uv[0], 1 - uv[1]) : vec2_make(0, 0);
         for (uint32_t k = 0; k < 4 && to->has_colours; ++k)
             to->into->colours[4 * at + k] = k == 3 && is_opaque ? 1 : colour_of(to, i, k);
     }
 }
 
+static kd_status numbers_read(mesh_writer *to, const json_place *at) {
+    const gltf_primitive *from = to->from;
+    const json_place indices = json_place_key(at, "indices");
+    if (from->packed) return gltf_draco_read(to->of, at, from, &to->read);
+    KD_TRY(floats_of(to, from->position, &to->read.positions));
+    KD_TRY(floats_of(to, from->normal, &to->read.normals));
+    KD_TRY(floats_of(to, from->texcoord, &to->read.texcoords));
+    KD_TRY(floats_of(to, from->colour, &to->read.colours));
+    return indices_of(to, &indices);
+}
+
 static kd_status primitive_load(mesh_writer *to) {
     const json_place mesh_place = gltf_place(to->of, GLTF_MESHES, to->from->mesh);
     const json_place list = json_place_key(&mesh_place, "primitives");
     const json_place at = json_place_item(&list, (int)to->from->index);
-    const json_place indices = json_place_key(&at, "indices");
-    KD_TRY(floats_of(to, to->from->position, &to->positions));
-    KD_TRY(floats_of(to, to->from->normal, &to->normals));
-    KD_TRY(floats_of(to, to->from->texcoord, &to->texcoords));
-    KD_TRY(floats_of(to, to->from->colour, &to->colours));
-    KD_TRY(indices_of(to, &indices));
+    gltf_accessor colours = {.components = 0};
+    if (to->from->position == KD_NONE) return KD_OK;
+    if (to->from->colour != KD_NONE) KD_TRY(gltf_accessor_open(to->of, to->from->colour, &colours));
+    to->colour_components = colours.components;
+    KD_TRY(numbers_read(to, &at));
     soundness_judge(to, &at);
     return KD_OK;
 }
@@ -288,13 +298,12 @@ static kd_status primitive_write(mesh_writer *to, const gltf_primitive *from) {
         parallel_for(from->vertices, GRAIN, vertices_body, to);
         parallel_for(from->triangles, GRAIN, triangles_body, to);
     }
-    memory_free(to->positions);
-    memory_free(to->normals);
-    memory_free(to->texcoords);
-    memory_free(to->colours);
-    memory_free(to->indices);
-    to->positions = to->normals = to->texcoords = to->colours = NULL;
-    to->indices = NULL;
+    memory_free(to->read.positions);
+    memory_free(to->read.normals);
+    memory_free(to->read.texcoords);
+    memory_free(to->read.colours);
+    memory_free(to->read.indices);
+    memset(&to->read, 0, sizeof to->read);
     return status;
 }
 

@@ -69,7 +69,8 @@ enum { GLTF_TRIANGLES = 4, GLTF_STRIP = 5, GLTF_FAN = 6 };
 
 typedef struct gltf_primitive {
     uint32_t mesh, index; /* meshes[mesh].primitives[index] */
-    uint32_t mode, material;
+    uint32_t mode, material, texcoord_set;
+    const cJSON *packed;                   /* by Draco; NULL: it is not */
     uint32_t vertices, corners, triangles; /* how many; corners: indices, or vertices without any */
     uint32_t position, normal, texcoord, colour, indices; /* accessors, KD_NONE: none */
     uint32_t first_texcoord;                              /* of the mesh that is made */
@@ -78,6 +79,18 @@ typedef struct gltf_primitive {
 
 kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, const json_place *at,
                               const cJSON *from, gltf_primitive *out);
+
+typedef struct gltf_numbers_read { /* owned; NULL: none */
+    float *positions, *normals, *texcoords, *colours;
+    uint32_t *indices;
+} gltf_numbers_read;
+
+/* --- gltf_draco.c ------------------------------------------------------------------------------
+ */
+
+/* All of a packed primitive; `at` is its place. */
+kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
+                          gltf_numbers_read *out);
 
 /* --- gltf_meshes.c -----------------------------------------------------------------------------
  */

@@ -27,7 +27,8 @@ static kd_status attributes_read(gltf_file *of, const gltf_materials *materials,
                                  gltf_primitive *out) {
     gltf_accessor positions;
     char texcoord[32];
-    snprintf(texcoord, sizeof texcoord, "TEXCOORD_%u", materials->texcoords[out->material]);
+    out->texcoord_set = materials->texcoords[out->material];
+    snprintf(texcoord, sizeof texcoord, "TEXCOORD_%u", out->texcoord_set);
     KD_TRY(attribute_find(of, at, attributes, "POSITION", 3, 3, NULL, &out->position));
     if (out->position == KD_NONE) return KD_OK;
     KD_TRY(gltf_accessor_open(of, out->position, &positions));
@@ -58,18 +59,6 @@ static kd_status mode_read(gltf_file *of, const json_place *at, const cJSON *fro
     return KD_OK;
 }
 
-/* Without a buffer view its numbers are only there packed. */
-static kd_status draco_check(gltf_file *of, const json_place *at, const cJSON *from,
-                             const gltf_primitive *as) {
-    const cJSON *packed = NULL;
-    KD_TRY(gltf_extension(of, at, from, "KHR_draco_mesh_compression", &packed));
-    if (!packed || as->position == KD_NONE ||
-        json_has(gltf_item(of, GLTF_ACCESSORS, as->position), "bufferView"))
-        return KD_OK;
-    return gltf_fail(of, "unsupported", at,
-                     "found a mesh packed by Draco, expected one that is not");
-}
-
 kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, const json_place *at,
                               const cJSON *from, gltf_primitive *out) {
     const cJSON *attributes = NULL;
@@ -79,7 +68,7 @@ kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, co
     KD_TRY(gltf_inner(of, at, from, "attributes", false, &attributes));
     out->normal = out->texcoord = out->position = out->colour = KD_NONE;
     if (attributes) KD_TRY(attributes_read(of, materials, &place, attributes, out));
-    KD_TRY(draco_check(of, at, from, out));
+    KD_TRY(gltf_extension(of, at, from, "KHR_draco_mesh_compression", &out->packed));
     out->corners = out->vertices;
     KD_TRY(gltf_index(of, at, from, "indices", GLTF_ACCESSORS, &out->indices));
     if (out->indices != KD_NONE) {

@@ -113,20 +113,30 @@ static kd_status wrap_read(gltf_file *of, const json_place *at, const cJSON *sam
     return KD_OK;
 }
 
+/* Pictures that cannot be decoded here, besides or instead of one that can. */
+static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *from, bool has_one) {
+    static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
+                                            {"EXT_texture_webp", "WebP"}};
+    for (int i = 0; i < 2; ++i) {
+        const cJSON *other = NULL;
+        KD_TRY(gltf_extension(of, at, from, names[i][0], &other));
+        if (other)
+            gltf_warn(of, "unusable-texture", at, "found a picture in %s%s", names[i][1],
+                      has_one ? "; the other one is taken" : " and no other one; left out");
+    }
+    return KD_OK;
+}
+
 /* The image of a texture, KD_NONE if it has none that can be used, and how it goes on. */
 static kd_status texture_read(gltf_surface *to, uint32_t texture, uint32_t *image,
                               mesh_map_form *form) {
     gltf_file *of = to->of;
     const json_place at = gltf_place(of, GLTF_TEXTURES, texture);
-    const cJSON *from = gltf_item(of, GLTF_TEXTURES, texture), *packed = NULL;
+    const cJSON *from = gltf_item(of, GLTF_TEXTURES, texture);
     uint32_t sampler = KD_NONE;
     KD_TRY(gltf_index(of, &at, from, "source", GLTF_IMAGES, image));
     KD_TRY(gltf_index(of, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
-    KD_TRY(gltf_extension(of, &at, from, "KHR_texture_basisu", &packed));
-    if (packed)
-        gltf_warn(of, "unusable-texture", &at,
-                  *image == KD_NONE ? "found a KTX2 picture and no other one; left out"
-                                    : "found a KTX2 picture; the other one is taken");
+    KD_TRY(others_tell(of, &at, from, *image != KD_NONE));
     if (sampler == KD_NONE) return KD_OK;
     const json_place sampler_at = gltf_place(of, GLTF_SAMPLERS, sampler);
     const cJSON *wraps = gltf_item(of, GLTF_SAMPLERS, sampler);

@@ -1,157 +1,20 @@
 #include "scenes/import/import_assimp.h"
 #include "core/files/file.h"
-#ifdef KD_HAVE_ASSIMP
-#include "core/files/child.h"
-#include "core/memory.h"
-#include "scenes/import/import_answer.h"
-#include <dlfcn.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-enum { PATH_BYTES = 4096, WAIT_MS = 100 };
-static const uint64_t memory_least = 4ull << 30, memory_a_byte = 64;
-
-/* --- where kandela-import is -------------------------------------------------------------------
- */
-
-static bool beside(const char *object, char *found) {
-    static const char *const places[] = {"", "../bin/", "../libexec/kandela/",
-                                         "../../libexec/kandela/"};
-    char real[PATH_MAX];
-    if (!realpath(object, real)) return false;
-    char *slash = strrchr(real, '/');
-    if (!slash) return false;
-    slash[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
-        const int length = snprintf(found, PATH_BYTES, "%s%skandela-import", real, places[i]);
-        if (length < PATH_BYTES && access(found, X_OK) == 0) return true;
-    }
-    return false;
-}
-
-/* Where this code was loaded from: the shared library, or the program that it is part of. */
-static bool program_find(char *found) {
-    static const char here = 0;
-    Dl_info info;
-    const char *said = secure_getenv("KANDELA_IMPORT");
-    if (said && *said) return snprintf(found, PATH_BYTES, "%s", said) < PATH_BYTES;
-    if (dladdr(&here, &info) && info.dli_fname && beside(info.dli_fname, found)) return true;
-    return beside("/proc/self/exe", found);
-}
-
-/* --- its answer --------------------------------------------------------------------------------
- */
-
-typedef struct import_run {
-    const char *path;
-    job *watched;
-    child process;
-    bool cut_short; /* the answer ended before it was whole */
-} import_run;
-
-static kd_status answer_take(void *context, void *to, uint64_t bytes) {
-    import_run *run = (import_run *)context;
-    char *next = (char *)to;
-    while (bytes > 0) {
-        KD_REQUIRE(!job_cancelled(run->watched), KD_INTERRUPTED, "%s: interrupted while reading",
-                   run->path);
-        const ssize_t got = read(run->process.answer, next, bytes < INT_MAX ? bytes : INT_MAX);
-        if (got > 0) {
-            next += got;
-            bytes -= (uint64_t)got;
-        } else if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-            child_wait(&run->process, WAIT_MS);
-        } else {
-            run->cut_short = true;
-            KD_FAIL(KD_ERROR_INPUT, "%s: the answer ended early", run->path);
-        }
-    }
-    return KD_OK;
-}
-
-/* Why there was no whole answer. */
-static kd_status grief(const char *path, const char *program, double seconds, child_end end,
-                       int code) {
-    switch (end) {
-    case CHILD_OVERDUE:
-        KD_FAIL(KD_ERROR_INPUT,
-                "%s: assimp took more than %g s over it, expected less (KANDELA_IMPORT_SECONDS "
-                "allows more)",
-                path, seconds);
-    case CHILD_SIGNALLED:
-        KD_FAIL(KD_ERROR_INPUT,
-                "%s: assimp came to grief over it (%s), expected a file that it can read", path,
-                strsignal(code));
-    case CHILD_NOT_STARTED:
-        KD_FAIL(KD_ERROR_INPUT, "%s: cannot run %s, which reads this format", path, program);
-    default:
-        KD_FAIL(KD_ERROR_INPUT, "%s: assimp gave it up (exit code %d), expected a mesh", path,
-                code);
-    }
-}
-
-static double seconds_allowed(uint64_t bytes) {
-    const char *said = secure_getenv("KANDELA_IMPORT_SECONDS");
-    const double seconds = said ? strtod(said, NULL) : 0;
-    return seconds > 0 ? seconds : IMPORT_SECONDS + (double)(bytes >> 20);
-}
-
-static kd_status import(mesh *out, const char *path, uint64_t bytes, job *watched) {
-    char program[PATH_BYTES], memory[32], limit[32];
-    const double seconds = seconds_allowed(bytes);
-    const uint64_t most = memory_least + memory_a_byte * bytes;
-    KD_REQUIRE(program_find(program), KD_ERROR_INPUT,
-               "%s: found no kandela-import beside this program, expected it for this format "
-               "(KANDELA_IMPORT says where it is)",
-               path);
-    snprintf(memory, sizeof memory, "%llu", (unsigned long long)most);
-    snprintf(limit, sizeof limit, "%.0f", ceil(seconds < 1e9 ? seconds : 1e9));
-    char name[] = "kandela-import", *file = NULL;
-    file = strdup(path);
-    KD_REQUIRE(file, KD_ERROR_MEMORY, "%s: no memory left for its name", path);
-    char *const arguments[] = {name, file, memory, limit, NULL};
-    import_run run = {path, watched, {-1, -1, -1}, false};
-    int code = 0;
-    kd_status status = child_start(&run.process, program, arguments, seconds);
-    if (status == KD_OK) {
-        status = import_answer_read(out, path, most, answer_take, &run);
-        const child_end end = child_close(&run.process, !run.cut_short, &code);
-        if (run.cut_short) {
-            status_clear();
-            status = grief(path, program, seconds, end, code);
-        }
-    }
-    free(file);
-    if (status != KD_OK) mesh_close(out);
-    return status;
+static kd_status mesh_take(void *to, const char *path, uint64_t most_bytes, import_source source,
+                           void *from) {
+    return import_answer_read((mesh *)to, path, most_bytes, source, from);
 }
 
 kd_status assimp_load(mesh *out, const char *path, job *watched) {
     memset(out, 0, sizeof *out);
     file_view view; /* assimp's own words for a missing file are vague */
     KD_TRY(file_open(&view, path));
-    const uint64_t bytes = view.count;
-    job_stage_begin(watched, "load", (int64_t)bytes);
+    const import_asked asked = {path, path, "assimp", NULL, view.count, watched};
+    job_stage_begin(watched, "load", (int64_t)view.count);
     file_close(&view);
-    KD_TRY(import(out, path, bytes, watched));
+    const kd_status status = import_program_run(&asked, mesh_take, out);
+    if (status != KD_OK) mesh_close(out);
+    KD_TRY(status);
     return KD_OK;
 }
-
-#else
-
-kd_status assimp_load(mesh *out, const char *path, job *watched) {
-    (void)watched;
-    memset(out, 0, sizeof *out);
-    file_view view;
-    KD_TRY(file_open(&view, path));
-    file_close(&view);
-    KD_FAIL(KD_ERROR_INPUT,
-            "%s: found a format other than OBJ, PLY, STL and glTF, expected a build with "
-            "assimp",
-            path);
-}
-
-#endif

@@ -374,6 +374,49 @@ static void corner_colours_of_every_type(void **state) {
     }
 }
 
+/* In a description: pictures once, media and colours of each placement where they belong. */
+static void descriptions_take_all_of_it(void **state) {
+    (void)state;
+    static gltf_maker made;
+    static const float colours[8][3] = {{0.5f, 0.5f, 0.5f}};
+    unsigned char png[512];
+    char text[2048];
+    box_put(&made);
+    gltf_put(&made, colours, GLTF_FLOAT, 3, 8, "");
+    const int view = gltf_put_view(&made, png, png_make(png), 0);
+    snprintf(text, sizeof text,
+             ONE_NODE
+             "\"textures\":[{\"source\":0}],\"images\":[{\"bufferView\":%d}],\"materials\":[{"
+             "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0}},\"extensions\":{"
+             "\"KHR_materials_transmission\":{\"transmissionFactor\":1},\"KHR_materials_volume\":{"
+             "\"thicknessFactor\":1,\"attenuationDistance\":1,\"attenuationColor\":[0.5,1,1]}}}]"
+             "," PRIMITIVE("\"attributes\":{\"POSITION\":0,\"TEXCOORD_0\":2,\"COLOR_0\":4},"
+                           "\"indices\":3,\"material\":0"),
+             view);
+    gltf_write_glb("jar.glb", &made, text);
+    file_put_text("two.json", "{\"kandela\":1,\"media\":{\"smoke\":{\"scattering\":1}},\"meshes\":["
+                              "{\"quad\":[[0,0,0],[1,0,0],[1,1,0],[0,1,0]]},{\"file\":\"jar.glb\"},"
+                              "{\"file\":\"jar.glb\",\"transform\":[{\"translate\":[5,0,0]}]},"
+                              "{\"quad\":[[0,0,9],[1,0,9],[1,1,9],[0,1,9]]}]}");
+    scene *opened = open_scene("two.json");
+    const scene_view whole = scene_get_view(opened);
+    assert_int_equal(whole.medium_count, 3);
+    assert_int_equal(whole.mesh.triangle_count, 28);
+    assert_non_null(whole.mesh.colours);
+    assert_int_equal(whole.mesh.texcoord_count, 4 + 8 + 8 + 4);
+    assert_true(whole.mesh.colours[0] == 1 && whole.mesh.colours[4 * 23] == 1);
+    assert_true(whole.mesh.colours[4 * 4] == 0.5f && whole.mesh.colours[4 * 12] == 0.5f);
+    for (uint32_t i = 0, before = 0; i < 2; ++i) {
+        const material *jar = &whole.materials[whole.mesh.triangle_materials[2 + 12 * i]];
+        assert_true(jar->medium > before && jar->medium < 3);
+        NEAR(whole.media[jar->medium].absorption.x, log(2.0));
+        assert_true(texture_sample(whole.textures + jar->diffuse_map, vec2_make(0.25f, 0.75f)).x ==
+                    1);
+        before = jar->medium;
+    }
+    scene_close(opened);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_become_numbers),
@@ -386,6 +429,7 @@ int main(void) {
         cmocka_unit_test(numbers_come_from_their_channels),
         cmocka_unit_test(what_is_not_there_is_said),
         cmocka_unit_test(corner_colours_of_every_type),
+        cmocka_unit_test(descriptions_take_all_of_it),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

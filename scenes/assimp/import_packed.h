@@ -1,0 +1,18 @@
+/* Bytes that Draco packed, to an answer. */
+#ifndef KD_SCENES_ASSIMP_IMPORT_PACKED_H
+#define KD_SCENES_ASSIMP_IMPORT_PACKED_H
+#include <stdbool.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Unpacks the file `path` into the answer of scenes/import/import_draco.h. False if the stream
+   refuses it. */
+bool import_packed(const char *path, FILE *answer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
