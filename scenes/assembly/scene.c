@@ -5,6 +5,7 @@
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/describe/describe_json.h"
 #include "scenes/generate/generate.h"
+#include "scenes/gltf/gltf.h"
 #include "scenes/readers.h"
 #include <stdio.h>
 #include <strings.h>
@@ -65,11 +66,25 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
     return KD_OK;
 }
 
+/* A glTF file without lights, whose emission is all by images: displays and windows, not lamps. */
+static bool only_glows(const mesh *of, const char *path) {
+    bool any = false;
+    if (of->light_count || mesh_reader_find(path)->load != gltf_load) return false;
+    for (uint32_t i = 0; i < of->material_count; ++i) {
+        const mesh_material *made = &of->materials[i];
+        if (vec3_is_zero(made->record.emission) || made->record.flags & MATERIAL_UNLIT) continue;
+        if (!made->emission_map) return false;
+        any = true;
+    }
+    return any;
+}
+
 /* A mesh by itself is its own scene: with the file's lights, by its first camera. */
 static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
     KD_TRY(scene_load_mesh(&to->geometry, path, watched));
     for (uint32_t i = 0; i < to->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(to, &to->geometry.lights[i]));
+    to->glows = only_glows(&to->geometry, path);
     if (to->geometry.medium_count) to->fog = KD_NONE;
     to->media = to->geometry.media;
     to->medium_count = to->geometry.medium_count;

@@ -175,7 +175,8 @@ static kd_status add_described_sky(scene *to, const scene_draft *from) {
 
 static kd_status add_default_light(scene *to) {
     vec3 mean = vec3_all(1);
-    log_message(LOG_INFO, "the scene has no light: a soft sky lights it");
+    log_message(LOG_INFO, "the scene has no light%s: a soft sky lights it",
+                to->light_count ? " but pictures that glow" : "");
     KD_TRY(scene_add_default_sky(to));
     KD_TRY(scene_build_sky_tables(to, &mean));
     KD_TRY(add_sky(to, vec3_all(1), mean));
@@ -208,7 +209,7 @@ kd_status scene_build_lights(scene *to, const scene_draft *from) {
         if (made.power > 0) to->lights[to->light_count++] = made;
     }
     if (from->sky) KD_TRY(add_described_sky(to, from));
-    if (to->light_count == 0) KD_TRY(add_default_light(to));
+    if (to->light_count == 0 || from->glows) KD_TRY(add_default_light(to));
     KD_TRY(build_cdf(to));
     return KD_OK;
 }

@@ -21,6 +21,7 @@ typedef struct scene_draft {
     camera view;                /* what is given of it */
     bool eye_given, look_at_given, fov_given;
     bool inside; /* a default camera stands inside */
+    bool glows;  /* what emits only glows by pictures: the default sky lights it, too */
 } scene_draft;
 
 kd_status scene_draft_add_light(scene_draft *to, const light *added);

@@ -5,16 +5,13 @@
 /* What moves in the file stands still here. */
 static void motion_tell(gltf_file *of) {
     const cJSON *moves = cJSON_GetObjectItemCaseSensitive(of->root, "animations");
-    bool morphs = false;
-    for (uint32_t i = 0; i < of->lists[GLTF_MESHES].count; ++i)
-        morphs = morphs || json_has(gltf_item(of, GLTF_MESHES, i), "weights");
-    if (of->lists[GLTF_SKINS].count == 0 && cJSON_GetArraySize(moves) == 0 && !morphs) return;
+    if (cJSON_GetArraySize(moves) == 0) return;
     gltf_warn(of, "unsupported", &of->place,
-              "found skins, morph targets or animations; the meshes are read as they rest");
+              "found %d animations; the meshes are read as they rest", cJSON_GetArraySize(moves));
 }
 
 static kd_status parts_read(gltf_file *of, mesh *into) {
-    gltf_nodes nodes = {NULL, 0};
+    gltf_nodes nodes = {NULL, 0, NULL};
     gltf_materials materials;
     kd_status status = KD_OK;
     memset(&materials, 0, sizeof materials);
@@ -25,7 +22,7 @@ static kd_status parts_read(gltf_file *of, mesh *into) {
     KD_TRY_GOTO(gltf_meshes_read(of, &nodes, &materials, into));
     KD_TRY_GOTO(gltf_stage_read(of, &nodes, into));
 done:
-    memory_free(nodes.placed);
+    gltf_nodes_close(&nodes);
     gltf_materials_close(&materials);
     return status;
 }

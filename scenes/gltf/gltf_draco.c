@@ -57,6 +57,8 @@ static kd_status numbers_take(packed_primitive *of, gltf_numbers_read *out) {
     KD_TRY(attribute_take(of, "NORMAL", from->normal, &out->normals));
     KD_TRY(attribute_take(of, texcoord, from->texcoord, &out->texcoords));
     KD_TRY(attribute_take(of, "COLOR_0", from->colour, &out->colours));
+    KD_TRY(attribute_take(of, "JOINTS_0", from->joints, &out->joints));
+    KD_TRY(attribute_take(of, "WEIGHTS_0", from->weights, &out->weights));
     out->indices = of->unpacked.indices;
     of->unpacked.indices = NULL;
     return KD_OK;

@@ -35,6 +35,7 @@ typedef struct mesh_writer {
     const gltf_draw *draw;
     gltf_numbers_read read;
     uint32_t colour_components;
+    gltf_skin skin; /* of the draw; no bones: its node places it */
     bool turned;
 } mesh_writer;
 
@@ -150,8 +151,12 @@ static kd_status arrays_reserve(mesh_writer *to) {
 static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     mesh_writer *to = (mesh_writer *)context;
-    const transform *world = &to->nodes->placed[to->draw->placement].world;
+    const transform *placed = &to->nodes->placed[to->draw->placement].world;
     for (int64_t i = begin; i < end; ++i) {
+        const transform held = to->skin.bones ? gltf_skin_at(&to->skin, to->read.joints + 4 * i,
+                                                             to->read.weights + 4 * i)
+                                              : *placed;
+        const transform *world = &held;
         const float *p = to->read.positions + 3 * i,
                     *n = to->read.normals ? to->read.normals + 3 * i : NULL;
         const size_t at = to->draw->first_vertex + (size_t)i;
@@ -272,6 +277,8 @@ static kd_status numbers_read(mesh_writer *to, const json_place *at) {
     KD_TRY(floats_of(to, from->normal, &to->read.normals));
     KD_TRY(floats_of(to, from->texcoord, &to->read.texcoords));
     KD_TRY(floats_of(to, from->colour, &to->read.colours));
+    KD_TRY(floats_of(to, from->joints, &to->read.joints));
+    KD_TRY(floats_of(to, from->weights, &to->read.weights));
     return indices_of(to, &indices);
 }
 
@@ -284,7 +291,23 @@ static kd_status primitive_load(mesh_writer *to) {
     if (to->from->colour != KD_NONE) KD_TRY(gltf_accessor_open(to->of, to->from->colour, &colours));
     to->colour_components = colours.components;
     KD_TRY(numbers_read(to, &at));
+    KD_TRY(gltf_morphs_apply(to->of, &at, to->from, &to->read));
     soundness_judge(to, &at);
+    return KD_OK;
+}
+
+/* By the nodes that hold the mesh, or by the one that shows it. */
+static kd_status draw_write(mesh_writer *to, const gltf_draw *draw) {
+    const gltf_placement *placed = &to->nodes->placed[draw->placement];
+    to->draw = draw;
+    to->turned = transform_determinant(&placed->world) < 0;
+    if (placed->skin != KD_NONE && to->read.joints && to->read.weights) {
+        KD_TRY(gltf_skin_open(to->of, to->nodes, placed->skin, &to->skin));
+        to->turned = to->skin.bone_count && transform_determinant(&to->skin.bones[0]) < 0;
+    }
+    parallel_for(to->from->vertices, GRAIN, vertices_body, to);
+    parallel_for(to->from->triangles, GRAIN, triangles_body, to);
+    gltf_skin_close(&to->skin);
     return KD_OK;
 }
 
@@ -292,16 +315,15 @@ static kd_status primitive_write(mesh_writer *to, const gltf_primitive *from) {
     to->from = from;
     kd_status status = primitive_load(to);
     if (status == KD_OK) texcoords_write(to);
-    for (uint32_t d = from->first_draw; d != KD_NONE && status == KD_OK; d = to->draws[d].next) {
-        to->draw = &to->draws[d];
-        to->turned = transform_determinant(&to->nodes->placed[to->draw->placement].world) < 0;
-        parallel_for(from->vertices, GRAIN, vertices_body, to);
-        parallel_for(from->triangles, GRAIN, triangles_body, to);
-    }
+    for (uint32_t d = from->first_draw; d != KD_NONE && status == KD_OK; d = to->draws[d].next)
+        status = draw_write(to, &to->draws[d]);
+    gltf_skin_close(&to->skin); /* of a draw that failed */
     memory_free(to->read.positions);
     memory_free(to->read.normals);
     memory_free(to->read.texcoords);
     memory_free(to->read.colours);
+    memory_free(to->read.joints);
+    memory_free(to->read.weights);
     memory_free(to->read.indices);
     memset(&to->read, 0, sizeof to->read);
     return status;

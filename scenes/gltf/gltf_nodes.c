@@ -87,11 +87,13 @@ static kd_status node_place(node_walk *of, uint32_t node, uint32_t parent) {
     gltf_placement *made = &of->out->placed[of->out->count];
     transform local;
     made->node = node;
+    of->out->placement_of[node] = of->out->count;
     made->light = KD_NONE;
     KD_TRY(local_of(file, &at, from, &local));
     made->world =
         parent == KD_NONE ? local : transform_compose(&of->out->placed[parent].world, &local);
     KD_TRY(gltf_index(file, &at, from, "mesh", GLTF_MESHES, &made->mesh));
+    KD_TRY(gltf_index(file, &at, from, "skin", GLTF_SKINS, &made->skin));
     KD_TRY(gltf_index(file, &at, from, "camera", GLTF_CAMERAS, &made->camera));
     KD_TRY(gltf_extension(file, &at, from, "KHR_lights_punctual", &lamp));
     if (lamp) KD_TRY(gltf_index(file, &at, lamp, "light", GLTF_LIGHTS, &made->light));
@@ -144,6 +146,8 @@ kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
     node_walk walk = {.of = of, .out = out};
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(out->placed, count));
+    KD_TRY_GOTO(KD_RESERVE(out->placement_of, count));
+    memset(out->placement_of, 0xff, count * sizeof *out->placement_of);
     KD_TRY_GOTO(KD_RESERVE(walk.waiting, count));
     KD_TRY_GOTO(KD_RESERVE(walk.parents, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(walk.met, count));
@@ -157,4 +161,10 @@ done:
     memory_free(walk.parents);
     memory_free(walk.met);
     return status;
+}
+
+void gltf_nodes_close(gltf_nodes *owned) {
+    memory_free(owned->placed);
+    memory_free(owned->placement_of);
+    memset(owned, 0, sizeof *owned);
 }

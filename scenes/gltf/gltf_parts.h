@@ -8,16 +8,31 @@
  */
 
 typedef struct gltf_placement {
-    uint32_t node, mesh, camera, light; /* what hangs at it: KD_NONE: nothing */
+    uint32_t node, mesh, skin, camera, light; /* what hangs at it: KD_NONE: nothing */
     transform world;
 } gltf_placement;
 
 typedef struct gltf_nodes {
     gltf_placement *placed; /* owned */
     uint32_t count;
+    uint32_t *placement_of; /* of each node, KD_NONE: it is not in the scene; owned */
 } gltf_nodes;
 
 kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);
+void gltf_nodes_close(gltf_nodes *owned);
+
+/* --- gltf_skins.c: what holds a mesh at several nodes ------------------------------------------
+ */
+
+typedef struct gltf_skin {
+    transform *bones; /* from the mesh to the world, of each joint; owned */
+    uint32_t bone_count;
+} gltf_skin;
+
+kd_status gltf_skin_open(gltf_file *of, const gltf_nodes *nodes, uint32_t skin, gltf_skin *out);
+void gltf_skin_close(gltf_skin *owned); /* takes a zeroed one */
+/* The way of a vertex that is held by four joints, in so far. */
+transform gltf_skin_at(const gltf_skin *of, const float joints[4], const float weights[4]);
 
 /* --- gltf_stage.c: cameras and lights where the nodes put them ----------------------------------
  */
@@ -70,18 +85,19 @@ enum { GLTF_TRIANGLES = 4, GLTF_STRIP = 5, GLTF_FAN = 6 };
 typedef struct gltf_primitive {
     uint32_t mesh, index; /* meshes[mesh].primitives[index] */
     uint32_t mode, material, texcoord_set;
-    const cJSON *packed;                   /* by Draco; NULL: it is not */
+    const cJSON *json, *packed;            /* packed: by Draco; NULL: it is not */
     uint32_t vertices, corners, triangles; /* how many; corners: indices, or vertices without any */
-    uint32_t position, normal, texcoord, colour, indices; /* accessors, KD_NONE: none */
-    uint32_t first_texcoord;                              /* of the mesh that is made */
-    uint32_t first_draw;                                  /* KD_NONE: no node shows it */
+    /* accessors, KD_NONE: none */
+    uint32_t position, normal, texcoord, colour, joints, weights, indices;
+    uint32_t first_texcoord; /* of the mesh that is made */
+    uint32_t first_draw;     /* KD_NONE: no node shows it */
 } gltf_primitive;
 
 kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, const json_place *at,
                               const cJSON *from, gltf_primitive *out);
 
 typedef struct gltf_numbers_read { /* owned; NULL: none */
-    float *positions, *normals, *texcoords, *colours;
+    float *positions, *normals, *texcoords, *colours, *joints, *weights;
     uint32_t *indices;
 } gltf_numbers_read;
 
@@ -91,6 +107,12 @@ typedef struct gltf_numbers_read { /* owned; NULL: none */
 /* All of a packed primitive; `at` is its place. */
 kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
                           gltf_numbers_read *out);
+
+/* --- gltf_morphs.c -----------------------------------------------------------------------------
+ */
+
+kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,
+                            gltf_numbers_read *to);
 
 /* --- gltf_meshes.c -----------------------------------------------------------------------------
  */

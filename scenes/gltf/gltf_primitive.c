@@ -36,6 +36,8 @@ static kd_status attributes_read(gltf_file *of, const gltf_materials *materials,
     KD_TRY(attribute_find(of, at, attributes, "NORMAL", 3, 3, out, &out->normal));
     KD_TRY(attribute_find(of, at, attributes, texcoord, 2, 2, out, &out->texcoord));
     KD_TRY(attribute_find(of, at, attributes, "COLOR_0", 3, 4, out, &out->colour));
+    KD_TRY(attribute_find(of, at, attributes, "JOINTS_0", 4, 4, out, &out->joints));
+    KD_TRY(attribute_find(of, at, attributes, "WEIGHTS_0", 4, 4, out, &out->weights));
     return KD_OK;
 }
 
@@ -67,8 +69,10 @@ kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, co
     if (out->material == KD_NONE) out->material = materials->count - 1;
     KD_TRY(gltf_inner(of, at, from, "attributes", false, &attributes));
     out->normal = out->texcoord = out->position = out->colour = KD_NONE;
+    out->joints = out->weights = KD_NONE;
     if (attributes) KD_TRY(attributes_read(of, materials, &place, attributes, out));
     KD_TRY(gltf_extension(of, at, from, "KHR_draco_mesh_compression", &out->packed));
+    out->json = from;
     out->corners = out->vertices;
     KD_TRY(gltf_index(of, at, from, "indices", GLTF_ACCESSORS, &out->indices));
     if (out->indices != KD_NONE) {

@@ -307,6 +307,89 @@ static void a_deep_tree_is_no_harm(void **state) {
     free(text);
 }
 
+/* --- what rests ------------------------------------------------------------------------------- */
+
+/* Held by two joints, one of which stands 2 higher than when it was bound; the mesh's own node, far
+   away, does not count. */
+static void skins_rest_where_their_joints_stand(void **state) {
+    (void)state;
+    static gltf_maker made;
+    uint8_t joints[8][4] = {{0}};
+    float weights[8][4] = {{0}};
+    float inverse[2][16] = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1},
+                            {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, -5, 0, 1}};
+    for (int i = 0; i < 8; ++i) {
+        const float high = corner_places[i][1];
+        joints[i][1] = 1;
+        weights[i][0] = 1 - 0.5f * high; /* of the upper corners half each, scaled by 3 */
+        weights[i][1] = 0.5f * high;
+        for (int k = 0; k < 2; ++k) weights[i][k] *= high > 0 ? 3 : 1;
+    }
+    box_put(&made);
+    gltf_put(&made, joints, GLTF_UBYTE, 4, 8, "");
+    gltf_put(&made, weights, GLTF_FLOAT, 4, 8, "");
+    const int view = gltf_put_view(&made, inverse, sizeof inverse, 0);
+    gltf_put_accessor(&made, view, 0, GLTF_FLOAT, 2, "MAT4", "");
+    gltf_write_glb("skin.glb", &made,
+                   "\"scenes\":[{\"nodes\":[0,1]}],\"nodes\":[{\"mesh\":0,\"skin\":0,"
+                   "\"translation\":[99,0,0]},{\"children\":[2]},{\"translation\":[0,7,0]}],"
+                   "\"skins\":[{\"joints\":[1,2],\"inverseBindMatrices\":6}]," PRIMITIVE(
+                       "\"attributes\":{\"POSITION\":0,\"JOINTS_0\":4,\"WEIGHTS_0\":5},"
+                       "\"indices\":3"));
+    mesh read = load("skin.glb");
+    vec3 low = vec3_all(1e9f), high = vec3_all(-1e9f);
+    for (uint32_t i = 0; i < read.position_count; ++i) {
+        low = vec3_min(low, read.positions[i]);
+        high = vec3_max(high, read.positions[i]);
+    }
+    assert_true(vec3_length(vec3_sub(low, vec3_all(0))) < 1e-5f);
+    assert_true(vec3_length(vec3_sub(high, vec3_make(1, 2, 1))) < 1e-5f); /* 1 + half of 2 */
+    mesh_close(&read);
+}
+
+static void morph_targets_rest_by_their_weights(void **state) {
+    (void)state;
+    static gltf_maker made;
+    float moves[8][3] = {{0}};
+    for (int i = 0; i < 8; ++i) moves[i][2] = corner_places[i][2];
+    box_put(&made);
+    gltf_put(&made, moves, GLTF_FLOAT, 3, 8, "");
+    gltf_write_glb("morph.glb", &made,
+                   ONE_NODE "\"meshes\":[{\"weights\":[0,3],\"primitives\":[{\"attributes\":{"
+                            "\"POSITION\":0},\"indices\":3,\"targets\":[{\"POSITION\":0},"
+                            "{\"POSITION\":4}]}]}]");
+    mesh read = load("morph.glb");
+    float high = 0;
+    for (uint32_t i = 0; i < read.position_count; ++i) high = float_max(high, read.positions[i].z);
+    assert_true(high == 4);
+    mesh_close(&read);
+}
+
+/* A display glows, a lamp shines: without lights the first is under the default sky, too. */
+static void what_only_glows_is_lit(void **state) {
+    (void)state;
+    static gltf_maker made;
+    for (int i = 0; i < 2; ++i) {
+        scene *opened = NULL;
+        kd_render_options options;
+        char text[512];
+        box_put(&made);
+        snprintf(text, sizeof text,
+                 ONE_NODE "\"materials\":[{\"emissiveFactor\":[1,1,1]%s}],\"textures\":[{"
+                          "\"source\":0}],\"images\":[{\"uri\":\"nodes.glb\"}]," PRIMITIVE(
+                              "\"attributes\":{\"POSITION\":0,\"TEXCOORD_0\":2},\"indices\":3,"
+                              "\"material\":0"),
+                 i ? ",\"emissiveTexture\":{\"index\":0}" : "");
+        gltf_write_glb("nodes.glb", &made, text);
+        kd_render_options_default(&options);
+        assert_int_equal(scene_open(&opened, file_in("nodes.glb"), &options, NULL), KD_OK);
+        const scene_view view = scene_get_view(opened);
+        assert_int_equal(view.light_count, 12 + i);
+        assert_int_equal(view.environment.light != KD_NONE, i);
+        scene_close(opened);
+    }
+}
+
 /* --- cameras and lights ----------------------------------------------------------------------- */
 
 #define STAGE                                                                                      \
@@ -389,6 +472,9 @@ int main(void) {
         cmocka_unit_test(assimp_reads_the_same),
 #endif
         cmocka_unit_test(a_deep_tree_is_no_harm),
+        cmocka_unit_test(skins_rest_where_their_joints_stand),
+        cmocka_unit_test(morph_targets_rest_by_their_weights),
+        cmocka_unit_test(what_only_glows_is_lit),
         cmocka_unit_test(cameras_and_lights_stand_where_nodes_are),
         cmocka_unit_test(blender_lights_are_in_watts_again),
     };
