@@ -7,7 +7,7 @@
 #include "scenes/gltf/gltf.h"
 #include "scenes/import/import_assimp.h"
 #include "scenes/readers.h"
-#include "tests/scenes/gltf_files.h"
+#include "tests/gltf/gltf_files.h"
 #include <math.h>
 #include <sys/stat.h>
 

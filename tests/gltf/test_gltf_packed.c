@@ -2,7 +2,7 @@
    the same file unpacked gives; packed bytes that are broken are one line. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf.h"
-#include "tests/scenes/gltf_files.h"
+#include "tests/gltf/gltf_files.h"
 #include <math.h>
 #ifdef KD_HAVE_MESHOPT
 #include <meshoptimizer.h>

@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/gltf/gltf.h"
-#include "tests/scenes/gltf_files.h"
+#include "tests/gltf/gltf_files.h"
 #include <math.h>
 #include <stb/stb_image_write.h>
 

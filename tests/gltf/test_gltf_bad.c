@@ -1,6 +1,6 @@
 /* scenes/gltf: files that are broken on purpose are one clear line each, whatever is wrong. */
 #include "scenes/gltf/gltf.h"
-#include "tests/scenes/gltf_files.h"
+#include "tests/gltf/gltf_files.h"
 #include <math.h>
 
 /* One line, the right reason, nothing left behind. */

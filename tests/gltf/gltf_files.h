@@ -1,7 +1,7 @@
 /* glTF files made for tests: accessors are added to a buffer, the rest of the JSON is given as
    text, and the whole is written as .glb, with base64 inside, or with the buffer beside it. */
-#ifndef KD_TESTS_SCENES_GLTF_FILES_H
-#define KD_TESTS_SCENES_GLTF_FILES_H
+#ifndef KD_TESTS_GLTF_GLTF_FILES_H
+#define KD_TESTS_GLTF_GLTF_FILES_H
 #include "scenes/readers.h"
 #include "tests/scenes/files.h"
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* scenes/gltf: each extension, taken away, changes the picture of its model: a ball before stripes,
    under the sky that a file without lights gets. FLIP's mean over the picture, above 0.02. */
 #include "core/image/flip.h"
-#include "tests/scenes/gltf_files.h"
+#include "tests/gltf/gltf_files.h"
 #include <kandela/render.h>
 #include <math.h>
 #include <stb/stb_image_write.h>
