@@ -17,7 +17,8 @@ static double normal_divisor(int32_t type) { /* of a normalized integer */
     return type >= 5120 && type <= 5123 ? most[type - 5120] : 1;
 }
 
-/* The attribute's values (memory_free), as the accessor would give them. */
+/* The attribute's values (memory_free), as the accessor would give them; it gives those that are
+   not packed. */
 static kd_status attribute_take(packed_primitive *of, const char *key, uint32_t accessor,
                                 float **values) {
     const json_place place = json_place_key(of->at, "attributes");
@@ -26,6 +27,7 @@ static kd_status attribute_take(packed_primitive *of, const char *key, uint32_t 
     uint64_t id = UINT64_MAX;
     if (accessor == KD_NONE) return KD_OK;
     KD_TRY(gltf_accessor_open(of->of, accessor, &meant));
+    if (!json_has(of->attributes, key)) return gltf_accessor_floats(of->of, &meant, values);
     KD_TRY(gltf_count(of->of, &place, of->attributes, key, &id));
     for (uint32_t i = 0; i < of->unpacked.attribute_count; ++i)
         if (of->unpacked.attributes[i].id == id) found = &of->unpacked.attributes[i];
