@@ -11,7 +11,7 @@
 #include "render/waves/path_pool.h"
 #include "accel/rays/batch.h"
 
-enum { POOL = 512, AHEAD = 6 /* paths whose surface is asked for before its turn */ };
+enum { POOL = 512 };
 
 typedef struct pooled_path {
     path_state state;
@@ -91,27 +91,6 @@ static bool shade_path(path_pool *p, pooled_path *path, ray_hit hit) {
            path_go_on(scene, &path->state, turn, &at, path->depth++, path->key);
 }
 
-/* Asks memory for what surfaces will be made of: for one path the numbers of its triangle, for one
-   that comes sooner the corners. */
-static void expect_surface(const path_pool *p, uint32_t after) {
-    const mesh_view *mesh = &p->of->scene->mesh;
-    const uint32_t later = after + 2 * AHEAD, soon = after + AHEAD;
-    if (later < p->active && p->hits[later].triangle != KD_NONE) {
-        const uint64_t id = p->hits[later].triangle;
-        __builtin_prefetch(mesh->triangles + 3 * id);
-        __builtin_prefetch(mesh->triangle_materials + id);
-        if (mesh->normal_indices) __builtin_prefetch(mesh->normal_indices + 3 * id);
-    }
-    if (soon < p->active && p->hits[soon].triangle != KD_NONE) {
-        const uint64_t id = p->hits[soon].triangle;
-        for (uint32_t k = 0; k < 3; ++k) {
-            __builtin_prefetch(mesh->positions + mesh->triangles[3 * id + k]);
-            if (mesh->normal_indices && mesh->normal_indices[3 * id + k] != KD_NONE)
-                __builtin_prefetch(mesh->normals + mesh->normal_indices[3 * id + k]);
-        }
-    }
-}
-
 /* Casts what all paths are at and takes each one surface further; those that go on stay, in order.
  */
 static void take_step(path_pool *p) {
@@ -120,7 +99,6 @@ static void take_step(path_pool *p) {
     (void)trace_closest(&p->of->scene->tree, p->rays, p->hits, p->active, NULL, NULL);
     p->shadows = 0;
     for (uint32_t i = 0; i < p->active; ++i) {
-        expect_surface(p, i);
         if (!shade_path(p, p->paths + i, p->hits[i])) continue;
         if (kept != i) p->paths[kept] = p->paths[i];
         ++kept;
