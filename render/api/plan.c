@@ -17,7 +17,7 @@
 
 /* of an image: R G B A Z N Albedo */
 enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
-enum { WIDE_BYTES = 200 }; /* a triangle in the tree's wide form, while it is made */
+enum { WIDE_BYTES = 300 }; /* a triangle in the tree's wide form, while it is made */
 /* a triangle in the packed form of a fine tree (accel/packed/packed_form.h) */
 enum { PACKED_BYTES = 410 };
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
