@@ -8,7 +8,7 @@
    for them the cells lie such that the one most likely to end the ray for its cost comes first.
    Neighbouring leaves that share triangles become one, and a leaf's corners lie side by side: up to
    eight triangles for one vector.
-   Memory: 32 bytes a cell, 40 bytes a triangle of a leaf; 80 to 180 bytes a triangle in all. */
+   Memory: 32 bytes a cell, 40 bytes a triangle of a leaf; 170 to 200 bytes a triangle in all. */
 #ifndef KD_ACCEL_WIDE_WIDE_TREE_H
 #define KD_ACCEL_WIDE_WIDE_TREE_H
 #include "accel/tree/layout.h"
