@@ -65,7 +65,7 @@ static void every_form_is_the_same_scene(void **state) {
     mesh read = load("box.glb");
     assert_int_equal(read.triangle_count, 12);
     assert_int_equal(read.position_count, 8);
-    assert_true(read.texcoords[1].x == 0.25f && read.texcoords[1].y == 1 - 0.5f);
+    assert_true(read.texcoords[2].x == 0.5f && read.texcoords[2].y == 1 - 0.75f);
     mesh_close(&read);
 }
 

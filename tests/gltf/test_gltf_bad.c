@@ -120,6 +120,7 @@ static void uris_stay_in_the_folder(void **state) {
         const char *uri, *said;
     } rows[] = {
         {"../../etc/passwd", "in the folder of this one"},
+        {"../a/b.bin", "in the folder of this one"},
         {"/etc/passwd", "in the folder of this one"},
         {"a/../../x.bin", "in the folder of this one"},
         {"%2e%2e/x.bin", "in the folder of this one"},
