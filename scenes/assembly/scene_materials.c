@@ -66,6 +66,13 @@ static const map_row layer_rows[] = {
     {MESH_MAP_COAT_NORMAL, TEXTURE_NORMAL, offsetof(principled, coat_normal_map)},
     {MESH_MAP_TRANSMISSION, TEXTURE_GREY, offsetof(principled, transmission_map)}};
 
+/* A picture of both colour and opacity has the latter in its alpha alone. */
+static texture_role opacity_role(const mesh_material *from) {
+    const bool same =
+        from->diffuse_map && from->opacity_map && strcmp(from->diffuse_map, from->opacity_map) == 0;
+    return same ? TEXTURE_ALPHA : TEXTURE_OPACITY;
+}
+
 static kd_status rows_build(scene *to, mesh_material *from, const map_row *rows, size_t count,
                             void *record) {
     for (size_t i = 0; i < count; ++i)
@@ -80,6 +87,7 @@ static kd_status build_one(scene *to, mesh_material *from, material *made) {
         map_row row = plain_rows[i];
         /* a principled one's is a number, in its layers */
         if (row.map == MESH_MAP_SPECULAR && made->kind == MATERIAL_PRINCIPLED) continue;
+        if (row.map == MESH_MAP_OPACITY) row.usual = opacity_role(from);
         if (row.map == MESH_MAP_ROUGHNESS && is_packed(from)) row.usual = TEXTURE_GREEN;
         if (row.map == MESH_MAP_METALLIC && is_packed(from)) row.usual = TEXTURE_BLUE;
         KD_TRY(rows_build(to, from, &row, 1, made));
@@ -107,6 +115,23 @@ static kd_status build_layers(scene *to) {
     return KD_OK;
 }
 
+/* Programs name pictures of normals as bump maps: such a one is read again as what it shows. */
+static kd_status turn_bumps(scene *to) {
+    bool any = false;
+    for (uint32_t i = 0; i < to->geometry.material_count; ++i) {
+        mesh_material from = to->geometry.materials[i];
+        material *made = &to->materials[i];
+        if (made->bump_map == KD_NONE || made->normal_map != KD_NONE) continue;
+        const uint32_t image = to->textures.view_images[made->bump_map];
+        if (!to->textures.images[image].shows_normals) continue;
+        KD_TRY(request(to, &from, MESH_MAP_BUMP, TEXTURE_NORMAL, &made->normal_map));
+        made->bump_map = KD_NONE;
+        any = true;
+    }
+    if (any) KD_TRY(texture_store_load(&to->textures));
+    return KD_OK;
+}
+
 kd_status scene_build_materials(scene *to) {
     const mesh *geometry = &to->geometry;
     KD_TRY(KD_RESERVE(to->materials, geometry->material_count));
@@ -116,5 +141,5 @@ kd_status scene_build_materials(scene *to) {
     to->textures.pictures = geometry->pictures;
     to->textures.picture_count = geometry->picture_count;
     KD_TRY(texture_store_load(&to->textures));
-    return KD_OK;
+    return turn_bumps(to);
 }

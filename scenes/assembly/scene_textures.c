@@ -104,12 +104,36 @@ static kd_status keep_linear(texture_image *image, const uint8_t *decoded, uint6
     return KD_OK;
 }
 
+/* Tangent-space normals: blue on the whole, red and green around the middle, and unit vectors. */
+static bool bytes_are_normals(const uint8_t *decoded, uint64_t texels) {
+    const uint64_t step = texels / 4096 + 1;
+    uint64_t seen = 0, unit = 0, blue = 0;
+    for (uint64_t i = 0; i < texels; i += step, ++seen) {
+        const float x = (float)decoded[4 * i] / 127.5f - 1,
+                    y = (float)decoded[4 * i + 1] / 127.5f - 1;
+        const float z = (float)decoded[4 * i + 2] / 127.5f - 1;
+        const float length = sqrtf(x * x + y * y + z * z);
+        unit += length > 0.85f && length < 1.15f;
+        blue += z > 0.3f && z > fabsf(x) && z > fabsf(y);
+    }
+    return unit * 10 >= seen * 9 && blue * 10 >= seen * 8;
+}
+
+static bool alpha_is_opaque(const uint8_t *decoded, uint64_t texels) {
+    for (uint64_t i = 0; i < texels; ++i)
+        if (decoded[4 * i + 3] != 255) return false;
+    return true;
+}
+
 static kd_status keep_bytes(texture_image *image, const uint8_t *decoded, uint64_t texels,
                             int channels) {
     KD_TRY(KD_RESERVE(image->bytes, 4 * texels));
     memcpy(image->bytes, decoded, 4 * texels);
     if (image->role == TEXTURE_COLOUR || image->role == TEXTURE_NORMAL) return KD_OK;
-    const bool alpha = image->role == TEXTURE_OPACITY && (channels == 2 || channels == 4);
+    image->shows_normals =
+        image->role == TEXTURE_GREY && channels >= 3 && bytes_are_normals(decoded, texels);
+    const bool alpha = image->role == TEXTURE_OPACITY && (channels == 2 || channels == 4) &&
+                       !alpha_is_opaque(decoded, texels);
     const uint64_t channel = alpha || image->role == TEXTURE_ALPHA ? 3
                              : image->role == TEXTURE_GREEN        ? 1
                              : image->role == TEXTURE_BLUE         ? 2

@@ -14,7 +14,8 @@ typedef enum texture_role {
     TEXTURE_GREEN,   /* one value: the second channel (roughness in packed files) */
     TEXTURE_BLUE,    /* one value: the third channel (metallic in packed files) */
     TEXTURE_ALPHA,   /* one value: alpha, 1 if the image has none */
-    TEXTURE_OPACITY, /* one value: alpha if the image has one, else the first channel */
+    TEXTURE_OPACITY, /* one value: alpha if the image has one that is not all 1, else the first
+                        channel */
     TEXTURE_SKY      /* HDR, EXR or sRGB, as floats */
 } texture_role;
 
@@ -24,9 +25,10 @@ typedef struct texture_image {
     uint8_t *bytes; /* 4 a texel, or */
     float *floats;  /* 3 a texel; owned, by memory_free */
     int32_t width, height;
-    bool loaded;       /* not the neutral texel */
-    kd_status status;  /* of reading it */
-    char trouble[512]; /* why not */
+    bool loaded;        /* not the neutral texel */
+    bool shows_normals; /* of heights, but its colours are those of a tangent-space normal map */
+    kd_status status;   /* of reading it */
+    char trouble[512];  /* why not */
 } texture_image;
 
 typedef struct texture_store {

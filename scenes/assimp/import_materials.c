@@ -27,6 +27,8 @@ static void numbers_fill(const struct aiMaterial *from, mtl_entry *entry) {
     const vec3 none = vec3_all(NAN);
     entry->kd = entry->ks = entry->ke = entry->tf = none;
     entry->tr = entry->illum = NAN;
+    entry->ka = none;
+    entry->ps = entry->pc = entry->pcr = entry->aniso = entry->anisor = NAN;
     if (!colour_of(from, AI_MATKEY_BASE_COLOR, &entry->kd))
         (void)colour_of(from, AI_MATKEY_COLOR_DIFFUSE, &entry->kd);
     entry->ns = number_of(from, AI_MATKEY_SHININESS, NAN);

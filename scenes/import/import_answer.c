@@ -26,6 +26,7 @@ static bool name_put(FILE *to, const char *name) {
 static bool material_put(FILE *to, const mesh_material *from) {
     mesh_material copy = *from;
     bool written = put(to, &copy.record, sizeof copy.record) &&
+                   put(to, &copy.layers, sizeof copy.layers) &&
                    put(to, copy.map_scale, sizeof copy.map_scale) &&
                    put(to, copy.map_offset, sizeof copy.map_offset) &&
                    put(to, &copy.map_clamp, sizeof copy.map_clamp) && name_put(to, copy.name);
@@ -149,18 +150,35 @@ static bool record_take(const material *read, material *record) {
     record->opacity = read->opacity;
     record->two_sided = read->two_sided != 0;
     record->bump_scale = read->bump_scale;
-    return read->kind >= 0 && read->kind < MATERIAL_PRINCIPLED && vec3_is_finite(read->diffuse) &&
+    return read->kind >= 0 && read->kind < MATERIAL_KINDS && vec3_is_finite(read->diffuse) &&
            vec3_is_finite(read->specular) && vec3_is_finite(read->transmission) &&
            vec3_is_finite(read->emission) && isfinite(read->roughness) &&
            isfinite(read->metallic) && isfinite(read->opacity) && isfinite(read->ior) &&
            read->ior > 0 && isfinite(read->bump_scale);
 }
 
+/* Its numbers; maps are named by paths. */
+static bool layers_take(const principled *read, principled *to) {
+    const principled none = principled_default();
+    *to = *read;
+    to->specular_map = to->specular_tint_map = to->anisotropy_map = none.specular_map;
+    to->sheen_map = to->sheen_roughness_map = to->transmission_map = none.specular_map;
+    to->coat_map = to->coat_roughness_map = to->coat_normal_map = none.specular_map;
+    const float numbers[] = {to->specular,        to->anisotropy,   to->turn,
+                             to->sheen_roughness, to->coat,         to->coat_roughness,
+                             to->coat_ior,        to->transmission, to->normal_scale};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+        if (!isfinite(numbers[i])) return false;
+    return vec3_is_finite(to->specular_tint) && vec3_is_finite(to->sheen) && to->coat_ior >= 1;
+}
+
 static kd_status material_take(answer_reader *from, mesh_material *to) {
     material read;
+    principled layers;
     unsigned char clamp = 0;
     mesh_material_default(to);
     KD_TRY(take(from, &read, sizeof read));
+    KD_TRY(take(from, &layers, sizeof layers));
     KD_TRY(take(from, to->map_scale, sizeof to->map_scale));
     KD_TRY(take(from, to->map_offset, sizeof to->map_offset));
     KD_TRY(take(from, &clamp, sizeof clamp));
@@ -168,7 +186,7 @@ static kd_status material_take(answer_reader *from, mesh_material *to) {
     KD_TRY(name_take(from, &to->name));
     for (int map = 0; map < MESH_MAPS_PLAIN; ++map)
         KD_TRY(name_take(from, mesh_material_map(to, (mesh_map)map)));
-    bool sound = record_take(&read, &to->record) && to->name;
+    bool sound = record_take(&read, &to->record) && layers_take(&layers, &to->layers) && to->name;
     for (int k = 0; k < 2; ++k)
         sound = sound && isfinite(to->map_scale[k]) && isfinite(to->map_offset[k]);
     return sound ? KD_OK : unsound(from, "a material out of range");

@@ -12,6 +12,8 @@ typedef struct mtl_reader {
     mtl_entry entry;
     uint32_t current; /* the entry's material, KD_NONE before the first newmtl */
     bool repeated;    /* its name is taken: it is read, and dropped */
+    int32_t blender;
+    bool glass_by_ni, glass_told, exponent_told, left_out_told[8];
 } mtl_reader;
 
 typedef struct number_key {
@@ -23,30 +25,43 @@ static const number_key number_keys[] = {
     {"Ns", offsetof(mtl_entry, ns)},       {"Ni", offsetof(mtl_entry, ni)},
     {"illum", offsetof(mtl_entry, illum)}, {"Pr", offsetof(mtl_entry, pr)},
     {"Pm", offsetof(mtl_entry, pm)},       {"d", offsetof(mtl_entry, d)},
-    {"Tr", offsetof(mtl_entry, tr)}};
+    {"Tr", offsetof(mtl_entry, tr)},       {"Ps", offsetof(mtl_entry, ps)},
+    {"Pc", offsetof(mtl_entry, pc)},       {"Pcr", offsetof(mtl_entry, pcr)},
+    {"aniso", offsetof(mtl_entry, aniso)}, {"anisor", offsetof(mtl_entry, anisor)}};
 
-static const number_key colour_keys[] = {{"Kd", offsetof(mtl_entry, kd)},
-                                         {"Ks", offsetof(mtl_entry, ks)},
-                                         {"Ke", offsetof(mtl_entry, ke)},
-                                         {"Tf", offsetof(mtl_entry, tf)},
-                                         {"Kt", offsetof(mtl_entry, tf)}};
+static const number_key colour_keys[] = {
+    {"Ka", offsetof(mtl_entry, ka)}, {"Kd", offsetof(mtl_entry, kd)},
+    {"Ks", offsetof(mtl_entry, ks)}, {"Ke", offsetof(mtl_entry, ke)},
+    {"Tf", offsetof(mtl_entry, tf)}, {"Kt", offsetof(mtl_entry, tf)}};
 
 typedef struct map_key {
     const char *name;
     mtl_map which;
 } map_key;
 
-static const map_key map_keys[] = {
-    {"map_Kd", MTL_MAP_DIFFUSE},  {"map_Ks", MTL_MAP_SPECULAR},  {"map_Ke", MTL_MAP_EMISSION},
-    {"map_d", MTL_MAP_OPACITY},   {"map_Pr", MTL_MAP_ROUGHNESS}, {"map_Pm", MTL_MAP_METALLIC},
-    {"map_Bump", MTL_MAP_BUMP},   {"bump", MTL_MAP_BUMP},        {"norm", MTL_MAP_NORMAL},
-    {"map_norm", MTL_MAP_NORMAL}, {"map_Kn", MTL_MAP_NORMAL}};
+static const map_key map_keys[] = {{"map_Kd", MTL_MAP_DIFFUSE},
+                                   {"map_Ks", MTL_MAP_SPECULAR},
+                                   {"map_Ke", MTL_MAP_EMISSION},
+                                   {"map_d", MTL_MAP_OPACITY},
+                                   {"map_Pr", MTL_MAP_ROUGHNESS},
+                                   {"map_Pm", MTL_MAP_METALLIC},
+                                   {"map_Bump", MTL_MAP_BUMP},
+                                   {"bump", MTL_MAP_BUMP},
+                                   {"norm", MTL_MAP_NORMAL},
+                                   {"map_norm", MTL_MAP_NORMAL},
+                                   {"map_Kn", MTL_MAP_NORMAL},
+                                   {"map_opacity", MTL_MAP_OPACITY},
+                                   {"map_Ps", MTL_MAP_SHEEN},
+                                   {"map_Pc", MTL_MAP_COAT},
+                                   {"map_Pcr", MTL_MAP_COAT_ROUGHNESS},
+                                   {"map_Ns", MTL_MAP_EXPONENT}};
 
-/* Read by others, and without a meaning for us. */
-static const char *const silent[] = {
-    "Ka",        "Km",     "Ps",     "Pc",       "Pcr",         "aniso",  "anisor",  "Pe",
-    "sharpness", "map_Ka", "map_Ns", "map_Ps",   "map_Pc",      "map_Tr", "map_aat", "map_refl",
-    "refl",      "disp",   "decal",  "map_disp", "map_opacity", "map_ao", "Material"};
+/* Read by others, and without a meaning for light that follows paths. */
+static const char *const silent[] = {"Km",     "Pe",      "sharpness", "map_Ka",
+                                     "map_ao", "map_aat", "Material"};
+/* These would change the picture: each is told once a file. */
+static const char *const left_out[] = {"refl", "map_refl", "disp", "map_disp", "decal", "map_Tr"};
+enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
 
 kd_status mtl_library_add(mtl_library *library, text_span name, uint32_t *index) {
     if (library->count == library->room) {
@@ -77,6 +92,8 @@ static void entry_clear(mtl_entry *entry) {
     for (int i = 0; i < MTL_MAPS; ++i) memory_free(entry->maps[i].path);
     memset(entry, 0, sizeof *entry);
     entry->kd = entry->ks = entry->ke = entry->tf = vec3_all(NAN);
+    entry->ka = entry->kd;
+    entry->ps = entry->pc = entry->pcr = entry->aniso = entry->anisor = NAN;
     entry->ns = entry->ni = entry->d = entry->tr = entry->illum = entry->pr = entry->pm = NAN;
     for (int i = 0; i < MTL_MAPS; ++i) {
         entry->maps[i].scale[0] = entry->maps[i].scale[1] = 1;
@@ -91,6 +108,15 @@ static void entry_finish(mtl_reader *from) {
             problem_add(&from->problems, false, "d-against-tr", entry->d_line,
                         "found d %g against Tr %g, expected d = 1 - Tr; d is taken",
                         (double)entry->d, (double)entry->tr);
+        entry->blender = from->blender;
+        entry->glass_by_ni = from->glass_by_ni;
+        if (!from->glass_told && mtl_entry_hides_glass(entry)) {
+            problem_add(&from->problems, false, "perhaps-glass", entry->line,
+                        "found a sharp material with Ni %g, expected a key that says whether it is "
+                        "glass: Blender writes none; it is opaque (--glass-by-ni: glass)",
+                        (double)entry->ni);
+            from->glass_told = true;
+        }
         mtl_entry_convert(entry, &from->library->materials[from->current]);
     }
     entry_clear(entry);
@@ -197,8 +223,20 @@ static void number_read(mtl_reader *from, text_span key, float *number, uint64_t
     *number = value;
 }
 
+static void left_out_tell(mtl_reader *from, text_span key, bool *told, uint64_t line) {
+    if (!*told)
+        problem_add(&from->problems, false, "left-out", line,
+                    "found %.*s, which Kandela does not draw; it is left out", text_shown(key),
+                    key.begin);
+    *told = true;
+}
+
 static kd_status map_read(mtl_reader *from, text_span key, mtl_map which, uint64_t line) {
     mtl_map_text read;
+    if (which == MTL_MAP_EXPONENT && !from->blender) { /* of exponents, not of roughness */
+        left_out_tell(from, key, &from->exponent_told, line);
+        return KD_OK;
+    }
     if (!mtl_map_read(&from->cursor, &read)) {
         problem_add(&from->problems, false, "missing-texture", line,
                     "found %.*s without a name, expected a file", text_shown(key), key.begin);
@@ -227,6 +265,7 @@ static kd_status statement_read(mtl_reader *from, text_span key, uint64_t line) 
             number_read(from, key, (float *)field(from, number_keys[i].offset), line);
             return KD_OK;
         }
+    if (text_is_like(key, "Ka") && !from->blender) return KD_OK; /* light from everywhere */
     for (size_t i = 0; i < sizeof colour_keys / sizeof *colour_keys; ++i)
         if (text_is_like(key, colour_keys[i].name)) {
             colour_read(from, key, (vec3 *)field(from, colour_keys[i].offset), line);
@@ -235,6 +274,11 @@ static kd_status statement_read(mtl_reader *from, text_span key, uint64_t line) 
     for (size_t i = 0; i < sizeof map_keys / sizeof *map_keys; ++i)
         if (text_is_like(key, map_keys[i].name))
             return map_read(from, key, map_keys[i].which, line);
+    for (size_t i = 0; i < LEFT_OUT; ++i)
+        if (text_is_like(key, left_out[i])) {
+            left_out_tell(from, key, &from->left_out_told[i], line);
+            return KD_OK;
+        }
     for (size_t i = 0; i < sizeof silent / sizeof *silent; ++i)
         if (text_is_like(key, silent[i])) return KD_OK;
     problem_add(&from->problems, false, "unknown-keyword", line,
@@ -266,6 +310,18 @@ static kd_status line_read(mtl_reader *from) {
     return KD_OK;
 }
 
+/* The version of Blender that the first line names, 2 where it names none; 0: another program's. */
+static int32_t blender_version(const char *at, const char *end) {
+    static const char name[] = "# Blender ";
+    if ((size_t)(end - at) < sizeof name || memcmp(at, name, sizeof name - 1) != 0) return 0;
+    at += sizeof name - 1;
+    if (*at == 'v') ++at;
+    int32_t version = 0;
+    for (; at < end && *at >= '0' && *at <= '9' && version < 1000; ++at)
+        version = 10 * version + (*at - '0');
+    return version > 2 ? version : 2;
+}
+
 kd_status mtl_load(mtl_library *library, const char *path, const obj_options *options) {
     mtl_reader from = {0};
     file_view view;
@@ -275,6 +331,7 @@ kd_status mtl_load(mtl_library *library, const char *path, const obj_options *op
     from.path = path;
     from.library = library;
     from.current = KD_NONE;
+    from.glass_by_ni = options && options->glass_by_ni;
     entry_clear(&from.entry);
     const char *encoding = text_foreign_encoding(view.bytes, view.count);
     if (encoding) {
@@ -285,6 +342,7 @@ kd_status mtl_load(mtl_library *library, const char *path, const obj_options *op
         memcpy(text, view.bytes, view.count);
         memcpy(text + view.count, "\n\n", 2);
         from.cursor.at = text + text_bom_bytes(view.bytes, view.count);
+        from.blender = blender_version(from.cursor.at, text + view.count);
         while (from.cursor.at < text + view.count) KD_TRY_GOTO(line_read(&from));
         entry_finish(&from);
     }

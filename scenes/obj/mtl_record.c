@@ -22,7 +22,19 @@ float mtl_roughness_of_exponent(float ns) {
     return sqrtf(sqrtf(2 / (ns + 2)));
 }
 
+static float opacity_of(const mtl_entry *entry) {
+    const float opacity = given(entry->d) ? entry->d : given(entry->tr) ? 1 - entry->tr : 1;
+    return float_clamp(opacity, 0, 1);
+}
+
+/* Programs write illum 9, and SketchUp illum 4 with Ni 1, for what is merely cut out by d. */
+static bool is_cut_out(const mtl_entry *entry) {
+    if (!(opacity_of(entry) < 1) || given(entry->tf.x)) return false;
+    return entry->illum == 9 || !(entry->ni > 1);
+}
+
 static bool is_glass(const mtl_entry *entry) {
+    if (entry->blender || is_cut_out(entry)) return false;
     if (given(entry->illum))
         return entry->illum == 4 || entry->illum == 6 || entry->illum == 7 || entry->illum == 9;
     const bool dark = !given(entry->kd.x) || vec3_is_zero(entry->kd);
@@ -36,6 +48,16 @@ static bool has_map(const mtl_entry *entry, mtl_map which) {
 static bool is_pbr(const mtl_entry *entry) {
     return given(entry->pr) || given(entry->pm) || has_map(entry, MTL_MAP_ROUGHNESS) ||
            has_map(entry, MTL_MAP_METALLIC);
+}
+
+/* Full Ns, and nothing else that says what it is. */
+static bool is_sharp_and_bends(const mtl_entry *entry) {
+    return entry->ns >= 999.5f && entry->ni > 1 && opacity_of(entry) == 1 && !is_pbr(entry) &&
+           !(entry->illum > 2);
+}
+
+bool mtl_entry_hides_glass(const mtl_entry *entry) {
+    return entry->blender && !entry->glass_by_ni && is_sharp_and_bends(entry);
 }
 
 static void glass_set(const mtl_entry *entry, material *record) {
@@ -70,6 +92,66 @@ static float coat_index(const mtl_entry *entry, const material *record, bool tra
     return (1 + root) / (1 - root);
 }
 
+/* A share of the numbers from 0 on; `otherwise` where none is given. */
+static float share_of(float number, float otherwise) {
+    return given(number) ? float_clamp(number, 0, 1) : otherwise;
+}
+
+/* The layers that PBR keys name. Blender writes a coat's weight times four, and its anisotropy's
+   rotation as a share of a turn. */
+static void layers_set(const mtl_entry *entry, mesh_material *into) {
+    principled *layers = &into->layers;
+    layers->sheen = vec3_all(share_of(entry->ps, has_map(entry, MTL_MAP_SHEEN) ? 1 : 0));
+    layers->coat = share_of(entry->blender ? 0.25f * entry->pc : entry->pc,
+                            has_map(entry, MTL_MAP_COAT) ? 1 : 0);
+    layers->coat_roughness = share_of(entry->pcr, has_map(entry, MTL_MAP_COAT_ROUGHNESS) ? 1 : 0);
+    layers->anisotropy = share_of(entry->aniso, 0);
+    layers->turn = given(entry->anisor) ? 2 * KD_PI * entry->anisor : 0;
+    if (given(entry->tf.x)) layers->transmission = share_of(vec3_luminance(entry->tf), 0);
+    if (!entry->glass_by_ni || !is_sharp_and_bends(entry)) return;
+    layers->transmission = 1;
+    into->record.roughness = 0;
+}
+
+static bool has_layers(const mtl_entry *entry) {
+    return entry->ps > 0 || entry->pc > 0 || entry->aniso > 0 || has_map(entry, MTL_MAP_SHEEN) ||
+           has_map(entry, MTL_MAP_COAT) || (entry->glass_by_ni && is_sharp_and_bends(entry)) ||
+           (is_pbr(entry) && given(entry->tf.x) && vec3_largest(entry->tf) > 0);
+}
+
+/* Blender 4 and 5 write Ns = 1000 (1 - r)^2, older ones (30 (1 - r))^2; none for r = 1. */
+static float blender_roughness(const mtl_entry *entry) {
+    const float full = entry->blender >= 4 ? 1000 : 900;
+    if (given(entry->pr)) return float_clamp(entry->pr, 0, 1);
+    if (has_map(entry, MTL_MAP_ROUGHNESS) || has_map(entry, MTL_MAP_EXPONENT)) return 1;
+    if (!given(entry->ns)) return 1;
+    return 1 - sqrtf(float_clamp(entry->ns / full, 0, 1));
+}
+
+/* What Blender's importer makes of it: illum 3 is metal by the share Ka, its colour is Kd; Ks 0.5
+   is a dielectric's usual reflectance; light is sent from both sides. */
+static void blender_set(const mtl_entry *entry, mesh_material *into) {
+    material *record = &into->record;
+    record->kind = MATERIAL_PRINCIPLED;
+    record->roughness = blender_roughness(entry);
+    record->metallic = entry->illum == 3 ? share_of(entry->ka.x, 1) : 0;
+    if (given(entry->pm) || has_map(entry, MTL_MAP_METALLIC))
+        record->metallic = share_of(entry->pm, 1);
+    record->two_sided = 1;
+    layers_set(entry, into);
+    if (!is_pbr(entry) && !(entry->illum == 3) && !has_map(entry, MTL_MAP_SPECULAR))
+        into->layers.specular = float_min(2 * vec3_luminance(record->specular), 2);
+}
+
+/* A coloured highlight over a darker body: gold and brass of 3ds Max and of tables of OpenGL. */
+static bool is_coloured_metal(const mtl_entry *entry, const material *record) {
+    const vec3 ks = record->specular;
+    const float high = vec3_largest(ks), low = float_min(ks.x, float_min(ks.y, ks.z));
+    return high - low > 0.15f * high && 2 * vec3_luminance(record->diffuse) < vec3_luminance(ks) &&
+           vec3_largest(record->diffuse) > 0 && !has_map(entry, MTL_MAP_DIFFUSE) &&
+           !has_map(entry, MTL_MAP_SPECULAR);
+}
+
 static void phong_set(const mtl_entry *entry, material *record) {
     const bool traced = entry->illum == 3 || entry->illum == 5 || entry->illum == 8;
     record->roughness = traced ? 0 : mtl_roughness_of_exponent(entry->ns);
@@ -78,7 +160,11 @@ static void phong_set(const mtl_entry *entry, material *record) {
         vec3_largest(record->diffuse) > diffuse_share * vec3_largest(record->specular);
     if (!shiny)
         record->kind = MATERIAL_DIFFUSE;
-    else if (coloured || has_map(entry, MTL_MAP_DIFFUSE))
+    else if (is_coloured_metal(entry, record)) {
+        record->kind = MATERIAL_CONDUCTOR; /* its lobes together, as one */
+        record->specular = share(vec3_add(record->specular, record->diffuse));
+        record->roughness = mtl_roughness_of_exponent(entry->ns);
+    } else if (coloured || has_map(entry, MTL_MAP_DIFFUSE))
         record->kind = MATERIAL_PLASTIC;
     else
         record->kind = record->roughness > 0 ? MATERIAL_CONDUCTOR : MATERIAL_MIRROR;
@@ -101,14 +187,18 @@ static void colours_set(const mtl_entry *entry, material *record) {
         record->emission = vec3_all(1);
 }
 
+/* One texture's place; the first one's is that of all, as long as maps of more are not asked for.
+ */
 static void maps_take(mtl_entry *entry, mesh_material *into) {
-    char **const paths[MTL_MAPS] = {&into->diffuse_map, &into->specular_map,  &into->emission_map,
-                                    &into->opacity_map, &into->roughness_map, &into->metallic_map,
-                                    &into->normal_map,  &into->bump_map};
+    static const mesh_map places[MTL_MAPS] = {
+        MESH_MAP_DIFFUSE,   MESH_MAP_SPECULAR, MESH_MAP_EMISSION,       MESH_MAP_OPACITY,
+        MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_MAP_NORMAL,         MESH_MAP_BUMP,
+        MESH_MAP_SHEEN,     MESH_MAP_COAT,     MESH_MAP_COAT_ROUGHNESS, MESH_MAP_ROUGHNESS};
     const mtl_texture *placed = NULL;
     for (int i = 0; i < MTL_MAPS; ++i) {
-        if (!entry->maps[i].path) continue;
-        *paths[i] = entry->maps[i].path;
+        char **path = mesh_material_map(into, places[i]);
+        if (!entry->maps[i].path || *path) continue;
+        *path = entry->maps[i].path;
         entry->maps[i].path = NULL;
         if (!placed) placed = &entry->maps[i];
     }
@@ -118,6 +208,14 @@ static void maps_take(mtl_entry *entry, mesh_material *into) {
     into->map_offset[1] = placed ? placed->offset[1] : 0;
     into->map_clamp = placed && placed->clamp;
     into->record.bump_scale = bump_unit * entry->maps[MTL_MAP_BUMP].bump;
+    if (into->record.kind == MATERIAL_PRINCIPLED)
+        into->layers.normal_scale = entry->maps[MTL_MAP_NORMAL].bump;
+}
+
+/* A picture of Ks scales the coat of plastic: principled surfaces have a place for it. */
+static void coat_map_set(const mtl_entry *entry, material *record) {
+    if (record->kind == MATERIAL_PLASTIC && has_map(entry, MTL_MAP_SPECULAR))
+        record->kind = MATERIAL_PRINCIPLED;
 }
 
 void mtl_entry_convert(mtl_entry *entry, mesh_material *into) {
@@ -125,13 +223,20 @@ void mtl_entry_convert(mtl_entry *entry, mesh_material *into) {
     *record = material_default();
     if (entry->ni > 0.1f && entry->ni < 10) record->ior = entry->ni;
     colours_set(entry, record);
-    const float opacity = given(entry->d) ? entry->d : given(entry->tr) ? 1 - entry->tr : 1;
-    record->opacity = float_clamp(opacity, 0, 1);
-    if (is_glass(entry))
+    record->opacity = opacity_of(entry);
+    if (entry->blender) {
+        blender_set(entry, into);
+    } else if (is_glass(entry)) {
         glass_set(entry, record);
-    else if (is_pbr(entry))
+    } else if (is_pbr(entry) || has_layers(entry)) {
         pbr_set(entry, record);
-    else
+        if (has_layers(entry)) {
+            record->kind = MATERIAL_PRINCIPLED;
+            layers_set(entry, into);
+        }
+    } else {
         phong_set(entry, record);
+    }
+    coat_map_set(entry, record);
     maps_take(entry, into);
 }

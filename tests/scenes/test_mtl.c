@@ -8,7 +8,7 @@ static kd_status read_text(heard *to, const char *text) {
     mtl_library_close(&made_library);
     memset(to, 0, sizeof *to);
     file_put_text("a.mtl", text);
-    const obj_options options = {hear, to, false, NULL, 0};
+    const obj_options options = {hear, to, false, NULL, 0, false};
     return mtl_load(&made_library, file_in("a.mtl"), &options);
 }
 
@@ -105,9 +105,118 @@ static void pbr_keys_make_principled_plastic(void **state) {
     const material *made =
         &material_of("Kd .8 .1 .1\nPr .4\nPm .3\nPs .1\nPc .2\nPcr .1\naniso 0\nanisor 0\n")
              ->record;
-    assert_int_equal(made->kind, MATERIAL_PLASTIC);
+    assert_int_equal(made->kind, MATERIAL_PRINCIPLED);
+    const principled *layers = &made_library.materials[0].layers;
+    assert_true(layers->coat == 0.2f && layers->coat_roughness == 0.1f && layers->sheen.x == 0.1f);
+    assert_int_equal(kind_of("Kd .8 .1 .1\nPr .4\nPm .3\naniso 0\n"), MATERIAL_PLASTIC);
+    made = &made_library.materials[0].record;
     assert_true(made->roughness == 0.4f && made->metallic == 0.3f && made->diffuse.x == 0.8f);
     assert_float_equal(made->ior, 1.5f, 1e-6f);
+}
+
+#define BLENDER_5 "# Blender 5.0.1 MTL File: 'x.blend'\nnewmtl m\n"
+
+static const mesh_material *blender_material(const char *first, const char *lines) {
+    char text[512];
+    heard to;
+    snprintf(text, sizeof text, "%s%s", first, lines);
+    assert_int_equal(read_text(&to, text), KD_OK);
+    assert_int_equal(to.count, 0);
+    assert_int_equal(made_library.materials[0].record.kind, MATERIAL_PRINCIPLED);
+    return made_library.materials;
+}
+
+/* Its Ns by roughness, as 4.2 and 5.0 were measured to write it, and as older ones do. */
+static void blender_has_an_exponent_of_its_own(void **state) {
+    (void)state;
+    static const float ns[7] = {1000, 810, 562.5f, 280.9f, 250, 62.5f, 0},
+                       rough[7] = {0, 0.1f, 0.25f, 0.47f, 0.5f, 0.75f, 1};
+    for (int i = 0; i < 7; ++i) {
+        char lines[128];
+        snprintf(lines, sizeof lines, "Ns %g\nKd .8 .8 .8\nKs .5 .5 .5\nd 1\n", (double)ns[i]);
+        const mesh_material *m = blender_material(BLENDER_5, lines);
+        assert_float_equal(m->record.roughness, rough[i], 1e-3f);
+        assert_true(m->layers.specular == 1);
+        snprintf(lines, sizeof lines, "Ns %.9g\n", (double)float_square(30 * (1 - rough[i])));
+        m = blender_material("# Blender v2.93.0 MTL File: ''\nnewmtl m\n", lines);
+        assert_float_equal(m->record.roughness, rough[i], 1e-3f);
+    }
+    assert_true(blender_material(BLENDER_5, "")->record.roughness == 1);
+}
+
+static void blender_has_keys_of_its_own(void **state) {
+    (void)state;
+    const mesh_material *m =
+        blender_material(BLENDER_5, "Ka .25 .25 .25\nKd .9 .6 .1\nKs .5 .5 .5\nNs 250\nillum 3\n");
+    assert_true(m->record.metallic == 0.25f && m->record.diffuse.y == 0.6f);
+    assert_float_equal(m->record.roughness, 0.5f, 1e-6f);
+    m = blender_material(BLENDER_5, "Kd 1 1 1\nKe 2 2 2\nd .5\nillum 9\n");
+    assert_true(m->record.opacity == 0.5f && m->record.two_sided && m->record.emission.x == 2);
+    m = blender_material(BLENDER_5, "Kd 1 1 1\nNi 1.45\nPr .1\nPm 0\nPs .5\nPc 4\nPcr .2\n"
+                                    "aniso .3\nanisor .25\nTf 1 1 1\n");
+    assert_true(m->layers.coat == 1 && m->layers.coat_roughness == 0.2f);
+    assert_true(m->layers.sheen.z == 0.5f && m->record.roughness == 0.1f);
+    assert_true(m->layers.transmission == 1 && m->layers.anisotropy == 0.3f);
+    assert_float_equal(m->layers.turn, KD_PI / 2, 1e-6f);
+    assert_true(material_of("Ke 1 1 1\n")->record.two_sided == 0); /* other programs' */
+}
+
+/* Its default export of glass says nothing of it: told once, and taken where asked. */
+static void glass_may_be_asked_for(void **state) {
+    (void)state;
+    static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";
+    char text[512];
+    heard to;
+    snprintf(text, sizeof text, "# Blender 5.0.1 MTL File: ''\n%snewmtl n\n%s", glass, glass + 9);
+    assert_int_equal(read_text(&to, text), KD_OK);
+    assert_int_equal(to.count, 1);
+    assert_string_equal(to.kinds[0], "perhaps-glass");
+    assert_int_equal(to.lines[0], 2);
+    assert_true(made_library.materials[0].layers.transmission == 0);
+    for (int blender = 0; blender < 2; ++blender) {
+        mtl_library_close(&made_library);
+        file_put_text("a.mtl", blender ? text : glass);
+        const obj_options options = {hear, &to, false, NULL, 0, true};
+        memset(&to, 0, sizeof to);
+        assert_int_equal(mtl_load(&made_library, file_in("a.mtl"), &options), KD_OK);
+        assert_int_equal(to.count, 0);
+        const mesh_material *m = made_library.materials;
+        assert_true(m->record.kind == MATERIAL_PRINCIPLED && m->layers.transmission == 1);
+        assert_true(m->record.roughness < 1e-3f && m->record.ior == 1.45f);
+    }
+}
+
+static void cut_outs_are_no_glass(void **state) {
+    (void)state;
+    const material *made = &material_of("Kd 1 1 1\nNi 1.5\nd .5\nillum 9\n")->record;
+    assert_true(made->kind != MATERIAL_GLASS && made->opacity == 0.5f);
+    made = &material_of("Kd 1 1 1\nNi 1\nd .5\nillum 4\n")->record; /* SketchUp */
+    assert_true(made->kind != MATERIAL_GLASS && made->opacity == 0.5f);
+    assert_int_equal(kind_of("Kd 1 1 1\nNi 1.5\nd .5\nillum 4\n"), MATERIAL_GLASS);
+}
+
+/* Gold and brass of 3ds Max: a coloured highlight over a darker body is a metal's. */
+static void coloured_highlights_are_metals(void **state) {
+    (void)state;
+    const material *gold = &material_of("Kd .25 .2 .07\nKs .63 .56 .37\nNs 51\nillum 2\n")->record;
+    assert_int_equal(gold->kind, MATERIAL_CONDUCTOR);
+    assert_float_equal(gold->specular.x, 0.88f, 1e-6f);
+    assert_float_equal(gold->specular.z, 0.44f, 1e-6f);
+    assert_float_equal(gold->roughness, mtl_roughness_of_exponent(51), 1e-6f);
+    assert_int_equal(kind_of("Kd .5 .4 .1\nKs .63 .56 .37\nNs 51\n"), MATERIAL_PLASTIC);
+    assert_int_equal(kind_of("Kd .2 .2 .2\nKs .6 .6 .6\nNs 51\n"), MATERIAL_PLASTIC);
+}
+
+static void left_out_is_told_once(void **state) {
+    (void)state;
+    heard to;
+    assert_int_equal(read_text(&to, "newmtl m\nmap_Ns a.png\ndisp d.png\nnewmtl n\ndisp d.png\n"
+                                    "map_Ns a.png\n"),
+                     KD_OK);
+    assert_int_equal(to.count, 2);
+    assert_string_equal(to.kinds[0], "left-out");
+    assert_int_equal(to.lines[0], 2);
+    assert_int_equal(to.lines[1], 3);
 }
 
 static const char *base(const char *path) {
@@ -138,6 +247,16 @@ static void maps_have_names_with_blanks_and_options(void **state) {
     assert_string_equal(base(m->metallic_map), "n.png");
     assert_true(m->record.diffuse.x == 1 && m->record.emission.x == 1);
     assert_int_equal(m->record.diffuse_map, KD_NONE);
+    assert_string_equal(base(material_of("map_opacity n.png\n")->opacity_map), "n.png");
+    m = material_of("Kd 1 1 1\nPr .1\nmap_Pc b.png\nmap_Ps n.png\n");
+    assert_int_equal(m->record.kind, MATERIAL_PRINCIPLED);
+    assert_string_equal(base(m->layer_maps[MESH_MAP_COAT - MESH_MAPS_PLAIN]), "b.png");
+    assert_true(m->layers.coat == 1 && m->layers.sheen.x == 1);
+    m = material_of("Kd 1 1 1\nKs .5 .5 .5\nmap_Ks n.png\n"); /* its coat is by the picture */
+    assert_true(m->record.kind == MATERIAL_PRINCIPLED && m->layers.specular == 1);
+    m = blender_material(BLENDER_5, "Kd 1 1 1\nmap_Ns n.png\n"); /* it is one of roughness */
+    assert_string_equal(base(m->roughness_map), "n.png");
+    assert_true(m->record.roughness == 1);
 }
 
 static void troubles_are_told_with_their_line(void **state) {
@@ -201,6 +320,12 @@ int main(void) {
         cmocka_unit_test(coats_reflect_as_ks_says),
         cmocka_unit_test(opacity_is_d_before_tr),
         cmocka_unit_test(pbr_keys_make_principled_plastic),
+        cmocka_unit_test(blender_has_an_exponent_of_its_own),
+        cmocka_unit_test(blender_has_keys_of_its_own),
+        cmocka_unit_test(glass_may_be_asked_for),
+        cmocka_unit_test(cut_outs_are_no_glass),
+        cmocka_unit_test(coloured_highlights_are_metals),
+        cmocka_unit_test(left_out_is_told_once),
         cmocka_unit_test(maps_have_names_with_blanks_and_options),
         cmocka_unit_test(troubles_are_told_with_their_line),
         cmocka_unit_test(names_are_unique_and_may_be_anything),

@@ -237,9 +237,29 @@ static void roles_pick_channels(void **state) {
         texture_store_close(&store);
     }
     texture_store store;
-    const texture_view view = load_one(&store, file_in("rgb.png"), TEXTURE_OPACITY);
+    texture_view view = load_one(&store, file_in("rgb.png"), TEXTURE_OPACITY);
     assert_int_equal(view.bytes[0], 10); /* without alpha: grey */
     texture_store_close(&store);
+    static const uint8_t opaque[8] = {10, 20, 30, 255, 50, 60, 70, 255};
+    put_png("opaque.png", 2, 1, 4, opaque);
+    view = load_one(&store, file_in("opaque.png"), TEXTURE_OPACITY);
+    assert_int_equal(view.bytes[4], 50); /* alpha says nothing: grey */
+    texture_store_close(&store);
+}
+
+/* Pictures of normals are told from those of heights by their colours. */
+static void normals_are_told_from_heights(void **state) {
+    (void)state;
+    static const uint8_t normals[12] = {128, 128, 255, 190, 128, 239, 128, 66, 239, 110, 140, 252};
+    static const uint8_t heights[12] = {9, 9, 9, 128, 128, 128, 200, 200, 200, 90, 90, 255};
+    put_png("normals.png", 4, 1, 3, normals);
+    put_png("heights.png", 4, 1, 3, heights);
+    for (int flat = 0; flat < 2; ++flat) {
+        texture_store store;
+        load_one(&store, file_in(flat ? "heights.png" : "normals.png"), TEXTURE_GREY);
+        assert_true(store.images[0].shows_normals == !flat);
+        texture_store_close(&store);
+    }
 }
 
 static void hdr_files_stay_linear(void **state) {
@@ -331,6 +351,7 @@ int main(void) {
         cmocka_unit_test(skies_are_looked_up_where_they_say),
         cmocka_unit_test(sky_lookups_integrate),
         cmocka_unit_test(roles_pick_channels),
+        cmocka_unit_test(normals_are_told_from_heights),
         cmocka_unit_test(hdr_files_stay_linear),
         cmocka_unit_test(same_images_are_read_once),
         cmocka_unit_test(unusable_images_become_neutral),
