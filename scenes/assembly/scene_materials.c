@@ -143,3 +143,20 @@ kd_status scene_build_materials(scene *to) {
     KD_TRY(texture_store_load(&to->textures));
     return turn_bumps(to);
 }
+
+kd_status scene_take_glass(scene *to) {
+    const mesh *geometry = &to->geometry;
+    for (uint32_t i = 0; i < geometry->material_count; ++i) {
+        if (!geometry->materials[i].perhaps_glass) continue;
+        if (!to->layers) {
+            KD_TRY(KD_RESERVE(to->layers, geometry->material_count));
+            for (uint32_t k = 0; k < geometry->material_count; ++k)
+                to->layers[k] = principled_default();
+        }
+        to->materials[i].kind = MATERIAL_PRINCIPLED;
+        to->materials[i].flags |= MATERIAL_PASSES;
+        to->materials[i].roughness = 0;
+        to->layers[i].transmission = 1;
+    }
+    return KD_OK;
+}

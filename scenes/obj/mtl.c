@@ -13,7 +13,7 @@ typedef struct mtl_reader {
     uint32_t current; /* the entry's material, KD_NONE before the first newmtl */
     bool repeated;    /* its name is taken: it is read, and dropped */
     int32_t blender;
-    bool glass_by_ni, glass_told, exponent_told, left_out_told[8];
+    bool glass_told, exponent_told, left_out_told[8];
 } mtl_reader;
 
 typedef struct number_key {
@@ -109,15 +109,15 @@ static void entry_finish(mtl_reader *from) {
                         "found d %g against Tr %g, expected d = 1 - Tr; d is taken",
                         (double)entry->d, (double)entry->tr);
         entry->blender = from->blender;
-        entry->glass_by_ni = from->glass_by_ni;
-        if (!from->glass_told && mtl_entry_hides_glass(entry)) {
+        mtl_entry_convert(entry, &from->library->materials[from->current]);
+        if (!from->glass_told && entry->blender &&
+            from->library->materials[from->current].perhaps_glass) {
             problem_add(&from->problems, false, "perhaps-glass", entry->line,
                         "found a sharp material with Ni %g, expected a key that says whether it is "
                         "glass: Blender writes none; it is opaque (--glass-by-ni: glass)",
                         (double)entry->ni);
             from->glass_told = true;
         }
-        mtl_entry_convert(entry, &from->library->materials[from->current]);
     }
     entry_clear(entry);
 }
@@ -331,7 +331,6 @@ kd_status mtl_load(mtl_library *library, const char *path, const obj_options *op
     from.path = path;
     from.library = library;
     from.current = KD_NONE;
-    from.glass_by_ni = options && options->glass_by_ni;
     entry_clear(&from.entry);
     const char *encoding = text_foreign_encoding(view.bytes, view.count);
     if (encoding) {

@@ -48,10 +48,9 @@ typedef struct mtl_entry {
     vec3 ka, kd, ks, ke, tf;
     float ns, ni, d, tr, illum, pr, pm;
     float ps, pc, pcr, aniso, anisor;
-    int32_t blender;  /* its version, if it wrote the file: 2, 3, ...; else 0 */
-    bool glass_by_ni; /* asked for */
-    uint64_t line;    /* of its newmtl */
-    uint64_t d_line;  /* of d or Tr, whichever is later */
+    int32_t blender; /* its version, if it wrote the file: 2, 3, ...; else 0 */
+    uint64_t line;   /* of its newmtl */
+    uint64_t d_line; /* of d or Tr, whichever is later */
     mtl_texture maps[MTL_MAPS];
 } mtl_entry;
 
@@ -65,8 +64,6 @@ bool mtl_map_read(text_cursor *cursor, mtl_map_text *read);
 
 /* mtl_record.c: what it means. Takes the entry's paths. */
 void mtl_entry_convert(mtl_entry *entry, mesh_material *into);
-/* Whether it may be glass, which Blender writes without a word of it. */
-bool mtl_entry_hides_glass(const mtl_entry *entry);
 /* GGX roughness (perceptual) of a Phong exponent. */
 float mtl_roughness_of_exponent(float ns);
 

@@ -56,10 +56,6 @@ static bool is_sharp_and_bends(const mtl_entry *entry) {
            !(entry->illum > 2);
 }
 
-bool mtl_entry_hides_glass(const mtl_entry *entry) {
-    return entry->blender && !entry->glass_by_ni && is_sharp_and_bends(entry);
-}
-
 static void glass_set(const mtl_entry *entry, material *record) {
     record->kind = MATERIAL_GLASS;
     record->roughness = given(entry->pr) ? float_clamp(entry->pr, 0, 1) : 0;
@@ -108,14 +104,11 @@ static void layers_set(const mtl_entry *entry, mesh_material *into) {
     layers->anisotropy = share_of(entry->aniso, 0);
     layers->turn = given(entry->anisor) ? 2 * KD_PI * entry->anisor : 0;
     if (given(entry->tf.x)) layers->transmission = share_of(vec3_luminance(entry->tf), 0);
-    if (!entry->glass_by_ni || !is_sharp_and_bends(entry)) return;
-    layers->transmission = 1;
-    into->record.roughness = 0;
 }
 
 static bool has_layers(const mtl_entry *entry) {
     return entry->ps > 0 || entry->pc > 0 || entry->aniso > 0 || has_map(entry, MTL_MAP_SHEEN) ||
-           has_map(entry, MTL_MAP_COAT) || (entry->glass_by_ni && is_sharp_and_bends(entry)) ||
+           has_map(entry, MTL_MAP_COAT) ||
            (is_pbr(entry) && given(entry->tf.x) && vec3_largest(entry->tf) > 0);
 }
 
@@ -237,6 +230,7 @@ void mtl_entry_convert(mtl_entry *entry, mesh_material *into) {
     } else {
         phong_set(entry, record);
     }
+    into->perhaps_glass = record->kind != MATERIAL_GLASS && is_sharp_and_bends(entry);
     coat_map_set(entry, record);
     maps_take(entry, into);
 }

@@ -223,7 +223,10 @@ static kd_status passes_run(obj_reader *from) {
     mesh *into = from->target.into;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
     KD_TRY(obj_materials(into, from->chunks, from->chunk_count, from->path, from->options));
-    const mesh_faults faults = faults_met(from);
+    mesh_faults faults = faults_met(from);
+    bool smoothed;
+    KD_TRY(obj_smooth(into, from->chunks, from->chunk_count, &smoothed));
+    faults.uses_normals = faults.uses_normals || smoothed;
     mesh_squeeze(into, from->target.triangle_lines, &faults);
     return KD_OK;
 }

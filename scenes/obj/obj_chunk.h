@@ -12,12 +12,13 @@ typedef struct obj_counts {
     uint64_t positions, texcoords, normals, faces, triangles, lines;
 } obj_counts;
 
-/* A usemtl or mtllib line. */
+/* A usemtl, mtllib or s line. */
 typedef struct obj_event {
     text_span name;    /* in the text */
     uint64_t line;     /* 0-based in the file */
     uint64_t triangle; /* the first one after it */
-    bool is_library;
+    bool is_library, is_group;
+    uint32_t group; /* of smoothing; 0: flat */
 } obj_event;
 
 /* A face of more than three corners. */
@@ -112,5 +113,7 @@ void obj_chunk_close(obj_chunk *chunk);
    before it. `path` is the OBJ file's. */
 kd_status obj_materials(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
                         const obj_options *options);
+/* Makes normals of the smoothing groups (s) of a file that has none; *smoothed: some were made. */
+kd_status obj_smooth(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed);
 
 #endif

@@ -116,7 +116,7 @@ static kd_status triangles_fill(material_reader *from, mesh *into, const obj_chu
         const uint64_t events = c < chunk_count ? chunks[c].event_count : 1;
         for (uint64_t e = 0; e < events; ++e) {
             const obj_event *event = c < chunk_count ? &chunks[c].events[e] : NULL;
-            if (event && event->is_library) continue;
+            if (event && (event->is_library || event->is_group)) continue;
             const uint64_t end = event ? event->triangle : into->triangle_count;
             if (end > begin && !current) KD_TRY(fallback_take(from, &index));
             materials_fill(into, begin, end, index);

@@ -3,10 +3,10 @@
 #include "scenes/obj/obj_chunk.h"
 
 /* Names, grouping, points, lines, display hints, tags of other programs: nothing to render. */
-static const char *const silent[] = {"o",        "g",        "s",      "l",          "p",
-                                     "mg",       "vw",       "vp",     "t",          "bevel",
-                                     "c_interp", "d_interp", "lod",    "shadow_obj", "trace_obj",
-                                     "usemap",   "maplib",   "cstech", "ctech",      "stech"};
+static const char *const silent[] = {"o",        "g",      "l",          "p",         "mg",
+                                     "vw",       "vp",     "t",          "bevel",     "c_interp",
+                                     "d_interp", "lod",    "shadow_obj", "trace_obj", "usemap",
+                                     "maplib",   "cstech", "ctech",      "stech"};
 /* Free-form curves and surfaces, and files that include others: left out, which is worth saying. */
 static const char *const unsupported[] = {"cstype", "deg",  "bmat", "step", "curv", "curv2", "surf",
                                           "parm",   "trim", "hole", "scrv", "sp",   "end",   "con",
@@ -35,7 +35,7 @@ static void event_note(obj_chunk *chunk, const obj_event *event) {
 static void material_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     while (text_is_blank(*cursor->at)) ++cursor->at;
     const uint64_t line = cursor->line;
-    obj_event event = {{cursor->at, 0}, chunk->before.lines + line, triangle, false};
+    obj_event event = {{cursor->at, 0}, chunk->before.lines + line, triangle, false, false, 0};
     if (!(*cursor->at == '\\' && text_is_line_end(cursor->at[1]))) event.name = text_rest(cursor);
     event_note(chunk, &event);
     text_skip_line(cursor);
@@ -46,8 +46,8 @@ static void library_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangl
     const uint64_t line = cursor->line;
     bool any = false;
     for (;;) {
-        const obj_event event = {text_rest(cursor), chunk->before.lines + cursor->line, triangle,
-                                 true};
+        const obj_event event = {
+            text_rest(cursor), chunk->before.lines + cursor->line, triangle, true, false, 0};
         if (event.name.count == 0) break;
         event_note(chunk, &event);
         any = true;
@@ -58,12 +58,30 @@ static void library_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangl
     text_skip_line(cursor);
 }
 
+/* s 1, s off: the smoothing group of what follows. */
+static void group_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
+    obj_event event = {
+        {cursor->at, 0}, chunk->before.lines + cursor->line, triangle, false, true, 0};
+    text_skip_blanks(cursor);
+    const text_span word = text_at_end(cursor) ? event.name : text_word(cursor);
+    for (uint64_t i = 0; i < word.count && word.begin[i] >= '0' && word.begin[i] <= '9'; ++i)
+        event.group = 10 * event.group + (uint32_t)(word.begin[i] - '0');
+    if (text_is_like(word, "on")) event.group = 1;
+    event_note(chunk, &event);
+    text_skip_line(cursor);
+}
+
 void obj_chunk_other(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     const uint64_t line = cursor->line;
     const text_span word = text_word(cursor);
     if (text_is(word, "usemtl")) {
         ++chunk->known;
         material_read(chunk, cursor, triangle);
+        return;
+    }
+    if (text_is(word, "s")) {
+        ++chunk->known;
+        group_read(chunk, cursor, triangle);
         return;
     }
     if (text_is(word, "mtllib")) {

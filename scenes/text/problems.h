@@ -24,7 +24,6 @@ typedef struct obj_options {
        lines (memory_free) */
     uint32_t **triangle_lines;
     uint32_t chunk_bytes; /* of text that a thread takes at a time; 0: 1 MiB. Changes no result. */
-    bool glass_by_ni;     /* MTL: what is sharp (full Ns) and has Ni above 1 is glass */
 } obj_options;
 
 enum { PROBLEM_TEXT = 200, PROBLEMS_KEPT = 256 };

@@ -6,7 +6,7 @@
 static kd_status read_bytes(mesh *into, heard *to, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
     memset(to, 0, sizeof *to);
-    const obj_options options = {hear, to, false, NULL, 0, false};
+    const obj_options options = {hear, to, false, NULL, 0};
     return obj_load(into, file_in("a.obj"), &options, NULL);
 }
 
@@ -30,7 +30,7 @@ static void spellings_mean_the_same(void **state) {
         "v 0 0 0 1\nv 1 0 0 0.5\nv 1 1 0 1 0 0\nv 0 1 0 1 0 0 1\nf -4 -3 -2 -1",
         "v 0 0 0\nv 1 0 0\nf 1 2 3 4\nv 1 1 0\nv 0 1 0\n",
         "v 0 0 \\\n0\nv \\\r\n1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 \\\n 3 \\\n4\\\n",
-        "o a b\ng\ns off\nv 0 0 0\nl 1 2 3\np 1\nv 1 0 0\nv 1 1 0\nv 0 1 0\ns 1\nf 1 2 3 4\n\n\n",
+        "o a b\ng\ns off\nv 0 0 0\nl 1 2 3\np 1\nv 1 0 0\nv 1 1 0\nv 0 1 0\ns 0\nf 1 2 3 4\n\n\n",
         "#\nv 0 0 0\n# f 9 9 9 \\\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1/ 2/ 3// 4\nvp 1 2\n",
         "v 0 0 0\nv 10e-1 0 0\nv 0.1e+1 1 0\nv 0 .1+e1 0\nfo 1 2 3 4",
     };
@@ -53,6 +53,55 @@ static void spellings_mean_the_same(void **state) {
         assert_int_equal(read.material_count, 1);
         mesh_close(&read);
     }
+}
+
+#define CUBE "v -1 -1 -1\nv 1 -1 -1\nv 1 1 -1\nv -1 1 -1\nv -1 -1 1\nv 1 -1 1\nv 1 1 1\nv -1 1 1\n"
+
+/* A cube in one group has the normals of a ball at its corners, however its squares are cut; groups
+   and flat faces do not touch each other; vn alone counts where there is any. */
+static void smoothing_groups_make_normals(void **state) {
+    (void)state;
+    mesh read;
+    heard to;
+    assert_int_equal(read_text(&read, &to,
+                               CUBE "s 1\nf 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\n"
+                                    "f 3 4 8 7\nf 2 3 7 6\nf 4 1 5 8\n"),
+                     KD_OK);
+    assert_int_equal(read.normal_count, 8);
+    for (uint32_t i = 0; i < 3 * read.triangle_count; ++i) {
+        const vec3 p = read.positions[read.triangles[i]];
+        const vec3 n = read.normals[read.normal_indices[i]];
+        assert_true(vec3_length(vec3_sub(n, vec3_scale(p, 1 / sqrtf(3)))) < 1e-6f);
+    }
+    mesh_close(&read);
+    assert_int_equal(read_text(&read, &to,
+                               CUBE "s 1\nf 4 3 2 1\nf 1 2 6 5\ns 7\nf 5 6 7 8\n"
+                                    "s off\nf 3 4 8 7\n"),
+                     KD_OK);
+    /* 1 and 2 are shared in group 1, 3 and 4 and 5 and 6 alone there; four of group 7 */
+    assert_int_equal(read.normal_count, 10);
+    for (uint32_t i = 0; i < 24; ++i) {
+        const uint32_t index = read.normal_indices[i], triangle = i / 3;
+        const uint32_t corner = read.triangles[i];
+        if (triangle >= 6) {
+            assert_int_equal(index, KD_NONE);
+            continue;
+        }
+        const vec3 n = read.normals[index];
+        if (triangle >= 4) assert_true(n.z == 1);
+        if (triangle < 4 && corner < 2)
+            assert_true(fabsf(n.y + sqrtf(0.5f)) < 1e-6f && fabsf(n.z + sqrtf(0.5f)) < 1e-6f);
+        if (triangle < 2 && corner >= 2) assert_true(n.z == -1);
+    }
+    mesh_close(&read);
+    assert_int_equal(read_text(&read, &to, CUBE "vn 0 0 1\ns 1\nf 4 3 2 1\nf 5//1 6//1 7//1\n"),
+                     KD_OK);
+    assert_int_equal(read.normal_count, 1);
+    assert_int_equal(read.normal_indices[0], KD_NONE);
+    mesh_close(&read);
+    assert_int_equal(read_text(&read, &to, "v 0 0 0\nv 1 0 0\nv nan 1 0\ns 1\nf 1 2 3\nf 1 2 1\n"),
+                     KD_OK);
+    mesh_close(&read);
 }
 
 static void malformed_lines_are_named(void **state) {
@@ -199,7 +248,7 @@ static void chunks_and_threads_change_nothing(void **state) {
             mesh read;
             heard to = {0};
             uint32_t *lines = NULL;
-            const obj_options options = {hear, &to, true, &lines, bytes, false};
+            const obj_options options = {hear, &to, true, &lines, bytes};
             parallel_set_threads(threads);
             assert_int_equal(obj_load(&read, file_in("c.obj"), &options, NULL), KD_OK);
             if (!first.positions) {
@@ -236,6 +285,7 @@ static void cancelled_is_interrupted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spellings_mean_the_same),
+        cmocka_unit_test(smoothing_groups_make_normals),
         cmocka_unit_test(malformed_lines_are_named),
         cmocka_unit_test(warnings_do_not_stop),
         cmocka_unit_test(other_encodings_are_refused_by_name),

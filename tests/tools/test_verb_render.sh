@@ -99,6 +99,18 @@ expect_exit 0 "${described[@]}" --device cpu --spp 64 --integrator path
 python3 -c "import json; mean = json.load(open('t.json'))['image']['mean_radiance']
 assert all(abs(m - 2) < 0.1 for m in mean), mean" || expect_fail "a furnace of albedo 0.5 shows 2 Le"
 
+# glass that Blender's MTL does not tell of is glass where the line asks for it
+printf '%s\n' "# Blender 5.0.1 MTL File: ''" "newmtl g" "Kd 1 1 1" "Ks .5 .5 .5" "Ns 1000" "Ni 1.45" \
+    "d 1" "illum 2" >g.mtl
+printf '%s\n' "mtllib g.mtl" "v 0 0 0" "v 1 0 0" "v 0 1 0" "v 0 0 1" "usemtl g" "f 1 3 2" "f 1 2 4" \
+    "f 2 3 4" "f 3 1 4" >g.obj
+glassy=("$program" render g.obj --device cpu --resolution 16x16 --spp 4 --stats t.json)
+expect_exit 0 "${glassy[@]}"
+expect_says err "g.mtl:2: found a sharp material with Ni 1.45"
+opaque=$(figure t.json image.hash)
+expect_exit 0 "${glassy[@]}" --glass-by-ni
+expect_true "glass looks like glass" test "$(figure t.json image.hash)" != "$opaque"
+
 # the camera of the line is used, crops are cut from the whole picture
 "${render[@]}" -q --eye 0,0,9 --look-at 0,0,0 --up 0,1,0 --fov 20 -o far.pfm >/dev/null
 "${render[@]}" -q --eye 0,0,90 --look-at 0,0,0 --fov 2 -o farther.pfm >/dev/null

@@ -262,6 +262,11 @@ static const option_row scene_rows[] = {
      .initial = "the first one",
      .kind = OPTION_TEXT,
      OPTION_FIELD(render_values, camera_name)},
+    {.name = "glass-by-ni",
+     .help = "sharp materials of MTL files (full Ns) with Ni above 1 are glass: Blender does not "
+             "say so",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(render_values, glass_by_ni)},
     {.name = NULL}};
 
 const option_row camera_rows[] = {{.name = "eye",

@@ -16,7 +16,7 @@ typedef struct render_values {
     const char *stats;       /* NULL: none */
     const char *display;     /* NULL: none */
     int32_t progress;        /* progress_mode */
-    bool quick, resume, plan, strict, denoise;
+    bool quick, resume, plan, strict, denoise, glass_by_ni;
     uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */
 } render_values;

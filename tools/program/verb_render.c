@@ -325,6 +325,7 @@ static kd_status render(rendering *work, const option_line *line) {
     kd_render_options from_file;
     kd_render_options_default(&from_file);
     KD_TRY(load_scene(work, &from_file));
+    if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
     KD_TRY(render_values_check_names(work->path, &from_file));
     KD_TRY(settle_options(work, line, &from_file));
     KD_TRY(consider_plan(work));
