@@ -22,7 +22,7 @@ typedef struct mesh_material {
     float map_scale[2], map_offset[2]; /* -s and -o of map_Kd (else of the first map) */
     bool map_clamp;
     bool perhaps_glass; /* MTL: sharp, with an index above 1, and nothing that says it is glass */
-    principled layers; /* if the record is of MATERIAL_PRINCIPLED; maps in it are KD_NONE */
+    principled layers;  /* if the record is of MATERIAL_PRINCIPLED; maps in it are KD_NONE */
     char *layer_maps[MESH_MAPS - MESH_MAPS_PLAIN]; /* as the paths above, in mesh_map's order */
     mesh_map_form forms[MESH_MAPS];
 } mesh_material;
