@@ -27,7 +27,7 @@ KD_FN frame3 camera_frame(const camera *view) {
 }
 
 /* A ray (unit direction) through pixel (x, y) of width x height. random.value[0], [1] place it in
-   the pixel (box filter: every point of the pixel counts the same), [2], [3] on the lens. */
+   the pixel (even ones: a box filter), [2], [3] on the lens. */
 KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
                      rng_block random) {
     const frame3 axes = camera_frame(view);

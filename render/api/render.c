@@ -37,6 +37,11 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     const bool whole = options->crop[2] == 0;
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
+    KD_REQUIRE(pixel_filter_name(options->filter), KD_ERROR_USAGE,
+               "filter %d, expected 0 (box), 1 (Blackman-Harris) or 2 (Gaussian)", options->filter);
+    KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !how->box_alone, KD_ERROR_USAGE,
+               "the integrator %s has box pixels alone, not %s", how->name,
+               pixel_filter_name(options->filter));
     const int32_t most = how->batches_most ? BATCHES_MOST : 1;
     KD_REQUIRE(options->batches >= 1 && options->batches <= most, KD_ERROR_USAGE,
                "%d batches of photons by the integrator %s, expected 1 (of photon, ppm, sppm up to "

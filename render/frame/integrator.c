@@ -28,6 +28,7 @@ pixel_view integrator_view(const frame *of) {
     view.eye = of->view;
     view.width = of->options->width;
     view.height = of->options->height;
+    view.filter = of->options->filter;
     view.seed = of->options->seed;
     return view;
 }

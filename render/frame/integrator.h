@@ -100,6 +100,7 @@ typedef struct integrator {
     bool (*counts_samples)(const kd_render_options *options);
     /* bytes that it keeps beside its maps, where samples are taken; NULL: next to none */
     uint64_t (*state_bytes)(const kd_render_options *options);
+    bool box_alone; /* its pixels know no other filter than the box */
 } integrator;
 
 enum { BATCHES_MOST = 65536 };

@@ -2,6 +2,7 @@
    integrators share, on CPU and GPU. */
 #ifndef KD_RENDER_FRAME_PIXEL_H
 #define KD_RENDER_FRAME_PIXEL_H
+#include "render/frame/pixel_filter.h"
 #include "shaders/camera.h"
 #include "shaders/path.h"
 
@@ -12,6 +13,7 @@ typedef struct pixel_view {
     const scene_view *scene;
     camera eye;
     int32_t width, height; /* of the whole picture */
+    int32_t filter;        /* pixel_filter */
     uint64_t seed;
 } pixel_view;
 
@@ -38,7 +40,12 @@ KD_FN rng_key pixel_key(const pixel_view *of, int32_t x, int32_t y, uint32_t sam
 
 /* Its ray from the camera. */
 KD_FN ray pixel_ray(const pixel_view *of, int32_t x, int32_t y, rng_key key) {
-    const rng_block random = sobol_draw(key, 0, PATH_DRAW_CAMERA);
+    rng_block random = sobol_draw(key, 0, PATH_DRAW_CAMERA);
+    if (of->filter != PIXEL_FILTER_BOX) {
+        const vec2 place = pixel_filter_draw(of->filter, random.value[0], random.value[1]);
+        random.value[0] = place.x;
+        random.value[1] = place.y;
+    }
     return camera_ray(&of->eye, of->width, of->height, x, y, random);
 }
 

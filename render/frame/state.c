@@ -45,6 +45,7 @@ static uint64_t options_hash(const frame *of) {
     hash = hash_combine(hash, counts, sizeof counts);
     hash = hash_combine(hash, real, sizeof real);
     hash = hash_combine(hash, period, sizeof period);
+    if (options->filter) hash = hash_combine(hash, &options->filter, sizeof options->filter);
     if (of->photon_map_hash)
         hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
     static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");

@@ -88,6 +88,7 @@ static pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t
 
 const integrator integrator_debug = {.name = "debug",
                                      .source = "what an estimate works with",
+                                     .box_alone = true,
                                      .prepare = debug_prepare,
                                      .sample = debug_sample,
                                      .close = debug_close,

@@ -102,7 +102,26 @@ static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
     return KD_OK;
 }
 
+/* In place of the described one. */
+static kd_status replace_sky(scene_draft *of, const char *environment) {
+    const size_t bytes = strlen(environment) + 1;
+    memory_free(of->sky_image);
+    of->sky_image = NULL;
+    of->sky = true;
+    of->sky_is_clear = of->sky_equal_area = false;
+    of->sky_radiance = vec3_all(1);
+    of->sky_rotation = 0;
+    KD_TRY(KD_RESERVE(of->sky_image, bytes));
+    memcpy(of->sky_image, environment, bytes);
+    return KD_OK;
+}
+
 kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched) {
+    return scene_open_lit(out, path, NULL, options, watched);
+}
+
+kd_status scene_open_lit(scene **out, const char *path, const char *environment,
+                         kd_render_options *options, job *watched) {
     scene_draft draft;
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
@@ -114,6 +133,7 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
         KD_TRY_GOTO(draft_mesh(&draft, path, watched));
         options->exposure = NAN;
     }
+    if (environment) KD_TRY_GOTO(replace_sky(&draft, environment));
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());

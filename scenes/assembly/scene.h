@@ -15,6 +15,10 @@ typedef struct scene scene;
    shines (log_message says so), and an exposure by the picture (NAN). `options` holds defaults on
    entry and what the file says on return. */
 kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched);
+/* The same, lit by the picture `environment` (a path) instead of the environment that the file
+   describes, if it has one. NULL: as it is. */
+kd_status scene_open_lit(scene **out, const char *path, const char *environment,
+                         kd_render_options *options, job *watched);
 void scene_close(scene *owned); /* takes NULL */
 
 /* Borrowed, complete but for `tree`, which the caller fills after building. */

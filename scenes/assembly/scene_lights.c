@@ -2,6 +2,7 @@
    the power of each, and the choice between them in proportion to it. */
 #include "core/log.h"
 #include "core/memory.h"
+#include "scenes/assembly/clear_sky.h"
 #include "scenes/assembly/scene_parts.h"
 
 static const double pi = 3.14159265358979323846;
@@ -156,17 +157,45 @@ static kd_status add_sky(scene *to, vec3 factor, vec3 mean) {
     return KD_OK;
 }
 
+/* Its texels in the other projection. */
+static kd_status turn_equal_area(texture_store *in, uint32_t index) {
+    texture_image *image = &in->images[in->view_images[index]];
+    float *floats = NULL;
+    KD_REQUIRE(image->width == image->height, KD_ERROR_INPUT,
+               "%s: %d x %d texels, expected a square: its projection is equal_area", image->path,
+               image->width, image->height);
+    KD_TRY(equal_area_to_latlong(&floats, image->floats, image->width));
+    memory_free(image->floats);
+    image->floats = floats;
+    image->width *= 2;
+    KD_TRY(texture_store_load(in)); /* fills the views */
+    return KD_OK;
+}
+
+static kd_status load_sky(scene *to, const scene_draft *from) {
+    texture_store *in = &to->textures;
+    uint32_t *index = &to->environment.texture;
+    if (from->sky_is_clear) {
+        float *floats = NULL;
+        KD_TRY(clear_sky_picture(&floats, &from->clear));
+        KD_TRY(texture_store_adopt(in, floats, CLEAR_SKY_WIDTH, CLEAR_SKY_HEIGHT, index));
+        return texture_store_load(in);
+    }
+    const texture_request asked = {from->sky_image, TEXTURE_SKY,     vec2_make(1, 1),
+                                   vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
+    KD_TRY(texture_store_add(in, &asked, index));
+    KD_TRY(texture_store_load(in));
+    const texture_image *image = &in->images[in->view_images[*index]];
+    KD_REQUIRE(image->loaded, KD_ERROR_INPUT, "%s", image->trouble);
+    if (from->sky_equal_area) KD_TRY(turn_equal_area(in, *index));
+    return KD_OK;
+}
+
 static kd_status add_described_sky(scene *to, const scene_draft *from) {
     vec3 mean = vec3_all(1);
     to->environment.rotation = from->sky_rotation;
-    if (from->sky_image) {
-        const texture_request asked = {from->sky_image, TEXTURE_SKY,     vec2_make(1, 1),
-                                       vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
-        KD_TRY(texture_store_add(&to->textures, &asked, &to->environment.texture));
-        KD_TRY(texture_store_load(&to->textures));
-        const texture_image *image =
-            &to->textures.images[to->textures.view_images[to->environment.texture]];
-        KD_REQUIRE(image->loaded, KD_ERROR_INPUT, "%s", image->trouble);
+    if (from->sky_image || from->sky_is_clear) {
+        KD_TRY(load_sky(to, from));
         KD_TRY(scene_build_sky_tables(to, &mean));
     }
     KD_TRY(add_sky(to, from->sky_radiance, mean));

@@ -32,6 +32,25 @@ static kd_status read_camera(describe_reader *in, const json_place *at, const cJ
     return KD_OK;
 }
 
+static kd_status read_sky(describe_reader *in, const json_place *at, const cJSON *object) {
+    const json_place here = json_place_key(at, "sky");
+    described_sky words;
+    memset(&words, 0, sizeof words);
+    words.sun = vec3_all(0.5f);
+    words.turbidity = 3;
+    words.disc = true;
+    words.ground = vec3_all(0.2f);
+    KD_TRY(json_read(&here, object, describe_sky_keys, &words));
+    clear_sky *to = &in->draft->clear;
+    to->sun = vec3_normalize(words.sun);
+    if (!(to->sun.y > 0)) return json_fail(&here, "the sun is not above the horizon (y > 0)");
+    to->turbidity = words.turbidity;
+    to->disc = words.disc;
+    to->ground = words.ground;
+    in->draft->sky_is_clear = true;
+    return KD_OK;
+}
+
 static kd_status read_environment(describe_reader *in, const json_place *at, const cJSON *object) {
     described_environment words;
     memset(&words, 0, sizeof words);
@@ -40,6 +59,9 @@ static kd_status read_environment(describe_reader *in, const json_place *at, con
     in->draft->sky = true;
     in->draft->sky_radiance = words.radiance;
     in->draft->sky_rotation = words.rotation_degrees * (KD_PI / 180);
+    if (words.sky && words.image) return json_fail(at, "expected either image or sky");
+    if (words.sky) KD_TRY(read_sky(in, at, words.sky));
+    in->draft->sky_equal_area = words.projection == 1;
     if (words.image) KD_TRY(describe_path(in, words.image, &in->draft->sky_image));
     return KD_OK;
 }

@@ -268,6 +268,23 @@ const json_key describe_environment_keys[] = {
      .help = "latitude-longitude, .exr, .hdr or 8 bit; its top is +y, its centre -z"},
     {KEY("rotation_degrees", JSON_FLOAT, described_environment, rotation_degrees),
      .unit = "degrees", .initial = "0", .help = "about +y, counter-clockwise seen from above"},
+    {KEY("projection", JSON_CHOICE, described_environment, projection),
+     .choices = "latlong|equal_area", .initial = "\"latlong\"",
+     .help = "of the image; `equal_area`: a square whose middle is +y and whose corners are -y, "
+             "its right +x, its bottom -z"},
+    {KEY("sky", JSON_OBJECT, described_environment, sky), .inner = describe_sky_keys,
+     .help = "a clear sky instead of an image"},
+    {.name = NULL}};
+
+const json_key describe_sky_keys[] = {
+    {KEY("sun", JSON_VECTOR, described_sky, sun), .initial = "[0.5, 0.5, 0.5]",
+     .help = "the direction where the sun stands, above the horizon"},
+    {KEY("turbidity", JSON_FLOAT, described_sky, turbidity), .least = 1.7, .most = 10,
+     .initial = "3", .help = "2: clear, 3: a fine day, 6: haze"},
+    {KEY("disc", JSON_BOOL, described_sky, disc), .initial = "true",
+     .help = "the sun shines, too; else only the sky"},
+    {KEY("ground", JSON_COLOUR, described_sky, ground), UP_TO_1, .initial = "0.2",
+     .help = "albedo of what lies below the horizon"},
     {.name = NULL}};
 
 const json_key describe_render_keys[] = {
@@ -331,6 +348,9 @@ const json_key describe_render_keys[] = {
      .unit = "stops", .initial = "0"},
     {KEY("tonemap", JSON_CHOICE, described_render, options.tonemap),
      .choices = "linear|reinhard|aces|agx|neutral", .initial = "\"linear\""},
+    {KEY("filter", JSON_CHOICE, described_render, options.filter),
+     .choices = "box|blackman-harris|gaussian", .initial = "\"box\"",
+     .help = "how samples lie about their pixel"},
     {KEY("sah_costs", JSON_FLOAT, described_render, sah_costs), .count = 2, ABOVE_0,
      .initial = "[1.5, 1]", .help = "of a traversal step and a triangle test"},
     {KEY("sah_empty_factor", JSON_FLOAT, described_render, options.sah_empty_factor), .least = 0.01,

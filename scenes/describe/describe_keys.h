@@ -81,7 +81,16 @@ typedef struct described_environment {
     vec3 radiance;
     const char *image;
     float rotation_degrees;
+    int32_t projection; /* 0: latitude-longitude, 1: equal-area */
+    const cJSON *sky;
 } described_environment;
+
+typedef struct described_sky {
+    vec3 sun;
+    float turbidity;
+    bool disc;
+    vec3 ground;
+} described_sky;
 
 typedef struct described_render {
     kd_render_options options;
@@ -91,7 +100,8 @@ typedef struct described_render {
 
 extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],
     describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
-    describe_camera_keys[], describe_environment_keys[], describe_render_keys[];
+    describe_camera_keys[], describe_environment_keys[], describe_sky_keys[],
+    describe_render_keys[];
 /* Which kind a light is, and then the keys of that kind. */
 extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
 

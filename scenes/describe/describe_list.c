@@ -44,5 +44,7 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to,
                "A light of kind `area`, a parallelogram:", describe_light_keys[DESCRIBED_AREA]);
     list_table(&to, "`environment`:", describe_environment_keys);
+    list_table(&to, "`sky` of an environment (Preetham's, by the position of the sun):",
+               describe_sky_keys);
     list_table(&to, "`render`:", describe_render_keys);
 }

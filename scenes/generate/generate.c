@@ -10,6 +10,8 @@ const procedural_generator procedural_generators[] = {
     {"room", "a room with diagonal beams and 96 blobs", 100000, false, true, procedural_room},
     {"soup", "random triangles in the unit cube", 10000, false, false, procedural_soup},
     {"terrain", "a height field of noise", 100000, false, false, procedural_terrain},
+    {"cloth", "a cloth on a table, hanging down behind it in folds", 100000, false, false,
+     procedural_cloth},
     {"ring", "a metal ring that stands upright on the floor", 4000, true, false, procedural_ring},
     {"glass", "a glass of water with true interfaces", 20000, false, false, procedural_glass},
     {"wedge", "a triangular glass prism", 8, true, false, procedural_wedge},

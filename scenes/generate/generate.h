@@ -35,6 +35,8 @@ void procedural_ring(mesh_builder *to, uint64_t triangles, uint64_t seed);
 void procedural_glass(mesh_builder *to, uint64_t triangles, uint64_t seed);
 void procedural_wedge(mesh_builder *to, uint64_t triangles, uint64_t seed);
 void procedural_cornell(mesh_builder *to, uint64_t triangles, uint64_t seed);
+/* cloth.c */
+void procedural_cloth(mesh_builder *to, uint64_t triangles, uint64_t seed);
 /* hall.c */
 void procedural_hall(mesh_builder *to, uint64_t triangles, uint64_t seed);
 

@@ -1,6 +1,7 @@
 /* The same pictures from a CUDA device as from the CPU, bit for bit, whole, cropped and resumed. */
 #include "core/device/device.h"
 #include "render/api/render.h"
+#include "render/frame/pixel_filter.h"
 #include "tests/gpu.h"
 #include "tests/scenes/files.h"
 
@@ -187,6 +188,16 @@ static void test_path(void **state) {
     every_scene("path", true);
 }
 
+static void test_filters(void **state) {
+    (void)state;
+    for (int filter = 1; pixel_filter_name(filter); ++filter) {
+        kd_render_options options = options_for(filter == 1 ? "path" : "whitted");
+        options.filter = filter;
+        expect_same(scene_path(3), &options);
+        expect_same(scene_path(4), &options);
+    }
+}
+
 static void test_direct(void **state) {
     (void)state;
     every_scene("direct", true);
@@ -348,12 +359,19 @@ static void test_target_error(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_path),          cmocka_unit_test(test_direct),
-        cmocka_unit_test(test_whitted),       cmocka_unit_test(test_ambient_occlusion),
-        cmocka_unit_test(test_light),         cmocka_unit_test(test_debug),
-        cmocka_unit_test(test_debug_photons), cmocka_unit_test(test_crops),
-        cmocka_unit_test(test_builders),      cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_interrupted),   cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_path),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_whitted),
+        cmocka_unit_test(test_ambient_occlusion),
+        cmocka_unit_test(test_light),
+        cmocka_unit_test(test_debug),
+        cmocka_unit_test(test_debug_photons),
+        cmocka_unit_test(test_crops),
+        cmocka_unit_test(test_builders),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_target_error),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);

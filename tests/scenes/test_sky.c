@@ -1,6 +1,10 @@
-/* Skies: from EXR files. */
+/* Skies: from EXR files, equal-area pictures, the position of the sun. */
+#include "shaders/light_sampling.h"
+
 #include "core/image/image.h"
 #include "core/memory.h"
+#include "scenes/assembly/clear_sky.h"
+#include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_textures.h"
 #include "tests/scenes/files.h"
 #include <math.h>
@@ -53,11 +57,218 @@ static void exr_files_are_light(void **state) {
 }
 #endif
 
+static const double pi = 3.14159265358979323846;
+
+/* --- the clear sky ---------------------------------------------------------------------------- */
+
+static clear_sky sky_of(double degrees, float turbidity) { /* of the sun above the horizon */
+    const double angle = degrees * pi / 180;
+    const clear_sky made = {.sun = vec3_make(0, (float)sin(angle), (float)-cos(angle)),
+                            .turbidity = turbidity,
+                            .disc = true,
+                            .ground = vec3_all(0.2f)};
+    return made;
+}
+
+static double luminance(const double rgb[3]) {
+    return 683 * (0.2126729 * rgb[0] + 0.7151522 * rgb[1] + 0.0721750 * rgb[2]);
+}
+
+static double sky_luminance(const clear_sky_model *of, double x, double y, double z) {
+    const double way[3] = {x, y, z};
+    double rgb[3];
+    clear_sky_radiance(rgb, of, way);
+    return luminance(rgb);
+}
+
+/* On the ground, lux. */
+static double sky_illuminance(const clear_sky_model *of) {
+    enum { STEPS = 180 };
+    double sum = 0;
+    for (int i = 0; i < STEPS; ++i)
+        for (int j = 0; j < STEPS; ++j) {
+            const double height = (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
+            const double s = sqrt(1 - height * height);
+            sum += sky_luminance(of, s * cos(turn), height, s * sin(turn)) * height;
+        }
+    return sum * 2 * pi / (STEPS * STEPS);
+}
+
+/* The zenith by the paper's formula for turbidity 3 and the sun at 45 degrees, worked out by hand:
+   chi = (4/9 - 3/120) pi/2, (4.0453 * 3 - 4.9710) tan chi - 0.2155 * 3 + 2.4192. What of it gamut
+   clipping and rounding change is small. */
+static void the_zenith_is_the_papers(void **state) {
+    (void)state;
+    clear_sky_model of;
+    const clear_sky sky = sky_of(45, 3);
+    clear_sky_open(&of, &sky);
+    const double meant = 1000 * (7.1649 * tan(0.41944444 * pi / 2) + 1.7727);
+    assert_true(fabs(sky_luminance(&of, 0, 1, 0) / meant - 1) < 2e-3);
+    const double way[3] = {0, 1, 0};
+    double rgb[3];
+    clear_sky_radiance(rgb, &of, way);
+    assert_true(rgb[2] > 1.5 * rgb[0] && rgb[2] > rgb[1] && rgb[1] > rgb[0]); /* it is blue */
+}
+
+/* As skies are: brighter about the sun, with less light from a lower one, redder as it sets; about
+   100,000 lux of a high sun. The sky's lux are the paper's formulas for luminance alone, summed up
+   apart by another program. */
+static void skies_are_as_bright_as_skies(void **state) {
+    (void)state;
+    clear_sky_model high, low;
+    const clear_sky noon = sky_of(65, 2.5f), evening = sky_of(6, 2.5f);
+    clear_sky_open(&high, &noon);
+    clear_sky_open(&low, &evening);
+    assert_true(luminance(high.sun_irradiance) > 85e3 && luminance(high.sun_irradiance) < 115e3);
+    assert_true(luminance(low.sun_irradiance) < 0.45 * luminance(high.sun_irradiance));
+    assert_true(luminance(low.sun_irradiance) > 0.08 * luminance(high.sun_irradiance));
+    assert_true(low.sun_irradiance[0] / low.sun_irradiance[2] >
+                1.8 * high.sun_irradiance[0] / high.sun_irradiance[2]);
+    assert_true(fabs(sky_illuminance(&high) / 27352 - 1) < 0.02);
+    assert_true(fabs(sky_illuminance(&low) / 13388 - 1) < 0.02);
+    const double beside = sky_luminance(&low, 0, sin(0.2), -cos(0.2));
+    const double opposite = sky_luminance(&low, 0, sin(0.2), cos(0.2));
+    assert_true(beside > 3 * opposite);
+}
+
+static scene *open_sky(const char *environment) {
+    char text[512];
+    kd_render_options options;
+    scene *made = NULL;
+    snprintf(text, sizeof text,
+             "{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"environment\": {%s}}", environment);
+    file_put_text("scene.json", text);
+    kd_render_options_default(&options);
+    if (scene_open(&made, file_in("scene.json"), &options, NULL) != KD_OK)
+        fail_msg("%s", kd_last_error());
+    return made;
+}
+
+/* What comes from within 1.5 degrees of a direction, across the beam: R, G, B. */
+static void beam(double sum[3], const scene_view *view, const double towards[3]) {
+    enum { STEPS = 400 };
+    const double most = 1.5 * pi / 180;
+    const vec3 axis = vec3_make((float)towards[0], (float)towards[1], (float)towards[2]);
+    const frame3 axes = frame3_around(vec3_normalize(axis));
+    sum[0] = sum[1] = sum[2] = 0;
+    for (int i = 0; i < STEPS; ++i)
+        for (int j = 0; j < STEPS; ++j) {
+            const double angle = most * (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
+            const vec3 way = frame3_to_world(&axes, vec3_make((float)(sin(angle) * cos(turn)),
+                                                              (float)(sin(angle) * sin(turn)),
+                                                              (float)cos(angle)));
+            const vec3 seen = environment_radiance(view, way);
+            const double solid = sin(angle) * most / STEPS * 2 * pi / STEPS;
+            sum[0] += (double)seen.x * solid;
+            sum[1] += (double)seen.y * solid;
+            sum[2] += (double)seen.z * solid;
+        }
+}
+
+/* The picture's sun, as shaders look it up, has the energy of the model's, and is drawn as often.
+ */
+static void the_sun_keeps_its_energy(void **state) {
+    (void)state;
+    static const char *const suns[] = {"[0.3, 0.8, 0.4]", "[-1, 0.2, 0.3]", "[0.02, 1, 0]"};
+    static const clear_sky skies[] = {{.sun = {0.3f, 0.8f, 0.4f}, .turbidity = 3},
+                                      {.sun = {-1, 0.2f, 0.3f}, .turbidity = 3},
+                                      {.sun = {0.02f, 1, 0}, .turbidity = 3}};
+    for (int i = 0; i < 3; ++i) {
+        char text[96];
+        clear_sky_model of;
+        double with[3], without[3];
+        clear_sky_open(&of, &skies[i]);
+        snprintf(text, sizeof text, "\"sky\": {\"sun\": %s}", suns[i]);
+        scene *made = open_sky(text);
+        scene_view view = scene_get_view(made);
+        beam(with, &view, of.sun);
+        const vec3 sun = vec3_make((float)of.sun[0], (float)of.sun[1], (float)of.sun[2]);
+        assert_true(environment_pdf(&view, vec3_all(0), sun) > 100);
+        scene_close(made);
+        snprintf(text, sizeof text, "\"sky\": {\"sun\": %s, \"disc\": false}", suns[i]);
+        made = open_sky(text);
+        view = scene_get_view(made);
+        beam(without, &view, of.sun);
+        scene_close(made);
+        for (int c = 0; c < 3; ++c)
+            if (fabs((with[c] - without[c]) / of.sun_irradiance[c] - 1) > 0.02)
+                fail_msg("sun %d, channel %d: %g, expected %g", i, c, with[c] - without[c],
+                         of.sun_irradiance[c]);
+    }
+}
+
+static void what_is_no_sky_is_refused(void **state) {
+    (void)state;
+    static const char *const bad[][2] = {
+        {"\"sky\": {\"sun\": [0, -1, 0]}", "environment.sky: the sun is not above the horizon"},
+        {"\"sky\": {\"turbidity\": 20}", "environment.sky.turbidity"},
+        {"\"sky\": {}, \"image\": \"a.hdr\"", "expected either image or sky"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        char text[512];
+        kd_render_options options;
+        scene *made = NULL;
+        snprintf(text, sizeof text,
+                 "{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"environment\": {%s}}", bad[i][0]);
+        file_put_text("scene.json", text);
+        kd_render_options_default(&options);
+        assert_int_equal(scene_open(&made, file_in("scene.json"), &options, NULL), KD_ERROR_INPUT);
+        if (!strstr(kd_last_error(), bad[i][1])) fail_msg("%s", kd_last_error());
+    }
+}
+
+/* --- equal areas ------------------------------------------------------------------------------ */
+
+/* The way back from the square, as Clarberg has it: u, v in -1..1, z in the middle. */
+static void square_direction(double way[3], double u, double v) {
+    const double d = 1 - (fabs(u) + fabs(v)), radius = 1 - fabs(d);
+    const double phi = (radius == 0 ? 1 : (fabs(v) - fabs(u)) / radius + 1) * pi / 4;
+    const double z = copysign(1 - radius * radius, d);
+    const double across = radius * sqrt(2 - radius * radius);
+    way[0] = copysign(cos(phi), u) * across;
+    way[1] = z;                               /* up */
+    way[2] = -copysign(sin(phi), v) * across; /* down the picture is -z */
+}
+
+#ifdef KD_HAVE_OPENEXR
+static void equal_areas_are_where_they_say(void **state) {
+    (void)state;
+    enum { SIDE = 128 };
+    static const char *const names[] = {"R", "G", "B"};
+    image made;
+    float *planes[3];
+    assert_int_equal(image_open(&made, SIDE, SIDE), KD_OK);
+    for (int c = 0; c < 3; ++c) assert_int_equal(image_add(&made, names[c], &planes[c]), KD_OK);
+    for (int i = 0; i < SIDE * SIDE; ++i) {
+        double way[3];
+        square_direction(way, (i % SIDE + 0.5) / SIDE * 2 - 1, (i / SIDE + 0.5) / SIDE * 2 - 1);
+        for (int c = 0; c < 3; ++c) planes[c][i] = (float)(1 + 0.5 * way[c]);
+    }
+    assert_int_equal(image_write(&made, file_in("square.exr"), NULL), KD_OK);
+    image_close(&made);
+    scene *lit = open_sky("\"image\": \"square.exr\", \"projection\": \"equal_area\"");
+    const scene_view view = scene_get_view(lit);
+    assert_int_equal(view.environment.width, 2 * SIDE);
+    for (int i = 0; i < 2000; ++i) {
+        const vec3 way = sample_sphere(((float)i + 0.5f) / 2000, fmodf((float)i * 0.618034f, 1));
+        const vec3 seen = environment_radiance(&view, way);
+        assert_true(fabsf(seen.x - 1 - 0.5f * way.x) < 0.02f);
+        assert_true(fabsf(seen.y - 1 - 0.5f * way.y) < 0.02f);
+        assert_true(fabsf(seen.z - 1 - 0.5f * way.z) < 0.02f);
+    }
+    scene_close(lit);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #ifdef KD_HAVE_OPENEXR
         cmocka_unit_test(exr_files_are_light),
+        cmocka_unit_test(equal_areas_are_where_they_say),
 #endif
+        cmocka_unit_test(the_zenith_is_the_papers),
+        cmocka_unit_test(skies_are_as_bright_as_skies),
+        cmocka_unit_test(the_sun_keeps_its_energy),
+        cmocka_unit_test(what_is_no_sky_is_refused),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -82,4 +82,16 @@ expect_true "the mean stays" test "$(value noisy.pfm | cut -d' ' -f4)" = "$(valu
 expect_true "all pixels are one" python3 -c "
 data = open('clean.pfm', 'rb').read()[-12 * 16 * 12:]
 import sys; sys.exit(len({data[i:i + 12] for i in range(0, len(data), 12)}) != 1)"
+
+# --env takes the place of what lights a scene: a grey picture of 0.2 lights a white furnace evenly.
+echo '{"kandela": 1, "materials": {"w": {"diffuse": 1}}, "environment": {"radiance": 9},
+"meshes": [{"sphere": {"triangles": 200}, "material": "w"}], "camera": {"eye": [0, 0, 4]}}' >ball.json
+python3 -c "open('flat.pfm', 'wb').write(b'PF\n4 2\n-1.0\n' + __import__('struct').pack('<24f', *[0.2] * 24))"
+"$program" info | grep -q "no: .exr pictures" || {
+    expect_exit 0 "$program" develop flat.pfm -o flat.exr
+    expect_exit 0 "$program" render ball.json --env flat.exr --resolution 8x8 --spp 4 --filter gaussian -o ball.pfm
+    expect_true "a furnace of 0.2: $(value ball.pfm)" test "$(value ball.pfm | cut -d' ' -f3)" = 0.2000
+    expect_exit 3 "$program" render ball.json --env absent.exr -o never.png
+    expect_exit 2 "$program" render ball.json --env flat.exr -o flat.exr
+}
 expect_done

@@ -3,6 +3,7 @@
 #include "core/spelling.h"
 #include "photon/density/estimate.h"
 #include "photon/maps/photon_map.h"
+#include "render/frame/pixel_filter.h"
 #include "render/integrators.h"
 #include "render/integrators/debug_channel.h"
 #include "tools/program/line/shared_options.h"
@@ -33,6 +34,13 @@ static const option_row output_rows[] = {
      .initial = "the scene's name with .png, in this folder",
      .kind = OPTION_LIST,
      OPTION_FIELD(render_values, outputs)},
+    {.name = "env",
+     .argument = "FILE",
+     .help =
+         "latitude-longitude picture (.exr, .hdr or 8 bit) that lights the scene instead of the "
+         "environment it has",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(render_values, environment)},
     {.name = "stats",
      .argument = "FILE.json",
      .help = "figures to write: seconds of each stage, peak memory, counts, hashes, energy",
@@ -235,6 +243,14 @@ static const option_row picture_rows[] = {
      .least = 0,
      .most = 65536,
      OPTION_FIELD(kd_render_options, crop)},
+    {.name = "filter",
+     .argument = "NAME",
+     .help = "how samples lie about their pixel: evenly in it, or as a smooth window of 1.5 pixels "
+             "says",
+     .initial = "box",
+     .kind = OPTION_CHOICE,
+     .choice = pixel_filter_name,
+     OPTION_FIELD(kd_render_options, filter)},
     {.name = "exposure",
      .argument = "auto|STOPS",
      .help = "colours times 2^STOPS, in 8-bit files only; auto raises a dark picture to mid-grey, "
@@ -294,6 +310,22 @@ const option_row camera_rows[] = {{.name = "eye",
                                    .least = 0.01,
                                    .most = 179,
                                    OPTION_FIELD(camera, fov_degrees)},
+                                  {.name = "lens-radius",
+                                   .argument = "R",
+                                   .help = "of the lens, scene units: what is not at the focus is "
+                                           "blurred; 0 is sharp everywhere",
+                                   .kind = OPTION_FLOAT,
+                                   .least = 0,
+                                   .most = 3e38,
+                                   OPTION_FIELD(camera, lens_radius)},
+                                  {.name = "focus",
+                                   .argument = "DISTANCE",
+                                   .help = "of what is sharp, along the view axis; 0 is at the "
+                                           "point looked at",
+                                   .kind = OPTION_FLOAT,
+                                   .least = 0,
+                                   .most = 3e38,
+                                   OPTION_FIELD(camera, focus_distance)},
                                   {.name = NULL}};
 
 const option_group render_groups[] = {

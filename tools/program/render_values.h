@@ -12,6 +12,7 @@ typedef struct render_values {
     kd_render_options render;
     camera view;
     option_list outputs;
+    const char *environment; /* picture that lights the scene; NULL: the scene's */
     const char *camera_name; /* of those in the file; NULL: the scene's */
     const char *stats;       /* NULL: none */
     const char *display;     /* NULL: none */

@@ -291,11 +291,13 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     ranks *among = &work->among;
     uint64_t count = 0;
     if (!ranks_shared(among))
-        return scene_open(&work->loaded, work->path, from_file, &work->watched);
+        return scene_open_lit(&work->loaded, work->path, work->values.environment, from_file,
+                              &work->watched);
     if (among->rank == 0) {
         file_view map;
         file_parcel_pack();
-        KD_TRY(scene_open(&work->loaded, work->path, from_file, &work->watched));
+        KD_TRY(scene_open_lit(&work->loaded, work->path, work->values.environment, from_file,
+                              &work->watched));
         const char *path = work->values.render.photon_map;
         if (!path) path = from_file->photon_map;
         if (path) KD_TRY(file_open(&map, path)); /* it comes along */
@@ -312,7 +314,8 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
         return KD_OK;
     }
     file_parcel_unpack(&work->parcel); /* a photon map is taken later */
-    return scene_open(&work->loaded, work->path, from_file, &work->watched);
+    return scene_open_lit(&work->loaded, work->path, work->values.environment, from_file,
+                          &work->watched);
 }
 
 static kd_status render(rendering *work, const option_line *line) {

@@ -1,0 +1,140 @@
+/* Pixel filters: samples lie as the filter's curve says; the picture that they make is the picture
+   under that filter, and each pixel's alone. */
+#include "core/math/rng.h"
+#include "render/frame/pixel_filter.h"
+#include "tests/test.h"
+#include <kandela/render.h>
+#include <math.h>
+
+static const double pi = 3.14159265358979323846;
+
+static double window(double x) { /* of -1.5 .. 1.5, not normed */
+    const double t = 2 * pi * (x / 3 + 0.5);
+    return 0.35875 - 0.48829 * cos(t) + 0.14128 * cos(2 * t) - 0.01168 * cos(3 * t);
+}
+
+/* In one axis; the Gaussian's disc of radius 1.5 has chords. */
+static double density(int filter, double x) {
+    enum { STEPS = 200 };
+    if (filter == PIXEL_FILTER_BOX) return fabs(x) < 0.5;
+    if (fabs(x) >= 1.5) return 0;
+    if (filter == PIXEL_FILTER_BLACKMAN_HARRIS) return window(x);
+    const double half = sqrt(1.5 * 1.5 - x * x);
+    double sum = 0;
+    for (int i = 0; i < STEPS; ++i) {
+        const double y = half * ((i + 0.5) / STEPS * 2 - 1);
+        sum += exp(-2 * (x * x + y * y)) * 2 * half / STEPS;
+    }
+    return sum;
+}
+
+/* Largest distance of the samples' shares from the curve's integral, in both axes. */
+static void samples_lie_as_the_curve_says(void **state) {
+    (void)state;
+    enum { CELLS = 60, SAMPLES = 400 };
+    for (int filter = 0; pixel_filter_name(filter); ++filter) {
+        double seen[2][CELLS] = {{0}}, curve[CELLS], total = 0;
+        for (int i = 0; i < CELLS; ++i) {
+            curve[i] = 0;
+            for (int k = 0; k < 20; ++k)
+                curve[i] += density(filter, -1.5 + 3 * (i + (k + 0.5) / 20) / CELLS);
+            total += curve[i];
+        }
+        for (int i = 0; i < SAMPLES; ++i)
+            for (int j = 0; j < SAMPLES; ++j) {
+                const vec2 at = pixel_filter_draw(filter, ((float)i + 0.5f) / SAMPLES,
+                                                  ((float)j + 0.5f) / SAMPLES);
+                const double place[2] = {(double)at.x - 0.5, (double)at.y - 0.5};
+                for (int a = 0; a < 2; ++a) {
+                    assert_true(fabs(place[a]) <= 1.5 + 1e-5);
+                    int cell = (int)((place[a] + 1.5) / 3 * CELLS);
+                    cell = cell < 0 ? 0 : cell >= CELLS ? CELLS - 1 : cell;
+                    seen[a][cell] += 1.0 / (SAMPLES * SAMPLES);
+                }
+            }
+        for (int a = 0; a < 2; ++a) {
+            double share = 0, meant = 0;
+            for (int i = 0; i < CELLS; ++i) {
+                share += seen[a][i];
+                meant += curve[i] / total;
+                if (fabs(share - meant) > 4e-3)
+                    fail_msg("%s, axis %d, cell %d: %g, expected %g", pixel_filter_name(filter), a,
+                             i, share, meant);
+            }
+        }
+    }
+}
+
+/* The edge of a lamp over black: its ramp across pixels is the filter's integral. */
+static void edges_are_the_filters_ramps(void **state) {
+    (void)state;
+    enum { SIDE = 16 };
+    FILE *file = fopen("filter.json", "w");
+    assert_non_null(file);
+    fputs("{\"kandela\": 1, \"materials\": {\"lamp\": {\"emission\": 1, \"two_sided\": true}},\n"
+          "\"meshes\": [{\"quad\": [[0, -9, 0], [9, -9, 0], [9, 9, 0], [0, 9, 0]],"
+          "\"material\": \"lamp\"}],\n"
+          "\"camera\": {\"eye\": [0, 0, 100], \"look_at\": [0, 0, 0], \"fov\": 2}}\n",
+          file);
+    fclose(file);
+    for (int filter = 0; pixel_filter_name(filter); ++filter) {
+        kd_render_options options;
+        kd_scene *scene = NULL;
+        kd_image *image = NULL;
+        kd_render_options_default(&options);
+        assert_int_equal(kd_scene_load(&scene, "filter.json", &options), KD_OK);
+        strcpy(options.device, "cpu");
+        options.width = options.height = SIDE;
+        options.spp = 1024;
+        options.filter = filter;
+        assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
+        const float *red = kd_image_channel(image, "R");
+        double total = 0;
+        for (int k = 0; k < 3000; ++k) total += density(filter, -1.5 + (k + 0.5) / 1000);
+        for (int x = 0; x < SIDE; ++x) {
+            double meant = 0; /* what lies right of the middle, seen from the centre of pixel x */
+            for (int k = 0; k < 3000; ++k) {
+                const double offset = -1.5 + (k + 0.5) / 1000;
+                if (x + 0.5 + offset > SIDE / 2.0) meant += density(filter, offset) / total;
+            }
+            const double found = (double)red[SIDE * SIDE / 2 + x];
+            if (fabs(found - meant) > 0.02)
+                fail_msg("%s, pixel %d: %g, expected %g", pixel_filter_name(filter), x, found,
+                         meant);
+        }
+        kd_image_close(image);
+        kd_scene_close(scene);
+    }
+    remove("filter.json");
+}
+
+static void what_knows_no_filter_says_so(void **state) {
+    (void)state;
+    static const char *const names[] = {"light", "debug"};
+    kd_render_options options;
+    kd_scene *scene = NULL;
+    kd_image *image = NULL;
+    kd_render_options_default(&options);
+    assert_int_equal(kd_scene_load(&scene, "gen:blob:20", &options), KD_OK);
+    strcpy(options.device, "cpu");
+    options.width = options.height = 4;
+    options.filter = PIXEL_FILTER_GAUSSIAN;
+    for (int i = 0; i < 2; ++i) {
+        strcpy(options.integrator, names[i]);
+        assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_ERROR_USAGE);
+        assert_non_null(strstr(kd_last_error(), "gaussian"));
+    }
+    strcpy(options.integrator, "path");
+    options.filter = 3;
+    assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_ERROR_USAGE);
+    kd_scene_close(scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_lie_as_the_curve_says),
+        cmocka_unit_test(edges_are_the_filters_ramps),
+        cmocka_unit_test(what_knows_no_filter_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
