@@ -58,8 +58,8 @@ static kd_status make_index(kd_points *points) {
     const pointtree *tree = &points->tree;
     if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
-    if (tree->scalar != POINT_FLOAT || tree->dims > 3)
-        return leafindex_nd_open(&points->index_nd, &view);
+    if (tree->dims > 3) return leafindex_nd_open(&points->index_nd, &view);
+    if (tree->scalar == POINT_DOUBLE) return leafindex_double_open(&points->index_double, &view);
     return leafindex_open(&points->index, &view, false);
 }
 
@@ -77,6 +77,7 @@ kd_status points_finish(kd_points *points) {
 void points_release(kd_points *owned) {
     pointtree_close(&owned->tree);
     leafindex_close(&owned->index);
+    leafindex_double_close(&owned->index_double);
     leafindex_nd_close(&owned->index_nd);
     memory_free(owned->renamed);
     owned->renamed = NULL;
@@ -182,7 +183,8 @@ static uint64_t bytes_held(const kd_points *tree) {
     const uint64_t a_point = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids +
                              (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
     bytes += t->count * a_point;
-    return bytes + leafindex_bytes(&tree->index) + leafindex_nd_bytes(&tree->index_nd);
+    return bytes + leafindex_bytes(&tree->index) + leafindex_double_bytes(&tree->index_double) +
+           leafindex_nd_bytes(&tree->index_nd);
 }
 
 /* The name of the device, and the hash of a tree that may lie there; empty and 0 if it fails. */

@@ -1,6 +1,7 @@
 /* Behind <kandela/points.h>: what a kd_points holds. */
 #ifndef KD_POINTS_API_POINTS_H
 #define KD_POINTS_API_POINTS_H
+#include "points/neighbours/leaf_index_double.h"
 #include "points/neighbours/leaf_index_nd.h"
 #include "points/neighbours/request.h"
 #include "points/tree/pointtree.h"
@@ -9,10 +10,11 @@
 struct points_cuda;
 
 struct kd_points {
-    pointtree tree;           /* without its arrays if it lies on a CUDA device */
-    leafindex index;          /* of two or three floats; else empty */
-    leafindex_nd index_nd;    /* of all others */
-    uint32_t *renamed;        /* the caller's id of each point of the input, or NULL */
+    pointtree tree;                /* without its arrays if it lies on a CUDA device */
+    leafindex index;               /* of two or three floats; else empty */
+    leafindex_double index_double; /* of two or three doubles; else empty */
+    leafindex_nd index_nd;         /* of all others */
+    uint32_t *renamed;             /* the caller's id of each point of the input, or NULL */
     struct points_cuda *cuda; /* instead of all of these: the tree on a CUDA device; else NULL */
     kd_points_options options;
     char builder[32]; /* that built it */

@@ -165,6 +165,7 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
     const bool walk = method == POINT_QUERY_WALK;
     out->target.tree = pointtree_get_nd_view(&tree->tree);
     out->target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
+    out->target.index_double = tree->index_double.shape.count && !walk ? &tree->index_double : NULL;
     out->target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
     out->target.renamed = tree->renamed;
     out->queries = queries_of(tree, query);

@@ -50,12 +50,17 @@ uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_P
 typedef struct index_work {
     const pointtree_nd_view *tree;
     leafindex *out;
-    uint32_t level; /* of groups, whose boxes go up */
 } index_work;
 
-static void group_set(leafindex *index, uint32_t level, uint32_t child, const box3 *box,
-                      uint32_t least_id) {
-    leaf_group *group = &index->groups[index->shape.level_begin[level] + child / LEAF_GROUP];
+typedef struct group_work {
+    leaf_group *groups;
+    const leaf_shape *shape;
+    uint32_t level; /* of groups, whose boxes go up */
+} group_work;
+
+void leaf_group_set(leaf_group *groups, const leaf_shape *shape, uint32_t level, uint32_t child,
+                    const box3 *box, uint32_t least_id) {
+    leaf_group *group = &groups[shape->level_begin[level] + child / LEAF_GROUP];
     group->least_id[child % LEAF_GROUP] = least_id;
     for (int axis = 0; axis < 3; ++axis) {
         group->lo[axis][child % LEAF_GROUP] = vec3_axis(box->lo, axis);
@@ -130,7 +135,9 @@ static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) 
         uint32_t least_id = KD_NONE;
         for (int i = 0; i < LEAF_POINTS; ++i)
             least_id = leaf->id[i] < least_id ? leaf->id[i] : least_id;
-        if (index->shape.levels) group_set(index, index->shape.levels - 1, s, &box, least_id);
+        if (index->shape.levels)
+            leaf_group_set(index->groups, &index->shape, index->shape.levels - 1, s, &box,
+                           least_id);
     }
 }
 
@@ -144,9 +151,9 @@ static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
 
 static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    index_work *work = (index_work *)context;
+    const group_work *work = (const group_work *)context;
     for (int64_t g = begin; g < end; ++g) {
-        const leaf_group *group = &work->out->groups[work->out->shape.level_begin[work->level] + g];
+        const leaf_group *group = &work->groups[work->shape->level_begin[work->level] + g];
         box3 box = box3_empty();
         uint32_t least_id = KD_NONE;
         for (int i = 0; i < LEAF_GROUP; ++i) {
@@ -154,7 +161,15 @@ static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
             box3_include(&box, vec3_make(group->lo[0][i], group->lo[1][i], group->lo[2][i]));
             box3_include(&box, vec3_make(group->hi[0][i], group->hi[1][i], group->hi[2][i]));
         }
-        group_set(work->out, work->level - 1, (uint32_t)g, &box, least_id);
+        leaf_group_set(work->groups, work->shape, work->level - 1, (uint32_t)g, &box, least_id);
+    }
+}
+
+void leaf_groups_fill(leaf_group *groups, const leaf_shape *shape) {
+    group_work work = {groups, shape, shape->levels};
+    while (work.level > 1) {
+        --work.level;
+        parallel_for(leaf_groups(shape, work.level), 512, group_piece, &work);
     }
 }
 
@@ -164,7 +179,7 @@ kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool pla
     out->shape = leaf_shape_of(tree->count);
     if (tree->count == 0) return KD_OK;
     assert(tree->scalar == POINT_FLOAT && tree->dims <= 3);
-    index_work work = {tree, out, 0};
+    index_work work = {tree, out};
     const uint64_t group_bytes = out->shape.groups * sizeof *out->groups;
     KD_TRY_GOTO(KD_RESERVE(out->leaves, out->shape.leaf_count));
     KD_TRY_GOTO(KD_RESERVE(out->groups, out->shape.groups));
@@ -174,8 +189,7 @@ kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool pla
     if (places) large_pages_prefer(out->nodes, tree->count * sizeof *out->nodes);
     memset(out->groups, 0, group_bytes); /* the root may have less than eight */
     parallel_for(out->shape.leaf_count, 512, bucket_piece, &work);
-    for (work.level = out->shape.levels; work.level-- > 1;)
-        parallel_for(leaf_groups(&out->shape, work.level), 512, group_piece, &work);
+    leaf_groups_fill(out->groups, &out->shape);
     if (places) parallel_for(tree->count, 1 << 14, place_piece, &work);
 done:
     if (status != KD_OK) leafindex_close(out);

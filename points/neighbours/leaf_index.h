@@ -25,6 +25,12 @@ uint32_t leaf_groups(const leaf_shape *shape, uint32_t level);
 /* The nodes of bucket s; returns how many, at most LEAF_POINTS. */
 uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_POINTS]);
 
+/* The box of a child of groups of this level. */
+void leaf_group_set(leaf_group *groups, const leaf_shape *shape, uint32_t level, uint32_t child,
+                    const box3 *box, uint32_t least_id);
+/* All levels of groups but the lowest, from it. */
+void leaf_groups_fill(leaf_group *groups, const leaf_shape *shape);
+
 typedef struct leafindex {
     leaf_points *leaves;
     leaf_group *groups; /* level by level from the root; the children of group g are 8g ... 8g+7 */

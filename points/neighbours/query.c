@@ -53,6 +53,18 @@ static uint32_t spread_by_three(uint32_t x) {
     return (x | x << 2) & 0x09249249;
 }
 
+/* The same code of three doubles, for speed. */
+static uint32_t morton_code_double3(const pointtree_nd_view *tree, double scale,
+                                    const double *query) {
+    uint32_t cells[3];
+    for (int axis = 0; axis < 3; ++axis) {
+        const double x = (query[axis] - tree->box.lo[axis]) * scale;
+        cells[axis] = (uint32_t)(x > 0 ? x < 1023 ? x : 1023 : 0);
+    }
+    return spread_by_three(cells[0]) << 2 | spread_by_three(cells[1]) << 1 |
+           spread_by_three(cells[2]);
+}
+
 /* The same code of three floats, for speed. */
 static uint32_t morton_code3(vec3 lo, float scale, const float *query) {
     uint32_t cells[3];
@@ -70,7 +82,7 @@ static void code_piece(void *context, int64_t begin, int64_t end, int thread) {
     const query_work *work = (const query_work *)context;
     const point_array *points = &work->queries->points;
     const pointtree_nd_view *tree = &work->target->tree;
-    if (points->dims != 3 || points->scalar != POINT_FLOAT) {
+    if (points->dims != 3) {
         for (int64_t i = begin; i < end; ++i)
             work->order[i] = (uint64_t)morton_code(tree, point_array_at(points, (uint64_t)i))
                                  << 32 |
@@ -78,6 +90,15 @@ static void code_piece(void *context, int64_t begin, int64_t end, int thread) {
         return;
     }
     const double *lo = tree->box.lo, *hi = tree->box.hi;
+    if (points->scalar == POINT_DOUBLE) {
+        const double widest = fmax(hi[0] - lo[0], fmax(hi[1] - lo[1], hi[2] - lo[2]));
+        const double fine = widest > 0 && 1024 / widest <= DBL_MAX ? 1024 / widest : 0;
+        for (int64_t i = begin; i < end; ++i) {
+            const double *query = (const double *)point_array_at(points, (uint64_t)i);
+            work->order[i] = (uint64_t)morton_code_double3(tree, fine, query) << 32 | (uint64_t)i;
+        }
+        return;
+    }
     const float x = (float)(hi[0] - lo[0]), y = (float)(hi[1] - lo[1]), z = (float)(hi[2] - lo[2]);
     const float most = float_max(x, float_max(y, z));
     const float scale = most > 0 && 1024 / most <= FLT_MAX ? 1024 / most : 0;
@@ -159,10 +180,32 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
     return count;
 }
 
-/* One query by a stack-free walk, or by buckets of any dimensions. */
-static uint32_t answer_by_neighbours(const query_work *work, uint64_t i, neighbour_nd *room) {
+static uint32_t find_within(const point_target *target, const void *query, double bound2,
+                            uint32_t wanted, neighbour_nd *room) {
+    if (target->index_double) {
+        const double *at = (const double *)query;
+        const double three[3] = {at[0], at[1], target->tree.dims == 3 ? at[2] : 0};
+        return leafindex_double_within(target->index_double, three, bound2, wanted, room);
+    }
+    return target->index_nd ? leafindex_nd_within(target->index_nd, query, bound2, wanted, room)
+                            : pointtree_nd_within(&target->tree, query, bound2, wanted, room);
+}
+
+static uint32_t find_nearest(const point_target *target, const void *query, uint32_t k,
+                             double bound2, neighbour_nd *room, uint32_t *near) {
+    if (target->index_double) {
+        const double *at = (const double *)query;
+        const double three[3] = {at[0], at[1], target->tree.dims == 3 ? at[2] : 0};
+        return leafindex_double_nearest_k(target->index_double, three, k, bound2, room, near);
+    }
+    return target->index_nd ? leafindex_nd_nearest_k(target->index_nd, query, k, bound2, room)
+                            : pointtree_nd_nearest_k(&target->tree, query, k, bound2, room);
+}
+
+/* One query by a stack-free walk, or by buckets of doubles or of any dimensions. */
+static uint32_t answer_by_neighbours(const query_work *work, uint64_t i, neighbour_nd *room,
+                                     uint32_t *near) {
     const pointtree_nd_view *tree = &work->target->tree;
-    const leafindex_nd *index = work->target->index_nd;
     const void *query = point_array_at(&work->queries->points, i);
     const double bound2 = query_bound2(work, i);
     uint64_t at = i * work->k;
@@ -173,14 +216,12 @@ static uint32_t answer_by_neighbours(const query_work *work, uint64_t i, neighbo
             if (work->offsets[i + 1] - at > tree->count) return KD_NONE;
             wanted = (uint32_t)(work->offsets[i + 1] - at);
         }
-        count = index ? leafindex_nd_within(index, query, bound2, wanted, room)
-                      : pointtree_nd_within(tree, query, bound2, wanted, room);
+        count = find_within(work->target, query, bound2, wanted, room);
         if (work->counts) return count;
         if (count != wanted) return KD_NONE;
         neighbour_nd_sort(room, count);
     } else {
-        count = index ? leafindex_nd_nearest_k(index, query, work->k, bound2, room)
-                      : pointtree_nd_nearest_k(tree, query, work->k, bound2, room);
+        count = find_nearest(work->target, query, work->k, bound2, room, near);
     }
     for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, room[j].id, room[j].dist2);
     return count;
@@ -217,7 +258,7 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
         }
         const uint32_t count = work->target->index
                                    ? answer_by_index(work, i, (uint64_t *)room, &near)
-                                   : answer_by_neighbours(work, i, (neighbour_nd *)room);
+                                   : answer_by_neighbours(work, i, (neighbour_nd *)room, &near);
         if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
         if (work->counts) work->counts[i] = count;
         if (work->counts || work->offsets) continue;

@@ -2,12 +2,14 @@
    (dist2, id), whatever way they are found. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_H
 #define KD_POINTS_NEIGHBOURS_QUERY_H
+#include "points/neighbours/leaf_index_double.h"
 #include "points/neighbours/leaf_index_nd.h"
 
 typedef struct point_target {
     pointtree_nd_view tree;
-    const leafindex *index;       /* of the same tree, or NULL */
-    const leafindex_nd *index_nd; /* of the same tree, or NULL; without both: stack-free walks */
+    const leafindex *index; /* of the same tree, or NULL */
+    const leafindex_double *index_double;
+    const leafindex_nd *index_nd; /* of these at most one is there; without: stack-free walks */
     const uint32_t *renamed;      /* what to answer instead of each id, or NULL */
 } point_target;
 

@@ -1,47 +1,169 @@
+/* Ranks of doubles.
+   Idea: a coordinate's place between the least and the largest of its axis, in 32 bits, is nearly
+         its order: what few have the same place are put in order by comparing them.
+   Work: a sort of 8 bytes a point and axis by 32 bits. Many that share a place and differ (all of
+   an axis close together but for a few) are sorted by their own 64 bits. Invariants: places do not
+   fall as coordinates rise: a difference, a product with a positive number and a cut to an integer
+   keep the order. */
 #include "points/tree/coordinate_keys.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
 
-enum { KEYS_GRAIN = 1 << 14 };
+enum { KEYS_GRAIN = 1 << 14, FEW = 24 /* sorted by insertion */ };
 
 typedef struct rank_work {
     const double *doubles;
-    uint64_t *bits;  /* of one axis, sorted */
-    uint32_t *order; /* whose they are */
-    uint32_t *steps; /* 1 where the bits differ from those before; then the ranks */
+    uint64_t *order; /* place << 32 | point, of one axis, sorted */
+    uint32_t *steps; /* 1 where the coordinate differs from the one before; then the ranks */
     uint32_t *ranks;
+    uint64_t count;
     uint32_t dims, axis;
+    double lo, scale;
     void *scratch;
 } rank_work;
 
-static void load_piece(void *context, int64_t begin, int64_t end, int thread) {
+static double coordinate(const rank_work *work, uint64_t item) {
+    return work->doubles[(uint64_t)(uint32_t)item * work->dims + work->axis];
+}
+
+static uint32_t place_of(const rank_work *work, double x) {
+    const double place = (x - work->lo) * work->scale;
+    return place < 0x1.fffffffep31 ? (uint32_t)place : UINT32_MAX;
+}
+
+static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const rank_work *work = (const rank_work *)context;
-    for (int64_t i = begin; i < end; ++i) {
-        work->bits[i] = pointtree_order_bits_double(work->doubles[i * work->dims + work->axis]);
-        work->order[i] = (uint32_t)i;
+    for (int64_t i = begin; i < end; ++i)
+        work->order[i] =
+            (uint64_t)place_of(work, coordinate(work, (uint64_t)i)) << 32 | (uint64_t)i;
+}
+
+/* The range of the axis. Halves, lest a difference overflow; what underflows is one place. */
+static void find_range(rank_work *work) {
+    double lo = coordinate(work, 0), hi = lo;
+    for (uint64_t i = 1; i < work->count; ++i) {
+        const double x = coordinate(work, i);
+        lo = x < lo ? x : lo;
+        hi = x > hi ? x : hi;
+    }
+    const double size = hi - lo, scale = 0x1p32 / size;
+    work->lo = lo;
+    work->scale = size <= DBL_MAX && scale <= DBL_MAX ? scale : 0;
+}
+
+static void insert_run(const rank_work *work, uint64_t *run, uint64_t count) {
+    for (uint64_t i = 1; i < count; ++i) {
+        const uint64_t item = run[i];
+        const double x = coordinate(work, item);
+        uint64_t hole = i;
+        for (; hole > 0 && coordinate(work, run[hole - 1]) > x; --hole) run[hole] = run[hole - 1];
+        run[hole] = item;
     }
 }
 
-/* The step stands one place late, so that the exclusive scan counts it at its own item. */
+static bool in_order(const rank_work *work, const uint64_t *run, uint64_t count) {
+    for (uint64_t i = 1; i < count; ++i)
+        if (coordinate(work, run[i - 1]) > coordinate(work, run[i])) return false;
+    return true;
+}
+
+/* A long run by the coordinates' own bits; whose they are follows them. */
+static kd_status sort_run(const rank_work *work, uint64_t *run, uint64_t count) {
+    kd_status status = KD_OK;
+    uint64_t *bits = NULL;
+    uint32_t *whose = NULL;
+    void *scratch = NULL;
+    KD_TRY_GOTO(KD_RESERVE(bits, count));
+    KD_TRY_GOTO(KD_RESERVE(whose, count));
+    KD_TRY_GOTO(memory_reserve(&scratch, radix_sort_pairs_scratch_bytes(count), 1));
+    for (uint64_t i = 0; i < count; ++i) {
+        bits[i] = pointtree_order_bits_double(coordinate(work, run[i]));
+        whose[i] = (uint32_t)run[i];
+    }
+    radix_sort_pairs(bits, whose, count, 0, 64, scratch);
+    for (uint64_t i = 0; i < count; ++i) run[i] = (run[i] >> 32 << 32) | whose[i];
+done:
+    memory_free(bits);
+    memory_free(whose);
+    memory_free(scratch);
+    return status;
+}
+
+static bool starts_run(const rank_work *work, uint64_t i) {
+    return i == work->count || work->steps[i];
+}
+static uint64_t run_length(const rank_work *work, uint64_t i) {
+    uint64_t after = i + 1;
+    while (!starts_run(work, after)) ++after;
+    return after - i;
+}
+
+/* 1 where a place is another one than the one before. */
+static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const rank_work *work = (const rank_work *)context;
+    for (int64_t i = begin; i < end; ++i)
+        work->steps[i] = i == 0 || work->order[i] >> 32 != work->order[i - 1] >> 32;
+}
+
+/* Runs that begin in the piece; long ones are left alone. */
+static void settle_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const rank_work *work = (const rank_work *)context;
+    for (uint64_t i = (uint64_t)begin; i < (uint64_t)end; ++i) {
+        if (!work->steps[i] || starts_run(work, i + 1)) continue;
+        const uint64_t length = run_length(work, i);
+        if (length <= FEW) insert_run(work, work->order + i, length);
+    }
+}
+
+static kd_status settle_long_runs(const rank_work *work) {
+    for (uint64_t i = 0; i < work->count;) {
+        const uint64_t length = run_length(work, i);
+        if (length > FEW && !in_order(work, work->order + i, length))
+            KD_TRY(sort_run(work, work->order + i, length));
+        i += length;
+    }
+    return KD_OK;
+}
+
+/* A step stands one place late, so that the exclusive scan counts it at its own item. */
 static void step_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const rank_work *work = (const rank_work *)context;
-    for (int64_t i = begin; i < end; ++i) work->steps[i] = work->bits[i] != work->bits[i + 1];
+    for (int64_t i = begin; i < end; ++i)
+        work->steps[i] = coordinate(work, work->order[i]) != coordinate(work, work->order[i + 1]);
 }
 
 static void store_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const rank_work *work = (const rank_work *)context;
     for (int64_t i = begin; i < end; ++i)
-        work->ranks[(uint64_t)work->order[i] * work->dims + work->axis] = work->steps[i];
+        work->ranks[(uint64_t)(uint32_t)work->order[i] * work->dims + work->axis] = work->steps[i];
+}
+
+static kd_status rank_axis(rank_work *work) {
+    const int64_t count = (int64_t)work->count;
+    find_range(work);
+    parallel_for(count, KEYS_GRAIN, place_piece, work);
+    radix_sort(work->order, work->count, 32, 64, work->scratch);
+    parallel_for(count, KEYS_GRAIN, mark_piece, work);
+    parallel_for(count, KEYS_GRAIN, settle_piece, work);
+    KD_TRY(settle_long_runs(work));
+    parallel_for(count - 1, KEYS_GRAIN, step_piece, work);
+    work->steps[count - 1] = 0;
+    scan_exclusive_u32(work->steps, work->steps, work->count);
+    parallel_for(count, KEYS_GRAIN, store_piece, work);
+    return KD_OK;
 }
 
 uint64_t point_keys_bytes(uint64_t count, uint32_t dims, point_scalar scalar) {
     if (scalar == POINT_FLOAT) return 0;
-    return count * (dims * sizeof(uint32_t) + sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
-           radix_sort_pairs_scratch_bytes(count);
+    const uint64_t long_run = count * (sizeof(uint64_t) + sizeof(uint32_t));
+    return count * (dims * sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint32_t)) + long_run +
+           radix_sort_scratch_bytes(count) + radix_sort_pairs_scratch_bytes(count);
 }
 
 kd_status point_keys_open(point_keys *out, const point_array *points) {
@@ -52,26 +174,19 @@ kd_status point_keys_open(point_keys *out, const point_array *points) {
         return KD_OK;
     }
     kd_status status = KD_OK;
-    const int64_t count = (int64_t)points->count;
     rank_work work;
     memset(&work, 0, sizeof work);
     work.doubles = (const double *)points->coordinates;
+    work.count = points->count;
     work.dims = points->dims;
     KD_TRY_GOTO(KD_RESERVE(out->ranks, points->count * points->dims));
     work.ranks = out->ranks;
-    KD_TRY_GOTO(KD_RESERVE(work.bits, points->count));
     KD_TRY_GOTO(KD_RESERVE(work.order, points->count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(work.steps, points->count));
-    KD_TRY_GOTO(memory_reserve(&work.scratch, radix_sort_pairs_scratch_bytes(points->count), 1));
-    for (work.axis = 0; work.axis < points->dims && count; ++work.axis) {
-        parallel_for(count, KEYS_GRAIN, load_piece, &work);
-        radix_sort_pairs(work.bits, work.order, points->count, 0, 64, work.scratch);
-        parallel_for(count - 1, KEYS_GRAIN, step_piece, &work);
-        scan_exclusive_u32(work.steps, work.steps, points->count);
-        parallel_for(count, KEYS_GRAIN, store_piece, &work);
-    }
+    KD_TRY_GOTO(KD_RESERVE(work.steps, points->count));
+    KD_TRY_GOTO(memory_reserve(&work.scratch, radix_sort_scratch_bytes(points->count), 1));
+    for (work.axis = 0; work.axis < points->dims && work.count; ++work.axis)
+        KD_TRY_GOTO(rank_axis(&work));
 done:
-    memory_free(work.bits);
     memory_free(work.order);
     memory_free(work.steps);
     memory_free(work.scratch);

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from .errors import InputError
 from .metrics import distance, euclid_factor, images, wrapped
 from .points import Points, scalar_array
 
@@ -54,17 +55,20 @@ class KDTree:
             raise ValueError(f"data has {data.shape[1]} dimensions, expected 1 to 8")
         if leafsize < 1:
             raise ValueError("leafsize must be at least 1")
-        if not np.isfinite(data).all():
-            raise ValueError("data must be finite, check for nan or inf values")
         self.data = data.copy() if copy_data else data
         self.n, self.m = data.shape
         self.leafsize = leafsize
-        self.mins = data.min(0) if self.n else np.zeros(self.m, data.dtype)
-        self.maxes = data.max(0) if self.n else np.zeros(self.m, data.dtype)
-        self.boxsize, self._box = self._periodic(boxsize)
         self._given = {"device": device, "builder": builder, "split": split}
         self._ids = None if ids is None else np.ascontiguousarray(ids, np.uint32)
-        self._points = Points(self._padded(data), **self._given)
+        try:
+            self._points = Points(self._padded(data), **self._given)
+        except InputError:
+            raise ValueError("data must be finite, check for nan or inf values") from None
+        told = self._points.describe()
+        self.mins, self.maxes = (
+            np.array(told[name][:self.m] if self.n else np.zeros(self.m), data.dtype)
+            for name in ("lo", "hi"))
+        self.boxsize, self._box = self._periodic(boxsize)
 
     def _periodic(self, boxsize):
         if boxsize is None:
@@ -108,7 +112,8 @@ class KDTree:
         x, shape = self._places(x)
         far = int(ranks.max()) if len(ranks) else 0
         found, ids = self._nearest(x, far, p, float(distance_upper_bound))
-        found, ids = found[:, ranks - 1], ids[:, ranks - 1]
+        if far != len(ranks) or (np.diff(ranks) != 1).any():  # else they are as they should be
+            found, ids = found[:, ranks - 1], ids[:, ranks - 1]
         if squeezed:
             found, ids = found.reshape(shape), ids.reshape(shape)
             return (found[()], int(ids)) if shape == () else (found, ids)
@@ -274,14 +279,18 @@ class KDTree:
     def _nearest(self, x, k, p, bound):
         """Distances (q, k) and numbers (q, k); inf and n where there is none below `bound`."""
         k_there = min(k, self.n)
+        plain = p == 2 and self._box is None and k_there > 0 and len(x) > 0
+        if plain:
+            near, dist2 = self._points.nearest(self._padded(x), k_there, max_radius=bound)
+            np.sqrt(dist2, out=dist2)
+            if k == k_there and dist2[:, -1].max() < bound:
+                return dist2, near.astype(np.intp)
         found = np.full((len(x), k), np.inf, self.data.dtype)
         ids = np.full((len(x), k), self.n, np.intp)
         if k_there == 0 or len(x) == 0:
             return found, ids
-        if p == 2 and self._box is None:
-            near, dist2 = self._points.nearest(self._padded(x), k_there, max_radius=bound)
-            np.sqrt(dist2, out=found[:, :k_there])
-            ids[:, :k_there] = near
+        if plain:
+            found[:, :k_there], ids[:, :k_there] = dist2, near
         else:
             for begin in range(0, len(x), ROWS):
                 rows = slice(begin, begin + ROWS)

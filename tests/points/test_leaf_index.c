@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "points/builders.h"
 #include "points/neighbours/leaf_index.h"
+#include "points/neighbours/leaf_index_double.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 
@@ -90,6 +91,89 @@ static void answers_equal_stack_free_ones(void **state) {
             leafindex_close(&index);
             pointtree_close(&tree);
         }
+}
+
+static double doubles[3 * POINTS_MAX];
+static neighbour_nd nd_expected[POINTS_MAX], nd_found[POINTS_MAX];
+
+static void expect_same_nd(uint32_t expected_count, uint32_t count) {
+    assert_int_equal(count, expected_count);
+    for (uint32_t i = 0; i < count; ++i) {
+        assert_int_equal(nd_found[i].id, nd_expected[i].id);
+        assert_memory_equal(&nd_found[i].dist2, &nd_expected[i].dist2, sizeof nd_found[i].dist2);
+    }
+}
+
+static void compare_double_query(const pointtree_nd_view *tree, const leafindex_double *index,
+                                 const double query[3]) {
+    static const uint32_t ks[] = {1, 2, 4, 5, 7, 8, 9, 16, 17, 60};
+    enum { KS = sizeof ks / sizeof *ks };
+    double radii[] = {(double)INFINITY, 0, -1, (double)NAN, 0};
+    const uint32_t last =
+        index->shape.levels ? leaf_groups(&index->shape, index->shape.levels - 1) - 1 : 0;
+    if (tree->count > 40) {
+        pointtree_nd_nearest_k(tree, query, 40, (double)INFINITY, nd_expected);
+        radii[4] = sqrt(nd_expected[39].dist2);
+    }
+    uint32_t near = last / 3;
+    for (int r = 0; r < 5; ++r) {
+        const double bound2 = pointtree_nd_bound2(POINT_DOUBLE, radii[r]);
+        for (int i = 0; i < KS; ++i) {
+            const uint32_t count = pointtree_nd_nearest_k(tree, query, ks[i], bound2, nd_expected);
+            expect_same_nd(count, leafindex_double_nearest_k(index, query, ks[i], bound2, nd_found,
+                                                             i % 2 ? &near : NULL));
+            assert_true(near <= last);
+        }
+        const uint32_t within = pointtree_nd_within(tree, query, bound2, POINTS_MAX, nd_expected);
+        assert_int_equal(leafindex_double_within(index, query, bound2, 0, nd_found), within);
+        assert_int_equal(leafindex_double_within(index, query, bound2, within, nd_found), within);
+        neighbour_nd_sort(nd_expected, within);
+        neighbour_nd_sort(nd_found, within);
+        expect_same_nd(within, within);
+    }
+}
+
+/* A case's point as doubles: more bits than a float has, or the floats themselves. */
+static void double_case(double to[3], int which, uint32_t i, uint32_t count, bool fine) {
+    const vec3 p = case_point((case_points)which, i, count);
+    for (int axis = 0; axis < 3; ++axis) {
+        const double x = (double)vec3_axis(p, axis);
+        to[axis] = fine ? x * (1 + 0x1p-40 * (double)(i % 13)) : x;
+    }
+}
+
+static void compare_double_set(int which, uint32_t count, uint32_t dims, bool fine) {
+    for (uint32_t i = 0; i < count; ++i) {
+        double p[3];
+        double_case(p, which, i, count, fine);
+        memcpy(doubles + (uint64_t)i * dims, p, dims * sizeof *p);
+    }
+    pointtree tree;
+    const pointtree_options options = {count % 2 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN, false,
+                                       0};
+    const point_array input = point_array_make(doubles, count, dims, POINT_DOUBLE);
+    assert_int_equal(pointtree_open_nd(&tree, &input, &options, "auto", NULL), KD_OK);
+    const pointtree_nd_view view = pointtree_get_nd_view(&tree);
+    leafindex_double index;
+    assert_int_equal(leafindex_double_open(&index, &view), KD_OK);
+    for (uint32_t q = 0; q < 8; ++q) {
+        double query[3] = {0, 0, 0};
+        double_case(query, q % 3 == 2 ? CASE_UNIFORM : which, q * 7, count, q % 2);
+        if (dims == 2) query[2] = 0;
+        if (q == 6) query[1] = (double)NAN;
+        if (q == 7) query[0] = -(double)INFINITY;
+        compare_double_query(&view, &index, query);
+    }
+    leafindex_double_close(&index);
+    pointtree_close(&tree);
+}
+
+static void doubles_equal_stack_free_ones(void **state) {
+    (void)state;
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (int c = 0; c < CASE_COUNTS; c += 1 + c / 8)
+            for (uint32_t dims = 2; dims <= 3; ++dims)
+                compare_double_set(which, case_counts[c], dims, (c + which) % 2);
 }
 
 static void lanes_equal_plain_ones(void **state) {
@@ -197,9 +281,12 @@ static void keys_are_sorted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lanes_equal_plain_ones),         cmocka_unit_test(struck_lanes_are_gone),
-        cmocka_unit_test(nearest_eight_equal_plain_ones), cmocka_unit_test(keys_are_sorted),
+        cmocka_unit_test(lanes_equal_plain_ones),
+        cmocka_unit_test(struck_lanes_are_gone),
+        cmocka_unit_test(nearest_eight_equal_plain_ones),
+        cmocka_unit_test(keys_are_sorted),
         cmocka_unit_test(answers_equal_stack_free_ones),
+        cmocka_unit_test(doubles_equal_stack_free_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
