@@ -84,6 +84,24 @@ typedef struct kd_scene kd_scene;
 KD_API kd_status kd_scene_load(kd_scene **scene, const char *path, kd_render_options *options);
 KD_API void kd_scene_close(kd_scene *scene); /* takes NULL */
 
+/* A mesh in host memory, read while a scene is made. Never grows. */
+typedef struct kd_scene_mesh {
+    const char *name;      /* "file": "mesh:NAME" in the description */
+    const float *vertices; /* x, y, z of each, side by side */
+    uint64_t vertex_count;
+    const uint32_t *indices; /* 3 a triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
+    uint64_t triangle_count;
+    const float *normals;   /* x, y, z of each vertex, of any length; NULL: flat triangles */
+    const float *texcoords; /* u, v of each vertex, v upwards; NULL: none */
+} kd_scene_mesh;
+
+/* The same from a description's `bytes` of text in memory (the keys: scenes/DESCRIPTION.md) and
+   meshes that it may name. Relative paths in it begin in `folder`; NULL: the working directory.
+   KD_ERROR_INPUT says where in the text, or which mesh, is at fault. */
+KD_API kd_status kd_scene_parse(kd_scene **scene, const char *text, uint64_t bytes,
+                                const char *folder, const kd_scene_mesh *meshes,
+                                uint64_t mesh_count, kd_render_options *options);
+
 /* Never grows. */
 typedef struct kd_scene_counts {
     uint64_t triangles, materials, lights;

@@ -73,6 +73,28 @@ kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *
     return KD_OK;
 }
 
+kd_status kd_scene_parse(kd_scene **parsed, const char *text, uint64_t bytes, const char *folder,
+                         const kd_scene_mesh *meshes, uint64_t mesh_count,
+                         kd_render_options *options) {
+    KD_REQUIRE(parsed && text && (meshes || mesh_count == 0), KD_ERROR_USAGE,
+               "kd_scene_parse needs a place for the scene, a text, and meshes if there are any");
+    *parsed = NULL;
+    kd_render_options taken;
+    kd_render_options_default(&taken);
+    if (options) KD_TRY(take_options(&taken, options));
+    kd_scene *handle = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(handle, 1));
+    const kd_status status =
+        scene_parse(&handle->held, text, bytes, folder, meshes, mesh_count, &taken, NULL);
+    if (status != KD_OK) {
+        memory_free(handle);
+        return status_pass(status, __FILE__, __LINE__, "scene_parse");
+    }
+    if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
+    *parsed = handle;
+    return KD_OK;
+}
+
 void kd_scene_close(kd_scene *owned) {
     if (!owned) return;
     scene_close(owned->held);

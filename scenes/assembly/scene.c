@@ -143,6 +143,34 @@ done:
     return status;
 }
 
+kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
+                      const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
+                      job *watched) {
+    static const char name[] = "description";
+    describe_source source = {name, scene_load_mesh, given, given_count};
+    char *path = NULL;
+    scene_draft draft;
+    kd_status status = KD_OK;
+    memset(&draft, 0, sizeof draft);
+    *out = NULL;
+    job_stage_begin(watched, "load", 0);
+    if (folder) {
+        const size_t room = strlen(folder) + sizeof name + 1;
+        KD_TRY_GOTO(KD_RESERVE(path, room));
+        snprintf(path, room, "%s/%s", folder, name);
+        source.path = path;
+    }
+    KD_TRY_GOTO(describe_json_parse(&draft, text, bytes, &source, options, watched));
+    status = scene_assemble(out, &draft, options);
+    if (status == KD_ERROR_INPUT)
+        status_fail(status, __FILE__, __LINE__, "%s: %s", source.path, kd_last_error());
+done:
+    scene_draft_close(&draft);
+    memory_free(path);
+    job_stage_end(watched);
+    return status;
+}
+
 void scene_close(scene *owned) {
     if (!owned) return;
     mesh_close(&owned->geometry);

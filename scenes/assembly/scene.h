@@ -19,6 +19,11 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
    describes, if it has one. NULL: as it is. */
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job *watched);
+/* The same from a description in memory and meshes that it may name. Relative paths in it begin in
+   `folder`; NULL: the working directory. */
+kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
+                      const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
+                      job *watched);
 void scene_close(scene *owned); /* takes NULL */
 
 /* Borrowed, complete but for `tree`, which the caller fills after building. */

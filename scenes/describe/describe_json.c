@@ -150,6 +150,8 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     reader.draft = out;
     reader.path = source->path;
     reader.load = source->load;
+    reader.given = source->given;
+    reader.given_count = source->given_count;
     reader.watched = watched;
     KD_TRY(json_parse(&root, text, bytes, source->path));
     kd_status status = read_scene(&reader, root, options);
@@ -163,7 +165,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
 
 kd_status describe_json_read(scene_draft *out, const char *path, kd_render_options *options,
                              job *watched) {
-    const describe_source source = {path, scene_load_mesh};
+    const describe_source source = {path, scene_load_mesh, NULL, 0};
     file_view file;
     KD_TRY(file_open(&file, path));
     const kd_status status =

@@ -13,8 +13,10 @@ kd_status describe_json_read(scene_draft *out, const char *path, kd_render_optio
 typedef kd_status (*describe_loader)(mesh *out, const char *path, job *watched);
 
 typedef struct describe_source {
-    const char *path;     /* names the text in errors; where relative paths start */
-    describe_loader load; /* reads the mesh files that it names: scene_load_mesh */
+    const char *path;           /* names the text in errors; where relative paths start */
+    describe_loader load;       /* reads the mesh files that it names: scene_load_mesh */
+    const kd_scene_mesh *given; /* meshes in memory that it may name; NULL: none */
+    uint64_t given_count;
 } describe_source;
 
 /* The same for text in memory. */

@@ -36,7 +36,9 @@ const json_key describe_scene_keys[] = {
 const json_key describe_mesh_keys[] = {
     REMARK,
     {KEY("file", JSON_TEXT, described_mesh, file),
-     .help = "a mesh file beside this one, or gen:NAME:TRIANGLES:SEED"},
+     .help =
+         "a mesh file beside this one, gen:NAME:TRIANGLES:SEED, or mesh:NAME, one that the program "
+         "that reads this gives as arrays"},
     {KEY("quad", JSON_VALUE, described_mesh, quad), .expected = "a list of 4 points",
      .help = "a flat one, counter-clockwise seen from its front"},
     {KEY("box", JSON_OBJECT, described_mesh, box), .inner = describe_box_keys},

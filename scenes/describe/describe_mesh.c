@@ -101,6 +101,7 @@ static kd_status read_file(describe_reader *in, const json_place *at, const char
         KD_TRY(in->load(out, name, in->watched));
         return KD_OK;
     }
+    if (describe_is_given(name)) return describe_given(in, at, name, out);
     if (strcasecmp(file_suffix(name), ".json") == 0)
         return json_fail(at, "found \"%.60s\", expected a mesh, not a description", name);
     char *path = NULL;

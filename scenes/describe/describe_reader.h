@@ -12,12 +12,18 @@ typedef struct describe_reader {
     const cJSON *media;    /* by name, NULL: none; the draft has them in this order */
     const char *path;
     describe_loader load;
+    const kd_scene_mesh *given; /* by the caller, in memory */
+    uint64_t given_count;
     job *watched;
 } describe_reader;
 
 /* *path = `name` beside the description, to memory_free. */
 kd_status describe_path(const describe_reader *in, const char *name, char **path);
 
+/* describe_given.c: "mesh:NAME" names one that the caller gave */
+bool describe_is_given(const char *file);
+kd_status describe_given(const describe_reader *in, const json_place *at, const char *file,
+                         mesh *out);
 /* describe_material.c */
 kd_status describe_materials(describe_reader *in, const json_place *at, const cJSON *map);
 /* Index of the material that `value` names or is; an object changes a copy of `base`, index of one

@@ -88,6 +88,49 @@ static void test_render(void **state) {
     kd_scene_close(scene);
 }
 
+/* The same scene as files and as arrays: the same picture. */
+static void test_parse(void **state) {
+    (void)state;
+    static const float vertices[8][3] = {{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, 1},
+                                         {-1, 2, -1}, {1, 2, -1}, {1, 2, 1}, {-1, 2, 1}};
+    static const uint32_t walls[12] = {3, 2, 1, 3, 1, 0, 0, 1, 5, 0, 5, 4},
+                          lamp[6] = {4, 5, 6, 4, 6, 7};
+    static const char text[] =
+        "{\"kandela\": 1, \"render\": {\"resolution\": [24, 16], \"spp\": 4},\n"
+        "\"meshes\": [{\"file\": \"mesh:walls\", \"material\": {\"kind\": \"diffuse\", "
+        "\"diffuse\": "
+        "[0.5, 0.6, 0.7]}},\n{\"file\": \"mesh:lamp\", \"material\": {\"kind\": \"diffuse\", "
+        "\"diffuse\": 0, \"emission\": [3, 2, 1]}}]}";
+    kd_scene_mesh meshes[2] = {{"lamp", vertices[0], 8, lamp, 2, NULL, NULL},
+                               {"walls", vertices[0], 8, walls, 4, NULL, NULL}};
+    kd_render_options options;
+    kd_scene *files = NULL, *arrays = NULL;
+    kd_image *one = NULL, *other = NULL;
+    kd_render_options_default(&options);
+    if (kd_scene_parse(&arrays, text, sizeof text - 1, NULL, meshes, 2, &options) != KD_OK)
+        fail_msg("%s", kd_last_error());
+    assert_int_equal(options.width, 24);
+    assert_int_equal(kd_scene_count(arrays).triangles, 6);
+    assert_int_equal(kd_scene_load(&files, scene_path, NULL), KD_OK);
+    assert_int_equal(kd_render(&one, files, &options, NULL, NULL), KD_OK);
+    assert_int_equal(kd_render(&other, arrays, &options, NULL, NULL), KD_OK);
+    assert_int_equal(kd_image_hash(one), kd_image_hash(other));
+    kd_image_close(one);
+    kd_image_close(other);
+    kd_scene_close(files);
+    kd_scene_close(arrays);
+    meshes[0].name = "lamb";
+    assert_int_equal(kd_scene_parse(&arrays, text, sizeof text - 1, NULL, meshes, 2, NULL),
+                     KD_ERROR_INPUT);
+    assert_null(arrays);
+    assert_non_null(strstr(kd_last_error(), "did you mean \"lamb\"?"));
+    meshes[0].name = "lamp";
+    meshes[1].vertex_count = 5;
+    assert_int_equal(kd_scene_parse(&arrays, text, sizeof text - 1, "/tmp", meshes, 2, NULL),
+                     KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "vertex 5, expected less than 5"));
+}
+
 static void test_cancel(void **state) {
     (void)state;
     kd_render_options options;
@@ -152,6 +195,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_render),
+        cmocka_unit_test(test_parse),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_refusals),
     };

@@ -224,6 +224,11 @@ CALL(triangles_occluded) {
     return kd_triangles_occluded(ARG(0, triangles), ARG(1, &one_ray), 1, ARG(2, &blocked),
                                  ARG(3, &counts));
 }
+CALL(triangles_closest_point) {
+    kd_near_triangle nearest;
+    return kd_triangles_closest_point(ARG(0, triangles), ARG(1, cloud[0]), 1, INFINITY,
+                                      ARG(2, &nearest));
+}
 CALL(triangles_save) {
     return kd_triangles_save(ARG(0, triangles), ARG(1, path));
 }
@@ -252,6 +257,17 @@ CALL(scene_load) {
     kd_render_options options;
     kd_render_options_default(&options);
     const kd_status status = kd_scene_load(ARG(0, &made), ARG(1, scene_path), ARG(2, &options));
+    kd_scene_close(made);
+    return status;
+}
+CALL(scene_parse) {
+    static const char text[] = "{\"kandela\": 1, \"meshes\": [{\"file\": \"mesh:one\"}]}";
+    const kd_scene_mesh one = {"one", cloud[0], 64, triple, 1, NULL, NULL};
+    kd_scene *made = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    const kd_status status = kd_scene_parse(ARG(0, &made), ARG(1, text), sizeof text - 1,
+                                            ARG(2, folder), ARG(3, &one), 1, ARG(4, &options));
     kd_scene_close(made);
     return status;
 }
@@ -361,11 +377,13 @@ static const row rows[] = {
     ROW(triangles_cast, 2, "01"),
     ROW(triangles_intersect, 4, "012"),
     ROW(triangles_occluded, 4, "012"),
+    ROW(triangles_closest_point, 3, "012"),
     ROW(triangles_save, 2, "01"),
     ROW(triangles_load, 3, "01"),
     ROW(render_options_default, 1, ""),
     ROW(render_options_default_sized, 1, ""),
     ROW(scene_load, 3, "01"),
+    ROW(scene_parse, 5, "013"),
     ROW(scene_close, 1, ""),
     ROW(scene_count, 1, ""),
     ROW(render, 5, "012"),

@@ -12,7 +12,7 @@ static kd_status load_triangle(mesh *out, const char *path, job *watched) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const describe_source source = {"fuzz.json", load_triangle};
+    const describe_source source = {"fuzz.json", load_triangle, NULL, 0};
     kd_render_options options;
     scene_draft draft;
     memset(&draft, 0, sizeof draft);

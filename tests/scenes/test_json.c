@@ -19,7 +19,7 @@ static kd_render_options options;
 static scene_draft draft;
 
 static kd_status parse_bytes(const char *text, size_t bytes) {
-    const describe_source source = {"dir/s.json", load_nothing};
+    const describe_source source = {"dir/s.json", load_nothing, NULL, 0};
     scene_draft_close(&draft);
     kd_render_options_default(&options);
     return describe_json_parse(&draft, text, bytes, &source, &options, NULL);
