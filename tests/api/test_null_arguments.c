@@ -26,31 +26,25 @@ static char folder[] = "/tmp/kandela-null-XXXXXX", path[64], scene_path[64];
 /* Argument number `at` of a call: NULL if it is its turn. */
 #define ARG(at, pointer) (null == (at) ? NULL : (pointer))
 #define CALL(name) static kd_status call_##name(int null)
+/* The two functions that fill a struct with its defaults. */
+#define DEFAULTS(name, type)                                                                       \
+    CALL(name##_default) {                                                                         \
+        type filled;                                                                               \
+        kd_##name##_default(ARG(0, &filled));                                                      \
+        return KD_OK;                                                                              \
+    }                                                                                              \
+    CALL(name##_default_sized) {                                                                   \
+        type filled;                                                                               \
+        kd_##name##_default_sized(ARG(0, &filled), 64);                                            \
+        return KD_OK;                                                                              \
+    }
 
 CALL(point_array_make) {
     (void)kd_point_array_make(ARG(0, cloud), null == 0 ? 0 : 64, 3, KD_FLOAT);
     return KD_OK;
 }
-CALL(points_options_default) {
-    kd_points_options options;
-    kd_points_options_default(ARG(0, &options));
-    return KD_OK;
-}
-CALL(points_options_default_sized) {
-    kd_points_options options;
-    kd_points_options_default_sized(ARG(0, &options), 64);
-    return KD_OK;
-}
-CALL(points_query_default) {
-    kd_points_query of;
-    kd_points_query_default(ARG(0, &of));
-    return KD_OK;
-}
-CALL(points_query_default_sized) {
-    kd_points_query of;
-    kd_points_query_default_sized(ARG(0, &of), 64);
-    return KD_OK;
-}
+DEFAULTS(points_options, kd_points_options)
+DEFAULTS(points_query, kd_points_query)
 CALL(points_open) {
     kd_points *made = NULL;
     kd_points_options options;
@@ -157,26 +151,8 @@ CALL(triangle_mesh_make) {
     (void)kd_triangle_mesh_make(ARG(0, cloud[0]), 64, ARG(1, triple), 1);
     return KD_OK;
 }
-CALL(triangles_options_default) {
-    kd_triangles_options options;
-    kd_triangles_options_default(ARG(0, &options));
-    return KD_OK;
-}
-CALL(triangles_options_default_sized) {
-    kd_triangles_options options;
-    kd_triangles_options_default_sized(ARG(0, &options), 64);
-    return KD_OK;
-}
-CALL(ray_batch_default) {
-    kd_ray_batch batch;
-    kd_ray_batch_default(ARG(0, &batch));
-    return KD_OK;
-}
-CALL(ray_batch_default_sized) {
-    kd_ray_batch batch;
-    kd_ray_batch_default_sized(ARG(0, &batch), 64);
-    return KD_OK;
-}
+DEFAULTS(triangles_options, kd_triangles_options)
+DEFAULTS(ray_batch, kd_ray_batch)
 CALL(triangles_open) {
     kd_triangles *made = NULL;
     kd_triangles_options options;
@@ -242,16 +218,7 @@ CALL(triangles_load) {
     return status;
 }
 
-CALL(render_options_default) {
-    kd_render_options options;
-    kd_render_options_default(ARG(0, &options));
-    return KD_OK;
-}
-CALL(render_options_default_sized) {
-    kd_render_options options;
-    kd_render_options_default_sized(ARG(0, &options), 64);
-    return KD_OK;
-}
+DEFAULTS(render_options, kd_render_options)
 CALL(scene_load) {
     kd_scene *made = NULL;
     kd_render_options options;
