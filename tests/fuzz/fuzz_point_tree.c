@@ -78,7 +78,7 @@ static void build_and_ask(const char *builder, const point_array *points,
     if (pointtree_check_nd(&view, points) != KD_OK)
         fprintf(stderr, "%s: %s\n", builder, kd_last_error());
     FUZZ_REQUIRE(pointtree_check_nd(&view, points) == KD_OK);
-    point_target target = {view, NULL, NULL, NULL};
+    point_target target = {view, NULL, NULL, NULL, NULL};
     ask(&target, points, k, radius);
     if (points->count) {
         FUZZ_REQUIRE(leafindex_nd_open(&index, &view) == KD_OK);
@@ -93,6 +93,14 @@ static void build_and_ask(const char *builder, const point_array *points,
         target.index = &narrow;
         ask(&target, points, k, radius);
         leafindex_close(&narrow);
+    }
+    if (points->count && points->dims <= 3 && points->scalar == POINT_DOUBLE) {
+        leafindex_double fine;
+        FUZZ_REQUIRE(leafindex_double_open(&fine, &view) == KD_OK);
+        target.index_nd = NULL;
+        target.index_double = &fine;
+        ask(&target, points, k, radius);
+        leafindex_double_close(&fine);
     }
     pointtree_close(&tree);
 }
