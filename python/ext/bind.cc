@@ -161,12 +161,16 @@ static const char *class_of(kd_status status) {
     return "RunError";
 }
 
-void check(kd_status status) {
+void check_said(kd_status status, const char *message) {
     if (status == KD_OK) return;
     check_signals();
     nb::object kind = nb::module_::import_("kandela.errors").attr(class_of(status));
-    PyErr_SetString(kind.ptr(), kd_last_error());
+    PyErr_SetString(kind.ptr(), message);
     throw nb::python_error();
+}
+
+void check(kd_status status) {
+    check_said(status, kd_last_error());
 }
 
 void check_signals() {

@@ -38,7 +38,8 @@ void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_
 
 /* Raises what belongs to the status, with kd_last_error(); nothing for KD_OK. */
 void check(kd_status status);
-void check_signals(); /* Ctrl-C */
+void check_said(kd_status status, const char *message); /* the same with another thread's message */
+void check_signals();                                   /* Ctrl-C */
 
 /* call() without the interpreter's lock, then what its status raises. */
 template <typename function> void check_unlocked(function call) {
@@ -61,5 +62,6 @@ template <size_t size> void text_set(char (&to)[size], const std::string &from, 
 void bind_points(nb::module_ &module);
 void bind_points_query(nb::module_ &module);
 void bind_triangles(nb::module_ &module);
+void bind_render(nb::module_ &module);
 
 #endif

@@ -10,4 +10,5 @@ NB_MODULE(_c, module) {
     bind_points(module);
     bind_points_query(module);
     bind_triangles(module);
+    bind_render(module);
 }

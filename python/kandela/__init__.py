@@ -15,10 +15,12 @@ from .graphs import knn_graph, mean_dist2, radius_graph
 from .kdtree import KDTree
 from .mesh import Hits, Nearest, TriangleMesh
 from .points import NO_POINT, Points
+from .scenes import Picture, Scene, load_scene, render
 
 __version__ = _version()
 __all__ = [
     "KDTree", "Points", "TriangleMesh", "NO_POINT", "knn_graph", "radius_graph", "mean_dist2",
-    "normals", "dbscan", "icp", "farthest_points", "voxel_downsample", "KandelaError", "RunError",
-    "UsageError", "InputError", "OutOfMemory", "DeviceError", "CheckError", "Interrupted",
+    "Hits", "Nearest", "Scene", "Picture", "load_scene", "render", "normals", "dbscan", "icp",
+    "farthest_points", "voxel_downsample", "KandelaError", "RunError", "UsageError", "InputError", "OutOfMemory", "DeviceError",
+    "CheckError", "Interrupted",
 ]

@@ -1,0 +1,319 @@
+/* <kandela/render.h> by its own names: scenes, options, pictures. A rendering runs in a thread of
+   its own; the caller's thread waits, hears Ctrl-C and calls what is to hear of progress. */
+#include "python/ext/bind.h"
+#include <chrono>
+#include <condition_variable>
+#include <kandela/render.h>
+#include <mutex>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <thread>
+
+/* kd_render_options, and the text that its photon_map points to if it was set here. */
+struct render_options {
+    kd_render_options c;
+    std::string photon_map;
+    render_options() { kd_render_options_default(&c); }
+    render_options(const render_options &from) { *this = from; }
+    render_options &operator=(const render_options &from) {
+        const bool own = from.c.photon_map == from.photon_map.c_str();
+        c = from.c;
+        photon_map = from.photon_map;
+        if (own) c.photon_map = photon_map.c_str();
+        return *this;
+    }
+};
+
+struct scene_handle {
+    kd_scene *c;
+    explicit scene_handle(kd_scene *scene) : c(scene) {}
+    scene_handle(const scene_handle &) = delete;
+    scene_handle &operator=(const scene_handle &) = delete;
+    ~scene_handle() { close(); }
+    void close() {
+        kd_scene_close(c);
+        c = nullptr;
+    }
+};
+
+struct image_handle {
+    kd_image *c;
+    bool interrupted;
+    image_handle(kd_image *image, bool cut) : c(image), interrupted(cut) {}
+    image_handle(const image_handle &) = delete;
+    image_handle &operator=(const image_handle &) = delete;
+    ~image_handle() { close(); }
+    void close() {
+        kd_image_close(c);
+        c = nullptr;
+    }
+};
+
+/* --- scenes --------------------------------------------------------------------------------------
+ */
+
+static scene_handle *scene_load(const std::string &path, render_options &options) {
+    kd_scene *scene = nullptr;
+    check_unlocked([&] { return kd_scene_load(&scene, path.c_str(), &options.c); });
+    return new scene_handle(scene);
+}
+
+/* name, vertices, indices, normals, texcoords; the last three may be None. */
+typedef std::tuple<std::string, nb::object, nb::object, nb::object, nb::object> given_mesh;
+
+static uint64_t rows_of(nb::handle given, const char *name, uint64_t columns) {
+    const array taken = array_of(given, name, false);
+    if (taken.shape.size() != 2 || (uint64_t)taken.shape[1] != columns)
+        throw nb::value_error((std::string(name) + " have another shape than expected: (count, " +
+                               std::to_string(columns) + ")")
+                                  .c_str());
+    return taken.rows();
+}
+
+static kd_scene_mesh mesh_of(const given_mesh &from, array keep[4]) {
+    kd_scene_mesh mesh = {};
+    const nb::object &indices = std::get<2>(from);
+    mesh.name = std::get<0>(from).c_str();
+    mesh.vertex_count = rows_of(std::get<1>(from), "vertices", 3);
+    mesh.vertices = (const float *)array_data(std::get<1>(from), "vertices", "float32",
+                                              3 * mesh.vertex_count, false, &keep[0]);
+    mesh.triangle_count = indices.is_none() ? mesh.vertex_count / 3 : rows_of(indices, "faces", 3);
+    mesh.indices = (const uint32_t *)array_data(indices, "faces", "uint32|int32",
+                                                3 * mesh.triangle_count, false, &keep[1]);
+    mesh.normals = (const float *)array_data(std::get<3>(from), "normals", "float32",
+                                             3 * mesh.vertex_count, false, &keep[2]);
+    mesh.texcoords = (const float *)array_data(std::get<4>(from), "texcoords", "float32",
+                                               2 * mesh.vertex_count, false, &keep[3]);
+    return mesh;
+}
+
+static scene_handle *scene_parse(const std::string &text, std::optional<std::string> folder,
+                                 const std::vector<given_mesh> &given, render_options &options) {
+    std::vector<array> keep(4 * given.size());
+    std::vector<kd_scene_mesh> meshes;
+    for (size_t i = 0; i < given.size(); ++i) meshes.push_back(mesh_of(given[i], &keep[4 * i]));
+    kd_scene *scene = nullptr;
+    check_unlocked([&] {
+        return kd_scene_parse(&scene, text.data(), text.size(), folder ? folder->c_str() : nullptr,
+                              meshes.data(), meshes.size(), &options.c);
+    });
+    return new scene_handle(scene);
+}
+
+/* --- rendering -----------------------------------------------------------------------------------
+ */
+
+/* What the rendering thread tells the one that waits. */
+struct watched {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool over = false, news = false, stop = false;
+    std::string stage, message;
+    int64_t done = 0, total = 0;
+    kd_status status = KD_OK;
+    kd_image *image = nullptr;
+};
+
+static int hear(void *context, const char *stage, int64_t done, int64_t total) {
+    watched *by = (watched *)context;
+    std::lock_guard<std::mutex> locked(by->mutex);
+    by->stage = stage;
+    by->done = done;
+    by->total = total;
+    by->news = true;
+    return by->stop;
+}
+
+static void run(watched *by, const kd_scene *scene, const kd_render_options *options) {
+    const kd_status status = kd_render(&by->image, scene, options, hear, by);
+    std::lock_guard<std::mutex> locked(by->mutex);
+    by->status = status;
+    if (status != KD_OK) by->message = kd_last_error();
+    by->over = true;
+    by->changed.notify_all();
+}
+
+/* Waits a little; true when the rendering is over. */
+static bool wait_for_it(watched *by) {
+    nb::gil_scoped_release unlocked;
+    std::unique_lock<std::mutex> locked(by->mutex);
+    return by->changed.wait_for(locked, std::chrono::milliseconds(50), [&] { return by->over; });
+}
+
+static bool told_to_stop(watched *by, const nb::object &progress) {
+    std::unique_lock<std::mutex> locked(by->mutex);
+    const std::string stage = by->stage;
+    const int64_t done = by->done, total = by->total;
+    const bool news = by->news;
+    by->news = false;
+    locked.unlock();
+    check_signals();
+    return news && !progress.is_none() && nb::cast<bool>(nb::bool_(progress(stage, done, total)));
+}
+
+static void tell_to_stop(watched *by) {
+    std::lock_guard<std::mutex> locked(by->mutex);
+    by->stop = true;
+}
+
+static image_handle *render(const scene_handle &scene, const render_options &options,
+                            nb::object progress) {
+    watched by;
+    std::exception_ptr raised;
+    std::thread worker(run, &by, scene.c, &options.c);
+    while (!wait_for_it(&by)) {
+        try {
+            if (!raised && told_to_stop(&by, progress)) tell_to_stop(&by);
+        } catch (...) { /* Ctrl-C, or what the callback raised: told when the thread is back */
+            raised = std::current_exception();
+            tell_to_stop(&by);
+        }
+    }
+    {
+        nb::gil_scoped_release unlocked;
+        worker.join();
+    }
+    if (raised) {
+        kd_image_close(by.image);
+        std::rethrow_exception(raised);
+    }
+    if (by.status != KD_OK && by.status != KD_INTERRUPTED)
+        check_said(by.status, by.message.c_str());
+    return new image_handle(by.image, by.status == KD_INTERRUPTED);
+}
+
+/* A plane as it lies in the image, which lives as long; None if there is none. */
+static nb::object channel(nb::handle self, const std::string &name) {
+    const kd_image *image = nb::cast<image_handle *>(self)->c;
+    const float *plane = kd_image_channel(image, name.c_str());
+    if (!plane) return nb::none();
+    const size_t shape[2] = {(size_t)kd_image_height(image), (size_t)kd_image_width(image)};
+    return nb::cast(nb::ndarray<nb::numpy, const float>(plane, 2, shape, self));
+}
+
+static void image_write(const image_handle &image, const std::string &path, float exposure,
+                        int tonemap) {
+    check_unlocked(
+        [&] { return kd_image_write(image.c, path.c_str(), exposure, (kd_tonemap)tonemap); });
+}
+
+/* --- names ---------------------------------------------------------------------------------------
+ */
+
+typedef nb::class_<render_options> options_class;
+
+static void bind_option_texts(options_class &bound) {
+#define TEXT(field)                                                                                \
+    bound.def_prop_rw(                                                                             \
+        #field, [](const render_options &self) { return std::string(self.c.field); },              \
+        [](render_options &self, const std::string &to) { text_set(self.c.field, to, #field); })
+    TEXT(integrator);
+    TEXT(builder);
+    TEXT(device);
+    TEXT(kernel);
+    TEXT(channel);
+    TEXT(estimator);
+#undef TEXT
+    bound.def_prop_rw(
+        "photon_map",
+        [](const render_options &self) {
+            return self.c.photon_map ? nb::cast(self.c.photon_map) : nb::none();
+        },
+        [](render_options &self, const std::string &to) {
+            self.photon_map = to;
+            self.c.photon_map = self.photon_map.c_str();
+        });
+}
+
+static void bind_option_numbers(options_class &bound) {
+#define NUMBER(field)                                                                              \
+    bound.def_prop_rw(                                                                             \
+        #field, [](const render_options &self) { return self.c.field; },                           \
+        [](render_options &self, decltype(kd_render_options::field) to) { self.c.field = to; })
+    NUMBER(width);
+    NUMBER(height);
+    NUMBER(spp);
+    NUMBER(max_depth);
+    NUMBER(photons);
+    NUMBER(caustic_photons);
+    NUMBER(gather);
+    NUMBER(radius);
+    NUMBER(final_gather);
+    NUMBER(seed);
+    NUMBER(threads);
+    NUMBER(time_seconds);
+    NUMBER(exposure);
+    NUMBER(sah_traversal_cost);
+    NUMBER(sah_intersect_cost);
+    NUMBER(sah_empty_factor);
+    NUMBER(precompute);
+    NUMBER(passes);
+    NUMBER(alpha);
+    NUMBER(target_error);
+    NUMBER(batches);
+    NUMBER(media_photons);
+    NUMBER(device_paths);
+#undef NUMBER
+    bound.def_prop_rw(
+        "tonemap", [](const render_options &self) { return (int)self.c.tonemap; },
+        [](render_options &self, int to) { self.c.tonemap = (kd_tonemap)to; });
+    bound.def_prop_rw(
+        "crop",
+        [](const render_options &self) {
+            return std::make_tuple(self.c.crop[0], self.c.crop[1], self.c.crop[2], self.c.crop[3]);
+        },
+        [](render_options &self, std::tuple<int, int, int, int> to) {
+            std::tie(self.c.crop[0], self.c.crop[1], self.c.crop[2], self.c.crop[3]) = to;
+        });
+}
+
+static void bind_image(nb::module_ &m) {
+    nb::class_<image_handle>(m, "Image", "kd_image: a rendered picture")
+        .def_ro("interrupted", &image_handle::interrupted);
+    m.def("kd_render", render, nb::arg("scene"), nb::arg("options"),
+          nb::arg("progress").none() = nb::none(),
+          "Renders; progress(stage, done, total) is called in this thread, True from it ends the "
+          "work.");
+    m.def(
+        "kd_image_close", [](image_handle &image) { image.close(); }, nb::arg("image"));
+    m.def("kd_image_width", [](const image_handle &image) { return kd_image_width(image.c); });
+    m.def("kd_image_height", [](const image_handle &image) { return kd_image_height(image.c); });
+    m.def("kd_image_samples", [](const image_handle &image) { return kd_image_samples(image.c); });
+    m.def("kd_image_hash", [](const image_handle &image) { return kd_image_hash(image.c); });
+    m.def("kd_image_channel", channel, nb::arg("image"), nb::arg("name"),
+          "(height, width) float32, not a copy; None if there is no such channel.");
+    m.def("kd_image_write", image_write, nb::arg("image"), nb::arg("path"), nb::arg("exposure"),
+          nb::arg("tonemap"), "By suffix: .png, .exr, .pfm.");
+}
+
+void bind_render(nb::module_ &m) {
+    options_class bound(m, "RenderOptions", "kd_render_options: made by kd_render_options_default");
+    bind_option_texts(bound);
+    bind_option_numbers(bound);
+    bound.def("copy", [](const render_options &self) { return render_options(self); });
+    m.def(
+        "kd_render_options_default", [] { return render_options(); },
+        "Options with their defaults.");
+    m.attr("kd_render_options_default_sized") = m.attr("kd_render_options_default");
+    nb::class_<scene_handle>(m, "Scene", "kd_scene");
+    m.def("kd_scene_load", scene_load, nb::arg("path"), nb::arg("options"),
+          "A scene of a file; the options take what it says.");
+    m.def("kd_scene_parse", scene_parse, nb::arg("text"), nb::arg("folder").none(),
+          nb::arg("meshes"), nb::arg("options"),
+          "A scene of a description; meshes are (name, vertices, faces, normals, texcoords).");
+    m.def(
+        "kd_scene_close", [](scene_handle &scene) { scene.close(); }, nb::arg("scene"));
+    m.def(
+        "kd_scene_count",
+        [](const scene_handle &scene) {
+            const kd_scene_counts counts = kd_scene_count(scene.c);
+            nb::dict out;
+            out["triangles"] = counts.triangles;
+            out["materials"] = counts.materials;
+            out["lights"] = counts.lights;
+            return out;
+        },
+        nb::arg("scene"));
+    bind_image(m);
+}

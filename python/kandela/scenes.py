@@ -1,0 +1,196 @@
+"""Scenes and pictures of them."""
+
+import difflib
+import json
+import os
+import tempfile
+
+import numpy as np
+
+from . import _c
+from .mesh import TriangleMesh
+
+TONEMAPS = ("linear", "reinhard", "aces")
+
+
+class Scene:
+    """A scene in memory, made by load_scene.
+
+    options: what its file says of rendering, changed by what `render` is given. counts: triangles,
+    materials, lights.
+    """
+
+    def __init__(self, held, options):
+        self._c, self._options = held, options
+        self.counts = _c.kd_scene_count(held)
+
+    @property
+    def options(self):
+        """What the scene says of rendering: a dict of all options."""
+        return {name: getattr(self._options, name) for name in _OPTION_NAMES}
+
+    def __repr__(self):
+        return f"<kandela.Scene of {self.counts['triangles']} triangles>"
+
+
+class Picture:
+    """A rendered picture. Planes are float32 (height, width), rows from the top; not copies but for rgb,
+    albedo and normal, which are (height, width, 3)."""
+
+    def __init__(self, held, exposure, tonemap):
+        self._c, self._exposure, self._tonemap = held, exposure, tonemap
+        self.width, self.height = _c.kd_image_width(held), _c.kd_image_height(held)
+        self.samples = _c.kd_image_samples(held)  #: per pixel, at least
+        self.hash = _c.kd_image_hash(held)  #: of the bits of rgb
+        self.interrupted = held.interrupted  #: `progress` ended it: what was finished by then
+
+    def channel(self, name):
+        """One plane by its name: R G B A Z N.X N.Y N.Z Albedo.R Albedo.G Albedo.B."""
+        plane = _c.kd_image_channel(self._c, name)
+        if plane is None:
+            raise KeyError(f"the picture has no channel {name!r}")
+        return plane
+
+    def _three(self, names):
+        return np.stack([self.channel(name) for name in names], -1)
+
+    @property
+    def rgb(self):
+        """Radiance in W/(sr m^2), linear Rec. 709."""
+        return self._three("RGB")
+
+    @property
+    def alpha(self):
+        """How much of each pixel something was met in, 0 to 1."""
+        return self.channel("A")
+
+    @property
+    def depth(self):
+        """Distance along the view axis in the scene's unit; inf where nothing was met."""
+        return self.channel("Z")
+
+    @property
+    def normal(self):
+        """Normals of what is seen, in world space."""
+        return self._three(("N.X", "N.Y", "N.Z"))
+
+    @property
+    def albedo(self):
+        """Colours of what is seen, without its light."""
+        return self._three(("Albedo.R", "Albedo.G", "Albedo.B"))
+
+    def save(self, path, exposure=None, tonemap=None):
+        """By suffix: .png (8 bit sRGB, `exposure` stops brighter, nan: by the picture; tonemap "linear",
+        "reinhard" or "aces"), .exr, .pfm."""
+        tonemap = self._tonemap if tonemap is None else TONEMAPS.index(tonemap)
+        exposure = self._exposure if exposure is None else exposure
+        _c.kd_image_write(self._c, os.fspath(path), exposure, tonemap)
+
+    def _repr_png_(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "picture.png")
+            self.save(path)
+            with open(path, "rb") as file:
+                return file.read()
+
+    def __repr__(self):
+        return f"<kandela.Picture of {self.width} x {self.height} pixels, {self.samples} samples>"
+
+
+def _plain(value):
+    """What JSON has no word for."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"a description cannot hold {type(value).__name__}")
+
+
+def _given(name, mesh):
+    """A mesh's arrays in the types that the library takes; the entry keeps what is left."""
+    arrays = [mesh.pop(key, None) for key in ("vertices", "faces", "normals", "texcoords")]
+    types = (np.float32, np.uint32, np.float32, np.float32)
+    return (name,) + tuple(None if array is None else np.ascontiguousarray(array, kind)
+                           for array, kind in zip(arrays, types))
+
+
+def load_scene(source, folder=None):
+    """A scene of a file or of a description in memory, as Scene.
+
+    source: a path (a JSON description, a mesh file, "gen:blob:1000"), or a dict with the keys of
+    scenes/DESCRIPTION.md ("kandela": 1 may be left out). Of its "meshes" an entry may have arrays
+    instead of a file: "vertices" (n, 3), "faces" (m, 3) or none, "normals" (n, 3), "texcoords"
+    (n, 2); or "mesh", a TriangleMesh. folder: where relative paths in a dict begin. InputError says what
+    is wrong and where.
+
+    >>> import kandela
+    >>> scene = kandela.load_scene({
+    ...     "meshes": [{"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0]], "faces": [[0, 1, 2]],
+    ...                 "material": {"kind": "diffuse", "diffuse": [0.8, 0.2, 0.1]}}],
+    ...     "environment": {"radiance": 1}})
+    >>> scene.counts["triangles"]
+    1
+    """
+    options = _c.kd_render_options_default()
+    if not isinstance(source, dict):
+        return Scene(_c.kd_scene_load(os.fspath(source), options), options)
+    source, meshes = dict(source), []
+    source.setdefault("kandela", 1)
+    entries = [dict(entry) for entry in source.get("meshes", [])]
+    for i, entry in enumerate(entries):
+        mesh = entry.pop("mesh", None)
+        if isinstance(mesh, TriangleMesh):
+            entry["vertices"], entry["faces"] = mesh.vertices, mesh.faces
+        if "vertices" in entry:
+            meshes.append(_given(f"meshes[{i}]", entry))
+            entry["file"] = f"mesh:meshes[{i}]"
+    source["meshes"] = entries
+    text = json.dumps(source, default=_plain)
+    folder = None if folder is None else os.fspath(folder)
+    return Scene(_c.kd_scene_parse(text, folder, meshes, options), options)
+
+
+_OPTION_NAMES = [name for name in dir(_c.RenderOptions) if name[0] != "_" and name != "copy"]
+
+
+def _progress_bar():
+    """progress(stage, done, total) by tqdm."""
+    from tqdm.auto import tqdm
+
+    bars = {}
+
+    def show(stage, done, total):
+        bar = bars.get(stage) or bars.setdefault(stage, tqdm(total=total, desc=stage))
+        bar.total = total
+        bar.update(done - bar.n)
+
+    return show
+
+
+def render(scene, *, progress=None, **options):
+    """A picture of a scene, as Picture.
+
+    scene: a Scene, or what load_scene takes. options: those of the command line, with _ for -: width,
+    height, spp, integrator ("path", "photon", "sppm", ...), photons, seed, device, threads, ...
+    (`Scene.options` has them all). progress: True for tqdm's bars, or called about ten times a second
+    as progress(stage, done, total) in this thread; when it returns True the picture is what was
+    finished. Other threads of Python run meanwhile; Ctrl-C raises KeyboardInterrupt.
+
+    >>> import kandela
+    >>> picture = kandela.render("gen:blob:2000", width=32, height=24, spp=2)
+    >>> picture.rgb.shape, picture.depth.dtype
+    ((24, 32, 3), dtype('float32'))
+    """
+    if not isinstance(scene, Scene):
+        scene = load_scene(scene)
+    taken = scene._options.copy()
+    for name, value in options.items():
+        if name not in _OPTION_NAMES:
+            near = difflib.get_close_matches(name, _OPTION_NAMES, 1)
+            raise TypeError(f"render has no option {name!r}" +
+                            (f", did you mean {near[0]!r}?" if near else ""))
+        if name == "tonemap" and isinstance(value, str):
+            value = TONEMAPS.index(value)
+        setattr(taken, name, value)
+    if progress is True:
+        progress = _progress_bar()
+    held = _c.kd_render(scene._c, taken, progress)
+    return Picture(held, taken.exposure, taken.tonemap)

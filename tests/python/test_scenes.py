@@ -1,0 +1,109 @@
+"""Scenes of files and of arrays, pictures of them, and how a rendering is stopped."""
+
+import doctest
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import kandela
+import kandela.scenes
+
+QUAD = np.array([[-1, 0, -1], [1, 0, -1], [1, 0, 1], [-1, 0, 1]], float)
+FACES = np.array([[3, 2, 1], [3, 1, 0]])
+
+
+def description(**more):
+    return {"meshes": [{"vertices": QUAD, "faces": FACES,
+                        "material": {"kind": "diffuse", "diffuse": [0.5, 0.25, 0.125]}}],
+            "camera": {"eye": [0, 2, 0], "look_at": [0, 0, 0], "up": [0, 0, 1], "fov": 30},
+            "environment": {"radiance": [1, 1, 1]},
+            "render": {"resolution": [16, 12], "spp": 16, "integrator": "path"}, **more}
+
+
+def test_a_white_sky_shows_the_colour_of_a_plane():
+    picture = kandela.render(description())
+    assert picture.rgb.shape == (12, 16, 3) and picture.samples == 16
+    np.testing.assert_allclose(picture.rgb.mean((0, 1)), [0.5, 0.25, 0.125], rtol=1e-3)
+    np.testing.assert_allclose(picture.albedo[6, 8], [0.5, 0.25, 0.125], rtol=1e-5)
+    np.testing.assert_allclose(picture.normal[6, 8], [0, 1, 0], atol=1e-5)
+    np.testing.assert_allclose(picture.depth, 2, rtol=1e-5)
+    assert (picture.alpha == 1).all()
+
+
+def test_arrays_and_files_are_the_same_scene(tmp_path):
+    with open(tmp_path / "quad.obj", "w") as file:
+        file.writelines(f"v {x} {y} {z}\n" for x, y, z in QUAD)
+        file.writelines("f {} {} {}\n".format(*(face + 1)) for face in FACES)
+    words = description()
+    of_arrays = kandela.render(words)
+    mesh = {"mesh": kandela.TriangleMesh(QUAD, FACES), "material": words["meshes"][0]["material"]}
+    of_mesh = kandela.render(dict(words, meshes=[mesh]))
+    file = {"file": "quad.obj", "material": mesh["material"]}
+    of_file = kandela.render(kandela.load_scene(dict(words, meshes=[file]), folder=tmp_path))
+    assert of_arrays.hash == of_mesh.hash == of_file.hash
+    words["camera"]["fov"] = 80  # edges are in the picture
+    seeds = [kandela.render(words, seed=seed).hash for seed in (1, 2)]
+    assert seeds[0] != seeds[1] and kandela.render(words, seed=1, threads=1).hash == seeds[0]
+
+
+def test_pictures_are_files_and_are_shown(tmp_path):
+    picture = kandela.render(description(), exposure=1.0)
+    assert picture._repr_png_()[:8] == b"\x89PNG\r\n\x1a\n"
+    picture.save(tmp_path / "one.png", tonemap="aces")
+    picture.save(tmp_path / "one.pfm")
+    plane = picture.channel("R")
+    del picture
+    assert plane.sum() > 0 and not plane.flags.writeable
+    assert (tmp_path / "one.pfm").stat().st_size >= 12 * 16 * 12
+
+
+def test_progress_is_heard_and_may_end_it():
+    scene, heard = kandela.load_scene(description()), []
+
+    def hear(stage, done, total):
+        heard.append((stage, done, total, threading.get_ident()))
+        return stage == "render" and len(heard) > 3
+
+    picture = kandela.render(scene, width=300, height=300, spp=100000, progress=hear)
+    assert picture.interrupted and picture.rgb.shape == (300, 300, 3)
+    assert {ident for *_, ident in heard} == {threading.get_ident()}
+    assert all(0 <= done <= total for _, done, total, _ in heard)
+
+    def fail(stage, done, total):
+        raise ZeroDivisionError("from the callback")
+
+    with pytest.raises(ZeroDivisionError, match="from the callback"):
+        kandela.render(scene, width=300, height=300, spp=100000, progress=fail)
+
+
+def test_ctrl_c_ends_it():
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        kandela.render(description(), width=500, height=500, spp=1000000)
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("kind, words, call", [
+    (TypeError, "did you mean 'width'", lambda: kandela.render(description(), wdith=3)),
+    (kandela.UsageError, "integrator", lambda: kandela.render(description(), integrator="none")),
+    (kandela.InputError, "kamera", lambda: kandela.load_scene(description(kamera={}))),
+    (kandela.InputError, "vertex 9", lambda: kandela.load_scene(
+        {"meshes": [{"vertices": QUAD, "faces": [[0, 1, 9]]}]})),
+    (kandela.InputError, "finite", lambda: kandela.load_scene(
+        {"meshes": [{"vertices": QUAD * np.nan, "faces": FACES}]})),
+    (ValueError, "shape", lambda: kandela.load_scene({"meshes": [{"vertices": QUAD[:, :2]}]})),
+    (kandela.KandelaError, "nowhere", lambda: kandela.load_scene("nowhere.json")),
+])
+def test_what_makes_no_sense_is_refused_with_words(kind, words, call):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_examples_of_the_docstrings():
+    assert doctest.testmod(kandela.scenes).failed == 0
