@@ -67,7 +67,7 @@ static void expect_same(const char *scene_name, kd_render_options options, const
     scene_close(made);
 }
 
-static const int few[] = {2, 3, 0}, many[] = {2, 3, 4, 8, 0};
+static const int few[] = {3, 0}, many[] = {2, 3, 4, 8, 0};
 
 static void test_every_integrator(void **state) {
     (void)state;

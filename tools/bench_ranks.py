@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""usage: bench_ranks.py [--runs N] [--cases NAME,...] [--mpi] [--small] PROGRAM DEVICE...
+
+Renders each case with the first device, the first two, four, eight, ... and all of them, and prints a
+row for each: seconds of the stage render (least of N runs, usually 3), how many times as fast as one
+device, whether the state's hash is that of one device, bytes that a rank sent, the largest share of
+its time that a rank waited. Without --mpi the devices are those of one process (--device A,B); with
+it each is a rank that mpirun starts. --small makes every case small enough for a try. SPONZA names
+sponza.obj; without it its case is left out. Exit 1 if a hash differs or a run failed.
+
+    tools/bench_ranks.py build/bin/kandela cuda:0 cuda:1 > tools/bench/results/h200-ranks.txt
+    tools/bench_ranks.py build/bin/kandela cuda:0 cuda:1 cuda:2 cuda:3
+    tools/bench_ranks.py --mpi build/bin/kandela cuda:0 cuda:1 cuda:2 cuda:3 cuda:4 cuda:5 cuda:6 cuda:7
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+SPPM = "--integrator sppm --resolution 1920x1080 --passes 256 --photons 10000000 --caustic-photons 10000000"
+CASES = {
+    "demo": ("scenes/cornell_caustic.json", SPPM),
+    "hall": ("scenes/hall.json", SPPM),
+    "large": ("scenes/cornell_caustic.json", SPPM.replace("10000000", "250000000").replace("256", "4")),
+    "sponza": (os.environ.get("SPONZA"), "--integrator path --resolution 1920x1080 --spp 1024"),
+}
+SMALL = "--resolution 160x90 --photons 40000 --caustic-photons 20000 --passes 8 --spp 16"
+
+
+def command(program, scene, options, devices, mpi, folder):
+    line = [program, "render", scene, "--quiet", "--save-every", "1000000", "-o", os.path.join(folder, "p.pfm")]
+    line += options.split() + ["--stats", os.path.join(folder, "stats.json")]
+    if not mpi or len(devices) == 1:
+        return line + ["--device", ",".join(devices)]
+    whole = ["mpirun", "--oversubscribe", "--bind-to", "none"]
+    for i, device in enumerate(devices):
+        whole += ([":"] if i else []) + ["-n", "1"] + line + ["--device", device]
+    return whole
+
+
+def measure(line, folder, runs):
+    least, told = None, None
+    for _ in range(runs):
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(line)}: exit {done.returncode}: {done.stderr.strip()}")
+        with open(os.path.join(folder, "stats.json"), encoding="utf-8") as file:
+            found = json.load(file)
+        # the photons of each pass, their trees and the samples
+        seconds = sum(found["seconds"][stage] for stage in ("emit", "photon_tree", "render"))
+        if least is None or seconds < least:
+            least, told = seconds, found
+    with open(os.path.join(folder, "p.pfm.state"), "rb") as file:
+        return least, told, hashlib.sha256(file.read()).hexdigest()
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0][7:])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--mpi", action="store_true")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("program")
+    parser.add_argument("devices", nargs="+")
+    asked = parser.parse_args()
+    program, wrong = os.path.abspath(asked.program), 0
+    counts = sorted({n for n in (1, 2, 4, 8, 16, len(asked.devices)) if n <= len(asked.devices)})
+    print(f"# {' '.join(sys.argv)}")
+    print(f"# {subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout.splitlines()[0]}")
+    print("case devices seconds ratio same_bits sent_bytes most_idle")
+    for name in asked.cases.split(","):
+        scene, options = CASES[name]
+        if not scene:
+            print(f"# {name}: left out, SPONZA does not name sponza.obj")
+            continue
+        scene = scene if os.path.isabs(scene) else os.path.join(ROOT, scene)
+        options += " " + SMALL if asked.small else ""
+        first = None
+        for count in counts:
+            with tempfile.TemporaryDirectory() as folder:
+                line = command(program, scene, options, asked.devices[:count], asked.mpi, folder)
+                seconds, told, state = measure(line, folder, asked.runs)
+            first = first or (seconds, state)
+            wrong += state != first[1]
+            ranks = told.get("ranks", [])
+            sent = max((rank["bytes_sent"] for rank in ranks), default=0)
+            idle = max((rank["idle_share"] for rank in ranks), default=0)
+            same = "yes" if state == first[1] else "NO"
+            print(f"{name} {count} {seconds:.3f} {first[0] / seconds:.2f} {same} {sent} {idle:.3f}", flush=True)
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
