@@ -37,6 +37,7 @@ typedef struct rendering {
     render_result result;
     job watched;
     double started;     /* timing_now() */
+    bool rendered;      /* all ranks have come to the end of it, or all were interrupted */
     ranks among;        /* by mpirun; or alone */
     file_parcel parcel; /* of the files that rank 0 has read */
 } rendering;
@@ -341,9 +342,13 @@ static kd_status render(rendering *work, const option_line *line) {
     }
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
                                              &keeping, &work->watched);
+    work->rendered = true;
     if (status != KD_OK && status != KD_INTERRUPTED)
         return status_pass(status, __FILE__, __LINE__, "render_run_kept");
-    if (work->among.rank > 0) return status;
+    if (work->among.rank > 0) {
+        if (status == KD_INTERRUPTED) status_clear();
+        return status;
+    }
     if (status == KD_OK || work->result.frame.rays > 0)
         KD_TRY(keep_result(work, status == KD_INTERRUPTED));
     else
@@ -354,9 +359,9 @@ static kd_status render(rendering *work, const option_line *line) {
 
 /* What has failed here has failed on all ranks, or all would wait for this one. Rank 0 is to say
    what all have found. */
-static void end_ranks(const ranks *among, kd_status status) {
+static void end_ranks(const ranks *among, kd_status status, bool agreed) {
     enum { PATIENCE_SECONDS = 2 };
-    if (!ranks_shared(among) || status == KD_OK || status == KD_INTERRUPTED) return;
+    if (!ranks_shared(among) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
     char message[1200];
     if (among->rank > 0 && sleep(PATIENCE_SECONDS) > 0)
         _exit((int)status); /* a signal: it has ended all */
@@ -373,7 +378,7 @@ static kd_status run(const option_line *line) {
     KD_TRY(ranks_open(&work.among));
     const kd_status status = render(&work, line);
     progress_close();
-    end_ranks(&work.among, status);
+    end_ranks(&work.among, status, work.rendered);
     ranks_close(&work.among);
     render_close(&work.result);
     scene_close(work.loaded);
