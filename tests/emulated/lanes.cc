@@ -63,6 +63,20 @@ struct worker {
 };
 thread_local worker me;
 
+/* What a thread has taken goes when it ends: `me` itself is plain, for it is looked at all the
+ * time. */
+struct leaving {
+    bool used;
+    ~leaving() {
+        for (unsigned t = 0; t < me.room; ++t)
+            if (me.lanes[t].stack) munmap(me.lanes[t].stack, STACK_BYTES);
+        free(me.lanes);
+        me.lanes = NULL;
+        me.room = 0;
+    }
+};
+thread_local leaving tidy;
+
 /* Blocks that run together. */
 struct team {
     pthread_barrier_t met;
@@ -251,6 +265,7 @@ void run_block(const char *kernel, const shape &of, unsigned block,
     me.count = of.block.x * of.block.y;
     me.chance = order && atoi(order) ? (uint64_t)atoi(order) * 0x9e3779b97f4a7c15u + block : 0;
     if (me.room < me.count) {
+        tidy.used = true;
         me.lanes = (lane_state *)realloc(me.lanes, me.count * sizeof *me.lanes);
         memset(me.lanes + me.room, 0, (me.count - me.room) * sizeof *me.lanes);
         me.room = me.count;
