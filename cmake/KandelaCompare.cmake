@@ -60,16 +60,25 @@ if(OpenMP_CXX_FOUND)
   endif()
 endif()
 
-# tools/peers/compare_embree: Embree's rays beside ours, if libembree-dev (3) is installed.
-find_path(KD_EMBREE_INCLUDE embree3/rtcore.h)
-find_library(KD_EMBREE_LIBRARY embree3)
-if(KD_EMBREE_INCLUDE AND KD_EMBREE_LIBRARY)
+# tools/peers/compare_embree: Embree's rays beside ours, if libembree-dev is installed: 4 (Ubuntu 24.04) or 3 (Debian 12).
+set(KD_EMBREE_VERSION)
+foreach(version 4 3)
+  find_path(KD_EMBREE${version}_INCLUDE embree${version}/rtcore.h)
+  find_library(KD_EMBREE${version}_LIBRARY embree${version})
+  if(NOT KD_EMBREE_VERSION AND KD_EMBREE${version}_INCLUDE AND KD_EMBREE${version}_LIBRARY)
+    set(KD_EMBREE_VERSION ${version})
+  endif()
+endforeach()
+if(NOT KD_EMBREE_VERSION)
+  message(STATUS "compare_embree is left out: libembree-dev (Embree 4 or 3) is not installed")
+else()
   add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/peers/compare_embree.c
                                 ${CMAKE_SOURCE_DIR}/tools/peers/hard_rays.c
                                 ${CMAKE_SOURCE_DIR}/tools/bench/input_rays.c)
   target_link_libraries(compare_embree PRIVATE kandela_internal kd_common kd_dep_openexr
-                        ${KD_EMBREE_LIBRARY})
-  target_include_directories(compare_embree SYSTEM PRIVATE ${KD_EMBREE_INCLUDE})
+                        ${KD_EMBREE${KD_EMBREE_VERSION}_LIBRARY})
+  target_include_directories(compare_embree SYSTEM PRIVATE ${KD_EMBREE${KD_EMBREE_VERSION}_INCLUDE})
+  target_compile_definitions(compare_embree PRIVATE COMPARE_EMBREE=${KD_EMBREE_VERSION})
   if(KD_CUDA_FOUND)
     set_target_properties(compare_embree PROPERTIES LINKER_LANGUAGE CXX)
   endif()

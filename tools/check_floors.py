@@ -42,7 +42,7 @@ ROOMS = """
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
     scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
-    tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program tools/peers
+    tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program/lab tools/program tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h",)

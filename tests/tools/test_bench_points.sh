@@ -31,4 +31,16 @@ expect_exit 2 "$program" bench points --dims 9
 expect_says err '9 dimensions, expected 1 to 8'
 expect_exit 2 "$program" bench points --sizes 3G
 expect_says err '2147483647'
+
+# people's own models beside sweep on one thread
+rm -f lines
+export KANDELA_NUM_THREADS=2
+expect_exit 0 "$program" bench build --models gen:blob:900 --builders sweep,parallel --devices cpu --runs 1 --json lines
+expect_true 'speed-up and cost of each builder' test "$(grep -c '"speedup":.*"cost_ratio":1,' lines)" = 8
+expect_true 'on one thread, too' test "$(grep -c '"variant":"rays, 1 thread".*"threads":1' lines)" = 2
+expect_says out 'x sweep on one thread'
+unset KANDELA_NUM_THREADS
+expect_exit 0 "$program" bench scaling --sizes 200,400,800 --runs 1 --devices cpu
+expect_true 'four exponents beside theory' test "$(grep -c 'exponent .* has ' out)" = 4
+expect_exit 2 "$program" bench scaling --sizes 10
 expect_done

@@ -35,6 +35,33 @@ expect_exit 0 "$program" compare hand.pfm right.pfm --metric relmse
 expect_true "its error is that of the table" test \
     "$(sed -n 's/^adaptive,cone,40,[^,]*,[^,]*,\([^,]*\),.*/\1/p' made/estimates.csv)" = "$(cat out)"
 
+# integrators against the reference, one ladder at a time, and on again after an interruption
+compare=("$program" estimate "$scene" --reference right.pfm --integrators path,light,photon,sppm --report lab --spp 2
+    --spp-ladder 1,4 --photons-ladder 500,2K --ladder 10,30 --radius-ladder 0.5,1 --passes-ladder 1,2 --alpha-ladder 0.5,0.9
+    --estimators nearest,fixed)
+expect_exit 0 "${compare[@]}"
+expect_true 'a row for each rung' test "$(wc -l <lab/experiment.csv)" = $((1 + 2 + 4 + 12 + 8))
+for name in spp photons k radius passes alpha seconds; do
+    expect_true "a plot against $name" grep -q '<svg' "lab/figure-error-$name.svg"
+done
+expect_true 'a page with the plots in it' test "$(grep -c '<figure>' lab/index.html)" = 7
+cp lab/experiment.csv whole.csv
+head -n 9 lab/experiment.jsonl >part && printf '{"experiment":"cut sho' >>part && cp part lab/experiment.jsonl
+expect_exit 0 "${compare[@]}"
+expect_true 'nine rows and more are not measured again' test "$(grep -c 'measured before' out)" -ge 9
+expect_exit 0 "${compare[@]}"
+expect_true 'nothing is left to measure' test "$(grep -c 'measured before' out)" = 26
+expect_true 'the errors are those of the first run' diff <(cut -d, -f1-10,12- whole.csv) <(cut -d, -f1-10,12- lab/experiment.csv)
+expect_exit 0 "$program" render "$scene" --resolution 24x16 --spp 4 --integrator path --seed 0 -q -o hand.pfm
+expect_exit 0 "$program" compare hand.pfm right.pfm --metric relmse
+expect_true 'and those of a rendering by hand' test "$(awk -F, '$1 == "path" && $5 == 4 {print $12}' lab/experiment.csv)" = "$(cat out)"
+expect_exit 2 "${compare[@]}" --integrators path,oak
+expect_says err 'no integrator "oak"'
+expect_exit 2 "${compare[@]}" --alpha-ladder 0.5,2
+expect_says err '--alpha-ladder 0.5,2: expected'
+expect_exit 2 "${compare[@]}" --lookups far
+expect_says err 'expected some of visible'
+
 # refused, with what would be right
 expect_exit 2 "$program" estimate map.kdp "$scene"
 expect_says err "--reference"

@@ -179,6 +179,8 @@ kd_status bench_report(const bench_request *request, const bench_row *row) {
     printf(" %10.3f ms  %8.2f M/s", summary.median * 1e3, rate * 1e-6);
     if (row->sah_cost > 0)
         printf("  SAH %.2f, %.2f refs/triangle", row->sah_cost, row->references_per_triangle);
+    if (row->speedup > 0)
+        printf("  %.2f x sweep on one thread, cost %.3f", row->speedup, row->cost_ratio);
     print_stages(row);
     if (row->different) printf("  %" PRIu64 " differ", row->different);
     printf("%s\n", row->checked ? "" : "  NOT CHECKED");

@@ -78,5 +78,6 @@ kd_status bench_knn(const bench_request *request);
 kd_status bench_load(const bench_request *request);
 kd_status bench_photons(const bench_request *request);
 kd_status bench_frame(const bench_request *request);
+kd_status bench_scaling(const bench_request *request);
 
 #endif

@@ -19,7 +19,11 @@
 #include "scenes/assembly/scene.h"
 #include "tools/bench/input_rays.h"
 #include "tools/peers/hard_rays.h"
+#if COMPARE_EMBREE == 4
+#include <embree4/rtcore.h>
+#else
 #include <embree3/rtcore.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,21 +85,69 @@ static struct RTCRay embree_ray(const ray *from) {
     return to;
 }
 
+/* Embree 3 and 4 differ in how a query is asked; the answers mean the same. */
+#if COMPARE_EMBREE == 4
+typedef struct RTCIntersectArguments embree_query;
+
+static embree_query embree_ask(bool coherent) {
+    embree_query query;
+    rtcInitIntersectArguments(&query);
+    if (coherent) query.flags = RTC_RAY_QUERY_FLAG_COHERENT;
+    return query;
+}
+
+static void embree_closest(RTCScene of, embree_query *query, struct RTCRayHit *cast) {
+    rtcIntersect1(of, cast, query);
+}
+
+static void embree_any(RTCScene of, embree_query *query, struct RTCRay *cast) {
+    struct RTCOccludedArguments blocked;
+    rtcInitOccludedArguments(&blocked);
+    blocked.flags = query->flags;
+    rtcOccluded1(of, cast, &blocked);
+}
+
+static void embree_closest8(const int *valid, RTCScene of, embree_query *query,
+                            struct RTCRayHit8 *cast) {
+    rtcIntersect8(valid, of, cast, query);
+}
+#else
+typedef struct RTCIntersectContext embree_query;
+
+static embree_query embree_ask(bool coherent) {
+    embree_query query;
+    rtcInitIntersectContext(&query);
+    if (coherent) query.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+    return query;
+}
+
+static void embree_closest(RTCScene of, embree_query *query, struct RTCRayHit *cast) {
+    rtcIntersect1(of, query, cast);
+}
+
+static void embree_any(RTCScene of, embree_query *query, struct RTCRay *cast) {
+    rtcOccluded1(of, query, cast);
+}
+
+static void embree_closest8(const int *valid, RTCScene of, embree_query *query,
+                            struct RTCRayHit8 *cast) {
+    rtcIntersect8(valid, of, query, cast);
+}
+#endif
+
 static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
     const peer *with = (const peer *)tree;
-    struct RTCIntersectContext context;
-    rtcInitIntersectContext(&context);
-    if (set->coherent) context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+    embree_query query = embree_ask(set->coherent);
     for (uint64_t i = 0; i < set->count; ++i) {
         struct RTCRayHit cast;
         cast.ray = embree_ray(&set->rays[i]);
         if (set->any) {
-            rtcOccluded1(with->scene, &context, &cast.ray);
+            embree_any(with->scene, &query, &cast.ray);
             out->blocked[i] = cast.ray.tfar < 0;
             continue;
         }
         cast.hit.geomID = cast.hit.instID[0] = cast.hit.primID = RTC_INVALID_GEOMETRY_ID;
-        rtcIntersect1(with->scene, &context, &cast);
+        embree_closest(with->scene, &query, &cast);
         const ray_hit hit = {cast.ray.tfar, cast.hit.u, cast.hit.v, cast.hit.primID};
         out->hits[i] = hit;
     }
@@ -104,9 +156,7 @@ static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
 /* Eight neighbours at a time: closest hits only. */
 static void cast_embree8(const void *tree, const bench_rays *set, answers *out) {
     const peer *with = (const peer *)tree;
-    struct RTCIntersectContext context;
-    rtcInitIntersectContext(&context);
-    context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+    embree_query query = embree_ask(true);
     for (uint64_t i = 0; i < set->count; i += LANES) {
         struct RTCRayHit8 cast;
         _Alignas(32) int valid[LANES];
@@ -121,7 +171,7 @@ static void cast_embree8(const void *tree, const bench_rays *set, answers *out) 
             cast.hit.geomID[k] = cast.hit.primID[k] = cast.hit.instID[0][k] =
                 RTC_INVALID_GEOMETRY_ID;
         }
-        rtcIntersect8(valid, with->scene, &context, &cast);
+        embree_closest8(valid, with->scene, &query, &cast);
         for (uint64_t k = 0; k < LANES && valid[k]; ++k) {
             const ray_hit hit = {cast.ray.tfar[k], cast.hit.u[k], cast.hit.v[k],
                                  cast.hit.primID[k]};

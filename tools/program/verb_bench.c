@@ -27,11 +27,15 @@ typedef struct bench_kind {
     bool needs_cuda, needs_models;
 } bench_kind;
 
-static const bench_kind kinds[] = {
-    {"points", bench_points, false, false}, {"knn", bench_knn, true, false},
-    {"build", bench_build, false, false},   {"trace", bench_trace, false, false},
-    {"load", bench_load, false, true},      {"photons", bench_photons, false, false},
-    {"frame", bench_frame, true, false},    {NULL, NULL, false, false}};
+static const bench_kind kinds[] = {{"points", bench_points, false, false},
+                                   {"knn", bench_knn, true, false},
+                                   {"build", bench_build, false, false},
+                                   {"trace", bench_trace, false, false},
+                                   {"load", bench_load, false, true},
+                                   {"photons", bench_photons, false, false},
+                                   {"frame", bench_frame, true, false},
+                                   {"scaling", bench_scaling, false, false},
+                                   {NULL, NULL, false, false}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
@@ -290,7 +294,7 @@ static const option_group groups[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .arguments = "points|knn|build|trace|load|photons|frame|compare OLD NEW|report FILE",
+    .arguments = "points|knn|build|trace|load|photons|frame|scaling|compare OLD NEW|report FILE",
     .summary = "measure builders and queries, each checked before it is timed",
     .description =
         "points: left-balanced point k-d trees by every builder on every device. knn: the k "
@@ -299,7 +303,9 @@ const verb verb_bench = {
         "the builders asked for. load: OBJ files read, in bytes per second. photons: photons "
         "stored per second and their trees, in the scenes that --models names, by --sizes photons "
         "in all. frame: a pass of sppm and a sample of photon at 1920 x 1080, stage by stage; "
-        "--builders names the integrators, --k the neighbours. --quick without a word measures all "
+        "--builders names the integrators, --k the neighbours. scaling: cost against size, the "
+        "exponent "
+        "of n beside the one of theory. --quick without a word measures all "
         "of "
         "these. compare: two files of JSON lines, row by row; exit 6 if a row or the mean of all "
         "became slower. report: a page of what a file of JSON lines holds.",

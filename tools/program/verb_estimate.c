@@ -2,12 +2,15 @@
    how long it takes. */
 #include "core/files/file.h"
 #include "core/image/compare.h"
+#include "core/memory.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "scenes/assembly/scene.h"
+#include "tools/bench/report/gallery.h"
 #include "tools/bench/report/plot.h"
 #include "tools/program/interrupt.h"
+#include "tools/program/lab/experiment.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
@@ -22,6 +25,7 @@ enum { RUNGS = 16, BLOCK = 4 };
 typedef struct estimate_values {
     general_options general;
     const char *estimators, *ladder, *reference, *report;
+    experiment_lists lists; /* with --integrators; --ladder and --estimators are for both */
     char kernel[16], lookup[16];
     int32_t spp;
     uint64_t seed;
@@ -132,9 +136,10 @@ static void picture_name(char name[64], const contender *of, int32_t gather) {
 
 /* Every file of the report can be written and is none that is read. */
 static kd_status check_report(const laboratory *work) {
-    static const char *const names[] = {"estimates.csv", "error-time.svg", "error-k.svg"};
+    static const char *const names[] = {"estimates.csv", "error-time.svg", "error-k.svg",
+                                        "index.html"};
     char path[4096], file[64];
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
         KD_TRY(report_path(work, path, names[i]));
         KD_TRY(output_check(path));
     }
@@ -264,7 +269,7 @@ static kd_status prepare(laboratory *work) {
     return KD_OK;
 }
 
-static kd_status experiment(laboratory *work) {
+static kd_status experiment_of_map(laboratory *work) {
     KD_TRY(prepare(work));
     general_note("%d estimators by %d numbers of photons, %dx%d pixels, %d samples each",
                  work->contender_count, work->rung_count, work->base.width, work->base.height,
@@ -276,7 +281,55 @@ static kd_status experiment(laboratory *work) {
     KD_TRY(write_table(work));
     KD_TRY(write_plot(work, "error-time.svg", true));
     KD_TRY(write_plot(work, "error-k.svg", false));
+    KD_TRY(gallery_page(work->values.report, "Density estimates against a reference",
+                        "Each estimator looks at the same photons, with each number k of them. "
+                        "relMSE is the mean squared error against the reference, relative to each "
+                        "pixel's brightness: less is better. The pictures are named by estimator "
+                        "and k."));
     return KD_OK;
+}
+
+/* --- integrators --------------------------------------------------------------------------------
+ */
+
+static void base_of_scene(kd_render_options *base, const laboratory *work) {
+    memset(base->crop, 0, sizeof base->crop);
+    base->width = work->reference.width;
+    base->height = work->reference.height;
+    base->spp = work->values.spp;
+    base->seed = work->values.seed;
+    base->threads = work->values.general.threads;
+    base->radius = 0;
+    base->batches = 1;
+    base->time_seconds = base->target_error = 0;
+}
+
+static kd_status compare_integrators(laboratory *work, bool own_estimators) {
+    static experiment made;
+    memset(&made, 0, sizeof made);
+    experiment_lists *lists = &work->values.lists;
+    if (own_estimators) lists->estimators = work->values.estimators;
+    lists->ladders[VARY_NEIGHBOURS] = work->values.ladder;
+    KD_TRY(experiment_read(&made, lists));
+    KD_TRY(image_read(&work->reference, work->values.reference));
+    kd_render_options_default(&work->base);
+    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
+    KD_TRY(open_report(work->values.report));
+    base_of_scene(&work->base, work);
+    made.scene_path = work->path;
+    made.folder = work->values.report;
+    made.loaded = work->loaded;
+    made.reference = &work->reference;
+    made.base = work->base;
+    made.watched = &work->watched;
+    KD_TRY(KD_RESERVE_ZEROED(made.trials, EXPERIMENT_TRIALS));
+    kd_status status = experiment_run(&made);
+    if (status == KD_INTERRUPTED)
+        general_note("interrupted: the same command goes on from %s/experiment.jsonl",
+                     work->values.report);
+    if (status == KD_OK) status = experiment_report(&made);
+    memory_free(made.trials);
+    return status;
 }
 
 static kd_status run(const option_line *line) {
@@ -284,24 +337,33 @@ static kd_status run(const option_line *line) {
     work.values = (estimate_values){.estimators = "disc,cone,epanechnikov,gaussian,fixed,adaptive",
                                     .ladder = "10,20,50,100,200,400",
                                     .report = "estimate",
+                                    .lists = experiment_lists_usual,
                                     .kernel = "cone",
                                     .lookup = "auto",
                                     .spp = 16};
     KD_TRY(option_line_apply(line, &work.values));
     general_apply(&work.values.general);
-    KD_TRY(verb_arguments(line, &verb_estimate, 2, 2));
+    const int arguments = work.values.lists.integrators ? 1 : 2;
+    KD_TRY(verb_arguments(line, &verb_estimate, arguments, arguments));
     KD_REQUIRE(work.values.reference, KD_ERROR_USAGE,
                "no picture to compare with: give --reference");
     work.map = line->arguments[0];
-    work.path = line->arguments[1];
+    work.path = line->arguments[arguments - 1];
     job_init(&work.watched);
     interrupt_watch(&work.watched);
-    const kd_status status = experiment(&work);
+    const kd_status status = work.values.lists.integrators
+                                 ? compare_integrators(&work, option_line_has(line, "estimators"))
+                                 : experiment_of_map(&work);
     image_close(&work.reference);
     scene_close(work.loaded);
     return status;
 }
 
+#define LADDER(option, text, usual, axis)                                                          \
+    {                                                                                              \
+        .name = option, .argument = "N,N,N", .help = "with --integrators: " text,                  \
+        .initial = usual, .kind = OPTION_TEXT, OPTION_FIELD(estimate_values, lists.ladders[axis])  \
+    }
 static const option_row rows[] = {
     {.name = "reference",
      .argument = "REF.exr",
@@ -322,6 +384,24 @@ static const option_row rows[] = {
      .initial = "10,20,50,100,200,400",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, ladder)},
+    {.name = "integrators",
+     .argument = "A,B,C",
+     .help = "instead of a map: these integrators against the reference, a ladder at a time; a run "
+             "that was interrupted goes on",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, lists.integrators)},
+    {.name = "lookups",
+     .argument = "A,B",
+     .help = "with --integrators: visible (photons seen directly), precomputed, gathered",
+     .initial = "visible",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, lists.lookups)},
+    LADDER("spp-ladder", "samples a pixel", "1,4,16,64", VARY_SAMPLES),
+    LADDER("photons-ladder", "photons stored, K and M allowed", "10K,40K,160K", VARY_PHOTONS),
+    LADDER("radius-ladder", "radii, times the usual one of an estimate", "0.25,0.5,1,2",
+           VARY_RADIUS),
+    LADDER("passes-ladder", "passes", "1,4,16", VARY_PASSES),
+    LADDER("alpha-ladder", "alpha", "0.5,0.7,0.9", VARY_ALPHA),
     {.name = "kernel",
      .argument = "NAME",
      .help = "of fixed and adaptive",
@@ -352,7 +432,7 @@ static const option_row rows[] = {
      OPTION_FIELD(estimate_values, seed)},
     {.name = "report",
      .argument = "FOLDER",
-     .help = "where estimates.csv, error-time.svg, error-k.svg and the pictures go",
+     .help = "where index.html, tables, plots and the pictures go",
      .initial = "estimate",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, report)},
@@ -363,12 +443,15 @@ static const option_group groups[] = {
 
 const verb verb_estimate = {
     .name = "estimate",
-    .arguments = "MAP SCENE",
+    .arguments = "MAP SCENE|SCENE --integrators A,B,C",
     .summary = "compare density estimators on the same photons, error against time",
     .description =
         "Renders SCENE from the photons of MAP (by kandela photons) with each estimator and each "
         "k, "
-        "compares each picture with the reference, and writes a table, plots and the pictures.",
+        "compares each picture with the reference, and writes a table, plots and the pictures. "
+        "With "
+        "--integrators there is no MAP: each integrator renders SCENE, and samples, photons, k, "
+        "radius, passes and alpha are varied one after the other.",
     .groups = groups,
     .run = run,
 };

@@ -22,6 +22,9 @@ static double ms_of(const result_line *of) {
 static double rate_of(const result_line *of) {
     return of->rate * 1e-6;
 }
+static double speedup_of(const result_line *of) {
+    return of->speedup;
+}
 static double cost_of(const result_line *of) {
     return of->sah_cost;
 }
@@ -251,6 +254,10 @@ kd_status charts_draw(FILE *to, const char *title, const result_line *const *lin
     if (any(lines, count, cost_of) && strcmp(lines[0]->bench, "build") == 0) {
         snprintf(text, sizeof text, "%s: SAH cost (less is better)", title);
         draw_bars(to, text, "", lines, count, cost_of);
+    }
+    if (any(lines, count, speedup_of)) {
+        snprintf(text, sizeof text, "%s: times the base (sweep or the same on one thread)", title);
+        draw_bars(to, text, "x", lines, count, speedup_of);
     }
     const result_line *staged = largest_with_stages(lines, count);
     if (staged) {

@@ -29,6 +29,9 @@ static const struct {
     {"load", "Reading meshes", "Bytes of a file read per second."},
     {"photons", "Photons", "Photons stored per second, and the tree over them."},
     {"frame", "Frames", "A pass of sppm and a sample of photon at 1920 x 1080, stage by stage."},
+    {"scaling", "Growth with size",
+     "Cost against size on logarithmic axes. Builds should grow as n log n, a query and a ray as "
+     "log n; times are of all queries, or rays, together."},
     {"wald-build", "Wald 2022, building left-balanced trees, Table 1",
      "The paper's table, ours beside it."},
     {"wald-query", "Wald 2022, stack-free queries, Table 1", "The paper's table, ours beside it."},
@@ -49,19 +52,6 @@ static const struct {
     {"choi-ye-figure3", "Choi and Ye 2020, Figure 3", "Build time against triangles."},
     {"choi-ye-threads", "Choi and Ye 2020, builders by threads", ""},
 };
-
-static const char style[] =
-    "body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:1100px;padding:0 12px 60px;"
-    "color:#222;background:#fff}h1{font-size:1.5em}h2{font-size:1.25em;margin-top:2em;border-top:"
-    "1px solid "
-    "#ccc;padding-top:.6em}svg,img{width:100%;max-width:520px;height:auto}figure{margin:0;max-"
-    "width:"
-    "520px}.case{display:flex;"
-    "flex-wrap:wrap;gap:12px "
-    "20px;align-items:flex-start}.note{color:#555;font-size:.9em}.wide{overflow-x:auto}table{"
-    "border-collapse:collapse;"
-    "font-size:.85em}td,th{padding:2px 8px;text-align:right;white-space:nowrap;border-bottom:1px "
-    "solid #eee}td:first-child,th:first-child{text-align:left}summary{cursor:pointer}";
 
 static void write_machines(FILE *to, const results *of) {
     if (of->count == 0) return;
@@ -87,12 +77,9 @@ static void write_machines(FILE *to, const results *of) {
 static void write_head(FILE *to, const results *of) {
     int unchecked = 0;
     for (int i = 0; i < of->count; ++i) unchecked += !of->lines[i].checked;
-    fprintf(
-        to,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
-        "name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Kandela: "
-        "results</title><style>%s</style></head><body>\n<h1>Kandela %s: what was measured</h1>\n",
-        style, kd_version());
+    char headline[64];
+    snprintf(headline, sizeof headline, "Kandela %s: what was measured", kd_version());
+    gallery_head(to, "results", headline);
     write_machines(to, of);
     if (of->count == 0) return;
     fprintf(to, "<p>%d rows; ", of->count);

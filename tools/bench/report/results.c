@@ -78,6 +78,7 @@ static void take_numbers(result_line *to, const cJSON *line, const cJSON *ms) {
     to->references_per_triangle = number_of(line, "references_per_triangle");
     to->published = number_of(line, "published");
     to->ratio = number_of(line, "ratio");
+    to->speedup = number_of(line, "speedup");
 }
 
 /* One line of the file, its end not among it. */

@@ -20,6 +20,7 @@ typedef struct result_line {
     int sample_count; /* 0: the line says quantiles alone (those of older versions) */
     double rate;      /* items a second */
     double sah_cost, references_per_triangle;
+    double speedup;          /* over the benchmark's base; 0: none */
     double published, ratio; /* a paper's figure, and how many times faster ours is */
     const char *published_on;
     const char *stage_names[RESULT_STAGES];
