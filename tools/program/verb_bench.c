@@ -4,6 +4,7 @@
 #include "tools/bench/papers/papers.h"
 #include "tools/bench/report/compare.h"
 #include "tools/bench/report/page.h"
+#include "tools/bench/report/png.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
@@ -112,6 +113,19 @@ static kd_status report_lines(char *out, size_t bytes, const char *folder) {
     return KD_OK;
 }
 
+/* The same lines as PNG files, if they lie in the folder and matplotlib is installed. */
+static kd_status draw_png(const char *lines, const char *folder) {
+    char own[4096];
+    bool drawn = false;
+    KD_TRY(report_lines(own, sizeof own, folder));
+    if (strcmp(lines, own) != 0) return KD_OK;
+    KD_TRY(png_plots(folder, &drawn));
+    if (!drawn)
+        general_note("no PNG plots: python3-matplotlib is not installed; %s/index.html has its own",
+                     folder);
+    return KD_OK;
+}
+
 /* `may_be_empty`: a paper's figure has a picture, and perhaps no lines. */
 static kd_status write_page(const char *lines, const char *folder, bool may_be_empty) {
     results measured;
@@ -119,8 +133,9 @@ static kd_status write_page(const char *lines, const char *folder, bool may_be_e
     memset(&measured, 0, sizeof measured);
     const bool empty = may_be_empty && stat(lines, &info) == 0 && info.st_size == 0;
     if (!empty) KD_TRY(results_open(&measured, lines));
-    const kd_status status = page_write(folder, &measured);
+    kd_status status = page_write(folder, &measured);
     results_close(&measured);
+    if (status == KD_OK && !empty) status = draw_png(lines, folder);
     return status;
 }
 

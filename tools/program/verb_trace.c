@@ -6,6 +6,7 @@
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/room_camera.h"
 #include "scenes/assembly/scene.h"
+#include "tools/bench/report/gallery.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/shared_options.h"
@@ -14,16 +15,18 @@
 #include "tools/program/render_values.h"
 #include "tools/program/trace_walk.h"
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct trace_values {
     general_options general;
     kd_render_options render;
     camera view;
     int32_t pixel[2];
-    const char *heat; /* NULL: none */
+    const char *heat, *report; /* NULL: none */
     bool json;
 } trace_values;
 
@@ -132,7 +135,7 @@ static kd_status measure_picture(tracing *work) {
     KD_TRY_GOTO(KD_RESERVE(hits, BAND));
     KD_TRY_GOTO(KD_RESERVE(counts, BAND));
     KD_TRY_GOTO(cast_picture(work, &planes, rays, hits, counts));
-    if (!work->values.heat) goto done;
+    if (!work->values.heat && !work->values.report) goto done;
     static const char *const grey[] = {"R", "G", "B"};
     for (int k = 0; k < 3; ++k) {
         float *plane = NULL;
@@ -142,7 +145,7 @@ static kd_status measure_picture(tracing *work) {
             plane[i] = planes.nodes[i] / (float)work->most_nodes;
     }
     const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
-    KD_TRY_GOTO(image_write(heat, work->values.heat, &encoding));
+    if (work->values.heat) KD_TRY_GOTO(image_write(heat, work->values.heat, &encoding));
 done:
     memory_free(rays);
     memory_free(hits);
@@ -250,6 +253,27 @@ static kd_status print_json(const tracing *work) {
     return KD_OK;
 }
 
+/* The heat as a picture, and a page about it. */
+static kd_status write_report(const tracing *work, const char *folder) {
+    char path[4096], text[768];
+    const trace_values *values = &work->values;
+    const tritree_counts *counts = &work->walk.counts;
+    const int length = snprintf(path, sizeof path, "%s/figure-heat.png", folder);
+    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE, "%s: too long a name",
+               folder);
+    const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
+    KD_TRY(image_write(&work->heat, path, &encoding));
+    snprintf(text, sizeof text,
+             "%.200s, tree by %s: the brighter a pixel, the more nodes its ray reads. Mean %.1f "
+             "nodes and %.1f triangles; the most nodes, %" PRIu64 ", at pixel %d,%d. The ray of "
+             "pixel %d,%d reads %" PRIu64 " nodes, visits %" PRIu64 " leaves and tests %" PRIu64
+             " triangles.",
+             work->path, work->builder, work->mean_nodes, work->mean_triangles, work->most_nodes,
+             work->worst[0], work->worst[1], values->pixel[0], values->pixel[1], counts->nodes,
+             counts->leaves, counts->triangles);
+    return gallery_page(folder, "What rays take", text);
+}
+
 static kd_status trace(tracing *work, const option_line *line) {
     trace_values *values = &work->values;
     kd_render_options_default(&values->render);
@@ -261,6 +285,9 @@ static kd_status trace(tracing *work, const option_line *line) {
         KD_TRY(image_writable(values->heat));
         KD_TRY(output_check(values->heat));
     }
+    if (values->report)
+        KD_REQUIRE(mkdir(values->report, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME,
+                   "%s: cannot make: %s", values->report, strerror(errno));
     work->path = line->arguments[0];
     KD_TRY(output_check_input(work->path));
     interrupt_watch(&work->watched);
@@ -269,6 +296,7 @@ static kd_status trace(tracing *work, const option_line *line) {
     KD_TRY(measure_picture(work));
     work->cast = pixel_ray(work, values->pixel[0], values->pixel[1]);
     KD_TRY(trace_walk_open(&work->walk, &work->view.tree, work->cast));
+    if (values->report) KD_TRY(write_report(work, values->report));
     if (values->json) return print_json(work);
     print_text(work);
     return KD_OK;
@@ -305,6 +333,11 @@ static const option_row rows[] = {
          "and in grey the share of the most nodes",
      .kind = OPTION_TEXT,
      OPTION_FIELD(trace_values, heat)},
+    {.name = "report",
+     .argument = "FOLDER",
+     .help = "the same picture in a page, FOLDER/index.html",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(trace_values, report)},
     {.name = NULL}};
 
 static const option_row picture_rows[] = {SHARED_ROW_RESOLUTION("the scene's, or 512x512"),
