@@ -299,6 +299,8 @@ static void base_of_scene(kd_render_options *base, const laboratory *work) {
     base->spp = work->values.spp;
     base->seed = work->values.seed;
     base->threads = work->values.general.threads;
+    memset(base->lookup, 0, sizeof base->lookup);
+    strcpy(base->lookup, work->values.lookup);
     base->radius = 0;
     base->batches = 1;
     base->time_seconds = base->target_error = 0;
