@@ -86,6 +86,12 @@ expect_true 'nothing comes from elsewhere' test "$(grep -cE '<script|<link|src=|
 expect_exit 0 "$program" bench points --sizes 1K,2K --builders kandela --devices cpu --runs 2 --report made
 expect_true 'lines beside the page' test "$(wc -l <made/results.jsonl)" = 4
 expect_true 'the page of this run' grep -q 'Building point trees' made/index.html
+expect_true 'the script of PNG plots lies beside it' cmp -s made/plots.py "$source_folder/tools/bench/report/plots.py"
+if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
+    expect_true 'and has drawn them' test -s made/plot-points-uniform.png
+else
+    expect_says err 'python3-matplotlib is not installed'
+fi
 expect_exit 0 "$program" bench points --sizes 1K --builders kandela --devices cpu --runs 2 --report made
 expect_true 'lines of another run are not kept' test "$(wc -l <made/results.jsonl)" = 2
 expect_done

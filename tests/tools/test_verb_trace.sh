@@ -49,6 +49,9 @@ if "$program" --version | grep -q 'OpenEXR *[0-9]'; then
     expect_true "triangles are in the heat map" grep -qa KD.triangles heat.exr
 fi
 expect_exit 0 "$program" trace box.obj --resolution 16x12 --pixel 3,4 --heat heat.png
+expect_exit 0 "$program" trace box.obj --resolution 16x12 --pixel 3,4 --report page
+expect_true 'the picture is in the page' grep -q 'data:image/png;base64' page/index.html
+expect_true 'and is the heat map' cmp -s heat.png page/figure-heat.png
 expect_true "it is a picture" "$program" compare heat.png heat.png
 
 expect_exit 2 "${trace[@]}"
