@@ -11,6 +11,10 @@ const photon_estimator_row photon_estimators[PHOTON_ESTIMATORS] = {PHOTON_ESTIMA
 const photon_lookup_row photon_lookups[PHOTON_LOOKUPS] = {PHOTON_LOOKUP_ROWS(ROW)};
 #undef ROW
 
+#define ROW(id, name, tiles) {#name, tiles},
+const photon_surface_row photon_surfaces[PHOTON_SURFACES] = {PHOTON_SURFACE_ROWS(ROW)};
+#undef ROW
+
 #define ROW(id, name) [PHOTON_KERNEL_##id] = #name,
 static const char *const kernel_names[] = {PHOTON_KERNEL_ROWS(ROW)};
 enum { KERNELS = sizeof kernel_names / sizeof *kernel_names };
@@ -26,6 +30,10 @@ const char *photon_estimator_name(int index) {
 
 const char *photon_lookup_name(int index) {
     return index < PHOTON_LOOKUPS ? photon_lookups[index].name : NULL;
+}
+
+const char *photon_surface_name(int index) {
+    return index < PHOTON_SURFACES ? photon_surfaces[index].name : NULL;
 }
 
 /* The number of a name in a table; KD_ERROR_USAGE with all of them. */
@@ -60,6 +68,18 @@ kd_status photon_lookup_find(photon_lookup *out, const char *name) {
     if (!name_is_auto(name)) KD_TRY(find(&index, "lookup", photon_lookup_name, name));
     *out = (photon_lookup)index;
     return KD_OK;
+}
+
+kd_status photon_surface_find(photon_surface_kind *out, const char *name) {
+    int index = 0;
+    KD_TRY(find(&index, "surface", photon_surface_name, name));
+    *out = (photon_surface_kind)index;
+    return KD_OK;
+}
+
+bool photon_surface_tiles(const char *name) {
+    photon_surface_kind found;
+    return photon_surface_find(&found, name) == KD_OK && photon_surfaces[found].tiles;
 }
 
 const photon_lookup_row *photon_lookup_named(const char *name) {

@@ -364,6 +364,7 @@ void crease_set_close(crease_set *owned) {
 
 crease_view crease_set_get_view(const crease_set *from) {
     crease_view view;
+    memset(&view, 0, sizeof view);
     view.pieces = from->pieces;
     view.middles = pointtree_get_view(&from->middles);
     view.flips = from->flips;

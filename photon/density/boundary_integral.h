@@ -20,7 +20,7 @@
          1e-7 where no group is taken as one. The same bits on every device. */
 #ifndef KD_PHOTON_DENSITY_BOUNDARY_INTEGRAL_H
 #define KD_PHOTON_DENSITY_BOUNDARY_INTEGRAL_H
-#include "photon/density/photon_kernel.h"
+#include "photon/density/tiles.h"
 #include "points/tree/walk.h"
 
 /* Two sides of a mesh whose normals differ by more than this cosine belong to different surfaces:
@@ -79,6 +79,7 @@ typedef struct crease_view {
     const crease_group *groups;
     const uint32_t *order; /* the groups' pieces */
     uint32_t group_count;  /* 0: there are none, as pieces are few */
+    tile_view tiles;       /* asked instead, if there are any */
 } crease_view;
 
 /* Where an estimate is made. */
@@ -252,10 +253,20 @@ KD_FN float crease_kernel_integral_with(const crease_view *creases, const estima
     return plane ? float_max(integral, ESTIMATE_LEAST_SHARE * whole) : whole;
 }
 
-/* The kernel's integral over the part of the disc that the surface fills, of the unit disc's. */
+/* By tiles. */
+KD_FN float surface_tile_integral(const crease_view *creases, const estimate_point *at,
+                                  float radius, int32_t kernel) {
+    tile_look look = tile_look_begin(at->position, at->normal, at->triangle, radius, kernel);
+    return tile_kernel_integral(&creases->tiles, &look, CREASE_COSINE);
+}
+
+/* The kernel's integral over the surface in reach, of the unit disc's radius: by tiles, or over the
+   part of the disc that the outlines leave. */
 KD_FN float crease_kernel_integral(const crease_view *creases, const estimate_point *at,
                                    float radius, int32_t kernel) {
     uint32_t looked_at;
+    if (creases->tiles.box_count && radius > 0)
+        return surface_tile_integral(creases, at, radius, kernel);
     return crease_kernel_integral_with(creases, at, radius, kernel, CREASE_EXACT, &looked_at);
 }
 

@@ -36,6 +36,7 @@ typedef struct photon_map_view {
     float scale;           /* flux_scale of the photons' strongest channel */
     bool adaptive;         /* of the k nearest as many as the light allows: estimate_adaptive.h */
     bool walks;            /* looks walk the tree, on a device too, each by itself */
+    bool whole_sides;      /* photons count at any height: what is measured are tiles */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */
     const vec3
@@ -47,6 +48,11 @@ KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at, floa
     if (!(vec3_dot(landed->normal, at->normal) >= CREASE_COSINE)) return false;
     const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
     return fabsf(height) <= ESTIMATE_HEIGHT * radius;
+}
+
+/* The radius that says how high over the tangent plane photons may lie. */
+KD_FN float photon_height_radius(const photon_map_view *map, float radius) {
+    return map->whole_sides ? INFINITY : radius;
 }
 
 /* The photons of one estimate. */
@@ -123,9 +129,10 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_
     if (!(scale > 0)) return vec3_all(0);
     flux_sum sum = flux_sum_none();
     const float per_radius2 = 1 / (gathered->radius * gathered->radius);
+    const float height_radius = photon_height_radius(map, gathered->radius);
     for (uint32_t i = 0; i < gathered->count; ++i) {
         const photon *landed = &map->photons[gathered->found[i].node];
-        if (!estimate_accepts(landed, at, gathered->radius)) continue;
+        if (!estimate_accepts(landed, at, height_radius)) continue;
         const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
@@ -150,7 +157,7 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view
         const photon *landed = &map->photons[walk.node];
         if (!(dist2 <= bound2) || walk.node == own) continue;
         ++inside;
-        if (!estimate_accepts(landed, at, map->radius)) continue;
+        if (!estimate_accepts(landed, at, photon_height_radius(map, map->radius))) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }

@@ -35,7 +35,7 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const crease_
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
         const photon *landed = &map->photons[gathered->found[i].node];
-        if (!estimate_accepts(landed, at, radius)) continue;
+        if (!estimate_accepts(landed, at, photon_height_radius(map, radius))) continue;
         const float watts = (landed->power.x + landed->power.y + landed->power.z) / 3;
         const float weighted =
             watts * photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);

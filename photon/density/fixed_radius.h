@@ -71,7 +71,7 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *
         const float dist2 = pointtree_dist2(here.position, map->tree.points[walk.node]);
         if (!(dist2 <= bound2)) continue;
         const photon *landed = &map->photons[walk.node];
-        if (!estimate_accepts(landed, &here, map->radius)) continue;
+        if (!estimate_accepts(landed, &here, photon_height_radius(map, map->radius))) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }

@@ -42,6 +42,7 @@ struct gather_work {
     float radius;
     int32_t kernel;
     float scale;
+    bool whole_sides;
 };
 
 __device__ __forceinline__ photon photon_of_records(const float4 *records, uint32_t place) {
@@ -72,7 +73,7 @@ struct weighing {
     __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float radius,
                                         float s2) {
         const photon landed = photon_of_records(work.index.records, place);
-        if (!estimate_accepts(&landed, &here, radius)) return;
+        if (!estimate_accepts(&landed, &here, work.whole_sides ? INFINITY : radius)) return;
         const float kernel = photon_kernel_at(work.kernel, s2);
         flux_sum_add(&sum, kernel, photon_scattered(&at, wo, &landed), work.scale);
     }

@@ -98,6 +98,18 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
     return append(&maps->creases, &used, host.flips, triangle_count, (const void **)&out->flips);
 }
 
+kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from) {
+    const uint64_t bytes = from->count * sizeof *from->tiles,
+                   box_bytes = from->box_count * sizeof *from->boxes;
+    uint64_t used = 0;
+    tile_view *out = &maps->outlines.tiles;
+    memset(&maps->outlines, 0, sizeof maps->outlines);
+    *out = tile_set_get_view(from);
+    KD_TRY(device_buffer_reserve(&maps->creases, bytes + box_bytes + 2 * 256));
+    KD_TRY(append(&maps->creases, &used, from->tiles, bytes, (const void **)&out->tiles));
+    return append(&maps->creases, &used, from->boxes, box_bytes, (const void **)&out->boxes);
+}
+
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     const photon_map_cuda *map = &from->map[which];
     photon_map_view view;
@@ -112,6 +124,7 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     view.gather = photon_estimators[from->estimator].one_radius ? 0 : from->gather;
     view.adaptive = photon_estimators[from->estimator].adaptive;
     view.walks = photon_lookups[from->lookup].walks;
+    view.whole_sides = photon_surfaces[from->surface].tiles;
     view.kernel = (int32_t)from->kernel;
     view.scale = map->scale;
     view.irradiance = map->known ? (const vec3 *)map->irradiance.memory : NULL;

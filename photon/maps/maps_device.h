@@ -25,13 +25,14 @@ typedef struct photon_map_cuda {
 
 typedef struct photon_maps_cuda {
     photon_map_cuda map[PHOTON_LISTS]; /* global, caustic, media */
-    device_buffer creases;             /* pieces, middles, ids, groups, order, flips */
+    device_buffer creases;             /* pieces, middles, ids, groups, order, flips; or tiles */
     crease_view outlines;              /* device pointers */
     struct ranks *among;               /* photon_options.among */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
+    photon_surface_kind surface;
 } photon_maps_cuda;
 
 void photon_maps_cuda_close(photon_maps_cuda *owned); /* takes a zeroed one */
@@ -51,6 +52,8 @@ KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_op
 /* Copies the outlines to the device. */
 kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *from,
                                    uint32_t triangle_count);
+/* Copies tiles to the device, instead. */
+kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from);
 /* photon_maps_precompute; needs `ordered`. */
 KD_DEVICE_CALL(photon_maps_cuda_precompute,
                (photon_maps_cuda * maps, const mesh_view *device_mesh, job *watched));

@@ -308,6 +308,13 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
     return photon_maps_plant(out, scene, lists, options, watched);
 }
 
+static kd_status find_surface(photon_maps *out, const scene_view *scene, float radius,
+                              job *watched) {
+    if (photon_surfaces[out->surface].tiles)
+        return tile_set_open(&out->tiles, scene, radius, watched);
+    return crease_set_open(&out->creases, &scene->mesh, 2 * radius, watched);
+}
+
 kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
                             photon_list lists[PHOTON_LISTS], const photon_options *options,
                             job *watched) {
@@ -319,13 +326,14 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     out->kernel = options->kernel;
     out->estimator = options->estimator;
     out->lookup = options->lookup;
+    out->surface = options->surface;
     KD_TRY_GOTO(map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, watched));
     KD_TRY_GOTO(map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, watched));
     KD_TRY_GOTO(map_open(&out->media, &lists[PHOTON_LIST_MEDIA], options, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->outlines) {
         job_stage_begin(watched, "photon_tree", 0);
-        KD_TRY_GOTO(crease_set_open(&out->creases, &scene->mesh, 2 * radius, watched));
+        KD_TRY_GOTO(find_surface(out, scene, radius, watched));
     }
 done:
     job_stage_end(watched);
@@ -339,6 +347,7 @@ void photon_maps_close(photon_maps *owned) {
     map_close(&owned->caustic);
     map_close(&owned->media);
     crease_set_close(&owned->creases);
+    tile_set_close(&owned->tiles);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -353,6 +362,7 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.scale = map->scale;
     view.walks = photon_lookups[maps->lookup].walks;
     view.finder = map->count && !view.walks ? map_nearest : NULL;
+    view.whole_sides = photon_surfaces[maps->surface].tiles;
     view.index = &map->index;
     view.irradiance = map->irradiance;
     return view;
@@ -368,6 +378,12 @@ photon_map_view photon_maps_caustic(const photon_maps *from) {
 
 photon_map_view photon_maps_media(const photon_maps *from) {
     return view_of(from, &from->media);
+}
+
+crease_view photon_maps_outlines(const photon_maps *from) {
+    crease_view view = crease_set_get_view(&from->creases);
+    view.tiles = tile_set_get_view(&from->tiles);
+    return view;
 }
 
 void photon_options_limit(photon_options *of, double end) {

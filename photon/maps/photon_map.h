@@ -6,6 +6,7 @@
 #define KD_PHOTON_MAPS_PHOTON_MAP_H
 #include "photon/density/boundary.h"
 #include "photon/density/estimate.h"
+#include "photon/density/tile_set.h"
 #include "photon/emission/emit.h"
 #include "photon/estimators.h"
 #include "points/neighbours/leaf_index.h"
@@ -26,9 +27,10 @@ typedef struct photon_options {
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
+    photon_surface_kind surface;
     uint32_t batch_paths;           /* 0: chosen. No influence on the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
-    bool outlines;       /* find the creases; else the caller has them from another pass */
+    bool outlines; /* find the creases, or tiles; else the caller has them from another pass */
     struct ranks *among; /* who make the maps together: photon_order.among */
 } photon_options;
 
@@ -49,12 +51,14 @@ typedef struct photon_map {
 
 typedef struct photon_maps {
     photon_map global, caustic, media;
-    crease_set creases;
+    crease_set creases; /* or: */
+    tile_set tiles;
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
     struct ranks *among; /* photon_options.among */
+    photon_surface_kind surface;
 } photon_maps;
 
 photon_options photon_options_default(void);
@@ -102,7 +106,8 @@ void photon_maps_close(photon_maps *owned); /* takes a zeroed one */
 photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);
 photon_map_view photon_maps_media(const photon_maps *from);
-uint64_t photon_maps_hash(const photon_maps *from); /* of all */
+crease_view photon_maps_outlines(const photon_maps *from); /* and tiles */
+uint64_t photon_maps_hash(const photon_maps *from);        /* of all */
 /* Whether there are media that scatter light: else their map stays empty. */
 bool photon_scene_scatters(const scene_view *scene);
 

@@ -57,7 +57,7 @@ kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *
     vec3 *irradiance = NULL;
     KD_TRY(KD_RESERVE(irradiance, map->count));
     const photon_map_view view = photon_maps_global(maps);
-    const crease_view creases = crease_set_get_view(&maps->creases);
+    const crease_view creases = photon_maps_outlines(maps);
     const photon_map_view caustic = photon_maps_caustic(maps);
     uint64_t first = 0, end = 0;
     ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->count, &first, &end);

@@ -54,6 +54,7 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     cJSON_AddStringToObject(to, "kernel", options->kernel);
     cJSON_AddStringToObject(to, "estimator", options->estimator);
     cJSON_AddStringToObject(to, "lookup", options->lookup);
+    cJSON_AddStringToObject(to, "surface", options->surface);
     add_number(to, "width", options->width);
     add_number(to, "height", options->height);
     cJSON_AddItemToObject(to, "crop", cJSON_CreateIntArray(options->crop, 4));

@@ -1,6 +1,7 @@
 #include "render/frame/state.h"
 #include "core/files/file.h"
 #include "core/hash.h"
+#include "photon/estimators.h"
 #include "scenes/assembly/scene_hash.h"
 #include <kandela/version.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static uint64_t options_hash(const frame *of) {
     hash = hash_combine(hash, real, sizeof real);
     hash = hash_combine(hash, period, sizeof period);
     if (options->filter) hash = hash_combine(hash, &options->filter, sizeof options->filter);
+    if (photon_surface_tiles(options->surface)) hash = text_hash(hash, options->surface);
     if (of->photon_map_hash)
         hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
     static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");

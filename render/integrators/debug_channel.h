@@ -43,7 +43,8 @@ KD_FN float debug_density(const photon_map_view *map, const crease_view *creases
     float sum = 0;
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const float s2 = gathered.found[i].dist2 / (gathered.radius * gathered.radius);
-        if (estimate_accepts(&map->photons[gathered.found[i].node], &here, gathered.radius))
+        if (estimate_accepts(&map->photons[gathered.found[i].node], &here,
+                             photon_height_radius(map, gathered.radius)))
             sum += photon_kernel_at(map->kernel, s2);
     }
     return scale > 0 ? sum * scale : 0;

@@ -99,7 +99,7 @@ KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const crease_vi
     const float per_radius2 = 1 / (gathered.radius * gathered.radius);
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const photon *landed = &map->photons[gathered.found[i].node];
-        if (!estimate_accepts(landed, &here, gathered.radius)) continue;
+        if (!estimate_accepts(landed, &here, photon_height_radius(map, gathered.radius))) continue;
         const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }

@@ -32,6 +32,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     KD_TRY(photon_kernel_find(&out->kernel, options->kernel));
     KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
     KD_TRY(photon_lookup_find(&out->lookup, options->lookup));
+    KD_TRY(photon_surface_find(&out->surface, options->surface));
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
@@ -167,7 +168,7 @@ static kd_status view_maps(photon_state *to, frame *of) {
     to->view.global = photon_maps_global(&to->maps);
     to->view.caustic = photon_maps_caustic(&to->maps);
     to->view.media = photon_maps_media(&to->maps);
-    to->view.creases = crease_set_get_view(&to->maps.creases);
+    to->view.creases = photon_maps_outlines(&to->maps);
     return KD_OK;
 }
 
@@ -175,7 +176,7 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
     photon_maps_cuda *maps = &to->there.maps;
     const float largest =
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
-    if (largest > 0) KD_TRY(photon_cuda_find_outlines(&to->there, of, 2 * largest));
+    if (largest > 0) KD_TRY(photon_cuda_find_outlines(&to->there, of, largest));
     if (precomputation_pays(of->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
         KD_TRY(photon_maps_cuda_precompute(maps, &of->there->scene.view.mesh, of->watched));
     to->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);

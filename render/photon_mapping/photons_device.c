@@ -44,13 +44,27 @@ kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON
     return photon_maps_cuda_plant(&to->maps, options, ordered, watched);
 }
 
-kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float piece_length) {
+static kd_status bring_outlines(photon_cuda *to, const frame *of, float radius) {
     crease_set found;
-    job_stage_begin(of->watched, "photon_tree", 0);
-    kd_status status = crease_set_open(&found, &of->scene->mesh, piece_length, of->watched);
+    kd_status status = crease_set_open(&found, &of->scene->mesh, 2 * radius, of->watched);
     if (status == KD_OK)
         status = photon_maps_cuda_outline(&to->maps, &found, of->scene->mesh.triangle_count);
     crease_set_close(&found);
+    return status;
+}
+
+static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
+    tile_set found;
+    kd_status status = tile_set_open(&found, of->scene, radius, of->watched);
+    if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found);
+    tile_set_close(&found);
+    return status;
+}
+
+kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float radius) {
+    job_stage_begin(of->watched, "photon_tree", 0);
+    const bool tiles = photon_surfaces[to->maps.surface].tiles;
+    const kd_status status = tiles ? bring_tiles(to, of, radius) : bring_outlines(to, of, radius);
     job_stage_end(of->watched);
     return status;
 }

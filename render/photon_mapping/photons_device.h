@@ -39,8 +39,8 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
 /* Maps from lists on the host. */
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job *watched);
-/* Finds the outlines and brings them there. */
-kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float piece_length);
+/* Finds the outlines, or tiles, for estimates of this radius and brings them there. */
+kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float radius);
 photon_figures photon_cuda_figures(const photon_cuda *from);
 void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to);
 

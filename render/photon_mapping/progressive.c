@@ -33,8 +33,10 @@ enum {
 
 typedef struct progressive_state {
     photon_options photons;
-    photon_maps maps; /* of this pass */
-    crease_set creases;
+    photon_maps maps;   /* of this pass */
+    crease_set creases; /* or: */
+    tile_set tiles;
+    bool outlined;     /* these are found, here or there */
     photon_cuda there; /* instead of both, on a CUDA device */
     photon_view view;
 } progressive_state;
@@ -71,6 +73,7 @@ static void progressive_close(frame *closed) {
     photon_cuda_tell_seconds(&state->there, &closed->statistics);
     photon_maps_close(&state->maps);
     crease_set_close(&state->creases);
+    tile_set_close(&state->tiles);
     photon_cuda_close(&state->there);
     memory_free(state);
     closed->state = NULL;
@@ -136,11 +139,15 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
 }
 
 /* Once: they are of the scene, not of the pass. */
-static kd_status find_outlines(progressive_state *state, frame *of, float piece_length) {
-    if (!of->there && !state->creases.flips)
-        KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, piece_length, of->watched));
-    if (of->there && !state->there.maps.outlines.flips)
-        KD_TRY(photon_cuda_find_outlines(&state->there, of, piece_length));
+static kd_status find_outlines(progressive_state *state, frame *of, float radius) {
+    if (state->outlined) return KD_OK;
+    if (of->there)
+        KD_TRY(photon_cuda_find_outlines(&state->there, of, radius));
+    else if (photon_surfaces[state->photons.surface].tiles)
+        KD_TRY(tile_set_open(&state->tiles, of->scene, radius, of->watched));
+    else
+        KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched));
+    state->outlined = true;
     return KD_OK;
 }
 
@@ -155,6 +162,7 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     view->caustic = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_CAUSTIC)
                               : photon_maps_caustic(&state->maps);
     view->creases = of->there ? there->outlines : crease_set_get_view(&state->creases);
+    if (!of->there) view->creases.tiles = tile_set_get_view(&state->tiles);
     view->media = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_MEDIA)
                             : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
@@ -182,7 +190,7 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     of->maps_cut =
         of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
     const float largest = (float)(radius[0] > radius[1] ? radius[0] : radius[1]);
-    if (largest > 0) KD_TRY(find_outlines(state, of, 2 * largest));
+    if (largest > 0) KD_TRY(find_outlines(state, of, largest));
     view_maps(state, of, pass);
     const photon_figures figures =
         of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);

@@ -48,7 +48,7 @@ static void look_up(photon_file *file, const scene_view *scene) {
     options.gather = 4;
     if (photon_maps_plant(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
     photon_map_view view = photon_maps_global(&maps);
-    const crease_view creases = crease_set_get_view(&maps.creases);
+    const crease_view creases = photon_maps_outlines(&maps);
     const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, false, 0};
     for (int adaptive = 0; adaptive < 2; ++adaptive) {
         view.adaptive = adaptive != 0;

@@ -224,6 +224,18 @@ static void test_estimators(void **state) {
     }
 }
 
+static void test_tiles(void **state) {
+    (void)state;
+    static const char *const methods[] = {"photon", "sppm", "photon"};
+    for (int i = 0; i < 3; ++i) {
+        kd_render_options options = options_for(methods[i]);
+        memset(options.surface, 0, sizeof options.surface);
+        strcpy(options.surface, "tiles");
+        if (i == 2) strcpy(options.estimator, "adaptive");
+        expect_same(scene_path(1), &options);
+    }
+}
+
 static void test_outlines_by_groups(void **state) {
     (void)state;
     static const char *const kernels[] = {"gaussian", "disc", "cone", "epanechnikov"};
@@ -398,17 +410,12 @@ static void test_without_photons(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_photon),
-        cmocka_unit_test(test_estimators),
-        cmocka_unit_test(test_outlines_by_groups),
-        cmocka_unit_test(test_final_gather),
-        cmocka_unit_test(test_progressive),
-        cmocka_unit_test(test_crops),
-        cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_photon_in_fog),
-        cmocka_unit_test(test_progressive_in_fog),
-        cmocka_unit_test(test_map_of_fog),
-        cmocka_unit_test(test_without_photons),
+        cmocka_unit_test(test_photon),        cmocka_unit_test(test_estimators),
+        cmocka_unit_test(test_tiles),         cmocka_unit_test(test_outlines_by_groups),
+        cmocka_unit_test(test_final_gather),  cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_crops),         cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_photon_in_fog), cmocka_unit_test(test_progressive_in_fog),
+        cmocka_unit_test(test_map_of_fog),    cmocka_unit_test(test_without_photons),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }

@@ -1,0 +1,198 @@
+/* Idea: a k-d tree over six coordinates, a tile's middle and its normal, cut at the median of the
+         widest one; among normals in the middle between the ends, where both sides get enough
+   (those of plane faces lie in a few places).
+   Invariants: a box without parts has at most TILE_LEAF tiles. A function of its input: no threads,
+         no chance. */
+#include "core/math/box.h"
+#include "core/memory.h"
+#include "photon/density/tile_set.h"
+
+enum { COORDINATES = 6, APART_SHARE = 8 };
+
+typedef struct box_builder {
+    tile *tiles;
+    tile_box *boxes;
+    uint32_t count;
+    float per_scale;
+} box_builder;
+
+/* Coordinate 0 to 2: of the middle, over the scale; 3 to 5: of the normal. */
+static float coordinate_of(const box_builder *with, uint32_t which, int coordinate) {
+    const tile *of = &with->tiles[which];
+    if (coordinate >= 3) return vec3_axis(of->normal, coordinate - 3);
+    return with->per_scale / 3 *
+           (vec3_axis(of->corner[0], coordinate) + vec3_axis(of->corner[1], coordinate) +
+            vec3_axis(of->corner[2], coordinate));
+}
+
+/* The widest coordinate of some tiles, and the middle between its ends. */
+static int find_widest(const box_builder *with, uint32_t begin, uint32_t count, float *middle) {
+    int widest = 0;
+    float width = -1;
+    for (int c = 0; c < COORDINATES; ++c) {
+        float least = INFINITY, most = -INFINITY;
+        for (uint32_t i = begin; i < begin + count; ++i) {
+            const float x = coordinate_of(with, i, c);
+            least = float_min(least, x);
+            most = float_max(most, x);
+        }
+        if (!(most - least > width)) continue;
+        width = most - least;
+        widest = c;
+        *middle = 0.5f * (least + most);
+    }
+    return widest;
+}
+
+static void swap_tiles(const box_builder *with, uint32_t a, uint32_t b) {
+    const tile moved = with->tiles[a];
+    with->tiles[a] = with->tiles[b];
+    with->tiles[b] = moved;
+}
+
+/* Brings those below `at` to the front; how many. */
+static uint32_t part_at(const box_builder *with, uint32_t begin, uint32_t count, int coordinate,
+                        float at) {
+    uint32_t below = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (coordinate_of(with, begin + i, coordinate) < at)
+            swap_tiles(with, begin + i, begin + below++);
+    return below;
+}
+
+/* Hoare's selection: nothing before `middle` is larger than anything from there on. */
+static void select_middle(const box_builder *with, uint32_t begin, uint32_t count, uint32_t middle,
+                          int coordinate) {
+    int64_t low = begin, high = (int64_t)begin + count - 1;
+    while (low < high) {
+        const float pivot = coordinate_of(with, (uint32_t)(low + (high - low) / 2), coordinate);
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (coordinate_of(with, (uint32_t)i, coordinate) < pivot) ++i;
+            while (coordinate_of(with, (uint32_t)j, coordinate) > pivot) --j;
+            if (i > j) break;
+            swap_tiles(with, (uint32_t)i++, (uint32_t)j--);
+        }
+        if ((int64_t)middle <= j)
+            high = j;
+        else if ((int64_t)middle >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+/* Cuts some tiles in two; how many are in the first part. */
+static uint32_t cut_tiles(const box_builder *with, uint32_t begin, uint32_t count) {
+    float middle = 0;
+    const int coordinate = find_widest(with, begin, count, &middle);
+    if (coordinate >= 3) {
+        const uint32_t below = part_at(with, begin, count, coordinate, middle);
+        if (below > count / APART_SHARE && count - below > count / APART_SHARE) return below;
+    }
+    select_middle(with, begin, count, begin + count / 2, coordinate);
+    return count / 2;
+}
+
+/* Sums of a box in double: middle and axis times area; the rest as in tile_box. */
+typedef struct box_sums {
+    double area, middle[3], axis[3];
+    double weight[2], dark[2], odd[3], square[3], across[3];
+} box_sums;
+
+static void add_tile(box_sums *to, const tile *of) {
+    const double area = (double)of->area;
+    double both = 0, apart = 0, n[3];
+    to->area += area;
+    for (int side = 0; side < 2; ++side) {
+        const double weight = area * (double)of->weight[side];
+        if (weight < 0) {
+            to->dark[side] -= weight;
+            continue;
+        }
+        to->weight[side] += weight;
+        both += weight;
+        apart += side ? -weight : weight;
+    }
+    for (int a = 0; a < 3; ++a) {
+        n[a] = (double)vec3_axis(of->normal, a);
+        to->axis[a] += area * n[a];
+        for (int k = 0; k < 3; ++k) to->middle[a] += area / 3 * (double)vec3_axis(of->corner[k], a);
+        to->odd[a] += apart * n[a];
+        to->square[a] += both * n[a] * n[a];
+    }
+    for (int a = 0; a < 3; ++a) to->across[a] += both * n[a] * n[a < 2 ? a + 1 : 0];
+}
+
+static vec3 vec3_of(const double from[3], double factor) {
+    return vec3_make((float)(from[0] * factor), (float)(from[1] * factor),
+                     (float)(from[2] * factor));
+}
+
+/* Whatever the box holds, from its tiles: O(n) a level of the tree. */
+static void fill_box(const box_builder *with, tile_box *box) {
+    box_sums sums;
+    memset(&sums, 0, sizeof sums);
+    box3 bounds = box3_empty();
+    for (uint32_t i = box->begin; i < box->begin + box->count; ++i) {
+        add_tile(&sums, &with->tiles[i]);
+        for (int k = 0; k < 3; ++k) box3_include(&bounds, with->tiles[i].corner[k]);
+    }
+    box->lo = bounds.lo;
+    box->hi = bounds.hi;
+    box->middle = vec3_of(sums.middle, 1 / sums.area);
+    box->axis = vec3_normalize(vec3_of(sums.axis, 1 / sums.area));
+    box->odd = vec3_of(sums.odd, 1);
+    box->square = vec3_of(sums.square, 1);
+    box->across = vec3_of(sums.across, 1);
+    for (int side = 0; side < 2; ++side) {
+        box->weight[side] = (float)sums.weight[side];
+        box->dark[side] = (float)sums.dark[side];
+    }
+    box->cosine = vec3_is_zero(box->axis) ? -1 : 1;
+    for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
+        box->cosine = float_min(box->cosine, vec3_dot(box->axis, with->tiles[i].normal));
+}
+
+static bool tile_is_large(const box_builder *with, const tile *of) {
+    float side2 = 0;
+    for (int k = 0; k < 3; ++k)
+        side2 = float_max(side2, vec3_length2(vec3_sub(of->corner[(k + 1) % 3], of->corner[k])));
+    return 0.25f * sqrtf(side2) * with->per_scale > TILE_LARGE;
+}
+
+/* Brings the large ones to the front; how many. */
+static uint32_t part_large(const box_builder *with, uint32_t count) {
+    uint32_t large = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (tile_is_large(with, &with->tiles[i])) swap_tiles(with, i, large++);
+    return large;
+}
+
+static void build_box(box_builder *with, uint32_t begin, uint32_t count) {
+    const uint32_t index = with->count++;
+    tile_box *box = &with->boxes[index];
+    box->begin = begin;
+    box->count = count;
+    fill_box(with, box);
+    if (count > TILE_LEAF) {
+        const uint32_t large = index == 0 ? part_large(with, count) : 0;
+        const uint32_t first = large && large < count ? large : cut_tiles(with, begin, count);
+        build_box(with, begin, first);
+        build_box(with, begin + first, count - first);
+    }
+    with->boxes[index].skip = with->count;
+}
+
+kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,
+                          float scale) {
+    *out = NULL;
+    *box_count = 0;
+    if (count == 0) return KD_OK;
+    box_builder with = {tiles, NULL, 0, 1 / scale};
+    KD_TRY(KD_RESERVE(with.boxes, 2 * (uint64_t)count));
+    build_box(&with, 0, count);
+    *out = with.boxes;
+    *box_count = with.count;
+    return KD_OK;
+}

@@ -1,0 +1,295 @@
+/* Idea: each triangle on which photons land is parted into four alike, and so on, until its parts
+         are small beside what they are measured for; parts with the same weights, up to some radii
+         long, become one tile again.
+   Work: O(n) expected for the copies, by hashing; then a weight for each part.
+   Invariants: of copies the one with the smallest id stays: the one that rays, and so photons,
+         meet. A triangle without area has no tile. */
+#include "photon/density/tile_set.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "photon/density/tile_parts.h"
+#include "shaders/surface.h"
+
+enum { WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
+
+/* Sides of tiles, in radii, if photons' light is even there; of parts where it may not be; most
+   parts of all. */
+#define LONGEST 4.0f
+#define PART 0.25f
+#define PARTS_WANTED (1u << 20)
+
+/* --- which triangles ---------------------------------------------------------------------------
+ */
+
+static uint64_t mix(uint64_t x) {
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
+static bool place_before(vec3 a, vec3 b) {
+    if (a.x != b.x) return a.x < b.x;
+    if (a.y != b.y) return a.y < b.y;
+    return a.z < b.z;
+}
+
+/* A triangle's places in an order of their own; -0 is +0. */
+static void sorted_places(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {
+    for (uint32_t k = 0; k < 3; ++k)
+        out[k] = vec3_add(mesh->positions[mesh->triangles[3 * (size_t)triangle + k]], vec3_all(0));
+    for (int i = 0; i < 3; ++i) {
+        const int a = i % 2; /* (0, 1), (1, 2), (0, 1) */
+        const vec3 first = out[a];
+        if (!place_before(out[a + 1], first)) continue;
+        out[a] = out[a + 1];
+        out[a + 1] = first;
+    }
+}
+
+static bool same_places(const mesh_view *mesh, uint32_t triangle, const vec3 places[3]) {
+    vec3 other[3];
+    sorted_places(mesh, triangle, other);
+    for (int k = 0; k < 3; ++k)
+        if (place_before(other[k], places[k]) || place_before(places[k], other[k])) return false;
+    return true;
+}
+
+/* Whether the triangle is new to the table; else it is a copy of one there. */
+static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint32_t *table,
+                          uint64_t mask) {
+    vec3 places[3];
+    uint64_t slot = 0;
+    sorted_places(mesh, triangle, places);
+    for (int k = 0; k < 3; ++k)
+        for (int axis = 0; axis < 3; ++axis)
+            slot = mix(slot ^ float_bits(vec3_axis(places[k], axis)));
+    for (slot &= mask; table[slot] != KD_NONE; slot = (slot + 1) & mask)
+        if (same_places(mesh, table[slot], places)) return false;
+    table[slot] = triangle;
+    return true;
+}
+
+/* Whether photons land on it somewhere, as photon_lands_on says of a place. */
+static bool keeps_photons(const scene_view *scene, const material *made) {
+    if (made->opacity <= 0) return false;
+    if (made->kind == MATERIAL_DIFFUSE) return true;
+    if (made->kind == MATERIAL_PRINCIPLED &&
+        scene->layers[made - scene->materials].transmission > 0.5f)
+        return false;
+    if (made->kind != MATERIAL_PLASTIC && made->kind != MATERIAL_PRINCIPLED) return false;
+    return (made->metallic < 1 || made->metallic_map != KD_NONE) && !vec3_is_zero(made->diffuse);
+}
+
+static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view *scene) {
+    const mesh_view *mesh = &scene->mesh;
+    uint32_t *table = NULL;
+    uint64_t size = 16;
+    while (size < 2 * (uint64_t)mesh->triangle_count) size *= 2;
+    KD_TRY(KD_RESERVE(out->faces, mesh->triangle_count));
+    KD_TRY(KD_RESERVE(table, size));
+    memset(table, 0xff, size * sizeof *table);
+    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
+        tile_face face;
+        memset(&face, 0, sizeof face);
+        face.triangle = t;
+        tile_face_corners(mesh, t, face.corner);
+        face.normal = triangle_unit_normal(face.corner[0], face.corner[1], face.corner[2]);
+        face.area = triangle_area(face.corner);
+        if (!(face.area > 0 && face.area <= FLT_MAX) || vec3_is_zero(face.normal)) continue;
+        if (!note_triangle(mesh, t, table, size - 1)) {
+            ++*copies;
+            continue;
+        }
+        if (keeps_photons(scene, scene->materials + mesh->triangle_materials[t]))
+            out->faces[out->face_count++] = face;
+    }
+    memory_free(table);
+    return KD_OK;
+}
+
+/* --- parts -------------------------------------------------------------------------------------
+ */
+
+/* How often a face is parted, so that neither side of a part is longer than `longest`, nor, where
+   light may change, a part much larger than a square of `part`. */
+static uint32_t face_depth(const tile_face *face, float part, float longest) {
+    float side2 = 0;
+    for (int k = 0; k < 3; ++k)
+        side2 =
+            float_max(side2, vec3_length2(vec3_sub(face->corner[(k + 1) % 3], face->corner[k])));
+    uint32_t depth = 0;
+    while (depth < TILE_DEPTH_MOST &&
+           (ldexpf(sqrtf(side2), -(int)depth) > longest ||
+            (part > 0 && ldexpf(sqrtf(2 * face->area), -(int)depth) > 1.5f * part)))
+        ++depth;
+    return depth;
+}
+
+static bool face_is_uneven(const scene_view *scene, const tile_face *face) {
+    return scene->materials[scene->mesh.triangle_materials[face->triangle]].opacity_map != KD_NONE;
+}
+
+/* As small as asked for; coarser where that would be too many. */
+static void plan_parts(tile_parts *of, const scene_view *scene, float radius) {
+    for (float coarser = 1;; coarser *= 1.5f) {
+        uint64_t count = 0;
+        for (uint32_t i = 0; i < of->face_count; ++i) {
+            tile_face *face = &of->faces[i];
+            const float part = face_is_uneven(scene, face) ? coarser * PART * radius : 0;
+            face->depth = (uint8_t)face_depth(face, part, coarser * LONGEST * radius);
+            face->first = (uint32_t)count;
+            count += 1u << 2 * face->depth;
+            if (count > KD_NONE) break;
+        }
+        of->count = (uint32_t)count;
+        if (count <= (uint64_t)PARTS_WANTED + of->face_count) return;
+    }
+}
+
+/* The mean opacity of a part. */
+static float part_opacity(const scene_view *scene, const tile_face *face, uint32_t part) {
+    const material *made = scene->materials + scene->mesh.triangle_materials[face->triangle];
+    if (made->opacity_map == KD_NONE) return float_clamp(made->opacity, 0, 1);
+    vec2 corner[3];
+    float sum = 0;
+    tile_part_corners(face->depth, part, corner);
+    for (int i = 0; i < OPACITY_SIDE * OPACITY_SIDE; ++i) {
+        const vec2 w = sample_triangle(((float)(i / OPACITY_SIDE) + 0.5f) / OPACITY_SIDE,
+                                       ((float)(i % OPACITY_SIDE) + 0.5f) / OPACITY_SIDE);
+        ray_hit at;
+        at.t = 0;
+        at.u = (1 - w.x - w.y) * corner[0].x + w.x * corner[1].x + w.y * corner[2].x;
+        at.v = (1 - w.x - w.y) * corner[0].y + w.x * corner[1].y + w.y * corner[2].y;
+        at.triangle = face->triangle;
+        sum += 1 - float_clamp(surface_passes(scene, at), 0, 1);
+    }
+    return sum / (OPACITY_SIDE * OPACITY_SIDE);
+}
+
+typedef struct weighing_work {
+    const scene_view *scene;
+    tile_parts *parts;
+} weighing_work;
+
+static void weigh_faces(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const weighing_work *work = (const weighing_work *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const tile_face *face = &work->parts->faces[i];
+        for (uint32_t p = 0; p < 1u << 2 * face->depth; ++p) {
+            float *weight = work->parts->weights[face->first + p];
+            weight[0] = weight[1] = part_opacity(work->scene, face, p);
+        }
+    }
+}
+
+/* --- tiles -------------------------------------------------------------------------------------
+ */
+
+typedef struct tile_making {
+    const tile_parts *parts;
+    tile *tiles; /* NULL: they are only counted */
+    uint32_t count;
+    float longest;
+} tile_making;
+
+static bool parts_are_alike(const tile_parts *parts, uint32_t first, uint32_t count) {
+    for (uint32_t p = first + 1; p < first + count; ++p)
+        if (memcmp(parts->weights[p], parts->weights[first], sizeof parts->weights[p]) != 0)
+            return false;
+    return true;
+}
+
+static void make_tile(tile_making *work, const tile_face *face, const vec3 corner[3],
+                      const float weight[2]) {
+    if (weight[0] == 0 && weight[1] == 0) return;
+    if (work->tiles) {
+        tile *made = &work->tiles[work->count];
+        memcpy(made->corner, corner, sizeof made->corner);
+        memcpy(made->weight, weight, sizeof made->weight);
+        made->normal = face->normal;
+        made->area = triangle_area(corner);
+        made->triangle = face->triangle;
+    }
+    ++work->count;
+}
+
+/* Of the parts below one of `depth` parting steps left, from `first` on. */
+static void make_tiles_of(tile_making *work, const tile_face *face, const vec3 corner[3],
+                          uint32_t first, uint32_t depth) {
+    float side2 = 0;
+    for (int k = 0; k < 3; ++k)
+        side2 = float_max(side2, vec3_length2(vec3_sub(corner[(k + 1) % 3], corner[k])));
+    const bool short_enough = side2 <= work->longest * work->longest;
+    if (depth == 0 || (short_enough && parts_are_alike(work->parts, first, 1u << 2 * depth))) {
+        make_tile(work, face, corner, work->parts->weights[first]);
+        return;
+    }
+    for (uint32_t child = 0; child < 4; ++child) {
+        vec3 part[3];
+        tile_part_of(corner, child, part);
+        make_tiles_of(work, face, part, first + (child << 2 * (depth - 1)), depth - 1);
+    }
+}
+
+static void make_tiles(tile_making *work) {
+    work->count = 0;
+    for (uint32_t i = 0; i < work->parts->face_count; ++i) {
+        const tile_face *face = &work->parts->faces[i];
+        make_tiles_of(work, face, face->corner, face->first, face->depth);
+    }
+}
+
+static kd_status tiles_of_parts(tile_set *out, const tile_parts *parts, float radius) {
+    tile_making work = {parts, NULL, 0, LONGEST * radius};
+    make_tiles(&work);
+    KD_TRY(KD_RESERVE(out->tiles, work.count));
+    work.tiles = out->tiles;
+    make_tiles(&work);
+    out->count = work.count;
+    return tile_boxes_open(&out->boxes, &out->box_count, out->tiles, out->count, 0.25f * radius);
+}
+
+static void tile_parts_close(tile_parts *owned) {
+    memory_free(owned->faces);
+    memory_free(owned->weights);
+    memset(owned, 0, sizeof *owned);
+}
+
+kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, job *watched) {
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
+               "tiles for a radius of %g, expected above 0", (double)radius);
+    kd_status status = KD_OK;
+    tile_parts parts;
+    memset(&parts, 0, sizeof parts);
+    KD_TRY_GOTO(find_faces(&parts, &out->copies, scene));
+    plan_parts(&parts, scene, radius);
+    KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
+    weighing_work weighing = {scene, &parts};
+    parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
+    KD_TRY_GOTO(tiles_of_parts(out, &parts, radius));
+    if (job_cancelled(watched))
+        status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__, "interrupted");
+done:
+    tile_parts_close(&parts);
+    if (status != KD_OK) tile_set_close(out);
+    return status;
+}
+
+void tile_set_close(tile_set *owned) {
+    memory_free(owned->tiles);
+    memory_free(owned->boxes);
+    memset(owned, 0, sizeof *owned);
+}
+
+tile_view tile_set_get_view(const tile_set *from) {
+    tile_view view;
+    view.tiles = from->tiles;
+    view.boxes = from->boxes;
+    view.count = from->count;
+    view.box_count = from->box_count;
+    return view;
+}

@@ -1,0 +1,36 @@
+/* The tiles of a scene, and the tree of boxes over them. Owner of what photon/density/tiles.h looks
+   at. */
+#ifndef KD_PHOTON_DENSITY_TILE_SET_H
+#define KD_PHOTON_DENSITY_TILE_SET_H
+#include "core/job.h"
+#include "core/status.h"
+#include "photon/density/tiles.h"
+#include "shaders/scene_view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tile_set {
+    tile *tiles;
+    tile_box *boxes;
+    uint32_t count, box_count;
+    uint32_t copies; /* triangles that are copies of others */
+} tile_set;
+
+/* Finds the triangles on which photons land, but for exact copies of one (the same three places in
+   any order), and cuts them into tiles for estimates of about `radius` (scene units, > 0). */
+kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, job *watched);
+void tile_set_close(tile_set *owned); /* takes a zeroed one */
+tile_view tile_set_get_view(const tile_set *from);
+
+/* Brings tiles into the order of a tree of boxes over them, and makes that. `scale` (scene units,
+   > 0): boxes of that size are parted by their normals before they are parted further by their
+   places. Work: O(n log n). */
+kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,
+                          float scale);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

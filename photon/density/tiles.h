@@ -1,0 +1,306 @@
+/* The kernel's integral over all that may accept photons: whole sides of triangles in the ball.
+   Idea: an estimate is right for even light exactly if what accepts photons and what is measured
+         are one set. Here it is: all sides of triangles whose own normal is within 60 degrees of
+         the place's, wherever they lie in the ball; a photon bears the normal of the side on which
+         it landed. A tile is a triangle or a part of one, with a weight for each side: its
+         opacity, times how bright even light would leave it (tile_reach.h; 1 where that is not
+         asked). Tiles lie in the leaves of a tree of boxes; a box that is small beside the radius
+         and surely counts as a whole, by the cone of its normals, is one look.
+   Work: at most TILE_MOST boxes and tiles, of which TILE_EXACT are looked at as they come. Where
+         they are more (grass), the others are shared out over the tree from its root, whose
+         first part are the large tiles: a box that got too little to be opened counts by the first
+         three moments of its sides' normals.
+   Invariants: a function of the place, its normal and the radius; the same bits on every device.
+         Exact where no box was taken as one. */
+#ifndef KD_PHOTON_DENSITY_TILES_H
+#define KD_PHOTON_DENSITY_TILES_H
+#include "photon/density/triangle_integral.h"
+
+/* Boxes and tiles that an estimate looks at. */
+#define TILE_MOST 256u
+#define TILE_EXACT 192u
+/* A box is taken as one if its diagonal is at most this of the radius. */
+#define TILE_TOGETHER 0.25f
+/* A tile counts by its middle if its sides are below this of the radius. */
+#define TILE_SMALL 0.125f
+/* Rounding of cosines. */
+#define TILE_ROUNDING 1e-4f
+/* Least share of the whole disc's integral that is believed. */
+#define TILE_LEAST_SHARE 0.04f
+/* Tiles with longer sides, in radii, are the first part of the root. */
+#define TILE_LARGE 0.5f
+/* Tiles of a box without parts, and boxes that may wait to be opened. */
+#define TILE_LEAF 4u
+#define TILE_WAITING 40
+
+/* A triangle or a part of one. */
+typedef struct tile {
+    vec3 corner[3];
+    vec3 normal;     /* unit, of the triangle's winding */
+    float weight[2]; /* of its front and its back, 0 to 1; negative: no light reaches that side,
+                        which would count by this much */
+    float area;
+    uint32_t triangle;
+} tile;
+
+/* A box of tiles, in depth-first order: its first part follows it, the next box that holds none of
+   its tiles is `skip`. */
+typedef struct tile_box {
+    vec3 lo, hi;         /* of the tiles' corners */
+    vec3 middle;         /* of their area */
+    vec3 axis;           /* unit, of their normals */
+    float cosine;        /* all normals are within this of the axis; below 0: they are not alike */
+    float weight[2];     /* sum of area times weight, of fronts and backs */
+    float dark[2];       /* the same of those that no light reaches, positive */
+    vec3 odd;            /* sum of (front - back) normal */
+    vec3 square, across; /* sums of (front + back) times the normal's xx yy zz, xy yz zx */
+    uint32_t begin, count;
+    uint32_t skip;
+} tile_box;
+
+typedef struct tile_view {
+    const tile *tiles; /* in the boxes' order */
+    const tile_box *boxes;
+    uint32_t count, box_count; /* 0: outlines are asked instead */
+} tile_view;
+
+/* What is known of a place while it is measured. */
+typedef struct tile_look {
+    vec3 position, normal;
+    float radius, per_radius, bound2;
+    int32_t kernel;
+    uint32_t triangle; /* that the place lies on */
+    uint32_t looked_at;
+    float lit, dark;  /* integrals over what light reaches, and what it does not */
+    bool in_the_dark; /* the place itself lies in such a tile */
+} tile_look;
+
+typedef enum tile_verdict {
+    TILE_OUTSIDE, /* nothing in the box counts */
+    TILE_AS_ONE,  /* all of it does, alike */
+    TILE_OPEN_BOX
+} tile_verdict;
+
+KD_FN tile_look tile_look_begin(vec3 position, vec3 normal, uint32_t triangle, float radius,
+                                int32_t kernel) {
+    tile_look look;
+    look.position = position;
+    look.normal = normal;
+    look.radius = radius;
+    look.per_radius = 1 / radius;
+    look.bound2 = radius * radius;
+    look.kernel = kernel;
+    look.triangle = triangle;
+    look.looked_at = 0;
+    look.lit = look.dark = 0;
+    look.in_the_dark = false;
+    return look;
+}
+
+/* Squared distance of a place to a box. */
+KD_FN float tile_box_dist2(const tile_box *box, vec3 p) {
+    const float x = float_max(float_max(box->lo.x - p.x, p.x - box->hi.x), 0);
+    const float y = float_max(float_max(box->lo.y - p.y, p.y - box->hi.y), 0);
+    const float z = float_max(float_max(box->lo.z - p.z, p.z - box->hi.z), 0);
+    return x * x + y * y + z * z;
+}
+
+/* The kernel at a box's middle, over the squared radius. */
+KD_FN float tile_box_kernel(const tile_look *look, const tile_box *box) {
+    const float dist2 = vec3_length2(vec3_sub(box->middle, look->position));
+    return photon_kernel_at(look->kernel, dist2 / look->bound2) / look->bound2;
+}
+
+/* The least and the greatest |cosine| between the place's normal and the box's are those of the
+   angle to the axis, less and plus that of the cone. */
+KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, float limit) {
+    if (tile_box_dist2(box, look->position) > look->bound2) return TILE_OUTSIDE;
+    if (!(box->cosine > 0)) return TILE_OPEN_BOX;
+    const float along = fabsf(vec3_dot(box->axis, look->normal));
+    const float across = sqrtf(float_max(0, 1 - along * along));
+    const float spread = sqrtf(float_max(0, 1 - box->cosine * box->cosine));
+    const float least = along * box->cosine - across * spread;
+    const float most = along >= box->cosine ? 1 : along * box->cosine + across * spread;
+    if (most < limit - TILE_ROUNDING) return TILE_OUTSIDE;
+    if (!(least >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
+    const float size2 = vec3_length2(vec3_sub(box->hi, box->lo));
+    const float most2 = TILE_TOGETHER * TILE_TOGETHER * look->bound2;
+    if (!(size2 <= most2)) return TILE_OPEN_BOX;
+    const bool unclear =
+        (box->dark[0] > 0 || box->dark[1] > 0) && !(tile_box_dist2(box, look->position) > 0);
+    return unclear ? TILE_OPEN_BOX : TILE_AS_ONE; /* is the place itself in the dark? */
+}
+
+KD_FN void tile_box_take(tile_look *look, const tile_box *box) {
+    const int side = vec3_dot(box->axis, look->normal) < 0;
+    const float kernel = tile_box_kernel(look, box);
+    look->lit += kernel * box->weight[side];
+    look->dark += kernel * box->dark[side];
+}
+
+/* The share of a box's side [lo, hi] that lies within the radius of `at`; its middle and half its
+   length, over the radius, from there. */
+KD_FN float tile_box_overlap(float lo, float hi, float at, float per_radius, float *middle,
+                             float *half) {
+    const float a = (lo - at) * per_radius, b = (hi - at) * per_radius;
+    const float first = float_clamp(a, -1, 1), last = float_clamp(b, -1, 1);
+    *middle = 0.5f * (first + last);
+    *half = 0.5f * (last - first);
+    return b > a ? (last - first) / (b - a) : 1;
+}
+
+/* The kernel's mean over a box, over the squared radius, as if the area in it were spread evenly:
+   by 27 places (Gauss) in the part of the box that is near. */
+KD_FN float tile_box_mean_kernel(const tile_look *look, const tile_box *box) {
+    vec3 middle, half;
+    const vec3 at = look->position;
+    const float share =
+        tile_box_overlap(box->lo.x, box->hi.x, at.x, look->per_radius, &middle.x, &half.x) *
+        tile_box_overlap(box->lo.y, box->hi.y, at.y, look->per_radius, &middle.y, &half.y) *
+        tile_box_overlap(box->lo.z, box->hi.z, at.z, look->per_radius, &middle.z, &half.z);
+    float sum = 0;
+    for (int i = 0; i < 27; ++i) {
+        const int x = i % 3 - 1, y = i / 3 % 3 - 1, z = i / 9 - 1;
+        const float weight = (x ? 5.0f : 8.0f) * (y ? 5.0f : 8.0f) * (z ? 5.0f : 8.0f);
+        const vec3 place = vec3_make(middle.x + 0.7745967f * (float)x * half.x,
+                                     middle.y + 0.7745967f * (float)y * half.y,
+                                     middle.z + 0.7745967f * (float)z * half.z);
+        sum += weight * photon_kernel_at(look->kernel, vec3_length2(place));
+    }
+    return share * sum / (5832 * look->bound2);
+}
+
+/* A box of many directions, by its moments: the share of sides within 60 degrees of a direction,
+   as far as polynomials of the second degree in the cosine show it: 1/4 + 9/16 P1 + 15/32 P2. */
+KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
+    const vec3 n = look->normal;
+    const float all = box->weight[0] + box->weight[1];
+    const float second =
+        n.x * n.x * box->square.x + n.y * n.y * box->square.y + n.z * n.z * box->square.z +
+        2 * (n.x * n.y * box->across.x + n.y * n.z * box->across.y + n.z * n.x * box->across.z);
+    const float shown =
+        0.25f * all + 0.5625f * vec3_dot(box->odd, n) + 0.46875f * (1.5f * second - 0.5f * all);
+    look->lit += tile_box_mean_kernel(look, box) * float_clamp(shown, 0, all);
+}
+
+/* Whether the place, which lies on this tile's triangle, lies in the tile. */
+KD_FN bool tile_holds(const tile *of, vec3 p) {
+    for (int i = 0; i < 3; ++i) {
+        const vec3 a = of->corner[i], side = vec3_sub(of->corner[i < 2 ? i + 1 : 0], a);
+        const float turn = vec3_dot(of->normal, vec3_cross(side, vec3_sub(p, a)));
+        if (turn < -1e-4f * of->area) return false;
+    }
+    return true;
+}
+
+KD_FN float tile_integral(const tile_look *look, const tile *of) {
+    vec3 p[3];
+    for (int i = 0; i < 3; ++i)
+        p[i] = vec3_scale(vec3_sub(of->corner[i], look->position), look->per_radius);
+    const float longest2 = float_max(
+        vec3_length2(vec3_sub(p[1], p[0])),
+        float_max(vec3_length2(vec3_sub(p[2], p[1])), vec3_length2(vec3_sub(p[0], p[2]))));
+    if (longest2 < TILE_SMALL * TILE_SMALL) {
+        const vec3 middle = vec3_scale(vec3_add(vec3_add(p[0], p[1]), p[2]), 1.0f / 3);
+        return photon_kernel_at(look->kernel, vec3_length2(middle)) * of->area / look->bound2;
+    }
+    return triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal);
+}
+
+KD_FN void tile_take(tile_look *look, const tile *of, float limit) {
+    const float cosine = vec3_dot(of->normal, look->normal);
+    if (!(fabsf(cosine) >= limit)) return;
+    const float weight = of->weight[cosine < 0];
+    if (weight == 0) return;
+    const float part = tile_integral(look, of);
+    if (weight > 0) {
+        look->lit += weight * part;
+        return;
+    }
+    look->dark -= weight * part;
+    if (of->triangle == look->triangle && tile_holds(of, look->position)) look->in_the_dark = true;
+}
+
+/* All of it as it comes; false: it would be more than TILE_EXACT. */
+KD_FN bool tile_look_at_all(const tile_view *view, tile_look *look, float limit) {
+    for (uint32_t i = 0; i < view->box_count;) {
+        const tile_box *box = &view->boxes[i];
+        if (++look->looked_at > TILE_EXACT) return false;
+        const tile_verdict verdict = tile_box_judge(look, box, limit);
+        if (verdict == TILE_OPEN_BOX && box->skip != i + 1) {
+            ++i;
+            continue;
+        }
+        i = box->skip;
+        if (verdict == TILE_AS_ONE) tile_box_take(look, box);
+        if (verdict != TILE_OPEN_BOX) continue;
+        look->looked_at += box->count;
+        if (look->looked_at > TILE_EXACT) return false;
+        for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
+            tile_take(look, &view->tiles[t], limit);
+    }
+    return true;
+}
+
+typedef struct tile_waiting {
+    uint32_t box, share; /* looks that are left for its parts */
+} tile_waiting;
+
+/* Notes the part of a box that is to be opened, takes one that need not be; how many were noted. */
+KD_FN uint32_t tile_meet_part(const tile_view *view, tile_look *look, float limit, uint32_t box,
+                              tile_waiting *out) {
+    const tile_verdict verdict = tile_box_judge(look, &view->boxes[box], limit);
+    ++look->looked_at;
+    if (verdict == TILE_AS_ONE) tile_box_take(look, &view->boxes[box]);
+    out->box = box;
+    return verdict == TILE_OPEN_BOX;
+}
+
+/* Within `share` looks, shared by halves from the root on; what one half leaves the other gets. */
+KD_FN void tile_look_by_share(const tile_view *view, tile_look *look, float limit, uint32_t share) {
+    tile_waiting waiting[TILE_WAITING];
+    uint32_t count = 1, spare = 0;
+    waiting[0].box = 0;
+    waiting[0].share = share;
+    while (count) {
+        const tile_waiting now = waiting[--count];
+        const tile_box *box = &view->boxes[now.box];
+        const uint32_t left = now.share + spare;
+        const bool leaf = box->skip == now.box + 1;
+        const uint32_t needed = leaf ? box->count : 2;
+        if (left < needed || count + 2 > TILE_WAITING) {
+            tile_box_guess(look, box);
+            spare = left;
+            continue;
+        }
+        spare = left - needed;
+        if (leaf) {
+            look->looked_at += box->count;
+            for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
+                tile_take(look, &view->tiles[t], limit);
+            continue;
+        }
+        tile_waiting part[2];
+        uint32_t open = tile_meet_part(view, look, limit, view->boxes[now.box + 1].skip, &part[0]);
+        open += tile_meet_part(view, look, limit, now.box + 1, &part[open]);
+        for (uint32_t i = 0; i < open; ++i) {
+            part[i].share = open == 2 ? (spare + i) / 2 : spare;
+            waiting[count++] = part[i];
+        }
+        if (open) spare = 0;
+    }
+}
+
+/* The integral over what counts, of the unit disc's radius; *looked_at: boxes and tiles. */
+KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float limit) {
+    const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
+    if (!tile_look_at_all(view, look, limit)) {
+        look->looked_at = TILE_EXACT;
+        look->lit = look->dark = 0;
+        tile_look_by_share(view, look, limit, TILE_MOST - TILE_EXACT);
+    }
+    const float found = look->in_the_dark ? look->lit + look->dark : look->lit;
+    return float_max(found, TILE_LEAST_SHARE * whole);
+}
+
+#endif

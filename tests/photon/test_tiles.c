@@ -1,0 +1,267 @@
+/* photon/density/tiles.h, tile_set.h: what estimates divide by, beside closed answers for each kind
+   of sheet, a sum over all triangles, and furnaces. */
+#include "photon/density/estimate_adaptive.h"
+#include "photon/maps/photon_map.h"
+#include "photon_scenes.h"
+
+enum { KERNELS = 4, RADIAL_STEPS = 4000 };
+
+static double kernel_value(int32_t kernel, double s) {
+    const double beta = 1.953; /* Pavicic 1990 */
+    if (s >= 1) return 0;
+    switch (kernel) {
+    case PHOTON_KERNEL_DISC: return 1;
+    case PHOTON_KERNEL_CONE: return 1 - s;
+    case PHOTON_KERNEL_EPANECHNIKOV: return 1 - s * s;
+    default: return 1 - (1 - exp(-beta * s * s / 2)) / (1 - exp(-beta));
+    }
+}
+
+/* Over a whole plane at the height h, of the radius. */
+static double plane_integral(int32_t kernel, double h) {
+    double sum = 0;
+    const double rim = h < 1 ? sqrt(1 - h * h) : 0;
+    for (int i = 0; i < RADIAL_STEPS; ++i) {
+        const double p = (i + 0.5) / RADIAL_STEPS * rim;
+        sum += 2 * M_PI * p * kernel_value(kernel, sqrt(p * p + h * h)) * rim / RADIAL_STEPS;
+    }
+    return sum;
+}
+
+static void put_sheet(scene_fixture *to, uint32_t made_of, float left, float height, bool down) {
+    const vec3 p[4] = {{left, height, 3}, {3, height, 3}, {3, height, -3}, {left, height, -3}};
+    if (down)
+        fixture_quad(to, made_of, p[2], p[1], p[0], p[3]);
+    else
+        fixture_quad(to, made_of, p[0], p[1], p[2], p[3]);
+}
+
+static uint32_t veil_of(scene_fixture *to, float opacity) {
+    material made = photon_scene_diffuse(0.5f, 0);
+    made.opacity = opacity;
+    return fixture_material(to, made);
+}
+
+/* About (0, 0, 0), looking up; radius 1/2. */
+static double measured(photon_scene *scene, int32_t kernel) {
+    tile_set tiles;
+    const vec3 place = {0, 0, 0}, up = {0, 1, 0};
+    assert_int_equal(tile_set_open(&tiles, &scene->view, 0.5f, NULL), KD_OK);
+    const tile_view view = tile_set_get_view(&tiles);
+    tile_look look = tile_look_begin(place, up, 0, 0.5f, kernel);
+    const double found = (double)tile_kernel_integral(&view, &look, CREASE_COSINE);
+    assert_true(look.looked_at <= TILE_MOST);
+    tile_set_close(&tiles);
+    return found;
+}
+
+typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS } sheet_kind;
+
+/* A floor, and on its right half something; what that adds, in planes at a height. */
+static double put_kind(scene_fixture *to, sheet_kind kind, int32_t kernel) {
+    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+    material clear = material_default();
+    clear.kind = MATERIAL_GLASS;
+    put_sheet(to, white, -3, 0, false);
+    switch (kind) {
+    case RUG: put_sheet(to, white, 0, 0.003f, false); return plane_integral(kernel, 0.006) / 2;
+    case STACK:
+        for (int i = 1; i <= 3; ++i) put_sheet(to, white, 0, 0.05f * (float)i, i == 2);
+        return (plane_integral(kernel, 0.1) + plane_integral(kernel, 0.2) +
+                plane_integral(kernel, 0.3)) /
+               2;
+    case COPIES:
+        put_sheet(to, white, -3, 0, false);
+        put_sheet(to, white, -3, 0, true);
+        return 0;
+    case VEIL:
+        put_sheet(to, veil_of(to, 0.4f), -3, 0.1f, false);
+        return 0.4 * plane_integral(kernel, 0.2);
+    case SHELF: put_sheet(to, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
+    case STEEP: /* 70 degrees: of another direction */
+        fixture_quad(to, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
+                     vec3_make(1, 2.747f, -3), vec3_make(0, 0, -3));
+        return 0;
+    default: put_sheet(to, fixture_material(to, clear), -3, 0.1f, false); return 0;
+    }
+}
+
+static void sheets_count_by_their_area(void **state) {
+    (void)state;
+    for (int kind = 0; kind < SHEETS; ++kind)
+        for (int32_t kernel = 0; kernel < KERNELS; ++kernel) {
+            photon_scene *scene = photon_scene_new();
+            const double more = put_kind(&scene->fixture, (sheet_kind)kind, kernel);
+            photon_scene_finish(scene);
+            const double expected = plane_integral(kernel, 0) + more;
+            const double found = measured(scene, kernel);
+            if (!(fabs(found - expected) <= 2e-5))
+                fail_msg("sheet %d, kernel %d: %.7g, expected %.7g", kind, kernel, found, expected);
+            photon_scene_free(scene);
+        }
+}
+
+/* --- many small sheets ---------------------------------------------------------------------------
+ */
+
+static vec3 drawn(uint32_t which, uint32_t what) {
+    const rng_block r = rng_draw(rng_key_make(3, 0, which), what, 0);
+    return vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 2 * r.value[2] - 1);
+}
+
+static void put_leaves(scene_fixture *to, uint32_t count, float size) {
+    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+    for (uint32_t i = 0; i < count; ++i) {
+        const vec3 at = drawn(i, 0);
+        const frame3 axes = frame3_around(vec3_normalize(drawn(i, 1)));
+        const vec3 corner[3] = {at, vec3_along(at, size, axes.tangent),
+                                vec3_along(at, size, axes.bitangent)};
+        fixture_triangle(to, white, corner, NULL);
+    }
+}
+
+/* All triangles, one by one. */
+static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
+    const scene_fixture *of = &scene->fixture;
+    double sum = 0;
+    for (uint32_t t = 0; t < of->triangle_count; ++t) {
+        const vec3 *p = of->positions + 3 * t;
+        const vec3 n = triangle_unit_normal(p[0], p[1], p[2]);
+        vec3 q[3];
+        if (!(fabsf(vec3_dot(n, normal)) >= CREASE_COSINE)) continue;
+        for (int k = 0; k < 3; ++k) q[k] = vec3_scale(vec3_sub(p[k], place), 1 / radius);
+        sum += (double)triangle_kernel_integral(PHOTON_KERNEL_CONE, q[0], q[1], q[2], n);
+    }
+    return sum;
+}
+
+/* Few: all of them are met. Many, in every direction: never more than TILE_MOST looks, right in the
+   mean. Places are corners of leaves. */
+static void compare_leaves(uint32_t count, float size, double worst, double mean) {
+    enum { LOOKS = 100 };
+    photon_scene *scene = photon_scene_new();
+    tile_set tiles;
+    const float radius = 0.3f;
+    double ratios = 0, squares = 0;
+    put_leaves(&scene->fixture, count, size);
+    photon_scene_finish(scene);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, radius, NULL), KD_OK);
+    const tile_view view = tile_set_get_view(&tiles);
+    for (uint32_t i = 0; i < LOOKS; ++i) {
+        const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
+        const double expected = sum_of_all(scene, place, normal, radius);
+        tile_look look = tile_look_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
+        const double found = (double)tile_kernel_integral(&view, &look, CREASE_COSINE);
+        assert_true(look.looked_at <= TILE_MOST);
+        const double ratio = found / fmax(expected, (double)TILE_LEAST_SHARE * M_PI / 3);
+        ratios += ratio / LOOKS;
+        squares += (ratio - 1) * (ratio - 1) / LOOKS;
+    }
+    if (!(fabs(ratios - 1) <= mean && sqrt(squares) <= worst))
+        fail_msg("%u leaves: mean %.4f, spread %.4f", count, ratios, sqrt(squares));
+    tile_set_close(&tiles);
+    photon_scene_free(scene);
+}
+
+static void many_leaves_are_measured_in_few_looks(void **state) {
+    (void)state;
+    compare_leaves(60, 0.3f, 1e-5, 1e-5);
+    compare_leaves(800, 0.03f, 0.02, 0.01);
+    compare_leaves(8000, 0.05f, 0.25, 0.05);
+}
+
+/* --- furnaces ------------------------------------------------------------------------------------
+ */
+
+/* A furnace with a rug, a stack and a second copy of its floor: irradiance by all but direct light
+   is pi L a / (1 - a), on the rug, beside it, on the stack's edge. */
+static photon_scene *furnace_of_sheets(void) {
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    material glow = photon_scene_diffuse(0.5f, 1);
+    glow.two_sided = 1;
+    const uint32_t wall = fixture_material(to, glow);
+    const uint32_t walls[6] = {wall, wall, wall, wall, wall, wall};
+    const vec3 p[4] = {{-1, 0, 1}, {1, 0, 1}, {1, 0, -1}, {-1, 0, -1}};
+    fixture_box(to, walls, vec3_make(-1, 0, -1), vec3_make(1, 2, 1), true);
+    material plain = photon_scene_diffuse(0.5f, 0);
+    fixture_quad(to, fixture_material(to, plain), p[0], p[1], p[2], p[3]);
+    for (int i = 0; i < 4; ++i) {
+        const float x = i ? 0.2f : -0.7f, y = i ? 0.02f * (float)i : 0.003f;
+        fixture_quad(to, wall, vec3_make(x, y, 0.5f), vec3_make(x + 0.6f, y, 0.5f),
+                     vec3_make(x + 0.6f, y, -0.5f), vec3_make(x, y, -0.5f));
+    }
+    photon_scene_finish(scene);
+    return scene;
+}
+
+/* Shares of the irradiance that is there: mean of all places, and the worst strip of them along x.
+ */
+static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
+                           double *worst) {
+    enum { STRIPS = 20, EACH = 60 };
+    const photon_map_view map = photon_maps_global(maps);
+    const crease_view tiles = photon_maps_outlines(maps);
+    *mean = *worst = 0;
+    for (uint32_t s = 0; s < STRIPS; ++s) {
+        double strip = 0;
+        for (uint32_t i = 0; i < EACH; ++i) {
+            const float x = -0.9f + 1.8f * ((float)s + ((float)i + 0.5f) / EACH) / STRIPS;
+            const float z = 0.4f - 0.8f * rng_draw(rng_key_make(4, 0, i), s, 0).value[0];
+            const ray down = ray_make(vec3_make(x, 1, z), vec3_make(0, -1, 0), 0, INFINITY);
+            const ray_hit hit = tritree_closest(&scene->view.tree, down);
+            const surface at = surface_at(&scene->view, &down, hit);
+            const estimate_point here = {at.position, vec3_make(0, 1, 0), !at.front, hit.triangle};
+            strip += photon_watts(photon_irradiance(&map, &tiles, &here)) / M_PI / EACH;
+        }
+        *mean += strip / STRIPS;
+        *worst = fmax(*worst, fabs(strip - 1));
+    }
+}
+
+static void furnaces_of_sheets_close(void **state) {
+    (void)state;
+    photon_scene *scene = furnace_of_sheets();
+    for (int32_t kernel = 0; kernel < KERNELS; ++kernel)
+        for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
+            photon_options options = photon_options_default();
+            photon_maps maps;
+            double mean, worst;
+            if (e != PHOTON_ESTIMATOR_NEAREST && kernel != PHOTON_KERNEL_CONE) continue;
+            options.photons = 150000;
+            options.caustics = 0;
+            options.kernel = (photon_kernel)kernel;
+            options.estimator = (photon_estimator)e;
+            options.surface = PHOTON_SURFACE_TILES;
+            assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+            look_at_sheets(scene, &maps, &mean, &worst);
+            if (!(fabs(mean - 1) <= 0.015 && worst <= 0.12))
+                fail_msg("kernel %d, estimator %s: mean %.4f, strip off by %.4f", kernel,
+                         photon_estimator_name(e), mean, worst);
+            photon_maps_close(&maps);
+        }
+    photon_scene_free(scene);
+}
+
+static void bad_radii_are_refused(void **state) {
+    (void)state;
+    photon_scene *scene = furnace_of_sheets();
+    tile_set tiles;
+    assert_int_equal(tile_set_open(&tiles, &scene->view, 0, NULL), KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NAN, NULL), KD_ERROR_USAGE);
+    /* a radius that is next to nothing takes no millions of tiles */
+    assert_int_equal(tile_set_open(&tiles, &scene->view, 1e-30f, NULL), KD_OK);
+    assert_true(tiles.count < 1u << 21 && tiles.copies == 2);
+    tile_set_close(&tiles);
+    photon_scene_free(scene);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sheets_count_by_their_area),
+        cmocka_unit_test(many_leaves_are_measured_in_few_looks),
+        cmocka_unit_test(furnaces_of_sheets_close),
+        cmocka_unit_test(bad_radii_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
