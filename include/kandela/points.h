@@ -95,6 +95,8 @@ typedef struct kd_points_info {
     double build_seconds; /* tree and boxes */
     uint64_t bytes;       /* that the tree holds */
     uint64_t hash;        /* XXH3 of the order of the points, and of the axes */
+    uint32_t layers;      /* trees that it is made of: 1 until points were inserted */
+    uint64_t touched;     /* points whose trees the last change, or the opening, built */
 } kd_points_info;
 
 KD_API kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
@@ -116,6 +118,23 @@ KD_API kd_status kd_points_open(kd_points **out, const kd_point_array *points,
 /* Builds again, from other points of any count, dims and scalar, with the same options. */
 KD_API kd_status kd_points_update(kd_points *tree, const kd_point_array *points);
 KD_API void kd_points_close(kd_points *tree); /* takes NULL */
+
+/* Points come: from now on answers are those of a tree that is built anew of all points that are
+   there, in the order in which they came, to the bit; download, save and describe give that tree
+   (and build it for that: kd_points_rebuild makes it stay). Dims and scalar are the tree's. Points
+   of a tree without ids of its own get the next numbers that no point ever had, from *first_id
+   (or NULL) on; else the array brings ids. On a CPU a batch costs some log2(points / batch) times
+   its own building and queries ask as many trees (kd_points_info.layers); on a CUDA device all is
+   built anew. Nobody may ask meanwhile. KD_ERROR_INPUT names the first coordinate that is NaN or
+   infinite; on failure nothing has changed. */
+KD_API kd_status kd_points_insert(kd_points *tree, const kd_point_array *points,
+                                  uint32_t *first_id);
+/* The points with these ids go; ids that are there twice take both. KD_ERROR_INPUT names an id that
+   no point has, and nothing has changed. The method "walk" is KD_ERROR_USAGE afterwards, until
+   kd_points_rebuild. */
+KD_API kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count);
+/* One tree of all that is there. */
+KD_API kd_status kd_points_rebuild(kd_points *tree);
 
 /* All 0 without a tree. */
 KD_API void kd_points_describe_sized(const kd_points *tree, kd_points_info *info,

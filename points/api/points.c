@@ -6,6 +6,7 @@
 #include "core/sized.h"
 #include "core/timing.h"
 #include "points/api/arguments.h"
+#include "points/api/changes.h"
 #include "points/api/points_device.h"
 #include "points/builders.h"
 #include <stdio.h>
@@ -83,6 +84,8 @@ void points_release(kd_points *owned) {
     owned->renamed = NULL;
     points_cuda_close(owned->cuda);
     owned->cuda = NULL;
+    points_changes_close(owned->changes);
+    owned->changes = NULL;
 }
 
 static kd_status build_on_cpu(kd_points *out, const point_array *input,
@@ -116,8 +119,7 @@ static kd_status build_on_cuda(kd_points *out, const point_array *input,
     return points_cuda_build(out, input, ids, row, cuda);
 }
 
-/* Everything of *out is new; on failure nothing is held. */
-static kd_status build(kd_points *out, const kd_point_array *points,
+kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options) {
     memset(out, 0, sizeof *out);
     out->options = *options;
@@ -154,7 +156,7 @@ kd_status kd_points_open(kd_points **out, const kd_point_array *points,
     KD_TRY(take_options(&taken, options));
     kd_points *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
-    KD_TRY_GOTO(build(opened, points, &taken));
+    KD_TRY_GOTO(points_build(opened, points, &taken));
     *out = opened;
 done:
     if (status != KD_OK) memory_free(opened);
@@ -164,7 +166,7 @@ done:
 kd_status kd_points_update(kd_points *tree, const kd_point_array *points) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
     kd_points built;
-    KD_TRY(build(&built, points, &tree->options));
+    KD_TRY(points_build(&built, points, &tree->options));
     points_release(tree);
     *tree = built;
     return KD_OK;
@@ -176,13 +178,14 @@ void kd_points_close(kd_points *tree) {
     memory_free(tree);
 }
 
-static uint64_t bytes_held(const kd_points *tree) {
+uint64_t points_bytes_held(const kd_points *tree) {
     const pointtree *t = &tree->tree;
     uint64_t bytes = sizeof *tree;
     if (tree->cuda) return bytes + tree->cuda->bytes;
     const uint64_t a_point = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids +
                              (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
     bytes += t->count * a_point;
+    if (tree->changes) bytes += points_changes_bytes(tree->changes);
     return bytes + leafindex_bytes(&tree->index) + leafindex_double_bytes(&tree->index_double) +
            leafindex_nd_bytes(&tree->index_nd);
 }
@@ -196,7 +199,7 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
         info->hash = pointtree_hash(&tree->tree);
     } else if (device_cuda_describe(&where, tree->cuda->device) == KD_OK) {
         kd_points copy;
-        if (points_cuda_fetch(&copy, tree) == KD_OK) {
+        if (points_copy_whole(&copy, tree) == KD_OK) {
             info->hash = pointtree_hash(&copy.tree);
             points_release(&copy);
         }
@@ -204,9 +207,25 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
     memcpy(info->device, where.name, sizeof info->device);
 }
 
+/* Of a changed tree: what one built anew has. */
+static void describe_changes(const kd_points *tree, kd_points_info *info) {
+    kd_points copy;
+    info->count = points_live_count(tree);
+    info->layers = (uint32_t)tree->changes->count;
+    info->touched = tree->changes->touched;
+    info->hash = 0;
+    if (points_copy_whole(&copy, tree) != KD_OK) return;
+    info->hash = pointtree_hash(&copy.tree);
+    memcpy(info->lo, copy.tree.box.lo, sizeof info->lo);
+    memcpy(info->hi, copy.tree.box.hi, sizeof info->hi);
+    points_release(&copy);
+}
+
 static void describe(const kd_points *tree, kd_points_info *info) {
     const pointtree *t = &tree->tree;
     info->count = t->count;
+    info->layers = 1;
+    info->touched = t->count;
     info->dims = t->dims;
     info->scalar = t->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT;
     info->split = tree->options.split;
@@ -214,8 +233,9 @@ static void describe(const kd_points *tree, kd_points_info *info) {
     memcpy(info->lo, t->box.lo, sizeof info->lo);
     memcpy(info->hi, t->box.hi, sizeof info->hi);
     info->build_seconds = tree->build_seconds;
-    info->bytes = bytes_held(tree);
+    info->bytes = points_bytes_held(tree);
     describe_place(tree, info);
+    if (tree->changes) describe_changes(tree, info);
 }
 
 void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_t struct_size) {
@@ -228,9 +248,9 @@ void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_
 kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
                              uint8_t *axes) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    if (tree->cuda) {
+    if (!points_is_whole(tree)) {
         kd_points copy;
-        KD_TRY(points_cuda_fetch(&copy, tree));
+        KD_TRY(points_copy_whole(&copy, tree));
         const kd_status status = kd_points_download(&copy, coordinates, ids, axes);
         points_release(&copy);
         return status;

@@ -3,11 +3,13 @@
 #define KD_POINTS_API_POINTS_H
 #include "points/neighbours/leaf_index_double.h"
 #include "points/neighbours/leaf_index_nd.h"
+#include "points/neighbours/query.h"
 #include "points/neighbours/request.h"
 #include "points/tree/pointtree.h"
 #include <kandela/points.h>
 
 struct points_cuda;
+struct points_changes;
 
 struct kd_points {
     pointtree tree;                /* without its arrays if it lies on a CUDA device */
@@ -16,6 +18,7 @@ struct kd_points {
     leafindex_nd index_nd;         /* of all others */
     uint32_t *renamed;             /* the caller's id of each point of the input, or NULL */
     struct points_cuda *cuda; /* instead of all of these: the tree on a CUDA device; else NULL */
+    struct points_changes *changes; /* once points came or went (changes.h); else NULL */
     kd_points_options options;
     char builder[32]; /* that built it */
     double build_seconds;
@@ -25,6 +28,18 @@ struct kd_points {
 #define POINTS_METHOD_ROWS(ROW) ROW(WALK, walk) ROW(LEAVES, leaves)
 /* KD_ERROR_USAGE with the list for any other name. */
 kd_status points_method_find(point_query_method *out, const char *name);
+
+/* Builds as kd_points_open does; everything of *out is new; on failure nothing is held. */
+kd_status points_build(kd_points *out, const kd_point_array *points,
+                       const kd_points_options *options);
+uint64_t points_bytes_held(const kd_points *tree);
+
+/* One tree on the CPU, without what changed; arguments were checked. */
+kd_status points_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                             const point_rows *out);
+kd_status points_ask_count(const kd_points *tree, const kd_points_query *query, uint64_t *offsets);
+kd_status points_ask_within(const kd_points *tree, const kd_points_query *query,
+                            const uint64_t *offsets, const point_rows *out);
 
 /* Frees all that *owned holds. */
 void points_release(kd_points *owned);

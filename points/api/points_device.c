@@ -146,6 +146,7 @@ kd_status points_cuda_fetch(kd_points *copy, const kd_points *tree) {
     const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
     *copy = *tree;
     copy->cuda = NULL;
+    copy->changes = NULL;
     KD_TRY_GOTO(memory_reserve(&copy->tree.coordinates, count, bytes));
     KD_TRY_GOTO(KD_RESERVE(copy->tree.ids, count));
     KD_TRY_GOTO(

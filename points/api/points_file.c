@@ -2,7 +2,7 @@
    of it. Read with distrust: sizes against the file's, the checksum, then the tree itself. */
 #include "core/files/parts_file.h"
 #include "core/memory.h"
-#include "points/api/points_device.h"
+#include "points/api/changes.h"
 #include "points/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
@@ -32,9 +32,9 @@ static int list_parts(const kd_points *tree, file_part parts[4]) {
 
 kd_status kd_points_save(const kd_points *tree, const char *path) {
     KD_REQUIRE(tree && path, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "path" : "tree");
-    if (tree->cuda) {
+    if (!points_is_whole(tree)) {
         kd_points copy;
-        KD_TRY(points_cuda_fetch(&copy, tree));
+        KD_TRY(points_copy_whole(&copy, tree));
         const kd_status status = kd_points_save(&copy, path);
         points_release(&copy);
         return status;

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/sized.h"
+#include "points/api/changes.h"
 #include "points/api/points_device.h"
 #include "points/neighbours/query.h"
 #include "points/tree/bounds.h"
@@ -182,6 +183,35 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
     return KD_OK;
 }
 
+kd_status points_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                             const point_rows *out) {
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, query));
+    const kd_status status =
+        point_query_nearest(&ready.target, &ready.queries, k, out, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}
+
+kd_status points_ask_count(const kd_points *tree, const kd_points_query *query, uint64_t *offsets) {
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, query));
+    const kd_status status =
+        point_query_count_within(&ready.target, &ready.queries, offsets, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}
+
+kd_status points_ask_within(const kd_points *tree, const kd_points_query *query,
+                            const uint64_t *offsets, const point_rows *out) {
+    prepared_query ready;
+    KD_TRY(prepare(&ready, tree, query));
+    const kd_status status = point_query_within(&ready.target, &ready.queries, offsets, out->ids,
+                                                out->dist2, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}
+
 kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
                             uint32_t *ids, void *dist2, uint32_t *counts) {
     kd_points_query taken;
@@ -190,12 +220,7 @@ kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
     const point_rows rows = {ids, dist2, counts};
     KD_TRY(check_memory(tree, &taken, &rows, NULL));
     if (tree->cuda) return points_cuda_nearest(tree, &taken, k, &rows);
-    prepared_query ready;
-    KD_TRY(prepare(&ready, tree, &taken));
-    const kd_status status =
-        point_query_nearest(&ready.target, &ready.queries, k, &rows, ready.scratch);
-    memory_free(ready.own);
-    return status;
+    return (tree->changes ? points_changes_nearest : points_ask_nearest)(tree, &taken, k, &rows);
 }
 
 kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,
@@ -211,12 +236,7 @@ kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *q
     const point_rows none = {NULL, NULL, NULL};
     KD_TRY(check_memory(tree, &taken, &none, offsets));
     if (tree->cuda) return points_cuda_count_within(tree, &taken, offsets);
-    prepared_query ready;
-    KD_TRY(prepare(&ready, tree, &taken));
-    const kd_status status =
-        point_query_count_within(&ready.target, &ready.queries, offsets, ready.scratch);
-    memory_free(ready.own);
-    return status;
+    return (tree->changes ? points_changes_count_within : points_ask_count)(tree, &taken, offsets);
 }
 
 kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
@@ -228,10 +248,6 @@ kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
     KD_TRY(check_memory(tree, &taken, &rows, offsets));
     if (tree->cuda) return points_cuda_within(tree, &taken, offsets, &rows);
     KD_TRY(check_offsets(offsets, taken.points.count));
-    prepared_query ready;
-    KD_TRY(prepare(&ready, tree, &taken));
-    const kd_status status =
-        point_query_within(&ready.target, &ready.queries, offsets, ids, dist2, ready.scratch);
-    memory_free(ready.own);
-    return status;
+    return (tree->changes ? points_changes_within : points_ask_within)(tree, &taken, offsets,
+                                                                       &rows);
 }

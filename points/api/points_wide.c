@@ -3,7 +3,7 @@
 #include "core/device/caller_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "points/api/points.h"
+#include "points/api/changes.h"
 
 typedef struct wide_ids {
     uint64_t *to;     /* the caller's, or NULL: not wanted */
@@ -90,7 +90,7 @@ kd_status kd_points_download64(const kd_points *tree, void *coordinates, uint64_
                                uint8_t *axes) {
     wide_ids wide;
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_TRY(begin(&wide, ids, tree->tree.count, tree));
+    KD_TRY(begin(&wide, ids, points_live_count(tree), tree));
     return end(&wide, kd_points_download(tree, coordinates, wide.narrow, axes),
                tree->options.stream);
 }

@@ -1,0 +1,244 @@
+#include "points/api/changes.h"
+#include "core/device/caller_memory.h"
+#include "core/memory.h"
+#include "points/api/points_device.h"
+#include "points/api/points_pile.h"
+#include "points/tree/bounds.h"
+#include <stdio.h>
+
+enum { JOIN_FACTOR = 2 /* layers of at most so many times what follows are joined with it */ };
+
+/* --- what is there ---------------------------------------------------------------------------- */
+
+void points_gone_close(points_gone *owned) {
+    memory_free(owned->flags);
+    memory_free(owned->slots);
+    memset(owned, 0, sizeof *owned);
+}
+
+static void layer_close(points_layer *owned) {
+    points_gone_close(&owned->gone);
+    kd_points_close(owned->tree);
+    owned->tree = NULL;
+}
+
+void points_changes_close(points_changes *owned) {
+    if (!owned) return;
+    points_gone_close(&owned->layers[0].gone);
+    for (int l = 1; l < owned->count; ++l) layer_close(&owned->layers[l]);
+    memory_free(owned);
+}
+
+uint64_t points_live_count(const kd_points *tree) {
+    uint64_t count = 0;
+    if (!tree->changes) return tree->tree.count;
+    for (int l = 0; l < tree->changes->count; ++l)
+        count += points_layer_live(&tree->changes->layers[l]);
+    return count;
+}
+
+uint64_t points_changes_bytes(const points_changes *changes) {
+    uint64_t bytes = sizeof *changes;
+    for (int l = 0; l < changes->count; ++l) {
+        const points_layer *layer = &changes->layers[l];
+        if (layer->gone.flags) bytes += 5 * (uint64_t)layer->tree->tree.count;
+        if (l > 0) bytes += points_bytes_held(layer->tree);
+    }
+    return bytes;
+}
+
+bool points_is_whole(const kd_points *tree) {
+    const points_changes *changes = tree->changes;
+    return !tree->cuda && (!changes || (changes->count == 1 && changes->layers[0].gone.count == 0));
+}
+
+kd_status points_copy_whole(kd_points *copy, const kd_points *tree) {
+    if (tree->cuda) return points_cuda_fetch(copy, tree);
+    point_pile all;
+    kd_points_options options = tree->options;
+    snprintf(options.device, sizeof options.device, "cpu");
+    KD_TRY(pile_layers(&all, tree->changes, 0, NULL));
+    const kd_point_array array = pile_array(&all);
+    const kd_status status = points_build(copy, &array, &options);
+    pile_close(&all);
+    return status;
+}
+
+/* --- layers ----------------------------------------------------------------------------------- */
+
+/* A tree of the pile takes the place of the layers from `first` on. */
+static kd_status put_layer(kd_points *tree, int first, const point_pile *pile) {
+    points_changes *changes = tree->changes;
+    kd_points_options options = tree->options;
+    const kd_point_array array = pile_array(pile);
+    kd_points *opened = NULL;
+    if (first > 0) snprintf(options.device, sizeof options.device, "cpu");
+    KD_TRY(KD_RESERVE_ZEROED(opened, 1));
+    const kd_status status = points_build(opened, &array, &options);
+    if (status != KD_OK) {
+        memory_free(opened);
+        return status;
+    }
+    for (int l = changes->count; l-- > (first > 0 ? first : 1);) layer_close(&changes->layers[l]);
+    changes->touched += pile->count;
+    changes->count = first + 1;
+    if (first > 0) {
+        changes->layers[first] = (points_layer){opened, {NULL, NULL, 0}};
+        return KD_OK;
+    }
+    points_gone_close(&changes->layers[0].gone);
+    tree->changes = NULL;
+    opened->options = tree->options;
+    points_release(tree);
+    *tree = *opened;
+    tree->changes = changes;
+    memory_free(opened);
+    return KD_OK;
+}
+
+/* The layer from which on all are joined with `more` points that come after them. */
+static int first_to_join(const points_changes *changes, uint64_t more) {
+    int first = changes->count;
+    while (first > 0 && (points_layer_live(&changes->layers[first - 1]) <= JOIN_FACTOR * more ||
+                         first == LAYERS_MOST))
+        more += points_layer_live(&changes->layers[--first]);
+    return first;
+}
+
+kd_status points_join_from(kd_points *tree, int first, const point_pile *more) {
+    point_pile joined;
+    KD_TRY(pile_layers(&joined, tree->changes, first, more));
+    const kd_status status = put_layer(tree, first, &joined);
+    pile_close(&joined);
+    return status;
+}
+
+/* Whether a tree may change; the first time it gets what changes need. A tree on a device has one
+   layer, which is there anew after each change. */
+kd_status points_begin_change(kd_points *tree) {
+    if (tree->changes) {
+        tree->changes->touched = 0;
+        return KD_OK;
+    }
+    points_changes *made = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(made, 1));
+    made->layers[0].tree = tree;
+    made->count = 1;
+    made->named = tree->renamed != NULL;
+    made->next_id = tree->tree.count;
+    tree->changes = made;
+    return KD_OK;
+}
+
+/* --- points come ------------------------------------------------------------------------------ */
+
+static kd_status check_new(const kd_points *tree, const kd_point_array *points) {
+    const uint32_t dims = tree->tree.dims;
+    KD_REQUIRE(points->dims == dims && (int)points->scalar == (int)tree->tree.scalar,
+               KD_ERROR_USAGE,
+               "points of %u dimensions and scalar type %d, expected %u and %d like the tree's",
+               points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
+    const bool named = tree->changes ? tree->changes->named : tree->renamed != NULL;
+    KD_REQUIRE((points->ids != NULL) == named || points->count == 0, KD_ERROR_USAGE, "%s",
+               named ? "points without ids, expected ids: the tree's points have some"
+                     : "points with ids, expected none: the tree's points have none");
+    KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
+               "no points given (NULL), their count is %llu", (unsigned long long)points->count);
+    const uint64_t scalar_bytes = point_scalar_bytes(tree->tree.scalar);
+    KD_REQUIRE(points->stride_bytes == 0 || (points->stride_bytes >= dims * scalar_bytes &&
+                                             points->stride_bytes % scalar_bytes == 0),
+               KD_ERROR_USAGE,
+               "stride of %llu bytes between points, expected a multiple of %llu of at least %llu",
+               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
+               (unsigned long long)(dims * scalar_bytes));
+    const caller_array given[] = {{points->coordinates, "points", 1},
+                                  {points->ids, "ids of points", sizeof *points->ids}};
+    KD_TRY(caller_memory_check(given, 2, true));
+    point_array all = point_array_make(points->coordinates, points->count, dims, tree->tree.scalar);
+    if (points->stride_bytes) all.stride_bytes = points->stride_bytes;
+    point_box box;
+    return point_scan(&box, &all);
+}
+
+/* Copies of the caller's points, with the ids that they have or get. */
+static kd_status pile_new(point_pile *out, const kd_points *tree, const kd_point_array *points) {
+    const pointtree *like = &tree->tree;
+    const size_t bytes = like->dims * point_scalar_bytes(like->scalar);
+    const uint64_t stride = points->stride_bytes ? points->stride_bytes : bytes;
+    const uint64_t next = tree->changes->next_id;
+    KD_REQUIRE(points->ids || next + points->count <= KD_NO_POINT, KD_ERROR_USAGE,
+               "%llu more points, expected ids below 2^32 - 1 for all that ever were",
+               (unsigned long long)points->count);
+    KD_TRY(pile_open(out, like, points->count));
+    for (uint64_t i = 0; i < points->count; ++i) {
+        memcpy((char *)out->coordinates + i * bytes, (const char *)points->coordinates + i * stride,
+               bytes);
+        out->ids[i] = points->ids ? points->ids[i] : (uint32_t)(next + i);
+    }
+    out->count = points->count;
+    return KD_OK;
+}
+
+/* A tree on a device: its points on the host, as the only layer of `copy`. */
+kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_points *tree) {
+    KD_TRY(points_cuda_fetch(copy, tree));
+    copy->changes = NULL;
+    memset(changes, 0, sizeof *changes);
+    changes->layers[0].tree = copy;
+    changes->count = 1;
+    return KD_OK;
+}
+
+/* The pile becomes all that a tree on a device holds. */
+kd_status points_build_there(kd_points *tree, const point_pile *all) {
+    const kd_point_array array = pile_array(all);
+    points_changes *changes = tree->changes;
+    kd_points built;
+    KD_TRY(points_build(&built, &array, &tree->options));
+    changes->touched = all->count;
+    tree->changes = NULL;
+    points_release(tree);
+    *tree = built;
+    tree->changes = changes;
+    return KD_OK;
+}
+
+static kd_status insert_there(kd_points *tree, const point_pile *more) {
+    kd_points copy;
+    points_changes only;
+    point_pile all;
+    KD_TRY(points_fetch_layer(&copy, &only, tree));
+    kd_status status = pile_layers(&all, &only, 0, more);
+    if (status == KD_OK) {
+        status = points_build_there(tree, &all);
+        pile_close(&all);
+    }
+    points_release(&copy);
+    return status;
+}
+
+kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32_t *first_id) {
+    KD_REQUIRE(tree && points, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "points" : "tree");
+    KD_TRY(check_new(tree, points));
+    KD_TRY(points_begin_change(tree));
+    point_pile more;
+    KD_TRY(pile_new(&more, tree, points));
+    const uint64_t next = tree->changes->next_id;
+    kd_status status = KD_OK;
+    if (more.count && tree->cuda)
+        status = insert_there(tree, &more);
+    else if (more.count)
+        status = points_join_from(tree, first_to_join(tree->changes, more.count), &more);
+    if (status == KD_OK && !points->ids) tree->changes->next_id += points->count;
+    if (status == KD_OK && first_id) *first_id = points->ids ? KD_NO_POINT : (uint32_t)next;
+    pile_close(&more);
+    return status;
+}
+
+kd_status kd_points_rebuild(kd_points *tree) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    if (!tree->changes || tree->cuda) return KD_OK;
+    tree->changes->touched = 0;
+    if (tree->changes->count == 1 && tree->changes->layers[0].gone.count == 0) return KD_OK;
+    return points_join_from(tree, 0, NULL);
+}

@@ -1,0 +1,81 @@
+/* A tree that changes: points come and go without building all of it anew.
+   Source: Bentley and Saxe 1980, "Decomposable searching problems I", the logarithmic method.
+   Idea: new points get trees of their own, the layers, the older the larger; a layer that is not
+         more than twice as large as what comes after it is joined with that and built anew. A
+         point that goes becomes NaN in its layer's buckets, where nothing finds it; a layer that
+         has lost half of its points is built anew. A query asks every layer and merges the rows.
+   Work: a point is built anew some log2(n / batch) times in its life; a query asks as many layers.
+   Memory: that of the layers; once points have gone, five bytes more a point of their layer.
+   Invariants: layers hold points in the order in which they came, the first layer (the kd_points
+               itself) the oldest, so that ties are broken as in a tree built anew of all points
+               that are there, in that order. */
+#ifndef KD_POINTS_API_CHANGES_H
+#define KD_POINTS_API_CHANGES_H
+#include "points/api/points.h"
+#include "points/neighbours/query.h"
+
+enum { LAYERS_MOST = 40 };
+
+/* What has gone of a tree. */
+typedef struct points_gone {
+    uint8_t *flags;  /* of each id of the tree: 1, gone; NULL: all are there */
+    uint32_t *slots; /* of each id: its place in the buckets; NULL with flags */
+    uint32_t count;
+} points_gone;
+
+typedef struct points_layer {
+    kd_points *tree; /* on the CPU, with ids of its own and no layers; owned but for the first */
+    points_gone gone;
+} points_layer;
+
+typedef struct points_changes {
+    points_layer layers[LAYERS_MOST]; /* the first is the tree itself */
+    int count;
+    uint64_t next_id; /* of points that come without an id */
+    bool named;       /* points come with ids */
+    uint64_t touched; /* points whose trees the last change built */
+} points_changes;
+
+void points_changes_close(points_changes *owned); /* takes NULL */
+static inline uint64_t points_layer_live(const points_layer *layer) {
+    return layer->tree->tree.count - layer->gone.count;
+}
+uint64_t points_live_count(const kd_points *tree);
+/* Trees beside the first, and the bytes of all that the changes hold. */
+uint64_t points_changes_bytes(const points_changes *changes);
+/* Whether it is one tree on the CPU; else a copy that is: as it lies on a device, or built anew of
+   all points that are there. points_release frees it. */
+bool points_is_whole(const kd_points *tree);
+kd_status points_copy_whole(kd_points *copy, const kd_points *tree);
+
+/* The caller's id of a point of one tree. */
+static inline uint32_t points_id_of(const kd_points *tree, uint32_t index) {
+    return tree->renamed ? tree->renamed[index] : index;
+}
+
+/* --- for whoever changes it ------------------------------------------------------------------- */
+
+void points_gone_close(points_gone *owned);
+/* The first time a tree gets what changes need; what was touched is forgotten. */
+kd_status points_begin_change(kd_points *tree);
+struct point_pile;
+/* The layers from `first` on, and then `more` points or NULL, become one. */
+kd_status points_join_from(kd_points *tree, int first, const struct point_pile *more);
+/* A tree on a device: its points on the host, as the only layer of `changes`; points_release frees
+   the copy, nothing else is owned. */
+kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_points *tree);
+/* The pile becomes all that a tree on a device holds. */
+kd_status points_build_there(kd_points *tree, const struct point_pile *all);
+
+/* --- queries of a changed tree on the CPU ------------------------------------------------------
+ */
+
+/* Arguments were checked. */
+kd_status points_changes_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                                 const point_rows *out);
+kd_status points_changes_count_within(const kd_points *tree, const kd_points_query *query,
+                                      uint64_t *offsets);
+kd_status points_changes_within(const kd_points *tree, const kd_points_query *query,
+                                const uint64_t *offsets, const point_rows *out);
+
+#endif

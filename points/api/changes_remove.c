@@ -1,0 +1,212 @@
+/* Points of a tree go. */
+#include "core/device/caller_memory.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "points/api/points_pile.h"
+#include <stdlib.h>
+
+enum { SCAN_GRAIN = 1 << 14 };
+
+static int compare_ids(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The place of an id in a sorted list, or `count`. */
+static uint64_t find_id(const uint32_t *sorted, uint64_t count, uint32_t id) {
+    uint64_t first = 0, last = count;
+    while (first < last) {
+        const uint64_t middle = (first + last) / 2;
+        if (sorted[middle] < id)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first < count && sorted[first] == id ? first : count;
+}
+
+typedef struct removal {
+    const uint32_t *sorted; /* ids that go */
+    uint64_t count;
+    uint8_t *met;  /* of these: a point has it */
+    uint8_t *hits; /* of a layer's points: goes */
+    const points_layer *layer;
+} removal;
+
+static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const removal *work = (const removal *)context;
+    const points_layer *layer = work->layer;
+    for (int64_t i = begin; i < end; ++i) {
+        work->hits[i] = 0;
+        if (layer->gone.flags && layer->gone.flags[i]) continue;
+        const uint64_t place =
+            find_id(work->sorted, work->count, points_id_of(layer->tree, (uint32_t)i));
+        if (place == work->count) continue;
+        work->hits[i] = 1;
+        work->met[place] = 1; /* who else writes here writes the same */
+    }
+}
+
+/* The ids that go are numbers of the tree's points: no need to look at all of them. */
+static void mark_by_number(const removal *work) {
+    const points_layer *layer = work->layer;
+    memset(work->hits, 0, layer->tree->tree.count);
+    for (uint64_t i = 0; i < work->count; ++i) {
+        const uint32_t index = work->sorted[i];
+        if (index >= layer->tree->tree.count || (layer->gone.flags && layer->gone.flags[index]))
+            continue;
+        work->hits[index] = 1;
+        work->met[i] = 1;
+    }
+}
+
+static void mark(const removal *work) {
+    if (work->layer->tree->renamed)
+        parallel_for(work->layer->tree->tree.count, SCAN_GRAIN, mark_piece,
+                     (void *)(uintptr_t)work);
+    else
+        mark_by_number(work);
+}
+
+/* Where each point of a layer lies in the buckets. */
+static void find_slots(uint32_t *slots, const kd_points *tree) {
+    const leafindex *index = &tree->index;
+    const leafindex_nd *nd = &tree->index_nd;
+    const uint32_t leaves = index->shape.count ? index->shape.leaf_count : nd->shape.leaf_count;
+    for (uint32_t s = 0; s < leaves; ++s)
+        for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+            const uint32_t slot = s * LEAF_POINTS + i;
+            const uint32_t id = index->shape.count ? index->leaves[s].id[i] : nd->ids[slot];
+            if (id < tree->tree.count) slots[id] = slot;
+        }
+}
+
+static kd_status gone_open(points_gone *out, const kd_points *tree) {
+    kd_status status = KD_OK;
+    if (out->flags) return KD_OK;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->flags, tree->tree.count));
+    KD_TRY_GOTO(KD_RESERVE(out->slots, tree->tree.count));
+    find_slots(out->slots, tree);
+done:
+    if (status != KD_OK) points_gone_close(out);
+    return status;
+}
+
+/* Nothing finds what lies at NaN. */
+static void empty_slot(kd_points *tree, uint32_t slot) {
+    const uint32_t leaf = slot / LEAF_POINTS, lane = slot % LEAF_POINTS;
+    if (tree->index.shape.count) {
+        tree->index.leaves[leaf].x[lane] = NAN;
+        return;
+    }
+    leafindex_nd *nd = &tree->index_nd;
+    const uint64_t row = (uint64_t)leaf * nd->dims * LEAF_POINTS + lane;
+    if (nd->scalar == POINT_DOUBLE)
+        ((double *)nd->coordinates)[row] = (double)NAN;
+    else
+        ((float *)nd->coordinates)[row] = NAN;
+}
+
+static void let_go(points_layer *layer, const uint8_t *hits) {
+    for (uint32_t i = 0; i < layer->tree->tree.count; ++i) {
+        if (!hits[i]) continue;
+        layer->gone.flags[i] = 1;
+        ++layer->gone.count;
+        empty_slot(layer->tree, layer->gone.slots[i]);
+    }
+}
+
+/* Layers that have lost half of their points are built anew, with all that came after them. */
+static kd_status build_the_thin(kd_points *tree) {
+    points_changes *changes = tree->changes;
+    for (int l = 0; l < changes->count; ++l) {
+        const points_layer *layer = &changes->layers[l];
+        if (layer->gone.count > 0 && 2 * (uint64_t)layer->gone.count >= layer->tree->tree.count)
+            return points_join_from(tree, l, NULL);
+    }
+    return KD_OK;
+}
+
+/* One byte for each point of all layers; *met of the ids. */
+static kd_status mark_all(uint8_t **hits, removal *work, const points_changes *changes) {
+    uint64_t all = 0;
+    for (int l = 0; l < changes->count; ++l) all += changes->layers[l].tree->tree.count;
+    KD_TRY(KD_RESERVE(*hits, all));
+    all = 0;
+    for (int l = 0; l < changes->count; ++l) {
+        work->layer = &changes->layers[l];
+        work->hits = *hits + all;
+        mark(work);
+        all += work->layer->tree->tree.count;
+    }
+    for (uint64_t i = 0; i < work->count; ++i)
+        KD_REQUIRE(work->met[i] || (i && work->sorted[i] == work->sorted[i - 1]), KD_ERROR_INPUT,
+                   "no point has the id %u", work->sorted[i]);
+    return KD_OK;
+}
+
+static kd_status remove_here(kd_points *tree, removal *work) {
+    points_changes *changes = tree->changes;
+    uint8_t *hits = NULL;
+    uint64_t at = 0;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(mark_all(&hits, work, changes));
+    for (int l = 0; l < changes->count; ++l)
+        KD_TRY_GOTO(gone_open(&changes->layers[l].gone, changes->layers[l].tree));
+    for (int l = 0; l < changes->count; ++l) {
+        const uint32_t count = changes->layers[l].tree->tree.count;
+        let_go(&changes->layers[l], hits + at);
+        at += count;
+    }
+    status = build_the_thin(tree);
+    if (status == KD_ERROR_MEMORY) status = KD_OK; /* they have gone; the tree stays as large */
+done:
+    memory_free(hits);
+    return status;
+}
+
+static kd_status remove_there(kd_points *tree, removal *work) {
+    kd_points copy;
+    points_changes only;
+    point_pile all;
+    uint8_t *hits = NULL;
+    KD_TRY(points_fetch_layer(&copy, &only, tree));
+    kd_status status = mark_all(&hits, work, &only);
+    only.layers[0].gone.flags = hits;
+    for (uint32_t i = 0; status == KD_OK && i < copy.tree.count; ++i)
+        only.layers[0].gone.count += hits[i];
+    if (status == KD_OK) status = pile_layers(&all, &only, 0, NULL);
+    if (status == KD_OK) {
+        status = points_build_there(tree, &all);
+        pile_close(&all);
+    }
+    memory_free(hits);
+    points_release(&copy);
+    return status;
+}
+
+kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(ids || count == 0, KD_ERROR_USAGE, "no ids given (NULL), their count is %llu",
+               (unsigned long long)count);
+    const caller_array given = {ids, "ids of points", sizeof *ids};
+    KD_TRY(caller_memory_check(&given, 1, true));
+    KD_TRY(points_begin_change(tree));
+    if (count == 0) return KD_OK;
+    uint32_t *sorted = NULL;
+    removal work;
+    memset(&work, 0, sizeof work);
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(sorted, count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(work.met, count));
+    memcpy(sorted, ids, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_ids);
+    work.sorted = sorted;
+    work.count = count;
+    KD_TRY_GOTO(tree->cuda ? remove_there(tree, &work) : remove_here(tree, &work));
+done:
+    memory_free(sorted);
+    memory_free(work.met);
+    return status;
+}

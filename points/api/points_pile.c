@@ -1,0 +1,86 @@
+#include "points/api/points_pile.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+
+enum { PILE_GRAIN = 1 << 14 };
+
+void pile_close(point_pile *owned) {
+    memory_free(owned->coordinates);
+    memory_free(owned->ids);
+}
+
+kd_status pile_open(point_pile *out, const pointtree *like, uint64_t most) {
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    out->dims = like->dims;
+    out->scalar = like->scalar;
+    KD_TRY_GOTO(
+        memory_reserve(&out->coordinates, most, like->dims * point_scalar_bytes(like->scalar)));
+    KD_TRY_GOTO(KD_RESERVE(out->ids, most));
+done:
+    if (status != KD_OK) pile_close(out);
+    return status;
+}
+
+typedef struct pile_work {
+    const kd_points *from;
+    const uint32_t *places; /* of each index of the tree, in the pile; KD_NONE: gone */
+    point_pile *to;
+} pile_work;
+
+static void pile_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pile_work *work = (const pile_work *)context;
+    const pointtree *tree = &work->from->tree;
+    const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
+    for (int64_t node = begin; node < end; ++node) {
+        const uint32_t index = tree->ids[node], place = work->places[index];
+        if (place == KD_NONE) continue;
+        memcpy((char *)work->to->coordinates + place * bytes,
+               (const char *)tree->coordinates + (uint64_t)node * bytes, bytes);
+        work->to->ids[place] = points_id_of(work->from, index);
+    }
+}
+
+kd_status pile_add(point_pile *to, const kd_points *from, const points_gone *gone) {
+    const uint32_t count = from->tree.count;
+    uint32_t *places = NULL, next = (uint32_t)to->count;
+    if (count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(places, count));
+    for (uint32_t i = 0; i < count; ++i)
+        places[i] = gone->flags && gone->flags[i] ? KD_NONE : next++;
+    pile_work work = {from, places, to};
+    parallel_for(count, PILE_GRAIN, pile_piece, &work);
+    to->count = next;
+    memory_free(places);
+    return KD_OK;
+}
+
+kd_point_array pile_array(const point_pile *of) {
+    kd_point_array array = kd_point_array_make(of->coordinates, of->count, of->dims,
+                                               of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    array.ids = of->ids;
+    return array;
+}
+
+kd_status pile_layers(point_pile *out, const points_changes *changes, int first,
+                      const point_pile *more) {
+    uint64_t most = more ? more->count : 0;
+    const pointtree *like = &changes->layers[0].tree->tree;
+    for (int l = first; l < changes->count; ++l) most += points_layer_live(&changes->layers[l]);
+    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE, "%llu points, expected at most %u",
+               (unsigned long long)most, POINTTREE_COUNT_MAX);
+    KD_TRY(pile_open(out, like, most));
+    kd_status status = KD_OK;
+    for (int l = first; l < changes->count && status == KD_OK; ++l)
+        status = pile_add(out, changes->layers[l].tree, &changes->layers[l].gone);
+    if (status == KD_OK && more && more->count) {
+        const size_t bytes = like->dims * point_scalar_bytes(like->scalar);
+        memcpy((char *)out->coordinates + out->count * bytes, more->coordinates,
+               more->count * bytes);
+        memcpy(out->ids + out->count, more->ids, more->count * sizeof *more->ids);
+        out->count += more->count;
+    }
+    if (status != KD_OK) pile_close(out);
+    return status;
+}
