@@ -35,6 +35,25 @@ static void tree_update(points_tree &tree, const point_arrays &points) {
     check_unlocked([&] { return kd_points_update(tree.c, &points.c); });
 }
 
+/* The first id that new points got; None if they brought their own. */
+static nb::object tree_insert(points_tree &tree, const point_arrays &points) {
+    uint32_t first = KD_NO_POINT;
+    check_unlocked([&] { return kd_points_insert(tree.c, &points.c, &first); });
+    return first == KD_NO_POINT ? nb::object(nb::none()) : nb::object(nb::int_(first));
+}
+
+static void tree_remove(points_tree &tree, nb::handle ids) {
+    array keep = array_of(ids, "ids", false);
+    const uint32_t *given =
+        (const uint32_t *)array_data(ids, "ids", "uint32|int32", keep.rows(), false, &keep);
+    const uint64_t count = keep.rows();
+    check_unlocked([&] { return kd_points_remove(tree.c, given, count); });
+}
+
+static void tree_rebuild(points_tree &tree) {
+    check_unlocked([&] { return kd_points_rebuild(tree.c); });
+}
+
 static void tree_save(const points_tree &tree, const std::string &path) {
     check_unlocked([&] { return kd_points_save(tree.c, path.c_str()); });
 }
@@ -67,6 +86,8 @@ static nb::dict tree_describe(const points_tree &tree) {
     out["build_seconds"] = info.build_seconds;
     out["bytes"] = info.bytes;
     out["hash"] = info.hash;
+    out["layers"] = info.layers;
+    out["touched"] = info.touched;
     return out;
 }
 
@@ -122,6 +143,11 @@ void bind_points(nb::module_ &m) {
           "Builds a tree of copies of the points.");
     m.def("kd_points_update", tree_update, nb::arg("tree"), nb::arg("points"),
           "Builds again from other points.");
+    m.def("kd_points_insert", tree_insert, nb::arg("tree"), nb::arg("points"),
+          "Points come; returns the first of the ids that they get, or None.");
+    m.def("kd_points_remove", tree_remove, nb::arg("tree"), nb::arg("ids"),
+          "The points with these ids, uint32 (count,), go.");
+    m.def("kd_points_rebuild", tree_rebuild, nb::arg("tree"), "One tree of all that is there.");
     m.def(
         "kd_points_close", [](points_tree &tree) { tree.close(); }, nb::arg("tree"),
         "Gives the memory back now; the tree answers nothing from then on.");

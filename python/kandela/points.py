@@ -57,6 +57,32 @@ class Points:
         _c.kd_points_update(self._c, self._array(x, ids))
         self._describe()
 
+    def insert(self, x, ids=None):
+        """Points come; answers are from now on those of a tree built anew of all that are there.
+
+        x: (n, m) of the tree's type. ids: (n,) uint32 if the tree was made with ids, else they get the
+        next numbers that no point ever had, the first of which is returned.
+
+        >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
+        >>> tree.insert(np.array([[1., 1.]]))
+        2
+        >>> tree.remove([0])
+        >>> tree.nearest(np.array([[0., 0.]]), 2)[0]
+        array([[2, 1]], dtype=uint32)
+        """
+        first = _c.kd_points_insert(self._c, self._array(x, ids))
+        self._describe()
+        return first
+
+    def remove(self, ids):
+        """The points with these ids go; ValueError names an id that no point has."""
+        _c.kd_points_remove(self._c, np.ascontiguousarray(ids, np.uint32))
+        self._describe()
+
+    def rebuild(self):
+        """One tree of all that is there: queries of a tree that changed much are faster then."""
+        _c.kd_points_rebuild(self._c)
+
     def describe(self):
         """What the tree is: count, dims, builder, device, bytes, build_seconds, hash, ..."""
         return _c.kd_points_describe(self._c)

@@ -109,6 +109,31 @@ def test_files_updates_and_levels(tmp_path):
     assert len(tree) == 10 and tree.m == 2 and tree.dtype == np.float32
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_points_come_and_go(dtype):
+    random = np.random.default_rng(12)
+    x = random.random((500, 3)).astype(dtype)
+    tree, there = kandela.Points(x, device="cpu"), np.arange(500)
+    for _ in range(20):
+        more = random.random((random.integers(1, 60), 3)).astype(dtype)
+        assert tree.insert(more) == len(x)
+        there = np.append(there, np.arange(len(x), len(x) + len(more)))
+        x = np.concatenate([x, more])
+        gone = random.choice(there, random.integers(0, 50), replace=False)
+        tree.remove(gone)
+        there = np.setdiff1d(there, gone)
+        assert len(tree) == len(there)
+        queries = random.random((40, 3)).astype(dtype)
+        ids, dist2 = tree.nearest(queries, 5)
+        expected = kandela.Points(x[there], device="cpu").nearest(queries, 5)
+        np.testing.assert_array_equal(ids, there[expected[0]])
+        np.testing.assert_array_equal(dist2, expected[1])
+    with pytest.raises(ValueError, match="no point has the id 4000000000"):
+        tree.remove([4000000000])
+    tree.rebuild()
+    assert tree.describe()["layers"] == 1
+
+
 def test_a_forked_child_works():
     tree = kandela.Points(np.random.default_rng(3).random((20000, 3)))
     tree.nearest(np.zeros((5000, 3)), 4)  # threads exist now

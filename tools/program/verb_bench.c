@@ -36,6 +36,7 @@ static const bench_kind kinds[] = {{"points", bench_points, false, false},
                                    {"photons", bench_photons, false, false},
                                    {"frame", bench_frame, true, false},
                                    {"scaling", bench_scaling, false, false},
+                                   {"changes", bench_changes, false, false},
                                    {NULL, NULL, false, false}};
 
 static kd_status split(bench_names *out, const char *text) {
