@@ -21,6 +21,7 @@ typedef struct merging {
     const uint64_t *offsets; /* within: of the caller's rows; NULL: nearest */
     point_scalar scalar;
     uint64_t first; /* query of the chunk */
+    void *bounds2;  /* nearest: of each query of the chunk */
     point_rows out;
 } merging;
 
@@ -116,12 +117,27 @@ static kd_status check_method(const points_changes *changes, const kd_points_que
     return KD_OK;
 }
 
+/* No other layer has a place among the k nearest beyond the k-th of the first one, the largest. */
+static void take_bounds(const merging *work, uint64_t count) {
+    const layer_rows *rows = work->rows;
+    for (uint64_t i = 0; i < count; ++i) {
+        const double last = rows->counts[i] == work->k
+                                ? dist2_of(rows, work->scalar, (i + 1) * work->k - 1)
+                                : (double)INFINITY;
+        if (work->scalar == POINT_DOUBLE)
+            ((double *)work->bounds2)[i] = last;
+        else
+            ((float *)work->bounds2)[i] = (float)last;
+    }
+}
+
 static kd_status nearest_of_chunk(const kd_points *tree, const kd_points_query *part, uint32_t k,
                                   merging *work, layer_rows *rows) {
     for (int l = 0; l < work->layers; ++l) {
         const kd_points *layer = tree->changes->layers[l].tree;
-        KD_TRY(points_ask_nearest(layer, part, k,
-                                  &(point_rows){rows[l].ids, rows[l].dist2, rows[l].counts}));
+        const point_rows to = {rows[l].ids, rows[l].dist2, rows[l].counts};
+        KD_TRY(points_ask_nearest(layer, part, k, l ? work->bounds2 : NULL, &to));
+        if (l == 0) take_bounds(work, part->points.count);
     }
     parallel_for((int64_t)part->points.count, MERGE_GRAIN, merge_piece, work);
     return KD_OK;
@@ -134,21 +150,23 @@ kd_status points_changes_nearest(const kd_points *tree, const kd_points_query *q
     layer_rows rows[LAYERS_MOST];
     kd_status status = KD_OK;
     KD_TRY(check_method(changes, query));
-    if (changes->count == 1) return points_ask_nearest(tree, query, k, out);
+    if (changes->count == 1) return points_ask_nearest(tree, query, k, NULL, out);
     memset(rows, 0, sizeof rows);
     const uint64_t fit = CHUNK_ANSWERS / (uint64_t)k, count = query->points.count;
     const uint64_t chunk = fit < 1 ? 1 : fit < count ? fit : count;
+    merging work = {rows, changes->count, k, NULL, scalar, 0, NULL, *out};
     for (int l = 0; l < changes->count; ++l) {
         KD_TRY_GOTO(rows_reserve(&rows[l], chunk * k, scalar));
         KD_TRY_GOTO(KD_RESERVE(rows[l].counts, chunk));
     }
-    merging work = {rows, changes->count, k, NULL, scalar, 0, *out};
+    KD_TRY_GOTO(memory_reserve(&work.bounds2, chunk, point_scalar_bytes(scalar)));
     for (; work.first < count; work.first += chunk) {
         const uint64_t left = count - work.first;
         const kd_points_query part = part_of(tree, query, work.first, left < chunk ? left : chunk);
         KD_TRY_GOTO(nearest_of_chunk(tree, &part, k, &work, rows));
     }
 done:
+    memory_free(work.bounds2);
     rows_close(rows, changes->count);
     return status;
 }
@@ -219,7 +237,7 @@ kd_status points_changes_within(const kd_points *tree, const kd_points_query *qu
     const points_changes *changes = tree->changes;
     KD_TRY(check_method(changes, query));
     if (changes->count == 1) return points_ask_within(tree, query, offsets, out);
-    merging work = {NULL, changes->count, 0, offsets, tree->tree.scalar, 0, *out};
+    merging work = {NULL, changes->count, 0, offsets, tree->tree.scalar, 0, NULL, *out};
     while (work.first < query->points.count) {
         const uint64_t chunk = chunk_of(offsets, work.first, query->points.count);
         const kd_points_query part = part_of(tree, query, work.first, chunk);

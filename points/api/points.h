@@ -34,9 +34,10 @@ kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options);
 uint64_t points_bytes_held(const kd_points *tree);
 
-/* One tree on the CPU, without what changed; arguments were checked. */
+/* One tree on the CPU, without what changed; arguments were checked. `bounds2`: of each query the
+   largest dist2 of use, or NULL. */
 kd_status points_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                             const point_rows *out);
+                             const void *bounds2, const point_rows *out);
 kd_status points_ask_count(const kd_points *tree, const kd_points_query *query, uint64_t *offsets);
 kd_status points_ask_within(const kd_points *tree, const kd_points_query *query,
                             const uint64_t *offsets, const point_rows *out);

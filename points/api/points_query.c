@@ -38,6 +38,7 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
     if (query->points.stride_bytes) queries.points.stride_bytes = query->points.stride_bytes;
     queries.radii = query->radii;
     queries.max_radius = query->max_radius;
+    queries.bounds2 = NULL;
     queries.sort = sorts(tree, query);
     return queries;
 }
@@ -184,9 +185,10 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
 }
 
 kd_status points_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                             const point_rows *out) {
+                             const void *bounds2, const point_rows *out) {
     prepared_query ready;
     KD_TRY(prepare(&ready, tree, query));
+    ready.queries.bounds2 = bounds2;
     const kd_status status =
         point_query_nearest(&ready.target, &ready.queries, k, out, ready.scratch);
     memory_free(ready.own);
@@ -220,7 +222,8 @@ kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
     const point_rows rows = {ids, dist2, counts};
     KD_TRY(check_memory(tree, &taken, &rows, NULL));
     if (tree->cuda) return points_cuda_nearest(tree, &taken, k, &rows);
-    return (tree->changes ? points_changes_nearest : points_ask_nearest)(tree, &taken, k, &rows);
+    if (tree->changes) return points_changes_nearest(tree, &taken, k, &rows);
+    return points_ask_nearest(tree, &taken, k, NULL, &rows);
 }
 
 kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,

@@ -137,7 +137,11 @@ static double query_bound2(const query_work *work, uint64_t i) {
                                                   : (double)((const float *)queries->radii)[i];
         if (own < radius) radius = own;
     }
-    return pointtree_nd_bound2(scalar, radius);
+    const double bound2 = pointtree_nd_bound2(scalar, radius);
+    if (!queries->bounds2) return bound2;
+    const double known = scalar == POINT_DOUBLE ? ((const double *)queries->bounds2)[i]
+                                                : (double)((const float *)queries->bounds2)[i];
+    return known < bound2 ? known : bound2;
 }
 
 static void put_answer(const query_work *work, uint64_t at, uint32_t id, double dist2) {

@@ -14,10 +14,11 @@ typedef struct point_target {
 } point_target;
 
 typedef struct point_queries {
-    point_array points; /* dims and scalar of the tree's */
-    const void *radii;  /* one of the tree's scalars each, or NULL */
-    double max_radius;  /* of all, INFINITY: no limit */
-    bool sort;          /* work along a space-filling curve */
+    point_array points;  /* dims and scalar of the tree's */
+    const void *radii;   /* one of the tree's scalars each, or NULL */
+    double max_radius;   /* of all, INFINITY: no limit */
+    const void *bounds2; /* one of the tree's scalars each: the largest dist2 of use; or NULL */
+    bool sort;           /* work along a space-filling curve */
 } point_queries;
 
 /* Where the k nearest go: row i of `k` ids, and of k dist2 in the tree's scalar; what is not there
