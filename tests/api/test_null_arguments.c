@@ -56,6 +56,25 @@ CALL(points_open) {
 CALL(points_update) {
     return kd_points_update(ARG(0, points), ARG(1, &array));
 }
+CALL(points_insert) { /* on a tree of its own: the others keep their points */
+    kd_points *made = NULL;
+    assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
+    uint32_t first;
+    const kd_status status = kd_points_insert(ARG(0, made), ARG(1, &array), ARG(2, &first));
+    kd_points_close(made);
+    return status;
+}
+CALL(points_remove) {
+    kd_points *made = NULL;
+    const uint32_t gone = 3;
+    assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
+    const kd_status status = kd_points_remove(ARG(0, made), ARG(1, &gone), 1);
+    kd_points_close(made);
+    return status;
+}
+CALL(points_rebuild) {
+    return kd_points_rebuild(ARG(0, points));
+}
 CALL(points_close) {
     kd_points *made = NULL;
     if (null != 0) (void)kd_points_open(&made, &array, NULL);
@@ -317,6 +336,9 @@ static const row rows[] = {
     ROW(points_query_default_sized, 1, ""),
     ROW(points_open, 3, "01"),
     ROW(points_update, 2, "01"),
+    ROW(points_insert, 3, "01"),
+    ROW(points_remove, 2, "01"),
+    ROW(points_rebuild, 1, "0"),
     ROW(points_close, 1, ""),
     ROW(points_describe, 2, ""),
     ROW(points_describe_sized, 2, ""),
