@@ -69,17 +69,21 @@ static void mark(const removal *work) {
         mark_by_number(work);
 }
 
+/* Place `slot` of the buckets of whichever index the tree has. */
+static uint32_t id_in(const kd_points *tree, uint32_t slot) {
+    const uint32_t leaf = slot / LEAF_POINTS, lane = slot % LEAF_POINTS;
+    if (tree->index.shape.count) return tree->index.leaves[leaf].id[lane];
+    if (tree->index_double.shape.count) return tree->index_double.leaves[leaf].id[lane];
+    return tree->index_nd.ids[slot];
+}
+
 /* Where each point of a layer lies in the buckets. */
 static void find_slots(uint32_t *slots, const kd_points *tree) {
-    const leafindex *index = &tree->index;
-    const leafindex_nd *nd = &tree->index_nd;
-    const uint32_t leaves = index->shape.count ? index->shape.leaf_count : nd->shape.leaf_count;
-    for (uint32_t s = 0; s < leaves; ++s)
-        for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
-            const uint32_t slot = s * LEAF_POINTS + i;
-            const uint32_t id = index->shape.count ? index->leaves[s].id[i] : nd->ids[slot];
-            if (id < tree->tree.count) slots[id] = slot;
-        }
+    const uint32_t leaves = leaf_shape_of(tree->tree.count).leaf_count;
+    for (uint32_t slot = 0; slot < leaves * LEAF_POINTS; ++slot) {
+        const uint32_t id = id_in(tree, slot);
+        if (id < tree->tree.count) slots[id] = slot;
+    }
 }
 
 static kd_status gone_open(points_gone *out, const kd_points *tree) {
@@ -98,6 +102,10 @@ static void empty_slot(kd_points *tree, uint32_t slot) {
     const uint32_t leaf = slot / LEAF_POINTS, lane = slot % LEAF_POINTS;
     if (tree->index.shape.count) {
         tree->index.leaves[leaf].x[lane] = NAN;
+        return;
+    }
+    if (tree->index_double.shape.count) {
+        tree->index_double.leaves[leaf].x[lane] = (double)NAN;
         return;
     }
     leafindex_nd *nd = &tree->index_nd;
