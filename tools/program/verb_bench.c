@@ -28,16 +28,12 @@ typedef struct bench_kind {
     bool needs_cuda, needs_models;
 } bench_kind;
 
-static const bench_kind kinds[] = {{"points", bench_points, false, false},
-                                   {"knn", bench_knn, true, false},
-                                   {"build", bench_build, false, false},
-                                   {"trace", bench_trace, false, false},
-                                   {"load", bench_load, false, true},
-                                   {"photons", bench_photons, false, false},
-                                   {"frame", bench_frame, true, false},
-                                   {"scaling", bench_scaling, false, false},
-                                   {"changes", bench_changes, false, false},
-                                   {NULL, NULL, false, false}};
+static const bench_kind kinds[] = {
+    {"points", bench_points, false, false},   {"knn", bench_knn, true, false},
+    {"build", bench_build, false, false},     {"trace", bench_trace, false, false},
+    {"load", bench_load, false, true},        {"photons", bench_photons, false, false},
+    {"frame", bench_frame, true, false},      {"scaling", bench_scaling, false, false},
+    {"changes", bench_changes, false, false}, {NULL, NULL, false, false}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
