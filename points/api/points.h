@@ -14,7 +14,7 @@ struct points_changes;
 struct kd_points {
     pointtree tree;                /* without its arrays if it lies on a CUDA device */
     leafindex index;               /* of two or three floats; else empty */
-    leafindex_double index_double; /* of two or three doubles; else empty */
+    leafindex_double index_double; /* of one to three doubles; else empty */
     leafindex_nd index_nd;         /* of all others */
     uint32_t *renamed;             /* the caller's id of each point of the input, or NULL */
     struct points_cuda *cuda; /* instead of all of these: the tree on a CUDA device; else NULL */

@@ -1,4 +1,4 @@
-/* Buckets of 16 points under groups of eight boxes, as in leaf_index.h, for points of two or three
+/* Buckets of 16 points under groups of eight boxes, as in leaf_index.h, for points of one to three
    doubles. The answers are those of points/tree/walk_nd.h, bit for bit. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_DOUBLE_H
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_DOUBLE_H
@@ -17,7 +17,7 @@ typedef struct leafindex_double {
     leaf_shape shape;
 } leafindex_double;
 
-/* From any tree of two or three doubles, the third being 0 then. Work: one pass over the points.
+/* From any tree of one to three doubles, what is not there being 0. Work: one pass over the points.
    Memory: about 34 bytes a point. */
 kd_status leafindex_double_open(leafindex_double *out, const pointtree_nd_view *tree);
 void leafindex_double_close(leafindex_double *owned); /* takes a zeroed one */

@@ -184,11 +184,17 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
     return count;
 }
 
+/* Axes that are not there are 0. */
+static void take_three(double three[3], const point_target *target, const void *query) {
+    const double *at = (const double *)query;
+    for (uint32_t axis = 0; axis < 3; ++axis) three[axis] = axis < target->tree.dims ? at[axis] : 0;
+}
+
 static uint32_t find_within(const point_target *target, const void *query, double bound2,
                             uint32_t wanted, neighbour_nd *room) {
     if (target->index_double) {
-        const double *at = (const double *)query;
-        const double three[3] = {at[0], at[1], target->tree.dims == 3 ? at[2] : 0};
+        double three[3];
+        take_three(three, target, query);
         return leafindex_double_within(target->index_double, three, bound2, wanted, room);
     }
     return target->index_nd ? leafindex_nd_within(target->index_nd, query, bound2, wanted, room)
@@ -198,8 +204,8 @@ static uint32_t find_within(const point_target *target, const void *query, doubl
 static uint32_t find_nearest(const point_target *target, const void *query, uint32_t k,
                              double bound2, neighbour_nd *room, uint32_t *near) {
     if (target->index_double) {
-        const double *at = (const double *)query;
-        const double three[3] = {at[0], at[1], target->tree.dims == 3 ? at[2] : 0};
+        double three[3];
+        take_three(three, target, query);
         return leafindex_double_nearest_k(target->index_double, three, k, bound2, room, near);
     }
     return target->index_nd ? leafindex_nd_nearest_k(target->index_nd, query, k, bound2, room)
