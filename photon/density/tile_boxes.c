@@ -149,9 +149,12 @@ static void fill_box(const box_builder *with, tile_box *box) {
         box->weight[side] = (float)sums.weight[side];
         box->dark[side] = (float)sums.dark[side];
     }
+    box->modelled = false;
     box->cosine = vec3_is_zero(box->axis) ? -1 : 1;
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
         box->cosine = float_min(box->cosine, vec3_dot(box->axis, with->tiles[i].normal));
+    for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
+        box->modelled |= (with->tiles[i].triangle & TILE_MODELLED) != 0;
 }
 
 static bool tile_is_large(const box_builder *with, const tile *of) {

@@ -4,6 +4,7 @@
          opposite to them. A part's number has two bits for each step, the first step's highest. */
 #ifndef KD_PHOTON_DENSITY_TILE_PARTS_H
 #define KD_PHOTON_DENSITY_TILE_PARTS_H
+#include "core/status.h"
 #include "shaders/scene_view.h"
 
 enum { TILE_DEPTH_MOST = 8 };
@@ -21,6 +22,10 @@ typedef struct tile_parts {
     float (*weights)[2]; /* of each part's front and back: tile.weight */
     uint32_t face_count, count;
 } tile_parts;
+
+/* Brings what light reaches, and how much of it, into the weights; parts are about squares of
+   `size`, the model looks as far as `radius` (scene units). */
+kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, float radius, float size);
 
 static inline void tile_face_corners(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {
     for (uint32_t k = 0; k < 3; ++k)

@@ -15,8 +15,8 @@ enum { WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
 /* Sides of tiles, in radii, if photons' light is even there; of parts where it may not be; most
    parts of all. */
 #define LONGEST 4.0f
-#define PART 0.25f
-#define PARTS_WANTED (1u << 20)
+#define PART 0.4f
+#define PARTS_WANTED (1u << 19)
 
 /* --- which triangles ---------------------------------------------------------------------------
  */
@@ -127,24 +127,20 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
     return depth;
 }
 
-static bool face_is_uneven(const scene_view *scene, const tile_face *face) {
-    return scene->materials[scene->mesh.triangle_materials[face->triangle]].opacity_map != KD_NONE;
-}
-
 /* As small as asked for; coarser where that would be too many. */
-static void plan_parts(tile_parts *of, const scene_view *scene, float radius) {
+/* Their size. */
+static float plan_parts(tile_parts *of, float radius) {
     for (float coarser = 1;; coarser *= 1.5f) {
         uint64_t count = 0;
         for (uint32_t i = 0; i < of->face_count; ++i) {
             tile_face *face = &of->faces[i];
-            const float part = face_is_uneven(scene, face) ? coarser * PART * radius : 0;
-            face->depth = (uint8_t)face_depth(face, part, coarser * LONGEST * radius);
+            face->depth = (uint8_t)face_depth(face, coarser * PART * radius, coarser * 2 * radius);
             face->first = (uint32_t)count;
             count += 1u << 2 * face->depth;
             if (count > KD_NONE) break;
         }
         of->count = (uint32_t)count;
-        if (count <= (uint64_t)PARTS_WANTED + of->face_count) return;
+        if (count <= (uint64_t)PARTS_WANTED + of->face_count) return coarser * PART * radius;
     }
 }
 
@@ -189,6 +185,7 @@ static void weigh_faces(void *context, int64_t begin, int64_t end, int thread) {
  */
 
 typedef struct tile_making {
+    const scene_view *scene;
     const tile_parts *parts;
     tile *tiles; /* NULL: they are only counted */
     uint32_t count;
@@ -202,6 +199,14 @@ static bool parts_are_alike(const tile_parts *parts, uint32_t first, uint32_t co
     return true;
 }
 
+/* Whether sides that count are as bright as open ones: an opacity of all or of the constant. */
+static bool weights_are_plain(const scene_view *scene, const tile_face *face,
+                              const float weight[2]) {
+    const material *made = scene->materials + scene->mesh.triangle_materials[face->triangle];
+    const float plain = made->opacity_map == KD_NONE ? float_clamp(made->opacity, 0, 1) : 1;
+    return (weight[0] <= 0 || weight[0] == plain) && (weight[1] <= 0 || weight[1] == plain);
+}
+
 static void make_tile(tile_making *work, const tile_face *face, const vec3 corner[3],
                       const float weight[2]) {
     if (weight[0] == 0 && weight[1] == 0) return;
@@ -212,6 +217,7 @@ static void make_tile(tile_making *work, const tile_face *face, const vec3 corne
         made->normal = face->normal;
         made->area = triangle_area(corner);
         made->triangle = face->triangle;
+        if (!weights_are_plain(work->scene, face, weight)) made->triangle |= TILE_MODELLED;
     }
     ++work->count;
 }
@@ -242,8 +248,9 @@ static void make_tiles(tile_making *work) {
     }
 }
 
-static kd_status tiles_of_parts(tile_set *out, const tile_parts *parts, float radius) {
-    tile_making work = {parts, NULL, 0, LONGEST * radius};
+static kd_status tiles_of_parts(tile_set *out, const scene_view *scene, const tile_parts *parts,
+                                float radius) {
+    tile_making work = {scene, parts, NULL, 0, LONGEST * radius};
     make_tiles(&work);
     KD_TRY(KD_RESERVE(out->tiles, work.count));
     work.tiles = out->tiles;
@@ -258,7 +265,8 @@ static void tile_parts_close(tile_parts *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, job *watched) {
+kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bool reach,
+                        job *watched) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
                "tiles for a radius of %g, expected above 0", (double)radius);
@@ -266,11 +274,14 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, jo
     tile_parts parts;
     memset(&parts, 0, sizeof parts);
     KD_TRY_GOTO(find_faces(&parts, &out->copies, scene));
-    plan_parts(&parts, scene, radius);
+    const float size = plan_parts(&parts, radius);
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
-    KD_TRY_GOTO(tiles_of_parts(out, &parts, radius));
+    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, radius, size));
+    out->scene = scene;
+    out->span = radius;
+    KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
     if (job_cancelled(watched))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__, "interrupted");
 done:
@@ -291,5 +302,7 @@ tile_view tile_set_get_view(const tile_set *from) {
     view.boxes = from->boxes;
     view.count = from->count;
     view.box_count = from->box_count;
+    view.scene = from->scene;
+    view.span = from->span;
     return view;
 }

@@ -15,12 +15,17 @@ typedef struct tile_set {
     tile *tiles;
     tile_box *boxes;
     uint32_t count, box_count;
-    uint32_t copies; /* triangles that are copies of others */
+    uint32_t copies;         /* triangles that are copies of others */
+    float span;              /* of the model of openness */
+    const scene_view *scene; /* borrowed */
 } tile_set;
 
-/* Finds the triangles on which photons land, but for exact copies of one (the same three places in
-   any order), and cuts them into tiles for estimates of about `radius` (scene units, > 0). */
-kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, job *watched);
+/* The scene has to stay while the tiles are looked at. Finds the triangles on which photons land,
+   but for exact copies of one (the same three places in any order), and cuts them into tiles for
+   estimates of about `radius` (scene units, > 0). `reach`: finds out what light reaches, and how
+   open it lies; else all of it counts alike. */
+kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bool reach,
+                        job *watched);
 void tile_set_close(tile_set *owned); /* takes a zeroed one */
 tile_view tile_set_get_view(const tile_set *from);
 

@@ -3,9 +3,10 @@
          are one set. Here it is: all sides of triangles whose own normal is within 60 degrees of
          the place's, wherever they lie in the ball; a photon bears the normal of the side on which
          it landed. A tile is a triangle or a part of one, with a weight for each side: its
-         opacity, times how bright even light would leave it (tile_reach.h; 1 where that is not
-         asked). Tiles lie in the leaves of a tree of boxes; a box that is small beside the radius
-         and surely counts as a whole, by the cone of its normals, is one look.
+         opacity, times how bright even light would leave it (tile_openness.h); what no light
+         reaches (tile_reach.c) is left out, unless the place itself lies there. Tiles lie in the
+   leaves of a tree of boxes; a box that is small beside the radius and surely counts as a whole, by
+   the cone of its normals, is one look.
    Work: at most TILE_MOST boxes and tiles, of which TILE_EXACT are looked at as they come. Where
          they are more (grass), the others are shared out over the tree from its root, whose
          first part are the large tiles: a box that got too little to be opened counts by the first
@@ -14,15 +15,19 @@
          Exact where no box was taken as one. */
 #ifndef KD_PHOTON_DENSITY_TILES_H
 #define KD_PHOTON_DENSITY_TILES_H
+#include "photon/density/tile_openness.h"
 #include "photon/density/triangle_integral.h"
 
 /* Boxes and tiles that an estimate looks at. */
 #define TILE_MOST 256u
-#define TILE_EXACT 192u
+#define TILE_EXACT 184u
 /* A box is taken as one if its diagonal is at most this of the radius. */
-#define TILE_TOGETHER 0.25f
+#define TILE_TOGETHER 0.5f
 /* A tile counts by its middle if its sides are below this of the radius. */
 #define TILE_SMALL 0.125f
+/* A box counts by one side alone if its normals are all as near to its axis, and that to the
+ * place's. */
+#define TILE_ALIKE 0.87f
 /* Rounding of cosines. */
 #define TILE_ROUNDING 1e-4f
 /* Least share of the whole disc's integral that is believed. */
@@ -33,6 +38,8 @@
 #define TILE_LEAF 4u
 #define TILE_WAITING 40
 
+#define TILE_MODELLED 0x80000000u
+
 /* A triangle or a part of one. */
 typedef struct tile {
     vec3 corner[3];
@@ -40,7 +47,7 @@ typedef struct tile {
     float weight[2]; /* of its front and its back, 0 to 1; negative: no light reaches that side,
                         which would count by this much */
     float area;
-    uint32_t triangle;
+    uint32_t triangle; /* and TILE_MODELLED: a weight is not the opacity alone */
 } tile;
 
 /* A box of tiles, in depth-first order: its first part follows it, the next box that holds none of
@@ -56,12 +63,15 @@ typedef struct tile_box {
     vec3 square, across; /* sums of (front + back) times the normal's xx yy zz, xy yz zx */
     uint32_t begin, count;
     uint32_t skip;
+    bool modelled; /* some lit weight is not the opacity alone */
 } tile_box;
 
 typedef struct tile_view {
     const tile *tiles; /* in the boxes' order */
     const tile_box *boxes;
     uint32_t count, box_count; /* 0: outlines are asked instead */
+    const scene_view *scene;   /* for rays; where the tiles are */
+    float span;                /* how far the model looks, scene units */
 } tile_view;
 
 /* What is known of a place while it is measured. */
@@ -73,6 +83,7 @@ typedef struct tile_look {
     uint32_t looked_at;
     float lit, dark;  /* integrals over what light reaches, and what it does not */
     bool in_the_dark; /* the place itself lies in such a tile */
+    bool modelled;    /* something that was met is not open */
 } tile_look;
 
 typedef enum tile_verdict {
@@ -93,7 +104,7 @@ KD_FN tile_look tile_look_begin(vec3 position, vec3 normal, uint32_t triangle, f
     look.triangle = triangle;
     look.looked_at = 0;
     look.lit = look.dark = 0;
-    look.in_the_dark = false;
+    look.in_the_dark = look.modelled = false;
     return look;
 }
 
@@ -105,10 +116,18 @@ KD_FN float tile_box_dist2(const tile_box *box, vec3 p) {
     return x * x + y * y + z * z;
 }
 
-/* The kernel at a box's middle, over the squared radius. */
+/* The kernel's mean over a small box about the middle of its area, over the squared radius. */
 KD_FN float tile_box_kernel(const tile_look *look, const tile_box *box) {
-    const float dist2 = vec3_length2(vec3_sub(box->middle, look->position));
-    return photon_kernel_at(look->kernel, dist2 / look->bound2) / look->bound2;
+    const vec3 half = vec3_scale(vec3_sub(box->hi, box->lo), 0.5f * 0.57735027f);
+    const vec3 way = vec3_sub(box->middle, look->position);
+    float sum = 0;
+    for (uint32_t i = 0; i < 8; ++i) {
+        const vec3 place =
+            vec3_make(way.x + (i & 1u ? half.x : -half.x), way.y + (i & 2u ? half.y : -half.y),
+                      way.z + (i & 4u ? half.z : -half.z));
+        sum += photon_kernel_at(look->kernel, vec3_length2(place) / look->bound2);
+    }
+    return sum / (8 * look->bound2);
 }
 
 /* The least and the greatest |cosine| between the place's normal and the box's are those of the
@@ -136,6 +155,7 @@ KD_FN void tile_box_take(tile_look *look, const tile_box *box) {
     const float kernel = tile_box_kernel(look, box);
     look->lit += kernel * box->weight[side];
     look->dark += kernel * box->dark[side];
+    look->modelled |= box->modelled && kernel > 0;
 }
 
 /* The share of a box's side [lo, hi] that lies within the radius of `at`; its middle and half its
@@ -180,7 +200,11 @@ KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
         2 * (n.x * n.y * box->across.x + n.y * n.z * box->across.y + n.z * n.x * box->across.z);
     const float shown =
         0.25f * all + 0.5625f * vec3_dot(box->odd, n) + 0.46875f * (1.5f * second - 0.5f * all);
-    look->lit += tile_box_mean_kernel(look, box) * float_clamp(shown, 0, all);
+    const float cosine = vec3_dot(box->axis, n);
+    const bool alike = box->cosine > TILE_ALIKE && fabsf(cosine) > TILE_ALIKE;
+    const float counts = alike ? box->weight[cosine < 0] : float_clamp(shown, 0, all);
+    look->lit += tile_box_mean_kernel(look, box) * counts;
+    look->modelled |= box->modelled;
 }
 
 /* Whether the place, which lies on this tile's triangle, lies in the tile. */
@@ -215,17 +239,28 @@ KD_FN void tile_take(tile_look *look, const tile *of, float limit) {
     const float part = tile_integral(look, of);
     if (weight > 0) {
         look->lit += weight * part;
+        look->modelled |= (of->triangle & TILE_MODELLED) && part > 0;
         return;
     }
     look->dark -= weight * part;
-    if (of->triangle == look->triangle && tile_holds(of, look->position)) look->in_the_dark = true;
+    if ((of->triangle & ~TILE_MODELLED) == look->triangle && tile_holds(of, look->position))
+        look->in_the_dark = true;
 }
 
-/* All of it as it comes; false: it would be more than TILE_EXACT. */
-KD_FN bool tile_look_at_all(const tile_view *view, tile_look *look, float limit) {
-    for (uint32_t i = 0; i < view->box_count;) {
+KD_FN void tile_box_take_all(const tile_view *view, tile_look *look, const tile_box *box,
+                             float limit) {
+    look->looked_at += box->count;
+    for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
+        tile_take(look, &view->tiles[t], limit);
+}
+
+/* All of it as it comes; the box before which TILE_EXACT looks were done. */
+KD_FN uint32_t tile_look_at_all(const tile_view *view, tile_look *look, float limit) {
+    uint32_t i = 0;
+    while (i < view->box_count) {
         const tile_box *box = &view->boxes[i];
-        if (++look->looked_at > TILE_EXACT) return false;
+        if (look->looked_at + 1 + TILE_LEAF > TILE_EXACT) break;
+        ++look->looked_at;
         const tile_verdict verdict = tile_box_judge(look, box, limit);
         if (verdict == TILE_OPEN_BOX && box->skip != i + 1) {
             ++i;
@@ -233,73 +268,85 @@ KD_FN bool tile_look_at_all(const tile_view *view, tile_look *look, float limit)
         }
         i = box->skip;
         if (verdict == TILE_AS_ONE) tile_box_take(look, box);
-        if (verdict != TILE_OPEN_BOX) continue;
-        look->looked_at += box->count;
-        if (look->looked_at > TILE_EXACT) return false;
-        for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
-            tile_take(look, &view->tiles[t], limit);
+        if (verdict == TILE_OPEN_BOX) tile_box_take_all(view, look, box, limit);
     }
-    return true;
+    return i;
 }
 
 typedef struct tile_waiting {
     uint32_t box, share; /* looks that are left for its parts */
 } tile_waiting;
 
-/* Notes the part of a box that is to be opened, takes one that need not be; how many were noted. */
-KD_FN uint32_t tile_meet_part(const tile_view *view, tile_look *look, float limit, uint32_t box,
-                              tile_waiting *out) {
+/* Takes a box that need not be opened; whether it has to be. */
+KD_FN bool tile_meet_box(const tile_view *view, tile_look *look, float limit, uint32_t box) {
     const tile_verdict verdict = tile_box_judge(look, &view->boxes[box], limit);
     ++look->looked_at;
     if (verdict == TILE_AS_ONE) tile_box_take(look, &view->boxes[box]);
-    out->box = box;
     return verdict == TILE_OPEN_BOX;
 }
 
-/* Within `share` looks, shared by halves from the root on; what one half leaves the other gets. */
-KD_FN void tile_look_by_share(const tile_view *view, tile_look *look, float limit, uint32_t share) {
+/* What is in a box that was met and is open, within `share` looks, shared by halves from there on;
+   what one half leaves the other gets. Returns what is left of them. */
+KD_FN uint32_t tile_look_by_share(const tile_view *view, tile_look *look, float limit, uint32_t box,
+                                  uint32_t share) {
     tile_waiting waiting[TILE_WAITING];
     uint32_t count = 1, spare = 0;
-    waiting[0].box = 0;
+    waiting[0].box = box;
     waiting[0].share = share;
     while (count) {
         const tile_waiting now = waiting[--count];
-        const tile_box *box = &view->boxes[now.box];
-        const uint32_t left = now.share + spare;
-        const bool leaf = box->skip == now.box + 1;
-        const uint32_t needed = leaf ? box->count : 2;
-        if (left < needed || count + 2 > TILE_WAITING) {
-            tile_box_guess(look, box);
-            spare = left;
+        const tile_box *of = &view->boxes[now.box];
+        const bool leaf = of->skip == now.box + 1;
+        const uint32_t needed = leaf ? of->count : 2;
+        spare += now.share;
+        if (spare < needed || count + 2 > TILE_WAITING) {
+            tile_box_guess(look, of);
             continue;
         }
-        spare = left - needed;
+        spare -= needed;
         if (leaf) {
-            look->looked_at += box->count;
-            for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
-                tile_take(look, &view->tiles[t], limit);
+            tile_box_take_all(view, look, of, limit);
             continue;
         }
-        tile_waiting part[2];
-        uint32_t open = tile_meet_part(view, look, limit, view->boxes[now.box + 1].skip, &part[0]);
-        open += tile_meet_part(view, look, limit, now.box + 1, &part[open]);
-        for (uint32_t i = 0; i < open; ++i) {
-            part[i].share = open == 2 ? (spare + i) / 2 : spare;
-            waiting[count++] = part[i];
+        const uint32_t first = now.box + 1, second = view->boxes[first].skip;
+        const bool opens = tile_meet_box(view, look, limit, second);
+        const bool open_first = tile_meet_box(view, look, limit, first);
+        if (opens) {
+            waiting[count].box = second;
+            waiting[count].share = open_first ? spare / 2 : spare;
+            spare -= waiting[count++].share;
         }
-        if (open) spare = 0;
+        if (open_first) {
+            waiting[count].box = first;
+            waiting[count++].share = spare;
+            spare = 0;
+        }
+    }
+    return spare;
+}
+
+/* What lies from a box on, within the looks that are left: those boxes after it that hold all of
+   it, each with half of the looks that the boxes before it left. */
+KD_FN void tile_look_at_rest(const tile_view *view, tile_look *look, float limit, uint32_t from) {
+    uint32_t roots = 0, left = TILE_MOST - look->looked_at;
+    for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) ++roots;
+    left = left > roots ? left - roots : 0;
+    for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) {
+        if (!tile_meet_box(view, look, limit, i)) continue;
+        const uint32_t share = (left + 1) / 2;
+        left = left - share + tile_look_by_share(view, look, limit, i, share);
     }
 }
 
-/* The integral over what counts, of the unit disc's radius; *looked_at: boxes and tiles. */
+/* The integral over what counts, of the unit disc's radius, over the model at the place itself. */
 KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float limit) {
     const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
-    if (!tile_look_at_all(view, look, limit)) {
-        look->looked_at = TILE_EXACT;
-        look->lit = look->dark = 0;
-        tile_look_by_share(view, look, limit, TILE_MOST - TILE_EXACT);
-    }
-    const float found = look->in_the_dark ? look->lit + look->dark : look->lit;
+    const uint32_t rest = tile_look_at_all(view, look, limit);
+    if (rest < view->box_count) tile_look_at_rest(view, look, limit, rest);
+    float found = look->in_the_dark ? look->lit + look->dark : look->lit;
+    if (look->modelled)
+        found /= float_max(OPENNESS_LEAST, openness_at(view->scene, look->position, look->normal,
+                                                       look->triangle, view->span));
     return float_max(found, TILE_LEAST_SHARE * whole);
 }
 

@@ -98,15 +98,19 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
     return append(&maps->creases, &used, host.flips, triangle_count, (const void **)&out->flips);
 }
 
-kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from) {
+kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
+                                const scene_view *device_scene) {
     const uint64_t bytes = from->count * sizeof *from->tiles,
                    box_bytes = from->box_count * sizeof *from->boxes;
     uint64_t used = 0;
     tile_view *out = &maps->outlines.tiles;
     memset(&maps->outlines, 0, sizeof maps->outlines);
     *out = tile_set_get_view(from);
-    KD_TRY(device_buffer_reserve(&maps->creases, bytes + box_bytes + 2 * 256));
+    KD_TRY(
+        device_buffer_reserve(&maps->creases, bytes + box_bytes + sizeof *device_scene + 3 * 256));
     KD_TRY(append(&maps->creases, &used, from->tiles, bytes, (const void **)&out->tiles));
+    KD_TRY(append(&maps->creases, &used, device_scene, sizeof *device_scene,
+                  (const void **)&out->scene));
     return append(&maps->creases, &used, from->boxes, box_bytes, (const void **)&out->boxes);
 }
 

@@ -52,8 +52,9 @@ KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_op
 /* Copies the outlines to the device. */
 kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *from,
                                    uint32_t triangle_count);
-/* Copies tiles to the device, instead. */
-kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from);
+/* Copies tiles to the device, instead, where the scene is already. */
+kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
+                                const scene_view *device_scene);
 /* photon_maps_precompute; needs `ordered`. */
 KD_DEVICE_CALL(photon_maps_cuda_precompute,
                (photon_maps_cuda * maps, const mesh_view *device_mesh, job *watched));

@@ -55,8 +55,8 @@ static kd_status bring_outlines(photon_cuda *to, const frame *of, float radius) 
 
 static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
     tile_set found;
-    kd_status status = tile_set_open(&found, of->scene, radius, of->watched);
-    if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found);
+    kd_status status = tile_set_open(&found, of->scene, radius, true, of->watched);
+    if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &of->there->scene.view);
     tile_set_close(&found);
     return status;
 }

@@ -144,7 +144,7 @@ static kd_status find_outlines(progressive_state *state, frame *of, float radius
     if (of->there)
         KD_TRY(photon_cuda_find_outlines(&state->there, of, radius));
     else if (photon_surfaces[state->photons.surface].tiles)
-        KD_TRY(tile_set_open(&state->tiles, of->scene, radius, of->watched));
+        KD_TRY(tile_set_open(&state->tiles, of->scene, radius, true, of->watched));
     else
         KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched));
     state->outlined = true;

@@ -46,7 +46,7 @@ static uint32_t veil_of(scene_fixture *to, float opacity) {
 static double measured(photon_scene *scene, int32_t kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
-    assert_int_equal(tile_set_open(&tiles, &scene->view, 0.5f, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_look look = tile_look_begin(place, up, 0, 0.5f, kernel);
     const double found = (double)tile_kernel_integral(&view, &look, CREASE_COSINE);
@@ -145,7 +145,7 @@ static void compare_leaves(uint32_t count, float size, double worst, double mean
     double ratios = 0, squares = 0;
     put_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, radius, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, radius, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < LOOKS; ++i) {
         const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
@@ -243,14 +243,71 @@ static void furnaces_of_sheets_close(void **state) {
     photon_scene_free(scene);
 }
 
+/* A furnace whose floor sends on all light and has none of its own, so that it looks like the rest,
+   and a closed box on it, bright outside: beneath the box, and in it, it is dark. */
+static photon_scene *furnace_with_box(void) {
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    const uint32_t wall = fixture_material(to, photon_scene_diffuse(0.5f, 1));
+    const uint32_t ground = fixture_material(to, photon_scene_diffuse(1, 0));
+    const uint32_t walls[6] = {wall, wall, ground, wall, wall, wall};
+    const uint32_t faces[6] = {wall, wall, wall, wall, wall, wall};
+    fixture_box(to, walls, vec3_make(-1, 0, -1), vec3_make(1, 2, 1), true);
+    fixture_box(to, faces, vec3_make(-0.5f, 0, -0.5f), vec3_make(0.5f, 0.4f, 0.5f), false);
+    photon_scene_finish(scene);
+    return scene;
+}
+
+/* The mean share of the irradiance that is there, on the floor up to 0.12 from the box. */
+static double found_beside(photon_scene *scene, const photon_map_view *map,
+                           const crease_view *tiles) {
+    enum { PLACES = 2000 };
+    double sum = 0;
+    for (uint32_t i = 0; i < PLACES; ++i) {
+        const rng_block r = rng_draw(rng_key_make(8, 0, i), 0, 0);
+        const float away = (i % 2 ? 1.0f : -1.0f) * (0.5f + 0.12f * r.value[0]);
+        const float along = 0.9f * r.value[1] - 0.45f;
+        const vec3 from = i % 4 < 2 ? vec3_make(away, 1, along) : vec3_make(along, 1, away);
+        const ray down = ray_make(from, vec3_make(0, -1, 0), 0, INFINITY);
+        const ray_hit hit = tritree_closest(&scene->view.tree, down);
+        const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), false,
+                                   hit.triangle};
+        sum += photon_watts(photon_irradiance(map, tiles, &at)) / M_PI / PLACES;
+    }
+    return sum;
+}
+
+static void what_no_light_reaches_is_left_out(void **state) {
+    (void)state;
+    photon_scene *scene = furnace_with_box();
+    photon_options options = photon_options_default();
+    photon_maps maps;
+    tile_set all_lit;
+    options.photons = 100000;
+    options.caustics = 0;
+    options.surface = PHOTON_SURFACE_TILES;
+    assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
+    const photon_map_view map = photon_maps_global(&maps);
+    crease_view tiles = photon_maps_outlines(&maps);
+    const double found = found_beside(scene, &map, &tiles);
+    assert_int_equal(tile_set_open(&all_lit, &scene->view, map.radius, false, NULL), KD_OK);
+    tiles.tiles = tile_set_get_view(&all_lit);
+    const double otherwise = found_beside(scene, &map, &tiles);
+    if (!(fabs(found - 1) <= 0.05 && otherwise < 0.93))
+        fail_msg("%.4f of the light, %.4f if all is lit", found, otherwise);
+    tile_set_close(&all_lit);
+    photon_maps_close(&maps);
+    photon_scene_free(scene);
+}
+
 static void bad_radii_are_refused(void **state) {
     (void)state;
     photon_scene *scene = furnace_of_sheets();
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, 0, NULL), KD_ERROR_USAGE);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NAN, NULL), KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, 0, true, NULL), KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NAN, true, NULL), KD_ERROR_USAGE);
     /* a radius that is next to nothing takes no millions of tiles */
-    assert_int_equal(tile_set_open(&tiles, &scene->view, 1e-30f, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, 1e-30f, true, NULL), KD_OK);
     assert_true(tiles.count < 1u << 21 && tiles.copies == 2);
     tile_set_close(&tiles);
     photon_scene_free(scene);
@@ -261,6 +318,7 @@ int main(void) {
         cmocka_unit_test(sheets_count_by_their_area),
         cmocka_unit_test(many_leaves_are_measured_in_few_looks),
         cmocka_unit_test(furnaces_of_sheets_close),
+        cmocka_unit_test(what_no_light_reaches_is_left_out),
         cmocka_unit_test(bad_radii_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

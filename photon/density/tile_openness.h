@@ -1,0 +1,107 @@
+/* How bright even light from afar would leave a place on a surface: a model, 0 to 1, by which
+   estimates weigh what they measure.
+   Idea: light varies less beside what the model expects than it does itself: in gaps, behind folds,
+         under leaves. An estimate is m(place) sum / W with W over K m: where m is constant it
+         cancels, and any m leaves the estimate consistent. Half of what surfaces near by hide comes
+         back from them; the factor 2 leaves edges of rooms, where half of the sky is hidden, at 1.
+   Work: 16 short rays. Invariants: a function of the place and its normal; the same at a place that
+         is looked at as at a probe, since m is no linear function of what rays find. */
+#ifndef KD_PHOTON_DENSITY_TILE_OPENNESS_H
+#define KD_PHOTON_DENSITY_TILE_OPENNESS_H
+#include "accel/rays/cast.h"
+#include "core/math/sampling.h"
+#include "shaders/surface.h"
+
+enum { OPENNESS_SIDE = 4, OPENNESS_RAYS = OPENNESS_SIDE * OPENNESS_SIDE, OPENNESS_LAYERS = 64 };
+/* Places that are nearly open count as open. */
+#define OPENNESS_ALL 0.98f
+/* Least that a place which is looked at counts by. */
+#define OPENNESS_LEAST 0.02f
+
+/* Where rays begin. */
+typedef struct openness_place {
+    vec3 position, normal; /* of the side */
+    float error;           /* triangle_point_error */
+    float shift[2];
+} openness_place;
+
+KD_FN openness_place openness_place_make(const mesh_view *mesh, vec3 position, vec3 normal,
+                                         uint32_t triangle) {
+    const uint32_t *corner = mesh->triangles + 3 * (size_t)triangle;
+    const uint64_t x = float_bits(position.x), y = float_bits(position.y);
+    const rng_block shift = rng_draw(rng_key_make(x << 32 | y, float_bits(position.z), 1), 0, 0);
+    openness_place made;
+    made.position = position;
+    made.normal = normal;
+    made.error = triangle_point_error(mesh->positions[corner[0]], mesh->positions[corner[1]],
+                                      mesh->positions[corner[2]]);
+    made.shift[0] = shift.value[0];
+    made.shift[1] = shift.value[1];
+    return made;
+}
+
+/* Whether light passes a surface on, some of it at least. */
+KD_FN bool openness_passes(const scene_view *scene, uint32_t triangle) {
+    const uint32_t which = scene->mesh.triangle_materials[triangle];
+    const material *made = scene->materials + which;
+    if (made->kind == MATERIAL_PRINCIPLED && scene->layers[which].transmission > 0.5f) return true;
+    return made->kind == MATERIAL_GLASS || made->opacity < 1 || made->opacity_map != KD_NONE;
+}
+
+/* Whether a ray meets the side of a lamp that shines. */
+KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3 direction) {
+    if (!scene->triangle_lights || scene->triangle_lights[triangle] == KD_NONE) return false;
+    if (scene->lights[scene->triangle_lights[triangle]].two_sided) return true;
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
+    const vec3 *p = scene->mesh.positions;
+    return vec3_dot(triangle_unit_normal(p[corner[0]], p[corner[1]], p[corner[2]]), direction) < 0;
+}
+
+/* One of the rays of a place, evenly spread by the cosine, to the first surface that lets nothing
+   pass and is no lamp; its triangle is KD_NONE if there is none. */
+KD_FN ray_hit openness_ray(const scene_view *scene, const openness_place *from, int which,
+                           float length, vec3 *direction) {
+    const frame3 axes = frame3_around(from->normal);
+    const vec3 local =
+        sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + from->shift[0]) / OPENNESS_SIDE,
+                                 ((float)(which % OPENNESS_SIDE) + from->shift[1]) / OPENNESS_SIDE);
+    const vec3 d = frame3_to_world(&axes, local);
+    ray cast = ray_make(ray_leave(from->position, from->error, from->normal, d), d, 0, length);
+    ray_hit hit;
+    *direction = d;
+    for (int layer = 0;; ++layer) {
+        hit = tritree_closest(&scene->tree, cast);
+        if (hit.triangle == KD_NONE || !openness_passes(scene, hit.triangle)) break;
+        if (layer + 1 == OPENNESS_LAYERS) hit.triangle = KD_NONE;
+        if (hit.triangle == KD_NONE) break;
+        cast.tmin = hit.t;
+    }
+    if (hit.triangle != KD_NONE && openness_meets_light(scene, hit.triangle, d))
+        hit.triangle = KD_NONE;
+    return hit;
+}
+
+/* What a ray's end hides, by its distance over the model's length. */
+KD_FN float openness_hidden(ray_hit hit, float span) {
+    if (hit.triangle == KD_NONE) return 0;
+    const float t = hit.t / span;
+    return float_max(0, 1 - t * t);
+}
+
+/* The model, by what all rays hide in the mean. */
+KD_FN float openness_model(float hidden) {
+    const float open = 1 - hidden, model = 2 * open / (1 - 0.5f * (1 - open));
+    return model >= OPENNESS_ALL ? 1 : model;
+}
+
+KD_FN float openness_at(const scene_view *scene, vec3 position, vec3 normal, uint32_t triangle,
+                        float span) {
+    const openness_place place = openness_place_make(&scene->mesh, position, normal, triangle);
+    float hidden = 0;
+    vec3 direction;
+    for (int i = 0; i < OPENNESS_RAYS; ++i)
+        hidden += openness_hidden(openness_ray(scene, &place, i, span, &direction), span);
+    return openness_model(hidden / OPENNESS_RAYS);
+}
+
+#endif
