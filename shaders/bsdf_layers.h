@@ -84,7 +84,6 @@ KD_FN principled_side principled_side_of(const surface *at, const frame3 *axes, 
     made.specular_tint = layers->specular_tint;
     made.wo = wo;
     made.glass = *glass;
-    if (at->ior == 1) made.glass.alpha = 0;
     const vec3 body = at->diffuse;
     const vec3 once = thin ? body : vec3_make(sqrtf(body.x), sqrtf(body.y), sqrtf(body.z));
     made.glass.tint = vec3_mul(glass->tint, once);

@@ -92,6 +92,8 @@ KD_FN void surface_dress(surface *at, const scene_view *scene) {
     at->alpha = roughness * roughness;
     at->scatters_once = made->energy == ENERGY_SINGLE;
     at->ior = made->ior;
+    /* no boundary bends or reflects, but rough facets between layers scatter: a hair above 1 */
+    if (at->kind == MATERIAL_PRINCIPLED && at->ior == 1) at->ior = 1.0001f;
     if (at->alpha < 1e-3f || (at->kind == MATERIAL_GLASS && at->ior == 1)) at->alpha = 0;
     at->metallic = surface_texture(scene, made->metallic_map, uv, vec3_all(made->metallic)).x;
     at->opacity = surface_texture(scene, made->opacity_map, uv, vec3_all(made->opacity)).x;

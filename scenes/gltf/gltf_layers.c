@@ -109,12 +109,11 @@ static kd_status volume_read(gltf_surface *to, const json_place *at, const cJSON
     return KD_OK;
 }
 
-/* 0 means that all is reflected: the largest that there is. An index of 1 is no boundary at all,
-   but a rough one still scatters: a hair above. */
+/* 0 means that all is reflected: the largest that there is. */
 static kd_status ior_read(gltf_surface *to, const json_place *at, const cJSON *from) {
     double index = (double)to->to->record.ior;
     KD_TRY(gltf_number(to->of, at, from, "ior", 0, 1e6, &index));
-    to->to->record.ior = float_clamp((float)(index > 0 ? index : 10), 1.0001f, 10);
+    to->to->record.ior = float_clamp((float)(index > 0 ? index : 10), 1, 10);
     return KD_OK;
 }
 

@@ -225,6 +225,26 @@ static void test_sheet(void **state) {
     assert_true(surface_eta(&at) == 1 && surface_is_clear(&at) && surface_is_specular(&at));
 }
 
+/* An index of 1 is no boundary; frosted, its light is not lost. */
+static void test_index_of_one(void **state) {
+    (void)state;
+    material made = material_default();
+    scene_view scene;
+    memset(&scene, 0, sizeof scene);
+    made.kind = MATERIAL_PRINCIPLED;
+    made.ior = 1;
+    made.roughness = 0.5f;
+    scene.materials = &made;
+    surface dressed = made_of(cases + 15), at = dressed;
+    surface_dress(&dressed, &scene);
+    at.ior = at.layers.coat_index = dressed.ior;
+    for (int d = 0; d < COSINES; ++d) {
+        double spread;
+        const double share = drawn(&at, direction_at(cosines[d]), &spread);
+        if (!(fabs(share - 1) < 0.011)) fail_msg("%.4f of the light passes", share);
+    }
+}
+
 /* At 82 degrees a metal of black edges reflects nothing, along the normal its colour. */
 static void test_metal_edge(void **state) {
     (void)state;
@@ -244,6 +264,7 @@ int main(void) {
         cmocka_unit_test(test_furnace),      cmocka_unit_test(test_integrals),
         cmocka_unit_test(test_plain_limits), cmocka_unit_test(test_draws_and_reciprocity),
         cmocka_unit_test(test_sheet),        cmocka_unit_test(test_metal_edge),
+        cmocka_unit_test(test_index_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
