@@ -161,7 +161,7 @@ static bool tile_is_large(const box_builder *with, const tile *of) {
     float side2 = 0;
     for (int k = 0; k < 3; ++k)
         side2 = float_max(side2, vec3_length2(vec3_sub(of->corner[(k + 1) % 3], of->corner[k])));
-    return 0.25f * sqrtf(side2) * with->per_scale > TILE_LARGE;
+    return sqrtf(side2) * with->per_scale > TILE_LARGE;
 }
 
 /* Brings the large ones to the front; how many. */

@@ -256,7 +256,7 @@ static kd_status tiles_of_parts(tile_set *out, const scene_view *scene, const ti
     work.tiles = out->tiles;
     make_tiles(&work);
     out->count = work.count;
-    return tile_boxes_open(&out->boxes, &out->box_count, out->tiles, out->count, 0.25f * radius);
+    return tile_boxes_open(&out->boxes, &out->box_count, out->tiles, out->count, radius);
 }
 
 static void tile_parts_close(tile_parts *owned) {

@@ -8,9 +8,8 @@
    leaves of a tree of boxes; a box that is small beside the radius and surely counts as a whole, by
    the cone of its normals, is one look.
    Work: at most TILE_MOST boxes and tiles, of which TILE_EXACT are looked at as they come. Where
-         they are more (grass), the others are shared out over the tree from its root, whose
-         first part are the large tiles: a box that got too little to be opened counts by the first
-         three moments of its sides' normals.
+         they are more (grass), the others are shared out over the boxes that are left: a box that
+   got too little to be opened counts by the first three moments of its sides' normals.
    Invariants: a function of the place, its normal and the radius; the same bits on every device.
          Exact where no box was taken as one. */
 #ifndef KD_PHOTON_DENSITY_TILES_H
@@ -19,8 +18,8 @@
 #include "photon/density/triangle_integral.h"
 
 /* Boxes and tiles that an estimate looks at. */
-#define TILE_MOST 256u
-#define TILE_EXACT 184u
+#define TILE_MOST 1024u
+#define TILE_EXACT 896u
 /* A box is taken as one if its diagonal is at most this of the radius. */
 #define TILE_TOGETHER 0.5f
 /* A tile counts by its middle if its sides are below this of the radius. */
