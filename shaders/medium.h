@@ -1,17 +1,18 @@
-/* What fills the space between surfaces: media that absorb and scatter light, the same everywhere
-   inside.
+/* What fills the space between surfaces: media that absorb and scatter light, the same
+   everywhere inside.
    Sources: Henyey and Greenstein 1941, "Diffuse radiation in the galaxy" (the phase function);
             Beer's law; Wilkie et al. 2014, "Hero wavelength spectral sampling", for free flights
             in colour: a channel is drawn, and a length counts by the mean of all channels'
             densities; both by how much of each channel is still carried.
-   Idea: flights are drawn by the scattering coefficient alone; what is absorbed on the way weakens
-         what flies, without noise. A medium that only absorbs is then exact at every sample.
+   Idea: flights are drawn by the scattering coefficient alone; what is absorbed on the way
+         weakens what flies, without noise. A medium that only absorbs is then exact at every
+         sample.
    Where a medium is: inside closed meshes whose material names it; all other space holds the
-         scene's fog, as far as the sphere around the scene. Glass always bounds media (its inside
-         is clear unless it names one), other materials if they name one: they matter where light
-         passes them, by their opacity.
-   Invariants: a draw's weight is its integrand over its density; the three channels carried add up
-         to the same before and after a draw, so no chain of draws makes a spark. */
+         scene's fog, as far as the sphere around the scene. Glass always bounds media (its
+         inside is clear unless it names one), other materials if they name one: they matter
+         where light passes them, by their opacity.
+   Invariants: a draw's weight is its integrand over its density; the three channels carried add
+               up to the same before and after a draw, so no chain of draws makes a spark. */
 #ifndef KD_SHADERS_MEDIUM_H
 #define KD_SHADERS_MEDIUM_H
 #include "core/math/elementary.h"

@@ -1,12 +1,13 @@
-/* What light scattered once by a rough boundary lacks, and a lobe that brings it back: in truth it
-   goes on from facet to facet. Also how much a rough coat reflects in all.
-   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks": a lobe that is
-   a product of what both directions lack. It is reciprocal, and its integral is what is lacking.
-   Differs: colours and the way through glass are those of walks among facets (Heitz et al. 2016),
-   not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the lobe is drawn by
-   an integral of about its own shape, so that no weight is large. Work: two to ten looks into
-   tables of 18 KiB (microfacet_tables.h). Beyond the nodes (indices of glass outside [1/3, 3]) the
-   last one holds. */
+/* What light scattered once by a rough boundary lacks, and a lobe that brings it back: in truth
+   it goes on from facet to facet. Also how much a rough coat reflects in all.
+   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks": a lobe that
+           is a product of what both directions lack. It is reciprocal, and its integral is what
+           is lacking.
+   Differs: colours and the way through glass are those of walks among facets (Heitz et al.
+            2016), not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the
+            lobe is drawn by an integral of about its own shape, so that no weight is large.
+   Work: two to ten looks into tables of 18 KiB (microfacet_tables.h). Beyond the nodes (indices
+         of glass outside [1/3, 3]) the last one holds. */
 #ifndef KD_SHADERS_MICROFACET_ENERGY_H
 #define KD_SHADERS_MICROFACET_ENERGY_H
 #include "core/math/elementary.h"

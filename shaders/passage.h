@@ -1,8 +1,8 @@
 /* What light passes on straight ways: cut-out surfaces, and the media between surfaces.
    Idea: what lies around a ray is known from where it starts, and changes where it crosses a
-   surface that bounds media (material.h). A ray that starts at the eye or at a lamp finds out from
-   the first such surface ahead, whichever of its sides it meets. Work: scenes without media pay one
-   comparison. */
+         surface that bounds media (material.h). A ray that starts at the eye or at a lamp finds
+         out from the first such surface ahead, whichever of its sides it meets.
+   Work: scenes without media pay one comparison. */
 #ifndef KD_SHADERS_PASSAGE_H
 #define KD_SHADERS_PASSAGE_H
 #include "accel/rays/cast.h"

@@ -1,17 +1,19 @@
 /* Radiance along a camera ray by following one path.
-   Source: Kajiya 1986, "The rendering equation"; Veach 1997, "Robust Monte Carlo methods for light
-   transport simulation", sections 8.3 (next-event estimation), 9.2 (multiple importance sampling,
-   power heuristic) and 10.4 (Russian roulette).
+   Source: Kajiya 1986, "The rendering equation"; Veach 1997, "Robust Monte Carlo methods for
+           light transport simulation", sections 8.3 (next-event estimation), 9.2 (multiple
+           importance sampling, power heuristic) and 10.4 (Russian roulette).
    Idea: at each surface light is looked for twice, by drawing a light and by drawing where the
-   surface scatters to; the two answers are weighted by how likely each technique was to find what
-   it found. Mirrors and smooth glass are followed without looking for lights.
-   Work: two rays a surface. Memory: none beyond the stack of one ray.
+         surface scatters to; the two answers are weighted by how likely each technique was to
+         find what it found. Mirrors and smooth glass are followed without looking for lights.
+   Work: two rays a surface.
+   Memory: none beyond the stack of one ray.
    Invariants: a pure function of (scene, options, ray, key); unbiased up to max_depth.
-   Media: a flight's length is drawn before each surface (medium.h); where light is scattered there,
-          the phase function takes the part of a surface's, and draws are its own.
+   Media: a flight's length is drawn before each surface (medium.h); where light is scattered
+          there, the phase function takes the part of a surface's, and draws are its own.
    Wavelengths: dispersive glass turns a path into one of a drawn wavelength (spectrum.h).
    Differs from the books in: numbers are Owen-scrambled Sobol points (sobol.h); a surface of
-   opacity below 1 is skipped by chance along the path and weakens shadow rays by its share. */
+         opacity below 1 is skipped by chance along the path and weakens shadow rays by its
+         share. */
 #ifndef KD_SHADERS_PATH_H
 #define KD_SHADERS_PATH_H
 #include "accel/rays/cast.h"
@@ -100,8 +102,9 @@ KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint
     return true;
 }
 
-/* The same in a medium, towards where a ray of `direction` comes from, but for sigma_s. `both`: the
-   other half is left to the ray drawn next. */
+/* The same at a point in a medium. `direction`: of the ray that arrived there. What is sent lacks
+   the scattering coefficient. `both`: the caller also draws from the phase function, so the weight
+   is that of multiple importance sampling. */
 KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
                        bool both, rng_block random, path_asked *asked) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);

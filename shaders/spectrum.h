@@ -1,14 +1,16 @@
 /* Colours of light of one wavelength, and what glass does with it.
    Idea: white light is light of all wavelengths. A path that meets dispersive glass draws one of
-         them and carries its colour from there on. The three channels see densities of wavelengths
-         (tents, which overlap); a channel is drawn by its share in what the path carries, then a
-         wavelength by its density, and the colour is each channel's density over their mean.
-   Invariants: the mean of the colours over the draws is exactly white, what is carried adds up to
-         the same before and after: no watt is made or lost by a draw, and no colour is negative.
-   The tents were laid over the CIE 1931 observer's colours in Rec. 709 primaries, cut off where
-         those are negative; red has a second one for the violet end.
+         them and carries its colour from there on. The three channels see densities of
+         wavelengths (tents, which overlap); a channel is drawn by its share in what the path
+         carries, then a wavelength by its density, and the colour is each channel's density over
+         their mean.
+   Invariants: the mean of the colours over the draws is exactly white, what is carried adds up
+               to the same before and after: no watt is made or lost by a draw, and no colour is
+               negative. The tents were laid over the CIE 1931 observer's colours in Rec. 709
+               primaries, cut off where those are negative; red has a second one for the violet
+               end.
    Sources: Cauchy 1836 and Sellmeier 1871 (the index of refraction); the draw is the one-sample
-         balance heuristic of Veach 1997, section 9.2.4. */
+            balance heuristic of Veach 1997, section 9.2.4. */
 #ifndef KD_SHADERS_SPECTRUM_H
 #define KD_SHADERS_SPECTRUM_H
 #include "core/math/platform.h"

@@ -21,6 +21,7 @@ prints the rooms from the ground up, with their files and lines.
             pointer, through which its readers would call up
   words     a wing knows nothing of those above: no name in its code has a word of theirs (WORDS)
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
+  fields    a field of a file's first comment (FIELDS) begins a line
   crowd     at most 25 sources a room, 120 lines a README.md
   name      a stem belongs to one idea: within a wing no two rooms of the library have it, but for
             names of stages, which rival builders share
@@ -53,6 +54,7 @@ PRIVATE = """
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/packed/packed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test
+FIELDS = "Source|Idea|Work|Memory|Invariants|Differs[a-z ]*"
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()
 STANDARD = {
     "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits",
@@ -299,6 +301,14 @@ def check_lengths(path, text):
             yield first, f"length: {name} has {lines} lines, at most {FUNCTION_LINES}"
 
 
+def check_fields(text):
+    first = re.match(r"/\*.*?\*/", text, re.DOTALL)
+    for number, line in enumerate(first.group(0).split("\n") if first else [], 1):
+        glued = re.search(rf"[.;:)\"] ({FIELDS}):", line)
+        if glued:
+            yield number, f"fields: {glued.group(1)} does not begin a line"
+
+
 def check_names(paths):
     owners = {}
     for path in paths:
@@ -350,7 +360,7 @@ def check(root):
         if room == "shaders" and not path.endswith((".h", ".cuh")):
             found.append((path, 1, "place: shaders/ holds headers only"))
         checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
-        checks += [check_homes(path, text, homes), check_words(path, text)]
+        checks += [check_homes(path, text, homes), check_words(path, text), check_fields(text)]
         for line, what in [one for each in checks for one in each]:
             found.append((path, line, what))
     return sorted(found), len(paths)
@@ -358,13 +368,14 @@ def check(root):
 
 def print_rooms(root):
     """The house from the ground up: files and lines of each room."""
+    print(f"{'room':28}files  lines")
     counts = {}
     for path in sources(root):
         files, lines = counts.get(room_of(path), (0, 0))
         counts[room_of(path)] = files + 1, lines + read(root, path).count("\n")
     for room in [*ROOMS, *APART]:
         if room in counts:
-            print(f"{room + '/':28}{counts[room][0]:4}{counts[room][1]:7}")
+            print(f"{room + '/':28}{counts[room][0]:5}{counts[room][1]:7}")
 
 
 def body(lines, head="int long_one(void)"):
@@ -432,6 +443,7 @@ BAD = [
     ("core/extern.c", 'extern "C" {\n' + body(61) + "}\n", 2, "length"),
     ("core/table.c", "int t[] = {\n    1,\n};\n" + body(70), 4, "length"),
     ("core/open.c", "int f(void) {\n", 1, "length"),
+    ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
     ("scenes/obj/mesh.h", "", 1, "name"),
     ("core/README.md", "\n" * 121, 121, "crowd"),
 ]

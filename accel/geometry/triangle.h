@@ -17,7 +17,8 @@
    rounded, and a hit has weights of these, all of one sign. Their rounding is at most e (|p - o| +
    3 |s z| + |x|) <= 6 e D an axis, and so is that of their mean: the point P with these weights
    lies within 6 e D of the ray, its z being exact.
-   - In float, |sum| > wide high / 8: a weight is off by 2 e wide high, all three weights over the
+   - In float, where |sum| of the weights > wide high / 8, wide and high being the largest |x| and
+     |y| of the sheared corners: a weight is off by 2 e wide high, all three weights over the
      sum by 96 e, so z by 48 e of the corners' spread (2 D) and some 6 e D of its own products:
      t |largest of direction| is within 102 e D of P's z.
    - Else in double from the corners themselves, weights of the wrong sign taken for zero. That is
@@ -57,7 +58,8 @@ KD_FN triangle_caster triangle_caster_make(ray cast) {
     return caster;
 }
 
-/* Writes t and the weights of the second and third corner by three weights of any sign and sum. */
+/* From barycentric weights that add up to anything but 0: t, and the weights of the second and the
+   third corner in a sum of 1. */
 KD_FN void triangle_weigh(const double weight[3], const double z[3], double along, float *t,
                           float *u, float *v) {
     const double sum = weight[0] + weight[1] + weight[2];

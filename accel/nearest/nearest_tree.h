@@ -1,12 +1,14 @@
 /* A k-d tree over triangles that knows their boxes: for the triangle nearest to a point.
-   Idea: triangles' centres are halved again and again at the median across the widest axis, a left
-   half being the largest power of two times eight that leaves something. So leaves are of eight
-   triangles each, one after the other, and eight leaves, or eight nodes, are the children of a node
-   by their place alone: there are no pointers. A node has its children's boxes side by side.
-   Unlike the tree for rays it holds every triangle once, and those without area, too.
-   Work: O(n log n), halves side by side. Memory: 44 bytes a triangle; 20 more while it is made.
-   Invariants: the same tree for any number of threads. Boxes are times a power of two, so that the
-   squares of distances are in a float's range whatever the mesh's size. */
+   Idea: triangles' centres are halved again and again at the median across the widest axis, a
+         left half being the largest power of two times eight that leaves something. So leaves
+         are of eight triangles each, one after the other, and eight leaves, or eight nodes, are
+         the children of a node by their place alone: there are no pointers. A node has its
+         children's boxes side by side. Unlike the tree for rays it holds every triangle once,
+         and those without area, too.
+   Work: O(n log n), halves side by side.
+   Memory: 44 bytes a triangle; 20 more while it is made.
+   Invariants: the same tree for any number of threads. Boxes are times a power of two, so that
+               the squares of distances are in a float's range whatever the mesh's size. */
 #ifndef KD_ACCEL_NEAREST_NEAREST_TREE_H
 #define KD_ACCEL_NEAREST_NEAREST_TREE_H
 #include "accel/nearest/nearest_triangle.h"

@@ -1,10 +1,11 @@
 /* What all kernels that cast rays have in common, and the loop for rays that run alike.
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs":
-   while-while. Idea: a ray goes down to its next leaf, tests that leaf, takes the next subtree from
-   its stack. cast_once gives each thread one ray; a warp is as slow as its slowest ray, and
-   coherent rays, whose neighbours take the same way, fare best. Rays that run apart have loops of
-   their own (persistent.cuh, packed_batch.cuh). A walk (planes.cuh,
-   watertight.cuh) holds one ray on its way through the tree:
+           while-while.
+   Idea: a ray goes down to its next leaf, tests that leaf, takes the next subtree from its stack.
+         cast_once gives each thread one ray; a warp is as slow as its slowest ray, and coherent
+         rays, whose neighbours take the same way, fare best. Rays that run apart have loops of
+         their own (persistent.cuh, packed_batch.cuh). A walk (planes.cuh, watertight.cuh) holds
+         one ray on its way through the tree:
      bool begin(caster, i)         false: the ray misses the tree's box
      void descend(caster, stack)   to the next leaf
      bool test<any>(caster)        that leaf; true: the answer is known

@@ -1,11 +1,14 @@
-/* Source: Wald, Slusallek, Benthin, Wagner 2001, "Interactive rendering with coherent ray tracing":
-   packets through a k-d tree; the triangle test is that of accel/geometry/triangle.h.
+/* Source: Wald, Slusallek, Benthin, Wagner 2001, "Interactive rendering with coherent ray
+           tracing": packets through a k-d tree; the triangle test is that of
+           accel/geometry/triangle.h.
    Idea: rays that run alike visit the same nodes: each is read once for all of them, planes and
-   triangles are computed for eight rays by one vector. A node is entered if any ray meets it.
-   Work: that of the union of the rays' paths. Memory: a stack of 100 bytes an entry.
-   Invariants: all rays of a packet have the same octant and the same largest axis; each lane does
-   what tritree_closest does with its ray, operation by operation, so answers are equal to the bit.
- */
+         triangles are computed for eight rays by one vector. A node is entered if any ray meets
+         it.
+   Work: that of the union of the rays' paths.
+   Memory: a stack of 100 bytes an entry.
+   Invariants: all rays of a packet have the same octant and the same largest axis; each lane
+               does what tritree_closest does with its ray, operation by operation, so answers
+               are equal to the bit. */
 #include "accel/rays/packet.h"
 #include "accel/geometry/triangle8.h"
 

@@ -1,14 +1,15 @@
 /* The loop for the fast test's rays that run apart: persistent threads.
-   Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs". Idea: the
-   card is filled once; as soon as fewer than CAST_REFILL lanes of a warp have work, the idle ones
-   store what they found, all at a time, and fetch the next rays of the batch, which pays when rays
-   of one warp differ in length.
-   Why lanes meet before and after they fetch: they leave the inner loop when few of them are
-   active, and __activemask() counts only those that the hardware runs together. A warp may part at
-   the atomic: ptxas puts a YIELD there, often into the branch of the lane that executes it, and the
-   lanes that wait at the branch's end go on without that one. From then on the warp would run in
-   parts, each of fewer lanes than CAST_REFILL, which leave the inner loop at every leaf. So a
-   ballot of all lanes says who fetches, and a barrier makes the warp whole again. */
+   Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
+   Idea: the card is filled once; as soon as fewer than CAST_REFILL lanes of a warp have work,
+         the idle ones store what they found, all at a time, and fetch the next rays of the
+         batch, which pays when rays of one warp differ in length. Why lanes meet before and
+         after they fetch: they leave the inner loop when few of them are active, and
+         __activemask() counts only those that the hardware runs together. A warp may part at the
+         atomic: ptxas puts a YIELD there, often into the branch of the lane that executes it,
+         and the lanes that wait at the branch's end go on without that one. From then on the
+         warp would run in parts, each of fewer lanes than CAST_REFILL, which leave the inner
+         loop at every leaf. So a ballot of all lanes says who fetches, and a barrier makes the
+         warp whole again. */
 #ifndef KD_ACCEL_RAYS_PERSISTENT_CUH
 #define KD_ACCEL_RAYS_PERSISTENT_CUH
 #include "accel/rays/planes.cuh"

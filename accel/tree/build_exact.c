@@ -11,10 +11,10 @@
    Invariants: of planes of equal cost the first by (axis, position) wins, then the one that has
                its planar triangles on the left: the tree is a function of its input. Ids in a
                leaf ascend.
-   Differs from the paper in: planes lie strictly inside the node, or in its own side where that
-         parts triangles that lie in it from all else; a node of more than EXACT_SMALL_MOST
-         triangles becomes a leaf once the cuts above leave more than EXACT_GROWTH_MOST
-         references of a triangle. */
+   Differs from the paper in: a plane lies strictly inside the node, or in one of its sides if some
+         triangles lie wholly in that side: they get a flat child; a node of more than
+   EXACT_SMALL_MOST triangles becomes a leaf once the cuts above leave more than EXACT_GROWTH_MOST
+         references per triangle. */
 #include "accel/tree/build_exact.h"
 #include "accel/geometry/triangle_clip.h"
 #include "accel/tree/build.h"

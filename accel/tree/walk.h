@@ -65,6 +65,7 @@ KD_FN bool tritree_fast_meet(const tritree_view *tree, tritree_node leaf, const 
     return found;
 }
 
+/* The walk itself: front to back, the far child waits on a stack. `any`: the first hit will do. */
 KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
     ray_hit best;
     best.t = cast.tmax;
@@ -121,9 +122,8 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     }
 }
 
-/* The nearest hit in the ray's range, of hits at the same t the one with the smallest id, and
-   whether anything is hit in it; adding up what was done. Who does not count asks
-   accel/rays/cast.h. */
+/* The nearest hit in the ray's range, of hits at the same t the one with the smallest id; and
+   whether there is any hit in it. Both add to *counts; without counts: accel/rays/cast.h. */
 KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
     return tritree_cast(tree, cast, false, counts);
 }

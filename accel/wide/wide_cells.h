@@ -1,13 +1,14 @@
-/* What lies in each subtree of a triangle k-d tree, which subtrees are worth one leaf, and how the
-   cells of a wide node are best shared out.
+/* What lies in each subtree of a triangle k-d tree, which subtrees are worth one leaf, and how
+   the cells of a wide node are best shared out.
    Source: Wald, Benthin, Boulos 2008, section 3.2, and Ylitie, Karras, Laine 2017, "Efficient
-   incoherent ray traversal on GPUs through compressed wide BVHs": the collapse of least cost.
+           incoherent ray traversal on GPUs through compressed wide BVHs": the collapse of least
+           cost.
    Idea: from the leaves up, by the surface area heuristic with a wide walk's costs: for each
-   subtree and each number of cells that it may take, what it then costs at least. One cell: a leaf
-   of all its triangles, if there are at most eight, or a node of its own; more: the best way to
-   share them out to its halves.
-   Work: O(nodes cells^2 + references), by vectors, subtrees side by side. Memory: 33 bytes a node
-   while it is used. */
+         subtree and each number of cells that it may take, what it then costs at least. One
+         cell: a leaf of all its triangles, if there are at most eight, or a node of its own;
+         more: the best way to share them out to its halves.
+   Work: O(nodes cells^2 + references), by vectors, subtrees side by side.
+   Memory: 33 bytes a node while it is used. */
 #ifndef KD_ACCEL_WIDE_WIDE_CELLS_H
 #define KD_ACCEL_WIDE_WIDE_CELLS_H
 #include "accel/wide/wide_tree.h"

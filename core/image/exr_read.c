@@ -1,9 +1,10 @@
-/* Reading EXR files: half, float and uint channels from the first part of scanline and tiled files
-   (the full-size level), uncompressed or by RLE, ZIPS, ZIP, PIZ, PXR24, of half channels B44 too.
+/* Reading EXR files: half, float and uint channels from the first part of scanline and tiled
+   files (the full-size level), uncompressed or by RLE, ZIPS, ZIP, PIZ, PXR24, of half channels
+   B44 too.
    Idea: chunks are decoded by all cores, each thread with a pipeline of its own; of several that
          are damaged the first one is named.
-   Differs from other readers: DWAA and DWAB, and B44 of other than half channels, are refused: the
-   C core (3.1) does not decode the former and answers zeros for the latter. */
+   Differs from other readers: DWAA and DWAB, and B44 of other than half channels, are refused:
+         the C core (3.1) does not decode the former and answers zeros for the latter. */
 #include "core/image/exr.h"
 #ifdef KD_HAVE_OPENEXR
 #include "core/memory.h"

@@ -1,11 +1,12 @@
 /* Source: Andersson, Nilsson, Akenine-Moller, Oskarsson, Astrom, Fairchild 2020, "FLIP: A
-   Difference Evaluator for Alternating Images", Proc. ACM CGIT 3(2), section 4; all figures are
-   the paper's.
+           Difference Evaluator for Alternating Images", Proc. ACM CGIT 3(2), section 4; all
+           figures are the paper's.
    Idea: colours are blurred as the eye blurs them (contrast sensitivity), compared in a uniform
-   colour space, and amplified where edges or points differ.
-   Work: O(pixels x reach of the filters, 10 and 9 pixels). Memory: 15 floats a pixel.
+         colour space, and amplified where edges or points differ.
+   Work: O(pixels x reach of the filters, 10 and 9 pixels).
+   Memory: 15 floats a pixel.
    Differs from the paper in: the 2D filters are applied as sums of products of 1D filters, which
-   is the same sum in another order. */
+         is the same sum in another order. */
 #include "core/image/flip.h"
 #include "core/math/vec3.h"
 #include "core/memory.h"

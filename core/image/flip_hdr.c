@@ -1,11 +1,12 @@
 /* Source: Andersson, Nilsson, Shirley, Akenine-Moller 2021, "Visualizing Errors in Rendered High
-   Dynamic Range Images", Eurographics short papers.
+           Dynamic Range Images", Eurographics short papers.
    Idea: both radiance maps are shown at several exposures, from the one that just keeps the
-   reference's brightest pixel below white to the one that does so for its median; a pixel's error
-   is the largest FLIP error over them.
-   Work: FLIP per stop of exposure. Memory: 7 floats a pixel beside FLIP's.
+         reference's brightest pixel below white to the one that does so for its median; a
+         pixel's error is the largest FLIP error over them.
+   Work: FLIP per stop of exposure.
+   Memory: 7 floats a pixel beside FLIP's.
    Differs from the paper in: where the median is 0, that of the pixels with light in them stands
-   for it; a black reference has one exposure, 0; at most 32 exposures. */
+         for it; a black reference has one exposure, 0; at most 32 exposures. */
 #include "core/image/flip.h"
 #include "core/math/vec3.h"
 #include "core/memory.h"

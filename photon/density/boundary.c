@@ -1,13 +1,13 @@
-/* Idea: vertices at the same place are welded, sides with the same two ends are chained; a side is
-         smooth if a triangle across it continues its own within the cosine, else it is a crease.
-         Triangles joined by smooth sides form patches whose windings are made to agree (union-find
-         with a parity), so that a patch's outline runs one way around it.
-   Work: O(n) expected, by hashing. Memory: about 64 bytes a triangle while it runs.
-   Exact copies of a triangle (the same three places in any order) have no sides: rays, and so
-   photons, meet the one with the smallest id, and an outline that ran twice would be taken off
-   twice.
+/* Idea: vertices at the same place are welded, sides with the same two ends are chained; a side
+         is smooth if a triangle across it continues its own within the cosine, else it is a
+         crease. Triangles joined by smooth sides form patches whose windings are made to agree
+         (union-find with a parity), so that a patch's outline runs one way around it.
+   Work: O(n) expected, by hashing.
+   Memory: about 64 bytes a triangle while it runs. Exact copies of a triangle (the same three
+           places in any order) have no sides: rays, and so photons, meet the one with the
+           smallest id, and an outline that ran twice would be taken off twice.
    Invariants: sides that coincide in the other direction cancel in the estimate's integral, so
-         T-junctions inside a plane need no care. */
+               T-junctions inside a plane need no care. */
 #include "photon/density/boundary.h"
 #include "core/memory.h"
 #include "points/builders.h"

@@ -1,23 +1,25 @@
 /* The kernel's integral over the part of a disc that the surface fills: what a density estimate
    divides by.
-   Idea: Green's theorem: the whole disc's integral less what lies beyond the outlines of the smooth
-         patch, piece by piece. Where an estimate meets more than CREASE_EXACT pieces (a small thing
-         with much detail in a large disc), groups of pieces are asked instead: a group that is
-         surely of another surface, above the disc or beside it is passed by as one, without any
-         error; one in the tangent plane that is small and not at hand is taken as one by its sums
-         (below); one of a piece that does not lie in the plane is opened until that piece is found.
-   Source of the sums: the first two terms of a multipole expansion with the opening angle of Barnes
-         and Hut 1986, "A hierarchical O(N log N) force-calculation algorithm". The field along the
-         outline is (S - F(p)) / p^2 times (-y, x), with F(p) the kernel's integral out to the
-         distance p, a radian, and S = F(1).
+   Idea: Green's theorem: the whole disc's integral less what lies beyond the outlines of the
+         smooth patch, piece by piece. Where an estimate meets more than CREASE_EXACT pieces (a
+         small thing with much detail in a large disc), groups of pieces are asked instead: a
+         group that is surely of another surface, above the disc or beside it is passed by as
+         one, without any error; one in the tangent plane that is small and not at hand is taken
+         as one by its sums (below); one of a piece that does not lie in the plane is opened
+         until that piece is found.
+   Source of the sums: the first two terms of a multipole expansion with the opening angle of
+         Barnes and Hut 1986, "A hierarchical O(N log N) force-calculation algorithm". The field
+         along the outline is (S - F(p)) / p^2 times (-y, x), with F(p) the kernel's integral out
+         to the distance p, a radian, and S = F(1).
    Work: with n pieces, at most CREASE_EXACT of them one by one; then O(log n) groups around the
          place and O(1 / CREASE_SMALL^2) in the disc, and the pieces at hand. Counted where all n
-   lie in the disc, pieces and groups together: below 2500 for a ship of 22,000 pieces, below
-         CREASE_MOST for 60,000 to 540,000 pieces that all lie in one plane, the worst that was
-         found.
+         lie in the disc, pieces and groups together: below 2500 for a ship of 22,000 pieces,
+         below CREASE_MOST for 60,000 to 540,000 pieces that all lie in one plane, the worst that
+         was found.
    Invariants: up to CREASE_EXACT pieces the sum is exact, in the order of the walk. Beyond, its
-   error (root of the mean square, of the whole disc's integral) is at most CREASE_ERROR, and about
-         1e-7 where no group is taken as one. The same bits on every device. */
+               error (root of the mean square, of the whole disc's integral) is at most
+               CREASE_ERROR, and about 1e-7 where no group is taken as one. The same bits on
+               every device. */
 #ifndef KD_PHOTON_DENSITY_BOUNDARY_INTEGRAL_H
 #define KD_PHOTON_DENSITY_BOUNDARY_INTEGRAL_H
 #include "photon/density/tiles.h"

@@ -2,16 +2,17 @@
    Source: Jensen and Christensen 1998, "Efficient simulation of light transport in scenes with
            participating media using photon maps"; the shrinking radius in space after Knaus and
            Zwicker 2011, section 4.
-   Idea: photons are stored where a medium scatters them, so their power over a ball's volume is the
-         power that a cubic metre scatters; the phase function says how much of it flies to the eye.
-         Along a ray this is looked up at a few drawn places, and direct light is found there by
-         shadow rays: it is in no map.
+   Idea: photons are stored where a medium scatters them, so their power over a ball's volume is
+         the power that a cubic metre scatters; the phase function says how much of it flies to
+         the eye. Along a ray this is looked up at a few drawn places, and direct light is found
+         there by shadow rays: it is in no map.
    Work: a look and 8 short rays a place.
-   Invariants: the places are unbiased, the ball blurs: with a radius that shrinks from pass to pass
-         the estimate is consistent. The k-th photon only sets the radius, as on surfaces.
+   Invariants: the places are unbiased, the ball blurs: with a radius that shrinks from pass to
+               pass the estimate is consistent. The k-th photon only sets the radius, as on
+               surfaces.
    Edges: a ball that reaches beyond its medium, or behind a wall, is counted by the share of it
-   that does not: the kernel's integral over the stretches inside the medium, on short rays of
-         evenly spread directions, turned at each place by its own bits. */
+          that does not: the kernel's integral over the stretches inside the medium, on short
+          rays of evenly spread directions, turned at each place by its own bits. */
 #ifndef KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #define KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #include "photon/density/estimate.h"

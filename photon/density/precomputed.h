@@ -1,8 +1,9 @@
 /* The irradiance at a photon by both maps, for a final gather that asks the nearest photon only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-   4(3). Differs from the source in: every photon is asked, and its own power counts as much as the
-   void lacks in which it is the nearest photon (photon_own_weight), so that the mean over places
-   is that of estimates made there; caustics are in it. */
+           4(3).
+   Differs from the source in: every photon is asked, and its own power counts as much as the
+         void lacks in which it is the nearest photon (photon_own_weight), so that the mean over
+         places is that of estimates made there; caustics are in it. */
 #ifndef KD_PHOTON_DENSITY_PRECOMPUTED_H
 #define KD_PHOTON_DENSITY_PRECOMPUTED_H
 #include "photon/density/estimate_adaptive.h"

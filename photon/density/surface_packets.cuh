@@ -1,15 +1,17 @@
 /* Estimates for surfaces side by side: a warp a packet of up to 32, a lane a surface.
-   Idea: neighbours in a picture see almost the same photons. The lanes of a packet whose surfaces
-         lie together search once, around the one in their middle, a ball that holds the balls of
-         all; what is found goes to shared memory. There each lane marks the photons of its own
-         ball, and then all weigh theirs, a photon a lane at a time. For the k nearest the middle
-         one's k-th distance bounds those of the others, and each lane finds its own by counting
-         how many photons lie within three distances at a time. Few surfaces, and balls of many
-         photons, are left to a warp each (warp_per_surface.cuh): else the few packets that look at
-   a focus would be what all others wait for. Memory: 5 to 10 KB of shared memory a warp; 12 bytes a
-   request for packets and who is left. Work: for surfaces together one search instead of one each,
-   over as much more as they lie apart. Invariants: which photons count is decided by the lane's own
-   (dist2, id): the bits of gather_cuda.cuh. */
+   Idea: neighbours in a picture see almost the same photons. The lanes of a packet whose
+         surfaces lie together search once, around the one in their middle, a ball that holds the
+         balls of all; what is found goes to shared memory. There each lane marks the photons of
+         its own ball, and then all weigh theirs, a photon a lane at a time. For the k nearest
+         the middle one's k-th distance bounds those of the others, and each lane finds its own
+         by counting how many photons lie within three distances at a time. Few surfaces, and
+         balls of many photons, are left to a warp each (warp_per_surface.cuh): else the few
+         packets that look at a focus would be what all others wait for.
+   Memory: 5 to 10 KB of shared memory a warp; 12 bytes a request for packets and who is left.
+   Work: for surfaces together one search instead of one each, over as much more as they lie
+         apart.
+   Invariants: which photons count is decided by the lane's own (dist2, id): the bits of
+               gather_cuda.cuh. */
 #ifndef KD_PHOTON_DENSITY_SURFACE_PACKETS_CUH
 #define KD_PHOTON_DENSITY_SURFACE_PACKETS_CUH
 #include "photon/density/warp_per_surface.cuh"

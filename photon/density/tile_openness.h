@@ -1,11 +1,13 @@
 /* How bright even light from afar would leave a place on a surface: a model, 0 to 1, by which
    estimates weigh what they measure.
-   Idea: light varies less beside what the model expects than it does itself: in gaps, behind folds,
-         under leaves. An estimate is m(place) sum / W with W over K m: where m is constant it
-         cancels, and any m leaves the estimate consistent. Half of what surfaces near by hide comes
-         back from them; the factor 2 leaves edges of rooms, where half of the sky is hidden, at 1.
-   Work: 16 short rays. Invariants: a function of the place and its normal; the same at a place that
-         is looked at as at a probe, since m is no linear function of what rays find. */
+   Idea: light varies less beside what the model expects than it does itself: in gaps, behind
+         folds, under leaves. An estimate is m(place) sum / W with W over K m: where m is
+         constant it cancels, and any m leaves the estimate consistent. Half of what surfaces
+         near by hide comes back from them; the factor 2 leaves edges of rooms, where half of the
+         sky is hidden, at 1.
+   Work: 16 short rays.
+   Invariants: a function of the place and its normal; the same at a place that is looked at as
+               at a probe, since m is no linear function of what rays find. */
 #ifndef KD_PHOTON_DENSITY_TILE_OPENNESS_H
 #define KD_PHOTON_DENSITY_TILE_OPENNESS_H
 #include "accel/rays/cast.h"

@@ -1,17 +1,18 @@
 /* The kernel's integral over all that may accept photons: whole sides of triangles in the ball.
    Idea: an estimate is right for even light exactly if what accepts photons and what is measured
          are one set. Here it is: all sides of triangles whose own normal is within 60 degrees of
-         the place's, wherever they lie in the ball; a photon bears the normal of the side on which
-         it landed. A tile is a triangle or a part of one, with a weight for each side: its
+         the place's, wherever they lie in the ball; a photon bears the normal of the side on
+         which it landed. A tile is a triangle or a part of one, with a weight for each side: its
          opacity, times how bright even light would leave it (tile_openness.h); what no light
          reaches (tile_reach.c) is left out, unless the place itself lies there. Tiles lie in the
-   leaves of a tree of boxes; a box that is small beside the radius and surely counts as a whole, by
-   the cone of its normals, is one look.
+         leaves of a tree of boxes; a box that is small beside the radius and surely counts as a
+         whole, by the cone of its normals, is one look.
    Work: at most TILE_MOST boxes and tiles, of which TILE_EXACT are looked at as they come. Where
-         they are more (grass), the others are shared out over the boxes that are left: a box that
-   got too little to be opened counts by the first three moments of its sides' normals.
+         they are more (grass), the others are shared out over the boxes that are left: a box
+         that got too little to be opened counts by the first three moments of its sides'
+         normals.
    Invariants: a function of the place, its normal and the radius; the same bits on every device.
-         Exact where no box was taken as one. */
+               Exact where no box was taken as one. */
 #ifndef KD_PHOTON_DENSITY_TILES_H
 #define KD_PHOTON_DENSITY_TILES_H
 #include "photon/density/tile_openness.h"

@@ -1,12 +1,13 @@
 /* Estimates by a warp a surface over leaves of 32 photons.
    Source: the search is that of photon_leaves.cuh; the estimate is that of
-   photon/density/estimate.h. Idea: photons in reach go to a buffer in shared memory by their place
-   in the index's order. With a fixed radius, 32 of them at a time are weighed, a lane each, as soon
-   as they are there. For the k nearest a bisection of the bits of dist2 keeps those once it is
-   full, and at the end the k-th sets the radius and is left out. Work: the search, and one
-   evaluation of the BSDF a lane and 32 photons. Invariants: sums are of whole numbers (flux_sum.h),
-   so lanes need no order; which photons count is decided by (dist2, id): the same ones, and the
-   same bits, as on the CPU. */
+           photon/density/estimate.h.
+   Idea: photons in reach go to a buffer in shared memory by their place in the index's order.
+         With a fixed radius, 32 of them at a time are weighed, a lane each, as soon as they are
+         there. For the k nearest a bisection of the bits of dist2 keeps those once it is full,
+         and at the end the k-th sets the radius and is left out.
+   Work: the search, and one evaluation of the BSDF a lane and 32 photons.
+   Invariants: sums are of whole numbers (flux_sum.h), so lanes need no order; which photons
+               count is decided by (dist2, id): the same ones, and the same bits, as on the CPU. */
 #ifndef KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
 #define KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
 #include "photon/density/estimate_adaptive.h"

@@ -1,12 +1,13 @@
 /* Emission on a CUDA device.
    Source: paths that fetch the next one as they end: Aila and Laine 2009, "Understanding the
            efficiency of ray traversal on GPUs", for whole paths.
-   Idea: the card is filled once; a thread takes its path from surface to surface and then the next
-         path nobody has taken. Photons go to a heap as they land, each with its path and its number
-         on it; a scan over the paths' counts gives each its place in the order (path, bounce) and
-         finds the path with which enough have landed.
+   Idea: the card is filled once; a thread takes its path from surface to surface and then the
+         next path nobody has taken. Photons go to a heap as they land, each with its path and
+         its number on it; a scan over the paths' counts gives each its place in the order (path,
+         bounce) and finds the path with which enough have landed.
    Work: a batch is as many paths as should be enough, by what the batch or the emission before
-         yielded. Memory: 68 bytes a photon of a batch and 48 a path, beside the list.
+         yielded.
+   Memory: 68 bytes a photon of a batch and 48 a path, beside the list.
    Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers. */
 #include "core/device/cuda.h"
 #include "photon/emission/emit_device.h"

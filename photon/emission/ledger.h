@@ -1,5 +1,5 @@
-/* Sums of many paths' ledgers that are the same numbers in any order, on any number of threads and
-   on any device: fixed point.
+/* Where the watts of a path go, and sums of many paths' ledgers that are the same numbers in any
+   order, on any number of threads and on any device: fixed point.
    Idea: a path's watts are rounded to a unit of 2^-37 to 2^-36 of the lights' power, and whole
          numbers add up alike in any order. A unit is far below what a double's sum over millions of
          paths loses, and a path that carries 2^26 times the lights' power still fits.
@@ -7,7 +7,18 @@
            paths. */
 #ifndef KD_PHOTON_EMISSION_LEDGER_H
 #define KD_PHOTON_EMISSION_LEDGER_H
-#include "photon/emission/photon_trace.h"
+#include "core/math/platform.h"
+
+/* What became of the watts (mean of the channels) of one path or of many. */
+typedef struct photon_ledger {
+    double emitted;
+    double absorbed; /* by surfaces: what came in less what was scattered */
+    double escaped;  /* flew out of the scene */
+    double media;    /* absorbed by media */
+    double ended;    /* by roulette and draws of colours, less what they gave: 0 in the mean */
+    double cut;      /* still flying after the last surface allowed */
+    uint32_t rays;
+} photon_ledger;
 
 enum { LEDGER_ROWS = 6 }; /* emitted, absorbed, escaped, ended, cut, media */
 

@@ -1,6 +1,7 @@
-/* A hash of a list of photons that devices can compute side by side: each photon's hash knows its
-   place in the list, their sum is the list's. Source: the mixing step is that of Steele, Lea and
-   Flood 2014, "Fast splittable pseudorandom number generators" (variant 13 of Stafford's). */
+/* A hash of a list of photons that devices can compute side by side: each photon's hash knows
+   its place in the list, their sum is the list's.
+   Source: the mixing step is that of Steele, Lea and Flood 2014, "Fast splittable pseudorandom
+           number generators" (variant 13 of Stafford's). */
 #ifndef KD_PHOTON_EMISSION_PHOTON_HASH_H
 #define KD_PHOTON_EMISSION_PHOTON_HASH_H
 #include "photon/emission/photon.h"

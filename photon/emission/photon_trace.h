@@ -1,14 +1,14 @@
 /* One photon's way through the scene: a pure function of (seed, pass, path).
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5; roulette by
            Arvo and Kirk 1990, "Particle transport and image synthesis".
-   Idea: at each surface the flux is scattered by one drawn direction; roulette then ends the path
-         with the chance that was absorbed, so that the survivors keep their power.
+   Idea: at each surface the flux is scattered by one drawn direction; roulette then ends the
+         path with the chance that was absorbed, so that the survivors keep their power.
    Memory: the photons that land go to the caller's slots, in the order of bounces. More than the
            capacity are counted, not written: the caller makes room and traces the path again.
-   Media: absorption weakens a photon on its way, scattering changes its direction; there it may be
-          stored for the map of the media, with all the power that is scattered.
-   Invariants: the ledger of every path closes: emitted = absorbed + media + escaped + ended + cut.
- */
+   Media: absorption weakens a photon on its way, scattering changes its direction; there it may
+          be stored for the map of the media, with all the power that is scattered.
+   Invariants: the ledger of every path closes: emitted = absorbed + media + escaped + ended +
+               cut. */
 #ifndef KD_PHOTON_EMISSION_PHOTON_TRACE_H
 #define KD_PHOTON_EMISSION_PHOTON_TRACE_H
 #include "accel/rays/cast.h"
@@ -28,17 +28,6 @@ enum {
     PHOTON_DRAW_WAVELENGTH = 3,
     PHOTON_DRAW_MEDIUM = 4
 };
-
-/* What became of the watts (mean of the channels) of one path or of many. */
-typedef struct photon_ledger {
-    double emitted;
-    double absorbed; /* by surfaces: what came in less what was scattered */
-    double escaped;  /* flew out of the scene */
-    double media;    /* absorbed by media */
-    double ended;    /* by roulette and draws of colours, less what they gave: 0 in the mean */
-    double cut;      /* still flying after the last surface allowed */
-    uint32_t rays;
-} photon_ledger;
 
 /* Photons land where the eye will look them up: on all that is no mirror, glass or metal. Those
    pass light on like lenses do, from the eye as from the light. */

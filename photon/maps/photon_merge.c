@@ -1,9 +1,10 @@
 /* Photon maps of several emissions become one.
-   Idea: maps are put in the order of their contents' hashes, and each power is scaled once, by its
-         map's share of all paths: no order of naming shows. Two maps that share photons (the same
-         one twice, one of fewer photons by the same seed, one that was merged before) would count
-         light twice: each photon's hash without its power is looked for in the other maps.
-   Work: n log n in all photons. Memory: 16 bytes a photon beside the result. */
+   Idea: maps are put in the order of their contents' hashes, and each power is scaled once, by
+         its map's share of all paths: no order of naming shows. Two maps that share photons (the
+         same one twice, one of fewer photons by the same seed, one that was merged before) would
+         count light twice: each photon's hash without its power is looked for in the other maps.
+   Work: n log n in all photons.
+   Memory: 16 bytes a photon beside the result. */
 #include "core/hash.h"
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"

@@ -1,21 +1,21 @@
 /* Left-balanced point k-d tree on a CUDA device, for three floats: ours, the fastest.
    Source: ours; selection by sampled brackets after Floyd and Rivest 1975, "Expected time bounds
-     for selection"; presorted lists after Brown 2014.
-   Idea: sizes of sub-trees are known before any point is read, so a level needs no more than each
-     node's pivot and one pass. A sample says between which two keys a pivot must lie
-     (pivots.cuh); the pass that moves the points to their sub-trees collects those
-     between them for the level to come (partition.cuh); among these few the pivot is
-     selected exactly. Large inputs go down three levels a pass, by brackets alone: the few points
-     within one wait in a list for the pivot (level_group.cuh, _aim, _settle). By the widest
-     side, where an axis depends on the pivots above, they go in pairs of levels. Sub-trees that fit
-     a block are finished in shared memory (bottom.cuh); where the tree's last level
-     is empty they begin a level higher.
+           for selection"; presorted lists after Brown 2014.
+   Idea: sizes of sub-trees are known before any point is read, so a level needs no more than
+         each node's pivot and one pass. A sample says between which two keys a pivot must lie
+         (pivots.cuh); the pass that moves the points to their sub-trees collects those between
+         them for the level to come (partition.cuh); among these few the pivot is selected
+         exactly. Large inputs go down three levels a pass, by brackets alone: the few points
+         within one wait in a list for the pivot (level_group.cuh, _aim, _settle). By the widest
+         side, where an axis depends on the pivots above, they go in pairs of levels. Sub-trees
+         that fit a block are finished in shared memory (bottom.cuh); where the tree's last level
+         is empty they begin a level higher.
    Work: O(n log n); 32 bytes a point and level above the bottom, 24 in pairs, 11 in groups of
-     three, and some for candidates or lists.
+         three, and some for candidates or lists.
    Memory: 40 bytes a point: records of 16 in two buffers, candidates or lists of 8.
-   Invariants: the tree is the one of every other builder: the order (coordinate, id) is total, and
-     no sample decides anything but time.
-   Other points than three floats are built by lists (build_brown.cu), to the same tree. */
+   Invariants: the tree is the one of every other builder: the order (coordinate, id) is total,
+               and no sample decides anything but time. Other points than three floats are built
+               by lists (build_brown.cu), to the same tree. */
 #include "points/brown/build_brown.h"
 #include "points/kandela/bottom.cuh"
 #include "points/kandela/brackets.cuh"

@@ -1,16 +1,17 @@
 /* Some levels at once, by brackets alone: one pass moves the records of a segment LEVELS levels
    down before a single pivot there is known.
-   Idea: of each node of the group a bracket is known in which its pivot must lie
-   (brackets.cuh). A record before or after it goes on to the left or right child; one
-   within it stops in the node's list. What comes through is in its segment for good; lists are
-   some percent of the points and are settled level by level (group_pivots.cuh).
-   A group's nodes and the segments under them are its places, numbered like a tree: 0 the root,
-   2 h + 1 and 2 h + 2 under h, the last 2^LEVELS the segments. A counter each says how many records
-   came; those beyond a place's room are counted and dropped: that happens under a bracket that
-   missed or about a list too long, and both are seen from the counters and made good.
-   Long lists get a second bracket each, from a sample of their own, and go on by it to a second
-   list, so that few records are left to select among.
-   Work: bytes: 16 to read, 16 to write, a point and group. Memory: lists in half a record a point.
+   Idea: of each node of the group a bracket is known in which its pivot must lie (brackets.cuh).
+         A record before or after it goes on to the left or right child; one within it stops in
+         the node's list. What comes through is in its segment for good; lists are some percent
+         of the points and are settled level by level (group_pivots.cuh). A group's nodes and the
+         segments under them are its places, numbered like a tree: 0 the root, 2 h + 1 and 2 h +
+         2 under h, the last 2^LEVELS the segments. A counter each says how many records came;
+         those beyond a place's room are counted and dropped: that happens under a bracket that
+         missed or about a list too long, and both are seen from the counters and made good. Long
+         lists get a second bracket each, from a sample of their own, and go on by it to a second
+         list, so that few records are left to select among.
+   Work: bytes: 16 to read, 16 to write, a point and group.
+   Memory: lists in half a record a point.
    Round robin only: the axis below a pivot must not depend on it. */
 #ifndef KD_POINTS_KANDELA_LEVEL_GROUP_CUH
 #define KD_POINTS_KANDELA_LEVEL_GROUP_CUH

@@ -1,9 +1,10 @@
 /* Columns of candidates in shared memory, a lane each, some lanes a query, and how they are cut
-   back to the k nearest. Idea: a lane adds to its own column without a word to others. When columns
-   are full, all queries of the warp at once find a bound that keeps the k nearest and a few more:
-   regula falsi on dist2, whose count grows smoothly with it, bisection of its bits where that
-   fails. Only ties at the last place take ids into account. Work: a round reads each column once.
- */
+   back to the k nearest.
+   Idea: a lane adds to its own column without a word to others. When columns are full, all
+         queries of the warp at once find a bound that keeps the k nearest and a few more: regula
+         falsi on dist2, whose count grows smoothly with it, bisection of its bits where that
+         fails. Only ties at the last place take ids into account.
+   Work: a round reads each column once. */
 #ifndef KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
 #define KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
 #include "points/neighbours/warp_columns.cuh"

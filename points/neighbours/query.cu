@@ -1,13 +1,14 @@
 /* Queries of a point tree on a CUDA device: one call that chooses among three ways.
    Source: ours; the walk is Wald 2022, "A stack-free traversal algorithm for left-balanced k-d
-     trees".
+           trees".
    Idea: many queries are sorted along a curve (curve_order.cuh), then a warp answers 32
-   neighbours at once (query_packets.cuh), or 8 where many answers are wanted
-   (query_groups.cuh); a few queries get a warp each (warp_per_query.cuh); queries sparse
-   among the points a thread each (thread_per_query.cuh); everything else walks
-   (stack_free.cuh). Work: the sort is a radix sort of 4-byte keys with 4-byte indices, about
-   31 bits. Memory: 16 bytes a query to sort; k answers a thread to walk. Invariants: whatever the
-   way, the answers are the first of all points by (dist2, id). */
+         neighbours at once (query_packets.cuh), or 8 where many answers are wanted
+         (query_groups.cuh); a few queries get a warp each (warp_per_query.cuh); queries sparse
+         among the points a thread each (thread_per_query.cuh); everything else walks
+         (stack_free.cuh).
+   Work: the sort is a radix sort of 4-byte keys with 4-byte indices, about 31 bits.
+   Memory: 16 bytes a query to sort; k answers a thread to walk.
+   Invariants: whatever the way, the answers are the first of all points by (dist2, id). */
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/query_groups.cuh"
 #include "points/neighbours/stack_free.cuh"

@@ -1,12 +1,13 @@
 /* A warp for 8 neighbouring queries, four lanes a query, for tens of neighbours; for many, 4 and
    eight.
-   Idea: the warp visits the leaves that any of its queries needs, as in query_packets.cuh;
-   each of a query's lanes looks at every fourth point and puts those in reach into a column of its
-   own. It begins with what is known from the group before (prior_bound.cuh). When a column is
-   full, all queries at once find a bound that keeps the k nearest and a few more: regula falsi on
-   dist2, whose count grows smoothly with it, bisection of its bits where that fails. The end is
-   exact: k answers, sorted by rounded dist2 in registers, then looked at as they are. Work: 12
-   instructions a point and 8 queries; a new bound costs some 100 a query. */
+   Idea: the warp visits the leaves that any of its queries needs, as in query_packets.cuh; each
+         of a query's lanes looks at every fourth point and puts those in reach into a column of
+         its own. It begins with what is known from the group before (prior_bound.cuh). When a
+         column is full, all queries at once find a bound that keeps the k nearest and a few
+         more: regula falsi on dist2, whose count grows smoothly with it, bisection of its bits
+         where that fails. The end is exact: k answers, sorted by rounded dist2 in registers,
+         then looked at as they are.
+   Work: 12 instructions a point and 8 queries; a new bound costs some 100 a query. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #include "points/neighbours/candidates.cuh"

@@ -1,8 +1,9 @@
 /* Lanes of a warp sort keys that they hold in registers.
-   Source: Batcher 1968, "Sorting networks and their applications": the bitonic sorter, in the form
-     whose comparisons all point up.
+   Source: Batcher 1968, "Sorting networks and their applications": the bitonic sorter, in the
+           form whose comparisons all point up.
    Idea: key i of lane l is number l * N + i; a step within a lane costs two instructions a pair,
-   one between lanes a shuffle more. Work: log2(n) (log2(n) + 1) / 2 steps. */
+         one between lanes a shuffle more.
+   Work: log2(n) (log2(n) + 1) / 2 steps. */
 #ifndef KD_POINTS_NEIGHBOURS_WARP_SORT_CUH
 #define KD_POINTS_NEIGHBOURS_WARP_SORT_CUH
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* Ranks of doubles.
-   Idea: a coordinate's place between the least and the largest of its axis, in 32 bits, is nearly
-         its order: what few have the same place are put in order by comparing them.
-   Work: a sort of 8 bytes a point and axis by 32 bits. Many that share a place and differ (all of
-   an axis close together but for a few) are sorted by their own 64 bits. Invariants: places do not
-   fall as coordinates rise: a difference, a product with a positive number and a cut to an integer
-   keep the order. */
+   Idea: a coordinate's place between the least and the largest of its axis, in 32 bits, is
+         nearly its order: what few have the same place are put in order by comparing them.
+   Work: a sort of 8 bytes a point and axis by 32 bits. Many that share a place and differ (all
+         of an axis close together but for a few) are sorted by their own 64 bits.
+   Invariants: places do not fall as coordinates rise: a difference, a product with a positive
+               number and a cut to an integer keep the order. */
 #include "points/tree/coordinate_keys.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

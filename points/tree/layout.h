@@ -20,7 +20,7 @@ typedef enum pointtree_split {
 
 /* The total order of points along an axis that a builder keeps to. */
 typedef enum pointtree_order {
-    POINTTREE_BY_COORDINATE = 0, /* (coordinate, id): the one of all builders but these two */
+    POINTTREE_BY_COORDINATE = 0, /* (coordinate, id): of every builder but Brown's and Wehr's */
     POINTTREE_BY_SUPER_KEY = 1,  /* (coordinate, the next axes' in a cycle, id): Brown 2015 */
     POINTTREE_BY_CELL = 2 /* (cell on the node's axis, then on its ancestors' axes upwards, id):
                              Wehr and Radkowski 2018 */
@@ -36,8 +36,9 @@ typedef struct pointtree_nd_view {
     point_scalar scalar;
     point_box box;
     pointtree_order order;
-    double cells; /* a unit, of POINTTREE_BY_CELL; 0: a coordinate is its own cell */
-    bool unique;  /* equal points were removed */
+    double
+        cells; /* POINTTREE_BY_CELL: in a unit of length; 0: coordinates themselves are compared */
+    bool unique; /* equal points were removed */
 } pointtree_nd_view;
 
 /* A tree of three floats: photons. */
@@ -86,13 +87,13 @@ KD_FN double pointtree_nd_coordinate(const pointtree_nd_view *tree, uint32_t nod
                             tree->scalar, axis);
 }
 
-/* The integer that POINTTREE_BY_CELL compares. */
+/* The cell that POINTTREE_BY_CELL compares: a whole number. */
 KD_FN double pointtree_cell(double coordinate, double cells) {
     return cells > 0 ? floor(coordinate * cells) : coordinate;
 }
 
-/* How far a point may lie on the wrong side of a node's plane. Two cells: the product is rounded.
- */
+/* How far a point may lie on the wrong side of a node's plane: trees by cells are sorted to a cell
+   only, and a second one covers the rounding of coordinate * cells. */
 KD_FN double pointtree_nd_slack(const pointtree_nd_view *tree) {
     return tree->order == POINTTREE_BY_CELL && tree->cells > 0 ? 2 / tree->cells : 0;
 }

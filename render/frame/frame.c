@@ -1,3 +1,8 @@
+/* Takes the samples of a picture: passes over its tiles, on all cores or on a device, until it is
+   complete, cancelled or out of time.
+   Idea: a pass gives every pixel the same samples, so a picture may end after any of them. Between
+         parts of a pass the keeper may save picture and state (state.c), from which --resume goes
+         on. "there", as in of->there, is the CUDA device. */
 #include "render/frame/frame.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
@@ -174,7 +179,7 @@ static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, in
             note_counts(of, keeping);
             KD_TRY(keep(of, keeping));
         }
-        if (of->there->stopped) continue; /* with those that were left out */
+        if (of->there->stopped) continue; /* it stopped early, for a save: the same rows again */
         job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }

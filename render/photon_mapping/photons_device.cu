@@ -1,9 +1,9 @@
 /* Samples of the photon integrators on a CUDA device.
-   Idea: a path from the eye is short work of one thread; a look into a map is long work that a warp
-         does better (photon/density/warp_per_surface.cuh). So paths only note where they want to
-   look, in the order of the picture's tiles; then every look is answered; then each pixel adds up
-   what its path has seen. A final gather's rays look into the maps by themselves, and so do paths
-         through media that scatter light, at places on their way.
+   Idea: a path from the eye is short work of one thread; a look into a map is long work that a
+         warp does better (photon/density/warp_per_surface.cuh). So paths only note where they
+         want to look, in the order of the picture's tiles; then every look is answered; then
+         each pixel adds up what its path has seen. A final gather's rays look into the maps by
+         themselves, and so do paths through media that scatter light, at places on their way.
    Work: three kernels a sample of every pixel, and two for the maps.
    Memory: 56 bytes a pixel, 224 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h). */

@@ -1,19 +1,20 @@
 /* Progressive photon mapping: `sppm` and `ppm`.
-   Source: Hachisuka and Jensen 2009, "Stochastic progressive photon mapping"; Hachisuka, Ogaki and
-           Jensen 2008, "Progressive photon mapping"; Knaus and Zwicker 2011, "Progressive photon
-           mapping: a probabilistic approach".
-   Idea: a pass makes photon maps of its own and takes one sample of every pixel with one radius per
-         map for the whole picture (photon/density/fixed_radius.h). The picture is the mean of all
-   passes. Why one radius and no statistics per pixel: a pass is then a pure function of its number
-   and two lengths, so it is the same bits on any device and thread, and a rendering goes on from
-   the film and those lengths alone. Media: places on the ray are drawn anew in each pass; the cube
-   of their map's radius shrinks as the squares of the others do. Memory: the maps of one pass. In m
-   batches a pass is m passes of 1/m of the photons each and of the same radius: the sum over
-   photons within a radius is the sum of its parts. Differs from the papers in: a map's first radius
-   is the median distance from its photons to their k-th neighbours in pass 0; direct light comes
-   from shadow rays, not from photons. `ppm` draws spp rays a pixel once and takes them again in
-   turn, as its fixed measurement points, but draws the ways through rough lenses behind them anew.
- */
+   Source: Hachisuka and Jensen 2009, "Stochastic progressive photon mapping"; Hachisuka, Ogaki
+           and Jensen 2008, "Progressive photon mapping"; Knaus and Zwicker 2011, "Progressive
+           photon mapping: a probabilistic approach".
+   Idea: a pass makes photon maps of its own and takes one sample of every pixel with one radius
+         per map for the whole picture (photon/density/fixed_radius.h). The picture is the mean
+         of all passes. Why one radius and no statistics per pixel: a pass is then a pure
+         function of its number and two lengths, so it is the same bits on any device and thread,
+         and a rendering goes on from the film and those lengths alone. Media: places on the ray
+         are drawn anew in each pass; the cube of their map's radius shrinks as the squares of
+         the others do.
+   Memory: the maps of one pass. In m batches a pass is m passes of 1/m of the photons each and
+           of the same radius: the sum over photons within a radius is the sum of its parts.
+   Differs from the papers in: a map's first radius is the median distance from its photons to
+         their k-th neighbours in pass 0; direct light comes from shadow rays, not from photons.
+         `ppm` draws spp rays a pixel once and takes them again in turn, as its fixed measurement
+         points, but draws the ways through rough lenses behind them anew. */
 #include "core/hash.h"
 #include "core/memory.h"
 #include "render/photon_mapping/eye_path.h"

@@ -1,8 +1,9 @@
-/* Smoothing groups of files without normals: what the faces of one group share of a vertex is one
-   normal, the mean of theirs weighted by their angles there.
+/* Smoothing groups of files without normals: what the faces of one group share of a vertex is
+   one normal, the mean of theirs weighted by their angles there.
    Source: the weights are those of Thuermer and Wuethrich 1998, "Computing vertex normals from
-   polygonal facets": a vertex' normal does not depend on how its polygons are cut.
-   Work: linear in corners, but for vertices of very many groups. Memory: 16 bytes a corner. */
+           polygonal facets": a vertex' normal does not depend on how its polygons are cut.
+   Work: linear in corners, but for vertices of very many groups.
+   Memory: 16 bytes a corner. */
 #include "core/math/elementary.h"
 #include "core/memory.h"
 #include "scenes/obj/obj_chunk.h"
