@@ -69,4 +69,14 @@ KD_FN_CALL float spectrum_index(const material *of, float wavelength) {
     return sqrtf(float_max(1 + sum, 0.01f));
 }
 
+/* Whether the smallest and the largest index that light can meet make sense. */
+KD_FN bool spectrum_index_is_sound(const material *made) {
+    for (int i = 0; i <= 16; ++i) {
+        const float across = SPECTRUM_LONGEST - SPECTRUM_SHORTEST;
+        const float index = spectrum_index(made, SPECTRUM_SHORTEST + across * (float)i / 16);
+        if (!(index > 0.101f && index <= 10)) return false; /* 0.1: no root */
+    }
+    return true;
+}
+
 #endif

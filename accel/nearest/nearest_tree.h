@@ -6,7 +6,7 @@
          children's boxes side by side. Unlike the tree for rays it holds every triangle once,
          and those without area, too.
    Work: O(n log n), halves side by side.
-   Memory: 44 bytes a triangle; 20 more while it is made.
+   Memory: 44 bytes a triangle; 24 more while it is made.
    Invariants: the same tree for any number of threads. Boxes are times a power of two, so that
                the squares of distances are in a float's range whatever the mesh's size. */
 #ifndef KD_ACCEL_NEAREST_NEAREST_TREE_H

@@ -29,29 +29,23 @@ static float steps[257];
 static uint8_t cells[STEP_CELLS];
 static pthread_once_t steps_once = PTHREAD_ONCE_INIT;
 
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static void steps_make(void) {
     uint32_t least = STEP_LEAST; /* 2^-13: its byte is 0 */
     for (int byte = 1; byte < 256; ++byte) {
         uint32_t below = least, above = 0x3f800000;
         while (above - below > 1) {
             const uint32_t middle = below + (above - below) / 2;
-            if (unit_to_byte(srgb_encode(float_of(middle))) >= byte)
+            if (unit_to_byte(srgb_encode(float_from_bits(middle))) >= byte)
                 above = middle;
             else
                 below = middle;
         }
-        steps[byte] = float_of(above);
+        steps[byte] = float_from_bits(above);
         least = below;
     }
     steps[256] = INFINITY;
     for (uint32_t i = 0; i < STEP_CELLS; ++i)
-        cells[i] = unit_to_byte(srgb_encode(float_of(STEP_LEAST + (i << STEP_SHIFT))));
+        cells[i] = unit_to_byte(srgb_encode(float_from_bits(STEP_LEAST + (i << STEP_SHIFT))));
 }
 
 static uint8_t byte_of(float x) {

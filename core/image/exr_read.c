@@ -210,6 +210,8 @@ static kd_status pixels_read(const exr_reader *reader, const image *out) {
                        .lock = PTHREAD_MUTEX_INITIALIZER,
                        .failed = INT64_MAX,
                        .status = KD_OK};
+    KD_REQUIRE(out->channel_count > 0, KD_ERROR_INPUT,
+               "%s: found no channel with a name of at most 31 letters", reader->stream.path);
     KD_TRY(chunk_sizes(&work));
     const int64_t count = work.across * (((int64_t)out->height + work.high - 1) / work.high);
     KD_TRY(KD_RESERVE_ZEROED(work.decoders, PARALLEL_THREADS_MAX));

@@ -127,8 +127,7 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
     return depth;
 }
 
-/* As small as asked for; coarser where that would be too many. */
-/* Their size. */
+/* The size of parts: as small as asked for, coarser where that would be too many. */
 static float plan_parts(tile_parts *of, float radius) {
     for (float coarser = 1;; coarser *= 1.5f) {
         uint64_t count = 0;

@@ -12,6 +12,7 @@
 #ifndef KD_PHOTON_EMISSION_PHOTON_TRACE_H
 #define KD_PHOTON_EMISSION_PHOTON_TRACE_H
 #include "accel/rays/cast.h"
+#include "photon/emission/ledger.h"
 #include "photon/emission/photon.h"
 #include "shaders/bsdf.h"
 #include "shaders/light_emit.h"

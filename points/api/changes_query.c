@@ -204,11 +204,22 @@ static uint64_t chunk_of(const uint64_t *offsets, uint64_t first, uint64_t count
     return last - first;
 }
 
+/* Whether each of the caller's rows has room for what all layers found, and no more. */
+static bool rows_fit(const merging *work, const layer_rows *rows, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+        uint64_t answers = 0;
+        for (int l = 0; l < work->layers; ++l)
+            answers += rows[l].offsets[i + 1] - rows[l].offsets[i];
+        if (work->offsets[work->first + i + 1] - work->offsets[work->first + i] != answers)
+            return false;
+    }
+    return true;
+}
+
 static kd_status within_of_chunk(const kd_points *tree, const kd_points_query *part,
                                  merging *work) {
     layer_rows rows[LAYERS_MOST];
     const uint64_t count = part->points.count;
-    uint64_t answers = 0;
     kd_status status = KD_OK;
     memset(rows, 0, sizeof rows);
     work->rows = rows;
@@ -219,9 +230,8 @@ static kd_status within_of_chunk(const kd_points *tree, const kd_points_query *p
         KD_TRY_GOTO(rows_reserve(&rows[l], rows[l].offsets[count], work->scalar));
         const point_rows to = {rows[l].ids, rows[l].dist2, NULL};
         KD_TRY_GOTO(points_ask_within(layer, part, rows[l].offsets, &to));
-        answers += rows[l].offsets[count];
     }
-    status = answers == work->offsets[work->first + count] - work->offsets[work->first]
+    status = rows_fit(work, rows, count)
                  ? KD_OK
                  : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
                                "the offsets of some queries do not fit their answers, expected "

@@ -44,7 +44,7 @@ static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
             find_id(work->sorted, work->count, points_id_of(layer->tree, (uint32_t)i));
         if (place == work->count) continue;
         work->hits[i] = 1;
-        work->met[place] = 1; /* who else writes here writes the same */
+        __atomic_store_n(&work->met[place], 1, __ATOMIC_RELAXED); /* others write the same */
     }
 }
 

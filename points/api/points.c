@@ -238,6 +238,10 @@ static void describe(const kd_points *tree, kd_points_info *info) {
     if (tree->changes) describe_changes(tree, info);
 }
 
+uint64_t kd_points_count(const kd_points *tree) {
+    return tree ? points_live_count(tree) : 0;
+}
+
 void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_t struct_size) {
     kd_points_info full;
     memset(&full, 0, sizeof full);

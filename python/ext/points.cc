@@ -147,6 +147,9 @@ void bind_points(nb::module_ &m) {
           "Points come; returns the first of the ids that they get, or None.");
     m.def("kd_points_remove", tree_remove, nb::arg("tree"), nb::arg("ids"),
           "The points with these ids, uint32 (count,), go.");
+    m.def(
+        "kd_points_count", [](const points_tree &tree) { return kd_points_count(tree.c); },
+        nb::arg("tree"), "Points that are there.");
     m.def("kd_points_rebuild", tree_rebuild, nb::arg("tree"), "One tree of all that is there.");
     m.def(
         "kd_points_close", [](points_tree &tree) { tree.close(); }, nb::arg("tree"),

@@ -214,6 +214,8 @@ static void bind_option_texts(options_class &bound) {
     TEXT(kernel);
     TEXT(channel);
     TEXT(estimator);
+    TEXT(lookup);
+    TEXT(surface);
 #undef TEXT
     bound.def_prop_rw(
         "photon_map",
@@ -254,6 +256,7 @@ static void bind_option_numbers(options_class &bound) {
     NUMBER(batches);
     NUMBER(media_photons);
     NUMBER(device_paths);
+    NUMBER(filter);
 #undef NUMBER
     bound.def_prop_rw(
         "tonemap", [](const render_options &self) { return (int)self.c.tonemap; },

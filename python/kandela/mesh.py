@@ -150,7 +150,8 @@ class TriangleMesh:
         points = np.ascontiguousarray(np.atleast_2d(points), np.float32)
         near = self.closest_point(points)
         side = self._sides().side(points, near.triangle, near.feature)
-        return np.where(side < 0, -near.distance, near.distance)
+        distance = np.where(np.isnan(side), np.nan, near.distance)
+        return np.where(side < 0, -distance, distance)
 
     def winding_number(self, points):
         """(n,) float64: how often the mesh goes round each point: 1 inside a closed mesh with windings

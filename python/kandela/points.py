@@ -71,13 +71,13 @@ class Points:
         array([[2, 1]], dtype=uint32)
         """
         first = _c.kd_points_insert(self._c, self._array(x, ids))
-        self._describe()
+        self.n = _c.kd_points_count(self._c)
         return first
 
     def remove(self, ids):
         """The points with these ids go; ValueError names an id that no point has."""
         _c.kd_points_remove(self._c, np.ascontiguousarray(ids, np.uint32))
-        self._describe()
+        self.n = _c.kd_points_count(self._c)
 
     def rebuild(self):
         """One tree of all that is there: queries of a tree that changed much are faster then."""

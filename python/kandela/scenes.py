@@ -10,7 +10,7 @@ import numpy as np
 from . import _c
 from .mesh import TriangleMesh
 
-TONEMAPS = ("linear", "reinhard", "aces")
+TONEMAPS = ("linear", "reinhard", "aces", "agx", "neutral")
 
 
 class Scene:
@@ -139,6 +139,8 @@ def load_scene(source, folder=None):
         mesh = entry.pop("mesh", None)
         if isinstance(mesh, TriangleMesh):
             entry["vertices"], entry["faces"] = mesh.vertices, mesh.faces
+        elif mesh is not None:
+            raise TypeError(f"meshes[{i}]['mesh'] is a {type(mesh).__name__}, expected a kandela.TriangleMesh")
         if "vertices" in entry:
             meshes.append(_given(f"meshes[{i}]", entry))
             entry["file"] = f"mesh:meshes[{i}]"

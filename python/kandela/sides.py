@@ -49,7 +49,9 @@ class Outward:
 
     def side(self, points, triangle, feature):
         """(n,) float64: positive where the nearest feature is seen from outside."""
-        triangle, feature = triangle.astype(np.int64), feature.astype(np.int64)
+        found = triangle < len(self.faces)  # a point that is NaN or infinite has no nearest one
+        triangle = np.where(found, triangle, 0).astype(np.int64)
+        feature = np.where(found, feature, 0).astype(np.int64)
         first = np.where(feature > 3, feature - 4, np.maximum(feature - 1, 0))
         normals = self.of_faces[triangle]
         one, other = self.at[triangle, first], self.at[triangle, (first + 1) % 3]
@@ -58,7 +60,7 @@ class Outward:
         normals = np.where(on_edge[:, None], self.of_edges[edge], normals)
         normals = np.where((feature > 3)[:, None], self.of_vertices[one], normals)
         corner = self.vertices[self.faces[triangle, first]].astype(np.float64)
-        return ((points - corner) * normals).sum(1)
+        return np.where(found, ((points - corner) * normals).sum(1), np.nan)
 
 
 def solid_angles(corners, points):

@@ -20,6 +20,8 @@ enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
 enum { WIDE_BYTES = 300 }; /* a triangle in the tree's wide form, while it is made */
 /* a triangle in the packed form of a fine tree (accel/packed/packed_form.h) */
 enum { PACKED_BYTES = 410 };
+/* tiles of density estimates: parts of faces, and bytes of each with its probes, faces, table */
+enum { TILE_PARTS = 1 << 19, TILE_BYTES = 320 };
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
@@ -84,6 +86,8 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
         all += photons[l];
     }
     if (all) add(out, "emission", EMIT_BATCH_BYTES);
+    if (all && photon_surface_tiles(options->surface))
+        add(out, "surface tiles", TILE_BYTES * (TILE_PARTS + (uint64_t)from->mesh.triangle_count));
     return KD_OK;
 }
 

@@ -18,13 +18,13 @@ typedef struct render_plan {
     uint64_t total, device_total;
 } render_plan;
 
-/* The triangle tree's row is its builder's scratch, photon maps' what their lists, trees and
-   builder need while they are made. A tree on a device is taken to have at most 8 references a
-   triangle. Allocates nothing but the driver's context. */
 /* Bytes that one of so many ranks sends while it renders with the others: its photons to all, and
    the sums of its pixels, of all passes. What is small is left out. */
 uint64_t render_plan_sent(const scene_view *from, const kd_render_options *options,
                           int32_t rank_count);
+/* The triangle tree's row is its builder's scratch, photon maps' what their lists, trees and
+   builder need while they are made. A tree on a device is taken to have at most 8 references a
+   triangle. Allocates nothing but the driver's context. */
 kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options);
 /* The same with as many more options->batches as it takes to need at most `most` bytes on the host

@@ -53,16 +53,6 @@ static void words_to(mesh_material *to, const described_material *words) {
     memcpy(to->map_offset, words->map_offset, sizeof words->map_offset);
 }
 
-/* The smallest and the largest index that light can meet. */
-static bool index_is_sound(const material *made) {
-    for (int i = 0; i <= 16; ++i) {
-        const float across = SPECTRUM_LONGEST - SPECTRUM_SHORTEST;
-        const float index = spectrum_index(made, SPECTRUM_SHORTEST + across * (float)i / 16);
-        if (!(index > 0.101f && index <= 10)) return false; /* 0.1: no root */
-    }
-    return true;
-}
-
 /* Coefficients of an index that hangs on the wavelength; `ior` becomes that of yellow light. */
 static kd_status read_dispersion(const json_place *at, const cJSON *object, material *to,
                                  const described_material *words) {
@@ -77,7 +67,7 @@ static kd_status read_dispersion(const json_place *at, const cJSON *object, mate
         memcpy(to->index_terms, words->cauchy, sizeof words->cauchy);
     else
         memcpy(to->index_terms, words->sellmeier, sizeof words->sellmeier);
-    if (!index_is_sound(to))
+    if (!spectrum_index_is_sound(to))
         return json_fail(at, "its index leaves [0.1, 10] between %g and %g micrometres",
                          (double)SPECTRUM_SHORTEST, (double)SPECTRUM_LONGEST);
     to->ior = spectrum_index(to, 0.5876f);

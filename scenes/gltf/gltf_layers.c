@@ -2,6 +2,7 @@
    hold them. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
+#include "shaders/spectrum.h"
 
 static kd_status number(gltf_surface *to, const json_place *at, const cJSON *from, const char *key,
                         float most, float *value) {
@@ -128,6 +129,10 @@ static kd_status dispersion_read(gltf_surface *to, const json_place *at, const c
     made->dispersion = DISPERSION_CAUCHY;
     made->index_terms[0] = (float)((double)made->ior - b / (d * d));
     made->index_terms[1] = (float)b;
+    if (spectrum_index_is_sound(made)) return KD_OK;
+    made->dispersion = DISPERSION_NONE;
+    gltf_warn(to->of, "unsupported", at,
+              "found a dispersion of %g, at which the index is none: left out", said);
     return KD_OK;
 }
 

@@ -10,7 +10,8 @@ static kd_status name_give(name_table *taken, const char *said, uint32_t index, 
     const char *wanted = said && *said ? said : "material";
     int length = snprintf(text, sizeof text, "%.480s", wanted);
     text_span span = {text, (uint64_t)length};
-    for (uint32_t i = 2; name_table_find(taken, span) != KD_NONE; ++i)
+    /* thousands of one name: numbers from where they are free */
+    for (uint32_t i = index < 1000 ? 2 : index; name_table_find(taken, span) != KD_NONE; ++i)
         span.count = (uint64_t)snprintf(text, sizeof text, "%.480s-%u", wanted, i);
     KD_TRY(KD_RESERVE(*name, span.count + 1));
     memcpy(*name, text, span.count + 1);

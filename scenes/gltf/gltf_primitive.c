@@ -85,6 +85,11 @@ kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, co
                              indices.components);
         out->corners = indices.count;
     }
+    if (out->position == KD_NONE && out->corners > 0) {
+        gltf_warn(of, "unsupported", at,
+                  "found indices without POSITION, of which nothing is drawn");
+        out->corners = 0;
+    }
     KD_TRY(mode_read(of, at, from, out));
     return KD_OK;
 }

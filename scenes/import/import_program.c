@@ -130,9 +130,11 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
 kd_status import_program_run(const import_asked *asked, import_taker take, void *to) {
     (void)take;
     (void)to;
-    KD_FAIL(KD_ERROR_INPUT,
-            "%s: found a format other than OBJ, PLY, STL and glTF, expected a build with assimp",
-            asked->path);
+    KD_FAIL(
+        KD_ERROR_INPUT,
+        "%s: found what OBJ's, PLY's, STL's and glTF's own readers do not read, expected a build "
+        "with assimp or, for packed glTF, with Draco",
+        asked->path);
 }
 
 #endif

@@ -79,13 +79,17 @@ static void vertex_smooth(const smoother *of, uint32_t first, uint32_t last) {
     mesh *into = of->into;
     for (uint32_t i = first; i < last; ++i) {
         const uint32_t corner = of->corners[i], group = of->groups[corner / 3];
-        if (into->normal_indices[corner] != KD_NONE) continue;
+        if (into->normal_indices[corner] != KD_NONE || isnan(of->weighted[corner].x)) continue;
         vec3 sum = vec3_all(0);
         for (uint32_t j = i; j < last; ++j)
             if (of->groups[of->corners[j] / 3] == group)
                 sum = vec3_add(sum, of->weighted[of->corners[j]]);
         const vec3 normal = vec3_normalize(sum);
-        if (vec3_is_zero(normal)) continue;
+        if (vec3_is_zero(normal)) { /* none of the group's corners here is asked again */
+            for (uint32_t j = i; j < last; ++j)
+                if (of->groups[of->corners[j] / 3] == group) of->weighted[of->corners[j]].x = NAN;
+            continue;
+        }
         for (uint32_t j = i; j < last; ++j)
             if (of->groups[of->corners[j] / 3] == group)
                 into->normal_indices[of->corners[j]] = into->normal_count;

@@ -1,6 +1,5 @@
 /* Every public function with each of its pointer arguments NULL in turn: it answers KD_ERROR_USAGE,
-   or does what its header says. A function of include/kandela that has no row here fails the test.
- */
+   or does what its header says. A function of include/kandela without a row fails the test. */
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
@@ -12,7 +11,7 @@
 #include <unistd.h>
 
 static float cloud[64][3];
-static uint32_t triple[3] = {0, 1, 2};
+static uint32_t triple[3] = {0, 1, 2}, new_id[1];
 static kd_points *points;
 static kd_triangles *triangles;
 static kd_scene *scene;
@@ -59,21 +58,23 @@ CALL(points_update) {
 CALL(points_insert) { /* on a tree of its own: the others keep their points */
     kd_points *made = NULL;
     assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
-    uint32_t first;
-    const kd_status status = kd_points_insert(ARG(0, made), ARG(1, &array), ARG(2, &first));
+    const kd_status status = kd_points_insert(ARG(0, made), ARG(1, &array), ARG(2, new_id));
     kd_points_close(made);
     return status;
 }
 CALL(points_remove) {
     kd_points *made = NULL;
-    const uint32_t gone = 3;
     assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
-    const kd_status status = kd_points_remove(ARG(0, made), ARG(1, &gone), 1);
+    const kd_status status = kd_points_remove(ARG(0, made), ARG(1, triple), 1);
     kd_points_close(made);
     return status;
 }
 CALL(points_rebuild) {
     return kd_points_rebuild(ARG(0, points));
+}
+CALL(points_count) {
+    assert_int_equal(kd_points_count(ARG(0, points)), null == 0 ? 0 : array.count);
+    return KD_OK;
 }
 CALL(points_close) {
     kd_points *made = NULL;
@@ -339,6 +340,7 @@ static const row rows[] = {
     ROW(points_insert, 3, "01"),
     ROW(points_remove, 2, "01"),
     ROW(points_rebuild, 1, "0"),
+    ROW(points_count, 1, ""),
     ROW(points_close, 1, ""),
     ROW(points_describe, 2, ""),
     ROW(points_describe_sized, 2, ""),

@@ -216,6 +216,11 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
         assert_true(image_plane(&read, "R")[i] ==
                     foreign_value(3, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
     image_close(&read);
+    const foreign nameless = {
+        EXR_COMPRESSION_ZIP, EXR_PIXEL_FLOAT, 16, 0, {"a channel name of more than 31 letters"}, 0};
+    foreign_write(&nameless);
+    assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);
+    assert_non_null(strstr(kd_last_error(), "no channel with a name of at most 31 letters"));
     const foreign blueless = {EXR_COMPRESSION_ZIP, EXR_PIXEL_HALF, 0, 0, {"G", "R"}, 0};
     foreign_write(&blueless);
     assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);

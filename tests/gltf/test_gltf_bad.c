@@ -114,6 +114,27 @@ static void an_index_beyond_the_vertices(void **state) {
     refused("bad.glb", "meshes[0].primitives[0].indices: found the index 8, expected below 8");
 }
 
+/* Nothing is drawn of a primitive with indices and no places, alone or beside one that has some. */
+static void indices_without_places(void **state) {
+    (void)state;
+    static const char *const rests[] = {
+        ONE_NODE PRIMITIVE("\"attributes\":{},\"indices\":3"),
+        ONE_NODE "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0},\"indices\":3},"
+                 "{\"attributes\":{},\"indices\":3}]}]"};
+    static gltf_maker made;
+    box_put(&made);
+    for (int i = 0; i < 2; ++i) {
+        mesh read;
+        heard ears = {.count = 0};
+        obj_options options = {hear, &ears, true, NULL, 0};
+        gltf_write_glb("bad.glb", &made, rests[i]);
+        assert_int_equal(gltf_load(&read, file_in("bad.glb"), &options, NULL), KD_OK);
+        assert_int_equal(read.triangle_count, i == 0 ? 0 : 12);
+        assert_true(ears.count > 0);
+        mesh_close(&read);
+    }
+}
+
 static void uris_stay_in_the_folder(void **state) {
     (void)state;
     static const struct {
@@ -232,6 +253,7 @@ int main(void) {
         cmocka_unit_test(hostile_text_is_one_line),
         cmocka_unit_test(hostile_counts_are_one_line),
         cmocka_unit_test(an_index_beyond_the_vertices),
+        cmocka_unit_test(indices_without_places),
         cmocka_unit_test(uris_stay_in_the_folder),
         cmocka_unit_test(chunks_are_held_against_the_file),
         cmocka_unit_test(what_cannot_be_drawn_is_said),

@@ -112,6 +112,9 @@ def test_signs_are_those_of_winding_numbers():
     rounded = np.hypot(np.hypot(x[:, 0], x[:, 1]) - 1, x[:, 2]) - 0.4
     assert np.abs(distance - rounded).max() < 0.02
     assert not mesh.contains(mesh.vertices).any()
+    lost = [[np.nan, 0, 0], [1, 0, 0]]
+    assert np.isnan(mesh.signed_distance(lost)).tolist() == [True, False]
+    assert mesh.contains(lost).tolist() == [False, True]
 
 
 def test_meshes_with_holes_have_no_signs_but_windings():

@@ -1,6 +1,6 @@
 /* Ranks render what one does, bit for bit: every integrator, on 1 to 8 ranks that are threads; what
    is compared is the state, which has all sums of all pixels, counts and ledgers. The same by MPI:
-   tests/tools/test_ranks.sh. */
+   tests/tools/test_mpirun.sh. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "render/api/render.h"

@@ -48,8 +48,8 @@ static void print_growth(const growth *of) {
     printf("scaling %-34s n %.4g to %.4g: exponent %.3f, %s has %.3f: %s\n", of->what, of->n[0],
            of->n[of->count - 1], measured, of->theory, theory,
            fabs(off) <= 0.15 ? "as it should be"
-           : off < 0         ? "flatter: fixed costs (threads, launches) weigh on the small sizes"
-                             : "steeper: the large sizes no longer fit the caches, most probably");
+           : off < 0         ? "flatter"
+                             : "steeper");
     fflush(stdout);
 }
 

@@ -306,10 +306,13 @@ static const option_group groups[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .arguments = "points|knn|build|trace|load|photons|frame|scaling|compare OLD NEW|report FILE",
+    .arguments =
+        "points|knn|build|trace|load|photons|frame|scaling|changes|compare OLD NEW|report FILE",
     .summary = "measure builders and queries, each checked before it is timed",
     .description =
-        "points: left-balanced point k-d trees by every builder on every device. knn: the k "
+        "points: left-balanced point k-d trees by every builder on every device. changes: trees "
+        "whose "
+        "points come and go, beside trees built anew. knn: the k "
         "nearest on a CUDA device by every method (named by --builders). build: triangle trees by "
         "every builder, at which SAH cost. trace: rays per second by every caster on the trees of "
         "the builders asked for. load: OBJ files read, in bytes per second. photons: photons "

@@ -32,7 +32,7 @@ enum { SIDE = 320 };
 static float shade_of(const tritree *tree, ray cast, ray_hit hit) {
     if (hit.triangle == KD_NONE) return 1;
     const tritree_input *in = &tree->input;
-    const uint32_t *corner = (const uint32_t *)(const void *)(in->triangles + hit.triangle);
+    const uint32_t *corner = in->triangles + 3 * (uint64_t)hit.triangle;
     const vec3 a = in->positions[corner[0]];
     const vec3 n =
         vec3_cross(vec3_sub(in->positions[corner[1]], a), vec3_sub(in->positions[corner[2]], a));

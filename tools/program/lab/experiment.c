@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "core/timing.h"
 #include "render/api/render.h"
+#include "scenes/assembly/scene_hash.h"
 #include "tools/program/line/general.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -282,7 +283,18 @@ static void identify(experiment *work) {
     uint64_t identity = image_hash(work->reference);
     identity = hash_combine(identity, work->scene_path, strlen(work->scene_path));
     identity = hash_combine(identity, size, sizeof size);
-    work->identity = hash_combine(identity, &work->base.seed, sizeof work->base.seed);
+    const scene_view loaded = scene_get_view(work->loaded);
+    const uint64_t content = scene_hash(&loaded);
+    identity = hash_combine(identity, &content, sizeof content);
+    /* of the base, what changes a picture or its seconds */
+    const kd_render_options *base = &work->base;
+    const int32_t numbers[] = {base->max_depth, base->final_gather, base->precompute,
+                               base->threads};
+    const char *const texts[] = {base->kernel, base->lookup, base->surface, base->device};
+    identity = hash_combine(identity, numbers, sizeof numbers);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
+        identity = hash_combine(identity, texts[i], strlen(texts[i]) + 1);
+    work->identity = hash_combine(identity, &base->seed, sizeof base->seed);
 }
 
 kd_status experiment_run(experiment *work) {
