@@ -164,8 +164,8 @@ static kd_status figure_1(void) {
     const float pivot = 0.5f;
     printf("Robinson, Figure 1: a pass of the partition, a warp of 32 references a step\n"
            "%-6s %-34s %6s %6s %12s %12s\n",
-           "step", "ballot: 1 is below the pivot", "below", "above", "from, count <",
-           "from, count >");
+           "step", "ballot: 1 is below the pivot", "below", "above", "written to <",
+           "written to >");
     for (uint32_t group = 0; group < GROUPS; ++group) {
         char ballot[WARP + 1] = "";
         uint32_t ones = 0;
@@ -176,7 +176,7 @@ static kd_status figure_1(void) {
             ballot[lane] = is_below ? '1' : '0';
             ones += is_below;
         }
-        printf("%-6u %-34s %6u %6u %5u.. %-6u %5u.. %-6u\n", group, ballot, ones, WARP - ones,
+        printf("%-6u %-34s %6u %6u %5u + %-5u %5u + %-5u\n", group, ballot, ones, WARP - ones,
                below, ones, above, WARP - ones);
         below += ones;
         above += WARP - ones;
