@@ -1,5 +1,5 @@
-/* The one place where stb_image and stb_image_write are compiled: core/image/picture.c and PNG
-   files (render/) include <stb/stb_image.h> for the declarations only. Memory in, callbacks out:
+/* The one place where stb_image and stb_image_write are compiled: core/image/picture.c and
+   core/image/png.c include <stb/stb_image.h> for the declarations only. Memory in, callbacks out:
    files are opened by core/files/file.h. Formats nobody ships as a texture stay out. */
 #include "core/image/stb.h"
 #ifdef KD_HAVE_DEFLATE
