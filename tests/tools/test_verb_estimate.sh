@@ -59,7 +59,7 @@ expect_exit 2 "${compare[@]}" --integrators path,oak
 expect_says err 'no integrator "oak"'
 expect_exit 2 "${compare[@]}" --alpha-ladder 0.5,2
 expect_says err '--alpha-ladder 0.5,2: expected'
-expect_exit 2 "${compare[@]}" --lookups far
+expect_exit 2 "${compare[@]}" --views far
 expect_says err 'expected some of visible'
 
 # refused, with what would be right

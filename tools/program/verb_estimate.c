@@ -392,7 +392,7 @@ static const option_row rows[] = {
              "that was interrupted goes on",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, lists.integrators)},
-    {.name = "lookups",
+    {.name = "views",
      .argument = "A,B",
      .help = "with --integrators: visible (photons seen directly), precomputed, gathered",
      .initial = "visible",

@@ -84,7 +84,7 @@ static kd_status read_lookups(experiment *out, const char *list) {
         const bool read = out->lookup_count < 3 && next_part(&at, part);
         while (read && known < 3 && strcmp(part, looks[known]) != 0) ++known;
         KD_REQUIRE(read && known < 3, KD_ERROR_USAGE,
-                   "--lookups %s: expected some of visible, precomputed, gathered", list);
+                   "--views %s: expected some of visible, precomputed, gathered", list);
         snprintf(out->lookups[out->lookup_count], 16, "%s", part);
     }
     return KD_OK;
