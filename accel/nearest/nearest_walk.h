@@ -69,7 +69,7 @@ KD_FN bool nearest_take(nearest_walk *walk, double distance2, uint32_t id) {
 KD_FN uint32_t nearest_children(const nearest_view *view, uint32_t level, uint32_t index) {
     const uint32_t below = level ? view->count[level - 1] : view->leaf_count;
     const uint32_t left = below - NEAREST_WIDE * index;
-    return left < NEAREST_WIDE ? left : NEAREST_WIDE;
+    return left < NEAREST_WIDE ? left : (uint32_t)NEAREST_WIDE;
 }
 
 /* Puts an entry where it belongs among those from `begin` on, the nearest last. */

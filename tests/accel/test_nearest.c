@@ -118,7 +118,7 @@ static long double face_oracle(long double c[3][3], const long double p[3]) {
     for (int k = 0; k < 3; ++k)
         n[k] = u[(k + 1) % 3] * v[(k + 2) % 3] - u[(k + 2) % 3] * v[(k + 1) % 3];
     const long double n2 = dot(n, n);
-    if (!(n2 > 0)) return INFINITY;
+    if (!(n2 > 0)) return (long double)INFINITY;
     for (int edge = 0; edge < 3; ++edge) {
         const long double *a = c[edge], *b = c[(edge + 1) % 3];
         long double d[3], inward[3], to[3];
@@ -127,7 +127,7 @@ static long double face_oracle(long double c[3][3], const long double p[3]) {
             inward[k] = n[(k + 1) % 3] * d[(k + 2) % 3] - n[(k + 2) % 3] * d[(k + 1) % 3];
             to[k] = p[k] - a[k];
         }
-        if (dot(inward, to) < 0) return INFINITY;
+        if (dot(inward, to) < 0) return (long double)INFINITY;
     }
     return dot(ap, n) * dot(ap, n) / n2;
 }
@@ -139,10 +139,12 @@ static void distances_are_right(void **state) {
         for (uint32_t i = 0; i < POINTS; ++i) {
             const vec3 from = nearest_point_case(&set, i);
             const vec3 *corner = corners_of(&set, i % 200);
-            const long double p[3] = {from.x, from.y, from.z};
+            const long double p[3] = {(long double)from.x, (long double)from.y,
+                                      (long double)from.z};
             long double c[3][3], far2 = 0;
             for (int k = 0; k < 3; ++k) {
-                for (int axis = 0; axis < 3; ++axis) c[k][axis] = vec3_axis(corner[k], axis);
+                for (int axis = 0; axis < 3; ++axis)
+                    c[k][axis] = (long double)vec3_axis(corner[k], axis);
                 far2 = fmaxl(far2, square(c[k], p));
             }
             const long double want2 =

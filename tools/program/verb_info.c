@@ -22,7 +22,7 @@ static void print_devices(FILE *stream) {
     fprintf(stream, "Devices:\n  %-10s %s, %.1f GB\n", "cpu", found.name,
             (double)found.memory_bytes * 1e-9);
     for (int i = 0; i < device_cuda_count(); ++i) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "cuda:%d", i);
         if (device_cuda_describe(&found, i) == KD_OK)
             fprintf(stream, "  %-10s %s, %.1f GB, compute %d.%d, %d multiprocessors\n", name,
