@@ -1,4 +1,5 @@
 /* Finds out whether a launcher of MPI has started this process, and then loads the plug-in. */
+#include "core/files/companion.h"
 #include "core/log.h"
 #include "core/ranks/ranks.h"
 #include <dlfcn.h>
@@ -42,29 +43,12 @@ static void find_locals(ranks *out) {
     out->locals = number_in(sizes, 3, 1);
 }
 
-static bool beside(const char *object, char *found) {
+static bool plugin_find(char found[PATH_MAX]) {
     static const char *const places[] = {"", "kandela/", "../lib/kandela/", "../lib/",
                                          "../" KD_LIBDIR "/kandela/"};
-    char real[PATH_MAX];
-    if (!realpath(object, real)) return false;
-    char *slash = strrchr(real, '/');
-    if (!slash) return false;
-    slash[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
-        const int length = snprintf(found, PATH_MAX, "%s%skandela-mpi.so", real, places[i]);
-        if (length < PATH_MAX && access(found, R_OK) == 0) return true;
-    }
-    return false;
-}
-
-/* Beside where this code was loaded from: the shared library, or the program. */
-static bool plugin_find(char *found) {
-    static const char here = 0;
-    Dl_info info;
-    const char *said = secure_getenv("KANDELA_MPI");
-    if (said && *said) return snprintf(found, PATH_MAX, "%s", said) < PATH_MAX;
-    if (dladdr(&here, &info) && info.dli_fname && beside(info.dli_fname, found)) return true;
-    return beside("/proc/self/exe", found);
+    const companion plugin = {"KANDELA_MPI", "kandela-mpi.so", places,
+                              sizeof places / sizeof *places, R_OK};
+    return companion_find(&plugin, found);
 }
 
 /* Why the plug-in cannot be used, in the linker's words. */

@@ -1,42 +1,22 @@
 #include "scenes/import/import_program.h"
 #ifdef KD_HAVE_ASSIMP
 #include "core/files/child.h"
+#include "core/files/companion.h"
 #include "core/memory.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, WAIT_MS = 100 };
+enum { WAIT_MS = 100 };
 static const uint64_t memory_least = 4ull << 30, memory_a_byte = 64;
 
-/* --- where kandela-import is -------------------------------------------------------------------
- */
-
-static bool beside(const char *object, char *found) {
+static bool program_find(char found[PATH_MAX]) {
     static const char *const places[] = {"", "../bin/", "../libexec/kandela/",
                                          "../../libexec/kandela/"};
-    char real[PATH_MAX];
-    if (!realpath(object, real)) return false;
-    char *slash = strrchr(real, '/');
-    if (!slash) return false;
-    slash[1] = '\0';
-    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
-        const int length = snprintf(found, PATH_BYTES, "%s%skandela-import", real, places[i]);
-        if (length < PATH_BYTES && access(found, X_OK) == 0) return true;
-    }
-    return false;
-}
-
-/* Where this code was loaded from: the shared library, or the program that it is part of. */
-static bool program_find(char *found) {
-    static const char here = 0;
-    Dl_info info;
-    const char *said = secure_getenv("KANDELA_IMPORT");
-    if (said && *said) return snprintf(found, PATH_BYTES, "%s", said) < PATH_BYTES;
-    if (dladdr(&here, &info) && info.dli_fname && beside(info.dli_fname, found)) return true;
-    return beside("/proc/self/exe", found);
+    const companion program = {"KANDELA_IMPORT", "kandela-import", places,
+                               sizeof places / sizeof *places, X_OK};
+    return companion_find(&program, found);
 }
 
 /* --- its answer --------------------------------------------------------------------------------
@@ -97,7 +77,7 @@ static double seconds_allowed(uint64_t bytes) {
 }
 
 kd_status import_program_run(const import_asked *asked, import_taker take, void *to) {
-    char program[PATH_BYTES], memory[32], limit[32], form[32];
+    char program[PATH_MAX], memory[32], limit[32], form[32];
     const double seconds = seconds_allowed(asked->bytes);
     const uint64_t most = memory_least + memory_a_byte * asked->bytes;
     KD_REQUIRE(program_find(program), KD_ERROR_INPUT,
