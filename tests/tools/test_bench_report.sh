@@ -82,6 +82,14 @@ expect_true 'texts are escaped' grep -q 'A &amp; B' page/index.html
 expect_true 'and not left bare' test "$(grep -c '<uniform>' page/index.html)" = 0
 expect_true 'the slope of time against size' grep -q 'exponent of n: kandela cpu 1.0' page/index.html
 expect_true 'nothing comes from elsewhere' test "$(grep -cE '<script|<link|src=|href=|url\(' page/index.html)" = 0
+expect_true 'the lines are laid beside it' cmp -s old page/results.jsonl
+expect_true 'each case has a chart of its own' python3 -c "
+import xml.dom.minidom
+assert 'Building point trees: <uniform>' in str([
+    text.firstChild.data for text in
+    xml.dom.minidom.parse('page/chart-points--uniform-.svg').getElementsByTagName('text')])"
+expect_exit 0 "$program" bench report page/results.jsonl -o page
+expect_true 'lines that lie there already stay' cmp -s old page/results.jsonl
 
 expect_exit 0 "$program" bench points --sizes 1K,2K --builders kandela --devices cpu --runs 2 --report made
 expect_true 'lines beside the page' test "$(wc -l <made/results.jsonl)" = 4

@@ -1,4 +1,5 @@
 #include "tools/bench/report/charts.h"
+#include "core/files/file.h"
 #include "core/memory.h"
 #include "tools/bench/report/bars.h"
 #include "tools/bench/report/plot.h"
@@ -129,20 +130,21 @@ static int gather(curves *out, const result_line *const *lines, int count, line_
     return series;
 }
 
+/* `bare`: an <svg> and nothing else. */
 static kd_status draw_curves(FILE *to, const plot *labels, const result_line *const *lines,
-                             int count, line_value x, line_value y) {
+                             int count, line_value x, line_value y, bool bare) {
     curves gathered;
     memset(&gathered, 0, sizeof gathered);
     KD_TRY(KD_RESERVE(gathered.points, (uint64_t)count));
     plot made = *labels;
     made.series = gathered.series;
     made.series_count = gather(&gathered, lines, count, x, y);
-    fputs("<figure>", to);
+    if (!bare) fputs("<figure>", to);
     plot_draw(to, &made);
-    if (x == size_of && y == ms_of) write_slopes(to, &made);
-    if (gathered.left_out)
+    if (!bare && x == size_of && y == ms_of) write_slopes(to, &made);
+    if (!bare && gathered.left_out)
         fprintf(to, "<p class=\"note\">%d more curves: see the table.</p>\n", gathered.left_out);
-    fputs("</figure>\n", to);
+    if (!bare) fputs("</figure>\n", to);
     memory_free(gathered.points);
     return KD_OK;
 }
@@ -163,7 +165,7 @@ static bars_row *add_bar(bar_rows *to, const result_line *of) {
 }
 
 static void draw_bars(FILE *to, const char *title, const char *unit,
-                      const result_line *const *lines, int count, line_value value) {
+                      const result_line *const *lines, int count, line_value value, bool bare) {
     bar_rows made = {.count = 0};
     int left_out = 0;
     for (int i = 0; i < count; ++i) {
@@ -176,7 +178,7 @@ static void draw_bars(FILE *to, const char *title, const char *unit,
     }
     const bars drawn = {title, unit, {NULL}, 1, made.rows, made.count};
     if (made.count) bars_draw(to, &drawn);
-    if (left_out) fprintf(to, "<p class=\"note\">%d more: see the table.</p>\n", left_out);
+    if (left_out && !bare) fprintf(to, "<p class=\"note\">%d more: see the table.</p>\n", left_out);
 }
 
 static double ratio_of(const result_line *of) {
@@ -232,32 +234,42 @@ static const result_line *largest_with_stages(const result_line *const *lines, i
     return best;
 }
 
-static kd_status draw_main(FILE *to, const char *title, const result_line *const *lines,
-                           int count) {
+static kd_status draw_main(FILE *to, const char *title, const result_line *const *lines, int count,
+                           bool bare) {
     const plot by_size = {.title = title, .x_label = "size", .y_label = "milliseconds"};
     const plot by_k = {.title = title, .x_label = "neighbours k", .y_label = "million a second"};
     if (differ(lines, count, size_of))
-        return draw_curves(to, &by_size, lines, count, size_of, ms_of);
+        return draw_curves(to, &by_size, lines, count, size_of, ms_of, bare);
     if (differ(lines, count, neighbours_of))
-        return draw_curves(to, &by_k, lines, count, neighbours_of, rate_of);
+        return draw_curves(to, &by_k, lines, count, neighbours_of, rate_of, bare);
     if (any(lines, count, rate_of))
-        draw_bars(to, title, "M/s", lines, count, rate_of);
+        draw_bars(to, title, "M/s", lines, count, rate_of, bare);
     else
-        draw_bars(to, title, "ms", lines, count, ms_of);
+        draw_bars(to, title, "ms", lines, count, ms_of, bare);
     return KD_OK;
+}
+
+kd_status charts_write(const char *path, const char *title, const result_line *const *lines,
+                       int count) {
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    const kd_status status = draw_main(output.stream, title, lines, count, true);
+    if (status == KD_OK) return file_output_commit(&output);
+    file_output_discard(&output);
+    return status;
 }
 
 kd_status charts_draw(FILE *to, const char *title, const result_line *const *lines, int count) {
     char text[TITLE];
     fputs("<div class=\"case\">\n", to);
-    KD_TRY(draw_main(to, title, lines, count));
+    KD_TRY(draw_main(to, title, lines, count, false));
     if (any(lines, count, cost_of) && strcmp(lines[0]->bench, "build") == 0) {
         snprintf(text, sizeof text, "%s: SAH cost (less is better)", title);
-        draw_bars(to, text, "", lines, count, cost_of);
+        draw_bars(to, text, "", lines, count, cost_of, false);
     }
     if (any(lines, count, speedup_of)) {
         snprintf(text, sizeof text, "%s: times the base (sweep or the same on one thread)", title);
-        draw_bars(to, text, "x", lines, count, speedup_of);
+        draw_bars(to, text, "x", lines, count, speedup_of, false);
     }
     const result_line *staged = largest_with_stages(lines, count);
     if (staged) {

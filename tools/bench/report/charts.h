@@ -9,5 +9,8 @@
    it; else a bar a line. Then stages, shares of the memory's bandwidth, and the paper's figure,
    where lines say them. */
 kd_status charts_draw(FILE *to, const char *title, const result_line *const *lines, int count);
+/* The first of these charts alone, as an SVG file. */
+kd_status charts_write(const char *path, const char *title, const result_line *const *lines,
+                       int count);
 
 #endif

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789."
+
 /* What a benchmark measures, for one who sees its name for the first time. */
 static const struct {
     const char *bench, *title, *text;
@@ -117,9 +119,23 @@ static void write_table(FILE *to, const result_line *const *lines, int count) {
     fputs("</table></div></details>\n", to);
 }
 
+/* FOLDER/chart-BENCH-CASE.svg, what no file's name should hold as dashes. */
+static kd_status write_chart(const char *folder, const char *title, const result_line *const *lines,
+                             int count) {
+    char name[192], path[4096], headline[192];
+    snprintf(name, sizeof name, "%s-%s", lines[0]->bench, lines[0]->set);
+    for (char *at = name; *at; ++at)
+        if (!strchr(NAME_CHARACTERS, *at)) *at = '-';
+    const int length = snprintf(path, sizeof path, "%s/chart-%s.svg", folder, name);
+    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE, "%s: too long a name",
+               folder);
+    snprintf(headline, sizeof headline, "%s: %s", title, lines[0]->set);
+    return charts_write(path, headline, lines, count);
+}
+
 /* The cases of a benchmark, each with its charts. `all`: its lines; `some`: room for as many. */
-static kd_status write_cases(FILE *to, const result_line *const *all, int count,
-                             const result_line **some) {
+static kd_status write_cases(FILE *to, const char *folder, const char *title,
+                             const result_line *const *all, int count, const result_line **some) {
     for (int i = 0; i < count; ++i) {
         bool first = true;
         for (int j = 0; j < i; ++j) first = first && strcmp(all[i]->set, all[j]->set) != 0;
@@ -128,11 +144,12 @@ static kd_status write_cases(FILE *to, const result_line *const *all, int count,
         for (int j = i; j < count; ++j)
             if (strcmp(all[i]->set, all[j]->set) == 0) some[alike++] = all[j];
         KD_TRY(charts_draw(to, all[i]->set, some, alike));
+        KD_TRY(write_chart(folder, title, some, alike));
     }
     return KD_OK;
 }
 
-static kd_status write_bench(FILE *to, const results *of, const char *bench,
+static kd_status write_bench(FILE *to, const char *folder, const results *of, const char *bench,
                              const result_line **all, const result_line **some) {
     int count = 0;
     for (int i = 0; i < of->count; ++i)
@@ -146,18 +163,18 @@ static kd_status write_bench(FILE *to, const results *of, const char *bench,
     fputs("<h2>", to);
     plot_text(to, title);
     fprintf(to, "</h2>\n<p>%s</p>\n", text);
-    KD_TRY(write_cases(to, all, count, some));
+    KD_TRY(write_cases(to, folder, title, all, count, some));
     write_table(to, all, count);
     return KD_OK;
 }
 
-static kd_status write_body(FILE *to, const results *of, const result_line **all,
-                            const result_line **some) {
+static kd_status write_body(FILE *to, const char *folder, const results *of,
+                            const result_line **all, const result_line **some) {
     for (int i = 0; i < of->count; ++i) {
         bool first = true;
         for (int j = 0; j < i; ++j)
             first = first && strcmp(of->lines[i].bench, of->lines[j].bench) != 0;
-        if (first) KD_TRY(write_bench(to, of, of->lines[i].bench, all, some));
+        if (first) KD_TRY(write_bench(to, folder, of, of->lines[i].bench, all, some));
     }
     return KD_OK;
 }
@@ -175,7 +192,7 @@ kd_status page_write(const char *folder, const results *of) {
     kd_status status = memory_reserve((void **)&room, 2 * (uint64_t)of->count + 1, sizeof *room);
     if (status == KD_OK) {
         write_head(output.stream, of);
-        status = write_body(output.stream, of, room, room + of->count);
+        status = write_body(output.stream, folder, of, room, room + of->count);
         if (status == KD_OK) status = gallery_write(output.stream, folder);
         fputs("</body></html>\n", output.stream);
     }
