@@ -5,7 +5,7 @@
    Work: scenes without media pay one comparison. */
 #ifndef KD_SHADERS_PASSAGE_H
 #define KD_SHADERS_PASSAGE_H
-#include "accel/rays/cast.h"
+#include "shaders/scene_cast.h"
 #include "shaders/surface.h"
 
 enum { PATH_LAYERS = 256 }; /* cut-out surfaces that a ray may pass on its way */
@@ -22,25 +22,31 @@ KD_FN medium_span passage_span(const scene_view *scene, const ray *cast, float e
 }
 
 /* What is on the other side of the surface that a ray of this direction crosses. */
-KD_FN uint32_t passage_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
-                              uint32_t before) {
+KD_FN uint32_t passage_beyond_placed(const scene_view *scene, uint32_t triangle, uint32_t placed,
+                                     vec3 direction, uint32_t before) {
     const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
     if (!material_bounds_media(made)) return before;
-    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
-    const vec3 *p = scene->mesh.positions;
-    const vec3 normal = triangle_unit_normal(p[corner[0]], p[corner[1]], p[corner[2]]);
+    vec3 p[3];
+    surface_corners(scene, triangle, placed, p);
+    const vec3 normal = triangle_unit_normal(p[0], p[1], p[2]);
     return vec3_dot(direction, normal) < 0 ? made->medium : made->medium_outside;
+}
+
+KD_FN uint32_t passage_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
+                              uint32_t before) {
+    return passage_beyond_placed(scene, triangle, KD_NONE, direction, before);
 }
 
 /* The medium where a ray starts. */
 KD_FN uint32_t passage_around(const scene_view *scene, ray cast, uint32_t *rays) {
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
+        uint32_t placed;
         ++*rays;
-        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        const ray_hit hit = scene_closest(scene, cast, &placed);
         if (hit.triangle == KD_NONE) break;
         /* seen against the ray, what is beyond is where it comes from */
-        const uint32_t here =
-            passage_beyond(scene, hit.triangle, vec3_negate(cast.direction), MEDIUM_SAME);
+        const uint32_t here = passage_beyond_placed(scene, hit.triangle, placed,
+                                                    vec3_negate(cast.direction), MEDIUM_SAME);
         if (here != MEDIUM_SAME) return here;
         cast.tmin = hit.t;
     }
@@ -57,10 +63,11 @@ KD_FN uint32_t passage_from(const surface *at, vec3 wo, vec3 direction, uint32_t
    on through skipped surfaces, so no second offset is needed. */
 KD_FN float path_visibility(const scene_view *scene, ray cast, bool cutouts, uint32_t *rays) {
     ++*rays;
-    if (!cutouts) return tritree_occluded(&scene->tree, cast) ? 0 : 1;
+    if (!cutouts) return scene_occluded(scene, cast) ? 0 : 1;
     float share = 1;
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
-        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        uint32_t placed;
+        const ray_hit hit = scene_closest(scene, cast, &placed);
         if (hit.triangle == KD_NONE) return share;
         share *= float_clamp(surface_passes(scene, hit), 0, 1);
         if (!(share > 0)) return 0;
@@ -82,10 +89,11 @@ KD_FN vec3 passage_weaken(const scene_view *scene, const ray *cast, float end, u
 
 /* Light on its way along a ray, through cut-outs and media. */
 typedef struct passage {
-    ray cast;       /* what is left of it */
-    vec3 share;     /* that has come so far */
-    uint32_t where; /* the medium that it is in */
-    int32_t layers; /* cut-outs passed */
+    ray cast;        /* what is left of it */
+    vec3 share;      /* that has come so far */
+    uint32_t where;  /* the medium that it is in */
+    uint32_t placed; /* the placement that its ray has met; KD_NONE: none */
+    int32_t layers;  /* cut-outs passed */
 } passage;
 
 KD_FN passage passage_begin(ray cast, uint32_t where) {
@@ -93,6 +101,7 @@ KD_FN passage passage_begin(ray cast, uint32_t where) {
     on.cast = cast;
     on.share = vec3_all(1);
     on.where = where;
+    on.placed = KD_NONE;
     on.layers = 0;
     return on;
 }
@@ -111,7 +120,8 @@ KD_FN bool passage_goes_on(const scene_view *scene, passage *on, ray_hit hit) {
         return false;
     }
     if (scene->medium_count)
-        on->where = passage_beyond(scene, hit.triangle, on->cast.direction, on->where);
+        on->where =
+            passage_beyond_placed(scene, hit.triangle, on->placed, on->cast.direction, on->where);
     on->cast.tmin = hit.t;
     return true;
 }
@@ -121,12 +131,12 @@ KD_FN vec3 path_passage(const scene_view *scene, ray cast, uint32_t where, bool 
                         uint32_t *rays) {
     if (!cutouts) {
         ++*rays;
-        if (tritree_occluded(&scene->tree, cast)) return vec3_all(0);
+        if (scene_occluded(scene, cast)) return vec3_all(0);
         return passage_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
     }
     passage on = passage_begin(cast, where);
     do ++*rays;
-    while (passage_goes_on(scene, &on, tritree_closest(&scene->tree, on.cast)));
+    while (passage_goes_on(scene, &on, scene_closest(scene, on.cast, &on.placed)));
     return on.share;
 }
 

@@ -16,7 +16,6 @@
          share. */
 #ifndef KD_SHADERS_PATH_H
 #define KD_SHADERS_PATH_H
-#include "accel/rays/cast.h"
 #include "core/math/sobol.h"
 #include "shaders/bsdf.h"
 #include "shaders/light_sampling.h"
@@ -62,6 +61,7 @@ typedef struct path_state {
     bool flies;       /* through media; else they are not looked at */
     bool strayed;     /* a medium scattered what path_advance followed, at `place` */
     uint32_t where;   /* the medium that it is in */
+    uint32_t placed;  /* the placement that its ray has met; KD_NONE: none */
     uint32_t layers;  /* cut-outs passed since the last surface */
     vec3 place;
 } path_state;
@@ -225,7 +225,8 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
-        state->where = passage_beyond(scene, hit->triangle, state->cast.direction, state->where);
+        state->where = passage_beyond_placed(scene, hit->triangle, state->placed,
+                                             state->cast.direction, state->where);
     state->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return state->layers++ < PATH_LAYERS;
@@ -239,14 +240,14 @@ KD_FN ray_hit path_advance(const scene_view *scene, const path_options *options,
     do {
         ++result->rays;
         ++state->step;
-        hit = tritree_closest(&scene->tree, state->cast);
+        hit = scene_closest(scene, state->cast, &state->placed);
     } while (path_passes(scene, options, state, key, &hit));
     return hit;
 }
 
 /* The surface that the path has met, as light of its wavelength sees it. */
 KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key) {
-    surface at = surface_at(scene, &state->cast, hit);
+    surface at = surface_at_placed(scene, &state->cast, hit, state->placed);
     if (!at.disperses) return at;
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
@@ -272,6 +273,7 @@ KD_FN path_state path_begin(ray cast) {
     state.wavelength = 0;
     state.flies = state.strayed = false;
     state.where = MEDIUM_FOG;
+    state.placed = KD_NONE;
     state.layers = 0;
     state.place = cast.origin;
     return state;
@@ -306,7 +308,8 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     *sent = vec3_all(0);
     at->triangle = KD_NONE;
     if (state->strayed) {
-        if (depth == 1 && hit.triangle != KD_NONE) *at = surface_at(scene, &state->cast, hit);
+        if (depth == 1 && hit.triangle != KD_NONE)
+            *at = surface_at_placed(scene, &state->cast, hit, state->placed);
         return last ? PATH_ENDS : PATH_STRAYS;
     }
     if (hit.triangle == KD_NONE) {

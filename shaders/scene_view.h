@@ -1,8 +1,10 @@
 /* The whole scene as per-item functions see it: plain pointers and counts, borrowed from a scene
-   (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in world space; no
-   instances. */
+   (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in world space, and meshes
+   in spaces of their own with the places that they are put at (accel/placed/placed.h); methods that
+   do not look at `placed` are given scenes in which each placement has become a copy. */
 #ifndef KD_SHADERS_SCENE_VIEW_H
 #define KD_SHADERS_SCENE_VIEW_H
+#include "accel/placed/placed.h"
 #include "accel/tree/layout.h"
 #include "shaders/camera.h"
 #include "shaders/light.h"
@@ -21,11 +23,13 @@ typedef struct mesh_view {
     const uint32_t *texcoord_indices;   /* KD_NONE: none; NULL: none has any */
     const uint32_t *triangle_materials; /* 1 per triangle */
     uint32_t position_count, normal_count, texcoord_count, triangle_count;
+    uint32_t stored_count; /* of triangles: those of placed meshes are behind the others */
 } mesh_view;
 
 typedef struct scene_view {
     mesh_view mesh;
     tritree_view tree;
+    placed_view placed;
     const material *materials;
     const principled *layers; /* one of each material; NULL if none is principled */
     const texture_view *textures;

@@ -41,23 +41,25 @@ KD_FN_HOT vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
     return vec3_normalize(vec3_cross(vec3_normalize(ab), vec3_normalize(ac)));
 }
 
-KD_FN void surface_place(surface *at, const mesh_view *mesh, ray_hit hit) {
-    const uint32_t *corner = mesh->triangles + 3 * (size_t)hit.triangle;
-    const vec3 a = mesh->positions[corner[0]], b = mesh->positions[corner[1]],
-               c = mesh->positions[corner[2]];
-    at->position = triangle_point(a, b, c, hit.u, hit.v);
-    at->error = triangle_point_error(a, b, c);
-    at->geometric = triangle_unit_normal(a, b, c);
+KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
+    vec3 p[3];
+    surface_corners(scene, hit.triangle, placed, p);
+    at->position = triangle_point(p[0], p[1], p[2], hit.u, hit.v);
+    at->error = triangle_point_error(p[0], p[1], p[2]);
+    at->geometric = triangle_unit_normal(p[0], p[1], p[2]);
 }
 
-KD_FN void surface_smooth(surface *at, const mesh_view *mesh, ray_hit hit) {
+KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
+    const mesh_view *mesh = &scene->mesh;
     at->normal = at->geometric;
     if (!mesh->normal_indices) return;
     const uint32_t *corner = mesh->normal_indices + 3 * (size_t)hit.triangle;
     if (corner[0] == KD_NONE || corner[1] == KD_NONE || corner[2] == KD_NONE) return;
-    const vec3 sum = vec3_along(vec3_along(vec3_scale(mesh->normals[corner[0]], 1 - hit.u - hit.v),
-                                           hit.u, mesh->normals[corner[1]]),
-                                hit.v, mesh->normals[corner[2]]);
+    vec3 n[3] = {mesh->normals[corner[0]], mesh->normals[corner[1]], mesh->normals[corner[2]]};
+    for (int i = 0; i < 3 && placed != KD_NONE; ++i)
+        n[i] = transform_normal(&scene->placed.list[placed].to_world, n[i]);
+    const vec3 sum =
+        vec3_along(vec3_along(vec3_scale(n[0], 1 - hit.u - hit.v), hit.u, n[1]), hit.v, n[2]);
     const vec3 smooth = vec3_normalize(sum);
     if (vec3_is_zero(smooth)) return;
     at->normal = vec3_dot(smooth, at->geometric) < 0 ? vec3_negate(smooth) : smooth;
@@ -138,26 +140,33 @@ KD_FN void surface_tint(surface *at, const scene_view *scene, ray_hit hit) {
     at->opacity = surface_cut(scene->materials + at->material, at->opacity);
 }
 
-/* The surface where `cast` hit; hit.triangle must not be KD_NONE. */
-KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) {
+/* The surface where `cast` hit, in a placement or (KD_NONE) in none; hit.triangle must not be
+   KD_NONE. */
+KD_FN surface surface_at_placed(const scene_view *scene, const ray *cast, ray_hit hit,
+                                uint32_t placed) {
     surface at;
-    surface_place(&at, &scene->mesh, hit);
+    surface_place(&at, scene, hit, placed);
     at.triangle = hit.triangle;
     at.material = scene->mesh.triangle_materials[hit.triangle];
     at.front = vec3_dot(cast->direction, at.geometric) < 0;
     at.texcoord = surface_texcoord(&scene->mesh, hit);
-    surface_smooth(&at, &scene->mesh, hit);
+    surface_smooth(&at, scene, hit, placed);
     const vec3 smooth = at.normal;
-    at.normal = surface_mapped_normal(scene, at.material, hit.triangle, at.texcoord, at.normal);
+    at.normal =
+        surface_mapped_normal(scene, at.material, hit.triangle, placed, at.texcoord, at.normal);
     if (vec3_dot(at.normal, at.geometric) < 0) at.normal = vec3_negate(at.normal);
     surface_dress(&at, scene);
     surface_tint(&at, scene, hit);
     if (at.kind == MATERIAL_PRINCIPLED)
-        at.layers = surface_layers_at(scene, at.material, at.triangle, at.texcoord, smooth,
+        at.layers = surface_layers_at(scene, at.material, at.triangle, placed, at.texcoord, smooth,
                                       at.alpha, at.ior);
     if (at.kind != MATERIAL_DIFFUSE)
         surface_bend_normal(&at, vec3_negate(vec3_normalize(cast->direction)));
     return at;
+}
+
+KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) {
+    return surface_at_placed(scene, cast, hit, KD_NONE);
 }
 
 /* The index beyond the surface over that on the side from which it was met; a sheet has none. */

@@ -66,12 +66,13 @@ KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const pr
 
 /* `smooth` is the interpolated normal, without maps; `alpha` and `ior` are the base's. */
 KD_FN_APART surface_layers surface_layers_at(const scene_view *scene, uint32_t material_index,
-                                             uint32_t triangle, vec2 uv, vec3 smooth, float alpha,
-                                             float ior) {
+                                             uint32_t triangle, uint32_t placed, vec2 uv,
+                                             vec3 smooth, float alpha, float ior) {
     const principled *from = scene->layers + material_index;
     surface_layers to;
     frame3 axes;
-    if (!surface_texture_frame(&scene->mesh, triangle, smooth, &axes)) axes = frame3_around(smooth);
+    if (!surface_texture_frame(scene, triangle, placed, smooth, &axes))
+        axes = frame3_around(smooth);
     surface_stretch(&to, scene, from, uv, alpha, &axes);
     to.coat_normal = smooth;
     if (from->coat_normal_map != KD_NONE)

@@ -11,6 +11,15 @@ KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, vec2 texcoord,
     return vec3_mul(constant, texture_sample(scene->textures + map, texcoord));
 }
 
+/* A triangle's corners as they lie in the world, in a placement or (KD_NONE) in none. */
+KD_FN void surface_corners(const scene_view *scene, uint32_t triangle, uint32_t placed,
+                           vec3 out[3]) {
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
+    for (int i = 0; i < 3; ++i) out[i] = scene->mesh.positions[corner[i]];
+    if (placed == KD_NONE) return;
+    for (int i = 0; i < 3; ++i) out[i] = placed_corner(scene->placed.list + placed, out[i]);
+}
+
 KD_FN bool surface_has_texcoords(const mesh_view *mesh, uint32_t triangle) {
     if (!mesh->texcoord_indices) return false;
     const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)triangle;
@@ -43,13 +52,14 @@ KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opac
 
 /* Unit directions in which u and v grow over the triangle, made orthogonal to `normal`; the
    frame's handedness is the texture's. False if the texture is squeezed to a line. */
-KD_FN bool surface_texture_frame(const mesh_view *mesh, uint32_t triangle, vec3 normal,
-                                 frame3 *axes) {
+KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t triangle, uint32_t placed,
+                                 vec3 normal, frame3 *axes) {
+    const mesh_view *mesh = &scene->mesh;
     if (!surface_has_texcoords(mesh, triangle)) return false;
-    const uint32_t *at = mesh->triangles + 3 * (size_t)triangle;
     const uint32_t *uv = mesh->texcoord_indices + 3 * (size_t)triangle;
-    const vec3 a = mesh->positions[at[0]];
-    const vec3 ab = vec3_sub(mesh->positions[at[1]], a), ac = vec3_sub(mesh->positions[at[2]], a);
+    vec3 p[3];
+    surface_corners(scene, triangle, placed, p);
+    const vec3 ab = vec3_sub(p[1], p[0]), ac = vec3_sub(p[2], p[0]);
     const vec2 ta = mesh->texcoords[uv[0]], tb = mesh->texcoords[uv[1]],
                tc = mesh->texcoords[uv[2]];
     const float bu = tb.x - ta.x, bv = tb.y - ta.y, cu = tc.x - ta.x, cv = tc.y - ta.y;
@@ -82,11 +92,11 @@ KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
 
 /* The shading normal under the material's maps; `normal` if it has none. */
 KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, uint32_t triangle,
-                                 vec2 texcoord, vec3 normal) {
+                                 uint32_t placed, vec2 texcoord, vec3 normal) {
     frame3 axes;
     const material *made = scene->materials + index;
     if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
-    if (!surface_texture_frame(&scene->mesh, triangle, normal, &axes)) return normal;
+    if (!surface_texture_frame(scene, triangle, placed, normal, &axes)) return normal;
     vec3 local = vec3_make(0, 0, 1);
     if (made->normal_map != KD_NONE) {
         const vec3 texel = texture_sample(scene->textures + made->normal_map, texcoord);

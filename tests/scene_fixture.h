@@ -156,7 +156,7 @@ static inline scene_view fixture_view(const scene_fixture *from) {
     view.mesh.normal_indices = from->normal_indices;
     view.mesh.triangle_materials = from->triangle_materials;
     view.mesh.position_count = view.mesh.normal_count = from->vertex_count;
-    view.mesh.triangle_count = from->triangle_count;
+    view.mesh.triangle_count = view.mesh.stored_count = from->triangle_count;
     view.materials = from->materials;
     view.material_count = from->material_count;
     view.lights = from->lights;

@@ -12,9 +12,46 @@ transform transform_translate(vec3 by);
 transform transform_scale(vec3 by);
 transform transform_rotate(vec3 axis, double degrees); /* counter-clockwise, axis towards you */
 transform transform_compose(const transform *last, const transform *first);
-double transform_determinant(const transform *of);
-vec3 transform_point(const transform *by, vec3 point);
+/* The largest over the smallest stretch, from above: product of the Frobenius norms of M and its
+   inverse. */
+double transform_squeeze(const transform *of);
+
+/* The matrix of cofactors, determinant x inverse transpose. */
+KD_FN void transform_cofactors(const transform *of, double c[3][3]) {
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) {
+            const int r = (i + 1) % 3, s = (i + 2) % 3, p = (j + 1) % 3, q = (j + 2) % 3;
+            c[i][j] = of->m[r][p] * of->m[s][q] - of->m[r][q] * of->m[s][p];
+        }
+}
+
+KD_FN double transform_determinant(const transform *of) {
+    double c[3][3];
+    transform_cofactors(of, c);
+    return of->m[0][0] * c[0][0] + of->m[0][1] * c[0][1] + of->m[0][2] * c[0][2];
+}
+
+KD_FN vec3 transform_point(const transform *by, vec3 point) {
+    const double x = (double)point.x, y = (double)point.y, z = (double)point.z;
+    double to[3];
+    for (int row = 0; row < 3; ++row)
+        to[row] = by->m[row][0] * x + by->m[row][1] * y + by->m[row][2] * z + by->m[row][3];
+    return vec3_make((float)to[0], (float)to[1], (float)to[2]);
+}
+
 /* A unit normal again, by the inverse transpose; mirroring does not flip it. */
-vec3 transform_normal(const transform *by, vec3 normal);
+KD_FN vec3 transform_normal(const transform *by, vec3 normal) {
+    double c[3][3], to[3], largest = 0;
+    transform_cofactors(by, c);
+    const double side = transform_determinant(by) < 0 ? -1 : 1;
+    for (int row = 0; row < 3; ++row) {
+        to[row] = side * (c[row][0] * (double)normal.x + c[row][1] * (double)normal.y +
+                          c[row][2] * (double)normal.z);
+        largest = fmax(largest, fabs(to[row]));
+    }
+    if (!(largest > 0)) return vec3_all(0);
+    return vec3_normalize(
+        vec3_make((float)(to[0] / largest), (float)(to[1] / largest), (float)(to[2] / largest)));
+}
 
 #endif

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "core/sized.h"
 #include "render/api/render.h"
+#include "render/api/render_placing.h"
 #include <stddef.h>
 
 struct kd_scene {
@@ -63,10 +64,10 @@ kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *
     if (options) KD_TRY(take_options(&taken, options));
     kd_scene *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    const kd_status status = scene_open(&handle->held, path, &taken, NULL);
+    const kd_status status = scene_open_placed(&handle->held, path, NULL, &taken, NULL);
     if (status != KD_OK) {
         memory_free(handle);
-        return status_pass(status, __FILE__, __LINE__, "scene_open");
+        return status_pass(status, __FILE__, __LINE__, "scene_open_placed");
     }
     if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
     *loaded = handle;
@@ -85,10 +86,10 @@ kd_status kd_scene_parse(kd_scene **parsed, const char *text, uint64_t bytes, co
     kd_scene *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     const kd_status status =
-        scene_parse(&handle->held, text, bytes, folder, meshes, mesh_count, &taken, NULL);
+        scene_parse_placed(&handle->held, text, bytes, folder, meshes, mesh_count, &taken, NULL);
     if (status != KD_OK) {
         memory_free(handle);
-        return status_pass(status, __FILE__, __LINE__, "scene_parse");
+        return status_pass(status, __FILE__, __LINE__, "scene_parse_placed");
     }
     if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
     *parsed = handle;
@@ -105,8 +106,7 @@ kd_scene_counts kd_scene_count(const kd_scene *of) {
     const kd_scene_counts none = {0, 0, 0};
     if (!of) return none;
     const scene_view view = scene_get_view(of->held);
-    const kd_scene_counts counts = {view.mesh.triangle_count, view.material_count,
-                                    view.light_count};
+    const kd_scene_counts counts = {view.mesh.stored_count, view.material_count, view.light_count};
     return counts;
 }
 
@@ -138,7 +138,8 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
         hears.watched.report = pass_on;
         hears.watched.context = &hears;
     }
-    const kd_status status = render_run(&handle->held, from->held, &taken, &hears.watched);
+    kd_status status = render_settle_placements(from->held, &taken, 0, RENDER_PLACING_AUTO);
+    if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.watched);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "render_run");

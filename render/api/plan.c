@@ -72,12 +72,24 @@ static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
 static const char *const map_names[PHOTON_LISTS] = {"global photon map", "caustic photon map",
                                                     "media photon map"};
 
+/* Boxes and their order, built after the plan. */
+static uint64_t placed_bytes(const placed_view *of) {
+    return (uint64_t)of->count * (2 * sizeof(placed_node) + sizeof(uint32_t));
+}
+
+/* Trees of what is placed: nodes and references. */
+static uint64_t placed_tree_bytes(const scene_view *from) {
+    const uint64_t triangles = from->mesh.stored_count - from->mesh.triangle_count;
+    return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
+}
+
 static kd_status plan_here(render_plan *out, const scene_view *from,
                            const kd_render_options *options) {
     const tritree_builder *builder = tritree_builder_find(options->builder);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
-    add(out, "triangle tree", builder->scratch_bytes(from->mesh.triangle_count));
-    add(out, "tree for rays", WIDE_BYTES * (uint64_t)from->mesh.triangle_count);
+    add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
+    add(out, "placements", placed_bytes(&from->placed));
+    add(out, "tree for rays", WIDE_BYTES * (uint64_t)from->mesh.stored_count);
     add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], all = 0;
     photons_of(photons, from, options);
@@ -117,6 +129,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                          photon_estimator_named(options->estimator)->adaptive ||
                          photon_lookup_named(options->lookup)->walks || maps == MAPS_GLOBAL;
     KD_TRY(scene_cuda_measure(&scene_bytes, from));
+    scene_bytes += placed_bytes(&from->placed) + placed_tree_bytes(from);
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
     KD_TRY(plan_tree_there(out, &from->mesh, options));

@@ -1,5 +1,6 @@
 #include "render/api/render.h"
 #include "accel/builders.h"
+#include "accel/placed/placed_tree.h"
 #include "core/device/device_memory.h"
 #include "core/log.h"
 #include "core/memory.h"
@@ -62,6 +63,14 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
+static kd_status check_placements(const scene *from, const kd_render_options *options) {
+    const uint32_t count = scene_placement_count(from);
+    KD_REQUIRE(count == 0 || integrator_find(options->integrator)->placed, KD_ERROR_USAGE,
+               "%u placements in memory: %s takes copies alone (render_settle_placements)", count,
+               options->integrator);
+    return KD_OK;
+}
+
 kd_status render_choose_device(device *out, const kd_render_options *options) {
     device found;
     const integrator *how = integrator_find(options->integrator);
@@ -118,11 +127,29 @@ static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tr
     return KD_OK;
 }
 
-static kd_status make_tree(render_result *out, frame_cuda *there, tritree *tree, scene_view *view,
-                           const kd_render_options *options, job *watched) {
+/* What rays are cast at. */
+typedef struct render_trees {
+    tritree plain;
+    placed_trees placed;
+} render_trees;
+
+/* The trees of placed meshes, made here wherever they are walked. */
+static kd_status build_placed(placed_trees *out, scene_view *view, const kd_render_options *options,
+                              job *watched) {
+    const tritree_options how = tree_options(options);
+    const tritree_input all = {view->mesh.positions, view->mesh.triangles,
+                               view->mesh.position_count, view->mesh.stored_count};
+    const char *builder = tritree_builder_find(options->builder) ? options->builder : "auto";
+    return placed_trees_open(out, &view->placed, &all, &how, builder, watched);
+}
+
+static kd_status make_tree(render_result *out, frame_cuda *there, render_trees *trees,
+                           scene_view *view, const kd_render_options *options, job *watched) {
     const char *builder = "";
-    job_stage_begin(watched, "build", view->mesh.triangle_count);
-    const kd_status status = build_tree(&builder, there, tree, view, options, watched);
+    tritree *tree = &trees->plain;
+    job_stage_begin(watched, "build", view->mesh.stored_count);
+    kd_status status = build_placed(&trees->placed, view, options, watched);
+    if (status == KD_OK) status = build_tree(&builder, there, tree, view, options, watched);
     if (status != KD_OK) {
         job_stage_end(watched);
         return status_pass(status, __FILE__, __LINE__, "build_tree");
@@ -227,13 +254,13 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
 }
 
 /* Tree, integrator, samples; an interruption is a status like any other here. */
-static kd_status shoot(render_result *out, tritree *tree, scene_view *view, frame *of, film *to,
-                       const render_saving *saving, bool camera_is_default) {
+static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *of,
+                       film *to, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
     ranks *among = of->among;
-    KD_TRY(
-        shared_frame_agree(among, make_tree(out, of->there, tree, view, of->options, of->watched)));
-    if (camera_is_default && room_camera_is_room(view)) {
+    KD_TRY(shared_frame_agree(among,
+                              make_tree(out, of->there, trees, view, of->options, of->watched)));
+    if (camera_is_default && view->placed.count == 0 && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is a room: the camera stands inside");
     }
@@ -277,10 +304,11 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     int32_t crop[4];
     memset(out, 0, sizeof *out);
     KD_TRY(check_options(options, crop));
+    KD_TRY(check_placements(from, options));
     out->where = *where;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(from);
-    out->triangle_count = view.mesh.triangle_count;
+    out->triangle_count = view.mesh.stored_count;
     out->material_count = view.material_count;
     out->light_count = view.light_count;
     render_saving saving = {.keeping = keeping, .out = out, .started = started};
@@ -295,11 +323,11 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
                 .among = keeping->among,
                 .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                 .watched = watched};
-    tritree tree;
+    render_trees trees;
     frame_cuda there;
     film negative;
     kd_status status = KD_OK;
-    memset(&tree, 0, sizeof tree);
+    memset(&trees, 0, sizeof trees);
     memset(&there, 0, sizeof there);
     job_stage_begin(watched, "film", 0);
     status = film_open(&negative, crop);
@@ -313,7 +341,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
         KD_TRY_GOTO(status);
         of.there = &there;
     }
-    status = shoot(out, &tree, &view, &of, &negative, &saving, scene_camera_is_default(from));
+    status = shoot(out, &trees, &view, &of, &negative, &saving, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         const kd_status developed = finish(&saving, &of, &negative);
         if (developed != KD_OK) status = developed;
@@ -323,7 +351,8 @@ done:
     job_stage_begin(watched, "film", 0);
     frame_cuda_close(&there);
     film_close(&negative);
-    tritree_close(&tree);
+    tritree_close(&trees.plain);
+    placed_trees_close(&trees.placed);
     job_stage_end(watched);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;

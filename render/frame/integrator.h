@@ -101,6 +101,7 @@ typedef struct integrator {
     /* bytes that it keeps beside its maps, where samples are taken; NULL: next to none */
     uint64_t (*state_bytes)(const kd_render_options *options);
     bool box_alone; /* its pixels know no other filter than the box */
+    bool placed;    /* it looks at placements (scene_view.placed); else it is given copies */
 } integrator;
 
 enum { BATCHES_MOST = 65536 };

@@ -49,7 +49,8 @@ const integrator integrator_path = {.name = "path",
                                     .close = path_close,
                                     .launch = KD_IF_CUDA(path_launch),
                                     .launch_samples = waves_samples,
-                                    .launch_bytes = waves_bytes};
+                                    .launch_bytes = waves_bytes,
+                                    .placed = true};
 
 const integrator integrator_direct = {.name = "direct",
                                       .source = "Veach 1997, chapter 9",
@@ -59,4 +60,5 @@ const integrator integrator_direct = {.name = "direct",
                                       .close = path_close,
                                       .launch = KD_IF_CUDA(path_launch),
                                       .launch_samples = waves_samples,
-                                      .launch_bytes = waves_bytes};
+                                      .launch_bytes = waves_bytes,
+                                      .placed = true};

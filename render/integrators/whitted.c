@@ -37,11 +37,13 @@ const integrator integrator_whitted = {.name = "whitted",
                                        .prepare = whitted_prepare,
                                        .sample = whitted_sample,
                                        .close = whitted_close,
-                                       .launch = KD_IF_CUDA(whitted_launch)};
+                                       .launch = KD_IF_CUDA(whitted_launch),
+                                       .placed = true};
 
 const integrator integrator_ao = {.name = "ao",
                                   .source = "Zhukov, Iones and Kronin 1998",
                                   .prepare = whitted_prepare,
                                   .sample = ambient_sample,
                                   .close = whitted_close,
-                                  .launch = KD_IF_CUDA(ambient_launch)};
+                                  .launch = KD_IF_CUDA(ambient_launch),
+                                  .placed = true};

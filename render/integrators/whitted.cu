@@ -25,11 +25,13 @@ struct ambient_method {
 } // namespace
 
 kd_status whitted_launch(const frame *of, const sample_range *range) {
+    if (of->scene->placed.count) return whitted_launch_placed(of, range);
     const whitted_method how = {*(const whitted_options *)of->state};
     return take_samples_launch(of, range, how);
 }
 
 kd_status ambient_launch(const frame *of, const sample_range *range) {
+    if (of->scene->placed.count) return ambient_launch_placed(of, range);
     const ambient_method how = {*(const whitted_options *)of->state};
     return take_samples_launch(of, range, how);
 }

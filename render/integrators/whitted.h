@@ -119,7 +119,7 @@ KD_FN void whitted_visit(const scene_view *scene, const path_options *options, w
     vec3 seen = vec3_all(0);
     if (state.strayed) {
         if (from->depth == 0 && hit.triangle != KD_NONE)
-            tree->found.first = surface_at(scene, &state.cast, hit);
+            tree->found.first = surface_at_placed(scene, &state.cast, hit, state.placed);
         if (!last)
             seen =
                 path_light_in(scene, options, state.place, state.where, state.cast.direction, false,
@@ -186,7 +186,7 @@ KD_FN path_result ambient_radiance(const scene_view *scene, const path_options *
         result.radiance = vec3_all(1);
         return result;
     }
-    const surface at = surface_at(scene, &state.cast, hit);
+    const surface at = surface_at_placed(scene, &state.cast, hit, state.placed);
     result.first = at;
     const rng_block random = sobol_draw(key, state.step, PATH_DRAW_SCATTER);
     const frame3 axes = frame3_around(at.front ? at.normal : vec3_negate(at.normal));

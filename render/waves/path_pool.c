@@ -99,6 +99,7 @@ static void take_step(path_pool *p) {
     (void)trace_closest(&p->of->scene->tree, p->rays, p->hits, p->active, NULL, NULL);
     p->shadows = 0;
     for (uint32_t i = 0; i < p->active; ++i) {
+        p->hits[i] = scene_go_on(p->of->scene, p->rays[i], p->hits[i], &p->paths[i].state.placed);
         if (!shade_path(p, p->paths + i, p->hits[i])) continue;
         if (kept != i) p->paths[kept] = p->paths[i];
         ++kept;
@@ -112,14 +113,15 @@ static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     const path_asked *asked = &p->asks[i].asked;
     ++*rays;
     if (!p->options->cutouts)
-        return p->blocked[i] ? vec3_all(0)
-                             : passage_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
-                                              vec3_all(1));
+        return p->blocked[i] || scene_placed_blocks(scene, asked->cast)
+                   ? vec3_all(0)
+                   : passage_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
+                                    vec3_all(1));
     passage on = passage_begin(asked->cast, asked->where);
-    ray_hit hit = p->hits[i];
+    ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.placed);
     while (passage_goes_on(scene, &on, hit)) {
         ++*rays;
-        hit = tritree_closest(&scene->tree, on.cast);
+        hit = scene_closest(scene, on.cast, &on.placed);
     }
     return on.share;
 }

@@ -13,7 +13,7 @@
 /* The box of all triangles' corners; what a mesh must keep for everybody else is checked here. */
 static kd_status measure_box(scene *to) {
     const mesh *geometry = &to->geometry;
-    to->box = box3_empty();
+    to->box = scene_placed_box(to);
     for (uint64_t i = 0; i < 3 * (uint64_t)geometry->triangle_count; ++i) {
         const uint32_t index = geometry->triangles[i];
         KD_REQUIRE(index < geometry->position_count, KD_ERROR_INPUT,
@@ -23,7 +23,7 @@ static kd_status measure_box(scene *to) {
         KD_REQUIRE(vec3_is_finite(at), KD_ERROR_INPUT,
                    "triangle %llu: corner (%g, %g, %g), expected finite numbers",
                    (unsigned long long)(i / 3), (double)at.x, (double)at.y, (double)at.z);
-        box3_include(&to->box, at);
+        if (i < 3 * (uint64_t)to->plain_count) box3_include(&to->box, at);
     }
     for (uint64_t i = 0; i < geometry->position_count && geometry->triangle_count == 0; ++i)
         if (vec3_is_finite(geometry->positions[i])) box3_include(&to->box, geometry->positions[i]);
@@ -41,11 +41,16 @@ kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_opt
     to->medium_count = from->medium_count;
     to->fog = from->fog;
     from->media = NULL;
+    KD_TRY(scene_take_placed(to, from));
     KD_TRY(measure_box(to));
     KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "found no triangles and no points in it");
     if (to->geometry.triangle_count == 0)
         log_message(LOG_WARNING, "found no triangles: the picture shows what is behind them");
     KD_TRY(scene_build_materials(to));
+    if (scene_placed_emits(to)) {
+        log_message(LOG_INFO, "a mesh that emits is placed: each placement becomes a copy");
+        KD_TRY(scene_copy_placements(to));
+    }
     KD_TRY(scene_build_lights(to, from));
     const float aspect = (float)options->width / (float)options->height;
     to->view = scene_frame_camera(from, to->box, aspect);
@@ -120,8 +125,22 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
     return scene_open_lit(out, path, NULL, options, watched);
 }
 
+/* Everybody may work at it. */
+static kd_status copy_all(scene **of, kd_status status) {
+    if (status == KD_OK) status = scene_copy_placements(*of);
+    if (status == KD_OK) return KD_OK;
+    scene_close(*of);
+    *of = NULL;
+    return status;
+}
+
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job *watched) {
+    return copy_all(out, scene_open_placed(out, path, environment, options, watched));
+}
+
+kd_status scene_open_placed(scene **out, const char *path, const char *environment,
+                            kd_render_options *options, job *watched) {
     scene_draft draft;
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
@@ -146,6 +165,13 @@ done:
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
                       job *watched) {
+    return copy_all(
+        out, scene_parse_placed(out, text, bytes, folder, given, given_count, options, watched));
+}
+
+kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
+                             const kd_scene_mesh *given, uint64_t given_count,
+                             kd_render_options *options, job *watched) {
     static const char name[] = "description";
     describe_source source = {name, scene_load_mesh, given, given_count};
     char *path = NULL;
@@ -174,6 +200,9 @@ done:
 void scene_close(scene *owned) {
     if (!owned) return;
     mesh_close(&owned->geometry);
+    memory_free(owned->parts);
+    memory_free(owned->shapes);
+    memory_free(owned->placements);
     texture_store_close(&owned->textures);
     memory_free(owned->materials);
     memory_free(owned->layers);
@@ -204,7 +233,12 @@ scene_view scene_get_view(const scene *from) {
     view.mesh.position_count = geometry->position_count;
     view.mesh.normal_count = geometry->normal_count;
     view.mesh.texcoord_count = geometry->texcoord_count;
-    view.mesh.triangle_count = geometry->triangle_count;
+    view.mesh.triangle_count = from->plain_count;
+    view.mesh.stored_count = geometry->triangle_count;
+    view.placed.shapes = from->shapes;
+    view.placed.list = from->placements;
+    view.placed.count = from->placement_count;
+    view.placed.shape_count = from->shape_count;
     view.materials = from->materials;
     view.layers = from->layers;
     view.material_count = geometry->material_count;

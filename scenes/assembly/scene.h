@@ -21,10 +21,25 @@ kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job *watched);
 /* The same from a description in memory and meshes that it may name. Relative paths in it begin in
    `folder`; NULL: the working directory. */
+kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
+                             const kd_scene_mesh *given, uint64_t given_count,
+                             kd_render_options *options, job *watched);
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
                       job *watched);
 void scene_close(scene *owned); /* takes NULL */
+
+/* How many placements the scene has in memory as such, and the bytes that copies of their meshes
+   would take with a tree above them, about. Scenes are opened with all placements copied, but by
+   scene_open_placed. */
+uint32_t scene_placement_count(const scene *of);
+uint64_t scene_copies_bytes(const scene *of);
+/* Each placement becomes a copy of its mesh, behind all triangles and in the placements' order.
+   KD_ERROR_MEMORY: they are too many. */
+kd_status scene_copy_placements(scene *of);
+/* scene_open_lit, but what is placed stays so, unless it emits. */
+kd_status scene_open_placed(scene **out, const char *path, const char *environment,
+                            kd_render_options *options, job *watched);
 
 /* Borrowed, complete but for `tree`, which the caller fills after building. */
 scene_view scene_get_view(const scene *from);

@@ -27,13 +27,29 @@ static const void *place(placing *to, const void *host, uint64_t count, size_t i
 #define PLACE(to, type, host, count) ((const type *)place((to), (host), (count), sizeof(type)))
 
 static void place_mesh(placing *to, mesh_view *mesh) {
-    const uint64_t corners = 3 * (uint64_t)mesh->triangle_count;
+    const uint64_t corners = 3 * (uint64_t)mesh->stored_count;
     mesh->normals = PLACE(to, vec3, mesh->normals, mesh->normal_count);
     mesh->texcoords = PLACE(to, vec2, mesh->texcoords, mesh->texcoord_count);
     mesh->colours = PLACE(to, float, mesh->colours, 4 * (uint64_t)mesh->texcoord_count);
     mesh->normal_indices = PLACE(to, uint32_t, mesh->normal_indices, corners);
     mesh->texcoord_indices = PLACE(to, uint32_t, mesh->texcoord_indices, corners);
-    mesh->triangle_materials = PLACE(to, uint32_t, mesh->triangle_materials, mesh->triangle_count);
+    mesh->triangle_materials = PLACE(to, uint32_t, mesh->triangle_materials, mesh->stored_count);
+}
+
+/* Shapes with their trees' nodes, placements, boxes. `moved` has room for every shape. */
+static void place_placed(placing *to, placed_view *view, const placed_view *host,
+                         placed_shape *moved) {
+    if (host->count == 0) return;
+    for (uint32_t i = 0; i < host->shape_count; ++i) {
+        tritree_view *tree = &moved[i].tree;
+        moved[i] = host->shapes[i];
+        tree->nodes = PLACE(to, tritree_node, tree->nodes, tree->node_count);
+        tree->references = PLACE(to, uint32_t, tree->references, tree->reference_count);
+    }
+    view->shapes = PLACE(to, placed_shape, moved, host->shape_count);
+    view->list = PLACE(to, placement, view->list, host->count);
+    view->nodes = PLACE(to, placed_node, view->nodes, host->node_count);
+    view->order = PLACE(to, uint32_t, view->order, host->count);
 }
 
 static void place_lights(placing *to, scene_view *view) {
@@ -41,7 +57,7 @@ static void place_lights(placing *to, scene_view *view) {
     view->lights = PLACE(to, light, view->lights, view->light_count);
     view->light_cdf =
         PLACE(to, float, view->light_cdf, view->light_count ? (uint64_t)view->light_count + 1 : 0);
-    view->triangle_lights = PLACE(to, uint32_t, view->triangle_lights, view->mesh.triangle_count);
+    view->triangle_lights = PLACE(to, uint32_t, view->triangle_lights, view->mesh.stored_count);
     if (!sky->row_cdf) return;
     const uint64_t rows = (uint64_t)sky->height, columns = (uint64_t)sky->width;
     sky->row_cdf = PLACE(to, float, sky->row_cdf, rows + 1);
@@ -70,26 +86,47 @@ static void place_textures(placing *to, scene_view *view, const scene_view *host
     view->textures = PLACE(to, texture_view, moved, host->texture_count);
 }
 
-/* `moved` has room for every texture view. */
+/* Copies whose pointers are the device's, while they are placed. */
+typedef struct moved_parts {
+    texture_view *textures;
+    placed_shape *shapes;
+} moved_parts;
+
 static void place_scene(placing *to, scene_view *view, const scene_view *host,
-                        texture_view *moved) {
+                        const moved_parts *moved) {
+    const uint32_t *triangles = host->mesh.triangles;
     place_mesh(to, &view->mesh);
+    place_placed(to, &view->placed, &host->placed, moved->shapes);
+    if (host->placed.count) /* the device's tree knows the plain ones alone */
+        view->mesh.triangles =
+            PLACE(to, uint32_t, triangles, 3 * (uint64_t)host->mesh.stored_count);
     view->materials = PLACE(to, material, view->materials, view->material_count);
     view->layers = PLACE(to, principled, view->layers, view->material_count);
     view->media = PLACE(to, medium, view->media, view->medium_count);
     place_lights(to, view);
-    place_textures(to, view, host, moved);
+    place_textures(to, view, host, moved->textures);
+}
+
+static kd_status open_moved(moved_parts *out, const scene_view *host) {
+    memset(out, 0, sizeof *out);
+    KD_TRY(KD_RESERVE(out->textures, host->texture_count));
+    return KD_RESERVE(out->shapes, host->placed.shape_count);
+}
+
+static void close_moved(moved_parts *owned) {
+    memory_free(owned->textures);
+    memory_free(owned->shapes);
 }
 
 kd_status scene_cuda_measure(uint64_t *bytes, const scene_view *host) {
     placing to = {NULL, 0, false, KD_OK};
-    texture_view *moved = NULL;
-    KD_TRY(KD_RESERVE(moved, host->texture_count));
+    moved_parts moved;
+    const kd_status status = open_moved(&moved, host);
     scene_view measured = *host;
-    place_scene(&to, &measured, host, moved);
+    if (status == KD_OK) place_scene(&to, &measured, host, &moved);
     *bytes = to.used;
-    memory_free(moved);
-    return KD_OK;
+    close_moved(&moved);
+    return status;
 }
 
 kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
@@ -97,21 +134,21 @@ kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
     placing to = {NULL, 0, false, KD_OK};
-    texture_view *moved = NULL;
-    KD_TRY(KD_RESERVE(moved, host->texture_count));
+    moved_parts moved;
+    KD_TRY_GOTO(open_moved(&moved, host));
     KD_TRY_GOTO(scene_cuda_measure(&out->bytes, host));
     KD_TRY_GOTO(device_memory_reserve(&out->memory, out->bytes));
     out->view = *host;
     to.memory = (char *)out->memory;
     to.used = 0;
     to.uploads = true;
-    place_scene(&to, &out->view, host, moved);
+    place_scene(&to, &out->view, host, &moved);
     KD_TRY_GOTO(to.status);
     out->view.tree = *device_tree;
     out->view.mesh.positions = device_tree->positions;
-    out->view.mesh.triangles = device_tree->triangles;
+    if (host->placed.count == 0) out->view.mesh.triangles = device_tree->triangles;
 done:
-    memory_free(moved);
+    close_moved(&moved);
     if (status != KD_OK) scene_cuda_close(out);
     return status;
 }

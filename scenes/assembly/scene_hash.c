@@ -13,7 +13,7 @@ static uint64_t add(uint64_t hash, const void *bytes, uint64_t count, size_t ite
 }
 
 static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
-    const uint64_t triangles = mesh->triangle_count, corners = 3 * triangles;
+    const uint64_t triangles = mesh->stored_count, corners = 3 * triangles;
     hash = add(hash, mesh->positions, mesh->position_count, sizeof *mesh->positions);
     hash = add(hash, mesh->normals, mesh->normal_count, sizeof *mesh->normals);
     hash = add(hash, mesh->texcoords, mesh->texcoord_count, sizeof *mesh->texcoords);
@@ -22,6 +22,16 @@ static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
     if (mesh->texcoord_indices) hash = add(hash, mesh->texcoord_indices, corners, sizeof(uint32_t));
     if (mesh->colours) hash = add(hash, mesh->colours, mesh->texcoord_count, 4 * sizeof(float));
     return add(hash, mesh->triangle_materials, triangles, sizeof *mesh->triangle_materials);
+}
+
+static uint64_t add_placed(uint64_t hash, const placed_view *of) {
+    for (uint32_t i = 0; i < of->count; ++i) {
+        const placement *put = of->list + i;
+        const uint32_t run[2] = {of->shapes[put->shape].first, of->shapes[put->shape].count};
+        hash = hash_combine(hash, &put->to_world, sizeof put->to_world);
+        hash = hash_combine(hash, run, sizeof run);
+    }
+    return hash;
 }
 
 static uint64_t add_texture(uint64_t hash, const texture_view *from) {
@@ -50,6 +60,7 @@ uint64_t scene_hash(const scene_view *of) {
     hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
     for (uint32_t i = 0; i < of->material_count; ++i) hash = add_energy(hash, of->materials + i);
     if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
+    if (of->placed.count) hash = add_placed(hash, &of->placed);
     hash = add(hash, of->lights, of->light_count, sizeof *of->lights);
     for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
     if (of->medium_count) {

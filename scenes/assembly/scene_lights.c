@@ -95,15 +95,16 @@ static light triangle_light(const scene *of, uint64_t triangle) {
 }
 
 static kd_status add_triangles(scene *to, uint32_t others) {
-    const uint64_t triangles = to->geometry.triangle_count;
+    const uint64_t triangles = to->plain_count; /* what is placed emits nothing */
     uint64_t count = 0;
     for (uint64_t i = 0; i < triangles; ++i) count += emits(to, i);
     KD_REQUIRE(count + others < KD_NONE, KD_ERROR_INPUT, "%llu emitting triangles are too many",
                (unsigned long long)count);
     KD_TRY(KD_RESERVE(to->lights, count + others));
     if (count == 0) return KD_OK;
-    KD_TRY(KD_RESERVE(to->triangle_lights, triangles));
-    memset(to->triangle_lights, 0xff, triangles * sizeof *to->triangle_lights);
+    const uint64_t all = to->geometry.triangle_count;
+    KD_TRY(KD_RESERVE(to->triangle_lights, all));
+    memset(to->triangle_lights, 0xff, all * sizeof *to->triangle_lights);
     for (uint64_t i = 0; i < triangles; ++i) {
         if (!emits(to, i)) continue;
         const light made = triangle_light(to, i);

@@ -6,7 +6,12 @@
 #include "scenes/describe/draft.h"
 
 struct scene {
-    mesh geometry; /* world space */
+    mesh geometry;        /* world space; behind plain_count triangles those of shapes */
+    uint32_t plain_count; /* of triangles that are in no shape */
+    draft_shape *parts;   /* of the geometry: the shapes */
+    placed_shape *shapes; /* the same, as rays want them */
+    placement *placements;
+    uint32_t shape_count, placement_count;
     material *materials;
     principled *layers; /* one a material, or NULL: none is principled */
     texture_store textures;
@@ -29,6 +34,13 @@ struct scene {
 kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options);
 /* The same into a zeroed scene, which is to be closed whatever the status is. */
 kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options);
+
+/* scene_placed.c: the draft's shapes and placements; needs the geometry */
+kd_status scene_take_placed(scene *to, scene_draft *from);
+/* The box of the placements. */
+box3 scene_placed_box(const scene *of);
+/* Whether a shape has a surface that emits: each of its placements would be lamps. */
+bool scene_placed_emits(const scene *of);
 
 /* scene_materials.c: records with texture indices, images read */
 kd_status scene_build_materials(scene *to);

@@ -160,6 +160,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     status = mesh_builder_finish(&reader.geometry, &out->geometry);
     KD_TRY(status);
     KD_TRY(mesh_drop_unused_materials(&out->geometry));
+    KD_TRY(scene_draft_sort(out));
     return KD_OK;
 }
 

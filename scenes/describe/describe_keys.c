@@ -49,6 +49,12 @@ const json_key describe_mesh_keys[] = {
      .help = "turns the fronts round"},
     {KEY("transform", JSON_VALUE, described_mesh, transform), .inner = describe_step_keys,
      .expected = "a list of steps", .help = "steps, the first one first"},
+    {KEY("placements", JSON_VALUE, described_mesh, placements),
+     .expected = "a list of lists of steps, or a file's name",
+     .help = "the mesh is kept once and put at each, after its own `transform`; a file has 12 "
+             "numbers a line, 3 rows of 4"},
+    {KEY("scatter", JSON_OBJECT, described_mesh, scatter), .inner = describe_scatter_keys,
+     .help = "the same, at random"},
     {KEY("material", JSON_VALUE, described_mesh, material), .inner = describe_material_keys,
      .expected = "the name of a material or an object", .help = "of all its surfaces"},
     {KEY("materials", JSON_MAP, described_mesh, materials), .inner = describe_material_keys,
@@ -77,6 +83,19 @@ const json_key describe_step_keys[] = {
     {KEY("scale", JSON_COLOUR, described_step, scale), .help = "not 0; negative ones mirror"},
     {KEY("matrix", JSON_DOUBLE, described_step, matrix), .count = 12,
      .help = "3 rows of 4, the last column moves"},
+    {.name = NULL}};
+
+const json_key describe_scatter_keys[] = {
+    {KEY("count", JSON_COUNT, described_scatter, count), .least = 0, .most = 1e9,
+     .help = "of placements; required"},
+    {KEY("seed", JSON_COUNT, described_scatter, seed), .most = 1e15, .initial = "0"},
+    {KEY("lo", JSON_VECTOR, described_scatter, lo), .unit = "m", .initial = "[-1, 0, -1]",
+     .help = "corner of the box where they are put"},
+    {KEY("hi", JSON_VECTOR, described_scatter, hi), .unit = "m", .initial = "[1, 0, 1]"},
+    {KEY("scale", JSON_FLOAT, described_scatter, scale), .count = 2, ABOVE_0, .initial = "[1, 1]",
+     .help = "least and largest"},
+    {KEY("turned", JSON_BOOL, described_scatter, turned), .initial = "true",
+     .help = "about y, by any angle"},
     {.name = NULL}};
 
 const json_key describe_material_keys[] = {

@@ -35,7 +35,7 @@ typedef struct described_material {
 
 typedef struct described_mesh {
     const char *file;
-    const cJSON *quad, *box, *sphere, *transform, *material, *materials;
+    const cJSON *quad, *box, *sphere, *transform, *material, *materials, *placements, *scatter;
     float uv[2];
     bool inward;
 } described_mesh;
@@ -56,6 +56,13 @@ typedef struct described_step { /* of a transform */
     vec3 scale;
     double matrix[12];
 } described_step;
+
+typedef struct described_scatter {
+    uint64_t count, seed;
+    vec3 lo, hi;
+    float scale[2];
+    bool turned;
+} described_scatter;
 
 typedef struct described_camera {
     vec3 eye, look_at, up;
@@ -100,8 +107,8 @@ typedef struct described_render {
 
 extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],
     describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
-    describe_camera_keys[], describe_environment_keys[], describe_sky_keys[],
-    describe_render_keys[];
+    describe_scatter_keys[], describe_camera_keys[], describe_environment_keys[],
+    describe_sky_keys[], describe_render_keys[];
 /* Which kind a light is, and then the keys of that kind. */
 extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
 

@@ -35,6 +35,7 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to, "`sphere`, closed, smooth:", describe_sphere_keys);
     list_table(&to, "A step of `transform`, exactly one of translate, rotate, scale, matrix:",
                describe_step_keys);
+    list_table(&to, "`scatter`:", describe_scatter_keys);
     list_table(&to, "A material:", describe_material_keys);
     list_table(&to, "A medium:", describe_medium_keys);
     list_table(&to, "`camera`:", describe_camera_keys);

@@ -35,7 +35,7 @@ static kd_status read_step(const json_place *at, const cJSON *object, transform 
     return KD_OK;
 }
 
-static kd_status read_transform(const json_place *at, const cJSON *list, transform *placed) {
+kd_status describe_transform(const json_place *at, const cJSON *list, transform *placed) {
     const cJSON *item = NULL;
     int index = 0;
     if (!cJSON_IsArray(list)) return json_unexpected(at, list, "a list of steps");
@@ -209,14 +209,20 @@ kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *
     words.uv[0] = words.uv[1] = 1;
     KD_TRY(json_read(at, object, describe_mesh_keys, &words));
     const json_place steps = json_place_key(at, "transform");
-    if (words.transform) KD_TRY(read_transform(&steps, words.transform, &placed));
+    if (words.transform) KD_TRY(describe_transform(&steps, words.transform, &placed));
     KD_TRY(read_part(in, at, &words, &part));
     if (words.inward) mesh_turn(&part);
-    const uint64_t first = in->geometry.made.triangle_count;
+    const mesh *made = &in->geometry.made;
+    const bool many = words.placements || words.scatter;
+    const transform unmoved = transform_identity();
+    const draft_shape begin = {
+        made->triangle_count, 0, made->position_count, 0, made->normal_count, 0, KD_NONE};
+    const uint64_t first = made->triangle_count;
     kd_status status = adopt_media(in, at, &part);
-    const uint32_t base = mesh_builder_append(&in->geometry, &part, &placed);
+    const uint32_t base = mesh_builder_append(&in->geometry, &part, many ? &unmoved : &placed);
     if (status == KD_OK) status = in->geometry.status;
     if (status == KD_OK) status = read_materials(in, at, &words, &part, base, first);
+    if (status == KD_OK && many) status = describe_placements(in, at, &words, &placed, &begin);
     mesh_close(&part);
     KD_TRY(status);
     return KD_OK;

@@ -37,6 +37,12 @@ kd_status describe_medium_find(const describe_reader *in, const json_place *at, 
                                uint32_t *index);
 /* describe_mesh.c */
 kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object);
+kd_status describe_transform(const json_place *at, const cJSON *list, transform *placed);
+/* describe_placements.c: what the geometry has got since `begin` becomes a shape that is put where
+   the entry says, after `pose` */
+kd_status describe_placements(describe_reader *in, const json_place *at,
+                              const described_mesh *words, const transform *pose,
+                              const draft_shape *begin);
 /* describe_light.c */
 kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object);
 

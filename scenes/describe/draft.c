@@ -11,8 +11,74 @@ kd_status scene_draft_add_light(scene_draft *to, const light *added) {
     return KD_OK;
 }
 
+static kd_status double_room(uint64_t count, uint64_t *room) {
+    if (count < *room) return KD_OK;
+    KD_REQUIRE(count < KD_NONE / 2, KD_ERROR_INPUT, "more than %u placements", KD_NONE / 2);
+    *room = *room ? 2 * *room : 64;
+    return KD_OK;
+}
+
+kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added) {
+    const uint64_t before = to->shape_room;
+    KD_TRY(double_room(to->shape_count, &to->shape_room));
+    if (to->shape_room > before) KD_TRY(KD_GROW(to->shapes, to->shape_count, to->shape_room));
+    to->shapes[to->shape_count++] = *added;
+    return KD_OK;
+}
+
+kd_status scene_draft_add_placement(scene_draft *to, const placement *added) {
+    const uint64_t before = to->placement_room;
+    KD_TRY(double_room(to->placement_count, &to->placement_room));
+    if (to->placement_room > before)
+        KD_TRY(KD_GROW(to->placements, to->placement_count, to->placement_room));
+    to->placements[to->placement_count++] = *added;
+    return KD_OK;
+}
+
+/* items[i] = items[from[i]], `each` numbers an item. */
+static kd_status reorder(uint32_t *items, const uint32_t *from, uint64_t count, uint64_t each) {
+    uint32_t *moved = NULL;
+    if (!items) return KD_OK;
+    KD_TRY(KD_RESERVE(moved, count * each));
+    for (uint64_t i = 0; i < count; ++i)
+        memcpy(moved + each * i, items + each * from[i], (size_t)each * sizeof *items);
+    memcpy(items, moved, (size_t)(count * each) * sizeof *items);
+    memory_free(moved);
+    return KD_OK;
+}
+
+kd_status scene_draft_sort(scene_draft *of) {
+    const uint32_t count = of->geometry.triangle_count;
+    uint32_t *from = NULL, used = 0, shape = 0;
+    if (of->shape_count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(from, count));
+    for (uint32_t i = 0; i < count;) { /* shapes are in the order of their triangles */
+        while (shape < of->shape_count && i >= of->shapes[shape].first + of->shapes[shape].count)
+            ++shape;
+        const bool placed = shape < of->shape_count && i >= of->shapes[shape].first;
+        if (placed)
+            i = of->shapes[shape].first + of->shapes[shape].count;
+        else
+            from[used++] = i++;
+    }
+    for (shape = 0; shape < of->shape_count; ++shape) {
+        draft_shape *moved = of->shapes + shape;
+        const uint32_t first = used;
+        for (uint32_t i = 0; i < moved->count; ++i) from[used++] = moved->first + i;
+        moved->first = first;
+    }
+    kd_status status = reorder(of->geometry.triangles, from, count, 3);
+    if (status == KD_OK) status = reorder(of->geometry.normal_indices, from, count, 3);
+    if (status == KD_OK) status = reorder(of->geometry.texcoord_indices, from, count, 3);
+    if (status == KD_OK) status = reorder(of->geometry.triangle_materials, from, count, 1);
+    memory_free(from);
+    return status;
+}
+
 void scene_draft_close(scene_draft *owned) {
     mesh_close(&owned->geometry);
+    memory_free(owned->shapes);
+    memory_free(owned->placements);
     memory_free(owned->lights);
     memory_free(owned->sky_image);
     memory_free(owned->photon_map);

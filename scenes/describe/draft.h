@@ -1,6 +1,7 @@
 /* What a description or a mesh file says of a scene, before it is assembled. */
 #ifndef KD_SCENES_DESCRIBE_DRAFT_H
 #define KD_SCENES_DESCRIBE_DRAFT_H
+#include "accel/placed/placed.h"
 #include "core/status.h"
 #include "scenes/mesh/mesh.h"
 #include "shaders/camera.h"
@@ -15,8 +16,20 @@ typedef struct clear_sky {
     vec3 ground; /* albedo of what lies below the horizon */
 } clear_sky;
 
+/* A run of the geometry that is placed, in a space of its own. */
+typedef struct draft_shape {
+    uint32_t first, count;             /* triangles */
+    uint32_t position, position_count; /* vertices that these alone have */
+    uint32_t normal, normal_count;     /* likewise */
+    uint32_t turned;                   /* the shape that is this one turned round; KD_NONE: none */
+} draft_shape;
+
 typedef struct scene_draft {
-    mesh geometry; /* owned; world space */
+    mesh geometry;         /* owned; world space, but for shapes, whose triangles are the last */
+    draft_shape *shapes;   /* owned */
+    placement *placements; /* owned */
+    uint32_t shape_count, placement_count;
+    uint64_t shape_room, placement_room;
     light *lights; /* owned; all but emitting triangles and the sky: power is not set yet */
     uint32_t light_count, light_room;
     bool sky;            /* there is an environment */
@@ -36,6 +49,11 @@ typedef struct scene_draft {
 } scene_draft;
 
 kd_status scene_draft_add_light(scene_draft *to, const light *added);
+/* A mesh that takes part in the geometry by its placements alone. */
+kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added);
+kd_status scene_draft_add_placement(scene_draft *to, const placement *added);
+/* Moves the triangles of shapes behind all others, in their order. */
+kd_status scene_draft_sort(scene_draft *of);
 void scene_draft_close(scene_draft *owned); /* takes a zeroed one */
 
 #endif

@@ -318,6 +318,20 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
     return base.material_count;
 }
 
+uint32_t mesh_builder_repeat_turned(mesh_builder *to, uint32_t first, uint32_t count) {
+    const uint64_t begin = to->made.triangle_count, from = 3 * (uint64_t)first;
+    mesh_builder_extend(to, 0, count);
+    if (to->status != KD_OK) return 0;
+    mesh *made = &to->made;
+    append_indices(made->triangles + 3 * begin, made->triangles + from, count, 0, true);
+    append_indices(made->normal_indices + 3 * begin, made->normal_indices + from, count, 0, true);
+    append_indices(made->texcoord_indices + 3 * begin, made->texcoord_indices + from, count, 0,
+                   true);
+    memcpy(made->triangle_materials + begin, made->triangle_materials + first,
+           count * sizeof *made->triangle_materials);
+    return (uint32_t)begin;
+}
+
 static void swap_corners(uint32_t *indices, uint64_t triangles) {
     for (uint64_t i = 0; indices && i < triangles; ++i) {
         const uint32_t second = indices[3 * i + 1];

@@ -49,6 +49,10 @@ uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from)
    material. */
 uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform *placed);
 
+/* Adds the triangles [first, first + count) once more, with the same corners the other way round.
+   Returns the first of them. */
+uint32_t mesh_builder_repeat_turned(mesh_builder *to, uint32_t first, uint32_t count);
+
 /* Turns all fronts round, normals too. */
 void mesh_turn(mesh *of);
 

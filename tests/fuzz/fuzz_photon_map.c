@@ -65,7 +65,7 @@ static void open_once(const uint8_t *bytes, size_t count) {
     scene.mesh.positions = corners;
     scene.mesh.triangles = triangles;
     scene.mesh.position_count = 4;
-    scene.mesh.triangle_count = 2;
+    scene.mesh.triangle_count = scene.mesh.stored_count = 2;
     if (photon_file_open(&file, fuzz_file(bytes, count)) != KD_OK) return;
     uint64_t photons = 0;
     for (int l = 0; l < LISTS; ++l) photons += file.lists[l].count;

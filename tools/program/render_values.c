@@ -3,6 +3,7 @@
 #include "core/spelling.h"
 #include "photon/density/estimate.h"
 #include "photon/maps/photon_map.h"
+#include "render/api/render_placing.h"
 #include "render/frame/pixel_filter.h"
 #include "render/integrators.h"
 #include "render/integrators/debug_channel.h"
@@ -286,6 +287,15 @@ static const option_row scene_rows[] = {
      .initial = "the first one",
      .kind = OPTION_TEXT,
      OPTION_FIELD(render_values, camera_name)},
+    {.name = "placements",
+     .argument = "auto|keep|copy",
+     .help = "what is placed many times: kept once, with the same picture, or a copy a placement; "
+             "auto copies what takes less than an eighth of the memory (or of --max-memory), and "
+             "for methods other than path, direct, whitted and ao",
+     .initial = "auto",
+     .kind = OPTION_CHOICE,
+     .choice = render_placing_name,
+     OPTION_FIELD(render_values, placements)},
     {.name = "glass-by-ni",
      .help = "sharp materials of MTL files (full Ns) with Ni above 1 are glass: Blender does not "
              "say so",

@@ -17,6 +17,7 @@ typedef struct render_values {
     const char *stats;       /* NULL: none */
     const char *display;     /* NULL: none */
     int32_t progress;        /* progress_mode */
+    int32_t placements;      /* render_placing */
     bool quick, resume, plan, strict, denoise, glass_by_ni;
     uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */

@@ -12,6 +12,7 @@
 #include "core/timing.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
+#include "render/api/render_placing.h"
 #include "render/api/stats.h"
 #include "render/frame/display.h"
 #include "render/integrators.h"
@@ -292,13 +293,13 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     ranks *among = &work->among;
     uint64_t count = 0;
     if (!ranks_shared(among))
-        return scene_open_lit(&work->loaded, work->path, work->values.environment, from_file,
-                              &work->watched);
+        return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
+                                 &work->watched);
     if (among->rank == 0) {
         file_view map;
         file_parcel_pack();
-        KD_TRY(scene_open_lit(&work->loaded, work->path, work->values.environment, from_file,
-                              &work->watched));
+        KD_TRY(scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
+                                 &work->watched));
         const char *path = work->values.render.photon_map;
         if (!path) path = from_file->photon_map;
         if (path) KD_TRY(file_open(&map, path)); /* it comes along */
@@ -315,8 +316,8 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
         return KD_OK;
     }
     file_parcel_unpack(&work->parcel); /* a photon map is taken later */
-    return scene_open_lit(&work->loaded, work->path, work->values.environment, from_file,
-                          &work->watched);
+    return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
+                             &work->watched);
 }
 
 static kd_status render(rendering *work, const option_line *line) {
@@ -332,6 +333,8 @@ static kd_status render(rendering *work, const option_line *line) {
     if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
     KD_TRY(render_values_check_names(work->path, &from_file));
     KD_TRY(settle_options(work, line, &from_file));
+    KD_TRY(render_settle_placements(work->loaded, &work->values.render, work->values.max_memory,
+                                    (render_placing)work->values.placements));
     KD_TRY(consider_plan(work));
     if (work->values.plan) return KD_OK;
     render_keeping keeping;

@@ -1,0 +1,196 @@
+/* Meshes that are placed, and the copies that stand for them where a method knows no placements. */
+#include "accel/placed/placed_tree.h"
+#include "core/memory.h"
+#include "scenes/assembly/scene_parts.h"
+
+/* of a triangle: its tree while it is made, and in its wide form, as render/api/plan.c has them */
+enum { TREE_BYTES = 900 };
+
+kd_status scene_take_placed(scene *to, scene_draft *from) {
+    const mesh *geometry = &to->geometry;
+    to->parts = from->shapes;
+    to->placements = from->placements;
+    to->shape_count = from->shape_count;
+    to->placement_count = from->placement_count;
+    to->plain_count = geometry->triangle_count;
+    from->shapes = NULL;
+    from->placements = NULL;
+    from->shape_count = from->placement_count = 0;
+    if (to->shape_count == 0) return KD_OK;
+    to->plain_count = to->parts[0].first; /* they are the last */
+    KD_TRY(KD_RESERVE_ZEROED(to->shapes, to->shape_count));
+    for (uint32_t i = 0; i < to->shape_count; ++i) {
+        placed_shape *shape = to->shapes + i;
+        shape->first = to->parts[i].first;
+        shape->count = to->parts[i].count;
+        shape->box = box3_empty();
+        for (uint64_t k = 0; k < 3 * (uint64_t)shape->count; ++k)
+            box3_include(&shape->box,
+                         geometry->positions[geometry->triangles[3 * (size_t)shape->first + k]]);
+    }
+    return KD_OK;
+}
+
+box3 scene_placed_box(const scene *of) {
+    box3 box = box3_empty();
+    for (uint32_t i = 0; i < of->placement_count; ++i) {
+        const placement *put = of->placements + i;
+        box3_join(&box, placement_box(put, of->shapes[put->shape].box));
+    }
+    return box;
+}
+
+bool scene_placed_emits(const scene *of) {
+    const mesh *geometry = &of->geometry;
+    for (uint32_t i = of->plain_count; i < geometry->triangle_count; ++i)
+        if (vec3_largest(of->materials[geometry->triangle_materials[i]].emission) > 0) return true;
+    return false;
+}
+
+uint32_t scene_placement_count(const scene *of) {
+    return of->placement_count;
+}
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+typedef struct copy_counts {
+    uint64_t triangles, positions, normals;
+} copy_counts;
+
+static copy_counts count_copies(const scene *of) {
+    copy_counts sum = {0, 0, 0};
+    for (uint32_t i = 0; i < of->placement_count; ++i) {
+        const draft_shape *part = of->parts + of->placements[i].shape;
+        sum.triangles += part->count;
+        sum.positions += part->position_count;
+        sum.normals += part->normal_count;
+    }
+    return sum;
+}
+
+uint64_t scene_copies_bytes(const scene *of) {
+    const copy_counts sum = count_copies(of);
+    const uint64_t indices = of->geometry.normal_indices ? 2 : 1;
+    const uint64_t all = indices + (of->geometry.texcoord_indices ? 1 : 0);
+    return sum.triangles * (all * 12 + 4 + TREE_BYTES) +
+           (sum.positions + sum.normals) * sizeof(vec3);
+}
+
+/* A placement's copy goes behind what `to` has; corners name its own vertices. */
+static void copy_one(const scene *of, const placement *put, mesh *to) {
+    const mesh *from = &of->geometry;
+    const draft_shape *part = of->parts + put->shape;
+    const transform *by = &put->to_world;
+    for (uint32_t i = 0; i < part->position_count; ++i)
+        to->positions[to->position_count + i] =
+            placed_corner(put, from->positions[part->position + i]);
+    for (uint32_t i = 0; i < part->normal_count; ++i)
+        to->normals[to->normal_count + i] = transform_normal(by, from->normals[part->normal + i]);
+    const uint64_t first = 3 * (uint64_t)part->first, count = 3 * (uint64_t)part->count;
+    const uint64_t begin = 3 * (uint64_t)to->triangle_count;
+    for (uint64_t i = 0; i < count; ++i)
+        to->triangles[begin + i] = from->triangles[first + i] - part->position + to->position_count;
+    for (uint64_t i = 0; from->normal_indices && i < count; ++i) {
+        const uint32_t index = from->normal_indices[first + i];
+        to->normal_indices[begin + i] =
+            index == KD_NONE ? KD_NONE : index - part->normal + to->normal_count;
+    }
+    if (from->texcoord_indices)
+        memcpy(to->texcoord_indices + begin, from->texcoord_indices + first,
+               count * sizeof(uint32_t));
+    memcpy(to->triangle_materials + to->triangle_count, from->triangle_materials + part->first,
+           part->count * sizeof(uint32_t));
+    to->position_count += part->position_count;
+    to->normal_count += part->normal_count;
+    to->triangle_count += part->count;
+}
+
+/* Room in `to` for all of it, and what is plain in it. */
+static kd_status copy_plain(const scene *of, const copy_counts *more, mesh *to) {
+    const mesh *from = &of->geometry;
+    const uint64_t plain = of->plain_count, triangles = plain + more->triangles;
+    KD_TRY(KD_RESERVE(to->positions, from->position_count + more->positions));
+    KD_TRY(KD_RESERVE(to->triangles, 3 * triangles));
+    KD_TRY(KD_RESERVE(to->triangle_materials, triangles));
+    if (from->normals) KD_TRY(KD_RESERVE(to->normals, from->normal_count + more->normals));
+    if (from->normal_indices) KD_TRY(KD_RESERVE(to->normal_indices, 3 * triangles));
+    if (from->texcoord_indices) KD_TRY(KD_RESERVE(to->texcoord_indices, 3 * triangles));
+    to->position_count = from->position_count;
+    to->normal_count = from->normal_count;
+    to->triangle_count = of->plain_count;
+    memcpy(to->positions, from->positions, from->position_count * sizeof(vec3));
+    if (from->normals) memcpy(to->normals, from->normals, from->normal_count * sizeof(vec3));
+    memcpy(to->triangles, from->triangles, 3 * plain * sizeof(uint32_t));
+    memcpy(to->triangle_materials, from->triangle_materials, plain * sizeof(uint32_t));
+    if (from->normal_indices)
+        memcpy(to->normal_indices, from->normal_indices, 3 * plain * sizeof(uint32_t));
+    if (from->texcoord_indices)
+        memcpy(to->texcoord_indices, from->texcoord_indices, 3 * plain * sizeof(uint32_t));
+    return KD_OK;
+}
+
+/* The arrays that copies change are the second mesh's from now on, and the other way round. */
+static void exchange(mesh *a, mesh *b) {
+    mesh made = *a;
+    made.positions = b->positions;
+    made.normals = b->normals;
+    made.triangles = b->triangles;
+    made.normal_indices = b->normal_indices;
+    made.texcoord_indices = b->texcoord_indices;
+    made.triangle_materials = b->triangle_materials;
+    made.position_count = b->position_count;
+    made.normal_count = b->normal_count;
+    made.triangle_count = b->triangle_count;
+    memset(b, 0, sizeof *b);
+    b->positions = a->positions;
+    b->normals = a->normals;
+    b->triangles = a->triangles;
+    b->normal_indices = a->normal_indices;
+    b->texcoord_indices = a->texcoord_indices;
+    b->triangle_materials = a->triangle_materials;
+    *a = made;
+}
+
+static void drop_placed(scene *of) {
+    memory_free(of->parts);
+    memory_free(of->shapes);
+    memory_free(of->placements);
+    of->parts = NULL;
+    of->shapes = NULL;
+    of->placements = NULL;
+    of->shape_count = of->placement_count = 0;
+    of->plain_count = of->geometry.triangle_count;
+}
+
+/* Lights know triangles by number: those of copies are none. */
+static kd_status grow_lights(scene *of, uint64_t triangles) {
+    if (!of->triangle_lights) return KD_OK;
+    KD_TRY(KD_GROW(of->triangle_lights, of->plain_count, triangles));
+    memset(of->triangle_lights + of->plain_count, 0xff,
+           (triangles - of->plain_count) * sizeof *of->triangle_lights);
+    return KD_OK;
+}
+
+kd_status scene_copy_placements(scene *of) {
+    mesh made;
+    if (of->shape_count == 0) return KD_OK;
+    const copy_counts more = count_copies(of);
+    const uint64_t most = KD_NONE;
+    KD_REQUIRE(more.triangles + of->plain_count < most &&
+                   more.positions + of->geometry.position_count < most &&
+                   more.normals + of->geometry.normal_count < most,
+               KD_ERROR_MEMORY,
+               "%u placements are %llu triangles as copies, more than a scene can have: "
+               "by path, direct, whitted and ao they need not be copied",
+               of->placement_count, (unsigned long long)more.triangles);
+    memset(&made, 0, sizeof made);
+    kd_status status = copy_plain(of, &more, &made);
+    if (status == KD_OK) status = grow_lights(of, of->plain_count + more.triangles);
+    if (status == KD_OK) {
+        for (uint32_t i = 0; i < of->placement_count; ++i) copy_one(of, of->placements + i, &made);
+        exchange(&of->geometry, &made);
+        drop_placed(of);
+    }
+    mesh_close(&made);
+    return status;
+}

@@ -1,0 +1,142 @@
+/* One mesh at many places: from the description itself, from a file of matrices, or at random. */
+#include "accel/placed/placed_tree.h"
+#include "core/files/file.h"
+#include "core/math/rng.h"
+#include "core/memory.h"
+#include "scenes/describe/describe_reader.h"
+#include "scenes/text/number.h"
+
+enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
+
+typedef struct placing {
+    describe_reader *in;
+    const transform *pose;
+    uint32_t shape; /* of the draft */
+} placing;
+
+/* The shape turned round, for placements that mirror: made when the first one asks. */
+static kd_status turned_shape(placing *to, uint32_t *shape) {
+    scene_draft *draft = to->in->draft;
+    draft_shape turned = draft->shapes[to->shape];
+    if (turned.turned == KD_NONE) {
+        turned.first = mesh_builder_repeat_turned(&to->in->geometry, turned.first, turned.count);
+        KD_TRY(to->in->geometry.status);
+        KD_TRY(scene_draft_add_shape(draft, &turned));
+        draft->shapes[to->shape].turned = draft->shape_count - 1;
+    }
+    *shape = draft->shapes[to->shape].turned;
+    return KD_OK;
+}
+
+static kd_status put(placing *to, const json_place *at, const transform *where) {
+    placement made;
+    uint32_t shape = to->shape;
+    const transform whole = transform_compose(where, to->pose);
+    if (transform_determinant(&whole) < 0) KD_TRY(turned_shape(to, &shape));
+    if (placement_make(&made, &whole, shape) != KD_OK) return json_fail(at, "%s", kd_last_error());
+    return scene_draft_add_placement(to->in->draft, &made);
+}
+
+static kd_status put_listed(placing *to, const json_place *at, const cJSON *list) {
+    const cJSON *item = NULL;
+    int index = 0;
+    cJSON_ArrayForEach(item, list) {
+        const json_place here = json_place_item(at, index++);
+        transform where = transform_identity();
+        KD_TRY(describe_transform(&here, item, &where));
+        KD_TRY(put(to, &here, &where));
+    }
+    return KD_OK;
+}
+
+/* 12 numbers from the cursor on; false at anything else. */
+static bool read_matrix(text_cursor *cursor, transform *out) {
+    for (int i = 0; i < 12; ++i) {
+        float number = 0;
+        text_skip_blanks(cursor);
+        const char *end = number_float(cursor->at, &number);
+        if (!end || !isfinite(number)) return false;
+        cursor->at = end;
+        out->m[i / 4][i % 4] = (double)number;
+    }
+    text_skip_blanks(cursor);
+    return text_at_end(cursor);
+}
+
+static kd_status put_lines(placing *to, const json_place *at, const char *text, uint64_t bytes) {
+    text_cursor cursor = {text, 0};
+    while (cursor.at < text + bytes) {
+        transform where;
+        text_skip_blanks(&cursor);
+        if (!text_at_end(&cursor)) {
+            if (!read_matrix(&cursor, &where))
+                return json_fail(at, "line %llu of the file: expected 12 finite numbers",
+                                 (unsigned long long)cursor.line + 1);
+            KD_TRY(put(to, at, &where));
+        }
+        text_skip_comment(&cursor);
+    }
+    return KD_OK;
+}
+
+static kd_status put_file(placing *to, const json_place *at, const char *name) {
+    char *path = NULL, *text = NULL;
+    file_view file;
+    KD_TRY(describe_path(to->in, name, &path));
+    kd_status status = file_open(&file, path);
+    memory_free(path);
+    KD_TRY(status);
+    status = KD_RESERVE(text, (uint64_t)file.count + 2);
+    if (status == KD_OK) {
+        memcpy(text, file.bytes, file.count);
+        memcpy(text + file.count, "\n\n", 2); /* as text.h wants it */
+        status = put_lines(to, at, text, file.count);
+    }
+    memory_free(text);
+    file_close(&file);
+    return status;
+}
+
+static kd_status put_scattered(placing *to, const json_place *at, const cJSON *object) {
+    described_scatter words = {.lo = {-1, 0, -1}, .hi = {1, 0, 1}, .scale = {1, 1}, .turned = true};
+    KD_TRY(json_read(at, object, describe_scatter_keys, &words));
+    if (!json_has(object, "count")) return json_fail(at, "count is missing");
+    for (uint64_t i = 0; i < words.count; ++i) {
+        const rng_key key = rng_key_make(words.seed, SCATTER_PASS, i);
+        const rng_block place = rng_draw(key, 0, 0), form = rng_draw(key, 0, 1);
+        const vec3 size = vec3_sub(words.hi, words.lo);
+        const transform moved = transform_translate(
+            vec3_make(words.lo.x + size.x * place.value[0], words.lo.y + size.y * place.value[1],
+                      words.lo.z + size.z * place.value[2]));
+        const float larger = words.scale[0] + (words.scale[1] - words.scale[0]) * form.value[0];
+        const transform sized = transform_scale(vec3_all(larger));
+        const double degrees = words.turned ? 360 * (double)form.value[1] : 0;
+        const transform turned = transform_rotate(vec3_make(0, 1, 0), degrees);
+        const transform formed = transform_compose(&turned, &sized);
+        const transform where = transform_compose(&moved, &formed);
+        KD_TRY(put(to, at, &where));
+    }
+    return KD_OK;
+}
+
+kd_status describe_placements(describe_reader *in, const json_place *at,
+                              const described_mesh *words, const transform *pose,
+                              const draft_shape *begin) {
+    const json_place list = json_place_key(at, "placements"),
+                     random = json_place_key(at, "scatter");
+    const mesh *made = &in->geometry.made;
+    placing to = {in, pose, in->draft->shape_count};
+    draft_shape shape = *begin;
+    shape.count = made->triangle_count - begin->first;
+    shape.position_count = made->position_count - begin->position;
+    shape.normal_count = made->normal_count - begin->normal;
+    if (words->placements && words->scatter)
+        return json_fail(at, "placements and scatter, expected one of them");
+    KD_TRY(scene_draft_add_shape(in->draft, &shape));
+    if (words->scatter) return put_scattered(&to, &random, words->scatter);
+    if (cJSON_IsString(words->placements))
+        return put_file(&to, &list, words->placements->valuestring);
+    if (!cJSON_IsArray(words->placements))
+        return json_unexpected(&list, words->placements, "a list of lists of steps or a file");
+    return put_listed(&to, &list, words->placements);
+}
