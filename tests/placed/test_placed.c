@@ -2,7 +2,7 @@
    the copies are; the boxes above them hold what they are said to hold. */
 #include "accel/placed/placed_tree.h"
 #include "accel/placed/placed_walk.h"
-#include "nasty_rays.h"
+#include "tests/accel/nasty_rays.h"
 
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };
 
