@@ -47,7 +47,7 @@ typedef struct kandela_split {
     columns_source from;
     int32_t *to;
     column_pivot pivot;
-    uint32_t rank;
+    uint32_t dims, rank;
     int64_t piece;
     uint32_t lefts[KANDELA_PIECES + 1]; /* of each piece; then of those before it */
 } kandela_split;
@@ -116,27 +116,9 @@ static uint32_t kandela_subtrees(uint32_t count) {
     return wanted;
 }
 
-#define KANDELA_DIMS 1
-#include "points/kandela/subtree.h"
-#define KANDELA_DIMS 2
-#include "points/kandela/subtree.h"
-#define KANDELA_DIMS 3
-#include "points/kandela/subtree.h"
-#define KANDELA_DIMS 4
-#include "points/kandela/subtree.h"
-#define KANDELA_DIMS 5
-#include "points/kandela/subtree.h"
-#define KANDELA_DIMS 6
-#include "points/kandela/subtree.h"
-#define KANDELA_DIMS 7
-#include "points/kandela/subtree.h"
-#define KANDELA_DIMS 8
 #include "points/kandela/subtree.h"
 
 static kd_status build_kandela(pointtree *out, const point_array *points, job *watched) {
-    static kd_status (*const run[])(kandela_work *) = {NULL,          kandela_run_1, kandela_run_2,
-                                                       kandela_run_3, kandela_run_4, kandela_run_5,
-                                                       kandela_run_6, kandela_run_7, kandela_run_8};
     kd_status status = KD_OK;
     kandela_work *work = NULL;
     KD_TRY(KD_RESERVE_ZEROED(work, 1));
@@ -144,7 +126,7 @@ static kd_status build_kandela(pointtree *out, const point_array *points, job *w
     work->points = points;
     work->watched = watched;
     KD_TRY_GOTO(point_keys_open(&work->keys, points));
-    KD_TRY_GOTO(run[out->dims](work));
+    KD_TRY_GOTO(kandela_run(work));
     if (job_cancelled(watched))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                              "cancelled while building a point tree");

@@ -1,63 +1,54 @@
-/* The body of build_kandela.c for one number of dimensions, KANDELA_DIMS. Included once for each.
- */
-#define KANDELA_PASTE_(name, dims) name##_##dims
-#define KANDELA_PASTE(name, dims) KANDELA_PASTE_(name, dims)
-#define KANDELA_NAME(name) KANDELA_PASTE(name, KANDELA_DIMS)
-#define fill_piece KANDELA_NAME(fill_piece)
-#define record_put KANDELA_NAME(record_put)
-#define pivot_take KANDELA_NAME(pivot_take)
-#define records_split KANDELA_NAME(records_split)
-#define node_split KANDELA_NAME(node_split)
-#define block_row KANDELA_NAME(block_row)
-#define block_boxes KANDELA_NAME(block_boxes)
-#define block_exchange KANDELA_NAME(block_exchange)
-#define block_axes KANDELA_NAME(block_axes)
-#define block_clip KANDELA_NAME(block_clip)
-#define block_keys KANDELA_NAME(block_keys)
-#define block_put KANDELA_NAME(block_put)
-#define block_load KANDELA_NAME(block_load)
-#define block_finish KANDELA_NAME(block_finish)
-#define subtree_build KANDELA_NAME(subtree_build)
-#define subtree_piece KANDELA_NAME(subtree_piece)
-#define count_piece KANDELA_NAME(count_piece)
-#define move_piece KANDELA_NAME(move_piece)
-#define split_piece KANDELA_NAME(split_piece)
-#define records_split_parallel KANDELA_NAME(records_split_parallel)
-#define top_build KANDELA_NAME(top_build)
-#define kandela_run KANDELA_NAME(kandela_run)
+/* The steps of build_kandela.c: for subtrees, and for the top of the tree on all cores.
+   Idea: a step takes the number of dimensions first and is copied by KANDELA_BY_DIMS for each of
+   them, a constant there, so that its loops over axes and columns have no ends to look for. */
+#ifndef KD_POINTS_KANDELA_SUBTREE_H
+#define KD_POINTS_KANDELA_SUBTREE_H
 
-enum { KANDELA_NAME(COLUMNS) = KANDELA_DIMS + 1 };
-#define COLUMNS KANDELA_NAME(COLUMNS)
+#define KANDELA_BY_DIMS(dims, step, ...)                                                           \
+    switch (dims) {                                                                                \
+    case 1: step(1, __VA_ARGS__); break;                                                           \
+    case 2: step(2, __VA_ARGS__); break;                                                           \
+    case 3: step(3, __VA_ARGS__); break;                                                           \
+    case 4: step(4, __VA_ARGS__); break;                                                           \
+    case 5: step(5, __VA_ARGS__); break;                                                           \
+    case 6: step(6, __VA_ARGS__); break;                                                           \
+    case 7: step(7, __VA_ARGS__); break;                                                           \
+    default: step(8, __VA_ARGS__); break;                                                          \
+    }
+
+COLUMN_FN void fill(uint32_t dims, const kandela_work *work, int64_t begin, int64_t end) {
+    int32_t *to = work->columns[0];
+    for (int64_t i = begin; i < end; ++i) {
+        for (uint32_t axis = 0; axis < dims; ++axis)
+            to[axis * work->stride + (uint64_t)i] =
+                kandela_key(point_key(&work->keys, (uint64_t)i, axis));
+        to[dims * work->stride + (uint64_t)i] = (int32_t)i;
+    }
+}
 
 static void fill_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const kandela_work *work = (const kandela_work *)context;
-    int32_t *to = work->columns[0];
-    for (int64_t i = begin; i < end; ++i) {
-        for (uint32_t axis = 0; axis < KANDELA_DIMS; ++axis)
-            to[axis * work->stride + (uint64_t)i] =
-                kandela_key(point_key(&work->keys, (uint64_t)i, axis));
-        to[KANDELA_DIMS * work->stride + (uint64_t)i] = (int32_t)i;
-    }
+    KANDELA_BY_DIMS(work->out->dims, fill, work, begin, end)
 }
 
 /* Places a record, whose fields lie `stride` apart, as a node; the point comes from its keys where
    they hold all of its bits. */
-static inline void record_put(const kandela_work *work, const int32_t *r, uint64_t stride,
-                              uint32_t node) {
+COLUMN_FN void record_put(uint32_t dims, const kandela_work *work, const int32_t *r,
+                          uint64_t stride, uint32_t node) {
     pointtree *out = work->out;
-    const uint32_t id = (uint32_t)r[KANDELA_DIMS * stride];
+    const uint32_t id = (uint32_t)r[dims * stride];
     out->ids[node] = id;
     if (out->scalar == POINT_FLOAT) {
-        float *to = (float *)out->coordinates + (uint64_t)node * KANDELA_DIMS;
-        for (uint32_t axis = 0; axis < KANDELA_DIMS; ++axis) {
+        float *to = (float *)out->coordinates + (uint64_t)node * dims;
+        for (uint32_t axis = 0; axis < dims; ++axis) {
             const int32_t key = r[axis * stride];
             to[axis] = key == 0 /* +0 or -0 */
-                           ? work->keys.floats[(uint64_t)id * KANDELA_DIMS + axis]
+                           ? work->keys.floats[(uint64_t)id * dims + axis]
                            : kandela_float(key);
         }
     } else {
-        const uint64_t bytes = KANDELA_DIMS * sizeof(double);
+        const uint64_t bytes = dims * sizeof(double);
         memcpy((char *)out->coordinates + node * bytes,
                (const char *)work->points->coordinates + id * bytes, bytes);
     }
@@ -65,13 +56,13 @@ static inline void record_put(const kandela_work *work, const int32_t *r, uint64
 
 /* The record of `rank` of `from`: copied to its place in `to`, which is room before that, and its
    own place taken by the last one. */
-static inline column_pivot pivot_take(uint64_t stride, int32_t *from, int32_t *to, uint32_t count,
-                                      uint32_t rank, uint32_t axis) {
-    const int32_t *keys = from + axis * stride, *ids = from + KANDELA_DIMS * stride;
+COLUMN_FN column_pivot pivot_take(uint32_t dims, uint64_t stride, int32_t *from, int32_t *to,
+                                  uint32_t count, uint32_t rank, uint32_t axis) {
+    const int32_t *keys = from + axis * stride, *ids = from + dims * stride;
     int32_t *room[3] = {to, to + stride, to + 2 * stride};
     const column_pivot pivot = column_pivot_select(keys, ids, count, rank, room);
     const uint32_t at = column_find(keys, ids, count, pivot);
-    for (uint32_t c = 0; c < COLUMNS; ++c) {
+    for (uint32_t c = 0; c < dims + 1; ++c) {
         to[c * stride + rank] = from[c * stride + at];
         from[c * stride + at] = from[c * stride + count - 1];
     }
@@ -79,25 +70,25 @@ static inline column_pivot pivot_take(uint64_t stride, int32_t *from, int32_t *t
 }
 
 /* Orders `from` around the record of `rank` into `to`; `from` is spent. */
-static inline void records_split(uint64_t stride, int32_t *from, int32_t *to, uint32_t count,
-                                 uint32_t rank, uint32_t axis) {
-    const column_pivot pivot = pivot_take(stride, from, to, count, rank, axis);
+COLUMN_FN void records_split(uint32_t dims, uint64_t stride, int32_t *from, int32_t *to,
+                             uint32_t count, uint32_t rank, uint32_t axis) {
+    const column_pivot pivot = pivot_take(dims, stride, from, to, count, rank, axis);
     const columns_source source = {from, stride, count - 1, axis};
     const columns_target target = {to, 0, rank, rank + 1, count};
-    columns_partition(source, target, pivot, COLUMNS);
+    columns_partition(source, target, pivot, dims + 1);
 }
 
 /* Splits a node by what is in `range`, which then is in the other buffer; returns the axis. */
-static inline uint32_t node_split(kandela_work *work, kandela_range *range, uint32_t count,
-                                  uint32_t left, const double *lo, const double *hi) {
+COLUMN_FN uint32_t node_split(uint32_t dims, kandela_work *work, kandela_range *range,
+                              uint32_t count, uint32_t left, const double *lo, const double *hi) {
     const uint32_t axis = kandela_axis(work->out, range->node, lo, hi);
     int32_t *from = work->columns[range->flipped] + range->begin;
     int32_t *to = work->columns[!range->flipped] + range->begin;
     if (count > 1)
-        records_split(work->stride, from, to, count, left, axis);
+        records_split(dims, work->stride, from, to, count, left, axis);
     else
         to = from;
-    record_put(work, to + left, work->stride, range->node);
+    record_put(dims, work, to + left, work->stride, range->node);
     range->flipped = !range->flipped;
     return axis;
 }
@@ -107,22 +98,29 @@ static inline uint32_t node_split(kandela_work *work, kandela_range *range, uint
 
 /* A point of each of them: its key along the lane's axis, its fields. */
 typedef struct block_row {
-    int32x8 key, field[COLUMNS];
+    int32x8 key, field[COLUMNS_MAX];
 } block_row;
 
 /* Their boxes, clipped by their ancestors. */
 typedef struct block_boxes {
-    float64x8 lo[KANDELA_DIMS], hi[KANDELA_DIMS];
+    float64x8 lo[POINT_DIMS_MAX], hi[POINT_DIMS_MAX];
 } block_boxes;
 
+COLUMN_FN void boxes_copy(uint32_t dims, block_boxes *to, const block_boxes *from) {
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        to->lo[axis] = from->lo[axis];
+        to->hi[axis] = from->hi[axis];
+    }
+}
+
 /* The lesser record of each lane goes to `a`. */
-COLUMN_FN void block_exchange(block_row *a, block_row *b) {
-    const int32x8 wrong = (a->key > b->key) |
-                          ((a->key == b->key) & (a->field[KANDELA_DIMS] > b->field[KANDELA_DIMS]));
+COLUMN_FN void block_exchange(uint32_t dims, block_row *a, block_row *b) {
+    const int32x8 wrong =
+        (a->key > b->key) | ((a->key == b->key) & (a->field[dims] > b->field[dims]));
     const int32x8 key = (a->key ^ b->key) & wrong;
     a->key ^= key;
     b->key ^= key;
-    for (uint32_t c = 0; c < COLUMNS; ++c) {
+    for (uint32_t c = 0; c < dims + 1; ++c) {
         const int32x8 field = (a->field[c] ^ b->field[c]) & wrong;
         a->field[c] ^= field;
         b->field[c] ^= field;
@@ -130,86 +128,90 @@ COLUMN_FN void block_exchange(block_row *a, block_row *b) {
 }
 
 /* As kandela_axis, in each lane. */
-COLUMN_FN int32x8 block_axes(const pointtree *out, const block_boxes *boxes, uint32_t level) {
-    if (!out->axes) return int32x8_all((int32_t)(level % KANDELA_DIMS));
+COLUMN_FN int32x8 block_axes(uint32_t dims, const pointtree *out, const block_boxes *boxes,
+                             uint32_t level) {
+    if (!out->axes) return int32x8_all((int32_t)(level % dims));
     int32x8 widest = int32x8_all(0);
     float64x8 most = boxes->hi[0] - boxes->lo[0];
     if (out->scalar == POINT_FLOAT) {
         float32x8 rounded = __builtin_convertvector(most, float32x8);
-        for (int32_t axis = 1; axis < KANDELA_DIMS; ++axis) {
+        for (uint32_t axis = 1; axis < dims; ++axis) {
             const float32x8 size =
                 __builtin_convertvector(boxes->hi[axis] - boxes->lo[axis], float32x8);
             const int32x8 wider = size > rounded;
             rounded = (float32x8)int32x8_select(wider, (int32x8)size, (int32x8)rounded);
-            widest = int32x8_select(wider, int32x8_all(axis), widest);
+            widest = int32x8_select(wider, int32x8_all((int32_t)axis), widest);
         }
         return widest;
     }
-    for (int32_t axis = 1; axis < KANDELA_DIMS; ++axis) {
+    for (uint32_t axis = 1; axis < dims; ++axis) {
         const float64x8 size = boxes->hi[axis] - boxes->lo[axis];
         const int64x8 wider = size > most;
         most = (float64x8)((wider & (int64x8)size) | (~wider & (int64x8)most));
-        widest = int32x8_select(__builtin_convertvector(wider, int32x8), int32x8_all(axis), widest);
+        widest = int32x8_select(__builtin_convertvector(wider, int32x8), int32x8_all((int32_t)axis),
+                                widest);
     }
     return widest;
 }
 
-COLUMN_FN void block_keys(block_row *rows, uint32_t count, int32x8 axes) {
+COLUMN_FN void block_keys(uint32_t dims, block_row *rows, uint32_t count, int32x8 axes) {
     for (uint32_t i = 0; i < count; ++i) {
         rows[i].key = rows[i].field[0];
-        for (int32_t c = 1; c < KANDELA_DIMS; ++c)
-            rows[i].key = int32x8_select(axes == int32x8_all(c), rows[i].field[c], rows[i].key);
+        for (uint32_t c = 1; c < dims; ++c)
+            rows[i].key =
+                int32x8_select(axes == int32x8_all((int32_t)c), rows[i].field[c], rows[i].key);
     }
 }
 
 /* The side of a split through the points of `row`. */
-COLUMN_FN void block_clip(const kandela_work *work, block_boxes *boxes, const block_row *row,
-                          int32x8 axes, bool right) {
+COLUMN_FN void block_clip(uint32_t dims, const kandela_work *work, block_boxes *boxes,
+                          const block_row *row, int32x8 axes, bool right) {
     float64x8 plane;
     if (!work->out->axes) return;
     if (work->out->scalar == POINT_FLOAT)
         plane = __builtin_convertvector(float32x8_of_keys(row->key), float64x8);
     else
         for (uint32_t lane = 0; lane < COLUMN_LANES; ++lane)
-            plane[lane] = point_array_coordinate(
-                work->points, (uint32_t)row->field[KANDELA_DIMS][lane], (uint32_t)axes[lane]);
-    for (int32_t axis = 0; axis < KANDELA_DIMS; ++axis) {
-        const int64x8 here = __builtin_convertvector(axes == int32x8_all(axis), int64x8);
+            plane[lane] = point_array_coordinate(work->points, (uint32_t)row->field[dims][lane],
+                                                 (uint32_t)axes[lane]);
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        const int64x8 here = __builtin_convertvector(axes == int32x8_all((int32_t)axis), int64x8);
         float64x8 *side = right ? &boxes->lo[axis] : &boxes->hi[axis];
         *side = (float64x8)((here & (int64x8)plane) | (~here & (int64x8)*side));
     }
 }
 
 /* The points of `row` as nodes first, first + step, ... */
-COLUMN_FN void block_put(const kandela_work *work, const block_row *row, int32x8 axes,
-                         uint32_t first, uint32_t step) {
+COLUMN_FN void block_put(uint32_t dims, const kandela_work *work, const block_row *row,
+                         int32x8 axes, uint32_t first, uint32_t step) {
     pointtree *out = work->out;
     int32x8 zero = row->field[0] == int32x8_all(0);
-    for (uint32_t axis = 1; axis < KANDELA_DIMS; ++axis) zero |= row->field[axis] == int32x8_all(0);
+    for (uint32_t axis = 1; axis < dims; ++axis) zero |= row->field[axis] == int32x8_all(0);
     if (out->scalar == POINT_FLOAT && int32x8_none(zero)) {
-        float x[KANDELA_DIMS][COLUMN_LANES];
-        for (uint32_t axis = 0; axis < KANDELA_DIMS; ++axis) {
+        float x[POINT_DIMS_MAX][COLUMN_LANES];
+        for (uint32_t axis = 0; axis < dims; ++axis) {
             const float32x8 lanes = float32x8_of_keys(row->field[axis]);
             memcpy(x[axis], &lanes, sizeof lanes);
         }
-        float *to = (float *)out->coordinates + (uint64_t)first * KANDELA_DIMS;
-        for (uint32_t lane = 0; lane < COLUMN_LANES; ++lane, to += step * KANDELA_DIMS)
-            for (uint32_t axis = 0; axis < KANDELA_DIMS; ++axis) to[axis] = x[axis][lane];
+        float *to = (float *)out->coordinates + (uint64_t)first * dims;
+        for (uint32_t lane = 0; lane < COLUMN_LANES; ++lane, to += step * dims)
+            for (uint32_t axis = 0; axis < dims; ++axis) to[axis] = x[axis][lane];
         for (uint32_t lane = 0; lane < COLUMN_LANES; ++lane)
-            out->ids[first + lane * step] = (uint32_t)row->field[KANDELA_DIMS][lane];
+            out->ids[first + lane * step] = (uint32_t)row->field[dims][lane];
     } else {
-        int32_t fields[COLUMNS][COLUMN_LANES];
-        memcpy(fields, row->field, sizeof fields);
+        int32_t fields[COLUMNS_MAX][COLUMN_LANES];
+        memcpy(fields, row->field, (dims + 1) * sizeof *fields);
         for (uint32_t lane = 0; lane < COLUMN_LANES; ++lane)
-            record_put(work, &fields[0][lane], COLUMN_LANES, first + lane * step);
+            record_put(dims, work, &fields[0][lane], COLUMN_LANES, first + lane * step);
     }
     if (!out->axes) return;
     for (uint32_t lane = 0; lane < COLUMN_LANES; ++lane)
         out->axes[first + lane * step] = (uint8_t)axes[lane];
 }
 
-COLUMN_FN void block_load(block_row rows[KANDELA_BOTTOM], const int32_t *from, uint64_t stride) {
-    for (uint32_t c = 0; c < COLUMNS; ++c) {
+COLUMN_FN void block_load(uint32_t dims, block_row rows[KANDELA_BOTTOM], const int32_t *from,
+                          uint64_t stride) {
+    for (uint32_t c = 0; c < dims + 1; ++c) {
         int32x8 lanes[COLUMN_LANES];
         int32x8_transpose(lanes, from + c * stride);
         for (uint32_t i = 0; i < KANDELA_BOTTOM; ++i) rows[i].field[c] = lanes[i];
@@ -218,49 +220,58 @@ COLUMN_FN void block_load(block_row rows[KANDELA_BOTTOM], const int32_t *from, u
 
 /* Builds the sub-trees, that of lane i from the seven records at from + 8 i and with its root at
    node first + i, by networks that put the middle one of seven, and then three, in order. */
-static void block_finish(const kandela_work *work, const block_boxes *boxes, const int32_t *from,
-                         uint32_t first) {
+COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const block_boxes *boxes,
+                           const int32_t *from, uint32_t first) {
     static const uint8_t median_of_seven[][2] = {{0, 5}, {2, 6}, {1, 5}, {2, 3}, {0, 6},
                                                  {5, 6}, {0, 2}, {1, 3}, {1, 2}, {2, 4},
                                                  {3, 4}, {3, 5}, {2, 3}};
     const uint32_t level = pointtree_level_of(first);
     block_row rows[KANDELA_BOTTOM];
-    block_load(rows, from, work->stride);
-    const int32x8 axes = block_axes(work->out, boxes, level);
-    block_keys(rows, KANDELA_BOTTOM, axes);
+    block_load(dims, rows, from, work->stride);
+    const int32x8 axes = block_axes(dims, work->out, boxes, level);
+    block_keys(dims, rows, KANDELA_BOTTOM, axes);
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < sizeof median_of_seven / sizeof *median_of_seven; ++i)
-        block_exchange(&rows[median_of_seven[i][0]], &rows[median_of_seven[i][1]]);
-    block_put(work, &rows[3], axes, first, 1);
+        block_exchange(dims, &rows[median_of_seven[i][0]], &rows[median_of_seven[i][1]]);
+    block_put(dims, work, &rows[3], axes, first, 1);
     for (uint32_t right = 0; right < 2; ++right) {
         const uint32_t child = 2 * first + 1 + right;
         block_row *three = rows + (right ? 4 : 0);
-        block_boxes half = *boxes;
-        block_clip(work, &half, &rows[3], axes, right);
-        const int32x8 child_axes = block_axes(work->out, &half, level + 1);
-        block_keys(three, 3, child_axes);
-        block_exchange(&three[0], &three[2]);
-        block_exchange(&three[0], &three[1]);
-        block_exchange(&three[1], &three[2]);
-        block_put(work, &three[1], child_axes, child, 2);
+        block_boxes half;
+        boxes_copy(dims, &half, boxes);
+        block_clip(dims, work, &half, &rows[3], axes, right);
+        const int32x8 child_axes = block_axes(dims, work->out, &half, level + 1);
+        block_keys(dims, three, 3, child_axes);
+        block_exchange(dims, &three[0], &three[2]);
+        block_exchange(dims, &three[0], &three[1]);
+        block_exchange(dims, &three[1], &three[2]);
+        block_put(dims, work, &three[1], child_axes, child, 2);
         for (uint32_t leaf = 0; leaf < 2; ++leaf) {
-            block_boxes quarter = half;
-            block_clip(work, &quarter, &three[1], child_axes, leaf);
-            block_put(work, &three[2 * leaf], block_axes(work->out, &quarter, level + 2),
-                      2 * child + 1 + leaf, 4);
+            block_boxes quarter;
+            boxes_copy(dims, &quarter, &half);
+            block_clip(dims, work, &quarter, &three[1], child_axes, leaf);
+            block_put(dims, work, &three[2 * leaf],
+                      block_axes(dims, work->out, &quarter, level + 2), 2 * child + 1 + leaf, 4);
         }
     }
+}
+
+static void block_finish(const kandela_work *work, const block_boxes *boxes, const int32_t *from,
+                         uint32_t first) {
+    KANDELA_BY_DIMS(work->out->dims, block_build, work, boxes, from, first)
 }
 
 /* Builds the sub-tree of `node` from what is in `range`, the other buffer is spare. Inside of a
    block, sub-trees of seven only leave their boxes. */
 static void subtree_build(kandela_work *work, kandela_range range, double *lo, double *hi,
-                          block_boxes *block) {
+                          block_boxes *block);
+COLUMN_FN void subtree_split(uint32_t dims, kandela_work *work, kandela_range range, double *lo,
+                             double *hi, block_boxes *block) {
     const uint32_t node = range.node, count = pointtree_subtree_size(node, work->out->count);
     if (count == 0) return;
     if (block && count == KANDELA_BOTTOM) {
         const uint32_t lane = (node + 1) % COLUMN_LANES;
-        for (uint32_t axis = 0; axis < KANDELA_DIMS; ++axis) {
+        for (uint32_t axis = 0; axis < dims; ++axis) {
             block->lo[axis][lane] = lo[axis];
             block->hi[axis][lane] = hi[axis];
         }
@@ -270,7 +281,7 @@ static void subtree_build(kandela_work *work, kandela_range range, double *lo, d
     const kandela_range all = range;
     const bool is_block = count == KANDELA_BLOCK;
     const uint32_t left = pointtree_subtree_size(2 * node + 1, work->out->count);
-    const uint32_t axis = node_split(work, &range, count, left, lo, hi);
+    const uint32_t axis = node_split(dims, work, &range, count, left, lo, hi);
     if (count == 1) return;
     const double plane = work->out->axes ? kandela_node_plane(work, node, axis) : 0;
     const double old_lo = lo[axis], old_hi = hi[axis];
@@ -281,6 +292,11 @@ static void subtree_build(kandela_work *work, kandela_range range, double *lo, d
     subtree_build(work, kandela_child(range, left, true), lo, hi, is_block ? &boxes : block);
     lo[axis] = old_lo;
     if (is_block) block_finish(work, &boxes, work->columns[!all.flipped] + all.begin, 8 * node + 7);
+}
+
+static void subtree_build(kandela_work *work, kandela_range range, double *lo, double *hi,
+                          block_boxes *block) {
+    KANDELA_BY_DIMS(work->out->dims, subtree_split, work, range, lo, hi, block)
 }
 
 static void subtree_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -300,9 +316,10 @@ static void subtree_piece(void *context, int64_t begin, int64_t end, int thread)
 static void count_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     kandela_split *split = (kandela_split *)context;
+    const uint32_t dims = split->dims;
     const columns_source *from = &split->from;
     const int32_t *keys = from->at + from->axis * from->stride;
-    const int32_t *ids = from->at + KANDELA_DIMS * from->stride;
+    const int32_t *ids = from->at + dims * from->stride;
     const column_pivot pivot = split->pivot;
     uint32_t before = 0;
     for (int64_t i = begin; i < end; ++i)
@@ -311,9 +328,7 @@ static void count_piece(void *context, int64_t begin, int64_t end, int thread) {
     split->lefts[begin / split->piece] = before;
 }
 
-static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    const kandela_split *split = (const kandela_split *)context;
+COLUMN_FN void move(uint32_t dims, const kandela_split *split, int64_t begin, int64_t end) {
     const uint32_t *lefts = split->lefts + begin / split->piece, count = (uint32_t)(end - begin);
     columns_source from = split->from;
     from.at += begin;
@@ -321,14 +336,21 @@ static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
     const uint32_t right = split->rank + 1 + (uint32_t)begin - lefts[0];
     const columns_target to = {split->to, lefts[0], lefts[1], right,
                                right + count - (lefts[1] - lefts[0])};
-    columns_partition(from, to, split->pivot, COLUMNS);
+    columns_partition(from, to, split->pivot, dims + 1);
+}
+
+static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const kandela_split *split = (const kandela_split *)context;
+    KANDELA_BY_DIMS(split->dims, move, split, begin, end)
 }
 
 /* The same as records_split, on all cores. */
-static void records_split_parallel(uint64_t stride, int32_t *from, int32_t *to, uint32_t count,
-                                   uint32_t rank, uint32_t axis) {
+static void records_split_parallel(uint32_t dims, uint64_t stride, int32_t *from, int32_t *to,
+                                   uint32_t count, uint32_t rank, uint32_t axis) {
     kandela_split split;
-    split.pivot = pivot_take(stride, from, to, count, rank, axis);
+    split.dims = dims;
+    split.pivot = pivot_take(dims, stride, from, to, count, rank, axis);
     const columns_source source = {from, stride, count - 1, axis};
     split.from = source;
     split.to = to;
@@ -345,9 +367,7 @@ static void records_split_parallel(uint64_t stride, int32_t *from, int32_t *to, 
 }
 
 /* Splits range i into 2i and 2i + 1 of the next level. */
-static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    kandela_work *work = (kandela_work *)context;
+COLUMN_FN void split_ranges(uint32_t dims, kandela_work *work, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
         kandela_range range = work->parents[i];
         const uint32_t count = pointtree_subtree_size(range.node, work->out->count);
@@ -356,13 +376,21 @@ static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
         const uint32_t axis = kandela_axis(work->out, range.node, domain.lo, domain.hi);
         int32_t *from = work->columns[range.flipped] + range.begin;
         int32_t *to = work->columns[!range.flipped] + range.begin;
-        (work->alone ? records_split_parallel : records_split)(work->stride, from, to, count, left,
-                                                               axis);
-        record_put(work, to + left, work->stride, range.node);
+        if (work->alone)
+            records_split_parallel(dims, work->stride, from, to, count, left, axis);
+        else
+            records_split(dims, work->stride, from, to, count, left, axis);
+        record_put(dims, work, to + left, work->stride, range.node);
         range.flipped = !range.flipped;
         work->ranges[2 * i] = kandela_child(range, left, false);
         work->ranges[2 * i + 1] = kandela_child(range, left, true);
     }
+}
+
+static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    kandela_work *work = (kandela_work *)context;
+    KANDELA_BY_DIMS(work->out->dims, split_ranges, work, begin, end)
 }
 
 /* Splits the top of the tree, until there are sub-trees enough for all cores. */
@@ -385,7 +413,8 @@ static void top_build(kandela_work *work) {
 
 static kd_status kandela_run(kandela_work *work) {
     const uint64_t count = work->out->count;
-    const uint64_t columns = COLUMNS > 3 ? COLUMNS : 3; /* a selection's room is three of them */
+    const uint64_t dims = work->out->dims;
+    const uint64_t columns = dims + 1 > 3 ? dims + 1 : 3; /* a selection's room is three of them */
     work->stride = kandela_stride(count);
     for (int i = 0; i < 2; ++i) {
         KD_TRY(KD_RESERVE(work->columns[i], columns * work->stride));
@@ -397,30 +426,4 @@ static kd_status kandela_run(kandela_work *work) {
     return KD_OK;
 }
 
-#undef fill_piece
-#undef record_put
-#undef pivot_take
-#undef records_split
-#undef node_split
-#undef block_row
-#undef block_boxes
-#undef block_exchange
-#undef block_axes
-#undef block_clip
-#undef block_keys
-#undef block_put
-#undef block_load
-#undef block_finish
-#undef subtree_build
-#undef subtree_piece
-#undef count_piece
-#undef move_piece
-#undef split_piece
-#undef records_split_parallel
-#undef top_build
-#undef kandela_run
-#undef COLUMNS
-#undef KANDELA_NAME
-#undef KANDELA_PASTE
-#undef KANDELA_PASTE_
-#undef KANDELA_DIMS
+#endif
