@@ -90,7 +90,14 @@ kd_status check(const point_query_cuda *q) {
     const uint32_t most = k_most(method);
     KD_REQUIRE(q->k <= most, KD_ERROR_USAGE, "k is %u, query method %d takes at most %u", q->k,
                (int)method, most);
+    KD_REQUIRE(q->kernel_k == 0 || (q->kernel_k >= q->k && q->kernel_k <= most), KD_ERROR_USAGE,
+               "kernel_k is %u, expected %u to %u for query method %d", q->kernel_k, q->k, most,
+               (int)method);
     return KD_OK;
+}
+
+uint32_t kernel_k_of(const point_query_cuda *q) {
+    return q->kernel_k ? q->kernel_k : q->k;
 }
 
 /* What is answered together has to be near each other on all axes: rows of an image are not. */
@@ -210,11 +217,12 @@ kd_status start_packets(const point_query_cuda *q, const asked &queries, const a
 }
 
 kd_status nearest_packets(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
-    return q->k == 1   ? start_packets<1>(q, queries, out)
-           : q->k == 2 ? start_packets<2>(q, queries, out)
-           : q->k <= 4 ? start_packets<4>(q, queries, out)
-           : q->k <= 8 ? start_packets<8>(q, queries, out)
-                       : start_packets<16>(q, queries, out);
+    const uint32_t k = kernel_k_of(q);
+    return k == 1   ? start_packets<1>(q, queries, out)
+           : k == 2 ? start_packets<2>(q, queries, out)
+           : k <= 4 ? start_packets<4>(q, queries, out)
+           : k <= 8 ? start_packets<8>(q, queries, out)
+                    : start_packets<16>(q, queries, out);
 }
 
 template <class SHAPE>
@@ -232,9 +240,10 @@ kd_status start_groups(const point_query_cuda *q, const asked &queries, const an
 }
 
 kd_status nearest_groups(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
-    return q->k <= 24   ? start_groups<group_shape<4, 24, 8, 8, true>>(q, queries, out)
-           : q->k <= 56 ? start_groups<group_shape<4, 32, 16, 6, true>>(q, queries, out)
-                        : start_groups<group_shape<8, 24, 16, 8, false>>(q, queries, out);
+    const uint32_t k = kernel_k_of(q);
+    return k <= 24   ? start_groups<group_shape<4, 24, 8, 8, true>>(q, queries, out)
+           : k <= 56 ? start_groups<group_shape<4, 32, 16, 6, true>>(q, queries, out)
+                     : start_groups<group_shape<8, 24, 16, 8, false>>(q, queries, out);
 }
 
 kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
@@ -244,7 +253,8 @@ kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
     if (method == POINT_QUERY_GROUPS) return nearest_groups(q, queries, out);
     const bool leaves = method == POINT_QUERY_LEAVES;
     const int threads = leaves ? 32 * LEAVES_WARPS : THREADS_BLOCK;
-    const nearest_kernel kernel = leaves ? leaves_kernel(q->k) : threads_kernel(q->k);
+    const nearest_kernel kernel =
+        leaves ? leaves_kernel(kernel_k_of(q)) : threads_kernel(kernel_k_of(q));
     kernel<<<(unsigned)blocks_for(queries.count, leaves ? LEAVES_WARPS : THREADS_BLOCK), threads, 0,
              (cudaStream_t)q->stream>>>(view_of(q->index), queries, q->k, out);
     KD_CUDA_LAUNCHED("nearest");

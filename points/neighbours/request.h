@@ -58,6 +58,7 @@ typedef struct point_query_cuda {
     const void *radii;             /* one of the tree's scalars each, or NULL */
     double max_radius;             /* of all; INFINITY: no limit */
     uint32_t k;                    /* for the nearest */
+    uint32_t kernel_k;             /* by the kernel for this many, at least k; 0: for k */
     bool coherent;  /* neighbours in the array are near each other: sort only if needed */
     uint32_t turns; /* that a warp answers after each other; 0: by the number of queries */
     point_query_method method;

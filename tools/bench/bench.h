@@ -20,6 +20,8 @@ typedef struct bench_request {
     bench_names dims, splits; /* of points; splits: round-robin, widest */
     double radius;            /* of point queries; 0: not given */
     double traversal_cost;    /* C_t of trees whose rays are timed; 0: the default */
+    uint64_t queries;         /* of knn; 0: as many as it takes by itself */
+    int32_t kernel_k;         /* knn: by the kernels for this many neighbours; 0: those for k */
     int32_t runs;             /* timed, after one that is not */
     int32_t stride;           /* bytes from a point to the next; 0: packed */
     bool quick, unique, doubles, tune;

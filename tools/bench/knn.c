@@ -312,6 +312,13 @@ done:
     return status;
 }
 
+/* Only some methods have kernels for more than k. */
+static bool takes(const knn_method *method, uint32_t k, uint32_t kernel_k) {
+    if (kernel_k == 0) return k <= method->k_most;
+    return method->method != POINT_QUERY_AUTO && method->method != POINT_QUERY_WALK &&
+           k <= kernel_k && kernel_k <= method->k_most;
+}
+
 /* All methods for one k. */
 static kd_status run_k(knn_case *of, uint32_t k) {
     kd_status status = KD_OK;
@@ -320,7 +327,7 @@ static kd_status run_k(knn_case *of, uint32_t k) {
     KD_TRY_GOTO(device_memory_reserve((void **)&q->ids, of->query_count * k * sizeof(uint32_t)));
     KD_TRY_GOTO(device_memory_reserve(&q->dist2, of->query_count * k * sizeof(float)));
     for (const knn_method *method = methods; method->name; ++method)
-        if (bench_wants(&of->request->builders, method->name) && k <= method->k_most)
+        if (bench_wants(&of->request->builders, method->name) && takes(method, k, q->kernel_k))
             KD_TRY_GOTO(time_method(of, method));
 done:
     device_memory_free(q->ids);
@@ -423,6 +430,10 @@ static kd_status run_case(const bench_request *request, const char *set, uint64_
     of.set = set;
     of.count = count;
     of.query_count = query_count;
+    of.query.kernel_k = (uint32_t)request->kernel_k;
+    char kernels[32];
+    snprintf(kernels, sizeof kernels, "kernel for %d", (int)request->kernel_k);
+    if (request->kernel_k) of.variant = kernels;
     kd_status status = KD_OK;
     KD_TRY_GOTO(fill_case(&of));
     KD_TRY_GOTO(open_tree(&of));
@@ -446,8 +457,11 @@ static kd_status run_set(const bench_request *request, const char *set, int i) {
     if (request->sizes.count) KD_TRY(bench_count(&count, &request->sizes, i));
     KD_REQUIRE(count >= 1 && count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "size %llu, expected 1 to %u", (unsigned long long)count, POINTTREE_COUNT_MAX);
-    const uint64_t queries = strcmp(set, "image") == 0 ? IMAGE_QUERIES : QUERIES;
-    return run_case(request, set, count, request->quick ? 10000 : queries);
+    uint64_t queries = strcmp(set, "image") == 0 ? IMAGE_QUERIES : QUERIES;
+    if (request->queries) queries = request->queries;
+    KD_REQUIRE(queries >= CHECKED_QUERIES, KD_ERROR_USAGE, "%llu queries, expected at least %d",
+               (unsigned long long)queries, CHECKED_QUERIES);
+    return run_case(request, set, count, request->quick && !request->queries ? 10000 : queries);
 }
 
 kd_status bench_knn(const bench_request *request) {

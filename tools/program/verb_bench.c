@@ -17,9 +17,9 @@
 typedef struct bench_values {
     general_options general;
     const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table, *dims, *splits;
-    const char *report, *max_regress;
+    const char *report, *max_regress, *queries;
     double radius, traversal_cost;
-    int32_t runs, stride;
+    int32_t runs, stride, kernel_k;
     bool quick, unique, doubles, tune;
 } bench_values;
 
@@ -51,6 +51,14 @@ static kd_status split(bench_names *out, const char *text) {
     return KD_OK;
 }
 
+static kd_status read_queries(uint64_t *out, const char *text) {
+    bench_names one;
+    KD_TRY(split(&one, text));
+    KD_REQUIRE(one.count == 1, KD_ERROR_USAGE, "--queries: found \"%s\", expected one number",
+               text);
+    return bench_count(out, &one, 0);
+}
+
 static kd_status fill_request(bench_request *request, const bench_values *values) {
     memset(request, 0, sizeof *request);
     KD_TRY(split(&request->sizes, values->sizes));
@@ -61,6 +69,8 @@ static kd_status fill_request(bench_request *request, const bench_values *values
     KD_TRY(split(&request->counts, values->counts));
     KD_TRY(split(&request->dims, values->dims));
     KD_TRY(split(&request->splits, values->splits));
+    if (values->queries) KD_TRY(read_queries(&request->queries, values->queries));
+    request->kernel_k = values->kernel_k;
     request->radius = values->radius;
     request->traversal_cost = values->traversal_cost;
     request->runs = values->runs;
@@ -256,6 +266,15 @@ static const option_row rows[] = {
     LIST("dims", "K,...", "dimensions of points, 3 at first", dims),
     LIST("splits", "NAME,...", "only these split rules: round-robin, widest", splits),
     LIST("k", "K,...", "neighbours per query", counts),
+    LIST("queries", "N", "knn: how many, 10M at first", queries),
+    {.name = "kernel-k",
+     .argument = "K",
+     .help = "knn: by the kernels for this many neighbours, to see what those for k win; 0: for k",
+     .initial = "0",
+     .kind = OPTION_INT32,
+     .least = 0,
+     .most = 4096,
+     OPTION_FIELD(bench_values, kernel_k)},
     {.name = "radius",
      .argument = "R",
      .help = "knn: queries within a radius too, the same for all and one each",
