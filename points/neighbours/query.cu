@@ -1,4 +1,4 @@
-/* Queries of a point tree on a CUDA device: one call that chooses among three ways.
+/* Queries of a point tree on a CUDA device: one call that chooses among five ways.
    Source: ours; the walk is Wald 2022, "A stack-free traversal algorithm for left-balanced k-d
            trees".
    Idea: many queries are sorted along a curve (curve_order.cuh), then a warp answers 32

@@ -1,5 +1,7 @@
 /* A warp for 8 neighbouring queries, four lanes a query, for tens of neighbours; for many, 4 and
    eight.
+   Stays for k from 17 to 112 of dense queries: 2.0 to 2.3 x a warp a query, and each kernel 1.10
+   to 1.20 x that for more neighbours (tools/bench/results/h200-variants.txt).
    Idea: the warp visits the leaves that any of its queries needs, as in query_packets.cuh; each
          of a query's lanes looks at every fourth point and puts those in reach into a column of
          its own. It begins with what is known from the group before (prior_bound.cuh). When a

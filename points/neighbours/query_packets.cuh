@@ -1,4 +1,7 @@
 /* A warp for 32 neighbouring queries, a query a lane, for few neighbours.
+   Stays for k up to 8, and for 16, of dense queries: 1.15 to 1.9 x the next way, and each kernel
+   0.98 (two, photon-like points) to 1.7 x that for more neighbours
+   (tools/bench/results/h200-variants.txt).
    Idea: neighbouring queries need nearly the same leaves, so the warp visits what any of them needs
    (warp_per_query.cuh, with the box of the queries) and the points of a leaf are read once. A
    lane a point, those out of reach of the queries' box, about half, are left out; the others are

@@ -1,5 +1,6 @@
 /* A thread a query by the stack-free walk of points/tree/walk_nd.h: any points, any k, and
-   the oracle of the faster ways. Its list of the nearest lies in scratch memory. */
+   the oracle of the faster ways, which the rows of `walk` show beside them
+   (tools/bench/results/h200-variants.txt). Its list of the nearest lies in scratch memory. */
 #ifndef KD_POINTS_NEIGHBOURS_STACK_FREE_CUH
 #define KD_POINTS_NEIGHBOURS_STACK_FREE_CUH
 #include "core/device/cuda.h"

@@ -1,4 +1,6 @@
 /* A thread a query, for few neighbours and queries near each other.
+   Stays for k up to 12 of queries sparse among the points: 1.05 to 1.6 x the next way, and each
+   kernel 1.1 to 1.4 x that for more neighbours (tools/bench/results/h200-variants.txt).
    Idea: down a binary tree of pairs of boxes, the nearer child first, the other on a stack with its
    distance; half leaves of 16 points, read four at a time; the k nearest as sorted keys in
    registers. Queries in the order of a space-filling curve keep the threads of a warp on one path.

@@ -1,4 +1,7 @@
 /* A warp a query over leaves of about 32 points under boxes in groups of 32.
+   Stays for few queries, where it is 1.5 to 3.2 x the next way from k = 8 on, for k above 112,
+   which only the walk answers, too, and for all within a radius; kernels for few neighbours
+   are 1.09 to 2.4 x those for more (tools/bench/results/h200-variants.txt).
    Idea: a lane a box: the warp goes on with the nearest box of the group at hand, which stays
    behind as 32 distances in shared memory; a lane a point in a leaf. Points in reach go to a buffer
    of more than k; when it is full, a bisection of the bits of dist2, counted by ballots, keeps the
