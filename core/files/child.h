@@ -28,11 +28,11 @@ typedef enum child_end {
     CHILD_EXITED,     /* `code` is its exit code */
     CHILD_SIGNALLED,  /* `code` is the signal */
     CHILD_OVERDUE,    /* its time was over */
-    CHILD_NOT_STARTED /* there is no such program, or no process to be had */
+    CHILD_NOT_STARTED /* there is no such program, or a process cannot be started */
 } child_end;
 
 /* Starts the program at this path (arguments[0] is its name, NULL ends them). KD_ERROR_RUNTIME if
-   there are no pipes or processes to be had. */
+   pipes or processes cannot be made. */
 kd_status child_start(child *out, const char *path, char *const *arguments, double seconds);
 /* Waits until there is something to read, the end among it, or about so long. */
 void child_wait(const child *of, int milliseconds);

@@ -195,7 +195,7 @@ static void block_signals(sigset_t *before) {
     pthread_sigmask(SIG_BLOCK, &all, before);
 }
 
-/* Starts workers until there are `wanted`, or no more are to be had. The mutex is held. */
+/* Starts workers until there are `wanted`, or no more can be started. The mutex is held. */
 static void start_workers(int wanted) {
     if (pool.count >= wanted || pool.closed) return;
     pthread_attr_t attributes;

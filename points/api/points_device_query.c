@@ -1,5 +1,5 @@
 /* Queries of a tree on a CUDA device: what the caller has in host memory is copied to the device
-   and back, each pointer for itself; what lies on the device is used where it is. */
+   and back, each pointer by its own place; what lies on the device is used where it is. */
 #include "points/api/arguments.h"
 #include "points/api/points_device.h"
 #include "points/neighbours/query.h"

@@ -115,7 +115,7 @@ static kd_status build_layers(scene *to) {
     return KD_OK;
 }
 
-/* Programs name pictures of normals as bump maps: such a one is read again as what it shows. */
+/* Programs name pictures of normals as bump maps: such a picture is read again as what it shows. */
 static kd_status turn_bumps(scene *to) {
     bool any = false;
     for (uint32_t i = 0; i < to->geometry.material_count; ++i) {

@@ -8,6 +8,7 @@
 #include "scenes/generate/generate.h"
 #include "scenes/obj/obj.h"
 #include "scenes/readers.h"
+#include "scenes/text/text.h"
 #include <stdarg.h>
 #include <strings.h>
 
@@ -28,13 +29,6 @@ static bool kind_has_room(check_report *report, const char *name, check_severity
     return true;
 }
 
-static char *text_copy(const char *text) {
-    char *copy = NULL;
-    const size_t bytes = strlen(text) + 1;
-    if (KD_RESERVE(copy, bytes) == KD_OK) memcpy(copy, text, bytes);
-    return copy;
-}
-
 static void note_keep(examination *of, const char *file, uint32_t line, const char *kind,
                       check_severity severity, const char *what) {
     check_report *report = of->report;
@@ -50,12 +44,11 @@ static void note_keep(examination *of, const char *file, uint32_t line, const ch
         of->room = room;
     }
     check_problem *problem = &report->problems[report->problem_count++];
-    problem->file = text_copy(file);
     problem->line = line;
     problem->kind = kind;
-    problem->what = text_copy(what);
     problem->severity = severity;
-    if (!problem->file || !problem->what) of->status = KD_ERROR_MEMORY;
+    if (text_copy(&problem->file, file) != KD_OK || text_copy(&problem->what, what) != KD_OK)
+        of->status = KD_ERROR_MEMORY;
 }
 
 void check_note(examination *of, const char *file, uint32_t line, const char *kind,

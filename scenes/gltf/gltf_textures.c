@@ -3,18 +3,12 @@
 #include "core/image/picture.h"
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
+#include "scenes/text/text.h"
 #include <stdio.h>
 
 enum { WRAP_HOLD = 33071, WRAP_MIRROR = 33648, WRAP_REPEAT = 10497, WHERE_BYTES = 4096 };
 
 /* --- images ----------------------------------------------------------------------------------- */
-
-static kd_status text_copy(const char *text, char **copy) {
-    const size_t bytes = strlen(text) + 1;
-    KD_TRY(KD_RESERVE(*copy, bytes));
-    memcpy(*copy, text, bytes);
-    return KD_OK;
-}
 
 /* Takes over `owned`, or copies `from`. */
 static kd_status picture_add(gltf_surface *to, uint32_t image, unsigned char *owned,
@@ -29,10 +23,10 @@ static kd_status picture_add(gltf_surface *to, uint32_t image, unsigned char *ow
         KD_TRY_GOTO(KD_RESERVE(made.bytes, from.count));
         memcpy(made.bytes, from.bytes, from.count);
     }
-    KD_TRY_GOTO(text_copy(name, &made.name));
+    KD_TRY_GOTO(text_copy(&made.name, name));
     all->pictures[all->picture_count++] = made;
     memset(&made, 0, sizeof made);
-    KD_TRY_GOTO(text_copy(name, &all->image_paths[image]));
+    KD_TRY_GOTO(text_copy(&all->image_paths[image], name));
 done:
     memory_free(made.bytes);
     memory_free(made.name);
@@ -184,7 +178,7 @@ static kd_status path_give(gltf_surface *to, uint32_t image, mesh_map map) {
         KD_TRY(image_find(to, image));
         all->image_missing[image] = !all->image_paths[image];
     }
-    if (all->image_paths[image] && !*path) KD_TRY(text_copy(all->image_paths[image], path));
+    if (all->image_paths[image] && !*path) KD_TRY(text_copy(path, all->image_paths[image]));
     return KD_OK;
 }
 
@@ -224,5 +218,5 @@ kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_chan
     if (!path || *copy) return KD_OK;
     to->to->forms[map] = to->to->forms[from];
     to->to->forms[map].channel = (uint8_t)channel;
-    return text_copy(path, copy);
+    return text_copy(copy, path);
 }

@@ -62,7 +62,7 @@ static kd_status mesh_take(void *to, const char *path, uint64_t most_bytes, impo
     return all_take(&of);
 }
 
-/* A file that this process alone has; -1 if there is none to be had. */
+/* A file that this process alone has; -1 if it cannot be made. */
 static int bytes_hold(const void *bytes, uint64_t count) {
     const int held = memfd_create("draco", MFD_CLOEXEC);
     const char *at = (const char *)bytes;

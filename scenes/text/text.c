@@ -1,4 +1,5 @@
 #include "scenes/text/text.h"
+#include "core/memory.h"
 
 const char *text_foreign_encoding(const char *bytes, uint64_t count) {
     const unsigned char *b = (const unsigned char *)bytes;
@@ -15,5 +16,12 @@ const char *text_foreign_encoding(const char *bytes, uint64_t count) {
 kd_status text_encoding_check(const char *bytes, uint64_t count, const char *path) {
     const char *name = text_foreign_encoding(bytes, count);
     KD_REQUIRE(!name, KD_ERROR_INPUT, "%s:1: found %s text, expected UTF-8 or ASCII", path, name);
+    return KD_OK;
+}
+
+kd_status text_copy(char **copy, const char *text) {
+    const size_t bytes = strlen(text) + 1;
+    KD_TRY(KD_RESERVE(*copy, bytes));
+    memcpy(*copy, text, bytes);
     return KD_OK;
 }

@@ -126,4 +126,7 @@ const char *text_foreign_encoding(const char *bytes, uint64_t count);
 /* KD_ERROR_INPUT for UTF-16 and UTF-32, with or without a mark. */
 kd_status text_encoding_check(const char *bytes, uint64_t count, const char *path);
 
+/* A copy of a whole string, which memory_free takes. */
+kd_status text_copy(char **copy, const char *text);
+
 #endif

@@ -161,7 +161,7 @@ static void blender_has_keys_of_its_own(void **state) {
     assert_true(material_of("Ke 1 1 1\n")->record.two_sided == 0); /* other programs' */
 }
 
-/* Its default export of glass says nothing of it: told once, and marked for who asks. */
+/* Its default export of glass does not say so: told once, and marked in the record. */
 static void glass_is_guessed_but_not_taken(void **state) {
     (void)state;
     static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";

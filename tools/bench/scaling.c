@@ -11,6 +11,7 @@
 #include "tools/bench/input_rays.h"
 #include "tools/bench/input_sets.h"
 #include "tools/bench/input_trees.h"
+#include "tools/bench/report/plot.h"
 #include <kandela/points.h>
 #include <math.h>
 #include <string.h>
@@ -25,12 +26,9 @@ typedef struct growth {
 } growth;
 
 static double slope_of(const double *x, const double *y, int count) {
-    double sx = 0, sy = 0, sxx = 0, sxy = 0;
-    for (int i = 0; i < count; ++i) {
-        const double u = log(x[i]), v = log(y[i]);
-        sx += u, sy += v, sxx += u * u, sxy += u * v;
-    }
-    return (count * sxy - sx * sy) / (count * sxx - sx * sx);
+    plot_point points[SIZES_MAX];
+    for (int i = 0; i < count; ++i) points[i].x = x[i], points[i].y = y[i];
+    return plot_slope(points, count);
 }
 
 /* The slope that the theory's formula has at the same sizes. */

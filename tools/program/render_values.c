@@ -244,14 +244,8 @@ static const option_row photon_rows[] = {
 
 static const option_row picture_rows[] = {
     SHARED_ROW_RESOLUTION("512x512"),
-    {.name = "crop",
-     .argument = "X0,Y0,X1,Y1",
-     .help = "only these pixels of it, X1 and Y1 excluded, from the top left",
-     .kind = OPTION_INT32,
-     .count = 4,
-     .least = 0,
-     .most = 65536,
-     OPTION_FIELD(kd_render_options, crop)},
+    SHARED_ROW_CROP(kd_render_options, "pixels of it, X1 and Y1 excluded, from the top left",
+                    65536),
     {.name = "filter",
      .argument = "NAME",
      .help = "how samples lie about their pixel: evenly in it, or as a smooth window of 1.5 pixels "

@@ -4,6 +4,7 @@
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "tools/program/line/general.h"
+#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include <math.h>
@@ -116,14 +117,8 @@ static const option_row rows[] = {
          "where the picture has them",
      .kind = OPTION_FLAG,
      OPTION_FIELD(develop_values, denoise)},
-    {.name = "crop",
-     .argument = "X0,Y0,X1,Y1",
-     .help = "only these pixels, X1 and Y1 excluded, from the top left; before --resize",
-     .kind = OPTION_INT32,
-     .count = 4,
-     .least = 0,
-     .most = 1e9,
-     OPTION_FIELD(develop_values, crop)},
+    SHARED_ROW_CROP(develop_values,
+                    "pixels, X1 and Y1 excluded, from the top left; before --resize", 1e9),
     {.name = "resize",
      .argument = "WxH",
      .help = "to so many pixels; 0 for one of the two keeps the picture's shape; only colours and "

@@ -58,25 +58,11 @@ static void name_line(char *out, size_t bytes, const result_line *of, bool with_
              of->variant, dims, k, n);
 }
 
-/* Least squares on logarithmic axes; NaN for a curve of one place. */
-static double slope_of(const plot_series *of) {
-    double x = 0, y = 0, xx = 0, xy = 0;
-    for (int i = 0; i < of->count; ++i) x += log(of->points[i].x), y += log(of->points[i].y);
-    x /= of->count;
-    y /= of->count;
-    for (int i = 0; i < of->count; ++i) {
-        const double dx = log(of->points[i].x) - x;
-        xx += dx * dx;
-        xy += dx * (log(of->points[i].y) - y);
-    }
-    return xx > 0 ? xy / xx : (double)NAN;
-}
-
 static void write_slopes(FILE *to, const plot *of) {
     fputs("<p class=\"note\">Growth with size, as the exponent of n: ", to);
     const char *between = "";
     for (int i = 0; i < of->series_count; ++i) {
-        const double slope = slope_of(of->series + i);
+        const double slope = plot_slope(of->series[i].points, of->series[i].count);
         if (!isfinite(slope)) continue;
         fputs(between, to);
         plot_text(to, of->series[i].name);

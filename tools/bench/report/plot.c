@@ -15,6 +15,19 @@ typedef struct plot_axis {
     double low, high; /* log10 */
 } plot_axis;
 
+double plot_slope(const plot_point *points, int count) {
+    double x = 0, y = 0, xx = 0, xy = 0;
+    for (int i = 0; i < count; ++i) x += log(points[i].x), y += log(points[i].y);
+    x /= count;
+    y /= count;
+    for (int i = 0; i < count; ++i) {
+        const double dx = log(points[i].x) - x;
+        xx += dx * dx;
+        xy += dx * (log(points[i].y) - y);
+    }
+    return xx > 0 ? xy / xx : (double)NAN;
+}
+
 static void axis_include(plot_axis *to, double value) {
     if (!(value > 0 && isfinite(value))) return;
     to->low = fmin(to->low, log10(value));

@@ -23,6 +23,10 @@ typedef struct plot {
     int series_count; /* at most PLOT_SERIES */
 } plot;
 
+/* Of the straight line through the points on logarithmic axes, by least squares: the exponent of x
+   that y grows with. NaN if they have one x. */
+double plot_slope(const plot_point *points, int count);
+
 extern const char *const plot_colours[PLOT_SERIES];
 
 /* <svg> of so many pixels, white; the caller ends it. */

@@ -15,6 +15,11 @@ const char *lookup_choice(int index);   /* of --lookup: auto and the table's; NU
         .kind = OPTION_INT32, .count = 2, .separator = 'x', .least = 1, .most = 65536,             \
         OPTION_FIELD(kd_render_options, width)                                                     \
     }
+#define SHARED_ROW_CROP(type, pixels, limit)                                                       \
+    {                                                                                              \
+        .name = "crop", .argument = "X0,Y0,X1,Y1", .help = "only these " pixels,                   \
+        .kind = OPTION_INT32, .count = 4, .least = 0, .most = (limit), OPTION_FIELD(type, crop)    \
+    }
 #define SHARED_ROW_PHOTONS                                                                         \
     {                                                                                              \
         .name = "photons", .argument = "N",                                                        \
