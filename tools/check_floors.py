@@ -23,6 +23,7 @@ prints the rooms from the ground up, with their files and lines.
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
   fields    a field of a file's first comment (FIELDS) begins a line
   crowd     at most 25 sources a room, 120 lines a README.md
+  page      a room's page that has a table names each source of the room
   name      a stem belongs to one idea: within a wing no two rooms of the library have it, but for
             names of stages, which rival builders share
 """
@@ -339,6 +340,17 @@ def check_crowds(root, paths):
                 yield path, PAGE_LINES + 1, f"crowd: {lines} lines, at most {PAGE_LINES}"
 
 
+def check_pages(root, paths):
+    pages = {}
+    for path in paths:
+        room, stem = os.path.dirname(path), os.path.splitext(os.path.basename(path))[0]
+        page = f"{room}/README.md"
+        if room in FLOORS and os.path.exists(os.path.join(root, page)):
+            text = pages.setdefault(page, read(root, page))
+            if re.search(r"^\|", text, re.M) and not re.search(rf"\b{stem}\b", text):
+                yield path, 1, f"page: {page} does not name it"
+
+
 def read(root, path):
     with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
         return file.read()
@@ -351,7 +363,7 @@ def check(root):
     texts = {path: read(root, path) for path in paths}
     names = row_names(texts)
     homes = definitions(texts)
-    found = [*check_names(paths), *check_crowds(root, paths)]
+    found = [*check_names(paths), *check_crowds(root, paths), *check_pages(root, paths)]
     for path, text in texts.items():
         room = room_of(path)
         if room not in FLOORS and room not in APART:
@@ -410,6 +422,8 @@ GOOD = {
     "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/film.h"\n',
     "tools/bench/bench.c": '#include "accel/sweep/events.h"\n#include "core/noun.h"\n',
     "README.md": "\n" * 120,
+    "core/math/README.md": "| file | what |\n|-|-|\n| `vec3.h` | three floats |\n",
+    "core/device/README.md": "No table.\n",
 }
 # path, text, line, rule: each added alone to GOOD gives this one violation
 BAD = [
@@ -446,6 +460,7 @@ BAD = [
     ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
     ("scenes/obj/mesh.h", "", 1, "name"),
     ("core/README.md", "\n" * 121, 121, "crowd"),
+    ("core/math/unnamed.h", "", 1, "page"),
 ]
 
 
