@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from .arrays import framework, is_foreign
 from .errors import InputError
 from .metrics import distance, euclid_factor, images, wrapped
 from .points import Points, scalar_array
@@ -15,6 +16,10 @@ def _norm(p):
     if not p >= 1:
         raise ValueError("Only p-norms with 1<=p<=infinity permitted")
     return float(p)
+
+
+def _scalar_of(x):
+    return np.float32 if "float32" in str(x.dtype) else np.float64
 
 
 def _reach(r, eps):
@@ -35,6 +40,9 @@ class KDTree:
     leafsize, compact_nodes, copy_data and balanced_tree are taken and make no difference: the
     tree is left-balanced and holds copies. device, builder, split, ids: as of `kandela.Points`.
     p may be any norm from 1 to infinity; `eps` is taken, and the answers are exact.
+    data of PyTorch, CuPy or JAX is read where it lies; places asked for as such arrays are answered in
+    arrays of the same framework and device (numbers as int64). `query` by p = 2 without a box works there
+    throughout; all else is worked out on the host, and the answers are brought back.
 
     >>> import numpy as np, kandela
     >>> tree = kandela.KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]]))
@@ -46,27 +54,31 @@ class KDTree:
 
     def __init__(self, data, leafsize=16, compact_nodes=True, copy_data=False, balanced_tree=True,
                  boxsize=None, *, device="auto", builder="auto", split="widest", ids=None):
-        if np.iscomplexobj(data):
+        if not is_foreign(data) and np.iscomplexobj(data):
             raise TypeError("KDTree does not work with complex data")
-        data = scalar_array(data, "data")
+        there = is_foreign(data) and framework(data).on_device(data) and data.ndim == 2 and data.shape[1] > 1
+        given = framework(data).plain(data, _scalar_of(data)) if there else None
+        if not there:
+            data = scalar_array(framework(data).host(data), "data")
         if data.ndim != 2:
             raise ValueError("data must be 2 dimensions")
         if not 1 <= data.shape[1] <= 8:
             raise ValueError(f"data has {data.shape[1]} dimensions, expected 1 to 8")
         if leafsize < 1:
             raise ValueError("leafsize must be at least 1")
-        self.data = data.copy() if copy_data else data
+        self._data = None if there else data.copy() if copy_data else data
+        self._there = given
         self.n, self.m = data.shape
         self.leafsize = leafsize
         self._given = {"device": device, "builder": builder, "split": split}
         self._ids = None if ids is None else np.ascontiguousarray(ids, np.uint32)
         try:
-            self._points = Points(self._padded(data), **self._given)
+            self._points = Points(given if there else self._padded(data), **self._given)
         except InputError:
             raise ValueError("data must be finite, check for nan or inf values") from None
         told = self._points.describe()
         self.mins, self.maxes = (
-            np.array(told[name][:self.m] if self.n else np.zeros(self.m), data.dtype)
+            np.array(told[name][:self.m] if self.n else np.zeros(self.m), self._points.dtype)
             for name in ("lo", "hi"))
         self.boxsize, self._box = self._periodic(boxsize)
 
@@ -85,6 +97,13 @@ class KDTree:
     def _padded(x):
         """The trees begin at two dimensions."""
         return x if x.shape[1] > 1 else np.hstack([x, np.zeros_like(x)])
+
+    @property
+    def data(self):
+        """(n, m): the points, in host memory."""
+        if self._data is None:
+            self._data = framework(self._there).host(self._there)
+        return self._data
 
     @property
     def size(self):
@@ -109,6 +128,8 @@ class KDTree:
         _not_negative(eps, "eps")
         _not_negative(distance_upper_bound, "distance_upper_bound")
         ranks, squeezed = self._ranks(k)
+        if is_foreign(x):
+            return self._query_there(x, k, ranks, squeezed, p, float(distance_upper_bound))
         x, shape = self._places(x)
         far = int(ranks.max()) if len(ranks) else 0
         found, ids = self._nearest(x, far, p, float(distance_upper_bound))
@@ -118,6 +139,28 @@ class KDTree:
             found, ids = found.reshape(shape), ids.reshape(shape)
             return (found[()], int(ids)) if shape == () else (found, ids)
         return found.reshape(shape + (len(ranks),)), ids.reshape(shape + (len(ranks),))
+
+    def _query_there(self, x, k, ranks, squeezed, p, bound):
+        """`query` of an array of another framework, answered by arrays of it."""
+        row = framework(x)
+        far = int(ranks.max()) if len(ranks) else 0
+        on_device = self._points.describe()["device"] != "cpu" and row.on_device(x)
+        if not on_device or p != 2 or self._box is not None or not 0 < far <= self.n or self.m < 2 or (
+                x.ndim < 1 or x.shape[-1] != self.m):
+            answers = self.query(row.host(x), k, 0, p, bound)
+            return tuple(row.of_host(x, np.asarray(answer)) for answer in answers)
+        shape, x = tuple(x.shape[:-1]), row.plain(x.reshape(-1, self.m), self._points.dtype)
+        if not bool(row.xp.isfinite(x).all()):
+            raise ValueError("'x' must be finite, check for nan or inf values")
+        ids, dist2 = self._points.nearest(x, far, max_radius=bound)
+        found = row.xp.sqrt(dist2)
+        keep = found < bound
+        ids = row.xp.where(keep, row.plain(ids, np.int64), self.n)
+        found = row.plain(row.xp.where(keep, found, np.inf), self._points.dtype)
+        if far != len(ranks) or (np.diff(ranks) != 1).any():
+            ids, found = ids[:, (ranks - 1).tolist()], found[:, (ranks - 1).tolist()]
+        shape = shape if squeezed else shape + (len(ranks),)
+        return found.reshape(shape), ids.reshape(shape)
 
     def query_ball_point(self, x, r, p=2.0, eps=0, workers=1, return_sorted=None,
                          return_length=False):
@@ -229,10 +272,10 @@ class KDTree:
     # --- the work ----------------------------------------------------------------------------------
 
     def _places(self, x):
-        x = np.asarray(x)
+        x = np.asarray(framework(x).host(x))
         if np.iscomplexobj(x):
             raise TypeError("KDTree does not work with complex data")
-        x = np.asarray(x, self.data.dtype)
+        x = np.asarray(x, self._points.dtype)
         if x.ndim == 0 or x.shape[-1] != self.m:
             raise ValueError(f"x must consist of vectors of length {self.m} but has shape {x.shape}")
         if not np.isfinite(x).all():

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _c
+from .arrays import framework, is_foreign, is_there, settle, stream_number
 from .sides import Outward, solid_angles
 
 NO_TRIANGLE = np.uint32(0xFFFFFFFF)  #: the triangle of a ray that hits nothing
@@ -21,7 +22,7 @@ class Hits(NamedTuple):
     @property
     def hit(self):
         """(n,) bool: something was met."""
-        return self.triangle != NO_TRIANGLE
+        return is_there(self.triangle, NO_TRIANGLE)
 
 
 class Nearest(NamedTuple):
@@ -49,19 +50,50 @@ class TriangleMesh:
     """
 
     def __init__(self, vertices, faces=None, *, device="auto", builder="auto"):
-        self.vertices = np.ascontiguousarray(vertices, np.float32)
-        if faces is None:
-            self.faces = np.arange(len(self.vertices), dtype=np.uint32).reshape(-1, 3)
-        else:
-            faces = np.asarray(faces)
-            if faces.size and (faces.min() < 0 or faces.max() >= len(self.vertices)):
-                raise ValueError(f"faces name vertices from {faces.min()} to {faces.max()}, "
-                                 f"expected 0 to {len(self.vertices) - 1}")
-            self.faces = np.ascontiguousarray(faces.reshape(-1, 3), np.uint32)
         self._outward = None
         options = _c.kd_triangles_options_default()
         options.device, options.builder = device, builder
-        self._c = _c.kd_triangles_open(_c.kd_triangle_mesh_make(self.vertices, self.faces), options)
+        if is_foreign(vertices) and framework(vertices).on_device(vertices):
+            row = framework(vertices)
+            self._there = row.plain(vertices, np.float32), None if faces is None else self._named(row, faces)
+            self._host = None
+            given = self._there
+            settle(*self._there[:1 + (faces is not None)])
+        else:
+            given = self._host = self._of_host(vertices, faces)
+        self._c = _c.kd_triangles_open(_c.kd_triangle_mesh_make(*given), options)
+
+    @staticmethod
+    def _named(row, faces):
+        """The faces' numbers with 32 bits, on the vertices' device."""
+        return row.plain(faces.reshape(-1, 3), np.int32) if row.wide else row.plain(faces, np.uint32)
+
+    @staticmethod
+    def _of_host(vertices, faces):
+        vertices = np.ascontiguousarray(framework(vertices).host(vertices), np.float32)
+        if faces is None:
+            return vertices, np.arange(len(vertices), dtype=np.uint32).reshape(-1, 3)
+        faces = framework(faces).host(faces)
+        if faces.size and (faces.min() < 0 or faces.max() >= len(vertices)):
+            raise ValueError(f"faces name vertices from {faces.min()} to {faces.max()}, "
+                             f"expected 0 to {len(vertices) - 1}")
+        return vertices, np.ascontiguousarray(faces.reshape(-1, 3), np.uint32)
+
+    def _arrays(self):
+        if self._host is None:
+            vertices, faces = self._there
+            self._host = self._of_host(vertices, faces)
+        return self._host
+
+    @property
+    def vertices(self):
+        """(n, 3) float32, in host memory."""
+        return self._arrays()[0]
+
+    @property
+    def faces(self):
+        """(m, 3) uint32, in host memory."""
+        return self._arrays()[1]
 
     def describe(self):
         """What the tree is: triangles, nodes, builder, device, bytes, sah_cost, hash, ..."""
@@ -75,20 +107,57 @@ class TriangleMesh:
         rays[:, 0:3], rays[:, 3], rays[:, 4:7], rays[:, 7] = origins, tmin, directions, tmax
         return rays
 
-    def intersect(self, origins, directions, tmin=0.0, tmax=np.inf):
-        """What each ray meets first. origins, directions: (n, 3), or (3,) for all."""
-        rays = self._rays(np.atleast_2d(origins), np.atleast_2d(directions), tmin, tmax)
-        hits = np.empty((len(rays), 4), np.float32)
-        _c.kd_triangles_intersect(self._c, rays, hits)
-        return Hits(hits[:, 0], np.ascontiguousarray(hits[:, 3]).view(np.uint32), hits[:, 1],
-                    hits[:, 2])
+    @staticmethod
+    def _rays_there(row, origins, directions, tmin, tmax):
+        """The same in memory of a framework's: (n, 3) each, tmin and tmax numbers."""
+        low, high = (row.xp.full_like(origins[:, :1], float(t)) for t in (tmin, tmax))
+        return row.plain(row.joined([origins, low, directions, high]), np.float32)
 
-    def occluded(self, origins, directions, tmin=0.0, tmax=np.inf):
-        """(n,) bool: whether each ray meets anything."""
-        rays = self._rays(np.atleast_2d(origins), np.atleast_2d(directions), tmin, tmax)
-        blocked = np.empty(len(rays), np.uint8)
-        _c.kd_triangles_occluded(self._c, rays, blocked)
-        return blocked.astype(bool)
+    def _cast(self, origins, directions, tmin, tmax, stream):
+        """A batch of rays, and the array that answers are to be like."""
+        batch, like = _c.kd_ray_batch_default(), None
+        if is_foreign(origins):
+            row, like = framework(origins), origins
+            batch.stream = stream_number(stream, origins)
+            batch.rays = self._rays_there(row, row.plain(origins, np.float32),
+                                          row.plain(directions, np.float32), tmin, tmax)
+        else:
+            batch.rays = self._rays(np.atleast_2d(origins), np.atleast_2d(directions), tmin, tmax)
+            like = batch.rays
+        return batch, like
+
+    def intersect(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None):
+        """What each ray meets first, as Hits.
+
+        origins, directions: (n, 3), or (3,) for all; of PyTorch, CuPy or JAX (n, 3) both, and the answers
+        are such arrays on their device (triangles in torch int32, -1 for none). tmin, tmax: in lengths of
+        the direction, the ends excluded; a number, or of NumPy one a ray. stream: as of `kandela.Points`.
+
+        >>> mesh = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> mesh.intersect([[0.25, 0.25, 1], [2, 2, 2]], [0, 0, -2]).t.tolist()
+        [0.5, inf]
+        """
+        batch, like = self._cast(origins, directions, tmin, tmax, stream)
+        row = framework(like)
+        hits = row.empty(like, (len(batch.rays), 4), np.float32)
+        batch.hits = row.target(hits)
+        _c.kd_triangles_cast(self._c, batch)
+        hits = row.done(like, hits)
+        return Hits(hits[:, 0], row.bits(hits[:, 3], np.uint32), hits[:, 1], hits[:, 2])
+
+    def occluded(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None):
+        """(n,) bool: whether each ray meets anything; arguments as of `intersect`.
+
+        >>> mesh = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+        >>> mesh.occluded([[0.25, 0.25, 1], [2, 2, 2]], [0, 0, -2]).tolist()
+        [True, False]
+        """
+        batch, like = self._cast(origins, directions, tmin, tmax, stream)
+        row = framework(like)
+        blocked = row.empty(like, len(batch.rays), np.uint8)
+        batch.blocked = row.target(blocked)
+        _c.kd_triangles_cast(self._c, batch)
+        return row.done(like, blocked) != 0
 
     def face_normals(self):
         """(m, 3) float32 of length 1 by the faces' windings; 0 for faces without area."""
@@ -103,7 +172,8 @@ class TriangleMesh:
 
         points: (n, 3), taken as float32. max_distance: in the mesh's unit; what is farther away is not
         found. Of triangles as near the one with the smallest number counts. Exact in double, the
-        same on one thread, on many and on a GPU. The first call makes a tree (44 bytes a triangle).
+        same on one thread, on many and on a GPU. The first call makes a tree (44 bytes a triangle). Points of
+        PyTorch, CuPy or JAX are answered by such arrays (triangle and feature in torch int32).
 
         >>> import kandela
         >>> mesh = kandela.TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -111,10 +181,13 @@ class TriangleMesh:
         >>> near.distance.tolist(), near.point[1].tolist(), near.feature.tolist()
         ([2.0, 2.0], [1.0, 0.0, 0.0], [0, 5])
         """
-        points = np.ascontiguousarray(np.atleast_2d(points), np.float32)
-        found = np.empty((len(points), 8), np.float32)
-        _c.kd_triangles_closest_point(self._c, points, max_distance, found)
-        numbers = np.ascontiguousarray(found[:, 6:]).view(np.uint32)
+        row = framework(points)
+        points = row.plain(points if is_foreign(points) else np.atleast_2d(points), np.float32)
+        found = row.empty(points, (len(points), 8), np.float32)
+        settle(points, found)
+        _c.kd_triangles_closest_point(self._c, points, max_distance, row.target(found))
+        found = row.done(points, found)
+        numbers = row.bits(found[:, 6:], np.uint32)
         return Nearest(found[:, :3], found[:, 3], numbers[:, 0], found[:, 4], found[:, 5],
                        numbers[:, 1])
 
@@ -147,6 +220,9 @@ class TriangleMesh:
         if not self.is_closed:
             raise ValueError("the mesh is not closed: some edge does not belong to two faces that run "
                              "along it in opposite directions; winding_number() takes such meshes")
+        if is_foreign(points):
+            row = framework(points)
+            return row.of_host(points, self.signed_distance(row.host(points)))
         points = np.ascontiguousarray(np.atleast_2d(points), np.float32)
         near = self.closest_point(points)
         side = self._sides().side(points, near.triangle, near.feature)
@@ -164,6 +240,9 @@ class TriangleMesh:
         >>> tetrahedron.winding_number([[0.5, 0.5, 0.5], [2, 2, 2]]).round(9).tolist()
         [1.0, 0.0]
         """
+        if is_foreign(points):
+            row = framework(points)
+            return row.of_host(points, self.winding_number(row.host(points)))
         points = np.atleast_2d(np.asarray(points, np.float64))
         corners = self.vertices.astype(np.float64)[self.faces]
         piece = max(1, (1 << 20) // max(1, len(corners)))

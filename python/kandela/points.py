@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import _c
+from .arrays import framework, is_foreign, settle, stream_number
 
 #: The id of an answer that is not there.
 NO_POINT = np.uint32(_c.KD_NO_POINT)
@@ -21,9 +22,15 @@ def scalar_array(x, name):
 class Points:
     """A left-balanced k-d tree over copies of points.
 
-    x: (n, 1 to 8) float32 or float64, finite. device: "auto", "cpu" or "cuda:N". builder: "auto" or
-    a name that `kandela info` lists. split: "widest" or "round-robin". ids: (n,) uint32 to answer
-    with instead of 0, 1, 2, ...
+    x: (n, 2 to 8) float32 or float64, finite, of NumPy, PyTorch, CuPy or JAX, or whatever has
+    `__dlpack__` or `__cuda_array_interface__`; it is read where it lies. device: "auto" (for an array in
+    a device's memory that device; else the first CUDA device for 100,000 points and more), "cpu" or
+    "cuda:N". builder: "auto" or a name that `kandela info` lists. split: "widest" or "round-robin".
+    ids: (n,) uint32 to answer with instead of 0, 1, 2, ...
+
+    Answers are arrays of the framework, and on the device, that the asked places are of: ids as uint32,
+    in torch as int64 with -1 for NO_POINT. `stream`: a CUDA stream (a number, or an object of torch, CuPy or
+    Numba) to work on instead of the framework's own of the moment. Calls return when their answers are there.
 
     >>> import numpy as np, kandela
     >>> tree = kandela.Points(np.random.default_rng(0).random((1000, 3), np.float32))
@@ -43,9 +50,10 @@ class Points:
 
     @staticmethod
     def _array(x, ids=None):
-        if ids is not None:
+        if ids is not None and not framework(ids).on_device(ids):
             ids = np.ascontiguousarray(ids, np.uint32)
-        return _c.kd_point_array_make(x, ids)
+        settle(x, ids)
+        return _c.kd_point_array_make(x.detach() if hasattr(x, "detach") else x, ids)
 
     def _describe(self):
         told = _c.kd_points_describe(self._c)
@@ -87,58 +95,73 @@ class Points:
         """What the tree is: count, dims, builder, device, bytes, build_seconds, hash, ..."""
         return _c.kd_points_describe(self._c)
 
-    def _query(self, x, max_radius, radii, coherent, method):
+    def _query(self, x, max_radius, radii, coherent, method, stream=None):
         query = _c.kd_points_query_default()
+        if is_foreign(x):
+            query.stream = stream_number(stream, x)
+            x = x.detach() if hasattr(x, "detach") else framework(x).plain(x)
+        elif stream is not None:
+            query.stream = stream_number(stream, x)
         query.points = x
         query.max_radius, query.coherent, query.method = float(max_radius), coherent, method
         if radii is not None:
-            query.radii = np.ascontiguousarray(radii, self.dtype)
+            query.radii = framework(radii).plain(radii, self.dtype)
         return query
 
     def nearest(self, x, k, *, max_radius=np.inf, radii=None, coherent=False, method="auto",
-                out=None):
+                out=None, stream=None):
         """The k nearest of each row of x, ordered by (distance, place in the input).
 
         x: (q, m) of the tree's type, C-contiguous rows. radii: (q,) or None. Returns ids (q, k)
         uint32 and squared distances (q, k) of the tree's type; where there are fewer, the row ends
-        with NO_POINT and inf. out: the two arrays, to be filled instead of new ones.
+        with NO_POINT and inf. out: the two arrays, to be filled instead of new ones; ids of 32 or 64 bits.
 
         >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
         >>> tree.nearest(np.array([[0., 1.]]), 2)
         (array([[0, 1]], dtype=uint32), array([[ 1., 18.]]))
         """
-        query = self._query(x, max_radius, radii, coherent, method)
-        if out is None:
-            out = np.empty((len(x), k), np.uint32), np.empty((len(x), k), self.dtype)
-        _c.kd_points_nearest(self._c, query, k, out[0], out[1])
-        return out[0], out[1]
+        query, row = self._query(x, max_radius, radii, coherent, method, stream), framework(x)
+        shape = len(x), k
+        ids, dist2 = (row.empty(x, shape, np.int64 if row.wide else np.uint32),
+                      row.empty(x, shape, self.dtype)) if out is None else out
+        is_wide = ids is not None and "64" in str(ids.dtype)
+        call = _c.kd_points_nearest64 if is_wide else _c.kd_points_nearest
+        call(self._c, query, k, row.target(ids), row.target(dist2))
+        return row.done(x, ids), row.done(x, dist2)
 
-    def within(self, x, radius, *, coherent=False, method="auto", distances=True):
+    def within(self, x, radius, *, coherent=False, method="auto", distances=True, stream=None):
         """All points within `radius` (a number, or one a row) of each row of x, as compressed rows.
 
-        Returns offsets (q + 1,) uint64, ids uint32 and squared distances (or None): those of row i
-        stand from offsets[i] to offsets[i + 1], ordered by (distance, place).
+        Returns offsets (q + 1,) uint64 (in torch int64), ids uint32 (in torch int64) and squared distances
+        (or None): those of row i stand from offsets[i] to offsets[i + 1], ordered by (distance, place).
 
         >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
         >>> tree.within(np.array([[0., 1.], [9., 9.]]), 2.)[:2]
         (array([0, 1, 1], dtype=uint64), array([0], dtype=uint32))
         """
         radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method)
-        offsets = np.empty(len(x) + 1, np.uint64)
-        _c.kd_points_within_count(self._c, query, offsets)
-        ids = np.empty(int(offsets[-1]), np.uint32)
-        dist2 = np.empty(int(offsets[-1]), self.dtype) if distances else None
-        _c.kd_points_within(self._c, query, offsets, ids, dist2)
-        return offsets, ids, dist2
+        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method, stream)
+        row = framework(x)
+        offsets = row.empty(x, len(x) + 1, np.int64 if row.wide else np.uint64)
+        _c.kd_points_within_count(self._c, query, row.target(offsets))
+        total = int(offsets[-1])
+        ids = row.empty(x, total, np.int64 if row.wide else np.uint32)
+        dist2 = row.empty(x, total, self.dtype) if distances else None
+        call = _c.kd_points_within64 if row.wide else _c.kd_points_within
+        call(self._c, query, row.target(offsets), row.target(ids), row.target(dist2))
+        return tuple(row.done(x, filled) for filled in (offsets, ids, dist2))
 
-    def count_within(self, x, radius):
-        """How many points each row of x has within the radius: (q,) int64."""
+    def count_within(self, x, radius, *, stream=None):
+        """How many points each row of x has within the radius: (q,) int64.
+
+        >>> Points(np.array([[0., 0.], [3., 4.]])).count_within(np.array([[0., 1.]]), 2.)
+        array([1])
+        """
         radii = None if np.ndim(radius) == 0 else radius
-        query = self._query(x, radius if radii is None else np.inf, radii, False, "auto")
+        query = self._query(x, radius if radii is None else np.inf, radii, False, "auto", stream)
         offsets = np.empty(len(x) + 1, np.uint64)
         _c.kd_points_within_count(self._c, query, offsets)
-        return np.diff(offsets.astype(np.int64))
+        return framework(x).of_host(x, np.diff(offsets.astype(np.int64)))
 
     def level_order(self):
         """The tree itself: coordinates (n, m), ids (n,), axes (n,); node i's children are 2i+1, 2i+2."""

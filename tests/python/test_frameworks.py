@@ -1,0 +1,177 @@
+"""Arrays of PyTorch, CuPy and JAX, on the CPU and on a CUDA device: the same answers as NumPy's, in
+arrays of their own. Each framework is tested where it is installed, a device where there is one."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import kandela
+import kandela.arrays
+
+
+def _torch(device):
+    torch = pytest.importorskip("torch")
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    return lambda x: torch.as_tensor(x).to(device)
+
+
+def _cupy():
+    cupy = pytest.importorskip("cupy")
+    try:
+        cupy.zeros(1)
+    except Exception as why:
+        pytest.skip(f"cupy: {why}")
+    return cupy.asarray
+
+
+def _jax():
+    return pytest.importorskip("jax.numpy").asarray
+
+
+FRAMEWORKS = {"torch": lambda: _torch("cpu"), "torch on CUDA": lambda: _torch("cuda"), "cupy": _cupy,
+              "jax": _jax}
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def to(request):
+    return FRAMEWORKS[request.param]()
+
+
+def host(x):
+    return np.asarray(x.get() if hasattr(x, "get") else x.cpu() if hasattr(x, "cpu") else x)
+
+
+def same_place(a, b):
+    assert type(a) is type(b)
+    assert not hasattr(a, "device") or a.device == b.device
+
+
+def where(x):
+    there = kandela.arrays.framework(x).on_device(x)
+    return "auto" if there else "cpu"
+
+
+DRAW = np.random.default_rng(5)
+X = DRAW.random((3000, 3), np.float32)
+Q = DRAW.random((200, 3), np.float32)
+
+
+@pytest.mark.parametrize("scalar", [np.float32, np.float64])
+def test_points(to, scalar):
+    x, q = to(X.astype(scalar)), to(Q.astype(scalar))
+    if str(x.dtype).split(".")[-1] != np.dtype(scalar).name:
+        pytest.skip("JAX without 64 bits")
+    tree = kandela.Points(x, device=where(x))
+    plain = kandela.Points(X.astype(scalar), device="cpu")
+    ids, dist2 = tree.nearest(q, 8)
+    expected = plain.nearest(Q.astype(scalar), 8)
+    same_place(ids, q)
+    same_place(dist2, q)
+    np.testing.assert_array_equal(host(ids), expected[0])
+    np.testing.assert_array_equal(host(dist2), expected[1])  # to the bit
+    rows, wanted = tree.within(q, 0.1), plain.within(Q.astype(scalar), 0.1)
+    for mine, theirs in zip(rows, wanted):
+        same_place(mine, q)
+        np.testing.assert_array_equal(host(mine), theirs)
+    np.testing.assert_array_equal(host(tree.count_within(q, 0.1)), np.diff(wanted[0].astype(int)))
+    few = kandela.Points(x[:2], device=where(x)).nearest(q, 3)
+    assert np.isinf(host(few[1])[:, 2]).all()
+    assert (host(few[0])[:, 2].astype(np.int64) == (-1 if "torch" in str(type(q)) else 0xFFFFFFFF)).all()
+
+
+def test_out_is_filled(to):
+    torch = type(to(Q)).__module__ == "torch"
+    if not torch and type(to(Q)).__module__.partition(".")[0] != "cupy":
+        pytest.skip("JAX lets nobody write into its arrays")
+    x, q = to(X), to(Q)
+    tree = kandela.Points(x, device=where(x))
+    out = to(np.zeros((200, 4), np.int32)), to(np.zeros((200, 4), np.float32))
+    assert tree.nearest(q, 4, out=out)[0] is out[0]
+    np.testing.assert_array_equal(host(out[0]), kandela.Points(X, device="cpu").nearest(Q, 4)[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"p": 1}, {"distance_upper_bound": 0.05}, {"k": [1, 3]}, {"k": 1}])
+def test_kdtree(to, options):
+    options = {"k": 5, **options}
+    x, q = to(X), to(Q)
+    tree, plain = kandela.KDTree(x, device=where(x)), kandela.KDTree(X, device="cpu")
+    found, ids = tree.query(q, **options)
+    wanted, numbers = plain.query(Q, **options)
+    same_place(found, q)
+    same_place(ids, q)
+    np.testing.assert_allclose(host(found), wanted, rtol=1e-6)
+    np.testing.assert_array_equal(host(ids), numbers)
+    np.testing.assert_array_equal(tree.data, X)
+    np.testing.assert_array_equal(tree.mins, plain.mins)
+    one = tree.query(to(Q[0]), **options)
+    np.testing.assert_array_equal(host(one[1]), plain.query(Q[0], **options)[1])
+    assert tree.query_ball_point(Q[0], 0.1) == plain.query_ball_point(Q[0], 0.1)
+    with pytest.raises(ValueError, match="finite"):
+        tree.query(to(np.full((1, 3), np.nan, np.float32)))
+
+
+def blob():
+    draw = np.random.default_rng(0)
+    v = draw.normal(size=(400, 3)).astype(np.float32)
+    return v, draw.integers(0, 400, (600, 3)).astype(np.int32)
+
+
+def test_triangles(to):
+    v, f = blob()
+    o, d = Q * 4 - 2, (DRAW.random((200, 3), np.float32) - 0.5)
+    there = kandela.TriangleMesh(to(v), to(f), device=where(to(v)))
+    here = kandela.TriangleMesh(v, f, device="cpu")
+    hits, wanted = there.intersect(to(o), to(d)), here.intersect(o, d)
+    assert 20 < wanted.hit.sum() < 200
+    for mine, theirs in zip(hits, wanted):
+        same_place(mine, to(o))
+        np.testing.assert_array_equal(host(mine).astype(theirs.dtype), theirs)
+    np.testing.assert_array_equal(host(hits.hit), wanted.hit)
+    np.testing.assert_array_equal(host(there.occluded(to(o), to(d))), wanted.hit)
+    near, expected = there.closest_point(to(o)), here.closest_point(o)
+    for mine, theirs in zip(near, expected):
+        same_place(mine, to(o))
+        np.testing.assert_array_equal(host(mine).astype(theirs.dtype), theirs)
+    np.testing.assert_array_equal(there.faces, f)
+    np.testing.assert_array_equal(there.vertices, v)
+
+
+def test_work_of_a_stream_of_torch_is_waited_for():
+    to = _torch("cuda")
+    torch = importlib.import_module("torch")
+    x = to(DRAW.random((200_000, 3), np.float32))
+    expected = kandela.Points(x * 2).nearest(x + 1, 4)[1].cpu()
+    busy = to(np.ones((4096, 4096), np.float32))
+    for stream in (torch.cuda.Stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
+            for _ in range(20):
+                busy = busy @ busy * 1e-4  # late: what follows has to wait for it
+            tree = kandela.Points(x * 2 + busy[0, 0] * 0)
+            for _ in range(20):
+                busy = busy @ busy * 1e-4
+            found = tree.nearest(x + 1 + busy[0, 0] * 0, 4)[1]
+        assert torch.equal(found.cpu(), expected)
+    found = tree.nearest(x + 1, 4, stream=torch.cuda.current_stream())[1]
+    assert torch.equal(found.cpu(), expected)
+
+
+def test_no_memory_is_lost_on_a_device():
+    to = _torch("cuda")
+    torch = importlib.import_module("torch")
+    x = to(X)
+
+    def ask():
+        tree = kandela.Points(x)
+        tree.nearest(x, 8)
+        mesh = kandela.TriangleMesh(x, to(np.arange(3000, dtype=np.int32).reshape(-1, 3)))
+        mesh.intersect(x, x)
+        mesh.closest_point(x)
+
+    for _ in range(50):
+        ask()
+    free = torch.cuda.mem_get_info()[0]
+    for _ in range(500):
+        ask()
+    assert free - torch.cuda.mem_get_info()[0] < 64 << 20
