@@ -15,4 +15,10 @@ target_link_libraries(kandela_python PRIVATE kandela_internal)
 target_link_options(kandela_python PRIVATE -Wl,--exclude-libs,ALL)
 add_custom_command(TARGET kandela_python POST_BUILD # beside the module, for tests from the build folder
   COMMAND ${CMAKE_COMMAND} -E copy_directory ${CMAKE_SOURCE_DIR}/python/kandela ${CMAKE_BINARY_DIR}/python/kandela)
+# Types of the C functions for editors and checkers; it runs the module, so not in a cross build.
+if(NOT CMAKE_CROSSCOMPILING)
+  nanobind_add_stub(kandela_python_stub MODULE _c OUTPUT ${CMAKE_BINARY_DIR}/python/kandela/_c.pyi
+                    PYTHON_PATH ${CMAKE_BINARY_DIR}/python/kandela DEPENDS kandela_python)
+  install(FILES ${CMAKE_BINARY_DIR}/python/kandela/_c.pyi DESTINATION kandela COMPONENT python)
+endif()
 install(TARGETS kandela_python LIBRARY DESTINATION kandela COMPONENT python)

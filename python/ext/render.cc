@@ -1,41 +1,8 @@
-/* <kandela/render.h> by its own names: scenes, options, pictures. A rendering runs in a thread of
-   its own; the caller's thread waits, hears Ctrl-C and calls what is to hear of progress. */
-#include "python/ext/bind.h"
-#include <chrono>
-#include <condition_variable>
-#include <kandela/render.h>
-#include <mutex>
+/* <kandela/render.h> by its own names: scenes, options, pictures. */
+#include "python/ext/render.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include <thread>
-
-/* kd_render_options, and the text that its photon_map points to if it was set here. */
-struct render_options {
-    kd_render_options c;
-    std::string photon_map;
-    render_options() { kd_render_options_default(&c); }
-    render_options(const render_options &from) { *this = from; }
-    render_options &operator=(const render_options &from) {
-        const bool own = from.c.photon_map == from.photon_map.c_str();
-        c = from.c;
-        photon_map = from.photon_map;
-        if (own) c.photon_map = photon_map.c_str();
-        return *this;
-    }
-};
-
-struct scene_handle {
-    kd_scene *c;
-    explicit scene_handle(kd_scene *scene) : c(scene) {}
-    scene_handle(const scene_handle &) = delete;
-    scene_handle &operator=(const scene_handle &) = delete;
-    ~scene_handle() { close(); }
-    void close() {
-        kd_scene_close(c);
-        c = nullptr;
-    }
-};
 
 struct image_handle {
     kd_image *c;
@@ -104,83 +71,14 @@ static scene_handle *scene_parse(const std::string &text, std::optional<std::str
 /* --- rendering -----------------------------------------------------------------------------------
  */
 
-/* What the rendering thread tells the one that waits. */
-struct watched {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool over = false, news = false, stop = false;
-    std::string stage, message;
-    int64_t done = 0, total = 0;
-    kd_status status = KD_OK;
-    kd_image *image = nullptr;
-};
-
-static int hear(void *context, const char *stage, int64_t done, int64_t total) {
-    watched *by = (watched *)context;
-    std::lock_guard<std::mutex> locked(by->mutex);
-    by->stage = stage;
-    by->done = done;
-    by->total = total;
-    by->news = true;
-    return by->stop;
-}
-
-static void run(watched *by, const kd_scene *scene, const kd_render_options *options) {
-    const kd_status status = kd_render(&by->image, scene, options, hear, by);
-    std::lock_guard<std::mutex> locked(by->mutex);
-    by->status = status;
-    if (status != KD_OK) by->message = kd_last_error();
-    by->over = true;
-    by->changed.notify_all();
-}
-
-/* Waits a little; true when the rendering is over. */
-static bool wait_for_it(watched *by) {
-    nb::gil_scoped_release unlocked;
-    std::unique_lock<std::mutex> locked(by->mutex);
-    return by->changed.wait_for(locked, std::chrono::milliseconds(50), [&] { return by->over; });
-}
-
-static bool told_to_stop(watched *by, const nb::object &progress) {
-    std::unique_lock<std::mutex> locked(by->mutex);
-    const std::string stage = by->stage;
-    const int64_t done = by->done, total = by->total;
-    const bool news = by->news;
-    by->news = false;
-    locked.unlock();
-    check_signals();
-    return news && !progress.is_none() && nb::cast<bool>(nb::bool_(progress(stage, done, total)));
-}
-
-static void tell_to_stop(watched *by) {
-    std::lock_guard<std::mutex> locked(by->mutex);
-    by->stop = true;
-}
-
 static image_handle *render(const scene_handle &scene, const render_options &options,
                             nb::object progress) {
-    watched by;
-    std::exception_ptr raised;
-    std::thread worker(run, &by, scene.c, &options.c);
-    while (!wait_for_it(&by)) {
-        try {
-            if (!raised && told_to_stop(&by, progress)) tell_to_stop(&by);
-        } catch (...) { /* Ctrl-C, or what the callback raised: told when the thread is back */
-            raised = std::current_exception();
-            tell_to_stop(&by);
-        }
-    }
-    {
-        nb::gil_scoped_release unlocked;
-        worker.join();
-    }
-    if (raised) {
-        kd_image_close(by.image);
-        std::rethrow_exception(raised);
-    }
-    if (by.status != KD_OK && by.status != KD_INTERRUPTED)
-        check_said(by.status, by.message.c_str());
-    return new image_handle(by.image, by.status == KD_INTERRUPTED);
+    kd_image *image = nullptr;
+    const kd_status status =
+        watch([&](kd_progress hear,
+                  void *by) { return kd_render(&image, scene.c, &options.c, hear, by); },
+              progress, [&] { kd_image_close(image); });
+    return new image_handle(image, status == KD_INTERRUPTED);
 }
 
 /* A plane as it lies in the image, which lives as long; None if there is none. */
@@ -319,4 +217,5 @@ void bind_render(nb::module_ &m) {
         },
         nb::arg("scene"));
     bind_image(m);
+    bind_photons(m);
 }

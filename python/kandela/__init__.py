@@ -15,12 +15,12 @@ from .graphs import knn_graph, mean_dist2, radius_graph
 from .kdtree import KDTree
 from .mesh import Hits, Nearest, TriangleMesh
 from .points import NO_POINT, Points
-from .scenes import Picture, Scene, load_scene, render
+from .scenes import Photons, Picture, Scene, load_scene, photons, render
 
 __version__ = _version()
 __all__ = [
     "KDTree", "Points", "TriangleMesh", "NO_POINT", "knn_graph", "radius_graph", "mean_dist2",
-    "Hits", "Nearest", "Scene", "Picture", "load_scene", "render", "normals", "dbscan", "icp",
-    "farthest_points", "voxel_downsample", "KandelaError", "RunError", "UsageError", "InputError", "OutOfMemory", "DeviceError",
+    "Hits", "Nearest", "Scene", "Picture", "Photons", "load_scene", "render", "photons", "normals",
+    "dbscan", "icp", "farthest_points", "voxel_downsample", "KandelaError", "RunError", "UsageError", "InputError", "OutOfMemory", "DeviceError",
     "CheckError", "Interrupted",
 ]

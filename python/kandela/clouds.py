@@ -1,5 +1,7 @@
 """What point clouds are asked for: normals, clusters, registration, thinning."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +18,16 @@ def _three(x, name="x"):
     return x
 
 
-def normals(x, k=16, toward=None):
-    """The direction in which the k nearest points (itself among them) spread least: (n, 3), length 1.
+def normals(x, k=16, toward=None) -> np.ndarray:
+    """The direction in which the k nearest points (itself among them) spread least: (n, 3) of x's type, length 1.
 
-    The sign looks to the place `toward`, or is such that the largest component is positive."""
+    x: (n, 3). The sign looks to the place `toward`, (3,), or is such that the largest component is positive.
+    ValueError for points of other than three coordinates, InputError for one that is not finite.
+
+    >>> flat = np.array([[0., 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    >>> np.abs(normals(flat, k=4)).round(6)[0]
+    array([0., 0., 1.])
+    """
     x = _three(x)
     out = np.empty_like(x)
     tree = Points(x)
@@ -56,12 +64,13 @@ def _join(parent, a, b):
         np.minimum.at(parent, high[apart], low[apart])
 
 
-def dbscan(x, eps, min_samples=5):
+def dbscan(x, eps, min_samples=5) -> np.ndarray:
     """Clusters by density (Ester et al. 1996): labels (n,) int64, -1 for noise, as scikit-learn's.
 
     A point with min_samples points within eps (itself among them) is a core; cores within eps of each
     other are one cluster, numbered by their first point; others within eps of a core belong to the first such
-    cluster. Memory is linear in n but for the neighbours of 65,536 points at a time.
+    cluster. x: (n, 1 to 8); eps in its unit. Memory is linear in n but for the neighbours of 65,536 points
+    at a time. InputError names a coordinate that is not finite.
 
     >>> dbscan(np.array([[0., 0], [0, 1], [0, 2], [9, 9]]), 1.5, 2)
     array([ 0,  0,  0, -1])
@@ -127,12 +136,18 @@ def _to_planes(a, b, n):
 
 
 def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, plane=False,
-        target_normals=None):
+        target_normals=None) -> Registration:
     """Moves `source` onto `target` by iterated closest points (Besl and McKay 1992).
 
-    source, target: (n, 3). plane: distances to the target's tangent planes (target_normals, or
+    source, target: (n, 3), all in one unit. plane: distances to the target's tangent planes (target_normals, or
     `normals(target)`). Pairs farther apart than max_distance do not count. Returns a `Registration`;
-    ends when the rms changes by less than `tolerance` of itself.
+    ends when the rms changes by less than `tolerance` of itself. ValueError where fewer than three points have
+    a partner.
+
+    >>> target = np.random.default_rng(0).random((500, 3))
+    >>> found = icp(target + [0.01, 0, 0.02], target)
+    >>> np.allclose(found.translation, [-0.01, 0, -0.02]), found.pairs
+    (True, 500)
     """
     source, target = _three(source, "source").astype(np.float64), _three(target, "target")
     tree = Points(np.ascontiguousarray(target, np.float64))
@@ -159,8 +174,15 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
     return Registration(rotation, translation, rms, int(near.sum()), done)
 
 
-def farthest_points(x, count, start=0):
-    """Numbers of `count` points, each as far as possible from those before: (count,) int64."""
+def farthest_points(x, count, start=0) -> np.ndarray:
+    """Numbers of `count` points, each as far as possible from those before: (count,) int64.
+
+    x: (n, m); start: the number of the first. Of points as far the one with the smallest number. Work: n a
+    point. ValueError for more points than there are.
+
+    >>> farthest_points(np.array([[0.], [1.], [5.], [9.]]), 3)
+    array([0, 3, 2])
+    """
     x = scalar_array(x, "x")
     if not 0 < count <= len(x):
         raise ValueError(f"{count} of {len(x)} points")
@@ -174,8 +196,10 @@ def farthest_points(x, count, start=0):
     return chosen
 
 
-def voxel_downsample(x, size):
-    """The mean of the points in each cube of side `size`: (cubes, m), by the cubes' order.
+def voxel_downsample(x, size) -> np.ndarray:
+    """The mean of the points in each cube of side `size`: (cubes, m) of x's type, by the cubes' order.
+
+    x: (n, m); size in its unit, above 0, else ValueError.
 
     >>> voxel_downsample(np.array([[0., 0], [0.5, 0], [3, 3]]), 1.)
     array([[0.25, 0.  ],

@@ -1,6 +1,8 @@
 """Graphs of neighbours, in the layout of PyTorch Geometric: edge_index (2, edges), row 0 the
 neighbour, row 1 the point whose neighbour it is (the other way with flow="target_to_source")."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from .points import Points, scalar_array
@@ -43,11 +45,12 @@ def _edges(neighbours, centres, flow):
     return np.stack(pair).astype(np.int64)
 
 
-def knn_graph(x, k, batch=None, loop=False, flow="source_to_target"):
+def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarray:
     """The k nearest other points of each point (with itself among them if `loop`), nearest first.
 
-    x: (n, 1 to 8). batch: (n,) numbers of the clouds, or None. Returns (2, edges) int64; a cloud of
-    fewer points gives fewer edges.
+    x: (n, 1 to 8). batch: (n,) numbers of the clouds, or None (with it x has 7 coordinates at most, else
+    ValueError). Returns (2, edges) int64; a cloud of fewer points gives fewer edges. InputError names a
+    coordinate that is not finite.
 
     >>> import numpy as np
     >>> knn_graph(np.array([[0.], [1.], [5.]]), 1)
@@ -68,8 +71,10 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target"):
     return _edges(ids[keep], np.broadcast_to(centres, ids.shape)[keep], flow)
 
 
-def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target"):
-    """The nearest `max_neighbors` (None: all) of the points within r of each point.
+def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target") -> np.ndarray:
+    """The nearest `max_neighbors` (None: all) of the points within r of each point: (2, edges) int64.
+
+    x, batch, loop, flow: as of `knn_graph`; r in x's unit, and a point just at r counts.
 
     >>> import numpy as np
     >>> radius_graph(np.array([[0.], [1.], [5.]]), 1.5)
@@ -90,8 +95,10 @@ def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to
     return _edges(ids[keep], centres[keep], flow)
 
 
-def mean_dist2(x, k=3):
+def mean_dist2(x, k=3) -> np.ndarray:
     """The mean squared distance of each point to its k nearest others: (n,) of x's type.
+
+    x: (n, 1 to 8), in whose unit squared the answers are; 0 for a point alone. What simple-knn calls distCUDA2.
 
     >>> import numpy as np
     >>> mean_dist2(np.array([[0.], [1.], [3.]]), k=1)

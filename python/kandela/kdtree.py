@@ -1,6 +1,9 @@
 """`KDTree`: SciPy's interface, argument for argument, over Kandela's trees."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -99,30 +102,37 @@ class KDTree:
         return x if x.shape[1] > 1 else np.hstack([x, np.zeros_like(x)])
 
     @property
-    def data(self):
+    def data(self) -> np.ndarray:
         """(n, m): the points, in host memory."""
         if self._data is None:
             self._data = framework(self._there).host(self._there)
         return self._data
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Nodes of the tree: one a point."""
         return self.n
 
     @property
-    def indices(self):
+    def indices(self) -> np.ndarray:
         """The points' numbers in the tree's level order."""
         return self._points.level_order()[1].astype(np.intp)
 
     # --- what is asked -----------------------------------------------------------------------------
 
-    def query(self, x, k=1, eps=0, p=2, distance_upper_bound=np.inf, workers=1):
+    def query(self, x, k=1, eps=0, p=2, distance_upper_bound=np.inf, workers=1) -> tuple:
         """The k nearest points of each place: distances and numbers, as SciPy's.
 
         x: (..., m). k: how many, or a list of ranks from 1 on. Distances at or above
         distance_upper_bound do not count; what is missing is (inf, n). Both arrays have shape
-        (...) + (k,), without the last axis for k = 1. workers is taken; the library's own threads work.
+        (...) + (k,), without the last axis for k = 1. Distances are of the tree's type, numbers intp. workers
+        is taken; the library's own threads work. ValueError for places of another width or not finite.
+
+        >>> tree = KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]]))
+        >>> tree.query([[0., 1.]], k=[2], p=1)
+        (array([[2.]]), array([[1]]))
+        >>> tree.query([[9., 9.]], distance_upper_bound=1)
+        (array([inf]), array([3]))
         """
         p = _norm(p)
         _not_negative(eps, "eps")
@@ -163,9 +173,13 @@ class KDTree:
         return found.reshape(shape), ids.reshape(shape)
 
     def query_ball_point(self, x, r, p=2.0, eps=0, workers=1, return_sorted=None,
-                         return_length=False):
+                         return_length=False) -> Any:
         """The numbers of all points within r of each place (r: one, or one a place): a list, or an
-        array of lists; with return_length how many."""
+        array of lists; with return_length how many. Sorted if return_sorted, or if there are many places.
+
+        >>> KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]])).query_ball_point([[0., 1.], [0., 2.]], [1.5, 1.])
+        array([list([0, 1]), list([2])], dtype=object)
+        """
         p = _norm(p)
         x, shape = self._places(x)
         r = np.broadcast_to(_reach(r, eps), shape).reshape(-1)
@@ -180,14 +194,22 @@ class KDTree:
             lists[i] = (np.sort(row) if wanted else row).tolist()
         return lists[0] if shape == () else lists.reshape(shape)
 
-    def query_ball_tree(self, other, r, p=2.0, eps=0):
-        """For each of this tree's points the numbers of the other's points within r: n lists."""
+    def query_ball_tree(self, other, r, p=2.0, eps=0) -> list:
+        """For each of this tree's points the numbers of the other's points within r: n lists.
+
+        >>> KDTree(np.array([[0.], [5.]])).query_ball_tree(KDTree(np.array([[1.], [2.]])), 2)
+        [[0, 1], []]
+        """
         self._same_space(other)
         offsets, ids = other._within(self._as(other), np.full(self.n, _reach(r, eps)), _norm(p))[:2]
         return [np.sort(ids[offsets[i]:offsets[i + 1]]).tolist() for i in range(self.n)]
 
-    def query_pairs(self, r, p=2.0, eps=0, output_type="set"):
-        """All pairs i < j of points within r of each other: a set of tuples, or an array (count, 2)."""
+    def query_pairs(self, r, p=2.0, eps=0, output_type="set") -> Any:
+        """All pairs i < j of points within r of each other: a set of tuples, or an array (count, 2) of intp.
+
+        >>> KDTree(np.array([[0.], [1.], [5.]])).query_pairs(2)
+        {(0, 1)}
+        """
         if output_type not in ("set", "ndarray"):
             raise ValueError(f"Invalid output type '{output_type}'")
         offsets, ids = self._within(self.data, np.full(self.n, _reach(r, eps)), _norm(p))[:2]
@@ -196,9 +218,13 @@ class KDTree:
         pairs = np.stack([rows[keep], ids[keep]], 1).astype(np.intp)
         return pairs if output_type == "ndarray" else set(map(tuple, pairs.tolist()))
 
-    def count_neighbors(self, other, r, p=2.0, weights=None, cumulative=True):
+    def count_neighbors(self, other, r, p=2.0, weights=None, cumulative=True) -> Any:
         """How many pairs, one point of each tree, lie within r (a number or an array); with weights
-        (one array for both trees, or a pair of arrays of which one may be None) the sum of products."""
+        (one array for both trees, or a pair of arrays of which one may be None) the sum of products.
+
+        >>> KDTree(np.array([[0.], [5.]])).count_neighbors(KDTree(np.array([[1.], [2.]])), [1, 2, 9])
+        array([1, 2, 4])
+        """
         self._same_space(other)
         p, radii = _norm(p), np.atleast_1d(np.asarray(r, np.float64))
         if radii.ndim > 1:
@@ -224,9 +250,13 @@ class KDTree:
             out = np.rint(out).astype(np.intp)
         return out[0] if np.ndim(r) == 0 else out
 
-    def sparse_distance_matrix(self, other, max_distance, p=2.0, output_type="dok_matrix"):
+    def sparse_distance_matrix(self, other, max_distance, p=2.0, output_type="dok_matrix") -> Any:
         """Distances of all pairs within max_distance: "dict", "ndarray" (fields i, j, v),
-        "coo_matrix" or "dok_matrix" (these two need SciPy)."""
+        "coo_matrix" or "dok_matrix" (these two need SciPy).
+
+        >>> KDTree(np.array([[0.], [5.]])).sparse_distance_matrix(KDTree(np.array([[1.]])), 2, output_type="dict")
+        {(0, 0): 1.0}
+        """
         self._same_space(other)
         if output_type not in ("dict", "ndarray", "coo_matrix", "dok_matrix"):
             raise ValueError("Invalid output type")
@@ -246,7 +276,7 @@ class KDTree:
 
     # --- what SciPy has not ------------------------------------------------------------------------
 
-    def query_radius(self, x, r, p=2.0):
+    def query_radius(self, x, r, p=2.0) -> tuple:
         """All points within r (a number or one a place) of each place as compressed rows: offsets
         (q + 1,), ids, distances, each row ordered by (distance, number).
 
@@ -261,12 +291,25 @@ class KDTree:
         ids = ids[order] if self._ids is None else self._ids[ids[order]]
         return offsets, ids, found[order]
 
-    def update(self, data):
-        """Builds again from other points."""
+    def update(self, data) -> None:
+        """Builds again from other points, (n, m).
+
+        >>> tree = KDTree(np.array([[0., 0.]]))
+        >>> tree.update(np.array([[1., 1.], [2., 2.]]))
+        >>> tree.query([[2., 2.]])
+        (array([0.]), array([1]))
+        """
         self.__init__(data, self.leafsize, boxsize=self.boxsize, **self._given)
 
-    def save(self, path):
-        """Writes the Euclidean tree; `kandela.Points.load` reads it."""
+    def save(self, path) -> None:
+        """Writes the Euclidean tree, with a checksum; `kandela.Points.load` reads it. RunError says what failed.
+
+        >>> import kandela, tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "tree")
+        >>> KDTree(np.array([[0., 0.], [1., 1.]])).save(path)
+        >>> len(kandela.Points.load(path))
+        2
+        """
         self._points.save(path)
 
     # --- the work ----------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """Rays and triangles, distances and insides."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +22,7 @@ class Hits(NamedTuple):
     v: np.ndarray  #: (n,) float32, weight of its third vertex
 
     @property
-    def hit(self):
+    def hit(self) -> Any:
         """(n,) bool: something was met."""
         return is_there(self.triangle, NO_TRIANGLE)
 
@@ -39,8 +41,10 @@ class Nearest(NamedTuple):
 class TriangleMesh:
     """Triangles; rays never slip through shared edges, and nearest ones are exact.
 
-    vertices: (n, 3), faces: (m, 3) of vertex numbers, or None: three vertices a triangle. builder,
-    device: as of `kandela bench build`; "auto" chooses.
+    vertices: (n, 3), taken as float32; faces: (m, 3) of vertex numbers, or None: three vertices a triangle. Both
+    may be arrays of PyTorch, CuPy or JAX, and are read where they lie. builder: a name that `kandela info` lists;
+    device: "cpu", "cuda:N"; "auto" chooses. ValueError for faces that name no vertex, InputError for a vertex
+    that is not finite.
 
     >>> import numpy as np, kandela
     >>> mesh = kandela.TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
@@ -86,17 +90,21 @@ class TriangleMesh:
         return self._host
 
     @property
-    def vertices(self):
+    def vertices(self) -> np.ndarray:
         """(n, 3) float32, in host memory."""
         return self._arrays()[0]
 
     @property
-    def faces(self):
+    def faces(self) -> np.ndarray:
         """(m, 3) uint32, in host memory."""
         return self._arrays()[1]
 
-    def describe(self):
-        """What the tree is: triangles, nodes, builder, device, bytes, sah_cost, hash, ..."""
+    def describe(self) -> dict:
+        """What the tree is: triangles, nodes, builder, device, bytes, sah_cost, hash, ...: a dict.
+
+        >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).describe()["triangles"]
+        1
+        """
         return _c.kd_triangles_describe(self._c)
 
     @staticmethod
@@ -126,7 +134,7 @@ class TriangleMesh:
             like = batch.rays
         return batch, like
 
-    def intersect(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None):
+    def intersect(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None) -> Hits:
         """What each ray meets first, as Hits.
 
         origins, directions: (n, 3), or (3,) for all; of PyTorch, CuPy or JAX (n, 3) both, and the answers
@@ -145,7 +153,7 @@ class TriangleMesh:
         hits = row.done(like, hits)
         return Hits(hits[:, 0], row.bits(hits[:, 3], np.uint32), hits[:, 1], hits[:, 2])
 
-    def occluded(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None):
+    def occluded(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None) -> Any:
         """(n,) bool: whether each ray meets anything; arguments as of `intersect`.
 
         >>> mesh = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
@@ -159,15 +167,19 @@ class TriangleMesh:
         _c.kd_triangles_cast(self._c, batch)
         return row.done(like, blocked) != 0
 
-    def face_normals(self):
-        """(m, 3) float32 of length 1 by the faces' windings; 0 for faces without area."""
+    def face_normals(self) -> np.ndarray:
+        """(m, 3) float32 of length 1 by the faces' windings; 0 for faces without area.
+
+        >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).face_normals().tolist()
+        [[0.0, 0.0, 1.0]]
+        """
         a, b, c = (self.vertices[self.faces[:, k]].astype(np.float64) for k in range(3))
         normals = np.cross(b - a, c - a)
         lengths = np.linalg.norm(normals, axis=1, keepdims=True)
         return np.divide(normals, lengths, out=np.zeros_like(normals),
                          where=lengths > 0).astype(np.float32)
 
-    def closest_point(self, points, max_distance=np.inf):
+    def closest_point(self, points, max_distance=np.inf) -> Nearest:
         """The nearest place on the mesh of each point, as Nearest.
 
         points: (n, 3), taken as float32. max_distance: in the mesh's unit; what is farther away is not
@@ -198,12 +210,12 @@ class TriangleMesh:
         return self._outward
 
     @property
-    def is_closed(self):
+    def is_closed(self) -> bool:
         """Each edge belongs to two faces, which run along it in opposite directions. Vertices at the
         same place are one."""
         return self._sides().is_closed
 
-    def signed_distance(self, points):
+    def signed_distance(self, points) -> Any:
         """(n,) float32: the distance to the mesh of each point, in its unit, negative inside.
 
         The sign is decided in double by the side of the nearest face, or by the angle-weighted normal of
@@ -229,7 +241,7 @@ class TriangleMesh:
         distance = np.where(np.isnan(side), np.nan, near.distance)
         return np.where(side < 0, -distance, distance)
 
-    def winding_number(self, points):
+    def winding_number(self, points) -> Any:
         """(n,) float64: how often the mesh goes round each point: 1 inside a closed mesh with windings
         outwards, 0 outside, between for a mesh with holes (Jacobson et al. 2013). Each triangle's
         solid angle is added up: n times m work.
@@ -250,7 +262,7 @@ class TriangleMesh:
             solid_angles(corners, points[i:i + piece]) for i in range(0, len(points), piece)
         ]) / (4 * np.pi)
 
-    def contains(self, points):
+    def contains(self, points) -> Any:
         """(n,) bool: inside of the mesh; a point on it is not. By the sign of `signed_distance` if the
         mesh is closed, else by more than half a `winding_number`.
 
@@ -263,8 +275,15 @@ class TriangleMesh:
             return self.winding_number(points) > 0.5
         return self.signed_distance(points) < 0
 
-    def sample(self, count, seed=0):
-        """Points spread evenly over the area: (count, 3) float32, and the face of each (count,)."""
+    def sample(self, count, seed=0) -> tuple:
+        """Points spread evenly over the area: (count, 3) float32, and the face of each (count,) int64.
+
+        ValueError for a mesh without area.
+
+        >>> places, faces = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).sample(100)
+        >>> bool((places.sum(1) <= 1).all()), int(faces.max())
+        (True, 0)
+        """
         draw = np.random.default_rng(seed)
         a, b, c = (self.vertices[self.faces[:, k]].astype(np.float64) for k in range(3))
         areas = np.cumsum(np.linalg.norm(np.cross(b - a, c - a), axis=1))
@@ -277,12 +296,20 @@ class TriangleMesh:
         places = u * a[faces] + (1 - u - v) * b[faces] + v * c[faces]
         return places.astype(np.float32), faces
 
-    def save(self, path):
-        """Writes the tree and its triangles, with a checksum."""
+    def save(self, path) -> None:
+        """Writes the tree and its triangles, with a checksum. RunError says what failed.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "tree")
+        >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).save(path)
+        """
         _c.kd_triangles_save(self._c, str(path))
 
-    def close(self):
-        """Gives the memory back now; the tree answers nothing from then on."""
+    def close(self) -> None:
+        """Gives the memory back now; the tree answers nothing from then on.
+
+        >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).close()
+        """
         _c.kd_triangles_close(self._c)
 
     def __repr__(self):

@@ -1,5 +1,9 @@
 """Nearest neighbours of points: what `KDTree`, the graphs and the clouds are made from."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from . import _c
@@ -60,12 +64,18 @@ class Points:
         self.n, self.m = told["count"], told["dims"]
         self.dtype = np.dtype(told["scalar"])
 
-    def update(self, x, ids=None):
-        """Builds again from other points, with the same options."""
+    def update(self, x, ids=None) -> None:
+        """Builds again from other points of any count, width and type, with the same options.
+
+        >>> tree = Points(np.array([[0., 0.]]))
+        >>> tree.update(np.array([[1., 1., 1.], [2., 2., 2.]], np.float32))
+        >>> tree
+        <kandela.Points of 2 x 3 float32>
+        """
         _c.kd_points_update(self._c, self._array(x, ids))
         self._describe()
 
-    def insert(self, x, ids=None):
+    def insert(self, x, ids=None) -> int | None:
         """Points come; answers are from now on those of a tree built anew of all that are there.
 
         x: (n, m) of the tree's type. ids: (n,) uint32 if the tree was made with ids, else they get the
@@ -82,17 +92,35 @@ class Points:
         self.n = _c.kd_points_count(self._c)
         return first
 
-    def remove(self, ids):
-        """The points with these ids go; ValueError names an id that no point has."""
+    def remove(self, ids) -> None:
+        """The points with these ids, (count,), go; InputError names an id that no point has.
+
+        >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
+        >>> tree.remove([0])
+        >>> len(tree)
+        1
+        """
         _c.kd_points_remove(self._c, np.ascontiguousarray(ids, np.uint32))
         self.n = _c.kd_points_count(self._c)
 
-    def rebuild(self):
-        """One tree of all that is there: queries of a tree that changed much are faster then."""
+    def rebuild(self) -> None:
+        """One tree of all that is there: queries of a tree that changed much are faster then.
+
+        >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
+        >>> tree.insert(np.array([[1., 1.]]))
+        2
+        >>> tree.rebuild()
+        >>> tree.describe()["layers"]
+        1
+        """
         _c.kd_points_rebuild(self._c)
 
-    def describe(self):
-        """What the tree is: count, dims, builder, device, bytes, build_seconds, hash, ..."""
+    def describe(self) -> dict:
+        """What the tree is: count, dims, builder, device, bytes, build_seconds, hash, ...: a dict.
+
+        >>> Points(np.array([[0., 0.], [3., 4.]])).describe()["hi"]
+        [3.0, 4.0]
+        """
         return _c.kd_points_describe(self._c)
 
     def _query(self, x, max_radius, radii, coherent, method, stream=None):
@@ -109,7 +137,7 @@ class Points:
         return query
 
     def nearest(self, x, k, *, max_radius=np.inf, radii=None, coherent=False, method="auto",
-                out=None, stream=None):
+                out=None, stream=None) -> tuple:
         """The k nearest of each row of x, ordered by (distance, place in the input).
 
         x: (q, m) of the tree's type, C-contiguous rows. radii: (q,) or None. Returns ids (q, k)
@@ -129,7 +157,7 @@ class Points:
         call(self._c, query, k, row.target(ids), row.target(dist2))
         return row.done(x, ids), row.done(x, dist2)
 
-    def within(self, x, radius, *, coherent=False, method="auto", distances=True, stream=None):
+    def within(self, x, radius, *, coherent=False, method="auto", distances=True, stream=None) -> tuple:
         """All points within `radius` (a number, or one a row) of each row of x, as compressed rows.
 
         Returns offsets (q + 1,) uint64 (in torch int64), ids uint32 (in torch int64) and squared distances
@@ -151,7 +179,7 @@ class Points:
         call(self._c, query, row.target(offsets), row.target(ids), row.target(dist2))
         return tuple(row.done(x, filled) for filled in (offsets, ids, dist2))
 
-    def count_within(self, x, radius, *, stream=None):
+    def count_within(self, x, radius, *, stream=None) -> Any:
         """How many points each row of x has within the radius: (q,) int64.
 
         >>> Points(np.array([[0., 0.], [3., 4.]])).count_within(np.array([[0., 1.]]), 2.)
@@ -163,20 +191,36 @@ class Points:
         _c.kd_points_within_count(self._c, query, offsets)
         return framework(x).of_host(x, np.diff(offsets.astype(np.int64)))
 
-    def level_order(self):
-        """The tree itself: coordinates (n, m), ids (n,), axes (n,); node i's children are 2i+1, 2i+2."""
+    def level_order(self) -> tuple:
+        """The tree itself: coordinates (n, m), ids (n,) uint32, axes (n,) uint8; node i's children are 2i+1, 2i+2.
+
+        >>> Points(np.array([[5., 0.], [3., 1.], [9., 2.]])).level_order()[1]
+        array([0, 1, 2], dtype=uint32)
+        """
         x = np.empty((self.n, self.m), self.dtype)
         ids, axes = np.empty(self.n, np.uint32), np.empty(self.n, np.uint8)
         _c.kd_points_download(self._c, x, ids, axes)
         return x, ids, axes
 
-    def save(self, path):
-        """Writes the tree, with a checksum; `Points.load` reads it."""
+    def save(self, path) -> None:
+        """Writes the tree, with a checksum; `Points.load` reads it. RunError says what failed.
+
+        >>> import tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "tree")
+        >>> Points(np.array([[0., 0.], [3., 4.]])).save(path)
+        >>> Points.load(path)
+        <kandela.Points of 2 x 2 float64>
+        """
         _c.kd_points_save(self._c, str(path))
 
     @classmethod
-    def load(cls, path, *, device="auto"):
-        """A tree that `save` wrote."""
+    def load(cls, path, *, device="auto") -> Points:
+        """A tree that `save` wrote; InputError for a file that is cut, changed or no tree.
+
+        >>> Points.load("/nowhere/at/all")
+        Traceback (most recent call last):
+        kandela.errors.InputError: /nowhere/at/all: cannot open: No such file or directory
+        """
         options = _c.kd_points_options_default()
         options.device = device
         loaded = cls.__new__(cls)
@@ -184,8 +228,12 @@ class Points:
         loaded._describe()
         return loaded
 
-    def close(self):
-        """Gives the memory back now; the tree answers nothing from then on."""
+    def close(self) -> None:
+        """Gives the memory back now; the tree answers nothing from then on.
+
+        >>> tree = Points(np.array([[0., 0.]]))
+        >>> tree.close()
+        """
         _c.kd_points_close(self._c)
 
     def __len__(self):

@@ -1,5 +1,7 @@
 """Scenes and pictures of them."""
 
+from __future__ import annotations
+
 import difflib
 import json
 import os
@@ -25,7 +27,7 @@ class Scene:
         self.counts = _c.kd_scene_count(held)
 
     @property
-    def options(self):
+    def options(self) -> dict:
         """What the scene says of rendering: a dict of all options."""
         return {name: getattr(self._options, name) for name in _OPTION_NAMES}
 
@@ -44,8 +46,12 @@ class Picture:
         self.hash = _c.kd_image_hash(held)  #: of the bits of rgb
         self.interrupted = held.interrupted  #: `progress` ended it: what was finished by then
 
-    def channel(self, name):
-        """One plane by its name: R G B A Z N.X N.Y N.Z Albedo.R Albedo.G Albedo.B."""
+    def channel(self, name) -> np.ndarray:
+        """One plane by its name: R G B A Z N.X N.Y N.Z Albedo.R Albedo.G Albedo.B; KeyError for another.
+
+        >>> render("gen:blob:100", width=8, height=6, spp=1).channel("A").shape
+        (6, 8)
+        """
         plane = _c.kd_image_channel(self._c, name)
         if plane is None:
             raise KeyError(f"the picture has no channel {name!r}")
@@ -55,33 +61,37 @@ class Picture:
         return np.stack([self.channel(name) for name in names], -1)
 
     @property
-    def rgb(self):
+    def rgb(self) -> np.ndarray:
         """Radiance in W/(sr m^2), linear Rec. 709."""
         return self._three("RGB")
 
     @property
-    def alpha(self):
+    def alpha(self) -> np.ndarray:
         """How much of each pixel something was met in, 0 to 1."""
         return self.channel("A")
 
     @property
-    def depth(self):
+    def depth(self) -> np.ndarray:
         """Distance along the view axis in the scene's unit; inf where nothing was met."""
         return self.channel("Z")
 
     @property
-    def normal(self):
+    def normal(self) -> np.ndarray:
         """Normals of what is seen, in world space."""
         return self._three(("N.X", "N.Y", "N.Z"))
 
     @property
-    def albedo(self):
+    def albedo(self) -> np.ndarray:
         """Colours of what is seen, without its light."""
         return self._three(("Albedo.R", "Albedo.G", "Albedo.B"))
 
-    def save(self, path, exposure=None, tonemap=None):
-        """By suffix: .png (8 bit sRGB, `exposure` stops brighter, nan: by the picture; tonemap "linear",
-        "reinhard" or "aces"), .exr, .pfm."""
+    def save(self, path, exposure=None, tonemap=None) -> None:
+        """By suffix: .png, .jpg, .webp (8 bit sRGB, `exposure` stops brighter, nan: by the picture; tonemap
+        "linear", "reinhard", "aces", "agx" or "neutral"; None: as the options said), .exr, .pfm.
+
+        >>> path = os.path.join(tempfile.mkdtemp(), "one.png")
+        >>> render("gen:blob:100", width=8, height=6, spp=1).save(path, tonemap="agx")
+        """
         tonemap = self._tonemap if tonemap is None else TONEMAPS.index(tonemap)
         exposure = self._exposure if exposure is None else exposure
         _c.kd_image_write(self._c, os.fspath(path), exposure, tonemap)
@@ -112,7 +122,7 @@ def _given(name, mesh):
                            for array, kind in zip(arrays, types))
 
 
-def load_scene(source, folder=None):
+def load_scene(source, folder=None) -> Scene:
     """A scene of a file or of a description in memory, as Scene.
 
     source: a path (a JSON description, a mesh file, "gen:blob:1000"), or a dict with the keys of
@@ -167,7 +177,23 @@ def _progress_bar():
     return show
 
 
-def render(scene, *, progress=None, **options):
+def _taken(scene, options, what):
+    """A Scene, and its options with those of the caller."""
+    if not isinstance(scene, Scene):
+        scene = load_scene(scene)
+    taken = scene._options.copy()
+    for name, value in options.items():
+        if name not in _OPTION_NAMES:
+            near = difflib.get_close_matches(name, _OPTION_NAMES, 1)
+            raise TypeError(f"{what} has no option {name!r}" +
+                            (f", did you mean {near[0]!r}?" if near else ""))
+        if name == "tonemap" and isinstance(value, str):
+            value = TONEMAPS.index(value)
+        setattr(taken, name, value)
+    return scene, taken
+
+
+def render(scene, *, progress=None, **options) -> Picture:
     """A picture of a scene, as Picture.
 
     scene: a Scene, or what load_scene takes. options: those of the command line, with _ for -: width,
@@ -181,18 +207,61 @@ def render(scene, *, progress=None, **options):
     >>> picture.rgb.shape, picture.depth.dtype
     ((24, 32, 3), dtype('float32'))
     """
-    if not isinstance(scene, Scene):
-        scene = load_scene(scene)
-    taken = scene._options.copy()
-    for name, value in options.items():
-        if name not in _OPTION_NAMES:
-            near = difflib.get_close_matches(name, _OPTION_NAMES, 1)
-            raise TypeError(f"render has no option {name!r}" +
-                            (f", did you mean {near[0]!r}?" if near else ""))
-        if name == "tonemap" and isinstance(value, str):
-            value = TONEMAPS.index(value)
-        setattr(taken, name, value)
+    scene, taken = _taken(scene, options, "render")
     if progress is True:
         progress = _progress_bar()
     held = _c.kd_render(scene._c, taken, progress)
     return Picture(held, taken.exposure, taken.tonemap)
+
+
+#: A photon, as the C library has it.
+PHOTON = np.dtype([("position", "f4", 3), ("power", "f4", 3), ("direction", "f4", 3), ("normal", "f4", 3),
+                   ("triangle", "u4"), ("path", "u4"), ("light", "u2"), ("bounce", "u1"), ("kind", "u1")])
+
+
+class Photons:
+    """The photons of a scene, made by `photons`: a structured array a map, in the order of (path, bounce),
+    not copies and not to be written.
+
+    caustic: light that only mirrors, glass and metal passed on; indirect: light that a surface scattered
+    before; media: light that fog or smoke scatters after it has met something. Fields: position (in the scene's
+    unit), power (W, linear Rec. 709), direction and normal (length 1), triangle, path, light, bounce, kind (0 straight
+    from its light, 1 through lenses, 2 scattered before).
+    """
+
+    def __init__(self, held):
+        self._c = held
+        self.indirect, self.caustic, self.media = (
+            _c.kd_photons_list(held, i).view(PHOTON).reshape(-1) for i in range(3))
+        #: Of each map: stored, emitted (paths followed), watts (that lights emitted), complete.
+        self.counts = {name: _c.kd_photons_count(held, i)
+                       for i, name in enumerate(("indirect", "caustic", "media"))}
+
+    def save(self, path) -> None:
+        """A file (.kdp) that `render(..., photon_map=path)` and `kandela photons` take.
+
+        >>> photons("gen:blob:100", photons=100).save(os.path.join(tempfile.mkdtemp(), "map.kdp"))
+        """
+        _c.kd_photons_write(self._c, os.fspath(path))
+
+    def __repr__(self):
+        return (f"<kandela.Photons: {len(self.indirect)} indirect, {len(self.caustic)} caustic, "
+                f"{len(self.media)} in media>")
+
+
+def photons(scene, *, progress=None, **options) -> Photons:
+    """Emits the photons of a scene, as Photons; the same for any number of threads.
+
+    scene: a Scene, or what load_scene takes. options: photons (to store in the map of indirect light),
+    caustic_photons and media_photons (as many, if 0), max_depth, seed, threads. progress: as of `render`; when it
+    returns True Interrupted is raised. UsageError, InputError as of the C library.
+
+    >>> import kandela
+    >>> found = kandela.photons("gen:blob:2000", photons=1000)
+    >>> found.indirect["position"].shape[1], found.indirect["power"].dtype
+    (3, dtype('float32'))
+    """
+    scene, taken = _taken(scene, options, "photons")
+    if progress is True:
+        progress = _progress_bar()
+    return Photons(_c.kd_photons_emit(scene._c, taken, progress))

@@ -1,8 +1,11 @@
 /* The public face: handles around scenes and pictures. */
 #include "core/memory.h"
+#include "core/parallel/parallel.h"
 #include "core/sized.h"
+#include "render/api/photons.h"
 #include "render/api/render.h"
 #include "render/api/render_placing.h"
+#include <assert.h>
 #include <stddef.h>
 
 struct kd_scene {
@@ -12,6 +15,24 @@ struct kd_scene {
 struct kd_image {
     render_result held;
 };
+
+struct kd_photons {
+    photon_file held;
+};
+/* A photon is handed out as it is stored. */
+static_assert(sizeof(kd_photon) == sizeof(photon) &&
+                  offsetof(kd_photon, power) == offsetof(photon, power) &&
+                  offsetof(kd_photon, direction) == offsetof(photon, direction) &&
+                  offsetof(kd_photon, normal) == offsetof(photon, normal) &&
+                  offsetof(kd_photon, triangle) == offsetof(photon, triangle) &&
+                  offsetof(kd_photon, path) == offsetof(photon, path) &&
+                  offsetof(kd_photon, light) == offsetof(photon, light) &&
+                  offsetof(kd_photon, bounce) == offsetof(photon, bounce) &&
+                  offsetof(kd_photon, kind) == offsetof(photon, kind),
+              "kd_photon is photon");
+static_assert((int)KD_PHOTONS_CAUSTIC == (int)PHOTON_LIST_CAUSTIC &&
+                  (int)KD_PHOTONS_MEDIA == (int)PHOTON_LIST_MEDIA,
+              "kd_photon_map is photon_list_kind");
 
 /* The texts of options end within their fields. */
 static kd_status check_texts(const kd_render_options *options) {
@@ -122,6 +143,16 @@ static void pass_on(void *context, const char *stage, int64_t done, int64_t tota
         atomic_store(&to->watched.cancelled, true);
 }
 
+/* Takes `hears` where it lies: the job points there. */
+static void listen_to(listener *hears, kd_progress progress, void *context) {
+    hears->progress = progress;
+    hears->context = context;
+    job_init(&hears->watched);
+    if (!progress) return;
+    hears->watched.report = pass_on;
+    hears->watched.context = hears;
+}
+
 kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_options *options,
                     kd_progress progress, void *context) {
     KD_REQUIRE(rendered && from && options, KD_ERROR_USAGE,
@@ -132,12 +163,8 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     KD_TRY(check_numbers(&taken));
     kd_image *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    listener hears = {.progress = progress, .context = context};
-    job_init(&hears.watched);
-    if (progress) {
-        hears.watched.report = pass_on;
-        hears.watched.context = &hears;
-    }
+    listener hears;
+    listen_to(&hears, progress, context);
     kd_status status = render_settle_placements(from->held, &taken, 0, RENDER_PLACING_AUTO);
     if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.watched);
     if (status != KD_OK && status != KD_INTERRUPTED) {
@@ -178,5 +205,59 @@ kd_status kd_image_write(const kd_image *from, const char *path, float exposure,
                (int)KD_TONEMAP_NEUTRAL);
     const image_encoding encoding = {exposure, tonemap};
     KD_TRY(image_write(&from->held.picture, path, &encoding));
+    return KD_OK;
+}
+
+kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
+                          const kd_render_options *options, kd_progress progress, void *context) {
+    KD_REQUIRE(emitted && from && options, KD_ERROR_USAGE,
+               "kd_photons_emit needs a place for the photons, a scene and options");
+    *emitted = NULL;
+    kd_render_options taken;
+    KD_TRY(take_options(&taken, options));
+    KD_TRY(check_numbers(&taken));
+    KD_REQUIRE(taken.max_depth >= 1, KD_ERROR_USAGE,
+               "a path of at most %d surfaces, expected at least 1", taken.max_depth);
+    kd_photons *handle = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(handle, 1));
+    listener hears;
+    listen_to(&hears, progress, context);
+    parallel_set_threads(taken.threads);
+    const kd_status status = photons_emit(&handle->held, from->held, &taken, &hears.watched);
+    if (status != KD_OK) {
+        kd_photons_close(handle);
+        return status_pass(status, __FILE__, __LINE__, "photons_emit");
+    }
+    *emitted = handle;
+    return KD_OK;
+}
+
+void kd_photons_close(kd_photons *owned) {
+    if (!owned) return;
+    photon_file_close(&owned->held);
+    memory_free(owned);
+}
+
+static const photon_list *list_of(const kd_photons *of, kd_photon_map map) {
+    return of && (int)map >= 0 && (int)map < PHOTON_LISTS ? &of->held.lists[map] : NULL;
+}
+
+kd_photon_counts kd_photons_count(const kd_photons *of, kd_photon_map map) {
+    const kd_photon_counts none = {0, 0, 0, 0};
+    const photon_list *list = list_of(of, map);
+    if (!list) return none;
+    const kd_photon_counts counts = {list->count, list->emitted, list->ledger.emitted,
+                                     list->complete};
+    return counts;
+}
+
+const kd_photon *kd_photons_list(const kd_photons *of, kd_photon_map map) {
+    const photon_list *list = list_of(of, map);
+    return list && list->count ? (const kd_photon *)list->photons : NULL;
+}
+
+kd_status kd_photons_write(const kd_photons *from, const char *path) {
+    KD_REQUIRE(from && path, KD_ERROR_USAGE, "kd_photons_write needs photons and a path");
+    KD_TRY(photon_file_write(path, &from->held));
     return KD_OK;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static char folder[] = "/tmp/kandela-api-XXXXXX";
-static char scene_path[64], picture_path[64];
+static char scene_path[64], picture_path[64], map_path[64];
 
 static const char box[] = "mtllib box.mtl\n"
                           "v -1 0 -1\nv 1 0 -1\nv 1 0 1\nv -1 0 1\n"
@@ -31,14 +31,15 @@ static int set_up(void **state) {
     put_file("box.mtl", paint);
     snprintf(scene_path, sizeof scene_path, "%s/box.obj", folder);
     snprintf(picture_path, sizeof picture_path, "%s/box.pfm", folder);
+    snprintf(map_path, sizeof map_path, "%s/box.kdp", folder);
     return 0;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    static const char *const names[] = {"box.obj", "box.mtl", "box.pfm"};
+    static const char *const names[] = {"box.obj", "box.mtl", "box.pfm", "box.kdp"};
     char path[64];
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 4; ++i) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         unlink(path);
     }
@@ -147,6 +148,59 @@ static void test_cancel(void **state) {
     kd_scene_close(scene);
 }
 
+/* The same photons on one thread and on two; a rendering that is given them is the one that emits
+   them itself. */
+static void test_photons(void **state) {
+    (void)state;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    options.photons = 2000;
+    options.width = options.height = 16;
+    options.spp = 1;
+    strcpy(options.integrator, "photon");
+    kd_scene *scene = NULL;
+    kd_photons *one = NULL, *two = NULL;
+    assert_int_equal(kd_scene_load(&scene, scene_path, NULL), KD_OK);
+    options.threads = 1;
+    assert_int_equal(kd_photons_emit(&one, scene, &options, NULL, NULL), KD_OK);
+    options.threads = 2;
+    watcher by = {0, -1};
+    assert_int_equal(kd_photons_emit(&two, scene, &options, watch, &by), KD_OK);
+    assert_true(by.calls > 0);
+    const kd_photon_counts counts = kd_photons_count(one, KD_PHOTONS_GLOBAL);
+    const kd_photon *photons = kd_photons_list(one, KD_PHOTONS_GLOBAL);
+    assert_true(counts.complete == 1 && counts.stored >= 2000 && counts.emitted >= 2000);
+    assert_memory_equal(photons, kd_photons_list(two, KD_PHOTONS_GLOBAL),
+                        counts.stored * sizeof *photons);
+    double landed = 0;
+    for (uint64_t i = 0; i < counts.stored; ++i) {
+        const kd_photon *at = &photons[i];
+        assert_true(at->triangle < 6 && at->kind == 2 && at->bounce > 0);
+        assert_true(i == 0 || at->path >= at[-1].path);
+        landed += (double)(at->power[0] + at->power[1] + at->power[2]) / 3;
+    }
+    assert_true(landed > 0 && landed < counts.watts);
+    assert_null(kd_photons_list(one, KD_PHOTONS_MEDIA));
+    assert_int_equal(kd_photons_write(one, map_path), KD_OK);
+    kd_image *own = NULL, *given = NULL;
+    assert_int_equal(kd_render(&own, scene, &options, NULL, NULL), KD_OK);
+    options.photon_map = map_path;
+    assert_int_equal(kd_render(&given, scene, &options, NULL, NULL), KD_OK);
+    assert_int_equal(kd_image_hash(own), kd_image_hash(given));
+    watcher stops = {0, 1};
+    options.photons = 50000000;
+    kd_photons *none = two;
+    assert_int_equal(kd_photons_emit(&none, scene, &options, watch, &stops), KD_INTERRUPTED);
+    assert_null(none);
+    options.max_depth = 0;
+    assert_int_equal(kd_photons_emit(&none, scene, &options, NULL, NULL), KD_ERROR_USAGE);
+    kd_image_close(own);
+    kd_image_close(given);
+    kd_photons_close(one);
+    kd_photons_close(two);
+    kd_scene_close(scene);
+}
+
 static void expect_usage(const kd_scene *scene, const kd_render_options *options,
                          kd_status expected) {
     kd_image *image = NULL;
@@ -194,9 +248,8 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_render),
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_render),   cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_cancel),   cmocka_unit_test(test_photons),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

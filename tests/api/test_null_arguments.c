@@ -16,6 +16,7 @@ static kd_points *points;
 static kd_triangles *triangles;
 static kd_scene *scene;
 static kd_image *image;
+static kd_photons *photons;
 static kd_point_array array;
 static kd_points_query query;
 static kd_triangle_mesh mesh;
@@ -238,86 +239,7 @@ CALL(triangles_load) {
     return status;
 }
 
-DEFAULTS(render_options, kd_render_options)
-CALL(scene_load) {
-    kd_scene *made = NULL;
-    kd_render_options options;
-    kd_render_options_default(&options);
-    const kd_status status = kd_scene_load(ARG(0, &made), ARG(1, scene_path), ARG(2, &options));
-    kd_scene_close(made);
-    return status;
-}
-CALL(scene_parse) {
-    static const char text[] = "{\"kandela\": 1, \"meshes\": [{\"file\": \"mesh:one\"}]}";
-    const kd_scene_mesh one = {"one", cloud[0], 64, triple, 1, NULL, NULL};
-    kd_scene *made = NULL;
-    kd_render_options options;
-    kd_render_options_default(&options);
-    const kd_status status = kd_scene_parse(ARG(0, &made), ARG(1, text), sizeof text - 1,
-                                            ARG(2, folder), ARG(3, &one), 1, ARG(4, &options));
-    kd_scene_close(made);
-    return status;
-}
-CALL(scene_close) {
-    kd_scene *made = NULL;
-    if (null != 0) (void)kd_scene_load(&made, scene_path, NULL);
-    kd_scene_close(made);
-    return KD_OK;
-}
-CALL(scene_count) {
-    const kd_scene_counts counts = kd_scene_count(ARG(0, scene));
-    assert_int_equal(counts.triangles, null == 0 ? 0 : 1);
-    return KD_OK;
-}
-static int hear(void *context, const char *stage, int64_t done, int64_t total) {
-    (void)context;
-    return stage == NULL || done > total;
-}
-CALL(render) {
-    kd_image *made = NULL;
-    int context = 0;
-    kd_render_options options;
-    kd_render_options_default(&options);
-    options.width = options.height = 2;
-    options.spp = 1;
-    const kd_status status =
-        kd_render(ARG(0, &made), ARG(1, scene), ARG(2, &options), ARG(3, hear), ARG(4, &context));
-    kd_image_close(made);
-    return status;
-}
-CALL(image_close) {
-    kd_image *made = NULL;
-    (void)null;
-    kd_image_close(made);
-    return KD_OK;
-}
-CALL(image_width) {
-    assert_int_equal(kd_image_width(ARG(0, image)), null == 0 ? 0 : 4);
-    return KD_OK;
-}
-CALL(image_height) {
-    assert_int_equal(kd_image_height(ARG(0, image)), null == 0 ? 0 : 4);
-    return KD_OK;
-}
-CALL(image_samples) {
-    assert_int_equal(kd_image_samples(ARG(0, image)), null == 0 ? 0 : 1);
-    return KD_OK;
-}
-CALL(image_channel) {
-    assert_true((kd_image_channel(ARG(0, image), ARG(1, "R")) == NULL) == (null >= 0));
-    return KD_OK;
-}
-CALL(image_hash) {
-    assert_true((kd_image_hash(ARG(0, image)) == 0) == (null == 0));
-    return KD_OK;
-}
-CALL(image_write) {
-    char picture[80];
-    snprintf(picture, sizeof picture, "%s/picture.pfm", folder);
-    const kd_status status = kd_image_write(ARG(0, image), ARG(1, picture), 0, KD_TONEMAP_LINEAR);
-    unlink(picture);
-    return status;
-}
+#include "tests/api/null_arguments_render.h"
 
 /* `refused`: the arguments that must not be NULL, a digit each. */
 typedef struct row {
@@ -385,6 +307,11 @@ static const row rows[] = {
     ROW(image_channel, 2, ""),
     ROW(image_hash, 1, ""),
     ROW(image_write, 2, "01"),
+    ROW(photons_emit, 5, "012"),
+    ROW(photons_close, 1, ""),
+    ROW(photons_count, 1, ""),
+    ROW(photons_list, 1, ""),
+    ROW(photons_write, 2, "01"),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -475,9 +402,11 @@ static int set_up(void **state) {
     kd_render_options_default(&options);
     options.width = options.height = 4;
     options.spp = 1;
+    options.photons = 1;
     return kd_points_open(&points, &array, NULL) || kd_triangles_open(&triangles, &mesh, NULL) ||
            kd_scene_load(&scene, scene_path, NULL) ||
-           kd_render(&image, scene, &options, NULL, NULL);
+           kd_render(&image, scene, &options, NULL, NULL) ||
+           kd_photons_emit(&photons, scene, &options, NULL, NULL);
 }
 
 static int tear_down(void **state) {
@@ -486,6 +415,7 @@ static int tear_down(void **state) {
     kd_triangles_close(triangles);
     kd_scene_close(scene);
     kd_image_close(image);
+    kd_photons_close(photons);
     unlink(path);
     unlink(scene_path);
     return rmdir(folder);

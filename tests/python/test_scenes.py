@@ -61,6 +61,37 @@ def test_pictures_are_files_and_are_shown(tmp_path):
     assert (tmp_path / "one.pfm").stat().st_size >= 12 * 16 * 12
 
 
+def test_photons_add_up_and_make_the_same_picture(tmp_path):
+    lamp = {"vertices": QUAD * 0.2 + [0, 1.5, 0], "faces": FACES[:, ::-1],
+            "material": {"kind": "diffuse", "diffuse": 0, "emission": [3, 2, 1]}}
+    words = description()
+    words["meshes"] += [lamp, {"vertices": QUAD * 0.4 + [0, 0.7, 0], "faces": FACES,
+                               "material": {"kind": "glass", "ior": 1.5}}]
+    scene, heard = kandela.load_scene(words), []
+    found = kandela.photons(scene, photons=3000, threads=2, progress=lambda *told: heard.append(told))
+    again = kandela.photons(scene, photons=3000, threads=1)
+    assert {stage for stage, *_ in heard} <= {"build", "emit"}
+    for name in ("indirect", "caustic"):
+        mine, counts = getattr(found, name), found.counts[name]
+        assert mine.tobytes() == getattr(again, name).tobytes()
+        assert len(mine) == counts["stored"] and not mine.flags.writeable
+        assert mine["power"].mean(1).sum() < counts["watts"]
+        np.testing.assert_allclose(np.linalg.norm(mine["direction"], axis=1), 1, rtol=1e-5)
+    assert found.counts["caustic"]["complete"] and (found.caustic["kind"] == 1).all()
+    assert (found.indirect["kind"] == 2).all() and len(found.media) == 0
+    height = found.caustic["position"][:, 1]  # below the glass, or what it reflected to the lamp
+    assert ((np.abs(height) < 1e-5) | (np.abs(height - 1.5) < 1e-5)).all() and (height < 1).mean() > 0.9
+    found.save(tmp_path / "map.kdp")
+    own = kandela.render(scene, integrator="photon", photons=3000, spp=1)
+    given = kandela.render(scene, integrator="photon", spp=1, photon_map=str(tmp_path / "map.kdp"))
+    assert own.hash == given.hash
+    kept = found.caustic
+    del found
+    assert np.isfinite(kept["position"]).all()
+    with pytest.raises(kandela.Interrupted):
+        kandela.photons(scene, photons=50_000_000, progress=lambda *told: True)
+
+
 def test_progress_is_heard_and_may_end_it():
     scene, heard = kandela.load_scene(description()), []
 

@@ -1,10 +1,8 @@
 /* kandela photons: photon maps as files; made, looked at, merged, filtered. */
-#include "accel/builders.h"
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
-#include "photon/maps/photon_map.h"
+#include "render/api/photons.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/assembly/scene_hash.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/shared_options.h"
@@ -32,32 +30,6 @@ static kd_status save(const photons_values *values, const photon_file *file) {
     return KD_OK;
 }
 
-static kd_status trace(photon_file *out, const scene *from, const photons_values *values,
-                       job *watched) {
-    kd_status status = KD_OK;
-    scene_view view = scene_get_view(from);
-    tritree tree;
-    memset(&tree, 0, sizeof tree);
-    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
-                                 view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
-    job_stage_begin(watched, "build", view.mesh.triangle_count);
-    KD_TRY_GOTO(tritree_open(&tree, &input, &how, "auto", watched));
-    view.tree = tritree_get_view(&tree);
-    photon_options options = photon_options_default();
-    const kd_render_options *asked = &values->render;
-    options.seed = asked->seed;
-    options.photons = asked->photons;
-    options.caustics = asked->caustic_photons ? asked->caustic_photons : asked->photons;
-    options.strayed = asked->media_photons ? asked->media_photons : asked->photons;
-    options.max_depth = (uint32_t)asked->max_depth;
-    out->scene = scene_hash(&view);
-    KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, watched));
-done:
-    tritree_close(&tree);
-    return status;
-}
-
 static kd_status make(const photons_values *values, const char *path, job *watched) {
     kd_status status = KD_OK;
     scene *loaded = NULL;
@@ -69,7 +41,7 @@ static kd_status make(const photons_values *values, const char *path, job *watch
     KD_TRY(output_check_input(path));
     KD_TRY_GOTO(scene_open(&loaded, path, &unused, watched));
     KD_TRY_GOTO(output_check_inputs());
-    KD_TRY_GOTO(trace(&file, loaded, values, watched));
+    KD_TRY_GOTO(photons_emit(&file, loaded, &values->render, watched));
     progress_close();
     KD_TRY_GOTO(save(values, &file));
 done:

@@ -1,0 +1,66 @@
+/* The photons of <kandela/render.h> by their own names. */
+#include "python/ext/render.h"
+#include <stddef.h>
+
+/* kd_photons, closed with the object. */
+struct photons_handle {
+    kd_photons *c;
+    explicit photons_handle(kd_photons *photons) : c(photons) {}
+    photons_handle(const photons_handle &) = delete;
+    photons_handle &operator=(const photons_handle &) = delete;
+    ~photons_handle() { close(); }
+    void close() {
+        kd_photons_close(c);
+        c = nullptr;
+    }
+};
+
+static photons_handle *emit(const scene_handle &scene, const render_options &options,
+                            nb::object progress) {
+    kd_photons *photons = nullptr;
+    const kd_status status =
+        watch([&](kd_progress hear,
+                  void *by) { return kd_photons_emit(&photons, scene.c, &options.c, hear, by); },
+              progress, [&] { kd_photons_close(photons); });
+    if (status == KD_INTERRUPTED) check_said(status, "the emission of photons was interrupted");
+    return new photons_handle(photons);
+}
+
+static nb::dict count(const photons_handle &photons, int map) {
+    const kd_photon_counts counts = kd_photons_count(photons.c, (kd_photon_map)map);
+    nb::dict out;
+    out["stored"] = counts.stored;
+    out["emitted"] = counts.emitted;
+    out["watts"] = counts.watts;
+    out["complete"] = counts.complete != 0;
+    return out;
+}
+
+/* (stored, sizeof(kd_photon)) bytes as they lie, which live as long as the photons. */
+static nb::object list(nb::handle self, int map) {
+    const kd_photons *photons = nb::cast<photons_handle *>(self)->c;
+    const kd_photon *first = kd_photons_list(photons, (kd_photon_map)map);
+    const size_t shape[2] = {(size_t)kd_photons_count(photons, (kd_photon_map)map).stored,
+                             sizeof(kd_photon)};
+    return nb::cast(nb::ndarray<nb::numpy, const uint8_t>(first, 2, shape, self));
+}
+
+void bind_photons(nb::module_ &m) {
+    nb::class_<photons_handle>(m, "Photons", "kd_photons");
+    m.def("kd_photons_emit", emit, nb::arg("scene"), nb::arg("options"),
+          nb::arg("progress").none() = nb::none(),
+          "Emits; progress(stage, done, total) is called in this thread, True from it ends the "
+          "work.");
+    m.def(
+        "kd_photons_close", [](photons_handle &photons) { photons.close(); }, nb::arg("photons"));
+    m.def("kd_photons_count", count, nb::arg("photons"), nb::arg("map"),
+          "kd_photon_counts as a dict; map 0 global, 1 caustic, 2 media.");
+    m.def("kd_photons_list", list, nb::arg("photons"), nb::arg("map"),
+          "(stored, 60) bytes, a kd_photon a row, not a copy.");
+    m.def(
+        "kd_photons_write",
+        [](const photons_handle &photons, const std::string &path) {
+            check_unlocked([&] { return kd_photons_write(photons.c, path.c_str()); });
+        },
+        nb::arg("photons"), nb::arg("path"), "A file that RenderOptions.photon_map takes.");
+}

@@ -1,0 +1,75 @@
+"""The docstrings: each public name has one, each function an example, and all examples hold."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kandela
+from kandela import _c
+
+MODULES = [name for _, name, _ in pkgutil.iter_modules(kandela.__path__) if name not in ("_c", "torch", "trimesh")]
+
+
+def documented():
+    """(name, function) of all that a user may call."""
+    for name in kandela.__all__:
+        thing = getattr(kandela, name)
+        if inspect.isfunction(thing):
+            yield name, thing
+        if not inspect.isclass(thing) or issubclass(thing, (Exception, tuple)):
+            continue
+        for member, value in vars(thing).items():
+            if member[0] != "_" and not isinstance(value, property):
+                value = getattr(value, "__func__", value)
+                if inspect.isfunction(value):
+                    yield f"{name}.{member}", value
+
+
+FUNCTIONS = dict(documented())
+
+
+def test_there_is_much_to_look_at():
+    assert len(FUNCTIONS) > 40 and len(MODULES) >= 10
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_say_what_they_do_with_an_example(name):
+    said = inspect.getdoc(FUNCTIONS[name]) or ""
+    assert len(said.split("\n")[0]) > 20 and ">>>" in said
+
+
+def test_classes_properties_and_errors_say_what_they_are():
+    for name in kandela.__all__:
+        thing = getattr(kandela, name)
+        if not inspect.isclass(thing):
+            continue
+        assert thing.__doc__ and not thing.__doc__.startswith(f"{name}("), name
+        for member, value in vars(thing).items():
+            if isinstance(value, property):
+                assert value.__doc__, f"{name}.{member}"
+
+
+@pytest.mark.parametrize("name", [""] + MODULES)
+def test_examples_hold(name):
+    module = importlib.import_module(f"kandela.{name}" if name else "kandela")
+    assert module.__doc__
+    space = {"np": np, "kandela": kandela}
+    assert doctest.testmod(module, extraglobs=space, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).failed == 0
+
+
+def test_stubs_name_all_that_is_there():
+    folder = Path(kandela.__file__).parent
+    assert (folder / "py.typed").exists()
+    stub = (folder / "_c.pyi").read_text()
+    missing = [name for name in dir(_c) if name[0] != "_" and f" {name}" not in stub and f"\n{name}" not in stub]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_functions_answer_is_said_to_type_checkers(name):
+    assert "return" in FUNCTIONS[name].__annotations__

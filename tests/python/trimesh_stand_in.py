@@ -1,0 +1,17 @@
+"""A plugin of pytest: trimesh's meshes have kandela.trimesh's rays, so that trimesh's own ray tests are of ours."""
+
+import trimesh
+import trimesh.base
+import trimesh.ray.ray_pyembree
+import trimesh.ray.ray_triangle
+
+import kandela.trimesh
+
+Ours = kandela.trimesh.RayMeshIntersector
+trimesh.base.has_embree = trimesh.base.ray.has_embree = False
+trimesh.ray.ray_triangle.RayMeshIntersector = trimesh.ray.ray_pyembree.RayMeshIntersector = Ours
+
+
+def pytest_sessionfinish(session):
+    made = trimesh.creation.box().ray
+    assert type(made) is Ours, f"meshes have {type(made)}"
