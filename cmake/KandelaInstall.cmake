@@ -7,8 +7,10 @@ set(symbols ${CMAKE_SOURCE_DIR}/cmake/kandela.map)
 target_link_options(kandela PRIVATE LINKER:--version-script=${symbols})
 set_target_properties(kandela PROPERTIES LINK_DEPENDS ${symbols})
 
+# Components: runtime, development, tools, mpi (cmake/KandelaPackages.cmake makes packages of them), python.
 install(TARGETS kandela EXPORT kandela_targets
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # The static library holds one object whose only visible names are kd_, so that a program may have
 # its own stb_image. A static CUDA runtime goes into it. What else it needs is named by -l alone.
@@ -55,19 +57,20 @@ add_library(kandela_static STATIC ${whole})
 set_target_properties(kandela_static PROPERTIES OUTPUT_NAME kandela LINKER_LANGUAGE C)
 target_include_directories(kandela_static INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(kandela_static INTERFACE ${needed})
-install(TARGETS kandela_static EXPORT kandela_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS kandela_static EXPORT kandela_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT development)
 
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/kandela DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+        COMPONENT development FILES_MATCHING PATTERN "*.h")
 install(EXPORT kandela_targets NAMESPACE kandela:: FILE kandela-targets.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela COMPONENT development)
 
 file(WRITE ${CMAKE_BINARY_DIR}/kandela-config.cmake
      "include(\${CMAKE_CURRENT_LIST_DIR}/kandela-targets.cmake)\n")
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/kandela-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/kandela-config.cmake ${CMAKE_BINARY_DIR}/kandela-config-version.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kandela COMPONENT development)
 
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 list(JOIN needed " -l" static_libraries)
@@ -83,10 +86,10 @@ Libs: -L\${libdir} -lkandela
 Libs.private: -l${static_libraries}
 Cflags: -I\${includedir}
 ")
-install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 if(TARGET kandela_import)
-  install(TARGETS kandela_import RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kandela)
+  install(TARGETS kandela_import RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kandela COMPONENT tools)
 endif()
 # All that `cmake --install` takes, and nothing else: no tests.
 add_custom_target(kandela_installed DEPENDS kandela kandela_static)
@@ -97,7 +100,7 @@ if(TARGET kandela_program)
   # `kandela bench` finds its scene in ../share beside the program's folder, built or installed.
   set(bench_scene kandela/scenes/cornell_caustic.json)
   configure_file(${CMAKE_SOURCE_DIR}/scenes/cornell_caustic.json ${CMAKE_BINARY_DIR}/share/${bench_scene} COPYONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/share/${bench_scene} DESTINATION share/kandela/scenes)
+  install(FILES ${CMAKE_BINARY_DIR}/share/${bench_scene} DESTINATION share/kandela/scenes COMPONENT tools)
   # Both come from the table of options, so they are written by the program itself.
   set(man_page ${CMAKE_BINARY_DIR}/share/man/man1/kandela.1)
   set(completion ${CMAKE_BINARY_DIR}/share/bash-completion/completions/kandela)
@@ -109,8 +112,8 @@ if(TARGET kandela_program)
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
   add_custom_target(kandela_pages ALL DEPENDS ${man_page} ${completion})
   add_dependencies(kandela_installed kandela_pages)
-  install(TARGETS kandela_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(TARGETS kandela_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
   install(FILES ${completion}
-          DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions)
+          DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tools)
 endif()

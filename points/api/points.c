@@ -190,21 +190,25 @@ uint64_t points_bytes_held(const kd_points *tree) {
            leafindex_nd_bytes(&tree->index_nd);
 }
 
-/* The name of the device, and the hash of a tree that may lie there; empty and 0 if it fails. */
+/* The name of the device, empty if it fails. */
 static void describe_place(const kd_points *tree, kd_points_info *info) {
     device where;
     memset(&where, 0, sizeof where);
-    if (!tree->cuda) {
+    if (!tree->cuda)
         device_cpu_describe(&where);
-        info->hash = pointtree_hash(&tree->tree);
-    } else if (device_cuda_describe(&where, tree->cuda->device) == KD_OK) {
-        kd_points copy;
-        if (points_copy_whole(&copy, tree) == KD_OK) {
-            info->hash = pointtree_hash(&copy.tree);
-            points_release(&copy);
-        }
-    }
+    else
+        (void)device_cuda_describe(&where, tree->cuda->device);
     memcpy(info->device, where.name, sizeof info->device);
+}
+
+/* Of a tree that may lie on a device; 0 if it cannot be brought here. */
+static uint64_t hash_of(const kd_points *tree) {
+    if (!tree->cuda) return pointtree_hash(&tree->tree);
+    kd_points copy;
+    if (points_copy_whole(&copy, tree) != KD_OK) return 0;
+    const uint64_t hash = pointtree_hash(&copy.tree);
+    points_release(&copy);
+    return hash;
 }
 
 /* Of a changed tree: what one built anew has. */
@@ -221,7 +225,7 @@ static void describe_changes(const kd_points *tree, kd_points_info *info) {
     points_release(&copy);
 }
 
-static void describe(const kd_points *tree, kd_points_info *info) {
+static void describe(const kd_points *tree, kd_points_info *info, bool with_hash) {
     const pointtree *t = &tree->tree;
     info->count = t->count;
     info->layers = 1;
@@ -235,7 +239,10 @@ static void describe(const kd_points *tree, kd_points_info *info) {
     info->build_seconds = tree->build_seconds;
     info->bytes = points_bytes_held(tree);
     describe_place(tree, info);
-    if (tree->changes) describe_changes(tree, info);
+    if (tree->changes)
+        describe_changes(tree, info);
+    else if (with_hash)
+        info->hash = hash_of(tree);
 }
 
 uint64_t kd_points_count(const kd_points *tree) {
@@ -245,7 +252,7 @@ uint64_t kd_points_count(const kd_points *tree) {
 void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_t struct_size) {
     kd_points_info full;
     memset(&full, 0, sizeof full);
-    if (tree && info) describe(tree, &full);
+    if (tree && info) describe(tree, &full, struct_size > offsetof(kd_points_info, hash));
     sized_give(info, struct_size, &full, sizeof full);
 }
 

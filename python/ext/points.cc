@@ -33,6 +33,7 @@ static points_tree *tree_open(const point_arrays &points, nb::handle options) {
 
 static void tree_update(points_tree &tree, const point_arrays &points) {
     check_unlocked([&] { return kd_points_update(tree.c, &points.c); });
+    tree.look();
 }
 
 /* The first id that new points got; None if they brought their own. */
@@ -66,23 +67,32 @@ static points_tree *tree_load(const std::string &path, nb::handle options) {
     return new points_tree(tree);
 }
 
-static nb::dict tree_describe(const points_tree &tree) {
-    kd_points_info info;
-    kd_points_describe(tree.c, &info);
-    nb::dict out;
+static const char *scalar_of(const kd_points_info &info) {
+    return info.scalar == KD_DOUBLE ? "float64" : "float32";
+}
+
+static nb::tuple box_of(const kd_points_info &info) {
     nb::list lo, hi;
     for (uint32_t axis = 0; axis < info.dims; ++axis) {
         lo.append(info.lo[axis]);
         hi.append(info.hi[axis]);
     }
+    return nb::make_tuple(lo, hi);
+}
+
+static nb::dict tree_describe(const points_tree &tree) {
+    kd_points_info info;
+    kd_points_describe(tree.c, &info);
+    nb::dict out;
+    const nb::tuple box = box_of(info);
     out["count"] = info.count;
     out["dims"] = info.dims;
-    out["scalar"] = info.scalar == KD_DOUBLE ? "float64" : "float32";
+    out["scalar"] = scalar_of(info);
     out["split"] = (int)info.split;
     out["builder"] = info.builder;
     out["device"] = info.device;
-    out["lo"] = lo;
-    out["hi"] = hi;
+    out["lo"] = box[0];
+    out["hi"] = box[1];
     out["build_seconds"] = info.build_seconds;
     out["bytes"] = info.bytes;
     out["hash"] = info.hash;
@@ -94,15 +104,13 @@ static nb::dict tree_describe(const points_tree &tree) {
 template <typename id, kd_status (*call)(const kd_points *, void *, id *, uint8_t *)>
 static void tree_download(const points_tree &tree, nb::handle coordinates, nb::handle ids,
                           nb::handle axes) {
-    kd_points_info info;
-    kd_points_describe(tree.c, &info);
+    const uint64_t count = kd_points_count(tree.c);
     array keep[3];
-    void *to =
-        array_data(coordinates, "coordinates", info.scalar == KD_DOUBLE ? "float64" : "float32",
-                   info.count * info.dims, true, &keep[0]);
+    void *to = array_data(coordinates, "coordinates", scalar_of(tree.told), count * tree.told.dims,
+                          true, &keep[0]);
     id *to_ids = (id *)array_data(ids, "ids", sizeof(id) == 8 ? "uint64|int64" : "uint32|int32",
-                                  info.count, true, &keep[1]);
-    uint8_t *to_axes = (uint8_t *)array_data(axes, "axes", "uint8", info.count, true, &keep[2]);
+                                  count, true, &keep[1]);
+    uint8_t *to_axes = (uint8_t *)array_data(axes, "axes", "uint8", count, true, &keep[2]);
     check_unlocked([&] { return call(tree.c, to, to_ids, to_axes); });
 }
 
@@ -138,7 +146,13 @@ void bind_points(nb::module_ &m) {
     m.def("kd_point_array_make", point_arrays::make, nb::arg("points"), nb::arg("ids") = nb::none(),
           "Points (count, 2 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
     bind_options(m);
-    nb::class_<points_tree>(m, "Points", "kd_points: a tree");
+    nb::class_<points_tree>(m, "Points", "kd_points: a tree")
+        .def_prop_ro("dims", [](const points_tree &self) { return self.told.dims; })
+        .def_prop_ro("scalar", [](const points_tree &self) { return scalar_of(self.told); })
+        .def_prop_ro("on_cpu", &points_tree::on_cpu)
+        .def_prop_ro(
+            "box", [](const points_tree &self) { return box_of(self.told); },
+            "lo and hi, when it was opened or updated");
     m.def("kd_points_open", tree_open, nb::arg("points"), nb::arg("options") = nb::none(),
           "Builds a tree of copies of the points.");
     m.def("kd_points_update", tree_update, nb::arg("tree"), nb::arg("points"),

@@ -24,12 +24,6 @@ static void query_set_radii(points_query &query, nb::handle given) {
                                false, &query.radii);
 }
 
-static bool on_cpu(const points_tree &tree) {
-    kd_points_info info;
-    kd_points_describe(tree.c, &info);
-    return std::string(info.device) == "cpu";
-}
-
 /* Queries [begin, end) of a query. */
 static kd_points_query piece_of(const kd_points_query &whole, uint64_t begin, uint64_t end) {
     const uint64_t scalar = whole.points.scalar == KD_DOUBLE ? 8 : 4;
@@ -49,7 +43,7 @@ static void in_pieces(const points_tree &tree, const points_query &query, uint64
     const uint64_t count = query.c.points.count;
     uint64_t each =
         std::max<uint64_t>(PIECE_LEAST, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
-    if (!on_cpu(tree)) each = count;
+    if (!tree.on_cpu()) each = count;
     uint64_t begin = 0;
     do {
         const uint64_t end = count - begin <= each + each / 2 ? count : begin + each;
@@ -126,10 +120,10 @@ static void within(const points_tree &tree, const points_query &query, nb::handl
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[0]);
-    if (keep[0].device && on_cpu(tree))
+    if (keep[0].device && tree.on_cpu())
         throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
     if (!from) check(kd_points_within(tree.c, &query.c, nullptr, nullptr, nullptr));
-    const uint64_t answers = on_cpu(tree)       ? from[count]
+    const uint64_t answers = tree.on_cpu()      ? from[count]
                              : !ids.is_none()   ? array_of(ids, "ids", true).size()
                              : !dist2.is_none() ? array_of(dist2, "dist2", true).size()
                                                 : 0;

@@ -25,6 +25,10 @@ class NumPy:
     def empty(self, like, shape, dtype):
         return np.empty(shape, dtype)
 
+    def numbers(self, x):
+        """Points' numbers as the framework's users have them."""
+        return x
+
     def target(self, x):
         """What the library fills instead of x."""
         return x
@@ -70,6 +74,9 @@ class Torch(NumPy):
 
     def empty(self, like, shape, dtype):
         return self.xp.empty(shape, dtype=self._type(dtype), device=like.device)
+
+    def numbers(self, x):
+        return x.to(self.xp.int64)  # as int32 one that is not there is -1
 
     def host(self, x):
         return x.detach().cpu().numpy()

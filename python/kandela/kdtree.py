@@ -79,10 +79,8 @@ class KDTree:
             self._points = Points(given if there else self._padded(data), **self._given)
         except InputError:
             raise ValueError("data must be finite, check for nan or inf values") from None
-        told = self._points.describe()
-        self.mins, self.maxes = (
-            np.array(told[name][:self.m] if self.n else np.zeros(self.m), self._points.dtype)
-            for name in ("lo", "hi"))
+        self.mins, self.maxes = (np.array(corner[:self.m] if self.n else np.zeros(self.m), self._points.dtype)
+                                 for corner in self._points._c.box)
         self.boxsize, self._box = self._periodic(boxsize)
 
     def _periodic(self, boxsize):
@@ -154,7 +152,7 @@ class KDTree:
         """`query` of an array of another framework, answered by arrays of it."""
         row = framework(x)
         far = int(ranks.max()) if len(ranks) else 0
-        on_device = self._points.describe()["device"] != "cpu" and row.on_device(x)
+        on_device = not self._points._c.on_cpu and row.on_device(x)
         if not on_device or p != 2 or self._box is not None or not 0 < far <= self.n or self.m < 2 or (
                 x.ndim < 1 or x.shape[-1] != self.m):
             answers = self.query(row.host(x), k, 0, p, bound)

@@ -60,9 +60,8 @@ class Points:
         return _c.kd_point_array_make(x.detach() if hasattr(x, "detach") else x, ids)
 
     def _describe(self):
-        told = _c.kd_points_describe(self._c)
-        self.n, self.m = told["count"], told["dims"]
-        self.dtype = np.dtype(told["scalar"])
+        self.n, self.m = _c.kd_points_count(self._c), self._c.dims
+        self.dtype = np.dtype(self._c.scalar)
 
     def update(self, x, ids=None) -> None:
         """Builds again from other points of any count, width and type, with the same options.
@@ -150,12 +149,12 @@ class Points:
         """
         query, row = self._query(x, max_radius, radii, coherent, method, stream), framework(x)
         shape = len(x), k
-        ids, dist2 = (row.empty(x, shape, np.int64 if row.wide else np.uint32),
+        ids, dist2 = (row.empty(x, shape, np.int32 if row.wide else np.uint32),
                       row.empty(x, shape, self.dtype)) if out is None else out
         is_wide = ids is not None and "64" in str(ids.dtype)
         call = _c.kd_points_nearest64 if is_wide else _c.kd_points_nearest
         call(self._c, query, k, row.target(ids), row.target(dist2))
-        return row.done(x, ids), row.done(x, dist2)
+        return row.numbers(row.done(x, ids)) if out is None else ids, row.done(x, dist2)
 
     def within(self, x, radius, *, coherent=False, method="auto", distances=True, stream=None) -> tuple:
         """All points within `radius` (a number, or one a row) of each row of x, as compressed rows.
@@ -173,11 +172,10 @@ class Points:
         offsets = row.empty(x, len(x) + 1, np.int64 if row.wide else np.uint64)
         _c.kd_points_within_count(self._c, query, row.target(offsets))
         total = int(offsets[-1])
-        ids = row.empty(x, total, np.int64 if row.wide else np.uint32)
+        ids = row.empty(x, total, np.int32 if row.wide else np.uint32)
         dist2 = row.empty(x, total, self.dtype) if distances else None
-        call = _c.kd_points_within64 if row.wide else _c.kd_points_within
-        call(self._c, query, row.target(offsets), row.target(ids), row.target(dist2))
-        return tuple(row.done(x, filled) for filled in (offsets, ids, dist2))
+        _c.kd_points_within(self._c, query, row.target(offsets), row.target(ids), row.target(dist2))
+        return row.done(x, offsets), row.numbers(row.done(x, ids)), row.done(x, dist2)
 
     def count_within(self, x, radius, *, stream=None) -> Any:
         """How many points each row of x has within the radius: (q,) int64.
