@@ -33,7 +33,7 @@ def nearest(query, x, k, *, max_radius=float("inf"), tree=None) -> tuple:
     return torch.where(there, dist2, torch.full_like(dist2, float("inf"))), numbers
 
 
-def chamfer_distance(a, b):
+def chamfer_distance(a, b) -> torch.Tensor:
     """The mean squared distance of a's points to the nearest of b's, plus that of b's to a's: a number with gradients.
 
     a: (n, m), b: (k, m), of one type and device.
@@ -47,7 +47,7 @@ def chamfer_distance(a, b):
     return nearest(a, b, 1)[0].mean() + nearest(b, a, 1)[0].mean()
 
 
-def mesh_distance2(points, vertices, faces):
+def mesh_distance2(points, vertices, faces) -> torch.Tensor:
     """Squared distances (n,) of points to the mesh, with gradients to the points and to the vertices.
 
     points: (n, 3), vertices: (v, 3), float32 or float64; faces: (f, 3) of integers. The nearest place is found in
@@ -68,7 +68,7 @@ def mesh_distance2(points, vertices, faces):
     return (away * away).sum(-1)
 
 
-def knn_graph(x, k, batch=None, loop=False, flow="source_to_target"):
+def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> torch.Tensor:
     """`kandela.knn_graph` of tensors: (2, edges) int64 on x's device, where PyTorch Geometric's has it.
 
     >>> import torch, kandela.torch
@@ -78,7 +78,7 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target"):
     return _graph(graphs.knn_graph, x, k, batch, loop=loop, flow=flow)
 
 
-def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target"):
+def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target") -> torch.Tensor:
     """`kandela.radius_graph` of tensors: (2, edges) int64 on x's device.
 
     >>> import torch, kandela.torch
