@@ -10,7 +10,7 @@ for tool in dpkg-shlibdeps lintian; do
 done
 mkdir copy
 tar -C "$source_folder" --exclude='./build*' --exclude=./.git --exclude=./.cache --exclude=./.models -cf - . | tar -C copy -xf -
-expect_exit 0 env KD_CUDA=OFF copy/tools/package/deb build-deb
+expect_exit 0 copy/tools/package/deb build-deb -DKD_CUDA=OFF
 has() { dpkg-deb -c copy/build-deb/packages/"$1"_*.deb | grep -qE "$2" || expect_fail "$1 has $2"; }
 has libkandela0 'usr/lib/.*/libkandela\.so\.0'
 has libkandela-dev 'usr/include/kandela/points\.h'
