@@ -140,8 +140,7 @@ KD_API kd_status kd_points_rebuild(kd_points *tree);
 /* Points that are there; 0 without a tree. Unlike kd_points_describe it is no work. */
 KD_API uint64_t kd_points_count(const kd_points *tree);
 
-/* All 0 without a tree. The hash takes a look at all of the tree, a device's is copied for that: a
-   struct_size that ends before it spares the work. */
+/* All 0 without a tree. The hash is worked out, from all of the tree, if struct_size reaches it. */
 KD_API void kd_points_describe_sized(const kd_points *tree, kd_points_info *info,
                                      size_t struct_size);
 static inline void kd_points_describe(const kd_points *tree, kd_points_info *info) {

@@ -1,5 +1,6 @@
-/* The photons of <kandela/render.h> by their own names. */
+/* <kandela/photons.h> by its own names. */
 #include "python/ext/render.h"
+#include <kandela/photons.h>
 #include <stddef.h>
 
 /* kd_photons, closed with the object. */

@@ -6,6 +6,7 @@
 #include "render/api/render.h"
 #include "render/api/render_placing.h"
 #include <assert.h>
+#include <kandela/photons.h>
 #include <stddef.h>
 
 struct kd_scene {

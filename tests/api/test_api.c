@@ -1,4 +1,5 @@
 /* The public C API from a C99 program's side: only <kandela/...> is used of the house. */
+#include <kandela/photons.h>
 #include <kandela/render.h>
 #include <kandela/status.h>
 #include <kandela/version.h>

@@ -1,5 +1,6 @@
 /* Every public function with each of its pointer arguments NULL in turn: it answers KD_ERROR_USAGE,
    or does what its header says. A function of include/kandela without a row fails the test. */
+#include <kandela/photons.h>
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
