@@ -1,12 +1,16 @@
 #include "render/api/photons.h"
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
+#include "render/api/render_placing.h"
 #include "scenes/assembly/scene_hash.h"
 #include <string.h>
 
-kd_status photons_emit(photon_file *out, const scene *from, const kd_render_options *asked,
+kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *asked,
                        job *watched) {
     kd_status status = KD_OK;
+    kd_render_options method = *asked;
+    strcpy(method.integrator, "photon");
+    KD_TRY(render_settle_placements(from, &method, 0, RENDER_PLACING_AUTO));
     scene_view view = scene_get_view(from);
     tritree tree;
     memset(&tree, 0, sizeof tree);

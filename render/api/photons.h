@@ -6,8 +6,9 @@
 #include "scenes/assembly/scene.h"
 
 /* Lists and the scene's hash, as a file of them has them; `out` is zeroed, and closed by
-   photon_file_close after a failure, too. Stages of the job: build, emit. */
-kd_status photons_emit(photon_file *out, const scene *from, const kd_render_options *options,
+   photon_file_close after a failure, too. What is placed in the scene becomes copies. Stages of the
+   job: build, emit. */
+kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *options,
                        job *watched);
 
 #endif
