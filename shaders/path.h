@@ -85,16 +85,19 @@ KD_FN bool path_asks_nothing(path_asked *asked) {
     return false;
 }
 
-/* Asks for reflected or refracted light. `where`: the medium on wo's side. False: none comes. */
+/* Asks for reflected or refracted light. `where`: the medium on wo's side. `both`: the caller also
+   draws where the surface scatters to, so the weight is that of multiple importance sampling.
+   False: none comes. */
 KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint32_t where,
-                       rng_block random, path_asked *asked) {
+                       bool both, rng_block random, path_asked *asked) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
         return path_asks_nothing(asked);
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return path_asks_nothing(asked);
     float weight = fabsf(vec3_dot(drawn.direction, at->normal)) / drawn.pdf_solid_angle;
-    if (!drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
+    if (both && !drawn.delta)
+        weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
     asked->cast = light_shadow_ray(at, &drawn);
     asked->where = passage_from(at, wo, drawn.direction, where);
     asked->sent = vec3_mul(f, drawn.radiance);
@@ -103,8 +106,7 @@ KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint
 }
 
 /* The same at a point in a medium. `direction`: of the ray that arrived there. What is sent lacks
-   the scattering coefficient. `both`: the caller also draws from the phase function, so the weight
-   is that of multiple importance sampling. */
+   the scattering coefficient. `both`: the caller also draws from the phase function. */
 KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
                        bool both, rng_block random, path_asked *asked) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
@@ -131,7 +133,7 @@ KD_FN vec3 path_asked_light(const path_asked *asked, vec3 visible) {
 KD_FN vec3 path_light(const scene_view *scene, const path_options *options, const surface *at,
                       vec3 wo, uint32_t where, rng_block random, uint32_t *rays) {
     path_asked asked;
-    if (!path_ask_at(scene, at, wo, where, random, &asked)) return vec3_all(0);
+    if (!path_ask_at(scene, at, wo, where, true, random, &asked)) return vec3_all(0);
     return path_asked_light(&asked,
                             path_passage(scene, asked.cast, asked.where, options->cutouts, rays));
 }
@@ -333,7 +335,7 @@ KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn 
     const vec3 direction = state->cast.direction;
     if (turn == PATH_STRAYS)
         return path_ask_in(scene, state->place, state->where, direction, true, random, asked);
-    return path_ask_at(scene, at, vec3_negate(direction), state->where, random, asked);
+    return path_ask_at(scene, at, vec3_negate(direction), state->where, true, random, asked);
 }
 
 /* Draws where a medium sends the path on to; false if it ends here. */

@@ -140,6 +140,12 @@ KD_FN void surface_tint(surface *at, const scene_view *scene, ray_hit hit) {
     at->opacity = surface_cut(scene->materials + at->material, at->opacity);
 }
 
+/* The kind of material that a hit has met; none counts as diffuse. */
+KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
+    if (triangle == KD_NONE) return MATERIAL_DIFFUSE;
+    return scene->materials[scene->mesh.triangle_materials[triangle]].kind;
+}
+
 /* The surface where `cast` hit, in a placement or (KD_NONE) in none; hit.triangle must not be
    KD_NONE. */
 KD_FN surface surface_at_placed(const scene_view *scene, const ray *cast, ray_hit hit,

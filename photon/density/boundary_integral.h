@@ -195,8 +195,10 @@ KD_FN float crease_beyond_together(const crease_disc *disc, const crease_group *
            slope * (x * x * xy - y * y * yx + x * y * (yy - xx));
 }
 
-/* The integral by groups; `whole` where the surface is too ragged. */
-KD_FN float crease_integral_by_groups(const crease_view *creases, crease_disc *disc, float whole) {
+/* The integral by groups; `whole` where the surface is too ragged. Rare: apart, on a disc of its
+   own, it leaves the disc of those that ask no groups in registers. */
+KD_FN_APART float crease_integral_by_groups(const crease_view *creases, crease_disc *disc,
+                                            float whole) {
     float integral = whole;
     crease_far far;
     for (uint32_t i = 0; i < creases->group_count;) {
@@ -246,7 +248,9 @@ KD_FN float crease_kernel_integral_with(const crease_view *creases, const estima
     bool plane = true;
     while (plane && pointtree_walk_next(&creases->middles, at->position, bound2, &walk)) {
         if (disc.looked_at++ == exact && creases->group_count > 0) {
-            integral = crease_integral_by_groups(creases, &disc, whole);
+            crease_disc again = disc;
+            integral = crease_integral_by_groups(creases, &again, whole);
+            disc.looked_at = again.looked_at;
             break;
         }
         plane = crease_subtract(&disc, &creases->pieces[walk.node], &integral);
@@ -267,8 +271,10 @@ KD_FN_APART float surface_tile_integral(const crease_view *creases, const estima
 KD_FN float crease_kernel_integral(const crease_view *creases, const estimate_point *at,
                                    float radius, int32_t kernel) {
     uint32_t looked_at;
-    if (creases->tiles.box_count && radius > 0)
-        return surface_tile_integral(creases, at, radius, kernel);
+    if (creases->tiles.box_count && radius > 0) {
+        const estimate_point here = *at;
+        return surface_tile_integral(creases, &here, radius, kernel);
+    }
     return crease_kernel_integral_with(creases, at, radius, kernel, CREASE_EXACT, &looked_at);
 }
 

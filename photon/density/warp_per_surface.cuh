@@ -57,17 +57,32 @@ __device__ __forceinline__ photon photon_of_records(const float4 *records, uint3
     return made;
 }
 
+/* What a photon adds by a surface that is not diffuse, by far the rarer ones: apart, and read where
+   it lies, it takes neither registers nor code from where diffuse ones are weighed. */
+static __device__ __noinline__ vec3 scattered_by_others(const eye_request *asked, vec3 direction,
+                                                        vec3 power) {
+    photon landed;
+    landed.direction = direction;
+    landed.power = power;
+    return photon_scattered(&asked->at, asked->wo, &landed);
+}
+
 /* The surface of a request and what its photons have scattered, a share a lane. */
 struct weighing {
-    surface at;
+    const eye_request *asked;
+    surface at; /* of it what photon_scattered_evenly reads */
     vec3 wo;
     estimate_point here;
     flux_sum sum;
 
-    __device__ __forceinline__ void begin(const eye_request *asked) {
-        at = asked->at;
-        wo = asked->wo;
-        here = estimate_point_of(&at);
+    __device__ __forceinline__ void begin(const eye_request *from) {
+        asked = from;
+        at.kind = from->at.kind;
+        at.geometric = from->at.geometric;
+        at.normal = from->at.normal;
+        at.diffuse = from->at.diffuse;
+        wo = from->wo;
+        here = estimate_point_of(&from->at);
         sum = flux_sum_none();
     }
 
@@ -76,7 +91,10 @@ struct weighing {
         const photon landed = photon_of_records(work.index.records, place);
         if (!estimate_accepts(&landed, &here, work.whole_sides ? INFINITY : radius)) return;
         const float kernel = photon_kernel_at(work.kernel, s2);
-        flux_sum_add(&sum, kernel, photon_scattered(&at, wo, &landed), work.scale);
+        const vec3 sent = at.kind == MATERIAL_DIFFUSE
+                              ? photon_scattered_evenly(&at, wo, &landed)
+                              : scattered_by_others(asked, landed.direction, landed.power);
+        flux_sum_add(&sum, kernel, sent, work.scale);
     }
 };
 

@@ -1,24 +1,23 @@
 /* Emission on a CUDA device.
-   Source: paths that fetch the next one as they end: Aila and Laine 2009, "Understanding the
-           efficiency of ray traversal on GPUs", for whole paths.
-   Idea: the card is filled once; a thread takes its path from surface to surface and then the
-         next path nobody has taken. Photons go to a heap as they land, each with its path and
-         its number on it; a scan over the paths' counts gives each its place in the order (path,
-         bounce) and finds the path with which enough have landed.
+   Idea: paths of a batch go by waves (emit_waves.cuh). Photons go to a heap as they land, each with
+         its path and its number on it; a scan over the paths' counts gives each its place in the
+         order (path, bounce) and finds the path with which enough have landed.
    Work: a batch is as many paths as should be enough, by what the batch or the emission before
          yielded.
-   Memory: 68 bytes a photon of a batch and 48 a path, beside the list.
+   Memory: 68 bytes a photon of a batch and 56 a path, beside the pool of ways and the list.
    Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers. */
+#define KD_CALL_RARE
 #include "core/device/cuda.h"
 #include "photon/emission/emit_device.h"
 #include "photon/emission/emit_ranks.h"
+#include "photon/emission/emit_waves.cuh"
 #include "photon/emission/photon_hash.h"
 #include "points/tree/pointtree.h"
 #include <cub/device/device_scan.cuh>
 
 namespace {
 
-constexpr int EMIT_BLOCK = 128, EMIT_EACH = 5 /* on a multiprocessor */, FLAT_BLOCK = 256;
+constexpr int FLAT_BLOCK = 256;
 constexpr uint64_t FIRST_PATHS = 1 << 16, MOST_PATHS = 1 << 22;
 constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
 
@@ -26,7 +25,6 @@ constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
 struct emission_state {
     uint64_t count, emitted; /* of the list before this batch */
     uint64_t wanted, longest;
-    uint32_t next_path;     /* of the batch, that nobody has taken */
     uint32_t landed;        /* photons in the heap; may be more than it holds */
     uint32_t taken_paths;   /* of the batch, that belong to the list */
     uint32_t taken;         /* photons of theirs */
@@ -36,72 +34,8 @@ struct emission_state {
     unsigned long long high[LEDGER_ROWS], low[LEDGER_ROWS], rays;
 };
 
-struct emission_batch {
-    uint64_t first_path;
-    uint32_t paths, room; /* of the heap */
-    double scale;         /* of the ledger */
-    photon *landed;
-    uint2 *numbers;   /* of each in the heap: path of the batch, number on its path */
-    uint32_t *counts; /* photons of each path, later the place of its first */
-    uint32_t *rays;
-    int64_t *ledger; /* LEDGER_ROWS rows of `paths` */
-    void *cub;
-    size_t cub_bytes;
-};
-
 unsigned blocks_for(uint64_t items) {
     return (unsigned)((items + FLAT_BLOCK - 1) / FLAT_BLOCK);
-}
-
-/* One for each lane that comes here; one atomic a warp. */
-__device__ __forceinline__ uint32_t take_number(uint32_t *counter) {
-    const unsigned lanes = __activemask();
-    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
-    uint32_t first = 0;
-    if (lane == leader) first = atomicAdd(counter, (uint32_t)__popc(lanes));
-    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
-}
-
-__device__ __forceinline__ void finish_path(const emission_batch &batch, uint32_t path,
-                                            uint32_t landed, const photon_ledger *ledger) {
-    const ledger_units units = ledger_in_units(ledger, batch.scale);
-    batch.counts[path] = landed;
-    batch.rays[path] = ledger->rays;
-#pragma unroll
-    for (int i = 0; i < LEDGER_ROWS; ++i)
-        batch.ledger[(uint64_t)i * batch.paths + path] = units.row[i];
-}
-
-/* 96 registers: what the walk needs without spilling (accel/tree/walk_device.h). */
-__global__ __launch_bounds__(EMIT_BLOCK, EMIT_EACH) void emit_paths(
-    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
-    const photon_wish wish, const emission_batch batch, emission_state *state) {
-    photon_way way;
-    photon_ledger ledger;
-    uint32_t path = 0, landed = 0;
-    bool flying = false;
-    for (;;) {
-        if (!flying) {
-            path = take_number(&state->next_path);
-            if (path >= batch.paths) return;
-            landed = 0;
-            flying = photon_way_begin(&scene, &emission, batch.first_path + path, &way, &ledger);
-        }
-        if (flying) {
-            photon slot;
-            bool stored;
-            flying = photon_way_next(&scene, &wish, &way, &slot, &stored, &ledger);
-            if (stored) {
-                const uint32_t at = take_number(&state->landed);
-                if (at < batch.room) {
-                    batch.landed[at] = slot;
-                    batch.numbers[at] = make_uint2(path, landed);
-                }
-                ++landed;
-            }
-        }
-        if (!flying) finish_path(batch, path, landed, &ledger);
-    }
 }
 
 /* Photons of the first `paths` paths of the batch. */
@@ -164,10 +98,8 @@ __global__ __launch_bounds__(FLAT_BLOCK) void sum_ledgers(const emission_batch b
     const uint32_t end = state->taken_paths;
     for (uint64_t path = blockIdx.x * FLAT_BLOCK + threadIdx.x; path < end;
          path += gridDim.x * FLAT_BLOCK) {
-        ledger_units units;
-#pragma unroll
-        for (int i = 0; i < LEDGER_ROWS; ++i)
-            units.row[i] = batch.ledger[(uint64_t)i * batch.paths + path];
+        const photon_ledger own = whole_ledger(batch.ledger[path]);
+        const ledger_units units = ledger_in_units(&own, batch.scale);
         ledger_sum_add(&sum, &units, batch.rays[path]);
     }
     for (int i = 0; i < LEDGER_ROWS; ++i) {
@@ -194,7 +126,7 @@ __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch
 __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t emitted) {
     state->count = count;
     state->emitted = emitted;
-    state->next_path = state->landed = state->taken = state->taken_paths = 0;
+    state->landed = state->taken = state->taken_paths = 0;
 }
 
 /* Powers in W at last, positions apart, hash and strongest channel. */
@@ -230,20 +162,9 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     batch->numbers = (uint2 *)cuda_arena_take(arena, batch->room, sizeof(uint2));
     batch->counts = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->rays = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
-    batch->ledger =
-        (int64_t *)cuda_arena_take(arena, LEDGER_ROWS * (uint64_t)batch->paths, sizeof(int64_t));
+    batch->ledger = (way_ledger *)cuda_arena_take(arena, batch->paths, sizeof(way_ledger));
     batch->cub = cuda_arena_take(arena, batch->cub_bytes, 1);
-    return KD_OK;
-}
-
-kd_status launch_paths(const emission_batch *batch, const scene_view *scene,
-                       const photon_order *order, emission_state *state) {
-    const unsigned wanted = (batch->paths - 1) / EMIT_BLOCK + 1;
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, emit_paths, EMIT_BLOCK));
-    if (blocks > wanted) blocks = wanted;
-    emit_paths<<<blocks, EMIT_BLOCK>>>(*scene, order->emission, order->wish, *batch, state);
-    KD_CUDA_LAUNCHED("emit_paths");
+    emit_lay_out_pool(batch, arena);
     return KD_OK;
 }
 
@@ -289,7 +210,7 @@ kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const sc
         arena.base = (char *)with->batch.memory;
         arena.used = 0;
         KD_TRY(lay_out(batch, &arena));
-        KD_TRY(launch_paths(batch, scene, order, state));
+        KD_TRY(emit_by_waves(batch, scene, order));
         KD_TRY(scan_counts(batch, batch->cub));
         if (!share->among) {
             find_end<<<1, 1>>>(*batch, state);
@@ -298,7 +219,7 @@ kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const sc
         KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
         if (told->landed <= batch->room) break;
         batch->room = told->landed;
-        KD_CUDA(cudaMemsetAsync(&state->next_path, 0, 2 * sizeof(uint32_t)));
+        KD_CUDA(cudaMemsetAsync(&state->landed, 0, sizeof state->landed));
     }
     return KD_OK;
 }
@@ -387,7 +308,9 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     KD_TRY(emit_share_plan(share, &paths, &list->cut));
     memset(batch, 0, sizeof *batch);
     batch->first_path = list->emitted + share->first;
+    batch->landed_count = &((emission_state *)with->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
+    batch->capacity = min(batch->paths, with->ways ? with->ways : (uint32_t)EMIT_WAYS_MOST);
     const double yield = with->yield > 0 ? with->yield : 2;
     const double room = 1.1 * yield * batch->paths + 1024;
     batch->room = (uint32_t)(room < 0x1p31 ? room : 0x1p31);
@@ -458,6 +381,7 @@ extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
     memset(&batch, 0, sizeof batch);
     const uint64_t paths = 4 * photons < FIRST_PATHS ? FIRST_PATHS : 4 * photons;
     batch.paths = (uint32_t)(paths < MOST_PATHS ? paths : MOST_PATHS);
+    batch.capacity = min(batch.paths, (uint32_t)EMIT_WAYS_MOST);
     batch.room = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
     if (lay_out(&batch, &arena) != KD_OK) return 0;
     return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));

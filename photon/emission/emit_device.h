@@ -26,12 +26,14 @@ typedef struct photon_list_cuda {
 /* Working memory, kept from one emission to the next. */
 typedef struct photon_emitter_cuda {
     device_buffer batch, state;
-    double yield; /* photons a path, of the emission before; 0: not known */
+    double yield;  /* photons a path, of the emission before; 0: not known */
+    uint32_t ways; /* at most so many photons at a time; 0: as suits the device */
 } photon_emitter_cuda;
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* takes a zeroed one */
 
-/* `scene` holds device pointers (scenes/assembly/scene_cuda.h). `list` is zeroed or holds another
+/* `scene` holds device pointers (scenes/assembly/scene_cuda.h); rays are faster if its tree has its
+   packed form. `list` is zeroed or holds another
    emission's photons, whose memory is used again. Waits until the list is there. */
 KD_DEVICE_CALL(photon_list_cuda_emit,
                (photon_list_cuda * list, photon_emitter_cuda *with, const scene_view *scene,

@@ -110,29 +110,37 @@ KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end
     return flight.scattered;
 }
 
-/* The next surface that does not let the photon pass. `step` counts what was met: the bounce of
-   random numbers. *strayed: a medium scatters it before. */
-KD_FN ray_hit photon_advance(const scene_view *scene, emitted_photon *flying, rng_key key,
-                             uint32_t *step, bool *strayed, photon_ledger *ledger) {
-    ray_hit hit;
+/* Whether the ray, which has found *hit, goes on from there, through a cut-out; *layers: those that
+   it has passed. If they are too many, hit->triangle becomes KD_NONE. *strayed: a medium scatters
+   the photon before it is there. */
+KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_key key,
+                         uint32_t step, ray_hit *hit, uint32_t *layers, bool *strayed,
+                         photon_ledger *ledger) {
     *strayed = false;
-    for (int layer = 0; layer < PHOTON_LAYERS; ++layer) {
-        hit = tritree_closest(&scene->tree, flying->cast);
+    if (scene->medium_count > 0)
+        *strayed = photon_fly(scene, flying, hit->triangle == KD_NONE ? INFINITY : hit->t, key,
+                              step, ledger);
+    if (*strayed || hit->triangle == KD_NONE) return false;
+    const float passes = surface_passes(scene, *hit);
+    if (!(passes > 0) || rng_draw(key, step, PHOTON_DRAW_OPACITY).value[0] >= passes) return false;
+    if (scene->medium_count > 0)
+        flying->where = passage_beyond(scene, hit->triangle, flying->cast.direction, flying->where);
+    flying->cast.tmin = hit->t;
+    hit->triangle = KD_NONE;
+    return ++*layers < PHOTON_LAYERS;
+}
+
+/* The next surface that does not let the photon pass. `step` counts what was met: the bounce of
+   random numbers; `layers` what has let it pass. *strayed: a medium scatters it before. */
+KD_FN ray_hit photon_advance(const scene_view *scene, emitted_photon *flying, rng_key key,
+                             uint32_t *step, uint32_t *layers, bool *strayed,
+                             photon_ledger *ledger) {
+    ray_hit hit;
+    do {
         ++ledger->rays;
         ++*step;
-        if (scene->medium_count > 0)
-            *strayed = photon_fly(scene, flying, hit.triangle == KD_NONE ? INFINITY : hit.t, key,
-                                  *step, ledger);
-        if (*strayed || hit.triangle == KD_NONE) return hit;
-        const float passes = surface_passes(scene, hit);
-        if (!(passes > 0) || rng_draw(key, *step, PHOTON_DRAW_OPACITY).value[0] >= passes)
-            return hit;
-        if (scene->medium_count > 0)
-            flying->where =
-                passage_beyond(scene, hit.triangle, flying->cast.direction, flying->where);
-        flying->cast.tmin = hit.t;
-    }
-    hit.triangle = KD_NONE;
+        hit = tritree_closest(&scene->tree, flying->cast);
+    } while (photon_passes(scene, flying, key, *step, &hit, layers, strayed, ledger));
     return hit;
 }
 
@@ -168,6 +176,7 @@ typedef struct photon_way {
     emitted_photon flying;
     photon_kind kind;      /* by what it has met */
     uint32_t bounce, step; /* surfaces met; with those that let it pass */
+    uint32_t layers;       /* those since the last one that did not */
 } photon_way;
 
 /* Clears the ledger; false if no photon is born. */
@@ -179,7 +188,7 @@ KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emis
         way->flying.where = passage_around(scene, way->flying.cast, &ledger->rays);
     way->key = rng_key_make(emission->seed, emission->pass, path);
     way->kind = PHOTON_DIRECT;
-    way->bounce = way->step = 0;
+    way->bounce = way->step = way->layers = 0;
     ledger->emitted = photon_watts(way->flying.power);
     return true;
 }
@@ -212,22 +221,65 @@ KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool l
     return true;
 }
 
-/* Scattering in a medium; false if the way ends there. */
-KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, photon_way *way,
-                            photon *slot, bool *stored, photon_ledger *ledger) {
-    emitted_photon *flying = &way->flying;
-    *stored = wish->in_media >> way->kind & 1u;
-    if (*stored) {
-        slot->position = flying->cast.origin;
-        slot->power = flying->power;
-        slot->direction = slot->normal = flying->cast.direction;
-        slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
-        slot->path = (uint32_t)way->key.path;
-        slot->light = (uint16_t)flying->light;
-        slot->bounce = (uint8_t)way->bounce;
-        slot->kind = (uint8_t)way->kind;
+/* --- a way's steps ----------------------------------------------------------------------------
+   photon_way_next takes them one after the other; emit_waves.cuh takes each for many photons at
+   once. */
+
+/* What a photon does where its ray ends. */
+typedef enum photon_turn {
+    PHOTON_ENDS,
+    PHOTON_PASSES,   /* a cut-out: the ray goes on */
+    PHOTON_SCATTERS, /* at a surface */
+    PHOTON_STRAYS    /* in a medium, at flying.cast.origin */
+} photon_turn;
+
+/* Whether it has met as many surfaces as it may. */
+KD_FN bool photon_way_is_over(const photon_wish *wish, const photon_way *way,
+                              photon_ledger *ledger) {
+    if (way->bounce < wish->max_depth) return false;
+    ledger->cut += photon_watts(way->flying.power);
+    return true;
+}
+
+/* The ray has found `hit`, a surface that does not let it pass or none; or a medium scatters the
+   photon before. *at: the surface, if it scatters there. */
+KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ray_hit hit,
+                                    bool strayed, surface *at, photon_ledger *ledger) {
+    way->layers = 0;
+    if (strayed) return PHOTON_STRAYS;
+    if (hit.triangle == KD_NONE) {
+        ledger->escaped += photon_watts(way->flying.power);
+        return PHOTON_ENDS;
     }
-    ++way->bounce;
+    *at = photon_surface(scene, &way->flying, hit, way->key, way->step, ledger);
+    return PHOTON_SCATTERS;
+}
+
+/* Whether a photon of it is stored there, in `slot`. */
+KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, photon_turn turn,
+                            const surface *at, const photon_way *way, photon *slot) {
+    const emitted_photon *flying = &way->flying;
+    if (turn == PHOTON_SCATTERS) {
+        if (!photon_lands_on(at) || !(wish->kinds >> way->kind & 1u)) return false;
+        *slot = photon_landed(at, flying, way->key.path, way->bounce, way->kind);
+        return true;
+    }
+    if (turn != PHOTON_STRAYS || !(wish->in_media >> way->kind & 1u)) return false;
+    slot->position = flying->cast.origin;
+    slot->power = flying->power;
+    slot->direction = slot->normal = flying->cast.direction;
+    slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
+    slot->path = (uint32_t)way->key.path;
+    slot->light = (uint16_t)flying->light;
+    slot->bounce = (uint8_t)way->bounce;
+    slot->kind = (uint8_t)way->kind;
+    return true;
+}
+
+/* On from a place in a medium; false if the way ends there. */
+KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, photon_way *way,
+                            photon_ledger *ledger) {
+    emitted_photon *flying = &way->flying;
     if (wish->only_specular) {
         ledger->ended += photon_watts(flying->power);
         return false;
@@ -237,28 +289,28 @@ KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, ph
     return vec3_largest(flying->power) > 0;
 }
 
+/* On from where it scatters or strays; false if the way ends there. */
+KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
+                            const surface *at, photon_way *way, photon_ledger *ledger) {
+    ++way->bounce;
+    return turn == PHOTON_STRAYS ? photon_way_stray(scene, wish, way, ledger)
+                                 : photon_way_scatter(wish, at, photon_lands_on(at), way, ledger);
+}
+
 /* On to the next surface, or place in a medium; false if the way ends there. *stored: a photon of
  * it is in `slot`. */
 KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
                            photon *slot, bool *stored, photon_ledger *ledger) {
-    *stored = false;
-    if (way->bounce >= wish->max_depth) {
-        ledger->cut += photon_watts(way->flying.power);
-        return false;
-    }
+    surface at;
     bool strayed;
-    const ray_hit hit = photon_advance(scene, &way->flying, way->key, &way->step, &strayed, ledger);
-    if (strayed) return photon_way_stray(scene, wish, way, slot, stored, ledger);
-    if (hit.triangle == KD_NONE) {
-        ledger->escaped += photon_watts(way->flying.power);
-        return false;
-    }
-    const surface at = photon_surface(scene, &way->flying, hit, way->key, way->step, ledger);
-    const bool lands = photon_lands_on(&at);
-    *stored = lands && (wish->kinds >> way->kind & 1u);
-    if (*stored) *slot = photon_landed(&at, &way->flying, way->key.path, way->bounce, way->kind);
-    ++way->bounce;
-    return photon_way_scatter(wish, &at, lands, way, ledger);
+    *stored = false;
+    if (photon_way_is_over(wish, way, ledger)) return false;
+    const ray_hit hit =
+        photon_advance(scene, &way->flying, way->key, &way->step, &way->layers, &strayed, ledger);
+    const photon_turn turn = photon_way_arrive(scene, way, hit, strayed, &at, ledger);
+    if (turn == PHOTON_ENDS) return false;
+    *stored = photon_way_lands(scene, wish, turn, &at, way, slot);
+    return photon_way_go_on(scene, wish, turn, &at, way, ledger);
 }
 
 /* Returns how many photons landed; the first `capacity` of them are in `slots`. */

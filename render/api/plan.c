@@ -133,7 +133,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
     KD_TRY(plan_tree_there(out, &from->mesh, options));
-    if (integrator_find(options->integrator)->launch_bytes)
+    if (integrator_find(options->integrator)->launch_bytes || maps)
         add_to(out, true, "tree for rays", PACKED_BYTES * (uint64_t)from->mesh.triangle_count);
     add_to(out, true, "splats", state_bytes(options));
     add_to(out, true, "paths",

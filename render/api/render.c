@@ -177,16 +177,6 @@ static void write_camera_matrix(float matrix[16], const camera *view) {
     matrix[15] = 1;
 }
 
-static void average(float mean[3], const film *from) {
-    const int64_t count = (int64_t)from->width * from->height;
-    double sum[3] = {0};
-    for (int64_t i = 0; i < count; ++i)
-        for (int c = 0; c < 3; ++c)
-            if (from->pixels[i].samples)
-                sum[c] += from->pixels[i].radiance[c] / from->pixels[i].samples;
-    for (int c = 0; c < 3; ++c) mean[c] = (float)(sum[c] / (double)count);
-}
-
 static kd_status develop(render_result *out, const film *from, const frame *of, double started) {
     KD_TRY(film_resolve(from, &out->picture));
     write_camera_matrix(out->picture.world_to_camera, &of->view);
@@ -195,10 +185,10 @@ static kd_status develop(render_result *out, const film *from, const frame *of, 
     out->picture.render_seconds = timing_now() - started;
     out->frame = of->statistics;
     out->image_hash = image_hash(&out->picture);
-    out->error = film_error(from);
+    KD_TRY(film_error(&out->error, from));
     out->on_target = of->on_target;
     out->maps_cut = of->film_cut;
-    average(out->mean_radiance, from);
+    KD_TRY(film_mean(out->mean_radiance, from));
     if (of->statistics.nan_samples)
         log_message(LOG_WARNING, "%llu samples were no numbers and count as black",
                     (unsigned long long)of->statistics.nan_samples);
@@ -276,7 +266,9 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
                                      : frame_run(of, how, to);
     else if (prepared != KD_OK)
         return status;
+    job_stage_begin(of->watched, "free", 0);
     if (how->close) how->close(of);
+    job_stage_end(of->watched);
     return keep_state(saving, of, to, status);
 }
 
@@ -348,7 +340,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     }
 done:
     if (keeping->display) display_close(&saving.viewer);
-    job_stage_begin(watched, "film", 0);
+    job_stage_begin(watched, "free", 0);
     frame_cuda_close(&there);
     film_close(&negative);
     tritree_close(&trees.plain);

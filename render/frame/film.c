@@ -3,6 +3,8 @@
 #include "core/parallel/parallel.h"
 #include <math.h>
 
+enum { ROWS_GRAIN = 8 };
+
 /* Pages that nobody has touched cost more to get than to clear: by all threads. */
 static void clear_pixels(void *context, int64_t begin, int64_t end, int worker) {
     film_pixel *pixels = (film_pixel *)context;
@@ -45,20 +47,73 @@ uint32_t film_least_samples(const film *of) {
     return least;
 }
 
-double film_error(const film *of) {
-    const int64_t count = (int64_t)of->width * of->height;
-    double sum = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        const film_pixel *pixel = of->pixels + i;
-        if (pixel->samples < 2) return (double)INFINITY;
-        const double samples = pixel->samples;
-        const double mean =
-            (pixel->radiance[0] + pixel->radiance[1] + pixel->radiance[2]) / (3 * samples);
-        const double variance = (pixel->squares / samples - mean * mean) / (samples - 1);
-        if (variance > 0) sum += variance / (mean * mean + 0.01);
+/* --- sums over the film -----------------------------------------------------------------------
+   Of rows by all threads, then of the rows in their order: the same bits for any number of them. */
+
+enum { ROW_SUMS = 3 };
+
+typedef struct row_summing {
+    const film *of;
+    void (*add)(const film_pixel *, double sums[ROW_SUMS]);
+    double *rows; /* ROW_SUMS each */
+} row_summing;
+
+static void sum_rows(void *context, int64_t begin, int64_t end, int worker) {
+    const row_summing *work = (const row_summing *)context;
+    (void)worker;
+    for (int64_t y = begin; y < end; ++y) {
+        const film_pixel *row = work->of->pixels + y * work->of->width;
+        double sums[ROW_SUMS] = {0};
+        for (int32_t x = 0; x < work->of->width; ++x) work->add(row + x, sums);
+        memcpy(work->rows + ROW_SUMS * y, sums, sizeof sums);
     }
-    return sqrt(sum / (double)count);
 }
+
+static kd_status sum_film(double sums[ROW_SUMS], const film *of,
+                          void (*add)(const film_pixel *, double[ROW_SUMS])) {
+    row_summing work = {of, add, NULL};
+    memset(sums, 0, ROW_SUMS * sizeof *sums);
+    KD_TRY(KD_RESERVE(work.rows, ROW_SUMS * (uint64_t)of->height));
+    parallel_for(of->height, ROWS_GRAIN, sum_rows, &work);
+    for (int32_t y = 0; y < of->height; ++y)
+        for (int i = 0; i < ROW_SUMS; ++i) sums[i] += work.rows[ROW_SUMS * (int64_t)y + i];
+    memory_free(work.rows);
+    return KD_OK;
+}
+
+/* The variance over the square of the mean, and whether there is none. */
+static void add_error(const film_pixel *pixel, double sums[ROW_SUMS]) {
+    if (pixel->samples < 2) {
+        sums[1] = 1;
+        return;
+    }
+    const double samples = pixel->samples;
+    const double mean =
+        (pixel->radiance[0] + pixel->radiance[1] + pixel->radiance[2]) / (3 * samples);
+    const double variance = (pixel->squares / samples - mean * mean) / (samples - 1);
+    if (variance > 0) sums[0] += variance / (mean * mean + 0.01);
+}
+
+kd_status film_error(double *error, const film *of) {
+    double sums[ROW_SUMS];
+    KD_TRY(sum_film(sums, of, add_error));
+    *error = sums[1] > 0 ? (double)INFINITY : sqrt(sums[0] / ((double)of->width * of->height));
+    return KD_OK;
+}
+
+static void add_radiance(const film_pixel *pixel, double sums[ROW_SUMS]) {
+    for (int c = 0; c < 3; ++c)
+        if (pixel->samples) sums[c] += pixel->radiance[c] / pixel->samples;
+}
+
+kd_status film_mean(float mean[3], const film *of) {
+    double sums[ROW_SUMS];
+    KD_TRY(sum_film(sums, of, add_radiance));
+    for (int c = 0; c < 3; ++c) mean[c] = (float)(sums[c] / ((double)of->width * of->height));
+    return KD_OK;
+}
+
+/* --- the picture ------------------------------------------------------------------------------ */
 
 enum { CHANNELS = 11 };
 static const char *const channel_names[CHANNELS] = {
@@ -78,13 +133,26 @@ static void resolve_pixel(const film_pixel *pixel, int64_t at, float *const plan
     for (int c = 0; c < 3; ++c) plane[8 + c][at] = hits > 0 ? pixel->albedo[c] / hits : 0;
 }
 
+typedef struct resolving {
+    const film *from;
+    float *plane[CHANNELS];
+} resolving;
+
+static void resolve_rows(void *context, int64_t begin, int64_t end, int worker) {
+    resolving *work = (resolving *)context;
+    const int64_t width = work->from->width;
+    (void)worker;
+    for (int64_t i = begin * width; i < end * width; ++i)
+        resolve_pixel(work->from->pixels + i, i, work->plane);
+}
+
 kd_status film_resolve(const film *from, image *out) {
     KD_TRY(image_open(out, from->width, from->height));
-    float *plane[CHANNELS];
+    resolving work = {.from = from};
     kd_status status = KD_OK;
-    for (int c = 0; c < CHANNELS; ++c) KD_TRY_GOTO(image_add(out, channel_names[c], plane + c));
-    const int64_t count = (int64_t)from->width * from->height;
-    for (int64_t i = 0; i < count; ++i) resolve_pixel(from->pixels + i, i, plane);
+    for (int c = 0; c < CHANNELS; ++c)
+        KD_TRY_GOTO(image_add(out, channel_names[c], work.plane + c));
+    parallel_for(from->height, ROWS_GRAIN, resolve_rows, &work);
     return KD_OK;
 done:
     image_close(out);

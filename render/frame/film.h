@@ -31,7 +31,10 @@ uint32_t film_least_samples(const film *of);
    of v, the mean of the channels, the root of the mean over the pixels of
    variance(v) / samples / (v^2 + 0.01). INFINITY where a pixel has less than two samples. Samples
    are taken as independent of each other: what all share, as photons of one map, is not seen. */
-double film_error(const film *of);
+kd_status film_error(double *error, const film *of);
+
+/* Of the pixels' means; those without a sample are black. */
+kd_status film_mean(float mean[3], const film *of);
 
 /* Means as channels R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B. Pixels without a sample
    are black and empty. */

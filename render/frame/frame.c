@@ -267,7 +267,9 @@ kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass) {
 
 bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to) {
     const double target = of->options->target_error;
-    return target > 0 && pass->begin >= JUDGED_SAMPLES && film_error(to) <= target;
+    double error = 0;
+    if (!(target > 0) || pass->begin < JUDGED_SAMPLES) return false;
+    return film_error(&error, to) == KD_OK && error <= target; /* without memory it goes on */
 }
 
 kd_status frame_run(frame *of, const integrator *how, film *to) {

@@ -5,6 +5,12 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 
+kd_status frame_cuda_pack(frame_cuda *of) {
+    KD_TRY(tritree_cuda_pack(&of->tree, NULL));
+    of->scene.view.tree = of->tree.view;
+    return KD_OK;
+}
+
 void frame_cuda_remove_scene(frame_cuda *from) {
     scene_cuda_close(&from->scene);
     tritree_cuda_close(&from->tree);

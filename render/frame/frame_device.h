@@ -34,6 +34,8 @@ kd_status frame_cuda_open(frame_cuda *out, const device *where);
    is not NULL; then the scene. `built` (may be NULL) gets the tree as a host's. */
 kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const tritree *host_tree,
                                  const tritree_options *how, const char *builder, tritree *built);
+/* Gives the tree, and the scene's view of it, the form that batches of rays walk, once. */
+kd_status frame_cuda_pack(frame_cuda *of);
 void frame_cuda_remove_scene(frame_cuda *from); /* and its tree; what there is of them */
 /* The film's sums go there, if it has any, and come back. */
 kd_status frame_cuda_place_film(frame_cuda *to, const film *from);

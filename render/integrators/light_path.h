@@ -69,8 +69,9 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
         photon_stray(scene, &path->flying, path->key, path->step);
     else if (path->landed > 0 && !light_path_leave(path, &ledger))
         return false;
-    const ray_hit hit =
-        photon_advance(scene, &path->flying, path->key, &path->step, &path->strayed, &ledger);
+    uint32_t layers = 0;
+    const ray_hit hit = photon_advance(scene, &path->flying, path->key, &path->step, &layers,
+                                       &path->strayed, &ledger);
     path->rays += ledger.rays;
     ++path->landed;
     if (path->strayed) return true;

@@ -18,6 +18,7 @@
 #include "photon/density/request.h"
 #include "photon/emission/photon_trace.h"
 #include "shaders/path.h"
+#include <stddef.h>
 
 /* dimension of sobol_draw for gather rays, and the first one for places in media (two each); the
    others are path.h's */
@@ -279,8 +280,19 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_p
 }
 
 #ifdef __CUDACC__
-__device__ inline void eye_ask(eye_path *path, const eye_requests *later, const surface *at,
-                               vec3 wo) {
+/* Layers are a principled surface's alone: of others they are left as they are. */
+__device__ inline void eye_request_place(eye_request *made, const surface *at) {
+    void *to = &made->at;
+    const void *from = at;
+    memcpy(__builtin_assume_aligned(to, 4), __builtin_assume_aligned(from, 4),
+           offsetof(surface, layers));
+    if (at->kind == MATERIAL_PRINCIPLED) made->at.layers = at->layers;
+}
+
+/* A request behind the others, in the chain after the path's `last` one, KD_NONE if it has none;
+   its place, also if there is no room for it. */
+__device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at, vec3 wo,
+                                   vec3 throughput, uint32_t last) {
 #ifdef __CUDA_ARCH__
     const unsigned lanes = __activemask();
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
@@ -293,17 +305,17 @@ __device__ inline void eye_ask(eye_path *path, const eye_requests *later, const 
         place = packet.first;
     }
     place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
-    if (place >= later->room) return;
+    if (place >= later->room) return place;
     eye_request *made = later->list + place;
-    made->at = *at;
+    eye_request_place(made, at);
     made->wo = wo;
-    made->throughput = path->state.throughput;
+    made->throughput = throughput;
     made->next = KD_NONE;
-    if (path->last_request != KD_NONE)
-        later->list[path->last_request].next = place;
-    else
-        path->first_request = place;
-    path->last_request = place;
+    if (last < later->room) later->list[last].next = place;
+    return place;
+#else
+    (void)later, (void)at, (void)wo, (void)throughput;
+    return last;
 #endif
 }
 #endif
@@ -312,7 +324,9 @@ __device__ inline void eye_ask(eye_path *path, const eye_requests *later, const 
 KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, const surface *at, vec3 wo) {
 #ifdef __CUDA_ARCH__
     if (photons->later.list) {
-        eye_ask(path, &photons->later, at, wo);
+        const uint32_t last = path->last_request;
+        path->last_request = eye_ask(&photons->later, at, wo, path->state.throughput, last);
+        if (last == KD_NONE) path->first_request = path->last_request;
         return;
     }
 #endif
@@ -334,31 +348,41 @@ KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_
     eye_gather(scene, photons, path, at, wo);
 }
 
-/* The path of a camera ray of unit direction; what maps show is apart or still to come. */
-KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, ray cast,
-                               rng_key key) {
+/* Follows a path to its end. */
+KD_FN void eye_follow(const scene_view *scene, const photon_view *photons, eye_path *path) {
+    surface at;
+    float travelled = 0;
+    while (eye_next(scene, photons, path, &at, &travelled)) {
+        if (path->depth == 1) path->found.first = at;
+        const vec3 wo = vec3_negate(path->state.cast.direction);
+        if (photon_lands_on(&at)) {
+            eye_look_up(scene, photons, path, &at, wo);
+            if (!eye_mirrored(path, &at, wo)) break;
+            continue;
+        }
+        if (!surface_is_specular(&at)) eye_add_direct(scene, photons, path, &at, wo, true);
+        if (!eye_scatter(path, &at, wo, eye_draw(path, PATH_DRAW_SCATTER))) break;
+    }
+}
+
+KD_FN eye_path eye_begin(ray cast, rng_key key) {
     eye_path path;
     memset(&path, 0, sizeof path);
     path.key = key;
     path.state = path_begin(cast);
     path.haze = EYE_HAZE_SEEN;
-    if (scene->medium_count > 0) path.state.where = passage_around(scene, cast, &path.found.rays);
     path.found.first.triangle = KD_NONE;
     path.first_request = path.last_request = KD_NONE;
     path.emission = true;
-    surface at;
-    float travelled = 0;
-    while (eye_next(scene, photons, &path, &at, &travelled)) {
-        if (path.depth == 1) path.found.first = at;
-        const vec3 wo = vec3_negate(path.state.cast.direction);
-        if (photon_lands_on(&at)) {
-            eye_look_up(scene, photons, &path, &at, wo);
-            if (!eye_mirrored(&path, &at, wo)) break;
-            continue;
-        }
-        if (!surface_is_specular(&at)) eye_add_direct(scene, photons, &path, &at, wo, true);
-        if (!eye_scatter(&path, &at, wo, eye_draw(&path, PATH_DRAW_SCATTER))) break;
-    }
+    return path;
+}
+
+/* The path of a camera ray of unit direction; what maps show is apart or still to come. */
+KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, ray cast,
+                               rng_key key) {
+    eye_path path = eye_begin(cast, key);
+    if (scene->medium_count > 0) path.state.where = passage_around(scene, cast, &path.found.rays);
+    eye_follow(scene, photons, &path);
     return path;
 }
 

@@ -1,5 +1,6 @@
 /* Maps for the photon integrators on a CUDA device; and a build without CUDA. */
 #include "render/photon_mapping/photons_device.h"
+#include "render/waves/waves.h"
 
 void photon_cuda_close(photon_cuda *owned) {
     photon_cuda_drop_marks(owned);
@@ -19,7 +20,9 @@ void photon_cuda_close(photon_cuda *owned) {
 uint64_t photon_cuda_look_bytes(uint64_t pixels) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
-    return taken * PIXEL_LOOK_BYTES +
+    /* of whole tiles; paths that a thread follows take less */
+    const uint64_t slots = taken + taken / 16 + 4096;
+    return slots * (waves_path_bytes(false) + waves_sample_bytes() + sizeof(uint32_t)) +
            (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + sizeof(float)));
 }
 
@@ -34,6 +37,7 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
     if (options->photons == 0) to->orders[PHOTON_LIST_GLOBAL].wanted = 0;
     if (options->caustics == 0) to->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
     if (options->strayed == 0) to->orders[PHOTON_LIST_MEDIA].wanted = 0;
+    KD_TRY(frame_cuda_pack(of->there));
     KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
     return photon_maps_cuda_plant(&to->maps, options, ordered, of->watched);
 }

@@ -2,20 +2,25 @@
    Idea: a path from the eye is short work of one thread; a look into a map is long work that a
          warp does better (photon/density/warp_per_surface.cuh). So paths only note where they
          want to look, in the order of the picture's tiles; then every look is answered; then
-         each pixel adds up what its path has seen. A final gather's rays look into the maps by
-         themselves, and so do paths through media that scatter light, at places on their way.
-   Work: three kernels a sample of every pixel, and two for the maps.
-   Memory: 56 bytes a pixel, 224 a look.
+         each pixel adds up what its path has seen. These paths go by waves (eye_waves.cu), but for
+         scenes with media or cut-outs: there, and without room for waves, a thread follows each.
+         A final gather's rays look into the maps by themselves, and so do paths through media that
+         scatter light, at places on their way.
+   Work: waves, or a kernel, a sample of every pixel, two for the maps, one for the film.
+   Memory: 335 bytes a pixel by waves, else 56; 300 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h). */
 #define EYE_ASKS_ONLY
 #include "render/photon_mapping/eye_path.cuh"
+#include "render/photon_mapping/eye_waves.h"
 
 namespace {
 
 struct film_work {
     sample_range range;
     film_pixel *pixels;
-    const pixel_look *looks;
+    uint32_t sample;
+    const pixel_look *looks; /* NULL: what paths have brought is in */
+    eye_slots slots;
     const eye_request *requests;
     const flux_sum *sums[2]; /* global, caustic */
     const float *radii[2];
@@ -45,14 +50,46 @@ __device__ __forceinline__ vec3 gathered(const photon_view *photons, const film_
     return all;
 }
 
+/* What the paths of the slot of a pixel have brought. */
+__device__ __forceinline__ pixel_look look_of_slot(const eye_slots &slots, uint32_t x, uint32_t y) {
+    const path_waves &w = slots.waves;
+    const uint32_t slot = (y / 4 * w.across + x / 8) * 32 + y % 4 * 8 + x % 8;
+    const float4 depth = w.first[2 * (uint64_t)slot], albedo = w.first[2 * (uint64_t)slot + 1];
+    pixel_look made;
+    made.sample.radiance = first_three(w.radiance[slot]);
+    made.sample.depth = depth.x;
+    made.sample.normal = vec3_make(depth.y, depth.z, depth.w);
+    made.sample.albedo = first_three(albedo);
+    made.sample.alpha = albedo.w;
+    made.sample.rays = 0;
+    made.first_request = slots.first_request[slot];
+    made.taken = true;
+    return made;
+}
+
+/* False: the film has the sample of pixel i of the range already. */
+__device__ __forceinline__ bool look_of(const film_work &work, uint32_t i, pixel_look *out) {
+    const uint32_t width = (uint32_t)work.range.width, y = i / width;
+    if (work.looks) {
+        *out = work.looks[i];
+        return out->taken;
+    }
+    if (work.pixels[(uint64_t)work.range.top * width + i].samples > work.sample) return false;
+    *out = look_of_slot(work.slots, i - y * width, y);
+    return true;
+}
+
 __global__
 __launch_bounds__(LOOK_BLOCK) void add_to_film(const __grid_constant__ photon_view photons,
                                                const __grid_constant__ film_work work) {
     const sample_range &range = work.range;
     const uint32_t i = blockIdx.x * LOOK_BLOCK + threadIdx.x;
     uint32_t rays = 0, nans = 0;
-    if (i < (uint32_t)(range.width * (range.bottom - range.top)) && work.looks[i].taken) {
-        pixel_look seen = work.looks[i];
+    pixel_look seen;
+    if (i == 0 && !work.looks)
+        atomicAdd((unsigned long long *)&work.counts->rays,
+                  (unsigned long long)work.slots.waves.counts->rays);
+    if (i < (uint32_t)(range.width * (range.bottom - range.top)) && look_of(work, i, &seen)) {
         if (work.later)
             seen.sample.radiance =
                 vec3_add(seen.sample.radiance, gathered(&photons, work, seen.first_request));
@@ -94,17 +131,25 @@ kd_status reserve_requests(photon_cuda *with, uint32_t room) {
     return KD_OK;
 }
 
-/* Paths of one sample of every pixel; again with more room if there were more looks. */
+/* Whether paths look into maps by themselves. */
+bool eye_walks(const frame *of, const photon_view *view, bool later) {
+    return !later || view->final_gather || photon_scene_scatters(of->scene);
+}
+
+/* Paths of one sample of every pixel, by waves if there are `slots`; again with more room if there
+   were more looks. */
 kd_status take_all_looks(photon_cuda *with, const frame *of, photon_view *view,
-                         const look_work *work, bool later, eye_asked *asked) {
-    const bool walks = !later || view->final_gather || photon_scene_scatters(of->scene);
+                         const look_work *work, const eye_slots *slots, bool later,
+                         eye_asked *asked) {
     for (;;) {
         view->later.list = later ? (eye_request *)with->requests.memory : NULL;
         view->later.packets = (eye_packet *)with->packets.memory;
         view->later.asked = (eye_asked *)with->asked.memory;
         view->later.room = with->room;
         KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
-        KD_TRY(walks ? photon_walk_looks(of, view, work) : launch_looks(of, view, work));
+        KD_TRY(slots                        ? eye_take_slots(of, view, slots)
+               : eye_walks(of, view, later) ? photon_walk_looks(of, view, work)
+                                            : launch_looks(of, view, work));
         KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
         if (asked->requests <= with->room) return KD_OK;
         KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));
@@ -128,12 +173,17 @@ kd_status look_into_maps(photon_cuda *with, const photon_view *view, const eye_a
 }
 
 kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view *view,
-                          const look_work *looked, bool later) {
+                          const look_work *looked, const eye_slots *slots, bool later) {
     const sample_range *range = &looked->range;
     film_work work;
+    memset(&work, 0, sizeof work);
     work.range = *range;
     work.pixels = of->there->pixels;
-    work.looks = looked->looks;
+    work.sample = looked->sample;
+    if (slots)
+        work.slots = *slots;
+    else
+        work.looks = looked->looks;
     work.requests = (const eye_request *)with->requests.memory;
     for (int m = 0; m < 2; ++m) {
         work.sums[m] = (const flux_sum *)with->sums[m].memory;
@@ -147,18 +197,38 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
     return KD_OK;
 }
 
-/* One sample of every pixel of the range. */
-kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view,
-                      const look_work *work) {
-    /* an adaptive estimate needs its photons in order */
-    const bool later = !view->caustic.adaptive && !view->caustic.walks;
+/* Room for one sample of every pixel of the range: slots of waves, if these are to be had, or
+ * looks.
+ */
+kd_status reserve_looks(photon_cuda *with, const frame *of, const photon_view *view, bool later,
+                        look_work *work, eye_slots *slots, bool *by_waves) {
+    const uint64_t pixels =
+        (uint64_t)work->range.width * (uint64_t)(work->range.bottom - work->range.top);
+    *by_waves = !eye_walks(of, view, later) && eye_goes_by_waves(of);
+    if (*by_waves) {
+        const kd_status status = eye_slots_open(slots, of, &work->range);
+        if (status != KD_ERROR_MEMORY) return status;
+        *by_waves = false;
+    }
+    KD_TRY(device_buffer_reserve(&with->looks, pixels * sizeof(pixel_look)));
+    work->looks = (pixel_look *)with->looks.memory;
+    return KD_OK;
+}
+
+/* One sample of every pixel of the range. What paths do that look by themselves counts as looks
+   into the maps, most of it. */
+kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view, const look_work *work,
+                      const eye_slots *slots, bool later) {
     eye_asked asked = {0, 0};
     KD_TRY(mark(with, PHOTON_CUDA_LOOK));
-    KD_TRY(take_all_looks(with, of, view, work, later, &asked));
-    KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-    if (later) KD_TRY(look_into_maps(with, view, &asked));
+    if (!later) KD_TRY(mark(with, PHOTON_CUDA_GATHER));
+    KD_TRY(take_all_looks(with, of, view, work, slots, later, &asked));
+    if (later) {
+        KD_TRY(mark(with, PHOTON_CUDA_GATHER));
+        KD_TRY(look_into_maps(with, view, &asked));
+    }
     KD_TRY(mark(with, PHOTON_CUDA_FILM));
-    KD_TRY(add_all_to_film(with, of, view, work, later));
+    KD_TRY(add_all_to_film(with, of, view, work, slots, later));
     KD_TRY(mark(with, PHOTON_CUDA_STAGES));
     return add_seconds(with);
 }
@@ -174,19 +244,23 @@ extern "C" void photon_cuda_drop_marks(photon_cuda *owned) {
 extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
                                       const sample_range *range, uint32_t period) {
     const uint64_t pixels = (uint64_t)range->width * (uint64_t)(range->bottom - range->top);
+    /* an adaptive estimate needs its photons in order */
+    const bool later = !view->caustic.adaptive && !view->caustic.walks;
     photon_view seen = *view;
     look_work work;
-    KD_TRY(device_buffer_reserve(&with->looks, pixels * sizeof(pixel_look)));
-    KD_TRY(device_buffer_reserve(&with->asked, sizeof(eye_asked)));
-    if (with->room < pixels) KD_TRY(reserve_requests(with, (uint32_t)(pixels + pixels / 8)));
+    eye_slots slots;
+    bool by_waves;
+    memset(&work, 0, sizeof work);
     work.view = integrator_view(of);
     work.range = *range;
     work.pixels = of->there->pixels;
-    work.looks = (pixel_look *)with->looks.memory;
+    KD_TRY(reserve_looks(with, of, view, later, &work, &slots, &by_waves));
+    KD_TRY(device_buffer_reserve(&with->asked, sizeof(eye_asked)));
+    if (with->room < pixels) KD_TRY(reserve_requests(with, (uint32_t)(pixels + pixels / 8)));
     for (uint32_t s = range->begin; s < range->begin + range->count; ++s) {
-        work.sample = s;
-        work.camera_sample = period ? s % period : s;
-        KD_TRY(take_sample(with, of, &seen, &work));
+        work.sample = slots.waves.range.begin = s;
+        work.camera_sample = slots.camera_sample = period ? s % period : s;
+        KD_TRY(take_sample(with, of, &seen, &work, by_waves ? &slots : NULL, later));
     }
     return KD_OK;
 }

@@ -1,11 +1,7 @@
 /* What paths do at the surfaces that their rays have met.
-   Idea: shading is much code (two kernels of some 200 KB), and warps that run through it each
-         for itself wait for instructions most of the time. So the warps of a block stay
-         together: they wait for each other after each of three steps (arrive, ask for light, go
-         on), and what one of them fetches of the code serves all. Paths are listed by the kind
-         of material that they met: diffuse ones, most of all, have a kernel of their own, in
-         which the kind is a constant; the others come in an order in which a block has one kind,
-         but for a few blocks.
+   Idea: two kernels of some 200 KB; the warps of a block wait for each other after each of three
+         steps (arrive, ask for light, go on), and their paths are listed by the kind of material
+         that they met (core/device/wave_parts.cuh).
    Work: about a third of a picture's time.
    Invariants: what is added to a slot, and in which order, is path_follow's (shaders/path.h): in
                one wave sky or emission here, then what the shadow ray brings (path_shadows.cuh).
@@ -14,88 +10,13 @@
 #define KD_RENDER_WAVES_PATH_SHADE_CUH
 #include "render/waves/path_store.cuh"
 
-enum {
-    KIND_BLOCK = 512,
-    KIND_WARPS = KIND_BLOCK / 32,
-    SHADE_BLOCK = 256,
-    SHADE_DIFFUSE_EACH = 3, /* blocks on a multiprocessor: 80 registers */
-    SHADE_OTHER_EACH = 2    /* 128 registers */
-};
-
-/* --- lists ------------------------------------------------------------------------------------ */
-
-__device__ __forceinline__ uint32_t *list_of_kind(const path_waves &w, uint32_t kind) {
-    return w.lists + (uint64_t)kind * w.capacity;
-}
-
-/* A miss is shaded with the diffuse ones. */
-__device__ __forceinline__ uint32_t kind_of_hit(const scene_view &scene, const path_waves &w,
-                                                uint32_t i) {
-    const uint32_t triangle = __float_as_uint(w.hits[i].w);
-    if (triangle == KD_NONE) return MATERIAL_DIFFUSE;
-    return (uint32_t)scene.materials[scene.mesh.triangle_materials[triangle]].kind;
-}
-
-/* Data flow: hits -> for each kind of material the list of paths that met it, record.listed. */
+/* Data flow: hits -> lists by kind. */
 static __global__
 __launch_bounds__(KIND_BLOCK) void wave_list(const __grid_constant__ scene_view scene,
                                              const __grid_constant__ path_waves w, uint32_t wave) {
-    __shared__ uint32_t places[WAVE_LISTS][KIND_WARPS];
     wave_record *now = wave_at(w, wave);
-    const uint32_t count = now->rays, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (uint32_t base = blockIdx.x * KIND_BLOCK; base < count; base += gridDim.x * KIND_BLOCK) {
-        const uint32_t i = base + threadIdx.x;
-        const uint32_t kind = i < count ? kind_of_hit(scene, w, i) : WAVE_LISTS;
-        unsigned alike = 0;
-        for (uint32_t k = 0; k < WAVE_LISTS; ++k) {
-            const unsigned lanes = __ballot_sync(~0u, kind == k);
-            if (lane == 0) places[k][warp] = (uint32_t)__popc(lanes);
-            if (kind == k) alike = lanes;
-        }
-        __syncthreads();
-        if (warp < WAVE_LISTS) { /* from numbers to places, a warp a kind */
-            const uint32_t number = lane < KIND_WARPS ? places[warp][lane] : 0;
-            uint32_t upto = number, first = 0;
-            for (uint32_t step = 1; step < KIND_WARPS; step *= 2) {
-                const uint32_t more = __shfl_up_sync(~0u, upto, step);
-                if (lane >= step) upto += more;
-            }
-            if (lane == KIND_WARPS - 1 && upto) first = atomicAdd(&now->listed[warp], upto);
-            first = __shfl_sync(~0u, first, KIND_WARPS - 1);
-            if (lane < KIND_WARPS) places[warp][lane] = first + upto - number;
-        }
-        __syncthreads();
-        if (i < count)
-            list_of_kind(w, kind)[places[kind][warp] + __popc(alike & ((1u << lane) - 1))] = i;
-        __syncthreads();
-    }
-}
-
-/* What a block shades at a time: a part of one list; false: there is no such chunk. */
-struct shade_chunk {
-    uint32_t kind, first;
-};
-template <bool diffuse>
-__device__ __forceinline__ bool find_chunk(const wave_record *now, uint32_t number,
-                                           shade_chunk *out) {
-    out->kind = 0;
-    out->first = number * SHADE_BLOCK;
-    if (diffuse) return number < (now->listed[0] + SHADE_BLOCK - 1) / SHADE_BLOCK;
-    for (uint32_t kind = 1; kind < WAVE_LISTS; ++kind) {
-        const uint32_t chunks = (now->listed[kind] + SHADE_BLOCK - 1) / SHADE_BLOCK;
-        out->kind = kind;
-        out->first = number * SHADE_BLOCK;
-        if (number < chunks) return true;
-        number -= chunks;
-    }
-    return false;
-}
-
-/* The thread's path in a chunk; KD_NONE: none. */
-__device__ __forceinline__ uint32_t path_of_chunk(const path_waves &w, const wave_record *now,
-                                                  const shade_chunk &chunk) {
-    const uint32_t i = chunk.first + threadIdx.x;
-    return i < now->listed[chunk.kind] ? list_of_kind(w, chunk.kind)[i] : KD_NONE;
+    list_by_kind(w.kinds, now->rays, &now->kinds,
+                 [&](uint32_t i) { return surface_kind_of(&scene, __float_as_uint(w.hits[i].w)); });
 }
 
 /* --- steps ------------------------------------------------------------------------------------ */
@@ -195,16 +116,17 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     __shared__ uint32_t taken;
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
-    uint32_t *cursor = diffuse ? &now->diffuse_chunk : &now->other_chunk;
+    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    const uint32_t begin = diffuse ? 0 : 1, end = diffuse ? 1 : (uint32_t)WAVE_LISTS;
     shade_chunk chunk;
-    bool there = find_chunk<diffuse>(now, blockIdx.x, &chunk);
+    bool there = find_chunk(&now->kinds, begin, end, blockIdx.x, &chunk);
     while (there) {
-        const uint32_t i = path_of_chunk(w, now, chunk);
+        const uint32_t i = chunk.path(w.kinds, &now->kinds);
         if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
         __syncthreads();
-        there = find_chunk<diffuse>(now, taken, &chunk);
+        there = find_chunk(&now->kinds, begin, end, taken, &chunk);
         if (there) {
-            const uint32_t coming = path_of_chunk(w, now, chunk);
+            const uint32_t coming = chunk.path(w.kinds, &now->kinds);
             if (coming != KD_NONE) {
                 fetch_path_ahead(from, coming);
                 fetch_ahead(w.hits + coming);

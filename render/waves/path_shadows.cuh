@@ -1,20 +1,9 @@
-/* What shadow rays bring, when it is known what is in their way. */
+/* What shadow rays bring through cut-outs and media, when it is known what is in their way. */
 #ifndef KD_RENDER_WAVES_PATH_SHADOWS_CUH
 #define KD_RENDER_WAVES_PATH_SHADOWS_CUH
 #include "render/waves/path_store.cuh"
 
-enum { ADD_BLOCK = 256, SHADOW_BLOCK = 128 };
-
-/* Data flow: blocked, gain -> radiance. */
-static __global__ __launch_bounds__(ADD_BLOCK) void wave_add(const __grid_constant__ path_waves w,
-                                                             uint32_t wave) {
-    const uint32_t count = wave_at(w, wave)->shadows;
-    for (uint32_t i = blockIdx.x * ADD_BLOCK + threadIdx.x; i < count; i += gridDim.x * ADD_BLOCK) {
-        if (w.blocked[i]) continue;
-        const float4 gain = w.shadow_gain[i];
-        add_radiance(w, __float_as_uint(gain.w), first_three(gain));
-    }
-}
+enum { SHADOW_BLOCK = 128 };
 
 /* The share of light that comes along shadow ray i; its first part was cast with all others'. */
 __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
@@ -34,8 +23,7 @@ __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path
     return on.share;
 }
 
-/* The same through cut-outs and media.
-   Data flow: blocked or, with cut-outs, hits; gain -> radiance, counts. */
+/* Data flow: blocked or, with cut-outs, hits; gain -> radiance, counts. */
 static __global__ __launch_bounds__(SHADOW_BLOCK, 4) void wave_add_shares(
     const __grid_constant__ scene_view scene, const __grid_constant__ path_waves w, uint32_t wave) {
     const uint32_t count = wave_at(w, wave)->shadows;

@@ -11,7 +11,7 @@
    Memory: 283 bytes a path at a time (315 in the general form), 48 a slot. */
 #ifndef KD_RENDER_WAVES_PATH_STORE_CUH
 #define KD_RENDER_WAVES_PATH_STORE_CUH
-#include "core/device/cuda.h"
+#include "core/device/wave_parts.cuh"
 #include "render/frame/frame_device.h"
 
 enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
@@ -24,8 +24,7 @@ struct wave_record {
     uint32_t fresh;      /* not 0: a wave before this one had paths that began and were some */
     uint32_t left_out;   /* paths that are none: no rays */
     uint32_t ray_cursor[4], shadow_cursor[4]; /* of the casters */
-    uint32_t listed[WAVE_LISTS];              /* paths by kind of what they met */
-    uint32_t diffuse_chunk, other_chunk;      /* the next ones to be shaded */
+    kind_counts<WAVE_LISTS> kinds;            /* of what the paths met */
 };
 
 struct path_store {
@@ -47,7 +46,7 @@ struct path_waves {
     path_store stores[2];
     float4 *hits;
     void *scratch;       /* of the casters, for wave_scratch_room(capacity) rays */
-    uint32_t *lists;     /* WAVE_LISTS of `capacity` each: paths by what they met */
+    kind_lists kinds;    /* paths by what they met */
     float4 *shadow_rays; /* 2 each */
     float4 *shadow_gain; /* what is added if nothing is in the way, slot; general form: 3 each, sent
                             and slot, throughput and weight, medium */
@@ -123,37 +122,6 @@ struct wave_path {
     uint32_t depth; /* surfaces met, with the one that its ray goes to */
 };
 
-/* A place behind what is there, for each lane that comes here; one atomic for those that come
-   together. */
-__device__ __forceinline__ uint32_t take_place(uint32_t *counter) {
-    const unsigned lanes = __activemask();
-    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
-    uint32_t first = 0;
-    if (lane == leader) first = atomicAdd(counter, (uint32_t)__popc(lanes));
-    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
-}
-
-__device__ __forceinline__ float4 with_fourth(vec3 v, float fourth) {
-    return make_float4(v.x, v.y, v.z, fourth);
-}
-__device__ __forceinline__ vec3 first_three(const float4 &v) {
-    return vec3_make(v.x, v.y, v.z);
-}
-
-__device__ __forceinline__ void store_ray(float4 *to, uint32_t at, const ray &cast) {
-    to[2 * (uint64_t)at] = with_fourth(cast.origin, cast.tmin);
-    to[2 * (uint64_t)at + 1] = with_fourth(cast.direction, cast.tmax);
-}
-__device__ __forceinline__ ray load_stored_ray(const float4 *from, uint32_t at) {
-    const float4 o = from[2 * (uint64_t)at], d = from[2 * (uint64_t)at + 1];
-    return ray_make(first_three(o), first_three(d), o.w, d.w);
-}
-__device__ __forceinline__ ray_hit load_stored_hit(const float4 *from, uint32_t at) {
-    const float4 h = from[at];
-    const ray_hit hit = {h.x, h.y, h.z, __float_as_uint(h.w)};
-    return hit;
-}
-
 __device__ __forceinline__ void store_path(const path_store &to, uint32_t at, const wave_path &p) {
     const path_state &s = p.state;
     const uint32_t scattered =
@@ -185,14 +153,7 @@ __device__ __forceinline__ wave_path load_path(const path_store &from, uint32_t 
     return p;
 }
 
-/* A path's lines on their way to the cache. */
-__device__ __forceinline__ void fetch_ahead(const void *at) {
-#ifdef KD_CUDA_EMULATED
-    (void)at;
-#else
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-#endif
-}
+/* Its lines on their way to the cache. */
 __device__ __forceinline__ void fetch_path_ahead(const path_store &from, uint32_t at) {
     fetch_ahead(from.rays + 2 * (uint64_t)at);
     fetch_ahead(from.throughput + at);

@@ -12,51 +12,18 @@
    Invariants: the film's bits are those of path_pixel, sample by sample: the same functions in
                the same order for each path, sums in slots of their own. */
 #define KD_CALL_RARE
-#include "accel/rays/counted.h"
 #include "render/frame/frame.h"
 #include "render/waves/path_begin.cuh"
 #include "render/waves/path_end.cuh"
+#include "render/waves/path_run.cuh"
 #include "render/waves/path_shadows.cuh"
 #include "render/waves/waves.h"
 
 namespace {
 
-static_assert(sizeof wave_record::ray_cursor == TRITREE_CUDA_CURSOR * sizeof(uint32_t),
-              "what the casters need");
-
 enum { LOOK_EVERY = 4, RESERVE_TRIES = 8 };
 
-/* A launch on its way. */
-struct wave_run {
-    const frame *of;
-    path_waves work;
-    bool general;
-    uint32_t wave;
-};
-
 /* --- memory ----------------------------------------------------------------------------------- */
-
-void lay_out_store(path_store *to, cuda_arena *arena, uint64_t paths) {
-    to->rays = (float4 *)cuda_arena_take(arena, paths, 32);
-    to->throughput = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->from = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->normal = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->ids = (uint4 *)cuda_arena_take(arena, paths, 16);
-}
-
-void lay_out(path_waves *w, cuda_arena *arena, bool general) {
-    const uint64_t paths = w->capacity;
-    w->ring = (wave_record *)cuda_arena_take(arena, WAVE_RING, sizeof(wave_record));
-    for (int s = 0; s < 2; ++s) lay_out_store(w->stores + s, arena, paths);
-    w->hits = (float4 *)cuda_arena_take(arena, paths, 16);
-    w->scratch = cuda_arena_take(arena, wave_scratch_room(w->capacity), TRACE_COUNTED_SCRATCH);
-    w->lists = (uint32_t *)cuda_arena_take(arena, WAVE_LISTS * paths, 4);
-    w->shadow_rays = (float4 *)cuda_arena_take(arena, paths, 32);
-    w->shadow_gain = (float4 *)cuda_arena_take(arena, paths, general ? 48 : 16);
-    w->blocked = (uint8_t *)cuda_arena_take(arena, paths, 1);
-    w->radiance = (float4 *)cuda_arena_take(arena, w->slots, 16);
-    w->first = (float4 *)cuda_arena_take(arena, w->slots, 32);
-}
 
 /* With fewer paths at a time where the device has no room for more. */
 kd_status reserve(wave_run *run) {
@@ -65,12 +32,12 @@ kd_status reserve(wave_run *run) {
     kd_status status = KD_OK;
     for (int tried = 0; tried < RESERVE_TRIES; ++tried) {
         cuda_arena arena = {NULL, 0};
-        lay_out(w, &arena, run->general);
+        lay_out_waves(w, &arena, run->general);
         status = device_buffer_reserve(memory, arena.used);
         if (status == KD_OK) {
             arena.base = (char *)memory->memory;
             arena.used = 0;
-            lay_out(w, &arena, run->general);
+            lay_out_waves(w, &arena, run->general);
             return KD_OK;
         }
         if (status != KD_ERROR_MEMORY || w->capacity <= WAVE_PATHS_LEAST) break;
@@ -110,65 +77,9 @@ kd_status run_open(wave_run *out, const frame *of, const path_options *options,
 
 /* --- a wave ----------------------------------------------------------------------------------- */
 
-kd_status plan(const wave_run *run, bool more) {
-    wave_plan<<<1, 1>>>(run->work, run->wave, more, !run->general);
-    KD_CUDA_LAUNCHED("wave_plan");
-    return KD_OK;
-}
-
-/* KERNEL(scene, work, wave) by as many blocks as the device holds. */
-template <class KERNEL>
-kd_status start(const wave_run *run, KERNEL kernel, int block, const char *name) {
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
-    kernel<<<blocks, block>>>(run->of->there->scene.view, run->work, run->wave);
-    KD_CUDA_LAUNCHED(name);
-    return KD_OK;
-}
-
-wave_record *record_of(const wave_run *run) {
-    return run->work.ring + run->wave % WAVE_RING;
-}
-
-void place_scratch(const wave_run *run, trace_counted *rays) {
-    rays->scratch = run->work.scratch;
-    rays->room = wave_scratch_room(run->work.capacity);
-}
-
-kd_status cast_paths(const wave_run *run) {
-    trace_counted rays;
-    rays.rays = (const ray *)run->work.stores[run->wave % 2].rays;
-    rays.hits = (ray_hit *)run->work.hits;
-    rays.blocked = NULL;
-    rays.count = &record_of(run)->rays;
-    rays.cursor = record_of(run)->ray_cursor;
-    rays.coherent = run->wave == 0;
-    rays.bounded = false;
-    place_scratch(run, &rays);
-    return trace_counted_cuda(&run->of->there->tree, &rays);
-}
-
-kd_status cast_shadows(const wave_run *run) {
-    trace_counted rays;
-    const bool closest = run->work.options.cutouts;
-    rays.rays = (const ray *)run->work.shadow_rays;
-    rays.hits = closest ? (ray_hit *)run->work.hits : NULL;
-    rays.blocked = closest ? NULL : run->work.blocked;
-    rays.count = &record_of(run)->shadows;
-    rays.cursor = record_of(run)->shadow_cursor;
-    rays.coherent = false;
-    rays.bounded = true;
-    place_scratch(run, &rays);
-    return trace_counted_cuda(&run->of->there->tree, &rays);
-}
-
 kd_status add_shadows(const wave_run *run) {
-    unsigned blocks = 0;
-    if (run->general) return start(run, wave_add_shares, SHADOW_BLOCK, "wave_add_shares");
-    KD_TRY(cuda_resident_blocks(&blocks, wave_add, ADD_BLOCK));
-    wave_add<<<blocks, ADD_BLOCK>>>(run->work, run->wave);
-    KD_CUDA_LAUNCHED("wave_add");
-    return KD_OK;
+    return run->general ? start(run, wave_add_shares, SHADOW_BLOCK, "wave_add_shares")
+                        : add_unblocked(run);
 }
 
 template <bool general> kd_status run_wave(const wave_run *run) {
@@ -195,7 +106,7 @@ kd_status run_waves(wave_run *run, wave_record *seen) {
     const uint32_t few = min((uint32_t)WAVE_FEW, run->work.capacity / 8);
     bool more = true;
     for (;; ++run->wave) {
-        KD_TRY(plan(run, more));
+        KD_TRY(plan_wave(run, more));
         if (run->wave % LOOK_EVERY == LOOK_EVERY - 1) {
             KD_TRY(device_memory_download(seen, record_of(run), sizeof *seen));
             more = more && !is_to_end(run, seen);

@@ -98,9 +98,21 @@ static void put_deck(void) {
     free(text);
 }
 
+/* The same things without the veil: nothing is cut out. */
+static void put_solid(void) {
+    char *text = strdup(still);
+    assert_non_null(text);
+    char *veil = strstr(text, "\"opacity\": 0.4");
+    assert_non_null(veil);
+    memcpy(veil, "\"opacity\": 1.0", strlen("\"opacity\": 1.0"));
+    file_put_text("solid.json", text);
+    free(text);
+}
+
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
     put_deck();
+    put_solid();
     file_put_text("still.json", still);
     file_put_text("dark.json", dark);
     file_put_text("foggy.json", foggy);
@@ -204,6 +216,23 @@ static void test_photon(void **state) {
             every_scene(&options);
         else
             expect_same(scene_path(g % 4), &options);
+    }
+}
+
+/* Paths from the eye by waves, in pictures large enough for several: coats that mirror, rough metal
+   and glass; few surfaces and many. */
+static void test_waves(void **state) {
+    (void)state;
+    static const char *const methods[] = {"photon", "sppm", "photon"};
+    static const int32_t depths[] = {12, 2, 1};
+    for (int i = 0; i < 3; ++i) {
+        kd_render_options options = options_for(methods[i]);
+        options.width = (int32_t)gpu_size(403, 13);
+        options.height = (int32_t)gpu_size(298, 9);
+        options.spp = options.passes = 2;
+        options.max_depth = depths[i];
+        expect_same(file_in("solid.json"), &options);
+        if (i == 0) expect_same(scene_path(1), &options);
     }
 }
 
@@ -410,12 +439,19 @@ static void test_without_photons(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_photon),        cmocka_unit_test(test_estimators),
-        cmocka_unit_test(test_tiles),         cmocka_unit_test(test_outlines_by_groups),
-        cmocka_unit_test(test_final_gather),  cmocka_unit_test(test_progressive),
-        cmocka_unit_test(test_crops),         cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_photon_in_fog), cmocka_unit_test(test_progressive_in_fog),
-        cmocka_unit_test(test_map_of_fog),    cmocka_unit_test(test_without_photons),
+        cmocka_unit_test(test_photon),
+        cmocka_unit_test(test_waves),
+        cmocka_unit_test(test_estimators),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_outlines_by_groups),
+        cmocka_unit_test(test_final_gather),
+        cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_crops),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_photon_in_fog),
+        cmocka_unit_test(test_progressive_in_fog),
+        cmocka_unit_test(test_map_of_fog),
+        cmocka_unit_test(test_without_photons),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }

@@ -62,6 +62,7 @@ kd_status bench_stage_open(bench_stage *out, const char *path, const char *devic
     out->on_device = true;
     KD_TRY_GOTO(frame_cuda_open(&out->there, &where));
     KD_TRY_GOTO(frame_cuda_place_scene(&out->there, &out->view, &out->tree, &how, NULL, NULL));
+    KD_TRY_GOTO(frame_cuda_pack(&out->there));
     return KD_OK;
 done:
     bench_stage_close(out);

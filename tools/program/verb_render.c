@@ -1,5 +1,8 @@
 /* kandela render: a scene, options from four places, the pictures and the figures. */
 #include "core/develop/denoise.h"
+#include "core/device/device.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 #include "core/files/file.h"
 #include "core/files/file_parcel.h"
 #include "core/image/formats.h"
@@ -24,6 +27,7 @@
 #include "tools/program/render_values.h"
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -37,8 +41,11 @@ typedef struct rendering {
     scene *loaded;
     render_result result;
     job watched;
-    double started;     /* timing_now() */
-    bool rendered;      /* all ranks have come to the end of it, or all were interrupted */
+    double started;   /* timing_now() */
+    bool rendered;    /* all ranks have come to the end of it, or all were interrupted */
+    pthread_t waking; /* of the devices, if it has begun */
+    bool has_waking;
+    kd_status awake;    /* what became of it */
     ranks among;        /* by mpirun; or alone */
     file_parcel parcel; /* of the files that rank 0 has read */
 } rendering;
@@ -59,7 +66,49 @@ static void rank_place_apply(const ranks *among, kd_render_options *options,
     options->threads = cores / among->locals > 1 ? cores / among->locals : 1;
 }
 
-/* All that can be refused before the scene is read. */
+/* Each device that was asked for; the first one's driver starts, which takes as long as a scene of
+   some size. */
+static kd_status find_devices(const char *names) {
+    device where;
+    for (int i = device_list_count(names) - 1; i >= 0; --i) {
+        char name[64];
+        device_list_name(name, names, i);
+        KD_TRY(device_find(&where, name));
+    }
+    if (where.kind == DEVICE_CPU) return KD_OK;
+    int32_t before;
+    void *memory = NULL;
+    if (device_enter(where.index, &before) != KD_OK) return KD_OK; /* said where it is used */
+    if (device_memory_reserve(&memory, 1) == KD_OK) device_memory_free(memory);
+    device_leave(before);
+    return KD_OK;
+}
+
+static void *wake(void *context) {
+    rendering *work = (rendering *)context;
+    work->awake = find_devices(work->values.render.device);
+    return NULL;
+}
+
+/* Beside what follows, if there is a thread to be had. */
+static void begin_waking(rendering *work) {
+    work->awake = KD_OK;
+    work->has_waking = pthread_create(&work->waking, NULL, wake, work) == 0;
+}
+
+/* Once; a device that is absent is said by this thread. */
+static kd_status end_waking(rendering *work) {
+    if (!work->has_waking) return KD_OK;
+    job_stage_begin(&work->watched, "context", 0);
+    pthread_join(work->waking, NULL);
+    work->has_waking = false;
+    const kd_status status =
+        work->awake == KD_OK ? KD_OK : find_devices(work->values.render.device);
+    job_stage_end(&work->watched);
+    return status;
+}
+
+/* All that can be refused before the scene is read; devices wake up meanwhile. */
 static kd_status check_line(rendering *work, const option_line *line) {
     kd_render_options_default(&work->values.render);
     KD_TRY(option_line_apply(line, &work->values));
@@ -68,16 +117,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
     rank_place_apply(&work->among, &work->values.render, line);
     KD_TRY(verb_arguments(line, &verb_render, 1, 1));
     work->path = line->arguments[0];
-    device where;
-    job_stage_begin(&work->watched, "context", 0); /* the driver wakes up */
-    kd_status found = KD_OK;
-    for (int i = 0; found == KD_OK && i < device_list_count(work->values.render.device); ++i) {
-        char name[64];
-        device_list_name(name, work->values.render.device, i);
-        found = device_find(&where, name);
-    }
-    job_stage_end(&work->watched);
-    KD_TRY(found);
+    begin_waking(work);
     if (work->among.rank > 0) return KD_OK; /* rank 0 writes */
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
@@ -329,13 +369,18 @@ static kd_status render(rendering *work, const option_line *line) {
                   &work->watched);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
-    KD_TRY(load_scene(work, &from_file));
+    const kd_status loaded = load_scene(work, &from_file);
+    KD_TRY(end_waking(work));
+    KD_TRY(loaded);
     if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
     KD_TRY(render_values_check_names(work->path, &from_file));
     KD_TRY(settle_options(work, line, &from_file));
     KD_TRY(render_settle_placements(work->loaded, &work->values.render, work->values.max_memory,
                                     (render_placing)work->values.placements));
-    KD_TRY(consider_plan(work));
+    job_stage_begin(&work->watched, "plan", 0);
+    const kd_status planned = consider_plan(work);
+    job_stage_end(&work->watched);
+    KD_TRY(planned);
     if (work->values.plan) return KD_OK;
     render_keeping keeping;
     KD_TRY(settle_keeping(work, line, &keeping));
@@ -380,6 +425,7 @@ static kd_status run(const option_line *line) {
     job_init(&work.watched);
     KD_TRY(ranks_open(&work.among));
     const kd_status status = render(&work, line);
+    if (work.has_waking) pthread_join(work.waking, NULL);
     progress_close();
     end_ranks(&work.among, status, work.rendered);
     ranks_close(&work.among);

@@ -1,0 +1,144 @@
+/* What kernels of waves share: many paths that go one surface further at a time, of the camera
+   (render/waves) and of photons (photon/emission).
+   Idea: shading is much code, and warps that run through it each for itself wait for instructions
+         most of the time. So paths are listed by the kind of material that they have met: a block
+         takes 256 of one list, its warps wait for each other after each step, and what one of them
+         fetches of the code serves all. Kind 0, most of all, has a kernel of its own, in which the
+         kind is a constant.
+   Memory: a word a path and kind.
+   Invariants: lists keep the order of the paths within 512 of them: neighbours stay together. */
+#ifndef KD_CORE_DEVICE_WAVE_PARTS_CUH
+#define KD_CORE_DEVICE_WAVE_PARTS_CUH
+#include "core/device/cuda.h"
+#include "core/math/ray.h"
+
+enum {
+    KIND_BLOCK = 512,
+    KIND_WARPS = KIND_BLOCK / 32,
+    SHADE_BLOCK = 256,
+    SHADE_DIFFUSE_EACH = 3, /* blocks on a multiprocessor: 80 registers */
+    SHADE_OTHER_EACH = 2    /* 128 registers */
+};
+
+/* How many paths a wave has of each kind, and the next ones to be shaded. */
+template <uint32_t KINDS> struct kind_counts {
+    uint32_t listed[KINDS];
+    uint32_t diffuse_chunk, other_chunk;
+};
+
+/* Paths by what they met. */
+struct kind_lists {
+    uint32_t *lists; /* of each kind, `capacity` of them */
+    uint32_t capacity;
+
+    __device__ __forceinline__ uint32_t *of(uint32_t kind) const {
+        return lists + (uint64_t)kind * capacity;
+    }
+};
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* A place behind what is there, for each lane that comes here; one atomic for those that come
+   together. */
+__device__ __forceinline__ uint32_t take_place(uint32_t *counter) {
+    const unsigned lanes = __activemask();
+    const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
+    uint32_t first = 0;
+    if (lane == leader) first = atomicAdd(counter, (uint32_t)__popc(lanes));
+    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
+}
+
+__device__ __forceinline__ float4 with_fourth(vec3 v, float fourth) {
+    return make_float4(v.x, v.y, v.z, fourth);
+}
+__device__ __forceinline__ vec3 first_three(const float4 &v) {
+    return vec3_make(v.x, v.y, v.z);
+}
+
+__device__ __forceinline__ void store_ray(float4 *to, uint32_t at, const ray &cast) {
+    to[2 * (uint64_t)at] = with_fourth(cast.origin, cast.tmin);
+    to[2 * (uint64_t)at + 1] = with_fourth(cast.direction, cast.tmax);
+}
+__device__ __forceinline__ ray load_stored_ray(const float4 *from, uint32_t at) {
+    const float4 o = from[2 * (uint64_t)at], d = from[2 * (uint64_t)at + 1];
+    return ray_make(first_three(o), first_three(d), o.w, d.w);
+}
+__device__ __forceinline__ ray_hit load_stored_hit(const float4 *from, uint32_t at) {
+    const float4 h = from[at];
+    const ray_hit hit = {h.x, h.y, h.z, __float_as_uint(h.w)};
+    return hit;
+}
+
+/* A line on its way to the cache. */
+__device__ __forceinline__ void fetch_ahead(const void *at) {
+#ifdef KD_CUDA_EMULATED
+    (void)at;
+#else
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#endif
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+/* By all blocks of KIND_BLOCK threads. Data flow: kind_of(i) of `count` paths -> for each kind the
+   list of those that met it, counts->listed. */
+template <uint32_t KINDS, class KIND_OF>
+__device__ __forceinline__ void list_by_kind(const kind_lists &to, uint32_t count,
+                                             kind_counts<KINDS> *counts, const KIND_OF &kind_of) {
+    __shared__ uint32_t places[KINDS][KIND_WARPS];
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (uint32_t base = blockIdx.x * KIND_BLOCK; base < count; base += gridDim.x * KIND_BLOCK) {
+        const uint32_t i = base + threadIdx.x;
+        const uint32_t kind = i < count ? (uint32_t)kind_of(i) : KINDS;
+        unsigned alike = 0;
+        for (uint32_t k = 0; k < KINDS; ++k) {
+            const unsigned lanes = __ballot_sync(~0u, kind == k);
+            if (lane == 0) places[k][warp] = (uint32_t)__popc(lanes);
+            if (kind == k) alike = lanes;
+        }
+        __syncthreads();
+        if (warp < KINDS) { /* from numbers to places, a warp a kind */
+            const uint32_t number = lane < KIND_WARPS ? places[warp][lane] : 0;
+            uint32_t upto = number, first = 0;
+            for (uint32_t step = 1; step < KIND_WARPS; step *= 2) {
+                const uint32_t more = __shfl_up_sync(~0u, upto, step);
+                if (lane >= step) upto += more;
+            }
+            if (lane == KIND_WARPS - 1 && upto) first = atomicAdd(&counts->listed[warp], upto);
+            first = __shfl_sync(~0u, first, KIND_WARPS - 1);
+            if (lane < KIND_WARPS) places[warp][lane] = first + upto - number;
+        }
+        __syncthreads();
+        if (i < count) to.of(kind)[places[kind][warp] + __popc(alike & ((1u << lane) - 1))] = i;
+        __syncthreads();
+    }
+}
+
+/* What a block shades at a time: a part of one list. */
+struct shade_chunk {
+    uint32_t kind, first;
+
+    /* The thread's path; KD_NONE: none. */
+    template <uint32_t KINDS>
+    __device__ __forceinline__ uint32_t path(const kind_lists &from,
+                                             const kind_counts<KINDS> *counts) const {
+        const uint32_t i = first + threadIdx.x;
+        return i < counts->listed[kind] ? from.of(kind)[i] : KD_NONE;
+    }
+};
+
+/* Chunk `number` of the lists [begin, end); false: there is none. */
+template <uint32_t KINDS>
+__device__ __forceinline__ bool find_chunk(const kind_counts<KINDS> *counts, uint32_t begin,
+                                           uint32_t end, uint32_t number, shade_chunk *out) {
+    for (uint32_t kind = begin; kind < end; ++kind) {
+        const uint32_t chunks = (counts->listed[kind] + SHADE_BLOCK - 1) / SHADE_BLOCK;
+        out->kind = kind;
+        out->first = number * SHADE_BLOCK;
+        if (number < chunks) return true;
+        number -= chunks;
+    }
+    return false;
+}
+
+#endif

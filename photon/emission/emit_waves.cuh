@@ -1,0 +1,450 @@
+/* Photons of a batch by waves: a pool of ways, each of them one surface further at a time.
+   Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
+           GPUs".
+   Idea: as paths of the camera go (render/waves): begin (the batch's next paths fill the pool),
+         cast, list by kind, shade (others; diffuse ones). Counts stay on the device; the host
+         starts waves ahead and looks only every fourth one. When all paths have begun and few
+         ways are left, these are finished a thread each.
+   Work: a ray, and a read and a write of 64 bytes, a surface.
+   Memory: 175 bytes a way at a time; the ledger of each path in the batch, 48 bytes, stays where
+           it is, and its watts are added in the order of the path.
+   Invariants: the photons and the ledger of each path are photon_trace's, bit for bit; a path has
+               one way, and one thread a kernel. */
+#ifndef KD_PHOTON_EMISSION_EMIT_WAVES_CUH
+#define KD_PHOTON_EMISSION_EMIT_WAVES_CUH
+#include "accel/rays/counted.h"
+#include "core/device/wave_parts.cuh"
+#include "photon/emission/photon_trace.h"
+
+enum {
+    EMIT_LISTS = MATERIAL_KINDS,
+    EMIT_RING = 3,           /* records: of the wave before, the one at hand, the next */
+    EMIT_LOOK_EVERY = 4,     /* waves between two looks of the host */
+    EMIT_FEW = 1 << 14,      /* ways that are not worth a wave */
+    EMIT_WAYS_MOST = 1 << 21 /* ways at a time */
+};
+enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
+enum { EMIT_STEP_MOST = 0xffff, EMIT_LAYER_BITS = 9 };
+
+struct emit_record {
+    uint32_t rays;       /* ways of this wave */
+    uint32_t kept;       /* those of them that the wave before has left */
+    uint32_t begin, end; /* paths of the batch of the others: they begin here */
+    uint32_t ray_cursor[TRITREE_CUDA_CURSOR];
+    kind_counts<EMIT_LISTS> kinds;
+};
+
+struct way_store {
+    float4 *rays;  /* 2 each: origin, tmin; direction, tmax */
+    float4 *power; /* and wavelength */
+    uint4 *ids; /* path of the batch, KD_NONE: this way is none; step | layers << 16 | kind << 25;
+                   bounce | landed << 8 | light << 16; where */
+};
+
+/* A path's ledger, but for its rays: what changes at each surface side by side, in one line. */
+struct alignas(16) way_ledger {
+    double absorbed, ended, media, escaped, cut, emitted;
+};
+
+struct emission_batch {
+    uint64_t first_path;
+    uint32_t paths, room; /* of the heap */
+    double scale;         /* of the ledger */
+    photon *landed;
+    uint2 *numbers;   /* of each in the heap: path of the batch, number on its path */
+    uint32_t *counts; /* photons of each path, later the place of its first */
+    uint32_t *rays;   /* of each path */
+    way_ledger *ledger;
+    uint32_t *landed_count; /* photons in the heap; may be more than it holds */
+    void *cub;
+    size_t cub_bytes;
+    /* the pool */
+    uint32_t capacity;
+    emit_record *ring;
+    way_store stores[2];
+    float4 *hits;
+    void *scratch; /* of the casters */
+    kind_lists kinds;
+};
+
+static inline uint32_t emit_scratch_room(uint32_t capacity) {
+    return capacity / 8 + 32;
+}
+
+__device__ __forceinline__ emit_record *emit_record_at(const emission_batch &batch, uint32_t wave) {
+    return batch.ring + wave % EMIT_RING;
+}
+
+/* --- ways ------------------------------------------------------------------------------------- */
+
+/* A way on the device. */
+struct wave_way {
+    photon_way way;
+    uint32_t path, landed;
+};
+
+__device__ __forceinline__ void store_way(const way_store &to, uint32_t at, const wave_way &on) {
+    const emitted_photon &flying = on.way.flying;
+    store_ray(to.rays, at, flying.cast);
+    to.power[at] = with_fourth(flying.power, flying.wavelength);
+    to.ids[at] = make_uint4(on.path,
+                            on.way.step | on.way.layers << 16 |
+                                (uint32_t)on.way.kind << (16 + EMIT_LAYER_BITS),
+                            on.way.bounce | on.landed << 8 | flying.light << 16, flying.where);
+}
+
+__device__ __forceinline__ wave_way load_way(const way_store &from, uint32_t at,
+                                             const emission_batch &batch,
+                                             const photon_emission &emission) {
+    wave_way on;
+    const float4 power = from.power[at];
+    const uint4 ids = from.ids[at];
+    emitted_photon &flying = on.way.flying;
+    flying.cast = load_stored_ray(from.rays, at);
+    flying.power = first_three(power);
+    flying.wavelength = power.w;
+    flying.light = ids.z >> 16;
+    flying.where = ids.w;
+    on.path = ids.x;
+    on.landed = ids.z >> 8 & 0xffu;
+    on.way.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
+    on.way.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
+    on.way.bounce = ids.z & 0xffu;
+    on.way.step = ids.y & EMIT_STEP_MOST;
+    on.way.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
+    return on;
+}
+
+__device__ __forceinline__ void fetch_way_ahead(const emission_batch &batch, const way_store &from,
+                                                uint32_t at) {
+    fetch_ahead(from.rays + 2 * (uint64_t)at);
+    fetch_ahead(from.power + at);
+    fetch_ahead(from.ids + at);
+    fetch_ahead(batch.hits + at);
+}
+
+/* --- ledgers ---------------------------------------------------------------------------------- */
+
+/* As far as a surface, or place in a medium, changes it. */
+template <bool media>
+__device__ __forceinline__ photon_ledger load_ledger(const emission_batch &batch, uint32_t path) {
+    const way_ledger *from = batch.ledger + path;
+    photon_ledger ledger;
+    memset(&ledger, 0, sizeof ledger);
+    ledger.absorbed = from->absorbed;
+    ledger.ended = from->ended;
+    if (media) ledger.media = from->media;
+    return ledger;
+}
+
+template <bool media>
+__device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_t path,
+                                            const photon_ledger &ledger) {
+    way_ledger *to = batch.ledger + path;
+    to->absorbed = ledger.absorbed;
+    to->ended = ledger.ended;
+    if (media) to->media = ledger.media;
+}
+
+/* A way's end: how the photon was lost, if no surface or draw took it, and what is counted. */
+template <bool media>
+__device__ __forceinline__ void finish_way(const emission_batch &batch, const wave_way &on,
+                                           const photon_ledger &ledger) {
+    way_ledger *to = batch.ledger + on.path;
+    keep_ledger<media>(batch, on.path, ledger);
+    if (ledger.escaped != 0) to->escaped = ledger.escaped;
+    if (ledger.cut != 0) to->cut = ledger.cut;
+    batch.counts[on.path] = on.landed;
+    /* in media there are rays that asked where the path begins */
+    batch.rays[on.path] = (media ? batch.rays[on.path] : 0) + on.way.step;
+}
+
+__device__ __forceinline__ photon_ledger whole_ledger(const way_ledger &from) {
+    photon_ledger ledger;
+    memset(&ledger, 0, sizeof ledger);
+    ledger.emitted = from.emitted;
+    ledger.absorbed = from.absorbed;
+    ledger.escaped = from.escaped;
+    ledger.ended = from.ended;
+    ledger.cut = from.cut;
+    ledger.media = from.media;
+    return ledger;
+}
+
+/* --- how a wave begins ------------------------------------------------------------------------ */
+
+/* Data flow: records of this wave and the one before -> this one's begin, end and rays; the next
+   one's record is cleared. By one thread. */
+static __global__ void emit_plan(const __grid_constant__ emission_batch batch, uint32_t wave) {
+    emit_record *now = emit_record_at(batch, wave);
+    const uint32_t room = batch.capacity - now->rays, least = wave ? batch.capacity / 4 : 0;
+    const uint32_t begin = wave ? emit_record_at(batch, wave + EMIT_RING - 1)->end : 0;
+    const uint32_t left = batch.paths - begin;
+    now->kept = now->rays;
+    now->begin = begin;
+    now->end = begin + (room < least ? 0 : min(left, room));
+    now->rays += now->end - begin;
+    memset(emit_record_at(batch, wave + 1), 0, sizeof *now);
+}
+
+/* Data flow: paths begin to end -> ways behind those kept, ledgers. A path of no photon becomes a
+   way that is none. */
+template <bool media>
+__global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
+    const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
+    const emit_record *now = emit_record_at(batch, wave);
+    const way_store &to = batch.stores[wave % 2];
+    const uint32_t begin = now->begin, end = now->end, kept = now->kept;
+    for (uint32_t path = begin + blockIdx.x * EMIT_BEGIN_BLOCK + threadIdx.x; path < end;
+         path += gridDim.x * EMIT_BEGIN_BLOCK) {
+        wave_way on;
+        photon_ledger ledger;
+        on.path = path;
+        on.landed = 0;
+        bool flies = photon_way_begin(&scene, &emission, batch.first_path + path, &on.way, &ledger);
+        if (!flies) on.way.step = 0;
+        way_ledger empty = {0, 0, 0, 0, 0, ledger.emitted};
+        batch.ledger[path] = empty;
+        if (media) batch.rays[path] = ledger.rays;
+        flies = flies && !photon_way_is_over(&wish, &on.way, &ledger);
+        if (!flies) {
+            finish_way<media>(batch, on, ledger);
+            memset(&on.way, 0, sizeof on.way);
+            on.path = KD_NONE;
+            on.way.flying.cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+        }
+        store_way(to, kept + (path - begin), on);
+    }
+}
+
+/* Data flow: hits -> lists by kind. */
+static __global__
+__launch_bounds__(KIND_BLOCK) void emit_list(const __grid_constant__ scene_view scene,
+                                             const __grid_constant__ emission_batch batch,
+                                             uint32_t wave) {
+    emit_record *now = emit_record_at(batch, wave);
+    list_by_kind(batch.kinds, now->rays, &now->kinds, [&](uint32_t i) {
+        return surface_kind_of(&scene, __float_as_uint(batch.hits[i].w));
+    });
+}
+
+/* --- at surfaces ------------------------------------------------------------------------------ */
+
+/* A way through the steps. */
+struct shaded_way {
+    wave_way on;
+    surface at;
+    photon_ledger ledger;
+    photon_turn turn;
+    bool is; /* there is one */
+};
+
+/* `diffuse`: all that it may meet is. */
+template <bool media, bool diffuse>
+__device__ __forceinline__ void way_arrive(const scene_view &scene, const photon_emission &emission,
+                                           const emission_batch &batch, const way_store &from,
+                                           uint32_t i, shaded_way &s) {
+    s.turn = PHOTON_ENDS;
+    s.is = false;
+    if (i == KD_NONE) return;
+    s.on = load_way(from, i, batch, emission);
+    if (s.on.path == KD_NONE) return;
+    s.is = true;
+    s.ledger = load_ledger<media>(batch, s.on.path);
+    photon_way &way = s.on.way;
+    ray_hit hit = load_stored_hit(batch.hits, i);
+    bool strayed;
+    ++way.step;
+    if (photon_passes(&scene, &way.flying, way.key, way.step, &hit, &way.layers, &strayed,
+                      &s.ledger)) {
+        s.turn = PHOTON_PASSES;
+        return;
+    }
+    s.turn = photon_way_arrive(&scene, &way, hit, media && strayed, &s.at, &s.ledger);
+    if (diffuse) s.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
+}
+
+/* Photons to the heap. */
+__device__ __forceinline__ void way_land(const scene_view &scene, const photon_wish &wish,
+                                         const emission_batch &batch, shaded_way &s) {
+    photon slot;
+    if (s.turn == PHOTON_ENDS || s.turn == PHOTON_PASSES) return;
+    if (!photon_way_lands(&scene, &wish, s.turn, &s.at, &s.on.way, &slot)) return;
+    const uint32_t at = take_place(batch.landed_count);
+    if (at < batch.room) {
+        batch.landed[at] = slot;
+        batch.numbers[at] = make_uint2(s.on.path, s.on.landed);
+    }
+    ++s.on.landed;
+}
+
+/* Whether the way has another ray. */
+__device__ __forceinline__ bool way_goes_on(const scene_view &scene, const photon_wish &wish,
+                                            shaded_way &s) {
+    if (s.turn == PHOTON_PASSES) return true;
+    if (s.turn == PHOTON_ENDS) return false;
+    return photon_way_go_on(&scene, &wish, s.turn, &s.at, &s.on.way, &s.ledger) &&
+           !photon_way_is_over(&wish, &s.on.way, &s.ledger);
+}
+
+/* Data flow: ways of the lists [begin_kind, end_kind), hits -> photons, ledgers, the next wave's
+   ways behind each other. Chunks are taken in order; the next one's ways are fetched while this
+   one's are shaded. */
+template <bool media, bool diffuse>
+__global__
+__launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void emit_shade(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
+    const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave,
+    uint32_t begin_kind, uint32_t end_kind) {
+    __shared__ uint32_t taken;
+    emit_record *now = emit_record_at(batch, wave), *next = emit_record_at(batch, wave + 1);
+    const way_store &from = batch.stores[wave % 2], &to = batch.stores[1 - wave % 2];
+    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    shade_chunk chunk;
+    bool there = find_chunk(&now->kinds, begin_kind, end_kind, blockIdx.x, &chunk);
+    while (there) {
+        const uint32_t i = chunk.path(batch.kinds, &now->kinds);
+        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
+        __syncthreads();
+        there = find_chunk(&now->kinds, begin_kind, end_kind, taken, &chunk);
+        if (there) {
+            const uint32_t coming = chunk.path(batch.kinds, &now->kinds);
+            if (coming != KD_NONE) fetch_way_ahead(batch, from, coming);
+        }
+        shaded_way s;
+        way_arrive<media, diffuse>(scene, emission, batch, from, i, s);
+        __syncthreads();
+        way_land(scene, wish, batch, s);
+        __syncthreads();
+        const bool goes_on = way_goes_on(scene, wish, s);
+        __syncthreads();
+        if (goes_on) {
+            keep_ledger<media>(batch, s.on.path, s.ledger);
+            store_way(to, take_place(&next->rays), s.on);
+        } else if (s.is) {
+            finish_way<media>(batch, s.on, s.ledger);
+        }
+    }
+}
+
+/* The last few, a thread each, to their ends. */
+static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void emit_finish(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
+    const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
+    const uint32_t count = emit_record_at(batch, wave)->rays;
+    for (uint32_t i = blockIdx.x * EMIT_FINISH_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * EMIT_FINISH_BLOCK) {
+        wave_way on = load_way(batch.stores[wave % 2], i, batch, emission);
+        if (on.path == KD_NONE) continue;
+        photon_ledger ledger = load_ledger<true>(batch, on.path);
+        bool flies = true;
+        while (flies) {
+            photon slot;
+            bool stored;
+            flies = photon_way_next(&scene, &wish, &on.way, &slot, &stored, &ledger);
+            if (!stored) continue;
+            const uint32_t at = take_place(batch.landed_count);
+            if (at < batch.room) {
+                batch.landed[at] = slot;
+                batch.numbers[at] = make_uint2(on.path, on.landed);
+            }
+            ++on.landed;
+        }
+        if (scene.medium_count > 0)
+            finish_way<true>(batch, on, ledger);
+        else
+            finish_way<false>(batch, on, ledger);
+    }
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+static inline void emit_lay_out_pool(emission_batch *batch, cuda_arena *arena) {
+    const uint64_t ways = batch->capacity;
+    batch->ring = (emit_record *)cuda_arena_take(arena, EMIT_RING, sizeof(emit_record));
+    for (int s = 0; s < 2; ++s) {
+        batch->stores[s].rays = (float4 *)cuda_arena_take(arena, ways, 32);
+        batch->stores[s].power = (float4 *)cuda_arena_take(arena, ways, 16);
+        batch->stores[s].ids = (uint4 *)cuda_arena_take(arena, ways, 16);
+    }
+    batch->hits = (float4 *)cuda_arena_take(arena, ways, 16);
+    batch->scratch =
+        cuda_arena_take(arena, emit_scratch_room(batch->capacity), TRACE_COUNTED_SCRATCH);
+    batch->kinds.lists = (uint32_t *)cuda_arena_take(arena, EMIT_LISTS * ways, 4);
+    batch->kinds.capacity = batch->capacity;
+}
+
+static inline kd_status emit_cast(const emission_batch *batch, const scene_view *scene,
+                                  uint32_t wave) {
+    emit_record *now = batch->ring + wave % EMIT_RING;
+    tritree_cuda tree;
+    trace_counted rays;
+    memset(&tree, 0, sizeof tree);
+    memset(&rays, 0, sizeof rays);
+    tree.view = scene->tree;
+    rays.rays = (const ray *)batch->stores[wave % 2].rays;
+    rays.hits = (ray_hit *)batch->hits;
+    rays.count = &now->rays;
+    rays.cursor = now->ray_cursor;
+    rays.scratch = batch->scratch;
+    rays.room = emit_scratch_room(batch->capacity);
+    return trace_counted_cuda(&tree, &rays);
+}
+
+template <bool media, bool diffuse>
+kd_status emit_shade_kinds(const emission_batch *batch, const scene_view *scene,
+                           const photon_order *order, uint32_t wave, uint32_t begin, uint32_t end) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, emit_shade<media, diffuse>, SHADE_BLOCK));
+    emit_shade<media, diffuse>
+        <<<blocks, SHADE_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave, begin, end);
+    KD_CUDA_LAUNCHED("emit_shade");
+    return KD_OK;
+}
+
+/* In media one kernel shades all kinds. */
+template <bool media>
+kd_status emit_wave(const emission_batch *batch, const scene_view *scene, const photon_order *order,
+                    uint32_t wave) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, emit_begin<media>, EMIT_BEGIN_BLOCK));
+    emit_begin<media>
+        <<<blocks, EMIT_BEGIN_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave);
+    KD_CUDA_LAUNCHED("emit_begin");
+    KD_TRY(emit_cast(batch, scene, wave));
+    KD_TRY(cuda_resident_blocks(&blocks, emit_list, KIND_BLOCK));
+    emit_list<<<blocks, KIND_BLOCK>>>(*scene, *batch, wave);
+    KD_CUDA_LAUNCHED("emit_list");
+    KD_TRY((emit_shade_kinds<media, false>(batch, scene, order, wave, media ? 0 : 1, EMIT_LISTS)));
+    if constexpr (!media) KD_TRY((emit_shade_kinds<false, true>(batch, scene, order, wave, 0, 1)));
+    return KD_OK;
+}
+
+/* All paths of the batch to their ends. */
+static inline kd_status emit_by_waves(const emission_batch *batch, const scene_view *scene,
+                                      const photon_order *order) {
+    const uint32_t few = min((uint32_t)EMIT_FEW, batch->capacity / 8);
+    uint32_t wave = 0;
+    KD_CUDA(cudaMemsetAsync(batch->ring, 0, EMIT_RING * sizeof(emit_record)));
+    for (;; ++wave) {
+        emit_plan<<<1, 1>>>(*batch, wave);
+        KD_CUDA_LAUNCHED("emit_plan");
+        if (wave % EMIT_LOOK_EVERY == EMIT_LOOK_EVERY - 1) {
+            emit_record seen;
+            KD_CUDA(cudaMemcpy(&seen, batch->ring + wave % EMIT_RING, sizeof seen,
+                               cudaMemcpyDeviceToHost));
+            const bool begun = seen.end == batch->paths && seen.begin == seen.end;
+            if (begun && seen.rays <= few) break;
+        }
+        KD_TRY(scene->medium_count ? emit_wave<true>(batch, scene, order, wave)
+                                   : emit_wave<false>(batch, scene, order, wave));
+    }
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, emit_finish, EMIT_FINISH_BLOCK));
+    emit_finish<<<blocks, EMIT_FINISH_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave);
+    KD_CUDA_LAUNCHED("emit_finish");
+    return KD_OK;
+}
+
+#endif

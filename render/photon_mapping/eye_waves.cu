@@ -1,0 +1,352 @@
+/* Paths from the eye that only ask, by waves.
+   Idea: the waves of `path` (render/waves), one sample of each pixel: a path that meets a surface
+         which holds photons leaves a request there, asks for light, and goes on as its drawn half
+         of direct light alone, which ends at the next surface. A warp's requests make a packet:
+         its paths are those of one list by kind, neighbours in the picture's tiles. Where a smooth
+         coat over such a surface also mirrors, the order of what is added wants all of that
+         surface's light before the path goes on: its thread takes it at once, as photon_eye_path
+         does.
+   Memory: that of waves for all slots of a launch.
+   Invariants: what is added to a slot, and in which order, is photon_eye_path's: emission or sky,
+               then what the shadow ray brings, then, one wave later, the drawn half. */
+#define KD_CALL_RARE
+#define EYE_ASKS_ONLY
+#include "render/frame/take_samples.cuh"
+#include "render/photon_mapping/eye_waves.h"
+#include "render/photon_mapping/photons_device.h"
+#include "render/waves/path_run.cuh"
+#include "render/waves/path_shade.cuh"
+#include "render/waves/waves.h"
+
+namespace {
+
+enum {
+    EYE_FEW = 1 << 15, /* paths that are not worth a wave */
+    EYE_LOOK_FIRST = 4,
+    EYE_LOOK_EVERY = 2, /* waves between two looks of the host */
+    EYE_FINISH_BLOCK = 32,
+    EYE_FINISH_EACH = 8
+};
+
+/* What a ray of an eye's path is for. */
+enum eye_part { EYE_MAIN, EYE_DRAWN_HALF };
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* A path in no medium and with no cut-outs to pass has no use for `where` and `layers`: there lie
+   its last request, and its part. */
+__device__ __forceinline__ void store_eye_path(const path_store &to, uint32_t at, wave_path p,
+                                               eye_part part, uint32_t last_request) {
+    p.state.layers = part;
+    p.state.where = last_request;
+    store_path(to, at, p);
+}
+
+__device__ __forceinline__ wave_path load_eye_path(const path_store &from, uint32_t at,
+                                                   eye_part *part, uint32_t *last_request) {
+    wave_path p = load_path(from, at);
+    *part = (eye_part)p.state.layers;
+    *last_request = p.state.where;
+    p.state.layers = 0;
+    p.state.where = MEDIUM_FOG;
+    p.state.flies = false;
+    return p;
+}
+
+/* Data flow: slots -> paths, radiance 0. A slot outside of the picture, or of a sample that the
+   film has, becomes a path that is none. */
+__global__ __launch_bounds__(BEGIN_BLOCK,
+                             4) void eye_begin_all(const __grid_constant__ eye_slots slots) {
+    const path_waves &w = slots.waves;
+    wave_record *now = wave_at(w, 0);
+    uint32_t left_out = 0;
+    for (uint32_t slot = blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < w.slots;
+         slot += gridDim.x * BEGIN_BLOCK) {
+        const slot_place at = place_of_slot(w, slot);
+        wave_path p;
+        p.slot = KD_NONE;
+        p.depth = 1;
+        p.state = path_begin(ray_make(vec3_all(0), vec3_all(0), 0, -1));
+        if (!slot_is_inside(w, at) ||
+            at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples) {
+            ++left_out;
+        } else {
+            const int32_t x = w.range.x0 + at.x, y = w.range.y0 + at.y;
+            p.state =
+                path_begin(pixel_ray(&w.view, x, y, pixel_key(&w.view, x, y, slots.camera_sample)));
+            p.slot = slot;
+            w.radiance[slot] = make_float4(0, 0, 0, 0);
+            slots.first_request[slot] = KD_NONE;
+        }
+        store_eye_path(w.stores[0], slot, p, EYE_MAIN, KD_NONE);
+    }
+    left_out = __reduce_add_sync(0xffffffffu, left_out);
+    if (threadIdx.x % 32 == 0 && left_out) atomicAdd(&now->left_out, left_out);
+}
+
+/* --- at surfaces ------------------------------------------------------------------------------ */
+
+/* A path on its way through the steps. */
+struct eye_shaded {
+    wave_path path;
+    eye_part part;
+    uint32_t last_request;
+    rng_key key;
+    surface at;
+    bool is_there; /* a path of the main part has met a surface, which is `at` */
+    bool lands;    /* that holds photons */
+    bool goes_on;  /* it is known already where to */
+};
+
+__device__ __forceinline__ vec3 eye_of(const eye_shaded &on) {
+    return vec3_negate(on.path.state.cast.direction);
+}
+
+template <bool diffuse>
+__device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_waves &w,
+                                           const path_store &from, uint32_t i, eye_shaded &on) {
+    on.is_there = on.lands = on.goes_on = false;
+    on.path.depth = 0;
+    if (i == KD_NONE) return;
+    on.path = load_eye_path(from, i, &on.part, &on.last_request);
+    if (on.path.slot == KD_NONE) return;
+    path_state &state = on.path.state;
+    const ray_hit hit = load_stored_hit(w.hits, i);
+    on.key = key_of_slot(w, place_of_slot(w, on.path.slot));
+    ++state.step;
+    on.at.triangle = KD_NONE;
+    if (hit.triangle == KD_NONE) {
+        if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
+        add_radiance(w, on.path.slot, path_sky(&scene, &state));
+        return;
+    }
+    on.at = path_surface(&scene, &state, hit, on.key);
+    if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
+    add_radiance(w, on.path.slot, path_emission(&scene, &state, &on.at));
+    on.is_there = on.part == EYE_MAIN;
+    if (diffuse) on.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
+    on.lands = photon_lands_on(&on.at);
+}
+
+/* All light of a surface that also mirrors, and on by the mirror. */
+__device__ __noinline__ void eye_look_and_mirror(const scene_view *scene,
+                                                 const photon_view *photons, const eye_slots *slots,
+                                                 eye_shaded *on) {
+    const path_waves &w = slots->waves;
+    const uint32_t slot = on->path.slot;
+    eye_path path = eye_begin(on->path.state.cast, on->key);
+    path.state = on->path.state;
+    path.depth = (int32_t)on->path.depth;
+    path.found.radiance = first_three(w.radiance[slot]);
+    path.last_request = on->last_request;
+    path.first_request = slots->first_request[slot];
+    eye_look_up(scene, photons, &path, &on->at, eye_of(*on));
+    on->goes_on = eye_mirrored(&path, &on->at, eye_of(*on));
+    on->path.state = path.state;
+    on->last_request = path.last_request;
+    w.radiance[slot] = with_fourth(path.found.radiance, 0);
+    slots->first_request[slot] = path.first_request;
+    atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)path.found.rays);
+    on->is_there = false;
+}
+
+/* The request, and direct light by one light drawn. */
+template <bool diffuse>
+__device__ __forceinline__ void
+eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye_slots &slots,
+                  uint32_t *shadows, eye_shaded &on) {
+    if (!on.is_there) return;
+    const path_waves &w = slots.waves;
+    const path_state &state = on.path.state;
+    if (!diffuse && on.lands && surface_mirrors(&on.at)) {
+        eye_look_and_mirror(&scene, &photons, &slots, &on);
+        return;
+    }
+    if (on.lands) {
+        const uint32_t last = on.last_request;
+        on.last_request = eye_ask(&photons.later, &on.at, eye_of(on), state.throughput, last);
+        if (last == KD_NONE) slots.first_request[on.path.slot] = on.last_request;
+    } else if (surface_is_specular(&on.at)) {
+        return;
+    }
+    path_asked asked;
+    const bool both = !on.lands || (int32_t)on.path.depth < photons.path.max_depth;
+    const bool asks = path_ask_at(&scene, &on.at, eye_of(on), state.where, both,
+                                  sobol_draw(on.key, state.step, PATH_DRAW_LIGHT), &asked);
+    /* what is sure to be added is 0, or no number at all */
+    add_radiance(w, on.path.slot,
+                 vec3_mul(state.throughput, path_asked_light(&asked, vec3_all(0))));
+    if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
+}
+
+/* Whether the path has another ray. */
+__device__ __forceinline__ bool eye_goes_on(const photon_view &photons, eye_shaded &on) {
+    path_state &state = on.path.state;
+    const int32_t depth = (int32_t)on.path.depth++;
+    if (on.is_there) {
+        const rng_block random =
+            sobol_draw(on.key, state.step, on.lands ? EYE_DRAW_GATHER : PATH_DRAW_SCATTER);
+        on.goes_on = path_scatter(&state, &on.at, eye_of(on), depth, random) &&
+                     !(on.lands && state.specular);
+        if (on.lands) on.part = EYE_DRAWN_HALF;
+    }
+    return on.goes_on && depth < photons.path.max_depth;
+}
+
+/* Data flow: paths of the lists, hits -> radiance, first surfaces, requests, shadow rays, the next
+   wave's paths behind each other; as wave_shade. */
+template <bool diffuse>
+__global__
+__launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void eye_shade(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ eye_slots slots, uint32_t wave) {
+    __shared__ uint32_t taken;
+    const path_waves &w = slots.waves;
+    wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
+    const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
+    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    const uint32_t begin = diffuse ? 0 : 1, end = diffuse ? 1 : (uint32_t)WAVE_LISTS;
+    shade_chunk chunk;
+    bool there = find_chunk(&now->kinds, begin, end, blockIdx.x, &chunk);
+    while (there) {
+        const uint32_t i = chunk.path(w.kinds, &now->kinds);
+        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
+        __syncthreads();
+        there = find_chunk(&now->kinds, begin, end, taken, &chunk);
+        if (there) {
+            const uint32_t coming = chunk.path(w.kinds, &now->kinds);
+            if (coming != KD_NONE) {
+                fetch_path_ahead(from, coming);
+                fetch_ahead(w.hits + coming);
+            }
+        }
+        eye_shaded on;
+        eye_arrive<diffuse>(scene, w, from, i, on);
+        __syncthreads();
+        eye_ask_for_light<diffuse>(scene, photons, slots, &now->shadows, on);
+        __syncthreads();
+        const bool goes_on = eye_goes_on(photons, on);
+        __syncthreads();
+        if (goes_on) store_eye_path(to, take_place(&next->rays), on.path, on.part, on.last_request);
+    }
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* The last few paths, a thread each, to their ends.
+   Data flow: paths of the wave -> radiance, first surfaces, requests, counts. */
+__global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ eye_slots slots, uint32_t wave) {
+    const path_waves &w = slots.waves;
+    const uint32_t count = wave_at(w, wave)->rays;
+    uint32_t rays = 0;
+    for (uint32_t i = blockIdx.x * EYE_FINISH_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * EYE_FINISH_BLOCK) {
+        eye_part part;
+        uint32_t last_request;
+        const wave_path p = load_eye_path(w.stores[wave % 2], i, &part, &last_request);
+        if (p.slot == KD_NONE) continue;
+        const ray first = p.state.cast;
+        eye_path path = eye_begin(first, key_of_slot(w, place_of_slot(w, p.slot)));
+        path.state = p.state;
+        path.depth = (int32_t)p.depth - 1;
+        path.found.radiance = first_three(w.radiance[p.slot]);
+        path.last_request = last_request;
+        path.first_request = slots.first_request[p.slot];
+        if (part == EYE_MAIN) {
+            eye_follow(&scene, &photons, &path);
+        } else {
+            surface met;
+            float travelled = 0;
+            (void)eye_next(&scene, &photons, &path, &met, &travelled);
+        }
+        w.radiance[p.slot] = with_fourth(path.found.radiance, 0);
+        slots.first_request[p.slot] = path.first_request;
+        if (p.depth == 1) store_first(scene, w, p.slot, &first, &path.found.first);
+        rays += path.found.rays;
+    }
+    take_counts(w.counts, rays, 0);
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+/* KERNEL(scene, photons, slots, wave). */
+template <class KERNEL>
+kd_status start_eye(const wave_run *run, const photon_view *photons, const eye_slots *slots,
+                    KERNEL kernel, int block, const char *name) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
+    kernel<<<blocks, block>>>(run->of->there->scene.view, *photons, *slots, run->wave);
+    KD_CUDA_LAUNCHED(name);
+    return KD_OK;
+}
+
+kd_status eye_begin_paths(const eye_slots *slots) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, eye_begin_all, BEGIN_BLOCK));
+    eye_begin_all<<<blocks, BEGIN_BLOCK>>>(*slots);
+    KD_CUDA_LAUNCHED("eye_begin_all");
+    return KD_OK;
+}
+
+kd_status run_eye_wave(const wave_run *run, const photon_view *photons, const eye_slots *slots) {
+    KD_TRY(cast_paths(run));
+    KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
+    KD_TRY(start_eye(run, photons, slots, eye_shade<false>, SHADE_BLOCK, "eye_shade of others"));
+    KD_TRY(start_eye(run, photons, slots, eye_shade<true>, SHADE_BLOCK, "eye_shade of diffuse"));
+    KD_TRY(cast_shadows(run));
+    return add_unblocked(run);
+}
+
+void lay_out_slots(eye_slots *to, cuda_arena *arena) {
+    lay_out_waves(&to->waves, arena, false);
+    to->waves.counts = (sample_counts *)cuda_arena_take(arena, 1, sizeof(sample_counts));
+    to->first_request = (uint32_t *)cuda_arena_take(arena, to->waves.slots, sizeof(uint32_t));
+}
+
+} // namespace
+
+bool eye_goes_by_waves(const frame *of) {
+    return !waves_are_general(of->scene);
+}
+
+kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range) {
+    path_waves *w = &out->waves;
+    memset(out, 0, sizeof *out);
+    w->view = integrator_view(of);
+    w->view.scene = NULL;
+    w->range = *range;
+    w->range.count = 1;
+    w->pixels = of->there->pixels;
+    w->across = (uint32_t)(range->width + 7) / 8;
+    w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
+    w->slots = w->capacity = w->tiled;
+    cuda_arena arena = {NULL, 0};
+    lay_out_slots(out, &arena);
+    KD_TRY(device_buffer_reserve(&of->there->work, arena.used));
+    arena.base = (char *)of->there->work.memory;
+    arena.used = 0;
+    lay_out_slots(out, &arena);
+    return frame_cuda_pack(of->there);
+}
+
+kd_status eye_take_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+    wave_run run;
+    run.of = of;
+    run.work = slots->waves;
+    run.general = false;
+    KD_CUDA(cudaMemsetAsync(run.work.ring, 0, WAVE_RING * sizeof(wave_record)));
+    KD_CUDA(cudaMemsetAsync(run.work.counts, 0, sizeof *run.work.counts));
+    for (run.wave = 0;; ++run.wave) {
+        KD_TRY(plan_wave(&run, true));
+        if (run.wave == 0) KD_TRY(eye_begin_paths(slots));
+        if (run.wave >= EYE_LOOK_FIRST && run.wave % EYE_LOOK_EVERY == 0) {
+            wave_record seen;
+            KD_TRY(device_memory_download(&seen, record_of(&run), sizeof seen));
+            if (seen.rays <= min((uint32_t)EYE_FEW, run.work.capacity / 8)) break;
+        }
+        KD_TRY(run_eye_wave(&run, photons, slots));
+    }
+    return start_eye(&run, photons, slots, eye_finish, EYE_FINISH_BLOCK, "eye_finish");
+}

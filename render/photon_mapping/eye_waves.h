@@ -1,0 +1,25 @@
+/* Paths of `photon`, `ppm` and `sppm` from the eye by waves (render/waves), where they only ask:
+   what they take of the host's side. */
+#ifndef KD_RENDER_PHOTON_MAPPING_EYE_WAVES_H
+#define KD_RENDER_PHOTON_MAPPING_EYE_WAVES_H
+#include "render/photon_mapping/eye_path.h"
+#include "render/waves/path_store.cuh"
+
+/* What the paths of a launch have brought, a slot each: radiance and first surface, but for the
+   maps, in `waves`. */
+struct eye_slots {
+    path_waves waves;
+    uint32_t *first_request; /* of each slot; KD_NONE: none */
+    uint32_t camera_sample;  /* whose camera ray the sample takes */
+};
+
+/* Whether this scene's paths go by waves: those that fly through media, or cut-outs, do not. */
+bool eye_goes_by_waves(const frame *of);
+/* Memory of the device for the range's slots, one sample a pixel. Which sample, and whose camera
+   ray it takes, is for the caller to set: waves.range.begin, camera_sample. */
+kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range);
+/* The paths of all slots, as photon_eye_path takes them. `photons->later` gets the requests. What
+   it counts is in waves.counts, which is cleared first. */
+kd_status eye_take_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
+
+#endif
