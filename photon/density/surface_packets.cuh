@@ -142,6 +142,7 @@ __device__ __forceinline__ void leave_alone(const gather_work &work, uint32_t wh
 struct packet_lane {
     uint32_t which;
     unsigned all; /* lanes that have one */
+    bool diffuse; /* the surfaces of all are */
     vec3 q;
 
     __device__ __forceinline__ packet_lane(const gather_work &work, uint32_t packet) {
@@ -149,6 +150,7 @@ struct packet_lane {
         const bool here = lane_id() < own.count;
         which = own.first + (here ? lane_id() : 0);
         all = __ballot_sync(ALL, here);
+        diffuse = __all_sync(ALL, is_diffuse(work.requests + which));
         q = work.requests[which].at.position;
     }
 };
@@ -163,15 +165,15 @@ struct packet_within_room {
 };
 
 /* Weighs the first `count` photons found. */
-static __device__ __noinline__ void weigh_within(const gather_work &work,
-                                                 packet_list<WITHIN_ROOM> &list, uint32_t count,
-                                                 const packet_lane &lane, bool joins,
-                                                 flux_sum *sum) {
+template <bool diffuse>
+static __device__ __noinline__ void
+weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t count,
+             const packet_lane &lane, bool joins, flux_sum *sum) {
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     __syncwarp();
     mark_wanted(list, count, lane.q,
                 [&](uint32_t bits, uint32_t) { return joins && bits <= __float_as_uint(bound2); });
-    weighing weigh;
+    weighing<diffuse> weigh;
     weigh.begin(work.requests + lane.which);
     weigh.sum = *sum;
     for_wanted(list, count, lane.q, [&](uint32_t place, float dist2) {
@@ -197,15 +199,20 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
     if (count_found(work, room.path, of.centre, bound, WITHIN_MOST) > WITHIN_MOST) return false;
     flux_sum sum = flux_sum_none();
     uint32_t count = 0;
+    const auto weigh = [&] {
+        if (lane.diffuse)
+            weigh_within<true>(work, room.list, count, lane, of.joins, &sum);
+        else
+            weigh_within<false>(work, room.list, count, lane, of.joins, &sum);
+        count = 0;
+    };
     gather_index::visit(
         work.index, room.path, of.centre, [&] { return bound; },
         [&](uint32_t bits, uint32_t place) {
             keep_found(work, room.list, &count, bound, bits, place);
-            if (count <= WITHIN_ROOM - 32) return;
-            weigh_within(work, room.list, count, lane, of.joins, &sum);
-            count = 0;
+            if (count > WITHIN_ROOM - 32) weigh();
         });
-    weigh_within(work, room.list, count, lane, of.joins, &sum);
+    weigh();
     if (!of.joins) return true;
     work.sums[lane.which] = sum;
     work.radii[lane.which] = work.radius;
@@ -336,6 +343,29 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
     return kth;
 }
 
+/* Weighs what this lane has marked. */
+template <bool diffuse, uint32_t ROOM>
+__device__ __forceinline__ void weigh_marked(const gather_work &work, const packet_list<ROOM> &list,
+                                             uint32_t count, const packet_lane &lane, float radius,
+                                             bool joins) {
+    weighing<diffuse> weigh;
+    weigh.begin(work.requests + lane.which);
+    const float per_radius2 = 1 / (radius * radius);
+    for_wanted(list, radius > 0 ? count : 0, lane.q, [&](uint32_t place, float dist2) {
+        weigh.add(work, place, radius, dist2 * per_radius2);
+    });
+    if (!joins) return;
+    work.sums[lane.which] = weigh.sum;
+    work.radii[lane.which] = radius;
+}
+
+template <uint32_t ROOM>
+__device__ __noinline__ void weigh_marked_others(const gather_work &work,
+                                                 const packet_list<ROOM> &list, uint32_t count,
+                                                 const packet_lane lane, float radius, bool joins) {
+    weigh_marked<false>(work, list, count, lane, radius, joins);
+}
+
 template <uint32_t ROOM>
 __device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_list<ROOM> &list,
                                                uint32_t count, const packet_lane &lane, bool joins,
@@ -346,15 +376,10 @@ __device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_l
         if (bits == kth.dist2 && kth.id) return joins && work.index.ids[place] < kth.id;
         return joins && bits < kth.dist2;
     });
-    weighing weigh;
-    weigh.begin(work.requests + lane.which);
-    const float per_radius2 = 1 / (kth.radius * kth.radius);
-    for_wanted(list, kth.radius > 0 ? count : 0, lane.q, [&](uint32_t place, float dist2) {
-        weigh.add(work, place, kth.radius, dist2 * per_radius2);
-    });
-    if (!joins) return;
-    work.sums[lane.which] = weigh.sum;
-    work.radii[lane.which] = kth.radius;
+    if (lane.diffuse)
+        weigh_marked<true>(work, list, count, lane, kth.radius, joins);
+    else
+        weigh_marked_others(work, list, count, lane, kth.radius, joins);
 }
 
 template <int PARTS>

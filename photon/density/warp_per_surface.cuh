@@ -57,18 +57,14 @@ __device__ __forceinline__ photon photon_of_records(const float4 *records, uint3
     return made;
 }
 
-/* What a photon adds by a surface that is not diffuse, by far the rarer ones: apart, and read where
-   it lies, it takes neither registers nor code from where diffuse ones are weighed. */
-static __device__ __noinline__ vec3 scattered_by_others(const eye_request *asked, vec3 direction,
-                                                        vec3 power) {
-    photon landed;
-    landed.direction = direction;
-    landed.power = power;
-    return photon_scattered(&asked->at, asked->wo, &landed);
+__device__ __forceinline__ bool is_diffuse(const eye_request *asked) {
+    return asked->at.kind == MATERIAL_DIFFUSE;
 }
 
-/* The surface of a request and what its photons have scattered, a share a lane. */
-struct weighing {
+/* The surface of a request and what its photons have scattered, a share a lane. `diffuse`: it is,
+   as by far most are. The others have functions of their own, which are called: their lobes take
+   half of a kernel's registers, and kilobytes of code, wherever they are inlined. */
+template <bool diffuse> struct weighing {
     const eye_request *asked;
     surface at; /* of it what photon_scattered_evenly reads */
     vec3 wo;
@@ -77,7 +73,6 @@ struct weighing {
 
     __device__ __forceinline__ void begin(const eye_request *from) {
         asked = from;
-        at.kind = from->at.kind;
         at.geometric = from->at.geometric;
         at.normal = from->at.normal;
         at.diffuse = from->at.diffuse;
@@ -91,9 +86,8 @@ struct weighing {
         const photon landed = photon_of_records(work.index.records, place);
         if (!estimate_accepts(&landed, &here, work.whole_sides ? INFINITY : radius)) return;
         const float kernel = photon_kernel_at(work.kernel, s2);
-        const vec3 sent = at.kind == MATERIAL_DIFFUSE
-                              ? photon_scattered_evenly(&at, wo, &landed)
-                              : scattered_by_others(asked, landed.direction, landed.power);
+        const vec3 sent = diffuse ? photon_scattered_evenly(&at, wo, &landed)
+                                  : photon_scattered(&asked->at, wo, &landed);
         flux_sum_add(&sum, kernel, sent, work.scale);
     }
 };
@@ -124,12 +118,13 @@ struct within_room {
 };
 
 /* The whole warp for one request. */
+template <bool diffuse>
 __device__ __forceinline__ void within_of_one(const gather_work &work, within_room &room,
                                               uint32_t which) {
     float *dist2 = room.dist2;
     uint32_t *place = room.place;
     uint32_t waiting = 0;
-    weighing weigh;
+    weighing<diffuse> weigh;
     weigh.begin(work.requests + which);
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
@@ -156,6 +151,11 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_ro
         weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] * per_bound2);
     __syncwarp();
     store_estimate(work, which, weigh.sum, work.radius);
+}
+
+static __device__ __noinline__ void within_of_other(const gather_work &work, within_room &room,
+                                                    uint32_t which) {
+    within_of_one<false>(work, room, which);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
@@ -282,13 +282,12 @@ __device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work 
     return best;
 }
 
-/* The estimate of one request by the whole warp. */
-template <int PARTS>
-__device__ __forceinline__ void weigh_nearest(const gather_work &work, nearest_places<PARTS> &best,
+/* The estimate of one request by the whole warp, by what was found within its radius. */
+template <bool diffuse, int PARTS>
+__device__ __forceinline__ void weigh_nearest(const gather_work &work,
+                                              const nearest_places<PARTS> &best, float radius,
                                               uint32_t which) {
-    float radius = work.radius;
-    if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
-    weighing weigh;
+    weighing<diffuse> weigh;
     weigh.begin(work.requests + which);
     const float per_radius2 = 1 / (radius * radius);
     if (radius > 0)
@@ -301,10 +300,22 @@ __device__ __forceinline__ void weigh_nearest(const gather_work &work, nearest_p
 }
 
 template <int PARTS>
+__device__ __noinline__ void weigh_nearest_other(const gather_work &work,
+                                                 const nearest_places<PARTS> best, float radius,
+                                                 uint32_t which) {
+    weigh_nearest<false>(work, best, radius, which);
+}
+
+template <int PARTS>
 __device__ __forceinline__ void nearest_of_one(const gather_work &work, nearest_room<PARTS> &room,
                                                uint32_t which) {
     nearest_places<PARTS> best = find_nearest(work, room, work.requests[which].at.position);
-    weigh_nearest(work, best, which);
+    float radius = work.radius;
+    if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
+    if (is_diffuse(work.requests + which))
+        weigh_nearest<true>(work, best, radius, which);
+    else
+        weigh_nearest_other(work, best, radius, which);
 }
 
 /* --- who looks ------------------------------------------------------------------------------- */
@@ -323,7 +334,10 @@ __global__ __launch_bounds__(32 *
                              WARPS) void alone_within(const __grid_constant__ gather_work work) {
     __shared__ within_room rooms[WARPS];
     for (uint32_t which; take_alone(work, &which);)
-        within_of_one(work, rooms[threadIdx.x / 32], which);
+        if (is_diffuse(work.requests + which))
+            within_of_one<true>(work, rooms[threadIdx.x / 32], which);
+        else
+            within_of_other(work, rooms[threadIdx.x / 32], which);
 }
 
 template <int PARTS>

@@ -408,10 +408,12 @@ template <bool media>
 kd_status emit_wave(const emission_batch *batch, const scene_view *scene, const photon_order *order,
                     uint32_t wave) {
     unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, emit_begin<media>, EMIT_BEGIN_BLOCK));
-    emit_begin<media>
-        <<<blocks, EMIT_BEGIN_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave);
-    KD_CUDA_LAUNCHED("emit_begin");
+    if (wave == 0 || batch->capacity < batch->paths) { /* else all have begun */
+        KD_TRY(cuda_resident_blocks(&blocks, emit_begin<media>, EMIT_BEGIN_BLOCK));
+        emit_begin<media>
+            <<<blocks, EMIT_BEGIN_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave);
+        KD_CUDA_LAUNCHED("emit_begin");
+    }
     KD_TRY(emit_cast(batch, scene, wave));
     KD_TRY(cuda_resident_blocks(&blocks, emit_list, KIND_BLOCK));
     emit_list<<<blocks, KIND_BLOCK>>>(*scene, *batch, wave);
