@@ -59,26 +59,27 @@ KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3
     return vec3_dot(triangle_unit_normal(p[corner[0]], p[corner[1]], p[corner[2]]), direction) < 0;
 }
 
-/* One of the rays of a place, evenly spread by the cosine, to the first surface that lets nothing
-   pass and is no lamp; its triangle is KD_NONE if there is none. */
-KD_FN ray_hit openness_ray(const scene_view *scene, const openness_place *from, int which,
-                           float length, vec3 *direction) {
+/* One of the rays of a place, evenly spread by the cosine. */
+KD_FN ray openness_ray(const openness_place *from, int which, float length) {
     const frame3 axes = frame3_around(from->normal);
     const vec3 local =
         sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + from->shift[0]) / OPENNESS_SIDE,
                                  ((float)(which % OPENNESS_SIDE) + from->shift[1]) / OPENNESS_SIDE);
     const vec3 d = frame3_to_world(&axes, local);
-    ray cast = ray_make(ray_leave(from->position, from->error, from->normal, d), d, 0, length);
-    ray_hit hit;
-    *direction = d;
-    for (int layer = 0;; ++layer) {
-        hit = tritree_closest(&scene->tree, cast);
-        if (hit.triangle == KD_NONE || !openness_passes(scene, hit.triangle)) break;
-        if (layer + 1 == OPENNESS_LAYERS) hit.triangle = KD_NONE;
-        if (hit.triangle == KD_NONE) break;
+    return ray_make(ray_leave(from->position, from->error, from->normal, d), d, 0, length);
+}
+
+/* Where a ray that met `hit` first ends: on the first surface that lets nothing pass and is no lamp;
+   the triangle is KD_NONE if there is none. */
+KD_FN ray_hit openness_end(const scene_view *scene, ray cast, ray_hit hit) {
+    for (int layer = 1; hit.triangle != KD_NONE && openness_passes(scene, hit.triangle); ++layer) {
         cast.tmin = hit.t;
+        if (layer == OPENNESS_LAYERS)
+            hit.triangle = KD_NONE;
+        else
+            hit = tritree_closest(&scene->tree, cast);
     }
-    if (hit.triangle != KD_NONE && openness_meets_light(scene, hit.triangle, d))
+    if (hit.triangle != KD_NONE && openness_meets_light(scene, hit.triangle, cast.direction))
         hit.triangle = KD_NONE;
     return hit;
 }
@@ -100,9 +101,11 @@ KD_FN float openness_at(const scene_view *scene, vec3 position, vec3 normal, uin
                         float span) {
     const openness_place place = openness_place_make(&scene->mesh, position, normal, triangle);
     float hidden = 0;
-    vec3 direction;
-    for (int i = 0; i < OPENNESS_RAYS; ++i)
-        hidden += openness_hidden(openness_ray(scene, &place, i, span, &direction), span);
+    for (int i = 0; i < OPENNESS_RAYS; ++i) {
+        const ray cast = openness_ray(&place, i, span);
+        const ray_hit first = tritree_closest(&scene->tree, cast);
+        hidden += openness_hidden(openness_end(scene, cast, first), span);
+    }
     return openness_model(hidden / OPENNESS_RAYS);
 }
 

@@ -15,7 +15,7 @@
 #include "shaders/passage.h"
 #include <stdlib.h>
 
-enum { PROBE_GRAIN = 64, ROUNDS = 32, SHADOW_RAYS = 2 };
+enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 64, ROUNDS = 32, SHADOW_RAYS = 2 };
 #define PASSED_ON 0.9f
 #define DARK 0.1f
 
@@ -141,7 +141,7 @@ static bool sees_light(const scene_view *scene, const openness_place *place) {
     return false;
 }
 
-static void look_from(const reaching *work, uint32_t probe) {
+static openness_place place_of(const reaching *work, uint32_t probe) {
     const probe_pair *pair = &work->pairs[probe / 2];
     const tile_face *face = &work->parts->faces[pair->face];
     vec2 corner[3];
@@ -150,22 +150,63 @@ static void look_from(const reaching *work, uint32_t probe) {
     const float v = (corner[0].y + corner[1].y + corner[2].y) / 3;
     const vec3 *c = face->corner;
     const vec3 normal = probe % 2 ? vec3_negate(face->normal) : face->normal;
-    const openness_place place = openness_place_make(
-        &work->scene->mesh, triangle_point(c[0], c[1], c[2], u, v), normal, face->triangle);
+    return openness_place_make(&work->scene->mesh, triangle_point(c[0], c[1], c[2], u, v), normal,
+                               face->triangle);
+}
+
+/* Rays of some probes that are cast together. */
+typedef struct probe_rays {
+    ray rays[PROBES_AT_ONCE * OPENNESS_RAYS];
+    ray_hit hits[PROBES_AT_ONCE * OPENNESS_RAYS];
+    uint32_t listed[PROBES_AT_ONCE * OPENNESS_RAYS];
+} probe_rays;
+
+static void cast_all(const scene_view *scene, probe_rays *cast, uint32_t count) {
+    if (scene->tree.wide) {
+        trace_wide(&scene->tree, cast->rays, cast->listed, count, cast->hits);
+        return;
+    }
+    for (uint32_t i = 0; i < count; ++i)
+        cast->hits[i] = tritree_closest(&scene->tree, cast->rays[i]);
+}
+
+/* What rays of a probe have met. */
+static void note_hits(const reaching *work, uint32_t probe, const ray *rays, const ray_hit *hits) {
     float hidden = 0;
-    for (int i = 0; i < OPENNESS_RAYS; ++i) {
-        vec3 direction;
-        const ray_hit hit = openness_ray(work->scene, &place, i, INFINITY, &direction);
-        hidden += openness_hidden(hit, work->radius);
-        work->targets[(size_t)probe * OPENNESS_RAYS + (size_t)i] = target_of(work, hit, direction);
+    for (uint32_t i = 0; i < OPENNESS_RAYS; ++i) {
+        const ray_hit end = openness_end(work->scene, rays[i], hits[i]);
+        hidden += openness_hidden(end, work->radius);
+        work->targets[(size_t)probe * OPENNESS_RAYS + i] = target_of(work, end, rays[i].direction);
     }
     work->model[probe] = openness_model(hidden / OPENNESS_RAYS);
-    work->now[probe] = sees_light(work->scene, &place) ? 1 : 0;
+}
+
+/* A probe that sees a lamp needs no rays beyond what the model looks at. */
+static void look_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
+    const uint32_t rays = (end - begin) * OPENNESS_RAYS;
+    for (uint32_t probe = begin; probe < end; ++probe) {
+        const openness_place place = place_of(work, probe);
+        work->now[probe] = sees_light(work->scene, &place) ? 1 : 0;
+        const float length = work->now[probe] > 0 ? work->radius : INFINITY;
+        for (int i = 0; i < OPENNESS_RAYS; ++i)
+            cast->rays[(probe - begin) * OPENNESS_RAYS + (uint32_t)i] =
+                openness_ray(&place, i, length);
+    }
+    for (uint32_t i = 0; i < rays; ++i) cast->listed[i] = i;
+    cast_all(work->scene, cast, rays);
+    for (uint32_t probe = begin; probe < end; ++probe) {
+        const uint32_t first = (probe - begin) * OPENNESS_RAYS;
+        note_hits(work, probe, cast->rays + first, cast->hits + first);
+    }
 }
 
 static void look_from_probes(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    for (int64_t i = begin; i < end; ++i) look_from((const reaching *)context, (uint32_t)i);
+    probe_rays cast;
+    for (int64_t i = begin; i < end; i += PROBES_AT_ONCE) {
+        const int64_t until = i + PROBES_AT_ONCE < end ? i + PROBES_AT_ONCE : end;
+        look_from((const reaching *)context, &cast, (uint32_t)i, (uint32_t)until);
+    }
 }
 
 static void pass_round(void *context, int64_t begin, int64_t end, int thread) {
