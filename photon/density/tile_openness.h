@@ -22,7 +22,8 @@ enum { OPENNESS_SIDE = 4, OPENNESS_RAYS = OPENNESS_SIDE * OPENNESS_SIDE, OPENNES
 
 /* Where rays begin. */
 typedef struct openness_place {
-    vec3 position, normal; /* of the side */
+    vec3 position;
+    frame3 axes; /* around the side's normal */
     float error;           /* triangle_point_error */
     float shift[2];
 } openness_place;
@@ -34,7 +35,7 @@ KD_FN openness_place openness_place_make(const mesh_view *mesh, vec3 position, v
     const rng_block shift = rng_draw(rng_key_make(x << 32 | y, float_bits(position.z), 1), 0, 0);
     openness_place made;
     made.position = position;
-    made.normal = normal;
+    made.axes = frame3_around(normal);
     made.error = triangle_point_error(mesh->positions[corner[0]], mesh->positions[corner[1]],
                                       mesh->positions[corner[2]]);
     made.shift[0] = shift.value[0];
@@ -61,12 +62,11 @@ KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3
 
 /* One of the rays of a place, evenly spread by the cosine. */
 KD_FN ray openness_ray(const openness_place *from, int which, float length) {
-    const frame3 axes = frame3_around(from->normal);
     const vec3 local =
         sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + from->shift[0]) / OPENNESS_SIDE,
                                  ((float)(which % OPENNESS_SIDE) + from->shift[1]) / OPENNESS_SIDE);
-    const vec3 d = frame3_to_world(&axes, local);
-    return ray_make(ray_leave(from->position, from->error, from->normal, d), d, 0, length);
+    const vec3 d = frame3_to_world(&from->axes, local);
+    return ray_make(ray_leave(from->position, from->error, from->axes.normal, d), d, 0, length);
 }
 
 /* Where a ray that met `hit` first ends: on the first surface that lets nothing pass and is no lamp;

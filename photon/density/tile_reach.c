@@ -127,15 +127,15 @@ static bool sees_light(const scene_view *scene, const openness_place *place) {
     surface at;
     memset(&at, 0, sizeof at);
     at.position = place->position;
-    at.geometric = at.normal = place->normal;
+    at.geometric = at.normal = place->axes.normal;
     at.error = place->error;
     const rng_key key = rng_key_make(float_bits(place->shift[0]), 2, float_bits(place->shift[1]));
     for (uint32_t i = 0; i < SHADOW_RAYS; ++i) {
         uint32_t rays = 0;
         const light_sample drawn =
-            light_draw(scene, at.position, place->normal, rng_draw(key, i, 0));
+            light_draw(scene, at.position, place->axes.normal, rng_draw(key, i, 0));
         if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) continue;
-        if (!(vec3_dot(drawn.direction, place->normal) > 0)) continue;
+        if (!(vec3_dot(drawn.direction, place->axes.normal) > 0)) continue;
         if (path_visibility(scene, light_shadow_ray(&at, &drawn), true, &rays) > 0) return true;
     }
     return false;
@@ -215,9 +215,11 @@ static void pass_round(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
         const uint32_t *target = work->targets + (size_t)i * OPENNESS_RAYS;
         float sum = 0;
+        work->next[i] = 1;
+        if (work->now[i] >= 1) continue;
         for (int k = 0; k < OPENNESS_RAYS; ++k)
             sum += target[k] == KD_NONE ? 1 : PASSED_ON * work->now[target[k]];
-        work->next[i] = work->now[i] >= 1 ? 1 : sum / OPENNESS_RAYS;
+        work->next[i] = sum / OPENNESS_RAYS;
     }
 }
 
