@@ -153,6 +153,7 @@ static void fill_box(const box_builder *with, tile_box *box) {
     box->cosine = vec3_is_zero(box->axis) ? -1 : 1;
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
         box->cosine = float_min(box->cosine, vec3_dot(box->axis, with->tiles[i].normal));
+    box->sine = sqrtf(float_max(0, 1 - box->cosine * box->cosine));
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
         box->modelled |= (with->tiles[i].triangle & TILE_MODELLED) != 0;
 }

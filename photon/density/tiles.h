@@ -25,6 +25,9 @@
 #define TILE_TOGETHER 0.5f
 /* A tile counts by its middle if its sides are below this of the radius. */
 #define TILE_SMALL 0.125f
+/* A tile with shorter sides, in radii, that lies inside the ball and further from its centre than
+ * they are long counts by seven places: within 1e-4 of itself. */
+#define TILE_SMOOTH 0.5f
 /* A box counts by one side alone if its normals are all as near to its axis, and that to the
  * place's. */
 #define TILE_ALIKE 0.87f
@@ -57,6 +60,7 @@ typedef struct tile_box {
     vec3 middle;         /* of their area */
     vec3 axis;           /* unit, of their normals */
     float cosine;        /* all normals are within this of the axis; below 0: they are not alike */
+    float sine;          /* of the same angle */
     float weight[2];     /* sum of area times weight, of fronts and backs */
     float dark[2];       /* the same of those that no light reaches, positive */
     vec3 odd;            /* sum of (front - back) normal */
@@ -137,9 +141,8 @@ KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, fl
     if (!(box->cosine > 0)) return TILE_OPEN_BOX;
     const float along = fabsf(vec3_dot(box->axis, look->normal));
     const float across = sqrtf(float_max(0, 1 - along * along));
-    const float spread = sqrtf(float_max(0, 1 - box->cosine * box->cosine));
-    const float least = along * box->cosine - across * spread;
-    const float most = along >= box->cosine ? 1 : along * box->cosine + across * spread;
+    const float least = along * box->cosine - across * box->sine;
+    const float most = along >= box->cosine ? 1 : along * box->cosine + across * box->sine;
     if (most < limit - TILE_ROUNDING) return TILE_OUTSIDE;
     if (!(least >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
     const float size2 = vec3_length2(vec3_sub(box->hi, box->lo));
@@ -217,6 +220,23 @@ KD_FN bool tile_holds(const tile *of, vec3 p) {
     return true;
 }
 
+/* The kernel's mean over a triangle (the corners over the radius, about the place) by seven places
+   (Radon 1948, exact to the fifth degree). */
+KD_FN float tile_mean_kernel(int32_t kernel, const vec3 p[3]) {
+    const float apart[2] = {0.79742699f, 0.05971587f}, beside[2] = {0.10128651f, 0.47014206f};
+    const float weight[2] = {0.12593918f, 0.13239415f};
+    const vec3 all = vec3_add(vec3_add(p[0], p[1]), p[2]);
+    float sum = 0.225f * photon_kernel_at(kernel, vec3_length2(all) / 9);
+    for (int ring = 0; ring < 2; ++ring)
+        for (int i = 0; i < 3; ++i) {
+            const vec3 at = vec3_along(vec3_scale(all, beside[ring]), apart[ring] - beside[ring], p[i]);
+            sum += weight[ring] * photon_kernel_at(kernel, vec3_length2(at));
+        }
+    return sum;
+}
+
+/* A small tile by some of its places, where the kernel has neither its tip nor its rim; another in
+   closed form. */
 KD_FN float tile_integral(const tile_look *look, const tile *of) {
     vec3 p[3];
     for (int i = 0; i < 3; ++i)
@@ -227,6 +247,14 @@ KD_FN float tile_integral(const tile_look *look, const tile *of) {
     if (longest2 < TILE_SMALL * TILE_SMALL) {
         const vec3 middle = vec3_scale(vec3_add(vec3_add(p[0], p[1]), p[2]), 1.0f / 3);
         return photon_kernel_at(look->kernel, vec3_length2(middle)) * of->area / look->bound2;
+    }
+    if (longest2 < TILE_SMOOTH * TILE_SMOOTH) {
+        const float near2 = float_min(vec3_length2(p[0]),
+                                      float_min(vec3_length2(p[1]), vec3_length2(p[2])));
+        const float far2 = float_max(vec3_length2(p[0]),
+                                     float_max(vec3_length2(p[1]), vec3_length2(p[2])));
+        if (near2 > 1.5f * longest2 && far2 <= 1)
+            return tile_mean_kernel(look->kernel, p) * of->area / look->bound2;
     }
     return triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal);
 }
