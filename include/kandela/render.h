@@ -68,9 +68,9 @@ typedef struct kd_render_options {
     int32_t filter;   /* 0: box; 1: Blackman-Harris, 1.5 pixels; 2: Gaussian, 1.5 pixels, sigma 0.5;
                          samples are drawn from it, so that pixels stay independent. Not of "light"
                          and "debug", which are box */
-    char surface[16]; /* what a density estimate divides by: "outlines", the part of the disc
-                         that a smooth patch fills, or "tiles", all sides of triangles in the
-                         ball that face alike */
+    char surface[16]; /* what a density estimate divides by: "tiles", all sides of triangles in
+                         the ball that face alike, or "outlines", the part of the disc that a
+                         smooth patch fills */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -24,7 +24,7 @@ enum { OPENNESS_SIDE = 4, OPENNESS_RAYS = OPENNESS_SIDE * OPENNESS_SIDE, OPENNES
 typedef struct openness_place {
     vec3 position;
     frame3 axes; /* around the side's normal */
-    float error;           /* triangle_point_error */
+    float error; /* triangle_point_error */
     float shift[2];
 } openness_place;
 
@@ -69,8 +69,8 @@ KD_FN ray openness_ray(const openness_place *from, int which, float length) {
     return ray_make(ray_leave(from->position, from->error, from->axes.normal, d), d, 0, length);
 }
 
-/* Where a ray that met `hit` first ends: on the first surface that lets nothing pass and is no lamp;
-   the triangle is KD_NONE if there is none. */
+/* Where a ray that met `hit` first ends: on the first surface that lets nothing pass and is no
+   lamp; the triangle is KD_NONE if there is none. */
 KD_FN ray_hit openness_end(const scene_view *scene, ray cast, ray_hit hit) {
     for (int layer = 1; hit.triangle != KD_NONE && openness_passes(scene, hit.triangle); ++layer) {
         cast.tmin = hit.t;

@@ -229,7 +229,8 @@ KD_FN float tile_mean_kernel(int32_t kernel, const vec3 p[3]) {
     float sum = 0.225f * photon_kernel_at(kernel, vec3_length2(all) / 9);
     for (int ring = 0; ring < 2; ++ring)
         for (int i = 0; i < 3; ++i) {
-            const vec3 at = vec3_along(vec3_scale(all, beside[ring]), apart[ring] - beside[ring], p[i]);
+            const vec3 at =
+                vec3_along(vec3_scale(all, beside[ring]), apart[ring] - beside[ring], p[i]);
             sum += weight[ring] * photon_kernel_at(kernel, vec3_length2(at));
         }
     return sum;
@@ -249,10 +250,10 @@ KD_FN float tile_integral(const tile_look *look, const tile *of) {
         return photon_kernel_at(look->kernel, vec3_length2(middle)) * of->area / look->bound2;
     }
     if (longest2 < TILE_SMOOTH * TILE_SMOOTH) {
-        const float near2 = float_min(vec3_length2(p[0]),
-                                      float_min(vec3_length2(p[1]), vec3_length2(p[2])));
-        const float far2 = float_max(vec3_length2(p[0]),
-                                     float_max(vec3_length2(p[1]), vec3_length2(p[2])));
+        const float near2 =
+            float_min(vec3_length2(p[0]), float_min(vec3_length2(p[1]), vec3_length2(p[2])));
+        const float far2 =
+            float_max(vec3_length2(p[0]), float_max(vec3_length2(p[1]), vec3_length2(p[2])));
         if (near2 > 1.5f * longest2 && far2 <= 1)
             return tile_mean_kernel(look->kernel, p) * of->area / look->bound2;
     }

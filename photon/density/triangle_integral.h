@@ -67,8 +67,8 @@ KD_FN float kernel_plane_cone(const kernel_plane *on, float d, float from, float
     const float ratio = kernel_plane_sum(a2, to, s1) / kernel_plane_sum(a2, from, s0);
     float sum = d * (0.5f * (to * s1 - from * s0) + (0.5f * a2 + h * h) * float_log(ratio));
     if (h > KERNEL_PLANE_LOW) {
-        const float turned = float_atan2(h * d * (to * s0 - from * s1),
-                                         d * d * s0 * s1 + h * h * from * to);
+        const float turned =
+            float_atan2(h * d * (to * s0 - from * s1), d * d * s0 * s1 + h * h * from * to);
         sum += h * h * h * (turned - kernel_plane_angle(d, from, to));
     }
     return sum / 3;

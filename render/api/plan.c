@@ -20,8 +20,9 @@ enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
 enum { WIDE_BYTES = 300 }; /* a triangle in the tree's wide form, while it is made */
 /* a triangle in the packed form of a fine tree (accel/packed/packed_form.h) */
 enum { PACKED_BYTES = 410 };
-/* tiles of density estimates: parts of faces, and bytes of each with its probes, faces, table */
-enum { TILE_PARTS = 1 << 19, TILE_BYTES = 320 };
+/* tiles of density estimates: parts of faces, how many (at most 22 in a square of the radius) where
+   a disc of that radius has one photon, and bytes of each with its boxes */
+enum { TILE_PARTS = 1 << 19, TILE_PARTS_A_PHOTON = 70, TILE_BYTES = 220 };
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
@@ -83,6 +84,19 @@ static uint64_t placed_tree_bytes(const scene_view *from) {
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
 }
 
+/* The parts of faces that tiles are made of, at most; estimates of k nearest need no more of them
+   than there are photons for. */
+static uint64_t tile_parts_of(const uint64_t photons[PHOTON_LISTS], const scene_view *from,
+                              const kd_render_options *options) {
+    const integrator *method = integrator_find(options->integrator);
+    const bool nearest = !method->pass && !photon_estimator_named(options->estimator)->one_radius;
+    const uint64_t most = photons[0] > photons[1] ? photons[0] : photons[1];
+    uint64_t parts = TILE_PARTS;
+    if (nearest && options->gather > 0 && most < (uint64_t)1 << 32)
+        parts = TILE_PARTS_A_PHOTON * most / (uint64_t)options->gather;
+    return (parts < TILE_PARTS ? parts : TILE_PARTS) + (uint64_t)from->mesh.triangle_count;
+}
+
 static kd_status plan_here(render_plan *out, const scene_view *from,
                            const kd_render_options *options) {
     const tritree_builder *builder = tritree_builder_find(options->builder);
@@ -99,7 +113,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     }
     if (all) add(out, "emission", EMIT_BATCH_BYTES);
     if (all && photon_surface_tiles(options->surface))
-        add(out, "surface tiles", TILE_BYTES * (TILE_PARTS + (uint64_t)from->mesh.triangle_count));
+        add(out, "surface tiles", TILE_BYTES * tile_parts_of(photons, from, options));
     return KD_OK;
 }
 
