@@ -2,8 +2,8 @@
          widest one; among normals in the middle between the ends, where both sides get enough
    (those of plane faces lie in a few places).
    Invariants: a box without parts has at most TILE_LEAF tiles; there are at most 8/7 as many boxes
-               as tiles and four: of 7 tiles at most 4 boxes without parts are made. A function of its input: no threads,
-         no chance. */
+               as tiles and four: of 7 tiles at most 4 boxes without parts are made. A function of
+               its input: no threads, no chance. */
 #include "core/math/box.h"
 #include "core/memory.h"
 #include "photon/density/tile_set.h"
