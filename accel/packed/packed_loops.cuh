@@ -3,7 +3,9 @@
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
    Idea: packed_persistent fills the card once; once PACKED_REFILL lanes of a warp are idle they
          store what they found and fetch the next rays. Steps go on while PACKED_STEPS lanes have
-         one to do, then each lane that is at a leaf takes that leaf. Triangles that the rays put
+         one to do, then each lane that is at a leaf takes that leaf. A warp whose rays start and
+         point alike had better keep together: if asked to, it judges those it fetched all at
+         once, and waits for the last of them. Triangles that the rays put
          off are settled by another kernel, packed_settle, whose warps are full: the double
          arithmetic of a few would else cost all of them registers. packed_alone is for images: a
          thread a ray, which settles its doubts at its end. packed_cast is one ray from anywhere.
@@ -29,6 +31,7 @@ enum {
     PACKED_BLOCK = 128, /* threads; 8 blocks on a multiprocessor, 64 registers a thread */
     PACKED_BLOCKS = 8,
     PACKED_REFILL = 16,
+    PACKED_TOGETHER = 32, /* instead, for rays that run alike */
     PACKED_STEPS = 8
 };
 
@@ -110,18 +113,44 @@ __device__ __forceinline__ void packed_turn(packed_ray<any, bounded> &on, const 
     __syncwarp();
 }
 
-/* By all threads of the card's resident blocks. */
+/* Whether half of a warp's rays start and point like the first: starts within a sixteenth of the
+   box's sides, directions within about 25 degrees. By all lanes. */
+template <bool any, bool bounded>
+__device__ __forceinline__ bool packed_is_together(const packed_ray<any, bounded> &on,
+                                                   const box3 &box) {
+    const bool begun = on.at != PACKED_IDLE;
+    const unsigned all = __ballot_sync(~0u, begun);
+    const int first = all ? __ffs((int)all) - 1 : 0;
+    const float x = __shfl_sync(~0u, on.dx, first), y = __shfl_sync(~0u, on.dy, first),
+                z = __shfl_sync(~0u, on.dz, first);
+    const float along = x * on.dx + y * on.dy + z * on.dz;
+    const float square =
+        (x * x + y * y + z * z) * (on.dx * on.dx + on.dy * on.dy + on.dz * on.dz);
+    const float off = fabsf(__shfl_sync(~0u, on.ox, first) - on.ox) +
+                      fabsf(__shfl_sync(~0u, on.oy, first) - on.oy) +
+                      fabsf(__shfl_sync(~0u, on.oz, first) - on.oz);
+    const float near = (box.hi.x - box.lo.x) + (box.hi.y - box.lo.y) + (box.hi.z - box.lo.z);
+    const bool alike =
+        begun && off <= near * 0.0625f && along > 0 && along * along > 0.8f * square;
+    return 2 * __popc(__ballot_sync(~0u, alike)) >= __popc(all);
+}
+
+/* By all threads of the card's resident blocks. judges: warps see for themselves whether their rays
+   run alike. */
 template <bool any, bool bounded, class work>
-__device__ __forceinline__ void packed_persistent(const packed_scene &scene, const work &w) {
+__device__ __forceinline__ void packed_persistent(const packed_scene &scene, const work &w,
+                                                  bool judges) {
     packed_ray<any, bounded> on;
     packed_stack stack;
     uint32_t number = KD_NONE;
     bool drained = false; /* whether there are no more rays */
+    int refill = PACKED_REFILL;
     on.at = PACKED_IDLE;
     on.waiting = on.hits = 0;
+    on.ox = on.oy = on.oz = on.dx = on.dy = on.dz = 0;
     for (;;) {
         const unsigned idle = __ballot_sync(~0u, on.at == PACKED_IDLE);
-        if (idle == ~0u || (!drained && __popc(idle) >= PACKED_REFILL)) {
+        if (idle == ~0u || (!drained && __popc(idle) >= refill)) {
             bool last = false;
             if (on.at == PACKED_IDLE) {
                 if (number != KD_NONE) packed_finish(on, stack, w, number);
@@ -141,6 +170,11 @@ __device__ __forceinline__ void packed_persistent(const packed_scene &scene, con
             if (drained && idle == ~0u) return;
             drained = drained || __any_sync(~0u, last);
             __syncwarp();
+            if (judges && idle == ~0u)
+                refill = packed_is_together(on, scene.box) ? PACKED_TOGETHER : PACKED_REFILL;
+            if (judges && refill == PACKED_TOGETHER && on.at != PACKED_IDLE &&
+                on.misses(scene.box))
+                on.at = PACKED_IDLE;
         }
         packed_turn(on, scene, stack);
     }

@@ -141,20 +141,21 @@ kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaS
     KD_TRY(cuda_resident_blocks(&blocks, cast_packed<any>, PACKED_BLOCK));
     KD_TRY(take_list(&list, c->count, stream));
     cast_packed<any><<<blocks, PACKED_BLOCK, 0, stream>>>(*c, scene, list);
-    settle_batch<any><<<4 * processors, PACKED_BLOCK, 0, stream>>>(*c, tree->view, list);
+    kd_status status = cudaPeekAtLastError() == cudaSuccess ? KD_OK : KD_ERROR_DEVICE;
+    if (status == KD_OK)
+        status = cuda_launch_following(settle_batch<any>, 4 * processors, PACKED_BLOCK, stream, *c,
+                                       tree->view, list);
     device_pool_release(list.records, stream);
-    KD_CUDA_LAUNCHED("cast_packed or settle_batch");
-    return KD_OK;
+    KD_CUDA_LAUNCHED("cast_packed");
+    return status;
 }
 
 template <bool any>
 kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop loop,
                          cudaStream_t stream) {
     if (loop == TRACE_NODES || !tree->view.packed) return run_once<walk_watertight, any>(c, stream);
-    if (c->measured) KD_TRY(begin_measure(c, stream));
-    if (loop == TRACE_ONCE || c->measured) KD_TRY(run_packed_once<any>(tree, c, stream));
-    if (loop == TRACE_ONCE && !c->measured) return KD_OK;
-    return run_packed_persistent<any>(tree, c, stream);
+    return loop == TRACE_ONCE ? run_packed_once<any>(tree, c, stream)
+                              : run_packed_persistent<any>(tree, c, stream);
 }
 
 /* Each batch at work counts on a cursor of its own. */

@@ -58,7 +58,7 @@ __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_pack
     const __grid_constant__ put_off_list list, const uint32_t *counted) {
     const caster known = with_count(c, counted);
     const batch_work<any> work = {known, list};
-    packed_persistent<any, bounded>(scene, work);
+    packed_persistent<any, bounded>(scene, work, false);
 }
 
 template <bool any>

@@ -2,11 +2,14 @@
    Idea: a batch is a `work` of accel/packed/packed_loops.cuh; what its rays put off goes to a list
    in device memory. Should the list be full the ray is left open in the place of its answer, and
    settle_batch looks through all answers for such rays. It also clears the cursor for the next
-   batch, once all of its blocks have read it: a batch is two launches and no more. */
+   batch, once all of its blocks have read it: a batch is two launches and no more. Its blocks are
+   made ready while the last rays are on their way (core/device/follow.cuh). An image's rays are
+   fetched by tiles. */
 #ifndef KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #define KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #include "accel/packed/packed_loops.cuh"
 #include "accel/rays/loops.cuh"
+#include "core/device/follow.cuh"
 
 /* Words of a batch's cursor, zero between batches but for the second. */
 enum {
@@ -44,7 +47,8 @@ template <bool any> struct batch_work {
     const put_off_list &list;
 
     __device__ __forceinline__ uint32_t fetch(unsigned idle) const {
-        return packed_fetch(c.cursor + CURSOR_NEXT, idle);
+        const uint32_t number = packed_fetch(c.cursor + CURSOR_NEXT, idle);
+        return c.width && number < c.count ? ray_by_tiles(c, number) : number;
     }
     __device__ __forceinline__ bool has(uint32_t number) const { return number < c.count; }
     __device__ __forceinline__ void load(uint32_t number, float4 &o, float4 &d) const {
@@ -70,9 +74,9 @@ template <bool any>
 __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed(
     const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
     const __grid_constant__ put_off_list list) {
-    if (is_for_other_loop(c, true)) return;
+    grid_lets_next_begin();
     const batch_work<any> work = {c, list};
-    packed_persistent<any, any>(scene, work);
+    packed_persistent<any, any>(scene, work, c.measured);
 }
 
 /* Each thread one ray; of an image by tiles. */
@@ -80,7 +84,6 @@ template <bool any, bool tiles>
 __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed_once(
     const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
     const __grid_constant__ put_off_list none) {
-    if (is_for_other_loop(c, false)) return;
     const batch_work<any> work = {c, none};
     uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * PACKED_BLOCK + threadIdx.x;
     if (!tiles && i >= c.count) i = KD_NONE;
@@ -93,6 +96,7 @@ __global__
 __launch_bounds__(PACKED_BLOCK) void settle_batch(const __grid_constant__ caster c,
                                                   const __grid_constant__ tritree_view tree,
                                                   const __grid_constant__ put_off_list list) {
+    grid_waits_for_last();
     const uint32_t put_off = *(volatile uint32_t *)(c.cursor + CURSOR_PUT_OFF);
     const uint32_t threads = gridDim.x * PACKED_BLOCK,
                    from = blockIdx.x * PACKED_BLOCK + threadIdx.x;

@@ -23,10 +23,16 @@ typedef struct making {
     float reach;            /* tmax */
 } making;
 
-/* Closed objects are seen from outside, rooms from near one end along their longest side. */
+/* Closed objects are seen from outside, rooms from near one end along their longest side; with a
+   lamp in their middle, for a dark room is no room to room_camera_is_room. */
 static camera choose_view(const tritree *tree, float diagonal) {
     scene_view scene;
+    light lamp;
     memset(&scene, 0, sizeof scene);
+    memset(&lamp, 0, sizeof lamp);
+    lamp.kind = LIGHT_POINT;
+    scene.lights = &lamp;
+    scene.light_count = 1;
     scene.tree = tritree_get_view(tree);
     scene.box = tree->box;
     scene.mesh.positions = tree->input.positions;
