@@ -106,6 +106,7 @@ kd_status zhou_large_open(zhou_large *out, const tritree_input *input, box3 box,
     root.box.lo = zhou_corner(box.lo);
     root.box.hi = zhou_corner(box.hi);
     root.tight = root.box;
+    for (int k = 0; k < 3; ++k) root.mean[k] = 0;
     root.growth = ZHOU_GROWTH_MOST;
     root.first = root.depth = root.at = 0;
     root.count = count;
@@ -232,6 +233,7 @@ static kd_status decide(zhou_large *stage, uint32_t index, zhou_chunk *chunks, u
         child->box = split->plan.box;
         vec3_set_axis(side ? &child->box.lo : &child->box.hi, split->plan.axis, split->plan.plane);
         child->tight = box3_empty();
+        for (int k = 0; k < 3; ++k) split->middles[side][k] = 0;
         child->growth = growth;
         child->depth = split->plan.depth + 1;
         child->count = side ? right : left;
@@ -255,6 +257,7 @@ static void scatter_chunks(void *context, int64_t begin, int64_t end, int thread
                                                         : stage->next_parts.items) +
                        child->first + (side ? chunk->right : chunk->left);
             chunk->tight[side] = box3_empty();
+            for (int k = 0; k < 3; ++k) chunk->middles[side][k] = 0;
         }
         const int axis = split->plan.axis;
         for (uint32_t k = 0; k < chunk->count; ++k) {
@@ -271,6 +274,10 @@ static void scatter_chunks(void *context, int64_t begin, int64_t end, int thread
                                          side, part.box);
                 }
                 box3_join(&chunk->tight[side], part.box);
+                for (int k = 0; k < 3 && split->plan.means; ++k)
+                    chunk->middles[side][k] +=
+                        zhou_middle(split->child[side].box, k, vec3_axis(part.box.lo, k),
+                                    vec3_axis(part.box.hi, k));
                 *to[side]++ = part;
             }
         }
@@ -282,13 +289,19 @@ static kd_status hand_on_children(zhou_large *stage) {
         const zhou_chunk *chunk = stage->chunks.items + i;
         zhou_split *split = stage->splits.items + chunk->node;
         if (split->leaf) continue;
-        for (int side = 0; side < 2; ++side)
+        for (int side = 0; side < 2; ++side) {
             box3_join(&split->child[side].tight, chunk->tight[side]);
+            for (int k = 0; k < 3; ++k) split->middles[side][k] += chunk->middles[side][k];
+        }
     }
     for (uint64_t i = 0; i < stage->nodes.count; ++i) {
-        const zhou_split *split = stage->splits.items + i;
-        for (int side = 0; side < 2 && !split->leaf; ++side)
-            KD_TRY(hand_on(stage, split->child + side));
+        zhou_split *split = stage->splits.items + i;
+        for (int side = 0; side < 2 && !split->leaf; ++side) {
+            zhou_node *child = split->child + side;
+            for (int k = 0; k < 3; ++k)
+                child->mean[k] = zhou_mean(child->box, k, split->middles[side][k], child->count);
+            KD_TRY(hand_on(stage, child));
+        }
     }
     return KD_OK;
 }

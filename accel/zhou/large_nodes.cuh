@@ -80,6 +80,7 @@ __device__ inline void zhou_hand_on(const zhou_device &k, const zhou_level &leve
     merge->first = room;
     merge->count[0] = merge->count[1] = merge->done = 0;
     for (int i = 0; i < 12; ++i) merge->box[i / 6][i % 6] = zhou_ordered(INFINITY);
+    for (int i = 0; i < 6; ++i) merge->middles[i / 3][i % 3] = 0;
 }
 
 __device__ __forceinline__ void zhou_load(zhou_refs &refs, const zhou_device &k, int from,
@@ -139,6 +140,23 @@ __device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint
     before[1] = s.warp_count[1][warp] + ((upto - own) >> 16);
 }
 
+/* The part of the node that a child takes. */
+__device__ __forceinline__ box3 zhou_child_box(const zhou_plan &plan, uint32_t side) {
+    box3 box = plan.box;
+    vec3_set_axis(side ? &box.lo : &box.hi, plan.axis, plan.plane);
+    return box;
+}
+
+/* Adds what each lane has to the sums of the block. By a whole warp. */
+__device__ __forceinline__ void zhou_add_middles(zhou_shared &s, uint32_t side,
+                                                 const uint32_t middles[3]) {
+#pragma unroll
+    for (int a = 0; a < 3; ++a) {
+        const uint32_t sum = __reduce_add_sync(ZHOU_ALL, middles[a]);
+        if ((threadIdx.x & 31) == 0) atomicAdd(&s.merge.middles[side][a], (unsigned long long)sum);
+    }
+}
+
 /* Zhou 2008, algorithm 2: "sort and clip triangles to child nodes"; boxes around what went where.
  */
 __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &s,
@@ -149,6 +167,8 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
     for (uint32_t side = 0; side < 2; ++side) {
         float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
         zhou_clipped *to = s.to[side] + before[side];
+        const box3 box = zhou_child_box(s.plan, side);
+        uint32_t middles[3] = {0, 0, 0};
 #pragma unroll
         for (int j = 0; j < ZHOU_EACH; ++j) {
             if (!(refs.sides[j] >> side & 1)) continue;
@@ -157,6 +177,11 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
                 part = zhou_clip_part(k.corners + 3 * (uint64_t)__float_as_uint(part.lo.w), axis,
                                       plane, side != 0, part);
             *to++ = part;
+            if (s.plan.means) {
+                middles[0] += zhou_middle(box, 0, part.lo.x, part.hi.x);
+                middles[1] += zhou_middle(box, 1, part.lo.y, part.hi.y);
+                middles[2] += zhou_middle(box, 2, part.lo.z, part.hi.z);
+            }
             lo[0] = fminf(lo[0], part.lo.x), hi[0] = fmaxf(hi[0], part.hi.x);
             lo[1] = fminf(lo[1], part.lo.y), hi[1] = fmaxf(hi[1], part.hi.y);
             lo[2] = fminf(lo[2], part.lo.z), hi[2] = fmaxf(hi[2], part.hi.z);
@@ -169,6 +194,7 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
             atomicMin(&s.merge.box[side][a], least);
             atomicMin(&s.merge.box[side][3 + a], most);
         }
+        if (s.plan.means) zhou_add_middles(s, side, middles);
     }
 }
 
@@ -225,8 +251,7 @@ __device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level
     if (s.leaf) return;
     for (int side = 0; side < 2; ++side) {
         zhou_node *child = s.child + side;
-        child->box = s.plan.box;
-        vec3_set_axis(side ? &child->box.lo : &child->box.hi, s.plan.axis, s.plan.plane);
+        child->box = zhou_child_box(s.plan, (uint32_t)side);
         child->growth = growth;
         child->depth = s.plan.depth + 1;
         child->count = side ? right : left;
@@ -254,6 +279,9 @@ __device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
             vec3_make(zhou_unordered(box[0]), zhou_unordered(box[1]), zhou_unordered(box[2]));
         s.child[side].tight.hi =
             vec3_make(-zhou_unordered(box[3]), -zhou_unordered(box[4]), -zhou_unordered(box[5]));
+        for (int a = 0; a < 3; ++a)
+            s.child[side].mean[a] =
+                zhou_mean(s.child[side].box, a, s.merge.middles[side][a], s.child[side].count);
     }
 }
 
@@ -295,6 +323,9 @@ __device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level
         s.merge.box[threadIdx.x / 6][threadIdx.x % 6] =
             __ldcg(&merge->box[threadIdx.x / 6][threadIdx.x % 6]);
     if (threadIdx.x < 2) s.merge.count[threadIdx.x] = __ldcg(&merge->count[threadIdx.x]);
+    if (threadIdx.x < 6)
+        s.merge.middles[threadIdx.x / 3][threadIdx.x % 3] =
+            __ldcg(&merge->middles[threadIdx.x / 3][threadIdx.x % 3]);
     __syncthreads();
     if (threadIdx.x == 0) {
         zhou_decide(k, level, s);
@@ -339,6 +370,9 @@ __device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &
     if (threadIdx.x < 12)
         atomicMin(&merge->box[threadIdx.x / 6][threadIdx.x % 6],
                   s.merge.box[threadIdx.x / 6][threadIdx.x % 6]);
+    if (threadIdx.x < 6 && s.plan.means)
+        atomicAdd(&merge->middles[threadIdx.x / 3][threadIdx.x % 3],
+                  s.merge.middles[threadIdx.x / 3][threadIdx.x % 3]);
     __threadfence();
     __syncthreads();
     const uint32_t chunks = (s.node.count + ZHOU_CHUNK - 1) / ZHOU_CHUNK;
@@ -357,6 +391,7 @@ __device__ inline void zhou_process(const zhou_device &k, const zhou_level &leve
             ((const uint32_t *)(k.nodes[level.from] + task.x))[threadIdx.x];
     if (threadIdx.x >= 64 && threadIdx.x < 76)
         (&s.merge.box[0][0])[threadIdx.x - 64] = zhou_ordered(INFINITY);
+    if (threadIdx.x >= 96 && threadIdx.x < 102) (&s.merge.middles[0][0])[threadIdx.x - 96] = 0;
     __syncthreads();
     zhou_refs refs;
     const uint32_t skipped = task.y * ZHOU_CHUNK;
@@ -383,6 +418,7 @@ __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
         root->box.hi = vec3_make(zhou_unordered(c->box_hi[0]), zhou_unordered(c->box_hi[1]),
                                  zhou_unordered(c->box_hi[2]));
         root->tight = root->box;
+        for (int a = 0; a < 3; ++a) root->mean[a] = 0;
         root->growth = ZHOU_GROWTH_MOST;
         root->first = root->depth = root->at = 0;
         root->count = c->valid;

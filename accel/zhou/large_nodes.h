@@ -7,14 +7,16 @@
 typedef struct zhou_chunk {
     uint32_t node; /* in the level's list */
     uint32_t first, count;
-    uint32_t left, right; /* how many of its parts go there; then, where they go */
-    box3 tight[2];        /* around what goes left and right */
+    uint32_t left, right;   /* how many of its parts go there; then, where they go */
+    box3 tight[2];          /* around what goes left and right */
+    uint64_t middles[2][3]; /* sums of zhou_middle in the children's boxes, if they may ask */
 } zhou_chunk;
 
 /* What becomes of a node of the level. */
 typedef struct zhou_split {
     zhou_plan plan;
     zhou_node child[2];
+    uint64_t middles[2][3];
     bool leaf;
 } zhou_split;
 

@@ -6,7 +6,10 @@
    order of triangles. A part's box is never too small. Coordinates hold no -0, so that the
    smallest of several is the same bits in any order.
    Differs from the papers in: a large node whose split would give its branch more than
-   ZHOU_GROWTH_MOST references for each triangle, or go too deep, is a leaf; an axis across which
+   ZHOU_GROWTH_MOST references for each triangle, or go too deep, is a leaf; where the levels that
+   are left are but those that a node's triangles need, cuts that take less than half of a side are
+   not made, and the split is at the mean of the triangles' middles, which parts them, not at the
+   middle of the space, which may be far from all; an axis across which
    all of a node lies in one plane is not halved; of a triangle in a candidate's plane both sides
    are tried; a node's own side is a candidate if triangles lie in it; costs are those of
    accel/tree/sah.h. */
@@ -29,6 +32,7 @@ enum {
 typedef struct zhou_node {
     box3 box;              /* its part of space */
     box3 tight;            /* around its triangles' parts */
+    float mean[3];         /* of its parts' middles; where it may be asked for */
     float growth;          /* how many times as many references its leaves may hold together */
     uint32_t first, count; /* references */
     uint32_t depth;
@@ -66,9 +70,31 @@ typedef struct zhou_plan {
     int axis; /* ZHOU_NO_AXIS: it is a leaf */
     float plane;
     uint32_t depth; /* of what is left */
+    bool means;     /* whether its children may ask for theirs */
 } zhou_plan;
 
-/* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". */
+/* Levels that so many triangles take if splits halve them, and some more for those that they cut.
+ */
+KD_FN uint32_t zhou_levels_for(uint32_t count) {
+    uint32_t halvings = 0;
+    while (halvings < 32 && (uint64_t)1 << halvings < count) ++halvings;
+    return halvings + 3;
+}
+
+/* Where a part's middle lies in a box, as a number below 2^16: sums of such have no order. */
+KD_FN uint32_t zhou_middle(box3 box, int axis, float lo, float hi) {
+    const float from = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - from;
+    const float at = ((lo * 0.5f + hi * 0.5f) - from) / size * 65536.0f;
+    return at > 0 ? (uint32_t)float_min(at, 65535.0f) : 0; /* what is no number: 0 */
+}
+KD_FN float zhou_mean(box3 box, int axis, uint64_t sum, uint32_t count) {
+    const float from = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - from;
+    return from + size * (float)(((double)sum / (double)(count ? count : 1) + 0.5) / 65536.0);
+}
+
+/* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". A cut is
+   a level too: one that takes less of a side than a split would is not made where the levels that
+   are left are those that the triangles need. */
 KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint32_t max_depth) {
     const int axis = side >> 1;
     const bool upper = (side & 1) != 0;
@@ -77,6 +103,8 @@ KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint3
     const float empty = upper ? hi - at : at - lo;
     if (!(empty > ZHOU_EMPTY_SHARE * (hi - lo)) || !(lo <= at && at <= hi)) return;
     if (plan->depth >= max_depth) return;
+    if (!(empty > 0.5f * (hi - lo)) && plan->depth + 1 + zhou_levels_for(node->count) > max_depth)
+        return;
     plan->cut[plan->cuts] = at;
     plan->cut_side[plan->cuts] = side;
     ++plan->cuts;
@@ -102,6 +130,12 @@ KD_FN void zhou_plan_make(zhou_plan *plan, const zhou_node *node, uint32_t max_d
         plan->plane = middle;
     }
     if (plan->depth >= max_depth) plan->axis = ZHOU_NO_AXIS;
+    const uint32_t levels = zhou_levels_for(node->count);
+    plan->means = plan->depth + 1 + ZHOU_CUTS_MOST + levels >= max_depth;
+    if (plan->axis == ZHOU_NO_AXIS || plan->depth + levels < max_depth || node->depth == 0) return;
+    const float mean = node->mean[plan->axis];
+    if (vec3_axis(plan->box.lo, plan->axis) < mean && mean < vec3_axis(plan->box.hi, plan->axis))
+        plan->plane = mean;
 }
 
 /* What growth is left to the children; below 1 the node is a leaf. */

@@ -29,6 +29,7 @@ struct zhou_merge {
     uint32_t first; /* room for the parts of both children, node.count each */
     uint32_t count[2], done;
     int box[2][6]; /* around the children's parts: smallest lo and hi negated, ordered */
+    unsigned long long middles[2][3]; /* sums of zhou_middle in the children's boxes */
 };
 
 /* A small root and, when it is done, what is below it. Its children's places count from 0. */
