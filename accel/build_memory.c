@@ -35,13 +35,14 @@ uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_
     return measure(&build, bytes);
 }
 
-kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
-                                    const tritree_options *options,
-                                    const tritree_builder_cuda *builder) {
+static kd_status open_doubled(tritree_build_memory *out, const tritree_input *input,
+                              const tritree_options *options, const tritree_builder_cuda *builder,
+                              uint32_t doubled) {
     memset(out, 0, sizeof *out);
     tritree_build_cuda *build = &out->build;
     build->input = *input;
     build->options = *options;
+    build->doubled = doubled;
     builder->plan(build);
     uint64_t bytes[BUILD_PARTS];
     out->bytes = measure(build, bytes);
@@ -64,6 +65,36 @@ kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_inp
 done:
     if (status != KD_OK) tritree_build_memory_close(out);
     return status;
+}
+
+kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
+                                    const tritree_options *options,
+                                    const tritree_builder_cuda *builder) {
+    return open_doubled(out, input, options, builder, 0);
+}
+
+static kd_status build_and_wait(tritree_build_memory *memory, tritree_built *built,
+                                const tritree_builder_cuda *builder) {
+    KD_TRY(builder->build(&memory->build));
+    KD_TRY(device_wait());
+    return device_memory_download(built, memory->build.built, sizeof *built);
+}
+
+kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
+                                     const tritree_input *input, const tritree_options *options,
+                                     const tritree_builder_cuda *builder) {
+    memset(built, 0, sizeof *built);
+    for (uint32_t doubled = 0;; ++doubled) {
+        KD_TRY(open_doubled(out, input, options, builder, doubled));
+        kd_status status = build_and_wait(out, built, builder);
+        if (status == KD_OK && built->exhausted && doubled < TRITREE_DOUBLED_MOST) {
+            tritree_build_memory_close(out);
+            continue;
+        }
+        if (status == KD_OK) status = tritree_build_check(&out->build, built);
+        if (status != KD_OK) tritree_build_memory_close(out);
+        return status;
+    }
 }
 
 void tritree_build_memory_close(tritree_build_memory *owned) {

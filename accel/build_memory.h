@@ -20,6 +20,10 @@ uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder);
+/* The same, then builds and waits; with twice the room as long as that was not enough. */
+kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
+                                     const tritree_input *input, const tritree_options *options,
+                                     const tritree_builder_cuda *builder);
 void tritree_build_memory_close(tritree_build_memory *owned); /* takes a zeroed one */
 /* KD_ERROR_MEMORY if room was exhausted, with the bytes needed where they are known. */
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built);

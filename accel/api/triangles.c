@@ -130,16 +130,23 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
     return tritree_open(&out->tree, &input, &how, builder->name, NULL);
 }
 
-/* By a builder of the device, if it knows the one asked for, else on the CPU and then moved. */
+/* By a builder of the device, if it knows the one asked for, else on the CPU and then moved. Where
+   none was asked for and the memory does not suffice for one, the next is tried, the CPU last. */
 static kd_status build_on_cuda(kd_triangles *out, const kd_triangle_mesh *mesh,
                                const kd_triangles_options *options, int32_t cuda) {
-    const tritree_builder_cuda *row = tritree_builder_cuda_find(options->builder);
-    if (!row) {
-        KD_TRY(build_on_cpu(out, mesh, options, cuda));
-        return triangles_cuda_adopt(out, cuda);
+    const tritree_builder_cuda *asked = tritree_builder_cuda_find(options->builder);
+    const bool any = name_is_auto(options->builder);
+    kd_status status = KD_ERROR_MEMORY;
+    for (const tritree_builder_cuda *const *row = tritree_builders_cuda;
+         *row && status == KD_ERROR_MEMORY; ++row) {
+        if (!any && *row != asked) continue;
+        snprintf(out->builder, sizeof out->builder, "%s", (*row)->name);
+        status = triangles_cuda_build(out, mesh, *row, cuda);
     }
-    snprintf(out->builder, sizeof out->builder, "%s", row->name);
-    return triangles_cuda_build(out, mesh, row, cuda);
+    if (status != KD_ERROR_MEMORY || (asked && !any)) return status;
+    triangles_drop_host(out);
+    KD_TRY(build_on_cpu(out, mesh, options, cuda));
+    return triangles_cuda_adopt(out, cuda);
 }
 
 kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,

@@ -39,9 +39,13 @@ static kd_status take(device_call *call, void **out, uint64_t bytes) {
     return KD_OK;
 }
 
-static void give_back(device_call *call) {
-    while (call->taken_count > 0)
+static void give_back_from(device_call *call, int first) {
+    while (call->taken_count > first)
         device_pool_release(call->taken[--call->taken_count], call->stream);
+}
+
+static void give_back(device_call *call) {
+    give_back_from(call, 0);
     call->back_count = 0;
 }
 
@@ -93,7 +97,7 @@ static kd_status bring_mesh(device_call *call, tritree_input *out, const kd_tria
     return triangles_device_number((uint32_t *)numbers, indices, call->stream);
 }
 
-static kd_status run_builder(device_call *call, tritree_build_cuda *build, tritree_built *built,
+static kd_status try_builder(device_call *call, tritree_build_cuda *build, tritree_built *built,
                              const tritree_builder_cuda *row) {
     row->plan(build);
     build->stream = call->stream;
@@ -103,7 +107,19 @@ static kd_status run_builder(device_call *call, tritree_build_cuda *build, tritr
     KD_TRY(take(call, &build->scratch, build->scratch_bytes));
     KD_TRY(row->build(build));
     KD_TRY(device_copy(built, build->built, sizeof *built, call->stream));
-    KD_TRY(device_stream_wait(call->stream));
+    return device_stream_wait(call->stream);
+}
+
+/* With twice the room as long as that was not enough. */
+static kd_status run_builder(device_call *call, tritree_build_cuda *build, tritree_built *built,
+                             const tritree_builder_cuda *row) {
+    const int before = call->taken_count;
+    KD_TRY(try_builder(call, build, built, row));
+    while (built->exhausted && build->doubled < TRITREE_DOUBLED_MOST) {
+        ++build->doubled;
+        give_back_from(call, before);
+        KD_TRY(try_builder(call, build, built, row));
+    }
     return tritree_build_check(build, built);
 }
 

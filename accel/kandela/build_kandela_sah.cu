@@ -8,7 +8,7 @@
          straddles is clipped from the original triangle to a box that is never too small
          (clip.cuh); nodes then find their places in the layout (place.cuh).
    Work: O(n log n).
-   Memory: see build_kandela_sah_plan; about 6 kB a triangle, most of it room for the references
+   Memory: see lay_out; about 3.5 kB a triangle, most of it room for the references
            of all levels, which are handed out once and never taken back.
    Invariants: decisions rest on counts, smallest and largest values, never on an order of
                atomics or of tasks, so the tree is a function of its input; every leaf that a
@@ -91,22 +91,28 @@ __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const kandela k) {
     set_up_box(s, least, most, k.count->box_lo, k.count->box_hi);
 }
 
-/* Rooms by triangle count; the constant part is for small inputs whose triangles all overlap. */
-void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
-    const uint64_t pool = 100 * n + 24000000, raw = 24 * n + 6000000, leaf = 12 * n + 16000000;
-    k->pool_room = (uint32_t)(pool < UINT32_MAX / 2 ? pool : UINT32_MAX / 2);
-    k->raw_room = (uint32_t)raw;
-    k->leaf_room = (uint32_t)leaf;
-    k->small_room = (uint32_t)(4 * n + 400000);
-    k->big_room = (uint32_t)(n / 16 + 16384);
-    k->medium_room = (uint32_t)(n / 2 + 400000);
-    k->queue_room = (uint32_t)(n + 500000);
+uint32_t room_of(uint64_t count, uint32_t doubled) {
+    const uint64_t most = UINT32_MAX / 2;
+    return (uint32_t)(count < most >> doubled ? count << doubled : most);
+}
+
+/* Rooms by triangle count. The constant part is what warps take ahead (warp_storage.cuh), each of
+   those that run a piece of every kind, twice; small inputs whose triangles all overlap double them
+   some times. */
+void lay_out(kandela *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
+    k->pool_room = room_of(64 * n + 6000000, doubled);
+    k->raw_room = room_of(20 * n + 1000000, doubled);
+    k->leaf_room = room_of(12 * n + 4000000, doubled);
+    k->small_room = room_of(2 * n + 65536, doubled);
+    k->big_room = room_of(n / 16 + 16384, doubled);
+    k->medium_room = room_of(n / 4 + 65536, doubled);
+    k->queue_room = room_of(n / 2 + 131072, doubled);
     take(&k->corners, arena, 3 * n);
     take(&k->pool, arena, k->pool_room);
-    take(&k->raw, arena, raw);
-    take(&k->pairs, arena, raw / 2);
-    take(&k->places, arena, raw);
-    take(&k->leaf_ids, arena, leaf);
+    take(&k->raw, arena, k->raw_room);
+    take(&k->pairs, arena, k->raw_room / 2);
+    take(&k->places, arena, k->raw_room);
+    take(&k->leaf_ids, arena, k->leaf_room);
     for (int i = 0; i < 2; ++i) {
         for (int size = 0; size < SMALL_CLASSES; ++size)
             take(&k->small[i][size], arena, k->small_room);
@@ -122,7 +128,7 @@ void lay_out(kandela *k, cuda_arena *arena, uint64_t n) {
 static void build_kandela_sah_plan(tritree_build_cuda *build) {
     kandela k;
     cuda_arena arena = {NULL, 0};
-    lay_out(&k, &arena, build->input.triangle_count);
+    lay_out(&k, &arena, build->input.triangle_count, build->doubled);
     build->scratch_bytes = arena.used;
     build->node_room = k.raw_room;
     build->reference_room = k.leaf_room;
@@ -135,7 +141,7 @@ static kd_status build_kandela_sah(const tritree_build_cuda *build) {
     kandela k;
     memset(&k, 0, sizeof k);
     cuda_arena arena = {(char *)build->scratch, 0};
-    lay_out(&k, &arena, n);
+    lay_out(&k, &arena, n, build->doubled);
     KD_TRY(build_check_scratch(build, arena.used));
     k.input = build->input;
     k.costs = build_costs(build);

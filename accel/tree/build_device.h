@@ -26,6 +26,7 @@ typedef struct tritree_build_cuda {
     tritree_node *nodes; /* out: room for node_room */
     uint32_t *references;
     uint32_t node_room, reference_room;
+    uint32_t doubled; /* how often rooms are doubled beyond what most meshes need */
     tritree_built *built;
     void *scratch;
     uint64_t scratch_bytes;
@@ -34,9 +35,12 @@ typedef struct tritree_build_cuda {
                      builders that tell their stages apart */
 } tritree_build_cuda;
 
+enum { TRITREE_DOUBLED_MOST = 8 };
+
 typedef struct tritree_builder_cuda {
     const char *name, *source;
-    /* Fills node_room, reference_room and scratch_bytes for the input's triangle count. */
+    /* Fills node_room, reference_room and scratch_bytes for the input's triangle count and
+       `doubled`. */
     void (*plan)(tritree_build_cuda *build);
     kd_status (*build)(const tritree_build_cuda *build);
     /* What others have to know of it. */

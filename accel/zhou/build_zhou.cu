@@ -4,7 +4,7 @@
    Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call zhou_stages.h.
          Stages: set_up, large_nodes.cuh, small_nodes.cuh, zhou_place.cuh.
    Work: O(n log n).
-   Memory: see lay_out; about 3 kB a triangle and 0.3 GB.
+   Memory: see lay_out; about 1.2 kB a triangle and 0.1 GB.
    Invariants: lists have no order that anything depends on; nothing is allocated and nothing
                comes back to the host before the end.
    Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
@@ -74,16 +74,18 @@ uint32_t at_most_2_31(uint64_t count) {
 }
 
 /* Rooms by triangle count. References of the large stage are bounded by ZHOU_GROWTH_MOST, twice as
-   many where two children share the room for both; the rest is a budget, whose constant part is for
-   small inputs whose triangles all overlap. */
-void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n) {
-    const uint64_t most = ZHOU_GROWTH_MOST * n + n / 64 + 4096;
+   many where two children share the room for both; most meshes need less than a fourth of that. The
+   rest is a budget, whose constant part is for what warps take ahead. */
+void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
+    const uint64_t growth =
+        doubled < 2 ? (uint64_t)ZHOU_GROWTH_MOST >> (2 - doubled) : (uint64_t)ZHOU_GROWTH_MOST;
+    const uint64_t most = growth * n + n / 64 + 4096;
     k->part_room = at_most_2_31(2 * most);
     k->small_room = k->id_room = at_most_2_31(most);
-    k->node_room_level = k->leaf_room = (uint32_t)(n / 16 + 65536);
-    k->task_room = (uint32_t)(n / 8 + 65536);
-    k->root_room = (uint32_t)(n / 4 + 65536);
-    k->raw_room = (uint32_t)(n + 262144);
+    k->node_room_level = k->leaf_room = at_most_2_31((n / 16 + 16384) << doubled);
+    k->task_room = at_most_2_31((n / 8 + 16384) << doubled);
+    k->root_room = at_most_2_31((n / 4 + 16384) << doubled);
+    k->raw_room = at_most_2_31((n / 2 + 65536) << doubled);
     take(&k->corners, arena, 3 * n);
     take(&k->small_parts, arena, k->small_room);
     for (int i = 0; i < 2; ++i) {
@@ -137,10 +139,11 @@ kd_status run_place(const zhou_device *k, unsigned blocks, cudaStream_t stream) 
 static void build_zhou_cuda_plan(tritree_build_cuda *build) {
     const uint64_t n = build->input.triangle_count;
     zhou_device k;
-    build->node_room = k.node_room = at_most_2_31(24 * n + 6000000);
-    build->reference_room = k.reference_room = at_most_2_31(16 * n + 16000000);
+    const uint32_t doubled = build->doubled;
+    build->node_room = k.node_room = at_most_2_31((12 * n + 1000000) << doubled);
+    build->reference_room = k.reference_room = at_most_2_31((10 * n + 2000000) << doubled);
     cuda_arena arena = {NULL, 0};
-    lay_out(&k, &arena, n);
+    lay_out(&k, &arena, n, doubled);
     build->scratch_bytes = arena.used;
 }
 
@@ -153,7 +156,7 @@ static kd_status build_zhou_cuda(const tritree_build_cuda *build) {
     k.node_room = build->node_room;
     k.reference_room = build->reference_room;
     cuda_arena arena = {(char *)build->scratch, 0};
-    lay_out(&k, &arena, n);
+    lay_out(&k, &arena, n, build->doubled);
     KD_TRY(build_check_scratch(build, arena.used));
     k.input = build->input;
     k.costs = build_costs(build);

@@ -46,19 +46,17 @@ void frame_cuda_close(frame_cuda *owned) {
 
 /* The tree that was built, where it lies. */
 static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *from,
-                           uint32_t triangle_count) {
+                           const tritree_built *built, uint32_t triangle_count) {
     const tritree_build_cuda *build = &from->build;
-    tritree_built built;
     tritree_view view;
     memset(&view, 0, sizeof view);
-    KD_TRY(tritree_build_result(from, &built));
     view.nodes = build->nodes;
     view.references = build->references;
     view.positions = build->input.positions;
     view.triangles = build->input.triangles;
-    view.box = built.box;
-    view.node_count = built.node_count;
-    view.reference_count = built.reference_count;
+    view.box = built->box;
+    view.node_count = built->node_count;
+    view.reference_count = built->reference_count;
     view.triangle_count = triangle_count;
     KD_TRY(tritree_cuda_open_view(out, &view, build->input.position_count, build->stream));
     return device_wait();
@@ -71,10 +69,10 @@ static kd_status build_there(frame_cuda *to, const scene_view *host, const tritr
     const tritree_builder_cuda *row = tritree_builder_cuda_find(builder);
     KD_REQUIRE(row, KD_ERROR_USAGE, "no tree builder of CUDA devices is called \"%s\"", builder);
     tritree_build_memory memory;
+    tritree_built made;
     kd_status status = KD_OK;
-    KD_TRY(tritree_build_memory_open(&memory, &input, how, row));
-    KD_TRY_GOTO(row->build(&memory.build));
-    KD_TRY_GOTO(take_tree(&to->tree, &memory, input.triangle_count));
+    KD_TRY(tritree_build_memory_build(&memory, &made, &input, how, row));
+    KD_TRY_GOTO(take_tree(&to->tree, &memory, &made, input.triangle_count));
     if (built) KD_TRY_GOTO(tritree_build_download(&memory, built, &input));
 done:
     tritree_build_memory_close(&memory);

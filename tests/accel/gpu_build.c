@@ -1,5 +1,6 @@
 /* Every builder on the device: its trees keep T1 to T7 on every nasty input, are the same each
    time, and cost hardly more than the exact ones. */
+#include "accel/api/triangles_device.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/check.h"
@@ -11,10 +12,10 @@
 static tritree build_once(const tritree_builder_cuda *builder, const triangle_set *set,
                           const tritree_options *options, const char *name, uint32_t count) {
     tritree_build_memory memory;
+    tritree_built built;
     tritree tree;
-    assert_int_equal(tritree_build_memory_open(&memory, &set->input, options, builder), KD_OK);
-    assert_int_equal(builder->build(&memory.build), KD_OK);
-    if (tritree_build_download(&memory, &tree, &set->input) != KD_OK)
+    if (tritree_build_memory_build(&memory, &built, &set->input, options, builder) != KD_OK ||
+        tritree_build_download(&memory, &tree, &set->input) != KD_OK)
         fail_msg("%s, %s %u: %s", builder->name, name, count, kd_last_error());
     tritree_build_memory_close(&memory);
     return tree;
@@ -150,12 +151,57 @@ static void too_little_memory_is_refused(void **state) {
     triangle_set_close(&set);
 }
 
+/* Rooms that are too small until they were doubled so often. */
+static const tritree_builder_cuda *generous;
+static uint32_t doublings;
+static void plan_poorly(tritree_build_cuda *build) {
+    generous->plan(build);
+    if (build->doubled < doublings) build->node_room = 4;
+}
+
+/* A tree that needs more room than was planned is built with more; one that needs more than there
+   ever is ends with a line that says so. */
+static void rooms_grow(void **state) {
+    (void)state;
+    const tritree_options options = tritree_options_default();
+    triangle_set set = triangle_set_make(CASE_SOUP, 300);
+    const kd_triangle_mesh mesh = kd_triangle_mesh_make(
+        &set.positions[0].x, set.input.position_count, set.triangles, set.input.triangle_count);
+    for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
+        tritree_builder_cuda poor = **row;
+        tritree_build_memory memory;
+        tritree_built built;
+        tritree tree = build_once(*row, &set, &options, "soup", set.input.triangle_count);
+        generous = *row;
+        poor.plan = plan_poorly;
+        doublings = 2;
+        assert_int_equal(tritree_build_memory_build(&memory, &built, &set.input, &options, &poor),
+                         KD_OK);
+        assert_int_equal(memory.build.doubled, 2);
+        assert_int_equal(built.node_count, tree.node_count);
+        tritree_build_memory_close(&memory);
+        kd_triangles api;
+        memset(&api, 0, sizeof api);
+        api.tree.options = options;
+        assert_int_equal(triangles_cuda_build(&api, &mesh, &poor, 0), KD_OK);
+        assert_int_equal(api.tree.node_count, tree.node_count);
+        triangles_cuda_close(api.cuda);
+        doublings = UINT32_MAX;
+        assert_int_equal(tritree_build_memory_build(&memory, &built, &set.input, &options, &poor),
+                         KD_ERROR_MEMORY);
+        assert_non_null(strstr(kd_last_error(), "bytes"));
+        tritree_close(&tree);
+    }
+    triangle_set_close(&set);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants),
                                        cmocka_unit_test(rooms_cost_hardly_more_than_exact_trees),
                                        cmocka_unit_test(floors_are_parted_from_the_air),
                                        cmocka_unit_test(bad_input_is_refused_by_name),
-                                       cmocka_unit_test(too_little_memory_is_refused)};
+                                       cmocka_unit_test(too_little_memory_is_refused),
+                                       cmocka_unit_test(rooms_grow)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,8 +18,8 @@ static void compare(const tritree_input *input, const tritree_options *options, 
     tritree_build_memory memory;
     tritree on_device, on_cpu;
     assert_int_equal(tritree_open(&on_cpu, input, options, "zhou", NULL), KD_OK);
-    assert_int_equal(tritree_build_memory_open(&memory, input, options, builder), KD_OK);
-    assert_int_equal(builder->build(&memory.build), KD_OK);
+    tritree_built built;
+    assert_int_equal(tritree_build_memory_build(&memory, &built, input, options, builder), KD_OK);
     if (tritree_build_download(&memory, &on_device, input) != KD_OK ||
         tritree_check(&on_device) != KD_OK)
         fail_msg("%s, %u triangles: %s", name, input->triangle_count, kd_last_error());
@@ -71,9 +71,8 @@ static void a_budget_that_is_too_small_names_the_bytes(void **state) {
     const tritree_options options = tritree_options_default();
     tritree_build_memory memory;
     tritree_built built, again;
-    assert_int_equal(tritree_build_memory_open(&memory, &set.input, &options, builder), KD_OK);
-    assert_int_equal(builder->build(&memory.build), KD_OK);
-    assert_int_equal(tritree_build_result(&memory, &built), KD_OK);
+    assert_int_equal(tritree_build_memory_build(&memory, &built, &set.input, &options, builder),
+                     KD_OK);
     for (int which = 0; which < 2; ++which) {
         const uint32_t kept[2] = {memory.build.node_room, memory.build.reference_room};
         if (which)

@@ -39,8 +39,8 @@ static void build_on_cuda(case_triangles which, const char *name) {
     for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
         tritree_build_memory memory;
         tritree tree;
-        kd_status status = tritree_build_memory_open(&memory, &set.input, &options, *row);
-        if (status == KD_OK) status = (*row)->build(&memory.build);
+        tritree_built built;
+        kd_status status = tritree_build_memory_build(&memory, &built, &set.input, &options, *row);
         if (status == KD_OK) status = tritree_build_download(&memory, &tree, &set.input);
         if (status == KD_OK) {
             prove(&tree, (*row)->name, name);

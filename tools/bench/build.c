@@ -150,10 +150,11 @@ static kd_status on_cuda(const bench_request *request, const bench_model *model,
     tritree_build_memory memory;
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_build_memory_open(&memory, &model->input, &settings[setting].options, builder));
+    tritree_built built;
+    KD_TRY(tritree_build_memory_build(&memory, &built, &model->input, &settings[setting].options,
+                                      builder));
     row.bytes = memory.build.scratch_bytes;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(builder->build(&memory.build));
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
     KD_TRY_GOTO(take_tree(&row, &tree));
     KD_TRY_GOTO(time_cuda(&row, builder, &memory));

@@ -26,20 +26,28 @@ typedef struct trace_variant {
     const char *name;
     trace_test test;
     trace_loop loop;
-    bool tiles; /* images only */
+    enum {
+        NO_WIDTH,
+        ANY_WIDTH,
+        IMAGES_ONLY,
+        WITHOUT_IT
+    } width; /* whether it is told of an
+                image's; the last two: images
+                only */
 } trace_variant;
 
 static const trace_variant variants[] = {
-    {"plain", TRACE_WATERTIGHT, TRACE_PLAIN, false},
-    {"watertight", TRACE_WATERTIGHT, TRACE_AUTO, false}, /* by default: the order is measured */
-    {"nodes-once", TRACE_WATERTIGHT, TRACE_NODES, false},
-    {"nodes-tiles", TRACE_WATERTIGHT, TRACE_NODES, true},
-    {"watertight-once", TRACE_WATERTIGHT, TRACE_ONCE, false},
-    {"watertight-tiles", TRACE_WATERTIGHT, TRACE_ONCE, true},
-    {"watertight-persistent", TRACE_WATERTIGHT, TRACE_PERSISTENT, false},
-    {"planes-once", TRACE_PLANES, TRACE_ONCE, false},
-    {"planes-tiles", TRACE_PLANES, TRACE_ONCE, true},
-    {"planes-persistent", TRACE_PLANES, TRACE_PERSISTENT, false},
+    {"plain", TRACE_WATERTIGHT, TRACE_PLAIN, NO_WIDTH},
+    {"watertight", TRACE_WATERTIGHT, TRACE_AUTO, ANY_WIDTH}, /* by default */
+    {"watertight-measured", TRACE_WATERTIGHT, TRACE_AUTO, WITHOUT_IT},
+    {"nodes-once", TRACE_WATERTIGHT, TRACE_NODES, NO_WIDTH},
+    {"nodes-tiles", TRACE_WATERTIGHT, TRACE_NODES, IMAGES_ONLY},
+    {"watertight-once", TRACE_WATERTIGHT, TRACE_ONCE, NO_WIDTH},
+    {"watertight-tiles", TRACE_WATERTIGHT, TRACE_ONCE, IMAGES_ONLY},
+    {"watertight-persistent", TRACE_WATERTIGHT, TRACE_PERSISTENT, NO_WIDTH},
+    {"planes-once", TRACE_PLANES, TRACE_ONCE, NO_WIDTH},
+    {"planes-tiles", TRACE_PLANES, TRACE_ONCE, IMAGES_ONLY},
+    {"planes-persistent", TRACE_PLANES, TRACE_PERSISTENT, NO_WIDTH},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -157,7 +165,7 @@ static trace_batch new_batch(const trace_case *of, const trace_variant *variant)
     batch.loop = variant->loop;
     batch.measured = variant->loop == TRACE_AUTO;
     batch.on_device = true;
-    batch.width = variant->tiles || batch.measured ? of->rays.width : 0;
+    batch.width = variant->width == NO_WIDTH || variant->width == WITHOUT_IT ? 0 : of->rays.width;
     return batch;
 }
 
@@ -217,7 +225,8 @@ static kd_status run_on_cuda(trace_case *of) {
     KD_TRY_GOTO(device_memory_reserve((void **)&of->device_hits, count * sizeof(ray_hit)));
     KD_TRY_GOTO(device_memory_upload(of->device_rays, of->rays.rays, count * sizeof(ray)));
     for (int i = 0; i < VARIANTS; ++i)
-        if (!variants[i].tiles || of->rays.width) KD_TRY_GOTO(run_variant(of, &variants[i]));
+        if (variants[i].width < IMAGES_ONLY || of->rays.width)
+            KD_TRY_GOTO(run_variant(of, &variants[i]));
 done:
     device_memory_free(of->device_rays);
     device_memory_free(of->device_hits);
@@ -309,9 +318,9 @@ static kd_status build_tree(tritree *out, const bench_request *request, const tr
     const tritree_builder_cuda *builder = cuda ? tritree_builder_cuda_find(name) : NULL;
     if (!builder) return tritree_open(out, input, &options, name, NULL);
     tritree_build_memory memory;
-    KD_TRY(tritree_build_memory_open(&memory, input, &options, builder));
-    kd_status status = builder->build(&memory.build);
-    if (status == KD_OK) status = tritree_build_download(&memory, out, input);
+    tritree_built built;
+    KD_TRY(tritree_build_memory_build(&memory, &built, input, &options, builder));
+    const kd_status status = tritree_build_download(&memory, out, input);
     tritree_build_memory_close(&memory);
     return status;
 }

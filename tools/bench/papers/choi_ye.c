@@ -228,9 +228,9 @@ static kd_status build_on_cuda(const bench_request *request, const bench_model *
     tritree_build_memory memory;
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_build_memory_open(&memory, &model->input, &options, row));
+    tritree_built built;
+    KD_TRY(tritree_build_memory_build(&memory, &built, &model->input, &options, row));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(row->build(&memory.build));
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
     KD_TRY_GOTO(time_cuda(request, out, row, &memory.build));
     KD_TRY_GOTO(take_tree(request, to, out, &tree));
