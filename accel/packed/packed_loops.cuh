@@ -124,14 +124,12 @@ __device__ __forceinline__ bool packed_is_together(const packed_ray<any, bounded
     const float x = __shfl_sync(~0u, on.dx, first), y = __shfl_sync(~0u, on.dy, first),
                 z = __shfl_sync(~0u, on.dz, first);
     const float along = x * on.dx + y * on.dy + z * on.dz;
-    const float square =
-        (x * x + y * y + z * z) * (on.dx * on.dx + on.dy * on.dy + on.dz * on.dz);
+    const float square = (x * x + y * y + z * z) * (on.dx * on.dx + on.dy * on.dy + on.dz * on.dz);
     const float off = fabsf(__shfl_sync(~0u, on.ox, first) - on.ox) +
                       fabsf(__shfl_sync(~0u, on.oy, first) - on.oy) +
                       fabsf(__shfl_sync(~0u, on.oz, first) - on.oz);
     const float near = (box.hi.x - box.lo.x) + (box.hi.y - box.lo.y) + (box.hi.z - box.lo.z);
-    const bool alike =
-        begun && off <= near * 0.0625f && along > 0 && along * along > 0.8f * square;
+    const bool alike = begun && off <= near * 0.0625f && along > 0 && along * along > 0.8f * square;
     return 2 * __popc(__ballot_sync(~0u, alike)) >= __popc(all);
 }
 
@@ -172,8 +170,7 @@ __device__ __forceinline__ void packed_persistent(const packed_scene &scene, con
             __syncwarp();
             if (judges && idle == ~0u)
                 refill = packed_is_together(on, scene.box) ? PACKED_TOGETHER : PACKED_REFILL;
-            if (judges && refill == PACKED_TOGETHER && on.at != PACKED_IDLE &&
-                on.misses(scene.box))
+            if (judges && refill == PACKED_TOGETHER && on.at != PACKED_IDLE && on.misses(scene.box))
                 on.at = PACKED_IDLE;
         }
         packed_turn(on, scene, stack);

@@ -11,28 +11,86 @@ unsigned blocks_for(uint64_t count) {
 }
 
 /* Scratch memory, measured and handed out by the same code. */
+void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
+    c->nodes = (tritree_node *)cuda_arena_take(arena, c->node_room, sizeof(tritree_node));
+    c->references = (uint32_t *)cuda_arena_take(arena, c->reference_room, sizeof(uint32_t));
+    c->boxes = (box3 *)cuda_arena_take(arena, c->node_room, sizeof(box3));
+    c->parents = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
+    c->report = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
+    c->tasks = (packed_leaf_task *)cuda_arena_take(arena, c->tree.node_count / 2 + 1,
+                                                   sizeof(packed_leaf_task));
+    c->counts = (packed_cut_counts *)cuda_arena_take(arena, 1, sizeof(packed_cut_counts));
+}
+
 void lay_out(packed_maker *m, cuda_arena *arena, unsigned blocks) {
     const uint64_t nodes = m->from.tree.node_count;
-    m->boxes = (box3 *)cuda_arena_take(arena, nodes, sizeof(box3));
     m->plans = (uint64_t *)cuda_arena_take(arena, nodes, sizeof(uint64_t));
     m->ids = (uint4 *)cuda_arena_take(arena, nodes, sizeof(uint4));
     m->costs = (packed_costs *)cuda_arena_take(arena, nodes, sizeof(packed_costs));
-    m->parents = (uint32_t *)cuda_arena_take(arena, nodes / 2, sizeof(uint32_t));
-    m->report = (uint32_t *)cuda_arena_take(arena, nodes / 2, sizeof(uint32_t));
     m->items = (packed_item *)cuda_arena_take(arena, m->item_room, sizeof(packed_item));
     m->places = (uint2 *)cuda_arena_take(arena, m->item_room, sizeof(uint2));
     m->sums = (uint2 *)cuda_arena_take(arena, blocks, sizeof(uint2));
     m->found = (packed_found *)cuda_arena_take(arena, 1, sizeof(packed_found));
-    m->from.boxes = m->boxes;
     m->from.plans = m->plans;
     m->from.ids = (const uint32_t *)m->ids;
 }
 
+kd_status cut_leaves(const packed_cutter *c, packed_cut_counts *counts, cudaStream_t stream) {
+    const unsigned each_node = blocks_for(c->tree.node_count);
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, packed_cut_leaves, PACKED_MAKE_BLOCK));
+    KD_CUDA(cudaMemcpyAsync(c->references, c->tree.references,
+                            c->tree.reference_count * sizeof(uint32_t), cudaMemcpyDefault, stream));
+    packed_copy_nodes<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_copy_nodes");
+    packed_list_leaves<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_list_leaves");
+    packed_cut_leaves<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_cut_leaves");
+    KD_CUDA(cudaMemcpyAsync(counts, c->counts, sizeof *counts, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaStreamSynchronize(stream));
+    return KD_OK;
+}
+
+/* The finer tree, in *scratch. It has some 2.2 times the nodes of one of C_t 1.5; where it turns
+   out that the room does not suffice, once again with twice as much. */
+kd_status make_finer(packed_maker *m, void **scratch, const tritree_view *tree,
+                     cudaStream_t stream) {
+    packed_cutter c;
+    packed_cut_counts counts;
+    memset(&c, 0, sizeof c);
+    c.tree = *tree;
+    c.node_room = 5 * (uint64_t)tree->node_count / 2 + 64;
+    c.reference_room = 3 * (uint64_t)tree->reference_count + 64;
+    for (;;) {
+        cuda_arena arena = {NULL, 0};
+        KD_REQUIRE(c.node_room <= PACKED_MOST_UNITS && c.reference_room <= UINT32_MAX,
+                   KD_ERROR_MEMORY, "leaves that are cut further make more than 2^30 nodes");
+        lay_out_cuts(&c, &arena);
+        KD_TRY(device_pool_reserve(scratch, arena.used, stream));
+        arena.base = (char *)*scratch;
+        arena.used = 0;
+        lay_out_cuts(&c, &arena);
+        KD_TRY(cut_leaves(&c, &counts, stream));
+        if (counts.nodes <= c.node_room && counts.references <= c.reference_room) break;
+        device_pool_release(*scratch, stream);
+        *scratch = NULL;
+        c.node_room *= 2;
+        c.reference_room *= 2;
+    }
+    m->from.tree = *tree;
+    m->from.tree.nodes = c.nodes;
+    m->from.tree.references = c.references;
+    m->from.tree.node_count = (uint32_t)counts.nodes;
+    m->from.tree.reference_count = (uint32_t)counts.references;
+    m->from.boxes = m->boxes = c.boxes;
+    m->parents = c.parents;
+    m->report = c.report;
+    return KD_OK;
+}
+
 kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cudaStream_t stream) {
-    const unsigned each_node = blocks_for(m->from.tree.node_count);
-    packed_tell_parents<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*m);
-    KD_CUDA_LAUNCHED("packed_tell_parents");
-    packed_measure_nodes<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*m);
+    packed_measure_nodes<<<blocks_for(m->from.tree.node_count), PACKED_MAKE_BLOCK, 0, stream>>>(*m);
     KD_CUDA_LAUNCHED("packed_measure_nodes");
     void *arguments[] = {m};
     KD_CUDA(cudaLaunchCooperativeKernel(packed_find_items, dim3(blocks), dim3(PACKED_MAKE_BLOCK),
@@ -53,10 +111,31 @@ kd_status make(packed_maker *m, void **units, uint64_t *bytes, unsigned blocks,
     KD_TRY(device_memory_reserve(units, used + spare));
     *bytes = used + spare;
     m->units = (uint8_t *)*units;
-    packed_write<<<blocks_for(found.items), PACKED_MAKE_BLOCK, 0, stream>>>(*m);
+    packed_write<<<blocks_for(PACKED_GROUP * (uint64_t)found.items), PACKED_MAKE_BLOCK, 0,
+                   stream>>>(*m);
     KD_CUDA_LAUNCHED("packed_write");
     KD_CUDA(cudaMemsetAsync(m->units + used, 0, spare, stream));
     return KD_OK;
+}
+
+/* The packed form of the finer tree that m->from has. */
+kd_status pack(packed_maker *m, void **units, uint64_t *bytes, cudaStream_t stream) {
+    cuda_arena arena = {NULL, 0};
+    unsigned blocks = 0;
+    void *scratch = NULL;
+    KD_TRY(cuda_resident_blocks(&blocks, packed_find_items, PACKED_MAKE_BLOCK));
+    m->from.least_side = packed_least_side(m->from.tree.box);
+    /* each node of the k-d tree with children may be one; so may parts of large leaves, of which
+       even those of nodes whose parts are leaves have more than five triangles each */
+    m->item_room = m->from.tree.node_count / 2 + 2 + m->from.tree.reference_count / 5;
+    lay_out(m, &arena, blocks);
+    KD_TRY(device_pool_reserve(&scratch, arena.used, stream));
+    arena.base = (char *)scratch;
+    arena.used = 0;
+    lay_out(m, &arena, blocks);
+    const kd_status status = make(m, units, bytes, blocks, stream);
+    device_pool_release(scratch, stream);
+    return status;
 }
 
 } // namespace
@@ -64,25 +143,13 @@ kd_status make(packed_maker *m, void **units, uint64_t *bytes, unsigned blocks,
 kd_status packed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
                              void *stream) {
     packed_maker m;
-    cuda_arena arena = {NULL, 0};
-    unsigned blocks = 0;
+    void *scratch = NULL;
     *units = NULL;
     *bytes = 0;
     if (tree->reference_count == 0) return KD_OK;
-    KD_TRY(cuda_resident_blocks(&blocks, packed_find_items, PACKED_MAKE_BLOCK));
     memset(&m, 0, sizeof m);
-    m.from.tree = *tree;
-    m.from.least_side = packed_least_side(tree->box);
-    /* each node of the k-d tree with children may be one; so may parts of large leaves, of which
-       even those of nodes whose parts are leaves have more than five triangles each */
-    m.item_room = tree->node_count / 2 + 2 + tree->reference_count / 5;
-    lay_out(&m, &arena, blocks);
-    void *scratch = NULL;
-    KD_TRY(device_pool_reserve(&scratch, arena.used, stream));
-    arena.base = (char *)scratch;
-    arena.used = 0;
-    lay_out(&m, &arena, blocks);
-    const kd_status status = make(&m, units, bytes, blocks, (cudaStream_t)stream);
+    kd_status status = make_finer(&m, &scratch, tree, (cudaStream_t)stream);
+    if (status == KD_OK) status = pack(&m, units, bytes, (cudaStream_t)stream);
     device_pool_release(scratch, stream);
     if (status != KD_OK) {
         device_memory_free(*units);

@@ -66,18 +66,16 @@ KD_FN void packed_measure_add(packed_measure *to, uint32_t id) {
     ++to->distinct;
 }
 
-/* Of a leaf of the k-d tree; its plan. */
+/* Of a leaf of the k-d tree, all of which lies in that box; its plan. */
 KD_FN uint64_t packed_measure_leaf(packed_measure *out, const tritree_view *tree, tritree_node leaf,
-                                   box3 cell) {
+                                   box3 box) {
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
-    out->box = box3_empty();
+    out->box = box;
     out->distinct = 0;
     for (uint32_t i = 0; i < PACKED_FEW; ++i) out->ids[i] = KD_NONE;
-    for (uint32_t i = 0; i < count; ++i) {
-        box3_join(&out->box, packed_cut_id(tree, ids[i], cell));
+    for (uint32_t i = 0; i < count && out->distinct <= PACKED_FEW; ++i)
         packed_measure_add(out, ids[i]);
-    }
     const float cost = count ? packed_leaf_cost(packed_area(out->box), count) : 0;
     for (int k = 0; k < PACKED_CELLS; ++k) out->cost[k] = cost;
     return (uint64_t)(count ? PACKED_LEAF : PACKED_EMPTY) | (uint64_t)out->distinct << 3;

@@ -120,28 +120,46 @@ KD_FN int packed_lane(int taken, int count) {
     }
 }
 
-/* Gives the parts that are children their lanes. */
-KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, int used,
-                             packed_children *out) {
-    float area[PACKED_OPENED];
-    bool leaf[PACKED_OPENED];
-    out->count = 0;
-    for (int i = 0; i < used; ++i) {
-        if (parts[i].low != PACKED_NOWHERE) continue;
-        leaf[i] = packed_settle(from, &parts[i].item) > 0;
-        area[i] = packed_area(from->boxes[parts[i].item.node]);
-        ++out->count;
+/* The parts that are children, low sides first; how many. */
+KD_FN int packed_list(const packed_part *parts, uint8_t *list) {
+    uint8_t stack[PACKED_CELLS];
+    int waiting = 0, count = 0, at = 0;
+    for (;;) {
+        if (parts[at].low != PACKED_NOWHERE) {
+            stack[waiting++] = parts[at].high;
+            at = parts[at].low;
+            continue;
+        }
+        list[count++] = (uint8_t)at;
+        if (waiting == 0) return count;
+        at = stack[--waiting];
     }
-    for (int taken = 0; taken < out->count; ++taken) {
-        int best = -1;
-        for (int i = 0; i < used; ++i)
-            if (parts[i].low == PACKED_NOWHERE && parts[i].lane == PACKED_NOWHERE &&
-                (best < 0 || (leaf[i] == leaf[best] ? area[i] > area[best] : leaf[i])))
-                best = i;
-        const int lane = packed_lane(taken, out->count);
-        parts[best].lane = (uint8_t)lane;
-        out->items[lane] = parts[best].item;
-        out->boxes[lane] = from->boxes[parts[best].item.node];
+}
+
+/* What says which child comes first for any hit: leaves do, then large boxes. */
+KD_FN uint32_t packed_priority(box3 box, bool leaf) {
+    const float area = packed_area(box);
+    return float_bits(area <= FLT_MAX ? area : FLT_MAX) | (leaf ? 1u << 31 : 0);
+}
+
+/* Gives the parts that are children their lanes. */
+KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, packed_children *out) {
+    uint32_t priority[PACKED_CELLS];
+    uint8_t list[PACKED_CELLS];
+    out->count = packed_list(parts, list);
+    for (int i = 0; i < out->count; ++i) {
+        packed_item *item = &parts[list[i]].item;
+        priority[i] = packed_priority(from->boxes[item->node], packed_settle(from, item) > 0);
+    }
+    for (int i = 0; i < out->count; ++i) {
+        int before = 0;
+        for (int k = 0; k < out->count; ++k)
+            before += priority[k] > priority[i] || (priority[k] == priority[i] && k < i);
+        const int lane = packed_lane(before, out->count);
+        packed_part *part = &parts[list[i]];
+        part->lane = (uint8_t)lane;
+        out->items[lane] = part->item;
+        out->boxes[lane] = from->boxes[part->item.node];
         out->triangles[lane] = packed_settle(from, &out->items[lane]);
     }
 }
@@ -188,36 +206,12 @@ KD_FN void packed_children_find(const packed_source *from, const packed_item *of
         packed_part parts[PACKED_OPENED];
         parts[0].item = *of;
         packed_settle(from, &parts[0].item);
-        const int used = packed_open(from, parts);
-        packed_take_lanes(from, parts, used, out);
+        packed_open(from, parts);
+        packed_take_lanes(from, parts, out);
         for (int octant = 0; octant < 4; ++octant) out->order[octant] = packed_order(parts, octant);
     }
     out->inner = 0;
     for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
-}
-
-/* How many children are nodes; *units: of the block of all of them. */
-KD_FN uint32_t packed_children_count(const packed_source *from, const packed_item *of,
-                                     uint32_t *units) {
-    packed_part parts[PACKED_OPENED];
-    uint32_t inner = 0, sum = 0;
-    parts[0].item = *of;
-    if (of->count == 0) packed_settle(from, &parts[0].item);
-    const int used = of->count ? (int)packed_shares(of->count) : packed_open(from, parts);
-    for (int i = 0; i < used; ++i) {
-        uint32_t triangles = 0;
-        if (of->count)
-            triangles = packed_share_of(of->count, (uint32_t)i);
-        else if (parts[i].low == PACKED_NOWHERE)
-            triangles = packed_settle(from, &parts[i].item);
-        else
-            continue;
-        const bool leaf = triangles > 0 && triangles <= PACKED_LEAF_MOST;
-        inner += leaf ? 0 : 1;
-        sum += leaf ? packed_leaf_units(triangles) : (uint32_t)PACKED_NODE_UNITS;
-    }
-    *units = packed_aligned(sum);
-    return inner;
 }
 
 /* Where a child lies in the block of all of them, in units. */
@@ -253,7 +247,7 @@ KD_FN void packed_node_make(const packed_source *from, const packed_children *of
     const float side = float_max(vec3_largest(box3_size(box)), from->least_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
-    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis);
+    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
     for (int lane = 0; lane < PACKED_CELLS; ++lane) {
         const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
         for (int axis = 0; axis < 3; ++axis) {

@@ -1,19 +1,19 @@
 /* The kernels that make the packed form of a k-d tree in device memory: the bytes of
    packed_make.c.
-   Idea: leaves find their cells on their way up to the root, measure what they hold, and report
+   Idea: packed_cuts.cuh has cut leaves further. Leaves measure what they hold, and report
          to their parents; who comes second joins both and goes on up (Karras 2012). Then nodes
          are found from the root down, level by level, by one grid that stays: a block takes a
          part of the level, counts children, and all blocks add up what those before them have,
          so that places do not depend on who was first. In the end each node is written by a
          thread of its own.
-   Memory: scratch of 116 bytes a node of the k-d tree. */
+   Memory: scratch of 56 bytes a node of the finer tree, and 44 an item. */
 #ifndef KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
+#include "accel/packed/packed_cuts.cuh"
+#include "accel/packed/packed_group.cuh"
 #include "accel/packed/packed_make.h"
 #include "accel/packed/packed_node.h"
 #include <cooperative_groups.h>
-
-enum { PACKED_MAKE_BLOCK = 128 };
 
 /* What the host asks for. */
 typedef struct packed_found {
@@ -40,39 +40,6 @@ typedef struct packed_maker {
     packed_found *found;
     uint8_t *units;
 } packed_maker;
-
-__device__ __forceinline__ uint32_t packed_pair_of(uint32_t node) {
-    return (node - 1) >> 1;
-}
-
-__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_tell_parents(
-    const __grid_constant__ packed_maker m) {
-    const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
-    if (i >= m.from.tree.node_count) return;
-    const tritree_node node = m.from.tree.nodes[i];
-    if (tritree_is_leaf(node)) return;
-    m.parents[packed_pair_of(tritree_left(node))] = i;
-    m.report[packed_pair_of(tritree_left(node))] = 0;
-}
-
-/* The cell of a node: its side on each axis is the nearest plane above that bounds it. */
-__device__ __forceinline__ box3 packed_cell_of(const packed_maker &m, uint32_t at) {
-    box3 cell;
-    cell.lo = vec3_all(-INFINITY);
-    cell.hi = vec3_all(INFINITY);
-    uint32_t open = 63;
-    while (at != 0 && open != 0) {
-        const uint32_t parent = __ldg(m.parents + packed_pair_of(at));
-        const tritree_node node = m.from.tree.nodes[parent];
-        const int axis = tritree_axis(node);
-        const bool low = at & 1; /* then the plane is its upper side */
-        const uint32_t side = low ? 1u << axis : 8u << axis;
-        if (open & side) vec3_set_axis(low ? &cell.hi : &cell.lo, axis, node.split);
-        open &= ~side;
-        at = parent;
-    }
-    return cell;
-}
 
 __device__ __forceinline__ void packed_note(const packed_maker &m, uint32_t at,
                                             const packed_measure &found, uint64_t plan) {
@@ -105,7 +72,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_measure_nodes(
     const tritree_node node = m.from.tree.nodes[at];
     if (!tritree_is_leaf(node)) return;
     packed_measure found;
-    uint64_t plan = packed_measure_leaf(&found, &m.from.tree, node, packed_cell_of(m, at));
+    uint64_t plan = packed_measure_leaf(&found, &m.from.tree, node, m.boxes[at]);
     for (;;) {
         packed_note(m, at, found, plan);
         if (at == 0) return;
@@ -146,15 +113,32 @@ __device__ __forceinline__ uint2 packed_sum_before(uint2 mine, uint2 *all) {
     return before;
 }
 
+enum { PACKED_GROUPS = PACKED_MAKE_BLOCK / PACKED_GROUP /* of a block */ };
+
+/* The item of the lane's group; false: there is none. */
+__device__ __forceinline__ bool packed_take_item(const packed_maker &m, uint32_t i, uint32_t end,
+                                                 packed_item *item) {
+    if (i < end) {
+        *item = m.items[i];
+    } else {
+        item->cell = box3_empty();
+        item->node = item->first = item->count = 0;
+    }
+    return i < end;
+}
+
 /* Items begin to end of a level are this block's: what their children add up to. */
 __device__ __forceinline__ uint2 packed_count_part(const packed_maker &m, uint32_t begin,
                                                    uint32_t end) {
     uint2 mine = make_uint2(0, 0), all;
-    for (uint32_t i = begin + threadIdx.x; i < end; i += PACKED_MAKE_BLOCK) {
-        const packed_item item = m.items[i];
-        uint32_t units = 0;
-        mine.x += packed_children_count(&m.from, &item, &units);
-        mine.y += units;
+    for (uint32_t first = begin; first < end; first += PACKED_GROUPS) {
+        packed_item item;
+        packed_child child;
+        uint32_t inner;
+        const bool is = packed_take_item(m, first + threadIdx.x / PACKED_GROUP, end, &item);
+        packed_child_find(m.from, item, is, child);
+        const uint32_t units = packed_aligned(packed_group_units(child, &inner));
+        if (is && packed_group_lane() == 0) mine.x += inner, mine.y += units;
     }
     packed_sum_before(mine, &all);
     return all;
@@ -164,25 +148,25 @@ __device__ __forceinline__ uint2 packed_count_part(const packed_maker &m, uint32
    this block's begin. */
 __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_t begin,
                                                   uint32_t end, uint2 next) {
-    for (uint32_t first = begin; first < end; first += PACKED_MAKE_BLOCK) {
-        const uint32_t i = first + threadIdx.x;
-        packed_children children;
+    for (uint32_t first = begin; first < end; first += PACKED_GROUPS) {
+        const uint32_t i = first + threadIdx.x / PACKED_GROUP;
+        packed_item item;
+        packed_child child;
+        uint32_t inner = 0;
+        const bool is = packed_take_item(m, i, end, &item), leads = packed_group_lane() == 0;
+        packed_child_find(m.from, item, is, child);
+        const uint32_t units = packed_aligned(packed_group_units(child, &inner));
+        const uint32_t place = packed_group_place(m.from, item, child);
         uint2 mine = make_uint2(0, 0), all;
-        if (i < end) {
-            const packed_item item = m.items[i];
-            packed_children_find(&m.from, &item, &children);
-            mine = make_uint2((uint32_t)children.inner, packed_block_units(&children));
-        }
-        const uint2 before = packed_sum_before(mine, &all);
-        if (i < end) {
-            const uint32_t base = next.y + before.y;
-            uint32_t to = next.x + before.x;
-            m.places[i].y = base;
-            for (int lane = 0; lane < children.count; ++lane) {
-                if (children.triangles[lane]) continue;
-                m.items[to] = children.items[lane];
-                m.places[to++].x = base + packed_place(&children, lane);
-            }
+        if (is && leads) mine = make_uint2(inner, units);
+        uint2 before = packed_sum_before(mine, &all);
+        before.x = packed_from(before.x, 0), before.y = packed_from(before.y, 0);
+        const uint32_t base = next.y + before.y;
+        if (is && leads) m.places[i].y = base;
+        if (child.is && child.triangles == 0) {
+            const uint32_t to = next.x + before.x + place / PACKED_NODE_UNITS;
+            m.items[to] = child.item;
+            m.places[to].x = base + place;
         }
         next.x += all.x, next.y += all.y;
     }
@@ -251,29 +235,29 @@ __device__ __forceinline__ void packed_write_leaf(const packed_maker &m, const p
 
 __global__
 __launch_bounds__(PACKED_MAKE_BLOCK) void packed_write(const __grid_constant__ packed_maker m) {
-    const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
-    if (i >= m.found->items) return;
-    const packed_item item = m.items[i];
-    const uint2 place = m.places[i];
-    packed_children children;
-    union {
+    __shared__ union {
         packed_node node;
         uint4 words[sizeof(packed_node) / sizeof(uint4)];
-    } made;
-    packed_children_find(&m.from, &item, &children);
-    packed_node_make(&m.from, &children, place.y, &made.node);
+    } made[PACKED_GROUPS];
+    const uint32_t group = threadIdx.x / PACKED_GROUP, me = packed_group_lane();
+    const uint32_t i = blockIdx.x * PACKED_GROUPS + group;
+    packed_item item;
+    packed_child child;
+    uint32_t inner = 0;
+    const bool is = packed_take_item(m, i, m.found->items, &item);
+    const uint2 at = is ? m.places[i] : make_uint2(0, 0);
+    packed_child_find(m.from, item, is, child);
+    const uint32_t place = packed_group_place(m.from, item, child);
+    const uint32_t end = packed_group_units(child, &inner);
+    packed_group_node(m.from, item, child, place, at.y, &made[group].node);
+    __syncwarp();
+    if (!is) return;
     uint4 *const units = (uint4 *)m.units;
-    for (uint32_t k = 0; k < sizeof made / sizeof(uint4); ++k)
-        units[2 * (uint64_t)place.x + k] = made.words[k];
-    uint32_t end = PACKED_NODE_UNITS * (uint32_t)children.inner;
-    for (int lane = 0; lane < children.count; ++lane) {
-        if (children.triangles[lane] == 0) continue;
-        packed_write_leaf(m, children.items[lane], children.triangles[lane],
-                          units + 2 * ((uint64_t)place.y + packed_place(&children, lane)));
-        end += packed_leaf_units(children.triangles[lane]);
-    }
-    for (uint32_t k = 2 * end; k < 2 * packed_aligned(end); ++k)
-        units[2 * (uint64_t)place.y + k] = make_uint4(0, 0, 0, 0);
+    units[2 * (uint64_t)at.x + me] = made[group].words[me];
+    if (child.is && child.triangles)
+        packed_write_leaf(m, child.item, child.triangles, units + 2 * ((uint64_t)at.y + place));
+    for (uint32_t k = 2 * end + me; k < 2 * packed_aligned(end); k += PACKED_GROUP)
+        units[2 * (uint64_t)at.y + k] = make_uint4(0, 0, 0, 0);
 }
 
 #endif

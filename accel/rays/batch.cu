@@ -167,7 +167,8 @@ uint32_t *take_cursor(const tritree_cuda *tree) {
 
 trace_loop choose_loop(const trace_batch *batch) {
     if (batch->loop != TRACE_AUTO) return batch->loop;
-    return batch->coherent ? TRACE_ONCE : TRACE_PERSISTENT;
+    const bool image = batch->measured && batch->width;
+    return batch->coherent || image ? TRACE_ONCE : TRACE_PERSISTENT;
 }
 
 /* What all pieces of a batch have in common. */

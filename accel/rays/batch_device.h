@@ -43,7 +43,7 @@ typedef struct trace_batch {
     trace_test test;
     trace_loop loop;
     bool coherent;  /* neighbouring rays start and point alike, as a camera's do */
-    bool measured;  /* instead: a kernel looks at some of the rays */
+    bool measured;  /* instead: an image's do, of others a kernel looks at some */
     bool on_device; /* all pointers are the device's: not to be asked; else `rays` is looked at */
     uint32_t width; /* of the image that the rays are, row by row, or 0: lets warps take tiles */
     void *stream;   /* cudaStream_t; nothing is waited for if the rays are in device memory */

@@ -130,15 +130,6 @@ __device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
     return (y + threadIdx.x / 8 % 4) * c.width + x + threadIdx.x % 8;
 }
 
-/* The ray that is fetched as this one, if a warp fetches 32: a tile's, rows of tiles from the
-   image's middle out. */
-__device__ __forceinline__ uint32_t ray_by_tiles(const caster &c, uint32_t number) {
-    const uint32_t tile = number / 32, lane = number % 32, across = c.width / 8;
-    const uint32_t step = tile / across, middle = (c.count / c.width / 4 - 1) / 2;
-    const uint32_t y = step % 2 ? middle + (step + 1) / 2 : middle - step / 2;
-    return (4 * y + lane / 8) * c.width + (tile - step * across) * 8 + lane % 8;
-}
-
 /* By one block, each warp a few of the batch's groups of 32 rays: the persistent loop is for rays
    that do not both start and point alike. Alike: starts within a sixteenth of the box's sides, and
    directions within about 25 degrees of the group's first, for half of the rays. */

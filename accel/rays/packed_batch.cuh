@@ -3,8 +3,7 @@
    in device memory. Should the list be full the ray is left open in the place of its answer, and
    settle_batch looks through all answers for such rays. It also clears the cursor for the next
    batch, once all of its blocks have read it: a batch is two launches and no more. Its blocks are
-   made ready while the last rays are on their way (core/device/follow.cuh). An image's rays are
-   fetched by tiles. */
+   made ready while the last rays are on their way (core/device/follow.cuh). */
 #ifndef KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #define KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #include "accel/packed/packed_loops.cuh"
@@ -47,8 +46,7 @@ template <bool any> struct batch_work {
     const put_off_list &list;
 
     __device__ __forceinline__ uint32_t fetch(unsigned idle) const {
-        const uint32_t number = packed_fetch(c.cursor + CURSOR_NEXT, idle);
-        return c.width && number < c.count ? ray_by_tiles(c, number) : number;
+        return packed_fetch(c.cursor + CURSOR_NEXT, idle);
     }
     __device__ __forceinline__ bool has(uint32_t number) const { return number < c.count; }
     __device__ __forceinline__ void load(uint32_t number, float4 &o, float4 &d) const {

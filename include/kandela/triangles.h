@@ -81,7 +81,7 @@ typedef struct kd_ray_counts {
 } kd_ray_counts;
 
 typedef enum kd_ray_order {
-    KD_RAYS_MEASURED = 0,   /* unknown: a device looks at some of them */
+    KD_RAYS_MEASURED = 0,   /* unknown: an image's are coherent, at others a device looks */
     KD_RAYS_COHERENT = 1,   /* neighbours start and point alike, as a camera's do */
     KD_RAYS_INCOHERENT = 2, /* anywhere, in any direction */
 } kd_ray_order;
