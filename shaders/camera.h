@@ -12,6 +12,18 @@ typedef struct camera {
     float focus_distance; /* along the view axis; 0: distance to look_at */
 } camera;
 
+/* Between two, at t of 0 to 1, each number evenly. */
+KD_FN camera camera_between(const camera *a, const camera *b, float t) {
+    camera at;
+    at.eye = vec3_along(a->eye, t, vec3_sub(b->eye, a->eye));
+    at.look_at = vec3_along(a->look_at, t, vec3_sub(b->look_at, a->look_at));
+    at.up = vec3_along(a->up, t, vec3_sub(b->up, a->up));
+    at.fov_degrees = a->fov_degrees + t * (b->fov_degrees - a->fov_degrees);
+    at.lens_radius = a->lens_radius + t * (b->lens_radius - a->lens_radius);
+    at.focus_distance = a->focus_distance + t * (b->focus_distance - a->focus_distance);
+    return at;
+}
+
 /* Axes: tangent to the right, bitangent up, normal forward; unit and orthogonal. An `up` along the
    view takes some other direction. */
 KD_FN frame3 camera_frame(const camera *view) {

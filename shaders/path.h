@@ -30,7 +30,8 @@ enum {
     PATH_DRAW_LIGHT = 2,
     PATH_DRAW_OPACITY = 3,
     PATH_DRAW_MEDIUM = 5,
-    PATH_DRAW_WAVELENGTH = 6
+    PATH_DRAW_WAVELENGTH = 6,
+    PATH_DRAW_TIME = 7 /* at bounce 0 */
 };
 
 typedef struct path_options {
@@ -39,6 +40,7 @@ typedef struct path_options {
     int32_t scatterings; /* how often it may be scattered other than by mirrors and smooth glass;
                             1: direct light only */
     bool cutouts;        /* some material has opacity below 1 */
+    float clamp;         /* of light that was scattered more than once, largest channel; 0: none */
 } path_options;
 
 typedef struct path_result {
@@ -146,6 +148,14 @@ KD_FN vec3 path_light_in(const scene_view *scene, const path_options *options, v
     if (!path_ask_in(scene, place, where, direction, both, random, &asked)) return vec3_all(0);
     return path_asked_light(&asked,
                             path_passage(scene, asked.cast, asked.where, options->cutouts, rays));
+}
+
+/* What a path adds to its sample; `indirect`: between the eye and the light it was scattered more
+   than once. */
+KD_FN vec3 path_clamped(const path_options *options, bool indirect, vec3 more) {
+    if (!(options->clamp > 0) || !indirect) return more;
+    const float largest = vec3_largest(more);
+    return largest > options->clamp ? vec3_scale(more, options->clamp / largest) : more;
 }
 
 /* What the path's direction brings from the sky. */
@@ -315,11 +325,11 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
         return last ? PATH_ENDS : PATH_STRAYS;
     }
     if (hit.triangle == KD_NONE) {
-        *sent = path_sky(scene, state);
+        *sent = path_clamped(options, state->scattered > 1, path_sky(scene, state));
         return PATH_ENDS;
     }
     *at = path_surface(scene, state, hit, key);
-    *sent = path_emission(scene, state, at);
+    *sent = path_clamped(options, state->scattered > 1, path_emission(scene, state, at));
     return last ? PATH_ENDS : PATH_SCATTERS;
 }
 
@@ -378,8 +388,9 @@ KD_FN void path_follow(const scene_view *scene, const path_options *options, pat
             if (path_ask(scene, state, turn, &at, key, &asked))
                 visible =
                     path_passage(scene, asked.cast, asked.where, options->cutouts, &result->rays);
-            const vec3 direct = path_asked_light(&asked, visible);
-            result->radiance = vec3_add(result->radiance, vec3_mul(state->throughput, direct));
+            const vec3 direct = vec3_mul(state->throughput, path_asked_light(&asked, visible));
+            result->radiance =
+                vec3_add(result->radiance, path_clamped(options, state->scattered > 0, direct));
         }
         if (turn == PATH_ENDS || !path_go_on(scene, state, turn, &at, depth, key)) return;
     }

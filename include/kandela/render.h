@@ -71,6 +71,12 @@ typedef struct kd_render_options {
     char surface[16]; /* what a density estimate divides by: "tiles", all sides of triangles in
                          the ball that face alike, or "outlines", the part of the disc that a
                          smooth patch fills */
+    float frame;      /* the time, in frames, at which what has keys is seen */
+    float shutter;    /* frames for which it stays open from there on: the camera moves on its keys
+                         meanwhile; 0: it stands still. Not of "light" and "debug" */
+    float clamp;      /* "path": indirect light, scattered more than once, adds at most this to a
+                         sample at each surface, W/(sr m^2) in the brightest channel; 0: all of it.
+                         Less noise, and less light */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -155,6 +155,9 @@ static void bind_option_numbers(options_class &bound) {
     NUMBER(media_photons);
     NUMBER(device_paths);
     NUMBER(filter);
+    NUMBER(frame);
+    NUMBER(shutter);
+    NUMBER(clamp);
 #undef NUMBER
     bound.def_prop_rw(
         "tonemap", [](const render_options &self) { return (int)self.c.tonemap; },

@@ -66,10 +66,14 @@ static kd_status check_numbers(const kd_render_options *options) {
         double value;
     } numbers[] = {{"time_seconds", options->time_seconds},
                    {"target_error", options->target_error},
-                   {"radius", (double)options->radius}};
+                   {"radius", (double)options->radius},
+                   {"shutter", (double)options->shutter},
+                   {"clamp", (double)options->clamp}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
         KD_REQUIRE(numbers[i].value >= 0, KD_ERROR_USAGE, "%s %g, expected 0 or more",
                    numbers[i].name, numbers[i].value);
+    KD_REQUIRE(isfinite(options->frame), KD_ERROR_USAGE, "frame %g, expected a finite number",
+               (double)options->frame);
     KD_REQUIRE(options->alpha > 0 && options->alpha <= 1, KD_ERROR_USAGE,
                "alpha %g, expected a value in (0, 1]", (double)options->alpha);
     KD_REQUIRE(options->threads >= 0, KD_ERROR_USAGE, "%d threads, expected 0 (all cores) or more",
@@ -166,6 +170,9 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     listener hears;
     listen_to(&hears, progress, context);
+    camera ends[2];
+    scene_cameras_at(from->held, &taken, ends);
+    scene_set_cameras(from->held, &ends[0], &ends[1]);
     kd_status status = render_settle_placements(from->held, &taken, 0, RENDER_PLACING_AUTO);
     if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.watched);
     if (status != KD_OK && status != KD_INTERRUPTED) {

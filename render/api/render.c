@@ -63,9 +63,13 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
-static kd_status check_placements(const scene *from, const kd_render_options *options) {
+/* What methods do not know of the scene. */
+static kd_status check_scene(const scene *from, const kd_render_options *options) {
+    const integrator *how = integrator_find(options->integrator);
+    KD_REQUIRE(!how->box_alone || !scene_camera_moves(from), KD_ERROR_USAGE,
+               "the integrator %s knows no camera that moves while the shutter is open", how->name);
     const uint32_t count = scene_placement_count(from);
-    KD_REQUIRE(count == 0 || integrator_find(options->integrator)->placed, KD_ERROR_USAGE,
+    KD_REQUIRE(count == 0 || how->placed, KD_ERROR_USAGE,
                "%u placements in memory: %s takes copies alone (render_settle_placements)", count,
                options->integrator);
     return KD_OK;
@@ -290,13 +294,19 @@ static kd_status finish(render_saving *saving, const frame *of, const film *from
     return status;
 }
 
+static void aim(frame *of, const scene *from) {
+    of->view = scene_camera(from);
+    of->view_end = scene_camera_end(from);
+    of->moves = scene_camera_moves(from);
+}
+
 static kd_status run_on(const device *where, render_result *out, const scene *from,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job *watched) {
     int32_t crop[4];
     memset(out, 0, sizeof *out);
     KD_TRY(check_options(options, crop));
-    KD_TRY(check_placements(from, options));
+    KD_TRY(check_scene(from, options));
     out->where = *where;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(from);
@@ -311,7 +321,6 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
                 .how = integrator_find(options->integrator),
                 .keeper = &keeper,
                 .options = options,
-                .view = scene_camera(from),
                 .among = keeping->among,
                 .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                 .watched = watched};
@@ -319,6 +328,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     frame_cuda there;
     film negative;
     kd_status status = KD_OK;
+    aim(&of, from);
     memset(&trees, 0, sizeof trees);
     memset(&there, 0, sizeof there);
     job_stage_begin(watched, "film", 0);

@@ -26,6 +26,7 @@ static void fill(kd_render_options *options) {
     strcpy(options->estimator, "nearest");
     strcpy(options->lookup, "auto");
     strcpy(options->surface, "tiles");
+    options->frame = 1;
 }
 
 void kd_render_options_default_sized(kd_render_options *options, size_t struct_size) {

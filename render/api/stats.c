@@ -56,6 +56,9 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     cJSON_AddStringToObject(to, "estimator", options->estimator);
     cJSON_AddStringToObject(to, "lookup", options->lookup);
     cJSON_AddStringToObject(to, "surface", options->surface);
+    add_number(to, "frame", (double)options->frame);
+    add_number(to, "shutter", (double)options->shutter);
+    add_number(to, "clamp", (double)options->clamp);
     add_number(to, "width", options->width);
     add_number(to, "height", options->height);
     cJSON_AddItemToObject(to, "crop", cJSON_CreateIntArray(options->crop, 4));

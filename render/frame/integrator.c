@@ -26,6 +26,8 @@ pixel_view integrator_view(const frame *of) {
     pixel_view view;
     view.scene = of->scene;
     view.eye = of->view;
+    view.eye_end = of->moves ? of->view_end : of->view;
+    view.moves = of->moves;
     view.width = of->options->width;
     view.height = of->options->height;
     view.filter = of->options->filter;

@@ -45,7 +45,8 @@ typedef struct frame {
     const scene_view *scene;
     const kd_render_options *options;
     const struct integrator *how;
-    camera view;
+    camera view, view_end; /* the second one if it moves while the shutter is open */
+    bool moves;
     void *state;                   /* the integrator's own: photon maps, ... */
     double carried[FRAME_CARRIED]; /* its numbers that a resumed frame needs back; at first all 0 */
     frame_statistics statistics;
@@ -100,7 +101,7 @@ typedef struct integrator {
     bool (*counts_samples)(const kd_render_options *options);
     /* bytes that it keeps beside its maps, where samples are taken; NULL: next to none */
     uint64_t (*state_bytes)(const kd_render_options *options);
-    bool box_alone; /* its pixels know no other filter than the box */
+    bool box_alone; /* its pixels know no other filter than the box, and a camera that stands */
     bool placed;    /* it looks at placements (scene_view.placed); else it is given copies */
 } integrator;
 

@@ -11,7 +11,8 @@ enum { PIXEL_PASS = 0x70697865 }; /* rng_key.pass of pixel samples: none of a ph
 /* What is looked at, from where, by how many pixels. */
 typedef struct pixel_view {
     const scene_view *scene;
-    camera eye;
+    camera eye, eye_end; /* as the shutter opens and, if it moves, as it closes */
+    bool moves;
     int32_t width, height; /* of the whole picture */
     int32_t filter;        /* pixel_filter */
     uint64_t seed;
@@ -46,7 +47,10 @@ KD_FN ray pixel_ray(const pixel_view *of, int32_t x, int32_t y, rng_key key) {
         random.value[0] = place.x;
         random.value[1] = place.y;
     }
-    return camera_ray(&of->eye, of->width, of->height, x, y, random);
+    if (!of->moves) return camera_ray(&of->eye, of->width, of->height, x, y, random);
+    const float time = sobol_draw(key, 0, PATH_DRAW_TIME).value[0];
+    const camera eye = camera_between(&of->eye, &of->eye_end, time);
+    return camera_ray(&eye, of->width, of->height, x, y, random);
 }
 
 /* What the film takes: radiance, and the first surface that was met (triangle KD_NONE: none). */

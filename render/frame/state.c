@@ -51,6 +51,8 @@ static uint64_t options_hash(const frame *of) {
     if (of->photon_map_hash)
         hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
     static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
+    if (of->moves) hash = hash_combine(hash, &of->view_end, sizeof of->view_end);
+    if (options->clamp > 0) hash = hash_combine(hash, &options->clamp, sizeof options->clamp);
     return hash_combine(hash, &of->view, sizeof of->view);
 }
 

@@ -11,6 +11,7 @@ static kd_status prepare(frame *prepared, int32_t scatterings) {
     options->max_depth = prepared->options->max_depth;
     options->scatterings = scatterings;
     options->cutouts = integrator_has_cutouts(prepared->scene);
+    options->clamp = prepared->options->clamp;
     prepared->state = options;
     return KD_OK;
 }

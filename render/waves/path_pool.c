@@ -24,6 +24,7 @@ typedef struct pooled_shadow {
     path_asked asked;
     vec3 throughput;
     uint32_t sample;
+    bool indirect; /* the path has been scattered before */
 } pooled_shadow;
 
 typedef struct path_pool {
@@ -66,6 +67,7 @@ static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn,
     if (path_ask(p->of->scene, &path->state, turn, at, path->key, &ask->asked)) {
         ask->throughput = path->state.throughput;
         ask->sample = path->sample;
+        ask->indirect = path->state.scattered > 0;
         ++p->shadows;
         return;
     }
@@ -137,7 +139,8 @@ static void cast_shadows(path_pool *p) {
         const pooled_shadow *ask = p->asks + i;
         pixel_sample *to = p->samples + ask->sample;
         const vec3 direct = path_asked_light(&ask->asked, shadow_share(p, i, &to->rays));
-        to->radiance = vec3_add(to->radiance, vec3_mul(ask->throughput, direct));
+        to->radiance = vec3_add(to->radiance, path_clamped(p->options, ask->indirect,
+                                                           vec3_mul(ask->throughput, direct)));
     }
 }
 

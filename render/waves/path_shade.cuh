@@ -74,10 +74,13 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
         float4 *to = w.shadow_gain + 3 * (uint64_t)at;
         to[0] = with_fourth(asked.sent, __uint_as_float(path.slot));
         to[1] = with_fourth(path.state.throughput, asked.weight);
-        to[2] = make_float4(__uint_as_float(asked.where), 0, 0, 0);
+        to[2] =
+            make_float4(__uint_as_float(asked.where), path.state.scattered > 0 ? 1.0f : 0.0f, 0, 0);
         return;
     }
-    const vec3 gain = vec3_mul(path.state.throughput, path_asked_light(&asked, vec3_all(1)));
+    const vec3 gain =
+        path_clamped(&w.options, path.state.scattered > 0,
+                     vec3_mul(path.state.throughput, path_asked_light(&asked, vec3_all(1))));
     w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
 }
 

@@ -36,8 +36,8 @@ static __global__ __launch_bounds__(SHADOW_BLOCK, 4) void wave_add_shares(
         asked.sent = first_three(sent);
         asked.weight = throughput.w;
         const vec3 share = shadow_share(scene, w, i, __float_as_uint(gain[2].x), &rays);
-        add_radiance(w, __float_as_uint(sent.w),
-                     vec3_mul(first_three(throughput), path_asked_light(&asked, share)));
+        const vec3 more = vec3_mul(first_three(throughput), path_asked_light(&asked, share));
+        add_radiance(w, __float_as_uint(sent.w), path_clamped(&w.options, gain[2].y > 0, more));
     }
     rays = __reduce_add_sync(0xffffffffu, rays);
     if (threadIdx.x % 32 == 0 && rays)

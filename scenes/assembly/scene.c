@@ -54,6 +54,16 @@ kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_opt
     KD_TRY(scene_build_lights(to, from));
     const float aspect = (float)options->width / (float)options->height;
     to->view = scene_frame_camera(from, to->box, aspect);
+    to->view_end = to->view;
+    to->keys = from->keys;
+    to->key_count = from->key_count;
+    to->moves = from->moves;
+    from->keys = NULL;
+    for (uint32_t i = 0; i < to->key_count; ++i) {
+        scene_draft keyed = *from; /* with what a key says, and the rest as ever */
+        keyed.view = to->keys[i].view;
+        to->keys[i].view = scene_frame_camera(&keyed, to->box, aspect);
+    }
     to->view_is_default = !from->eye_given && !from->look_at_given && !from->inside;
     return KD_OK;
 }
@@ -200,6 +210,7 @@ done:
 void scene_close(scene *owned) {
     if (!owned) return;
     mesh_close(&owned->geometry);
+    memory_free(owned->keys);
     memory_free(owned->parts);
     memory_free(owned->shapes);
     memory_free(owned->placements);
@@ -261,9 +272,34 @@ camera scene_camera(const scene *from) {
     return from->view;
 }
 
+camera scene_camera_end(const scene *from) {
+    return from->view_end;
+}
+
+bool scene_camera_moves(const scene *from) {
+    return memcmp(&from->view, &from->view_end, sizeof from->view) != 0;
+}
+
+void scene_cameras_at(const scene *from, const kd_render_options *options, camera ends[2]) {
+    ends[0] = ends[1] = from->view;
+    if (from->key_count == 0) return;
+    const double frame = (double)options->frame, end = frame + (double)options->shutter;
+    ends[0] = keyframes_camera(from->keys, from->key_count, frame);
+    ends[1] = keyframes_camera(from->keys, from->key_count, end);
+}
+
+void scene_set_cameras(scene *to, const camera *begin, const camera *end) {
+    scene_set_camera(to, begin);
+    to->view_end = *end;
+}
+
+bool scene_moves(const scene *of) {
+    return of->moves;
+}
+
 void scene_set_camera(scene *to, const camera *view) {
     if (memcmp(&to->view, view, sizeof *view) != 0) to->view_is_default = false;
-    to->view = *view;
+    to->view = to->view_end = *view;
 }
 
 static bool is_number_of(const char *text, uint32_t index) {

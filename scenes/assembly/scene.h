@@ -44,6 +44,15 @@ kd_status scene_open_placed(scene **out, const char *path, const char *environme
 /* Borrowed, complete but for `tree`, which the caller fills after building. */
 scene_view scene_get_view(const scene *from);
 camera scene_camera(const scene *from);
+/* As the shutter closes; and whether that is another one. */
+camera scene_camera_end(const scene *from);
+bool scene_camera_moves(const scene *from);
+/* As options->frame begins, and after options->shutter frames: by the camera's keys, if it has any,
+   else both as it is. */
+void scene_cameras_at(const scene *from, const kd_render_options *options, camera ends[2]);
+void scene_set_cameras(scene *to, const camera *begin, const camera *end);
+/* Whether another frame is another scene: something other than the camera has keys. */
+bool scene_moves(const scene *of);
 /* Another view of the same scene: what the command line says beats what the file says. */
 void scene_set_camera(scene *to, const camera *view);
 /* The camera of that name, or of that number counted from 0, of those that the mesh file has.

@@ -25,7 +25,10 @@ struct scene {
     float total_power; /* W */
     medium *media;
     uint32_t medium_count, fog;
-    camera view;
+    camera view, view_end;
+    camera_key *keys; /* of the camera; NULL: none */
+    uint32_t key_count;
+    bool moves; /* something else has keys */
     bool view_is_default;
     char *photon_map; /* path that the options of the description name; NULL: none */
 };

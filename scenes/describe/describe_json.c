@@ -3,34 +3,8 @@
 #include "scenes/describe/describe_reader.h"
 #include "scenes/readers.h"
 
-/* --- camera, environment, render settings ------------------------------------------------------
+/* --- environment, render settings ------------------------------------------------------
  */
-
-static kd_status read_camera(describe_reader *in, const json_place *at, const cJSON *object) {
-    described_camera words;
-    memset(&words, 0, sizeof words);
-    KD_TRY(json_read(at, object, describe_camera_keys, &words));
-    scene_draft *to = in->draft;
-    to->view.eye = words.eye;
-    to->view.look_at = words.look_at;
-    to->view.up = words.up;
-    to->view.fov_degrees = words.fov;
-    to->view.lens_radius = words.lens_radius;
-    to->view.focus_distance = words.focus_distance;
-    to->eye_given = json_has(object, "eye");
-    to->look_at_given = json_has(object, "look_at");
-    to->fov_given = json_has(object, "fov");
-    if (json_has(object, "up") && vec3_is_zero(words.up))
-        return json_fail(at, "up is [0, 0, 0], expected a direction");
-    const vec3 way = vec3_sub(words.look_at, words.eye);
-    if (to->eye_given && to->look_at_given) {
-        const vec3 up = vec3_is_zero(words.up) ? vec3_make(0, 1, 0) : vec3_normalize(words.up);
-        if (vec3_is_zero(way)) return json_fail(at, "look_at is the same point as eye");
-        if (vec3_is_zero(vec3_cross(vec3_normalize(way), up)))
-            return json_fail(at, "up is parallel to the view");
-    }
-    return KD_OK;
-}
 
 static kd_status read_sky(describe_reader *in, const json_place *at, const cJSON *object) {
     const json_place here = json_place_key(at, "sky");
@@ -133,7 +107,7 @@ static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_op
     if (words.media) KD_TRY(describe_media(in, &media, words.media));
     if (words.fog) KD_TRY(describe_medium_find(in, &fog, words.fog, &in->draft->fog));
     if (words.render) KD_TRY(read_render(in, &render, words.render, options));
-    if (words.camera) KD_TRY(read_camera(in, &view, words.camera));
+    if (words.camera) KD_TRY(describe_camera(in, &view, words.camera));
     if (words.environment) KD_TRY(read_environment(in, &environment, words.environment));
     if (words.materials) KD_TRY(describe_materials(in, &materials, words.materials));
     KD_TRY(read_list(in, &meshes, words.meshes, describe_mesh));
@@ -148,6 +122,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     cJSON *root = NULL;
     memset(&reader, 0, sizeof reader);
     reader.draft = out;
+    reader.frame = (double)options->frame;
     reader.path = source->path;
     reader.load = source->load;
     reader.given = source->given;

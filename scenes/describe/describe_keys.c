@@ -74,15 +74,27 @@ const json_key describe_sphere_keys[] = {
      .help = "to aim for"},
     {.name = NULL}};
 
+#define STEP_KEYS                                                                                  \
+    {KEY("translate", JSON_VECTOR, described_step, translate), .unit = "m"},                       \
+        {KEY("rotate", JSON_VECTOR, described_step, rotate),                                       \
+         .help = "axis; counter-clockwise seen against it"},                                       \
+        {KEY("degrees", JSON_FLOAT, described_step, degrees), .unit = "degrees",                   \
+         .help = "goes with `rotate`"},                                                            \
+        {KEY("scale", JSON_COLOUR, described_step, scale), .help = "not 0; negative ones mirror"}, \
+    {                                                                                              \
+        KEY("matrix", JSON_DOUBLE, described_step, matrix),                                        \
+            .count = 12, .help = "3 rows of 4, the last column moves"                              \
+    }
+
 const json_key describe_step_keys[] = {
-    {KEY("translate", JSON_VECTOR, described_step, translate), .unit = "m"},
-    {KEY("rotate", JSON_VECTOR, described_step, rotate),
-     .help = "axis; counter-clockwise seen against it"},
-    {KEY("degrees", JSON_FLOAT, described_step, degrees), .unit = "degrees",
-     .help = "goes with `rotate`"},
-    {KEY("scale", JSON_COLOUR, described_step, scale), .help = "not 0; negative ones mirror"},
-    {KEY("matrix", JSON_DOUBLE, described_step, matrix), .count = 12,
-     .help = "3 rows of 4, the last column moves"},
+    STEP_KEYS,
+    {KEY("keys", JSON_LIST, described_step, keys), .inner = describe_step_key_keys,
+     .help = "instead: steps of one kind by frame, between them as a smooth curve has it"},
+    {.name = NULL}};
+
+const json_key describe_step_key_keys[] = {
+    {KEY("frame", JSON_DOUBLE, described_step, frame), .help = "required; later than the last one"},
+    STEP_KEYS,
     {.name = NULL}};
 
 const json_key describe_scatter_keys[] = {
@@ -207,19 +219,35 @@ const json_key describe_medium_keys[] = {
      .help = "mean cosine of that change (Henyey and Greenstein)"},
     {.name = NULL}};
 
+#define CAMERA_KEYS                                                                                \
+    {KEY("eye", JSON_VECTOR, described_camera, eye), .unit = "m",                                  \
+     .initial = "where the whole scene is seen"},                                                  \
+        {KEY("look_at", JSON_VECTOR, described_camera, look_at), .unit = "m",                      \
+         .initial = "the centre of the scene's box"},                                              \
+        {KEY("up", JSON_VECTOR, described_camera, up), .initial = "[0, 1, 0]"},                    \
+        {KEY("fov", JSON_FLOAT, described_camera, fov),                                            \
+         .most = 180,                                                                              \
+         .open = true,                                                                             \
+         .unit = "degrees",                                                                        \
+         .initial = "40",                                                                          \
+         .help = "vertical field of view"},                                                        \
+        {KEY("lens_radius", JSON_FLOAT, described_camera, lens_radius), AT_LEAST_0, .unit = "m",   \
+         .initial = "0", .help = "0: everything is sharp"},                                        \
+    {                                                                                              \
+        KEY("focus_distance", JSON_FLOAT, described_camera, focus_distance), AT_LEAST_0,           \
+            .unit = "m", .initial = "0", .help = "along the view axis; 0: at `look_at`"            \
+    }
+
 const json_key describe_camera_keys[] = {
-    {KEY("eye", JSON_VECTOR, described_camera, eye), .unit = "m",
-     .initial = "where the whole scene is seen"},
-    {KEY("look_at", JSON_VECTOR, described_camera, look_at), .unit = "m",
-     .initial = "the centre of the scene's box"},
-    {KEY("up", JSON_VECTOR, described_camera, up), .initial = "[0, 1, 0]"},
-    {KEY("fov", JSON_FLOAT, described_camera, fov), .most = 180, .open = true, .unit = "degrees",
-     .initial = "40", .help = "vertical field of view"},
-    {KEY("lens_radius", JSON_FLOAT, described_camera, lens_radius), AT_LEAST_0, .unit = "m",
-     .initial = "0", .help = "0: everything is sharp"},
-    {KEY("focus_distance", JSON_FLOAT, described_camera, focus_distance), AT_LEAST_0, .unit = "m",
-     .initial = "0", .help = "along the view axis; 0: at `look_at`"},
+    CAMERA_KEYS,
+    {KEY("keys", JSON_LIST, described_camera, keys), .inner = describe_camera_key_keys,
+     .help = "by frame, what changes in it; between them as a smooth curve has it"},
     {.name = NULL}};
+
+const json_key describe_camera_key_keys[] = {{KEY("frame", JSON_DOUBLE, described_camera, frame),
+                                              .help = "required; later than the last one"},
+                                             CAMERA_KEYS,
+                                             {.name = NULL}};
 
 #define LIGHT_KIND                                                                                 \
     REMARK, {                                                                                      \
@@ -320,6 +348,10 @@ const json_key describe_render_keys[] = {
      .unit = "pixels", .help = "x0, y0, x1, y1; the last ones are outside"},
     {KEY("spp", JSON_INT, described_render, options.spp), .least = 1, .most = 1 << 24,
      .initial = "64", .help = "samples per pixel"},
+    {KEY("clamp", JSON_FLOAT, described_render, options.clamp), AT_LEAST_0, .unit = "W/(sr m^2)",
+     .initial = "0", .help = "of path: the most that indirect light adds at a surface; 0: all"},
+    {KEY("shutter", JSON_FLOAT, described_render, options.shutter), .most = 1e6, .unit = "frames",
+     .initial = "0", .help = "how long it stays open while the camera moves"},
     {KEY("max_depth", JSON_INT, described_render, options.max_depth), .least = 1, .most = 65536,
      .initial = "32", .help = "surfaces that a path may meet"},
     {KEY("photons", JSON_COUNT, described_render, options.photons), .most = 4e9,

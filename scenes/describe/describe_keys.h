@@ -55,6 +55,8 @@ typedef struct described_step { /* of a transform */
     float degrees;
     vec3 scale;
     double matrix[12];
+    double frame; /* of a key */
+    const cJSON *keys;
 } described_step;
 
 typedef struct described_scatter {
@@ -67,6 +69,8 @@ typedef struct described_scatter {
 typedef struct described_camera {
     vec3 eye, look_at, up;
     float fov, lens_radius, focus_distance;
+    double frame; /* of a key */
+    const cJSON *keys;
 } described_camera;
 
 typedef enum described_light_kind {
@@ -107,8 +111,9 @@ typedef struct described_render {
 
 extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],
     describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
-    describe_scatter_keys[], describe_camera_keys[], describe_environment_keys[],
-    describe_sky_keys[], describe_render_keys[];
+    describe_scatter_keys[], describe_step_key_keys[], describe_camera_keys[],
+    describe_camera_key_keys[], describe_environment_keys[], describe_sky_keys[],
+    describe_render_keys[];
 /* Which kind a light is, and then the keys of that kind. */
 extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
 

@@ -35,10 +35,12 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to, "`sphere`, closed, smooth:", describe_sphere_keys);
     list_table(&to, "A step of `transform`, exactly one of translate, rotate, scale, matrix:",
                describe_step_keys);
+    list_table(&to, "An entry of `keys` of a step:", describe_step_key_keys);
     list_table(&to, "`scatter`:", describe_scatter_keys);
     list_table(&to, "A material:", describe_material_keys);
     list_table(&to, "A medium:", describe_medium_keys);
     list_table(&to, "`camera`:", describe_camera_keys);
+    list_table(&to, "An entry of `keys` of the camera:", describe_camera_key_keys);
     list_table(&to, "A light of kind `point`:", describe_light_keys[DESCRIBED_POINT]);
     list_table(&to, "A light of kind `spot`:", describe_light_keys[DESCRIBED_SPOT]);
     list_table(&to, "A light of kind `directional`:", describe_light_keys[DESCRIBED_DIRECTIONAL]);

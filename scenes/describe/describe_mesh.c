@@ -11,38 +11,15 @@
 
 /* --- transform -------------------------------------------------------------------------------- */
 
-static kd_status read_step(const json_place *at, const cJSON *object, transform *step) {
-    described_step words;
-    memset(&words, 0, sizeof words);
-    KD_TRY(json_read(at, object, describe_step_keys, &words));
-    const bool turned = json_has(object, "rotate") || json_has(object, "degrees");
-    const int steps = json_has(object, "translate") + turned + json_has(object, "scale") +
-                      json_has(object, "matrix");
-    if (steps != 1)
-        return json_fail(at, "found %d steps, expected one of translate, rotate, scale, matrix",
-                         steps);
-    *step = transform_identity();
-    if (json_has(object, "translate")) *step = transform_translate(words.translate);
-    if (json_has(object, "scale")) *step = transform_scale(words.scale);
-    if (json_has(object, "matrix")) memcpy(step->m, words.matrix, sizeof step->m);
-    if (turned) {
-        if (!json_has(object, "rotate") || !json_has(object, "degrees"))
-            return json_fail(at, "rotate and degrees go together");
-        if (vec3_is_zero(words.rotate))
-            return json_fail(at, "rotate is [0, 0, 0], expected an axis");
-        *step = transform_rotate(words.rotate, (double)words.degrees);
-    }
-    return KD_OK;
-}
-
-kd_status describe_transform(const json_place *at, const cJSON *list, transform *placed) {
+kd_status describe_transform(describe_reader *in, const json_place *at, const cJSON *list,
+                             transform *placed) {
     const cJSON *item = NULL;
     int index = 0;
     if (!cJSON_IsArray(list)) return json_unexpected(at, list, "a list of steps");
     cJSON_ArrayForEach(item, list) {
         const json_place here = json_place_item(at, index++);
         transform step;
-        KD_TRY(read_step(&here, item, &step));
+        KD_TRY(describe_step(in, &here, item, &step));
         *placed = transform_compose(&step, placed);
     }
     const double volume = transform_determinant(placed);
@@ -209,7 +186,7 @@ kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *
     words.uv[0] = words.uv[1] = 1;
     KD_TRY(json_read(at, object, describe_mesh_keys, &words));
     const json_place steps = json_place_key(at, "transform");
-    if (words.transform) KD_TRY(describe_transform(&steps, words.transform, &placed));
+    if (words.transform) KD_TRY(describe_transform(in, &steps, words.transform, &placed));
     KD_TRY(read_part(in, at, &words, &part));
     if (words.inward) mesh_turn(&part);
     const mesh *made = &in->geometry.made;

@@ -43,7 +43,7 @@ static kd_status put_listed(placing *to, const json_place *at, const cJSON *list
     cJSON_ArrayForEach(item, list) {
         const json_place here = json_place_item(at, index++);
         transform where = transform_identity();
-        KD_TRY(describe_transform(&here, item, &where));
+        KD_TRY(describe_transform(to->in, &here, item, &where));
         KD_TRY(put(to, &here, &where));
     }
     return KD_OK;

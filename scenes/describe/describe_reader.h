@@ -11,6 +11,7 @@ typedef struct describe_reader {
     const cJSON *names;    /* those materials, NULL: none */
     const cJSON *media;    /* by name, NULL: none; the draft has them in this order */
     const char *path;
+    double frame; /* that is looked at */
     describe_loader load;
     const kd_scene_mesh *given; /* by the caller, in memory */
     uint64_t given_count;
@@ -37,12 +38,18 @@ kd_status describe_medium_find(const describe_reader *in, const json_place *at, 
                                uint32_t *index);
 /* describe_mesh.c */
 kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object);
-kd_status describe_transform(const json_place *at, const cJSON *list, transform *placed);
+/* describe_step.c */
+kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *object,
+                        transform *step);
+kd_status describe_transform(describe_reader *in, const json_place *at, const cJSON *list,
+                             transform *placed);
 /* describe_placements.c: what the geometry has got since `begin` becomes a shape that is put where
    the entry says, after `pose` */
 kd_status describe_placements(describe_reader *in, const json_place *at,
                               const described_mesh *words, const transform *pose,
                               const draft_shape *begin);
+/* describe_camera.c */
+kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON *object);
 /* describe_light.c */
 kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object);
 

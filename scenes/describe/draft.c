@@ -80,6 +80,7 @@ void scene_draft_close(scene_draft *owned) {
     memory_free(owned->shapes);
     memory_free(owned->placements);
     memory_free(owned->lights);
+    memory_free(owned->keys);
     memory_free(owned->sky_image);
     memory_free(owned->photon_map);
     memory_free(owned->media);

@@ -3,6 +3,7 @@
 #define KD_SCENES_DESCRIBE_DRAFT_H
 #include "accel/placed/placed.h"
 #include "core/status.h"
+#include "scenes/describe/keyframes.h"
 #include "scenes/mesh/mesh.h"
 #include "shaders/camera.h"
 #include "shaders/light.h"
@@ -43,6 +44,9 @@ typedef struct scene_draft {
     uint32_t medium_count, fog; /* index; from medium_count on: there is none */
     char *photon_map;           /* path, owned: what the options point to */
     camera view;                /* what is given of it */
+    camera_key *keys;           /* owned, by frame: where it is when */
+    uint32_t key_count;
+    bool moves; /* something in it but the camera has keys: it is of one frame */
     bool eye_given, look_at_given, fov_given;
     bool inside; /* a default camera stands inside */
     bool glows;  /* what emits only glows by pictures: the default sky lights it, too */

@@ -167,6 +167,9 @@ static void render_options_without_sense(void **state) {
     REFUSED(options.target_error = (double)NAN, "target_error nan");
     REFUSED(options.radius = NAN, "radius nan");
     REFUSED(options.radius = -1, "radius -1");
+    REFUSED(options.shutter = NAN, "shutter nan");
+    REFUSED(options.clamp = -1, "clamp -1");
+    REFUSED(options.frame = INFINITY, "frame inf");
     REFUSED(options.alpha = NAN, "alpha nan");
     REFUSED(options.alpha = 2, "alpha 2");
     REFUSED(options.threads = -1, "-1 threads");

@@ -68,6 +68,10 @@ static finished run_kept(const char *path, const kd_render_options *options, con
     kd_render_options_default(&from_file);
     assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
     snprintf(used.device, sizeof used.device, "%s", where);
+    const camera begin = scene_camera(made);
+    camera end = begin;
+    end.eye.x += options->shutter;
+    scene_set_cameras(made, &begin, &end);
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
@@ -133,6 +137,8 @@ static void test_sizes(void **state) {
         if (i == 2) strcpy(options.integrator, "direct");
         if (i == 3) options.max_depth = 1;
         if (i == 4) options.max_depth = 2;
+        if (i < 2) options.clamp = 0.05f;
+        if (i > 2) options.shutter = 1; /* run_kept moves the camera */
         const finished here = run_kept(scene_path(4), &options, "cpu", NULL, NULL);
         expect_same(scene_path(4), &options, &here);
     }

@@ -9,6 +9,7 @@
 #include "render/integrators/debug_channel.h"
 #include "tools/program/line/shared_options.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 /* rows that set several fields, which have to lie side by side */
@@ -42,6 +43,20 @@ static const option_row output_rows[] = {
          "environment it has",
      .kind = OPTION_TEXT,
      OPTION_FIELD(render_values, environment)},
+    {.name = "frames",
+     .argument = "A-B",
+     .help = "a picture of each frame from A to B: what has keys in the scene moves; the names get "
+             "the number for ####, or before the suffix",
+     .kind = OPTION_INT32,
+     .count = 2,
+     .least = 0,
+     .most = 1000000,
+     .separator = '-',
+     OPTION_FIELD(render_values, frames)},
+    {.name = "turntable",
+     .help = "the camera goes round the point that it looks at once in all --frames",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(render_values, turntable)},
     {.name = "stats",
      .argument = "FILE.json",
      .help = "figures to write: seconds of each stage, peak memory, counts, hashes, energy",
@@ -141,6 +156,15 @@ static const option_row method_rows[] = {
      .most = 1e9,
      OPTION_FIELD(kd_render_options, target_error)},
     SHARED_ROW_MAX_DEPTH,
+    {.name = "clamp",
+     .argument = "L",
+     .help = "of path: indirect light adds at most this to a sample at each surface, W/(sr m^2): "
+             "less noise, and less light; 0 is all of it",
+     .initial = "0",
+     .kind = OPTION_FLOAT,
+     .least = 0,
+     .most = 3e38,
+     OPTION_FIELD(kd_render_options, clamp)},
     SHARED_ROW_SEED,
     {.name = NULL}};
 
@@ -254,6 +278,14 @@ static const option_row picture_rows[] = {
      .kind = OPTION_CHOICE,
      .choice = pixel_filter_name,
      OPTION_FIELD(kd_render_options, filter)},
+    {.name = "shutter",
+     .argument = "FRAMES",
+     .help = "how long it stays open: a camera that has keys, or goes round, blurs what it passes",
+     .initial = "0",
+     .kind = OPTION_FLOAT,
+     .least = 0,
+     .most = 1e6,
+     OPTION_FIELD(kd_render_options, shutter)},
     {.name = "exposure",
      .argument = "auto|STOPS",
      .help = "colours times 2^STOPS, in 8-bit files only; auto raises a dark picture to mid-grey, "
@@ -397,4 +429,29 @@ void render_values_quicken(kd_render_options *options) {
     if (options->caustic_photons > QUICK_PHOTONS) options->caustic_photons = QUICK_PHOTONS;
     if (options->media_photons > QUICK_PHOTONS) options->media_photons = QUICK_PHOTONS;
     if (options->final_gather > QUICK_GATHER_RAYS) options->final_gather = QUICK_GATHER_RAYS;
+}
+
+/* Adds ", 4 spp instead of 64" where the numbers differ. */
+static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick, const char *what) {
+    const size_t used = strlen(text);
+    if (full != quick)
+        snprintf(text + used, bytes - used, "%s %" PRIu64 " %s instead of %" PRIu64,
+                 used ? "," : "", quick, what, full);
+}
+
+void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick) {
+    char text[256] = "";
+    if (full->width != quick->width || full->height != quick->height)
+        snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
+                 full->width, full->height);
+    add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
+    if (integrator_maps(integrator_find(full->integrator), full) != MAPS_NONE) {
+        add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
+        add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
+                    "caustic photons");
+        add_reduced(text, sizeof text, full->media_photons, quick->media_photons, "media photons");
+        add_reduced(text, sizeof text, (uint64_t)full->final_gather, (uint64_t)quick->final_gather,
+                    "rays of the final gather");
+    }
+    general_note("quick:%s", text[0] ? text : " nothing to reduce");
 }

@@ -18,7 +18,8 @@ typedef struct render_values {
     const char *display;     /* NULL: none */
     int32_t progress;        /* progress_mode */
     int32_t placements;      /* render_placing */
-    bool quick, resume, plan, strict, denoise, glass_by_ni;
+    int32_t frames[2];       /* first and last; both 0: one picture, of the frame of `render` */
+    bool quick, resume, plan, strict, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */
 } render_values;
@@ -32,5 +33,7 @@ kd_status render_values_check_names(const char *path, const kd_render_options *f
 
 /* Bounds what costs time, for a preview. */
 void render_values_quicken(kd_render_options *options);
+/* Says what differs between the two. */
+void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
 
 #endif

@@ -1,8 +1,7 @@
 /* kandela render: a scene, options from four places, the pictures and the figures. */
 #include "core/develop/denoise.h"
 #include "core/device/device.h"
-#include "core/device/device_memory.h"
-#include "core/device/device_stream.h"
+#include "core/device/waking.h"
 #include "core/files/file.h"
 #include "core/files/file_parcel.h"
 #include "core/image/formats.h"
@@ -25,9 +24,9 @@
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
+#include "tools/program/sequence.h"
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -37,15 +36,18 @@ typedef struct rendering {
     const char *path; /* of the scene */
     render_values values;
     char default_output[256];
-    char state[4096]; /* its file, if it is kept */
+    char names[OPTION_LIST_ITEMS + 1][4096]; /* of the frame's files; the last one: of the stats */
+    const char *stats;                       /* NULL: none */
+    float first_stops;                       /* chosen by the first frame's picture; NAN: none */
+    camera ends[2];                          /* as the shutter opens and closes */
+    char state[4096];                        /* its file, if it is kept */
+    option_list patterns;                    /* of file names, where there are frames */
     scene *loaded;
     render_result result;
     job watched;
-    double started;   /* timing_now() */
-    bool rendered;    /* all ranks have come to the end of it, or all were interrupted */
-    pthread_t waking; /* of the devices, if it has begun */
-    bool has_waking;
-    kd_status awake;    /* what became of it */
+    double started; /* timing_now() */
+    bool rendered;  /* all ranks have come to the end of it, or all were interrupted */
+    waking devices;
     ranks among;        /* by mpirun; or alone */
     file_parcel parcel; /* of the files that rank 0 has read */
 } rendering;
@@ -66,46 +68,42 @@ static void rank_place_apply(const ranks *among, kd_render_options *options,
     options->threads = cores / among->locals > 1 ? cores / among->locals : 1;
 }
 
-/* Each device that was asked for; the first one's driver starts, which takes as long as a scene of
-   some size. */
-static kd_status find_devices(const char *names) {
-    device where;
-    for (int i = device_list_count(names) - 1; i >= 0; --i) {
-        char name[64];
-        device_list_name(name, names, i);
-        KD_TRY(device_find(&where, name));
+static bool is_sequence(const rendering *work) {
+    return work->values.frames[1] > 0 || work->values.frames[0] > 0;
+}
+
+/* The files of a frame, which can be made. */
+static kd_status name_files(rendering *work, int32_t number) {
+    option_list *outputs = &work->values.outputs;
+    const char *stats = work->values.stats;
+    char *own = work->names[OPTION_LIST_ITEMS];
+    for (int i = 0; i < outputs->count; ++i) {
+        if (is_sequence(work)) {
+            KD_TRY(sequence_name(work->names[i], sizeof work->names[i], work->patterns.items[i],
+                                 number));
+            outputs->items[i] = work->names[i];
+        }
+        KD_TRY(output_check(outputs->items[i]));
     }
-    if (where.kind == DEVICE_CPU) return KD_OK;
-    int32_t before;
-    void *memory = NULL;
-    if (device_enter(where.index, &before) != KD_OK) return KD_OK; /* said where it is used */
-    if (device_memory_reserve(&memory, 1) == KD_OK) device_memory_free(memory);
-    device_leave(before);
+    if (stats && is_sequence(work)) {
+        KD_TRY(sequence_name(own, sizeof work->names[0], stats, number));
+        stats = own;
+    }
+    work->stats = stats;
+    if (stats) KD_TRY(output_check(stats));
     return KD_OK;
 }
 
-static void *wake(void *context) {
-    rendering *work = (rendering *)context;
-    work->awake = find_devices(work->values.render.device);
-    return NULL;
-}
-
-/* Beside what follows, if there is a thread to be had. */
-static void begin_waking(rendering *work) {
-    work->awake = KD_OK;
-    work->has_waking = pthread_create(&work->waking, NULL, wake, work) == 0;
-}
-
-/* Once; a device that is absent is said by this thread. */
-static kd_status end_waking(rendering *work) {
-    if (!work->has_waking) return KD_OK;
-    job_stage_begin(&work->watched, "context", 0);
-    pthread_join(work->waking, NULL);
-    work->has_waking = false;
-    const kd_status status =
-        work->awake == KD_OK ? KD_OK : find_devices(work->values.render.device);
-    job_stage_end(&work->watched);
-    return status;
+static kd_status check_frames(rendering *work) {
+    const int32_t *frames = work->values.frames;
+    work->patterns = work->values.outputs;
+    KD_REQUIRE(frames[0] <= frames[1], KD_ERROR_USAGE,
+               "--frames %d-%d, expected the first one first", frames[0], frames[1]);
+    KD_REQUIRE(!is_sequence(work) || !ranks_shared(&work->among), KD_ERROR_USAGE,
+               "--frames by several processes: give each some of them instead of mpirun");
+    KD_REQUIRE(is_sequence(work) || !work->values.turntable, KD_ERROR_USAGE,
+               "--turntable goes with --frames A-B");
+    return KD_OK;
 }
 
 /* All that can be refused before the scene is read; devices wake up meanwhile. */
@@ -117,47 +115,49 @@ static kd_status check_line(rendering *work, const option_line *line) {
     rank_place_apply(&work->among, &work->values.render, line);
     KD_TRY(verb_arguments(line, &verb_render, 1, 1));
     work->path = line->arguments[0];
-    begin_waking(work);
+    waking_begin(&work->devices, work->values.render.device);
     if (work->among.rank > 0) return KD_OK; /* rank 0 writes */
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
         outputs->items[outputs->count++] = work->default_output;
     }
-    for (int i = 0; i < outputs->count; ++i) {
-        KD_TRY(image_writable(outputs->items[i]));
-        KD_TRY(output_check(outputs->items[i]));
-    }
-    if (work->values.stats) KD_TRY(output_check(work->values.stats));
+    for (int i = 0; i < outputs->count; ++i) KD_TRY(image_writable(outputs->items[i]));
+    KD_TRY(check_frames(work));
+    KD_TRY(name_files(work, work->values.frames[0]));
     KD_TRY(output_check_input(work->path));
     if (work->values.display) KD_TRY(display_check(work->values.display));
     if (work->values.denoise) KD_TRY(denoise_check());
     return KD_OK;
 }
 
-/* Adds ", 4 spp instead of 64" where the numbers differ. */
-static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick, const char *what) {
-    const size_t used = strlen(text);
-    if (full != quick)
-        snprintf(text + used, bytes - used, "%s %" PRIu64 " %s instead of %" PRIu64,
-                 used ? "," : "", quick, what, full);
-}
-
-static void say_reduced(const kd_render_options *full, const kd_render_options *quick) {
-    char text[256] = "";
-    if (full->width != quick->width || full->height != quick->height)
-        snprintf(text, sizeof text, " %dx%d pixels instead of %dx%d", quick->width, quick->height,
-                 full->width, full->height);
-    add_reduced(text, sizeof text, (uint64_t)full->spp, (uint64_t)quick->spp, "spp");
-    if (integrator_maps(integrator_find(full->integrator), full) != MAPS_NONE) {
-        add_reduced(text, sizeof text, full->photons, quick->photons, "photons");
-        add_reduced(text, sizeof text, full->caustic_photons, quick->caustic_photons,
-                    "caustic photons");
-        add_reduced(text, sizeof text, full->media_photons, quick->media_photons, "media photons");
-        add_reduced(text, sizeof text, (uint64_t)full->final_gather, (uint64_t)quick->final_gather,
-                    "rays of the final gather");
+/* Where the camera is as the shutter opens and as it closes: by the scene, then by the line. */
+static kd_status settle_cameras(rendering *work, const option_line *line,
+                                const kd_render_options *from_file) {
+    const render_values *values = &work->values;
+    const int32_t *frames = values->frames;
+    render_values timed = {.render = *from_file};
+    KD_TRY(option_line_apply(line, &timed));
+    timed.render.frame = from_file->frame;
+    scene_cameras_at(work->loaded, &timed.render, work->ends);
+    if (values->camera_name) {
+        KD_TRY(scene_find_camera(work->loaded, values->camera_name, &work->ends[0]));
+        work->ends[1] = work->ends[0];
     }
-    general_note("quick:%s", text[0] ? text : " nothing to reduce");
+    for (int i = 0; i < 2; ++i) {
+        render_values own = {.view = work->ends[i]};
+        KD_TRY(option_line_apply(line, &own));
+        work->ends[i] = own.view;
+        KD_REQUIRE(!vec3_is_zero(vec3_sub(own.view.look_at, own.view.eye)), KD_ERROR_USAGE,
+                   "--look-at is the same point as --eye");
+        KD_REQUIRE(!vec3_is_zero(own.view.up), KD_ERROR_USAGE, "--up 0,0,0 is no direction");
+        if (!values->turntable) continue;
+        const double gone =
+            (double)timed.render.frame - (double)frames[0] + (i ? (double)timed.render.shutter : 0);
+        work->ends[i] =
+            sequence_turned(own.view, gone / ((double)frames[1] - (double)frames[0] + 1));
+    }
+    return KD_OK;
 }
 
 /* The line again, over what the scene file says: defaults < file < environment < line. */
@@ -165,27 +165,25 @@ static kd_status settle_options(rendering *work, const option_line *line,
                                 const kd_render_options *from_file) {
     render_values *values = &work->values;
     const bool quick = values->quick;
-    render_values settled = {.render = *from_file, .view = scene_camera(work->loaded)};
-    if (values->camera_name)
-        KD_TRY(scene_find_camera(work->loaded, values->camera_name, &settled.view));
+    render_values settled = {.render = *from_file};
+    KD_TRY(settle_cameras(work, line, from_file));
+    settled.view = work->ends[0];
     if (option_line_has(line, "resolution")) memset(settled.render.crop, 0, sizeof(int32_t[4]));
     render_values reduced = settled;
     KD_TRY(option_line_apply(line, &settled));
     if (quick) {
         render_values_quicken(&reduced.render);
         KD_TRY(option_line_apply(line, &reduced));
-        say_reduced(&settled.render, &reduced.render);
+        render_values_say_reduced(&settled.render, &reduced.render);
         settled = reduced;
     }
-    KD_REQUIRE(!vec3_is_zero(vec3_sub(settled.view.look_at, settled.view.eye)), KD_ERROR_USAGE,
-               "--look-at is the same point as --eye");
-    KD_REQUIRE(!vec3_is_zero(settled.view.up), KD_ERROR_USAGE, "--up 0,0,0 is no direction");
     values->render = settled.render;
-    values->view = settled.view;
+    values->view = work->ends[0];
+    values->render.frame = from_file->frame;
     if (option_line_has(line, "threads")) values->render.threads = values->general.threads;
     rank_place_apply(&work->among, &values->render, line);
     parallel_set_threads(values->render.threads);
-    scene_set_camera(work->loaded, &values->view);
+    scene_set_cameras(work->loaded, &work->ends[0], &work->ends[1]);
     return KD_OK;
 }
 
@@ -205,10 +203,12 @@ static kd_status settle_exposure(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     float *stops = &work->values.render.exposure;
     bool shown = false;
+    if (isnan(*stops)) *stops = work->first_stops;
     for (int i = 0; i < outputs->count; ++i)
         shown |= image_format_find(outputs->items[i])->display; /* they were found writable */
     if (!isnan(*stops) || !shown) return KD_OK;
     KD_TRY(image_exposure(stops, &work->result.picture));
+    work->first_stops = *stops;
     general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",
                  (double)*stops);
     return KD_OK;
@@ -253,7 +253,7 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     if (interrupted) general_note("interrupted: what is done is saved");
     KD_TRY(write_pictures(work));
     say_result(work);
-    if (!work->values.stats) return KD_OK;
+    if (!work->stats) return KD_OK;
     const bool complete = !work->result.maps_cut &&
                           work->result.samples_done >=
                               integrator_samples(integrator_find(options->integrator), options);
@@ -266,7 +266,7 @@ static kd_status keep_result(rendering *work, bool interrupted) {
                                           : work->result.on_target ? "target error"
                                           : complete               ? "complete"
                                                                    : "time limit"};
-    return stats_write(work->values.stats, &input);
+    return stats_write(work->stats, &input);
 }
 
 /* Prints the plan, refuses what is too much, chooses batches. */
@@ -360,21 +360,24 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
                              &work->watched);
 }
 
-static kd_status render(rendering *work, const option_line *line) {
-    KD_TRY(check_line(work, line));
-    interrupt_watch(&work->watched);
-    const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
-    progress_open(silent || work->among.rank > 0 ? PROGRESS_OFF
-                                                 : (progress_mode)work->values.progress,
-                  &work->watched);
-    kd_render_options from_file;
-    kd_render_options_default(&from_file);
-    const kd_status loaded = load_scene(work, &from_file);
-    KD_TRY(end_waking(work));
+/* The scene as it is at a frame; one in which only the camera moves is kept. */
+static kd_status load_frame(rendering *work, kd_render_options *from_file) {
+    if (work->loaded && !scene_moves(work->loaded)) return KD_OK;
+    scene_close(work->loaded);
+    work->loaded = NULL;
+    const kd_status loaded = load_scene(work, from_file);
+    KD_TRY(waking_end(&work->devices, &work->watched));
     KD_TRY(loaded);
     if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
-    KD_TRY(render_values_check_names(work->path, &from_file));
-    KD_TRY(settle_options(work, line, &from_file));
+    return KD_OK;
+}
+
+/* One picture. */
+static kd_status render_frame(rendering *work, const option_line *line,
+                              kd_render_options *from_file) {
+    KD_TRY(load_frame(work, from_file));
+    KD_TRY(render_values_check_names(work->path, from_file));
+    KD_TRY(settle_options(work, line, from_file));
     KD_TRY(render_settle_placements(work->loaded, &work->values.render, work->values.max_memory,
                                     (render_placing)work->values.placements));
     job_stage_begin(&work->watched, "plan", 0);
@@ -405,6 +408,41 @@ static kd_status render(rendering *work, const option_line *line) {
     return status;
 }
 
+static void open_progress(rendering *work) {
+    const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
+    progress_open(silent || work->among.rank > 0 ? PROGRESS_OFF
+                                                 : (progress_mode)work->values.progress,
+                  &work->watched);
+}
+
+static kd_status render(rendering *work, const option_line *line) {
+    KD_TRY(check_line(work, line));
+    interrupt_watch(&work->watched);
+    open_progress(work);
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    if (!is_sequence(work)) return render_frame(work, line, &from_file);
+    const int32_t first = work->values.frames[0], last = work->values.frames[1];
+    const render_values given = work->values;
+    for (int32_t number = first; number <= last; ++number) {
+        if (number > first) { /* as on the line again */
+            const option_list patterns = work->patterns;
+            work->values = given;
+            work->values.outputs = patterns;
+            KD_TRY(name_files(work, number));
+            render_close(&work->result);
+            if (job_cancelled(&work->watched)) return KD_INTERRUPTED;
+            work->started = timing_now();
+            progress_close();
+            job_init(&work->watched); /* seconds of a picture of its own */
+            open_progress(work);
+        }
+        from_file.frame = (float)number;
+        KD_TRY(render_frame(work, line, &from_file));
+    }
+    return KD_OK;
+}
+
 /* What has failed here has failed on all ranks, or all would wait for this one. Rank 0 is to say
    what all have found. */
 static void end_ranks(const ranks *among, kd_status status, bool agreed) {
@@ -422,10 +460,11 @@ static void end_ranks(const ranks *among, kd_status status, bool agreed) {
 static kd_status run(const option_line *line) {
     static rendering work; /* static: a late signal still finds its job */
     work.started = timing_now();
+    work.first_stops = NAN;
     job_init(&work.watched);
     KD_TRY(ranks_open(&work.among));
     const kd_status status = render(&work, line);
-    if (work.has_waking) pthread_join(work.waking, NULL);
+    if (work.devices.has_thread) pthread_join(work.devices.thread, NULL);
     progress_close();
     end_ranks(&work.among, status, work.rendered);
     ranks_close(&work.among);

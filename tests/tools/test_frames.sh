@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# kandela render --frames: names, what moves and what stands, the shutter, the turntable; and --clamp.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+render=("$program" render --resolution 24x24 --spp 4 --threads 1)
+rest='"render": {"max_depth": 6}}'
+step() { # STEPS
+    echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}, {"box": {"lo": [-0.2, 0, -0.2], "hi": [0.2, 0.4, 0.2]},' \
+        '"transform": ['"$1"']}], "camera": {"eye": [0, 1, 4], "look_at": [0, 1, 0]},' "$rest"
+}
+keyed() { # KEYS
+    echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}], "camera": {"look_at": [0, 1, 0], "keys": ['"$1"']},' "$rest"
+}
+same() { expect_true "$1 is $2" cmp "$1" "$2"; }
+differ() { expect_true "$1 is not $2" bash -c '! cmp -s "$0" "$1"' "$1" "$2"; }
+
+# a box on its way: frame 3 is the middle of it
+step '{"keys": [{"frame": 1, "translate": [-0.5, 0, 0.6]}, {"frame": 5, "translate": [0.5, 0, 0.6]}]}' >box.json
+step '{"translate": [0, 0, 0.6]}' >middle.json
+step '{"translate": [-0.5, 0, 0.6]}' >begin.json
+expect_exit 0 "${render[@]}" box.json --frames 1-3 -o 'f_##.pfm' -o g.pfm --stats s.json
+for name in f_01 f_02 f_03 g0001 g0002 g0003; do expect_true "$name" test -s $name.pfm; done
+for name in s0001 s0002 s0003; do expect_true "$name" test -s $name.json; done
+expect_true "no other frame" test ! -e f_04.pfm
+expect_exit 0 "${render[@]}" middle.json -o middle.pfm
+expect_exit 0 "${render[@]}" begin.json -o begin.pfm
+same f_03.pfm middle.pfm
+same f_01.pfm begin.pfm
+differ f_02.pfm f_01.pfm
+expect_exit 0 "${render[@]}" box.json -o still.pfm # without frames: the first one
+same still.pfm begin.pfm
+
+# a camera on its way, and its shutter
+keyed '{"frame": 0, "eye": [0, 1, 4]}, {"frame": 4, "eye": [1, 1, 4]}' >camera.json
+expect_exit 0 "${render[@]}" camera.json --frames 2-2 -o k.pfm
+expect_exit 0 "${render[@]}" camera.json --eye 0.5,1,4 -o eye.pfm
+same k0002.pfm eye.pfm
+expect_exit 0 "${render[@]}" camera.json --frames 2-2 --shutter 1 -o open.pfm
+differ open0002.pfm k0002.pfm
+expect_exit 0 "${render[@]}" camera.json --frames 9-9 --shutter 3 -o late.pfm # behind the last key it stands
+expect_exit 0 "${render[@]}" camera.json --eye 1,1,4 -o last.pfm
+same late0009.pfm last.pfm
+expect_exit 2 "${render[@]}" camera.json --frames 2-2 --shutter 1 --integrator light --passes 1
+expect_says err "no camera that moves"
+
+# once round: frame 3 of 4 is the other side
+blob=(gen:blob:300 --look-at 0,0,0)
+expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,5 --frames 1-4 --turntable -o t.pfm
+expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,5 -o front.pfm
+expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,-5 -o back.pfm
+same t0001.pfm front.pfm
+same t0003.pfm back.pfm
+differ t0002.pfm t0004.pfm
+
+# indirect light that counts nothing leaves direct light
+expect_exit 0 "${render[@]}" begin.json --clamp 1e-9 -o clamped.pfm
+expect_exit 0 "${render[@]}" begin.json --integrator direct -o direct.pfm
+expect_exit 0 "$program" compare clamped.pfm direct.pfm --metric rmse --max 1e-7
+expect_exit 0 "${render[@]}" begin.json --clamp 1e9 -o all.pfm
+same all.pfm begin.pfm
+
+expect_exit 2 "${render[@]}" box.json --frames 3-1
+expect_exit 2 "${render[@]}" box.json --turntable
+expect_exit 2 "${render[@]}" box.json --frames x
+refused() { # WORDS: of bad.json
+    expect_exit 3 "${render[@]}" bad.json
+    expect_says err "$1"
+}
+keyed '{"eye": [0, 1, 4]}' >bad.json
+refused "frame is missing"
+keyed '{"frame": 2, "eye": [0, 1, 4]}, {"frame": 2}' >bad.json
+refused "expected a later one"
+keyed '{"frame": 2}, {"frame": 3, "eye": [0, 1, 4]}' >bad.json
+refused "eye is in neither"
+step '{"keys": [{"frame": 1, "scale": 1}, {"frame": 2, "translate": [0, 0, 0]}]}' >bad.json
+refused "another kind"
+step '{"keys": [], "scale": 1}' >bad.json
+refused "keys alone"
+expect_done
