@@ -2,6 +2,8 @@
 #include "core/device/device_stream.h"
 #include <atomic>
 #include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
 
 kd_status device_enter(int32_t index, int32_t *previous) {
     int now = 0;
@@ -15,13 +17,26 @@ void device_leave(int32_t previous) {
     cudaSetDevice(previous);
 }
 
-/* Asking the runtime would load the driver and start it on every device, which takes long. */
+static int note_loads(struct dl_phdr_info *of, size_t, void *loads) {
+    *(unsigned long long *)loads = of->dlpi_adds;
+    return 1; /* it is the same for all */
+}
+
+/* Asking the runtime would load the driver and start it on every device, which takes long; asking
+   the loader takes 25 us where there is no driver, as it looks for one in all folders. So it is
+   asked only when something was loaded since. */
 bool device_in_use(void) {
 #ifdef KD_CUDA_EMULATED
     return true;
 #else
+    static std::atomic<unsigned long long> loads_without{0}; /* all ones: it was among them */
+    unsigned long long loads = 0;
+    if (loads_without.load(std::memory_order_relaxed) == ~0ull) return true;
+    dl_iterate_phdr(note_loads, &loads);
+    if (loads == loads_without.load(std::memory_order_relaxed)) return false;
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (driver) dlclose(driver);
+    loads_without.store(driver ? ~0ull : loads, std::memory_order_relaxed);
     return driver != NULL;
 #endif
 }
@@ -81,6 +96,29 @@ kd_status device_pool_reserve(void **out, uint64_t bytes, void *stream) {
 
 void device_pool_release(void *pointer, void *stream) {
     if (pointer) cudaFreeAsync(pointer, (cudaStream_t)stream);
+}
+
+/* A list of pieces that nobody has; each begins with where the next one is. */
+static pthread_mutex_t staging_guard = PTHREAD_MUTEX_INITIALIZER;
+static void *staging_free;
+
+kd_status device_staging_take(void **out) {
+    pthread_mutex_lock(&staging_guard);
+    *out = staging_free;
+    if (staging_free) staging_free = *(void **)staging_free;
+    pthread_mutex_unlock(&staging_guard);
+    if (!*out)
+        KD_CUDA(
+            cudaHostAlloc(out, DEVICE_STAGING_BYTES, cudaHostAllocPortable | cudaHostAllocMapped));
+    return KD_OK;
+}
+
+void device_staging_give(void *taken) {
+    if (!taken) return;
+    pthread_mutex_lock(&staging_guard);
+    *(void **)taken = staging_free;
+    staging_free = taken;
+    pthread_mutex_unlock(&staging_guard);
 }
 
 kd_status device_copy(void *to, const void *from, uint64_t bytes, void *stream) {

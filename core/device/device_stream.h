@@ -26,6 +26,12 @@ KD_DEVICE_CALL(device_pool_reserve, (void **out, uint64_t bytes, void *stream));
 KD_DEVICE_CALL(device_pool_trim, (void));
 KD_DEVICE_ANSWER(void, device_pool_release, (void *pointer, void *stream), ); /* takes NULL */
 
+/* Host memory that every device reads and writes where it is, for what is too little to be worth a
+   copy; taken for a call, kept by the process for the next. */
+enum { DEVICE_STAGING_BYTES = 256 << 10 };
+KD_DEVICE_CALL(device_staging_take, (void **out));
+KD_DEVICE_ANSWER(void, device_staging_give, (void *taken), ); /* takes NULL */
+
 /* Host or device memory to host or device memory. */
 KD_DEVICE_CALL(device_copy, (void *to, const void *from, uint64_t bytes, void *stream));
 KD_DEVICE_CALL(device_stream_wait, (void *stream));

@@ -80,7 +80,12 @@ typedef struct kd_points_query {
     char method[16];       /* "auto"; "leaves": buckets and boxes; "walk": stack-free */
     void *scratch;         /* kd_points_scratch_bytes of memory, 64-byte aligned; NULL: allocated */
     uint64_t scratch_bytes;
-    void *stream; /* cudaStream_t for this call; NULL: that of the tree's options */
+    void *stream;         /* cudaStream_t for this call; NULL: that of the tree's options */
+    int32_t skip_self;    /* not 0: in the calls where all points ask, none answers itself */
+    int32_t asynchronous; /* not 0: if all arrays are memory of the tree's device, nearest and
+                             counts return at once, and what is asked for is there when the stream
+                             has come so far; a query that is not finite finds nothing then. Wait
+                             before kd_points_close */
 } kd_points_query;
 
 /* Filled by kd_points_describe; fields are only ever added at the end. */
@@ -171,6 +176,24 @@ KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_q
 KD_API kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                                   const uint64_t *offsets, uint32_t *ids, void *dist2);
 
+/* All points ask: the tree's own points are the queries. Of the query max_radius, method, stream,
+   skip_self and asynchronous count; its points, radii, coherent and scratch are not looked at.
+   Nothing is copied or sorted, and the rows, of kd_points_count queries, are those of the call
+   above with a copy of the points. With `order` NULL row i is that of the i-th point of the input
+   (of those that are there, in the order in which they came). Else rows come in the order that is
+   cheapest, it may differ between devices and versions, and order[i], of kd_points_count entries,
+   is the id of the point that row i is of. A CPU builds a tree with insertions anew for it: call
+   kd_points_rebuild first. Errors as above; the offsets of within have to be those of the same
+   query with an order, or without one. */
+KD_API kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *query,
+                                       uint32_t k, uint32_t *order, uint32_t *ids, void *dist2,
+                                       uint32_t *counts);
+KD_API kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_query *query,
+                                            uint32_t *order, uint64_t *offsets);
+KD_API kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query,
+                                      uint32_t *order, const uint64_t *offsets, uint32_t *ids,
+                                      void *dist2);
+
 /* The same calls with ids of 64 bits, for programs that will ask larger trees: what a tree of today
    answers fits into 32. */
 KD_API kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query,
@@ -183,7 +206,8 @@ KD_API kd_status kd_points_download64(const kd_points *tree, void *coordinates, 
                                       uint8_t *axes);
 
 /* What the query needs as scratch, if the caller wants to give it; the points need not be set but
-   for their count. */
+   for their count. On a device that is memory of the device, and enough for k up to 1024 of three
+   floats; where it is too little a call takes memory of the device's pool, as without any. */
 KD_API uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query);
 
 /* A file of this machine's byte order, with a checksum. A file that is cut, changed or no tree is

@@ -12,9 +12,10 @@ namespace {
 typedef unsigned long long word;
 constexpr int BLOCK = 256, BLOCKS_MOST = 2048;
 
+/* All ones at first: what is larger comes later, upper sides upside down. */
 struct scan_result {
-    word lo[POINT_DIMS_MAX], hi[POINT_DIMS_MAX]; /* sortable bits */
-    word bad;                                    /* first place, all ones: none */
+    word lo[POINT_DIMS_MAX], not_hi[POINT_DIMS_MAX]; /* sortable bits */
+    word bad;                                        /* first place */
 };
 
 /* Integers in the order of the numbers, -0 next to +0. */
@@ -31,43 +32,93 @@ double number_of(word bits) {
     return x + 0.0;
 }
 
-__global__ void scan_points(point_array points, scan_result *out) {
-    __shared__ scan_result part;
-    if (threadIdx.x < POINT_DIMS_MAX) {
-        part.lo[threadIdx.x] = ~0ull;
-        part.hi[threadIdx.x] = 0;
+/* What a block found, to where all of them put it. */
+__device__ void join_scan(scan_result &part, uint32_t dims, scan_result *out) {
+    __syncthreads();
+    if (threadIdx.x < dims) {
+        atomicMin(&out->lo[threadIdx.x], part.lo[threadIdx.x]);
+        atomicMin(&out->not_hi[threadIdx.x], part.not_hi[threadIdx.x]);
     }
+    if (threadIdx.x == 0 && part.bad != ~0ull) atomicMin(&out->bad, part.bad);
+}
+
+__device__ void open_part(scan_result &part) {
+    if (threadIdx.x < POINT_DIMS_MAX) part.lo[threadIdx.x] = part.not_hi[threadIdx.x] = ~0ull;
     if (threadIdx.x == 0) part.bad = ~0ull;
     __syncthreads();
+}
+
+__global__ void scan_points(point_array points, scan_result *out) {
+    __shared__ scan_result part;
+    open_part(part);
     const uint64_t step = (uint64_t)gridDim.x * BLOCK;
     const uint64_t first = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     word bad = ~0ull;
     for (uint32_t axis = 0; axis < points.dims; ++axis) {
-        word lo = ~0ull, hi = 0;
+        word lo = ~0ull, not_hi = ~0ull;
         for (uint64_t i = first; i < points.count; i += step) {
             const double x = point_array_coordinate(&points, i, axis);
             const word key = sortable(x + 0.0);
             if (!isfinite(x) && i < bad) bad = i;
             lo = key < lo ? key : lo;
-            hi = key > hi ? key : hi;
+            not_hi = ~key < not_hi ? ~key : not_hi;
         }
         if (first >= points.count) continue;
         atomicMin(&part.lo[axis], lo);
-        atomicMax(&part.hi[axis], hi);
+        atomicMin(&part.not_hi[axis], not_hi);
     }
     if (bad != ~0ull) atomicMin(&part.bad, bad);
-    __syncthreads();
-    if (threadIdx.x < points.dims) {
-        atomicMin(&out->lo[threadIdx.x], part.lo[threadIdx.x]);
-        atomicMax(&out->hi[threadIdx.x], part.hi[threadIdx.x]);
-    }
-    if (threadIdx.x == 0) atomicMin(&out->bad, part.bad);
+    join_scan(part, points.dims, out);
 }
 
-__global__ void find_bad_radius(point_array radii, word *first) {
+/* The same of three floats, each read once. */
+__global__ void scan_three_floats(const float *points, uint32_t stride, uint64_t count,
+                                  scan_result *out) {
+    __shared__ scan_result part;
+    open_part(part);
+    const uint64_t step = (uint64_t)gridDim.x * BLOCK;
+    float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    word bad = ~0ull;
+    for (uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; i < count; i += step) {
+        const float *p = points + i * stride;
+        bool finite = true;
+#pragma unroll
+        for (int axis = 0; axis < 3; ++axis) {
+            const float x = p[axis];
+            finite = finite && isfinite(x);
+            lo[axis] = fminf(lo[axis], x), hi[axis] = fmaxf(hi[axis], x);
+        }
+        if (!finite && i < bad) bad = i;
+    }
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) {
+        for (int lanes = 16; lanes > 0; lanes /= 2) {
+            lo[axis] = fminf(lo[axis], __shfl_xor_sync(0xffffffffu, lo[axis], lanes));
+            hi[axis] = fmaxf(hi[axis], __shfl_xor_sync(0xffffffffu, hi[axis], lanes));
+        }
+        if (threadIdx.x % 32) continue;
+        atomicMin(&part.lo[axis], sortable((double)lo[axis] + 0.0));
+        atomicMin(&part.not_hi[axis], ~sortable((double)hi[axis] + 0.0));
+    }
+    if (bad != ~0ull) atomicMin(&part.bad, bad);
+    join_scan(part, 3, out);
+}
+
+/* `out` is seldom written: it lies on the host. */
+__global__ void find_bad_points(point_array points, word *out) {
+    const uint64_t step = (uint64_t)gridDim.x * BLOCK;
+    for (uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; i < points.count; i += step) {
+        bool finite = true;
+        for (uint32_t axis = 0; axis < points.dims; ++axis)
+            finite = finite && isfinite(point_array_coordinate(&points, i, axis));
+        if (!finite) atomicMin(out, (word)i);
+    }
+}
+
+__global__ void find_bad_radii(point_array radii, word *out) {
     const uint64_t step = (uint64_t)gridDim.x * BLOCK;
     for (uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; i < radii.count; i += step)
-        if (!(point_array_coordinate(&radii, i, 0) >= 0)) atomicMin(first, (word)i);
+        if (!(point_array_coordinate(&radii, i, 0) >= 0)) atomicMin(out, (word)i);
 }
 
 __global__ void find_difference(const uint64_t *a, const uint64_t *b, uint64_t count, word *first) {
@@ -114,45 +165,70 @@ double read_scalar(const point_array *points, uint64_t i, uint32_t axis) {
                cudaMemcpyDeviceToHost);
     return points->scalar == POINT_DOUBLE ? x : (double)narrow;
 }
-} // namespace
 
-extern "C" kd_status points_device_scan(point_box *box, const point_array *points, void *stream) {
-    const cudaStream_t s = (cudaStream_t)stream;
-    *box = point_box_empty();
-    if (points->count == 0) return KD_OK;
-    scan_result host, *device = NULL;
-    memset(&host, 0xff, sizeof host);
-    memset(host.hi, 0, sizeof host.hi);
-    KD_TRY(device_pool_reserve((void **)&device, sizeof host, stream));
-    cudaError_t error = cudaMemcpyAsync(device, &host, sizeof host, cudaMemcpyHostToDevice, s);
-    if (error == cudaSuccess) {
-        scan_points<<<blocks_for(points->count), BLOCK, 0, s>>>(*points, device);
-        error = cudaPeekAtLastError();
-    }
-    if (error != cudaSuccess) device_pool_release(device, stream);
-    KD_CUDA(error);
-    KD_TRY(collect(&host, device, sizeof host, s));
-    for (uint32_t axis = 0; axis < points->dims; ++axis) {
-        box->lo[axis] = number_of(host.lo[axis]);
-        box->hi[axis] = number_of(host.hi[axis]);
-    }
-    for (uint32_t axis = 0; host.bad != ~0ull && axis < points->dims; ++axis) {
-        const double x = read_scalar(points, host.bad, axis);
+kd_status tell_bad_point(const point_array *points, uint64_t bad) {
+    for (uint32_t axis = 0; bad != ~0ull && axis < points->dims; ++axis) {
+        const double x = read_scalar(points, bad, axis);
         KD_REQUIRE(isfinite(x), KD_ERROR_INPUT,
-                   "coordinate %u of point %llu is %g, expected a finite number", axis, host.bad,
-                   x);
+                   "coordinate %u of point %llu is %g, expected a finite number", axis,
+                   (unsigned long long)bad, x);
     }
     return KD_OK;
 }
+} // namespace
 
-extern "C" kd_status points_device_check_radii(const point_array *radii, void *stream) {
-    word first = ~0ull, *place = NULL;
-    if (radii->count == 0) return KD_OK;
-    KD_TRY(open_place(&place, (cudaStream_t)stream));
-    find_bad_radius<<<blocks_for(radii->count), BLOCK, 0, (cudaStream_t)stream>>>(*radii, place);
-    KD_TRY(collect(&first, place, sizeof first, (cudaStream_t)stream));
-    KD_REQUIRE(first == ~0ull, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more", first,
-               read_scalar(radii, first, 0));
+static cudaError_t start_scan(scan_result *out, const point_array *points, cudaStream_t stream) {
+    const cudaError_t error = cudaMemsetAsync(out, 0xff, sizeof *out, stream);
+    if (error != cudaSuccess) return error;
+    if (points->dims == 3 && points->scalar == POINT_FLOAT)
+        scan_three_floats<<<blocks_for(points->count), BLOCK, 0, stream>>>(
+            (const float *)points->coordinates, (uint32_t)(points->stride_bytes / sizeof(float)),
+            points->count, out);
+    else
+        scan_points<<<blocks_for(points->count), BLOCK, 0, stream>>>(*points, out);
+    return cudaPeekAtLastError();
+}
+
+extern "C" kd_status points_device_scan(point_box *box, const point_array *points, void *stream) {
+    *box = point_box_empty();
+    if (points->count == 0) return KD_OK;
+    scan_result host, *device = NULL;
+    void *staging = NULL;
+    KD_TRY(device_staging_take(&staging));
+    kd_status status = device_pool_reserve((void **)&device, sizeof host, stream);
+    if (status == KD_OK) {
+        const cudaError_t error = start_scan(device, points, (cudaStream_t)stream);
+        status = error == cudaSuccess ? collect(staging, device, sizeof host, (cudaStream_t)stream)
+                                      : cuda_fail(error, __FILE__, __LINE__, "scan_points");
+        if (error != cudaSuccess) device_pool_release(device, stream);
+    }
+    memcpy(&host, staging, sizeof host);
+    device_staging_give(staging);
+    KD_TRY(status);
+    for (uint32_t axis = 0; axis < points->dims; ++axis) {
+        box->lo[axis] = number_of(host.lo[axis]);
+        box->hi[axis] = number_of(~host.not_hi[axis]);
+    }
+    return tell_bad_point(points, host.bad);
+}
+
+extern "C" kd_status points_device_find_bad(points_bad *out, const point_array *points,
+                                            const point_array *radii, void *stream) {
+    const cudaStream_t s = (cudaStream_t)stream;
+    static_assert(sizeof(word) == sizeof out->point, "a word of both");
+    if (points->count)
+        find_bad_points<<<blocks_for(points->count), BLOCK, 0, s>>>(*points, (word *)&out->point);
+    if (radii->count)
+        find_bad_radii<<<blocks_for(radii->count), BLOCK, 0, s>>>(*radii, (word *)&out->radius);
+    KD_CUDA_LAUNCHED("find_bad");
+    return KD_OK;
+}
+
+extern "C" kd_status points_device_tell_bad(const points_bad *found, const point_array *points,
+                                            const point_array *radii) {
+    KD_TRY(tell_bad_point(points, found->point));
+    KD_REQUIRE(found->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+               (unsigned long long)found->radius, read_scalar(radii, found->radius, 0));
     return KD_OK;
 }
 

@@ -11,10 +11,22 @@
 extern "C" {
 #endif
 
-/* As point_scan, of points in device memory; these three wait for their answer. */
+/* As point_scan, of points in device memory; this one and the check of offsets wait for their
+   answer. */
 KD_DEVICE_CALL(points_device_scan, (point_box * box, const point_array *points, void *stream));
-/* KD_ERROR_INPUT names the first radius that is negative or NaN. */
-KD_DEVICE_CALL(points_device_check_radii, (const point_array *radii, void *stream));
+
+/* The first query with a coordinate that is not finite, the first radius that is negative or NaN;
+   all ones: none. */
+typedef struct points_bad {
+    uint64_t point, radius;
+} points_bad;
+/* Puts the search on the stream; *out, all ones, is memory that host and device see (of
+   device_staging_take). */
+KD_DEVICE_CALL(points_device_find_bad, (points_bad * out, const point_array *points,
+                                        const point_array *radii, void *stream));
+/* When that is done: KD_ERROR_INPUT names what was found. */
+KD_DEVICE_CALL(points_device_tell_bad,
+               (const points_bad *found, const point_array *points, const point_array *radii));
 /* KD_ERROR_USAGE if any of the offsets differ. */
 KD_DEVICE_CALL(points_device_check_offsets,
                (const uint64_t *given, const uint64_t *right, uint64_t count, void *stream));

@@ -34,6 +34,15 @@ kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options);
 uint64_t points_bytes_held(const kd_points *tree);
 
+/* The caller's query and its limits, checked; its points are not looked at. */
+kd_status points_take_limits(kd_points_query *query, const kd_points_query *given);
+/* `k` answers each for `count` queries: whether memory can hold them. */
+kd_status points_check_answers(uint64_t count, uint32_t k);
+/* Of host memory: whether they begin with 0 and never run backwards. */
+kd_status points_check_offsets(const uint64_t *offsets, uint64_t count);
+/* A tree on the CPU as the query's method asks it. */
+point_target points_target(const kd_points *tree, const kd_points_query *query);
+
 /* One tree on the CPU, without what changed; arguments were checked. `bounds2`: of each query the
    largest dist2 of use, or NULL. */
 kd_status points_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,

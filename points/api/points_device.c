@@ -3,9 +3,9 @@
 #include "core/memory.h"
 #include "points/api/arguments.h"
 
-/* Device memory that the tree keeps. */
-static kd_status keep(points_cuda *c, void **out, uint64_t bytes) {
-    KD_TRY(device_memory_reserve(out, bytes));
+/* Device memory that the tree keeps: of the pool, which has it at hand from trees before. */
+static kd_status keep(points_cuda *c, void **out, uint64_t bytes, void *stream) {
+    KD_TRY(device_pool_reserve(out, bytes, stream));
     c->bytes += bytes;
     return KD_OK;
 }
@@ -35,22 +35,22 @@ done:
     return status;
 }
 
-static kd_status reserve_tree(points_cuda *c, const pointtree *tree) {
-    KD_TRY(keep(c, (void **)&c->ids, tree->count * sizeof *c->ids));
+static kd_status reserve_tree(points_cuda *c, const pointtree *tree, void *stream) {
+    KD_TRY(keep(c, (void **)&c->ids, tree->count * sizeof *c->ids, stream));
     if (tree->options.split != POINTTREE_WIDEST) return KD_OK;
-    return keep(c, (void **)&c->axes, tree->count);
+    return keep(c, (void **)&c->axes, tree->count, stream);
 }
 
 static kd_status reserve_index(points_cuda *c, const point_build_cuda *arguments) {
     size_t bytes = 0;
     KD_TRY(point_index_cuda_bytes(&bytes, arguments));
-    KD_TRY(keep(c, &c->memory, bytes));
+    KD_TRY(keep(c, &c->memory, bytes, arguments->stream));
     return point_index_cuda_open(&c->index, arguments, c->memory, bytes);
 }
 
 static kd_status keep_names(points_cuda *c, const uint32_t *renamed, uint64_t count, void *stream) {
     if (!renamed) return KD_OK;
-    KD_TRY(keep(c, (void **)&c->renamed, count * sizeof *renamed));
+    KD_TRY(keep(c, (void **)&c->renamed, count * sizeof *renamed, stream));
     return device_copy(c->renamed, renamed, count * sizeof *renamed, stream);
 }
 
@@ -62,7 +62,7 @@ static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
     pointtree *tree = &out->tree;
     point_build_cuda a;
     memset(&a, 0, sizeof a);
-    KD_TRY_GOTO(reserve_tree(c, tree));
+    KD_TRY_GOTO(reserve_tree(c, tree, stream));
     KD_TRY_GOTO(stage(&a.points, &staged, points, c->device, stream));
     a.split = tree->options.split;
     a.ids = c->ids;
@@ -166,10 +166,14 @@ done:
 }
 
 void points_cuda_close(points_cuda *owned) {
+    int32_t previous = 0;
     if (!owned) return;
-    device_memory_free(owned->ids);
-    device_memory_free(owned->axes);
-    device_memory_free(owned->renamed);
-    device_memory_free(owned->memory);
+    const bool entered = device_enter(owned->device, &previous) == KD_OK;
+    /* On the default stream: that of the options may be gone, and its work was waited for. */
+    device_pool_release(owned->ids, NULL);
+    device_pool_release(owned->axes, NULL);
+    device_pool_release(owned->renamed, NULL);
+    device_pool_release(owned->memory, NULL);
+    if (entered) device_leave(previous);
     memory_free(owned);
 }

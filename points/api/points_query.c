@@ -12,18 +12,27 @@
 /* Sorting pays when the queries are many and the tree exceeds the caches next to a core. */
 enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096 };
 
+static const kd_points_query defaults = {
+    .struct_size = sizeof defaults, .max_radius = (double)INFINITY, .method = "auto"};
+
 void kd_points_query_default_sized(kd_points_query *query, size_t struct_size) {
-    kd_points_query defaults;
-    memset(&defaults, 0, sizeof defaults);
-    defaults.max_radius = (double)INFINITY;
-    snprintf(defaults.method, sizeof defaults.method, "auto");
     sized_give(query, struct_size, &defaults, sizeof defaults);
 }
 
 static kd_status take_query(kd_points_query *out, const kd_points_query *given) {
-    kd_points_query_default(out);
+    *out = defaults;
     KD_REQUIRE(given, KD_ERROR_USAGE, "no query given (NULL)");
     return sized_take(out, sizeof *out, given, "kd_points_query_default");
+}
+
+kd_status points_take_limits(kd_points_query *query, const kd_points_query *given) {
+    KD_TRY(take_query(query, given));
+    KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
+               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
+    KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
+               "the method of the query has no end: fill queries by kd_points_query_default");
+    point_query_method method;
+    return points_method_find(&method, query->method);
 }
 
 static bool sorts(const kd_points *tree, const kd_points_query *query) {
@@ -45,7 +54,8 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
 
 uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
     kd_points_query taken;
-    if (!tree || tree->cuda || take_query(&taken, query) != KD_OK) return 0;
+    if (!tree || take_query(&taken, query) != KD_OK) return 0;
+    if (tree->cuda) return points_cuda_scratch_bytes(tree, &taken);
     const point_queries queries = queries_of(tree, &taken);
     return point_query_scratch_bytes(&queries);
 }
@@ -74,6 +84,8 @@ kd_status points_method_find(point_query_method *out, const char *name) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         *out = rows[i].method;
         if (strcmp(rows[i].name, name) == 0) return KD_OK;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, ", %s", rows[i].name);
     }
@@ -111,15 +123,8 @@ typedef struct prepared_query {
 static kd_status check_query(kd_points_query *query, const kd_points *tree,
                              const kd_points_query *given) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_TRY(take_query(query, given));
-    KD_TRY(check_points(tree, query));
-    KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
-               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
-    KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
-               "the method of the query has no end: fill queries by kd_points_query_default");
-    point_query_method method;
-    KD_TRY(points_method_find(&method, query->method));
-    return KD_OK;
+    KD_TRY(points_take_limits(query, given));
+    return check_points(tree, query);
 }
 
 /* Aligned, and on the host where the tree is: everything that a call reads or writes. */
@@ -138,7 +143,7 @@ static kd_status check_memory(const kd_points *tree, const kd_points_query *quer
 
 /* Rows that begin at 0 and never run backwards lie within the offsets[count] places of the caller.
  */
-static kd_status check_offsets(const uint64_t *offsets, uint64_t count) {
+kd_status points_check_offsets(const uint64_t *offsets, uint64_t count) {
     KD_REQUIRE(offsets[0] == 0, KD_ERROR_USAGE, "offsets begin with %llu, expected 0",
                (unsigned long long)offsets[0]);
     for (uint64_t i = 0; i < count; ++i)
@@ -149,27 +154,33 @@ static kd_status check_offsets(const uint64_t *offsets, uint64_t count) {
     return KD_OK;
 }
 
-static kd_status check_answers(const kd_points_query *query, uint32_t k) {
+kd_status points_check_answers(uint64_t count, uint32_t k) {
     uint64_t answers = 0;
     KD_REQUIRE(k > 0, KD_ERROR_USAGE, "k is 0, expected 1 or more");
-    KD_REQUIRE(!__builtin_mul_overflow(query->points.count, 8 * (uint64_t)k, &answers),
-               KD_ERROR_USAGE, "%llu queries for %u points each are more than memory can address",
-               (unsigned long long)query->points.count, k);
+    KD_REQUIRE(!__builtin_mul_overflow(count, 8 * (uint64_t)k, &answers), KD_ERROR_USAGE,
+               "%llu queries for %u points each are more than memory can address",
+               (unsigned long long)count, k);
     return KD_OK;
+}
+
+point_target points_target(const kd_points *tree, const kd_points_query *query) {
+    point_query_method method = POINT_QUERY_AUTO;
+    (void)points_method_find(&method, query->method); /* it was found before */
+    const bool walk = method == POINT_QUERY_WALK;
+    point_target target;
+    target.tree = pointtree_get_nd_view(&tree->tree);
+    target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
+    target.index_double = tree->index_double.shape.count && !walk ? &tree->index_double : NULL;
+    target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
+    target.renamed = tree->renamed;
+    return target;
 }
 
 /* For a tree on the CPU. */
 static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
     memset(out, 0, sizeof *out);
     KD_TRY(check_radii(tree, query));
-    point_query_method method;
-    KD_TRY(points_method_find(&method, query->method));
-    const bool walk = method == POINT_QUERY_WALK;
-    out->target.tree = pointtree_get_nd_view(&tree->tree);
-    out->target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
-    out->target.index_double = tree->index_double.shape.count && !walk ? &tree->index_double : NULL;
-    out->target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
-    out->target.renamed = tree->renamed;
+    out->target = points_target(tree, query);
     out->queries = queries_of(tree, query);
     point_box box;
     KD_TRY(point_scan(&box, &out->queries.points));
@@ -218,7 +229,7 @@ kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
                             uint32_t *ids, void *dist2, uint32_t *counts) {
     kd_points_query taken;
     KD_TRY(check_query(&taken, tree, query));
-    KD_TRY(check_answers(&taken, k));
+    KD_TRY(points_check_answers(taken.points.count, k));
     const point_rows rows = {ids, dist2, counts};
     KD_TRY(check_memory(tree, &taken, &rows, NULL));
     if (tree->cuda) return points_cuda_nearest(tree, &taken, k, &rows);
@@ -250,7 +261,7 @@ kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
     const point_rows rows = {ids, dist2, NULL};
     KD_TRY(check_memory(tree, &taken, &rows, offsets));
     if (tree->cuda) return points_cuda_within(tree, &taken, offsets, &rows);
-    KD_TRY(check_offsets(offsets, taken.points.count));
+    KD_TRY(points_check_offsets(offsets, taken.points.count));
     return (tree->changes ? points_changes_within : points_ask_within)(tree, &taken, offsets,
                                                                        &rows);
 }

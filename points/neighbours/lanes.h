@@ -60,6 +60,30 @@ static inline uint32_t lanes_points_plain(const leaf_points *leaf, vec3 query, f
     return within;
 }
 
+/* The nearest point of a leaf in the order (dist2, id), if one is within bound2. */
+typedef struct lanes_one {
+    bool there;
+    float dist2;
+    uint32_t id;
+} lanes_one;
+
+static inline lanes_one lanes_closest_plain(const leaf_points *leaf, vec3 query, float bound2) {
+    float dist2[LEAF_POINTS];
+    uint32_t within = lanes_points_plain(leaf, query, bound2, dist2);
+    lanes_one one = {within != 0, 0, 0};
+    if (!within) return one;
+    int nearest = __builtin_ctz(within);
+    for (within &= within - 1; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        if (dist2[i] < dist2[nearest] ||
+            (dist2[i] == dist2[nearest] && leaf->id[i] < leaf->id[nearest]))
+            nearest = i;
+    }
+    one.dist2 = dist2[nearest];
+    one.id = leaf->id[nearest];
+    return one;
+}
+
 /* The nearest eight in the order (dist2, id): dist2 as bits, LANE_NEVER where there is none yet. */
 typedef struct lanes_nearest {
     int32_t dist2[LEAF_GROUP] __attribute__((aligned(32))); /* nvcc reads this, too */
@@ -176,6 +200,38 @@ static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float b
     }
     return within;
 }
+/* Distances stay in registers: a minimum, who has it, and of more than one the least id. */
+static inline lanes_one lanes_closest(const leaf_points *leaf, vec3 query, float bound2) {
+    const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
+    const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
+    lanes_one one = {false, 0, 0};
+    __m256 d[2], within[2];
+    for (int half = 0; half < 2; ++half) {
+        d[half] = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + 8 * half)),
+                              _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + 8 * half)),
+                              _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + 8 * half)));
+        within[half] = _mm256_cmp_ps(d[half], bound, _CMP_LE_OQ);
+    }
+    if (!_mm256_movemask_ps(_mm256_or_ps(within[0], within[1]))) return one;
+    /* A minimum takes its second operand where the first is not a number. */
+    const __m256 never = _mm256_set1_ps(INFINITY);
+    const __m256 both = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
+    __m128 least = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
+    least = _mm_min_ps(least, _mm_movehl_ps(least, least));
+    least = _mm_min_ss(least, _mm_shuffle_ps(least, least, 1));
+    const __m256 all = _mm256_broadcastss_ps(least);
+    uint32_t at = 0;
+    for (int half = 0; half < 2; ++half) /* what is not there equals nothing */
+        at |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d[half], all, _CMP_EQ_OQ)) << 8 * half;
+    one.there = true;
+    one.dist2 = _mm_cvtss_f32(least);
+    one.id = leaf->id[__builtin_ctz(at)];
+    for (at &= at - 1; at; at &= at - 1) {
+        const uint32_t other = leaf->id[__builtin_ctz(at)];
+        one.id = other < one.id ? other : one.id;
+    }
+    return one;
+}
 #else
 typedef struct lanes_set {
     int32_t lane[LEAF_GROUP];
@@ -202,6 +258,7 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
 }
 #define lanes_nearest_take lanes_nearest_take_plain
 #define lanes_least lanes_least_plain
+#define lanes_closest lanes_closest_plain
 #define lanes_points lanes_points_plain
 #endif
 

@@ -112,6 +112,7 @@ __device__ inline float box_dist2(float lo_x, float lo_y, float lo_z, float hi_x
 
 /* A query as kernels take it; queries are three floats. */
 struct asked {
+    static constexpr bool OWN = false;
     const float *points;
     int stride;
     const float *radii; /* or NULL */
@@ -133,6 +134,47 @@ __device__ inline float asked_bound2(const asked &queries, uint32_t which, vec3 
     float radius = queries.max_radius;
     if (queries.radii && queries.radii[which] < radius) radius = queries.radii[which];
     return pointtree_bound2(radius);
+}
+
+/* The index's own points as queries, in its order. That runs in whole leaves but for one chunk,
+   where the last level of the tree ends: what is answered together begins anew behind it. */
+struct asked_own {
+    static constexpr bool OWN = true;
+    const float4 *points;
+    float max_radius;
+    uint32_t first_end; /* of the index's order: behind that chunk */
+    uint32_t gap;       /* turns of no point before what follows it */
+    uint32_t count;     /* turns */
+    bool skips;         /* a point is none of its own answers */
+    bool by_id;         /* rows are in the order of ids, not of the index */
+};
+
+/* Turns of `together` each that leave nobody's group across the end of the first part. */
+inline asked_own asked_own_of(const view &index, double max_radius, bool skips, bool by_id,
+                              uint32_t together) {
+    const uint32_t shallow = index.low / CHUNK_WIDTH; /* chunks before the last level ends */
+    uint32_t end = (shallow + 1) * CHUNK_WIDTH + index.low;
+    if (end > index.count) end = index.count;
+    const uint32_t gap = (together - end % together) % together;
+    return {index.points, (float)max_radius, end, gap, index.count + gap, skips, by_id};
+}
+
+/* A query of a turn: where it lies in the index's order, whose row it fills, and the id that it
+   does not answer with. */
+struct own_query {
+    bool there;
+    uint32_t row, skipped;
+    vec3 q;
+};
+
+__device__ inline own_query own_query_of(const asked_own &queries, uint32_t turn) {
+    const bool later = turn >= queries.first_end;
+    const bool there = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
+    const uint32_t place = later ? there ? turn - queries.gap : queries.first_end - 1 : turn;
+    const float4 p = queries.points[place];
+    const uint32_t id = __float_as_uint(p.w);
+    return {there, queries.by_id ? id : place, queries.skips ? id : KD_NONE,
+            vec3_make(p.x, p.y, p.z)};
 }
 
 } // namespace point_index

@@ -34,6 +34,16 @@ static inline void leaf_nearest(leaf_answers *answers, const leaf_points *leaf, 
         leaf_bound(answers, (uint64_t)list->dist2[last] << 32 | (uint32_t)list->id[last]);
 }
 
+/* k = 1: the bound is the answer. */
+static inline void leaf_closest(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+    const lanes_one one = lanes_closest(leaf, query, answers->bound2);
+    if (!one.there) return;
+    const uint64_t key = leaf_key(one.dist2, one.id);
+    if (key > answers->bound_key) return;
+    leaf_bound(answers, key);
+    answers->count = 1;
+}
+
 /* The whole list of k <= SHORT_LIST_MAX is there from the start, filled with what is never an
    answer; a key goes through all of it, and the larger of each pair goes on. */
 static inline void leaf_short_list(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
@@ -213,6 +223,11 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
     answers.capacity = (uint32_t)leafindex_room(k);
     answers.bound2 = bound2;
     answers.bound_key = leaf_key(bound2, KD_NONE);
+    if (k == 1) {
+        leaf_walk(index, query, &answers, leaf_closest, near);
+        keys[0] = answers.bound_key;
+        return answers.count;
+    }
     if (k <= NEAREST_MAX) {
         lanes_nearest *list = &answers.nearest;
         for (int lane = 0; lane < NEAREST_MAX; ++lane) list->dist2[lane] = LANE_NEVER;

@@ -8,7 +8,7 @@
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
 #define KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
 #include "points/neighbours/leaf_index.cuh"
-#include "points/neighbours/warp_sort.cuh"
+#include "core/device/warp_sort.cuh"
 
 namespace point_index {
 

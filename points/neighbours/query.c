@@ -19,6 +19,7 @@ typedef struct query_work {
     point_rows rows;              /* nearest: k a query; within: from offsets on */
     const uint64_t *offsets;      /* NULL: nearest */
     uint64_t *counts;             /* only these are wanted, or NULL */
+    const point_own *own;         /* the tree's points ask, in its order; or NULL */
     _Atomic uint64_t unmet_bytes; /* that could not be had */
     _Atomic uint64_t mismatched;  /* rows whose offsets leave another room than there are answers */
 } query_work;
@@ -154,26 +155,47 @@ static void put_answer(const query_work *work, uint64_t at, uint32_t id, double 
         ((float *)work->rows.dist2)[at] = (float)dist2;
 }
 
+/* Of sorted keys, which shrink if the id is in them. */
+static uint32_t leave_out_key(uint64_t *keys, uint32_t count, uint32_t id) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (leaf_key_id(keys[i]) != id) keys[kept++] = keys[i];
+    return kept;
+}
+
+/* A query: which of the array it is, whose row it fills, and how many answers of its own point are
+   found and left out. */
+typedef struct asked_query {
+    uint64_t at, row;
+    uint32_t skipped; /* id; KD_NONE: none */
+    uint32_t more;    /* 1 if one is */
+} asked_query;
+
 /* One query by buckets; `room` holds its keys. KD_NONE: the offsets are not those of its answers.
  */
-static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *room,
+static uint32_t answer_by_index(const query_work *work, const asked_query *asked, uint64_t *room,
                                 uint32_t *near) {
     const leafindex *index = work->target->index;
-    const float *q = (const float *)point_array_at(&work->queries->points, i);
-    const uint32_t dims = work->queries->points.dims;
+    const float *q = (const float *)point_array_at(&work->queries->points, asked->at);
+    const uint64_t i = asked->row;
+    const uint32_t dims = work->queries->points.dims, more = asked->more;
     const vec3 query = vec3_make(q[0], dims > 1 ? q[1] : 0, dims == 3 ? q[2] : 0);
-    const float bound2 = (float)query_bound2(work, i);
-    if (work->counts) return leafindex_within_keys(index, query, bound2, 0, NULL);
+    const float bound2 = (float)query_bound2(work, asked->at);
+    if (work->counts) return leafindex_within_keys(index, query, bound2, 0, NULL) - more;
     uint64_t at = i * work->k;
     uint32_t count;
     if (work->offsets) {
         at = work->offsets[i];
         if (work->offsets[i + 1] - at > index->shape.count) return KD_NONE;
-        count = (uint32_t)(work->offsets[i + 1] - at);
+        count = (uint32_t)(work->offsets[i + 1] - at) + more;
         if (leafindex_within_keys(index, query, bound2, count, room) != count) return KD_NONE;
         leaf_keys_sort(room, count);
     } else {
-        count = leafindex_nearest_keys(index, query, work->k, bound2, room, near);
+        count = leafindex_nearest_keys(index, query, work->k + more, bound2, room, near);
+    }
+    if (more) {
+        count = leave_out_key(room, count, asked->skipped);
+        if (!work->offsets && count > work->k) count = work->k;
     }
     const uint32_t *renamed = work->target->renamed;
     uint32_t *ids = work->rows.ids;
@@ -182,6 +204,14 @@ static uint32_t answer_by_index(const query_work *work, uint64_t i, uint64_t *ro
     for (uint32_t j = 0; ids && renamed && j < count; ++j) ids[at + j] = renamed[ids[at + j]];
     for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = leaf_key_dist2(room[j]);
     return count;
+}
+
+/* Of a sorted list, which shrinks if the id is in it. */
+static uint32_t leave_out(neighbour_nd *list, uint32_t count, uint32_t id) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (list[i].id != id) list[kept++] = list[i];
+    return kept;
 }
 
 /* Axes that are not there are 0. */
@@ -213,75 +243,135 @@ static uint32_t find_nearest(const point_target *target, const void *query, uint
 }
 
 /* One query by a stack-free walk, or by buckets of doubles or of any dimensions. */
-static uint32_t answer_by_neighbours(const query_work *work, uint64_t i, neighbour_nd *room,
-                                     uint32_t *near) {
+static uint32_t answer_by_neighbours(const query_work *work, const asked_query *asked,
+                                     neighbour_nd *room, uint32_t *near) {
     const pointtree_nd_view *tree = &work->target->tree;
-    const void *query = point_array_at(&work->queries->points, i);
-    const double bound2 = query_bound2(work, i);
+    const void *query = point_array_at(&work->queries->points, asked->at);
+    const double bound2 = query_bound2(work, asked->at);
+    const uint64_t i = asked->row;
     uint64_t at = i * work->k;
     uint32_t count, wanted = 0;
     if (work->counts || work->offsets) {
         if (work->offsets) {
             at = work->offsets[i];
             if (work->offsets[i + 1] - at > tree->count) return KD_NONE;
-            wanted = (uint32_t)(work->offsets[i + 1] - at);
+            wanted = (uint32_t)(work->offsets[i + 1] - at) + asked->more;
         }
         count = find_within(work->target, query, bound2, wanted, room);
-        if (work->counts) return count;
+        if (work->counts) return count - asked->more;
         if (count != wanted) return KD_NONE;
         neighbour_nd_sort(room, count);
     } else {
-        count = find_nearest(work->target, query, work->k, bound2, room, near);
+        count = find_nearest(work->target, query, work->k + asked->more, bound2, room, near);
+    }
+    if (asked->more) {
+        count = leave_out(room, count, asked->skipped);
+        if (!work->offsets && count > work->k) count = work->k;
     }
     for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, room[j].id, room[j].dist2);
     return count;
 }
 
-/* Bytes of room that query i needs. */
-static uint64_t room_bytes(const query_work *work, uint64_t i) {
+/* Bytes of room that a query needs. */
+static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
     if (work->counts) return 0;
-    const uint64_t count = work->target->tree.count;
-    const uint64_t wanted = work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k;
+    const uint64_t count = work->target->tree.count, i = asked->row;
+    const uint64_t wanted =
+        (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + asked->more;
     const uint64_t answers = wanted < count ? wanted : count;
     return work->target->index
                ? (work->offsets ? answers : leafindex_room((uint32_t)answers)) * sizeof(uint64_t)
                : answers * sizeof(neighbour_nd);
 }
 
+/* Working room that grows. */
+typedef struct query_room {
+    uint64_t on_stack[ROOM_ON_STACK], bytes;
+    void *at, *own;
+    uint32_t near; /* where the last query began */
+} query_room;
+
+static void room_open(query_room *room) {
+    room->bytes = sizeof room->on_stack;
+    room->at = room->on_stack;
+    room->own = NULL;
+    room->near = 0;
+}
+
+static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
+    if (needed <= room->bytes) return true;
+    memory_free(room->own);
+    if (memory_reserve(&room->own, needed, 1) != KD_OK) {
+        atomic_store(&work->unmet_bytes, needed);
+        room->own = NULL;
+        return false;
+    }
+    room->at = room->own;
+    room->bytes = needed;
+    return true;
+}
+
+/* False: there is not room enough. */
+static bool answer(query_work *work, const asked_query *asked, query_room *room) {
+    if (!room_grow(room, work, room_bytes(work, asked))) return false;
+    const uint32_t count =
+        work->target->index
+            ? answer_by_index(work, asked, (uint64_t *)room->at, &room->near)
+            : answer_by_neighbours(work, asked, (neighbour_nd *)room->at, &room->near);
+    if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
+    if (work->counts) work->counts[asked->row] = count;
+    if (work->counts || work->offsets) return true;
+    for (uint32_t missing = count; missing < work->k; ++missing)
+        put_answer(work, asked->row * work->k + missing, KD_NONE, (double)INFINITY);
+    if (work->rows.counts) work->rows.counts[asked->row] = count;
+    return true;
+}
+
 static void answer_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     query_work *work = (query_work *)context;
-    uint64_t on_stack[ROOM_ON_STACK], bytes = sizeof on_stack;
-    void *room = on_stack, *own = NULL;
-    uint32_t near = 0;
+    query_room room;
+    room_open(&room);
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
-        const uint64_t needed = room_bytes(work, i);
-        if (needed > bytes) {
-            memory_free(own);
-            if (memory_reserve(&own, needed, 1) != KD_OK) {
-                atomic_store(&work->unmet_bytes, needed);
-                return;
-            }
-            room = own;
-            bytes = needed;
-        }
-        const uint32_t count = work->target->index
-                                   ? answer_by_index(work, i, (uint64_t *)room, &near)
-                                   : answer_by_neighbours(work, i, (neighbour_nd *)room, &near);
-        if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
-        if (work->counts) work->counts[i] = count;
-        if (work->counts || work->offsets) continue;
-        for (uint32_t missing = count; missing < work->k; ++missing)
-            put_answer(work, i * work->k + missing, KD_NONE, (double)INFINITY);
-        if (work->rows.counts) work->rows.counts[i] = count;
+        const asked_query asked = {i, i, KD_NONE, 0};
+        if (!answer(work, &asked, &room)) break;
     }
-    memory_free(own);
+    memory_free(room.own);
+}
+
+/* The points of some buckets ask; queries are the tree's points by nodes. */
+static void answer_buckets(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    query_work *work = (query_work *)context;
+    const pointtree_nd_view *tree = &work->target->tree;
+    const uint32_t *renamed = work->target->renamed;
+    const leaf_shape shape = leaf_shape_of(tree->count);
+    query_room room;
+    room_open(&room);
+    bool goes_on = true;
+    for (uint32_t s = (uint32_t)begin; goes_on && s < (uint32_t)end; ++s) {
+        uint32_t nodes[LEAF_POINTS];
+        const uint32_t filled = leaf_members(&shape, s, nodes);
+        room.near = s / LEAF_GROUP;
+        for (uint32_t i = 0; goes_on && i < filled; ++i) {
+            const uint32_t node = nodes[i], id = tree->ids[node], *order = work->own->order;
+            const asked_query asked = {node, order ? node : id, work->own->skips ? id : KD_NONE,
+                                       work->own->skips};
+            if (order) work->own->order[node] = renamed ? renamed[id] : id;
+            goes_on = answer(work, &asked, &room);
+        }
+    }
+    memory_free(room.own);
 }
 
 static kd_status answer_all(query_work *work, void *scratch) {
     order_queries(work, scratch);
-    parallel_for((int64_t)work->queries->points.count, QUERY_GRAIN, answer_piece, work);
+    if (work->own)
+        parallel_for(leaf_shape_of(work->target->tree.count).leaf_count, QUERY_GRAIN / LEAF_POINTS,
+                     answer_buckets, work);
+    else
+        parallel_for((int64_t)work->queries->points.count, QUERY_GRAIN, answer_piece, work);
     const uint64_t unmet = atomic_load(&work->unmet_bytes);
     KD_REQUIRE(unmet == 0, KD_ERROR_MEMORY,
                "out of memory: the answers of one query need %llu bytes",
@@ -296,14 +386,14 @@ static kd_status answer_all(query_work *work, void *scratch) {
 
 kd_status point_query_nearest(const point_target *target, const point_queries *queries, uint32_t k,
                               const point_rows *out, void *scratch) {
-    query_work work = {target, queries, NULL, k, *out, NULL, NULL, 0, 0};
+    query_work work = {target, queries, NULL, k, *out, NULL, NULL, NULL, 0, 0};
     return answer_all(&work, scratch);
 }
 
 kd_status point_query_count_within(const point_target *target, const point_queries *queries,
                                    uint64_t *offsets, void *scratch) {
     const point_rows nowhere = {NULL, NULL, NULL};
-    query_work work = {target, queries, NULL, 0, nowhere, NULL, offsets, 0, 0};
+    query_work work = {target, queries, NULL, 0, nowhere, NULL, offsets, NULL, 0, 0};
     KD_TRY(answer_all(&work, scratch));
     const uint64_t count = queries->points.count;
     offsets[count] = scan_exclusive_u64(offsets, offsets, count);
@@ -313,6 +403,44 @@ kd_status point_query_count_within(const point_target *target, const point_queri
 kd_status point_query_within(const point_target *target, const point_queries *queries,
                              const uint64_t *offsets, uint32_t *ids, void *dist2, void *scratch) {
     const point_rows rows = {ids, dist2, NULL};
-    query_work work = {target, queries, NULL, 0, rows, offsets, NULL, 0, 0};
+    query_work work = {target, queries, NULL, 0, rows, offsets, NULL, NULL, 0, 0};
     return answer_all(&work, scratch);
+}
+
+/* --- all points ask ----------------------------------------------------------------------------
+ */
+
+/* The tree's points, by nodes. */
+static point_queries own_queries(const point_target *target, double max_radius) {
+    const pointtree_nd_view *tree = &target->tree;
+    const point_array points =
+        point_array_make(tree->coordinates, tree->count, tree->dims, tree->scalar);
+    const point_queries queries = {points, NULL, max_radius, NULL, false};
+    return queries;
+}
+
+kd_status point_own_nearest(const point_target *target, double max_radius, const point_own *own,
+                            uint32_t k, const point_rows *out) {
+    const point_queries queries = own_queries(target, max_radius);
+    query_work work = {target, &queries, NULL, k, *out, NULL, NULL, own, 0, 0};
+    return answer_all(&work, NULL);
+}
+
+kd_status point_own_count_within(const point_target *target, double max_radius,
+                                 const point_own *own, uint64_t *offsets) {
+    const point_rows nowhere = {NULL, NULL, NULL};
+    const point_queries queries = own_queries(target, max_radius);
+    query_work work = {target, &queries, NULL, 0, nowhere, NULL, offsets, own, 0, 0};
+    KD_TRY(answer_all(&work, NULL));
+    const uint64_t count = target->tree.count;
+    offsets[count] = scan_exclusive_u64(offsets, offsets, count);
+    return KD_OK;
+}
+
+kd_status point_own_within(const point_target *target, double max_radius, const point_own *own,
+                           const uint64_t *offsets, uint32_t *ids, void *dist2) {
+    const point_rows rows = {ids, dist2, NULL};
+    const point_queries queries = own_queries(target, max_radius);
+    query_work work = {target, &queries, NULL, 0, rows, offsets, NULL, own, 0, 0};
+    return answer_all(&work, NULL);
 }

@@ -10,7 +10,7 @@
    Memory: 16 bytes a query to sort; k answers a thread to walk.
    Invariants: whatever the way, the answers are the first of all points by (dist2, id). */
 #include "points/neighbours/curve_order.cuh"
-#include "points/neighbours/query_groups.cuh"
+#include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -18,13 +18,9 @@
 namespace {
 using namespace point_index;
 
-constexpr uint64_t SORTED_COUNT = 100000;    /* fewer queries: a warp each, as they come */
-constexpr uint64_t SORTED_LEAVES = 1u << 20; /* sorting helps warps on trees beyond the cache */
-/* With more points a query neighbours are too far apart to be answered together. */
-constexpr uint64_t PACKET_POINTS_A_QUERY = 8, GROUP_POINTS_A_QUERY = 16;
-constexpr uint32_t PACKET_TURNS = 8, GROUP_TURNS = 16; /* at most, after each other in a warp */
-constexpr uint64_t TURNING_WARPS = 12500;              /* what fills a large device a few times */
-constexpr uint64_t WALK_BYTES = 256ull << 20;          /* of lists at most */
+constexpr uint64_t SORTED_COUNT = 100000;     /* fewer queries are never sorted */
+constexpr uint64_t SORTED_LEAVES = 1u << 20;  /* sorting helps warps on trees beyond the cache */
+constexpr uint64_t WALK_BYTES = 256ull << 20; /* of lists at most */
 
 struct plan {
     point_query_method method;
@@ -36,10 +32,6 @@ struct plan {
     neighbour_nd *lists;
     uint64_t walkers; /* threads */
 };
-
-uint64_t blocks_for(uint64_t items, uint64_t block) {
-    return (items + block - 1) / block;
-}
 
 kd_status sort_pairs(void *scratch, size_t *bytes, const plan *p, uint64_t count,
                      cudaStream_t stream) {
@@ -55,16 +47,12 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
     return KD_OK;
 }
 
-point_query_method choose(const point_query_cuda *q) {
-    if (q->index->tree.count == 0) return POINT_QUERY_WALK;
-    if (q->method != POINT_QUERY_AUTO) return q->method;
-    if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return POINT_QUERY_WALK;
-    if (q->k == 0 || q->points.count < SORTED_COUNT) return POINT_QUERY_LEAVES;
-    const uint64_t points_a_query = q->index->tree.count / q->points.count;
-    if (q->k <= POINT_PACKETS_K_MAX)
-        return points_a_query < PACKET_POINTS_A_QUERY ? POINT_QUERY_PACKETS : POINT_QUERY_THREADS;
-    return q->k <= POINT_GROUPS_K_MAX && points_a_query < GROUP_POINTS_A_QUERY ? POINT_QUERY_GROUPS
-                                                                               : POINT_QUERY_LEAVES;
+query_way choose(const point_query_cuda *q) {
+    if (q->index->tree.count == 0) return {POINT_QUERY_WALK, false};
+    if (q->method != POINT_QUERY_AUTO) return {q->method, true};
+    if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
+    if (q->k == 0) return {POINT_QUERY_LEAVES, true};
+    return query_way_of(q->k, q->points.count, q->index->tree.count, q->coherent);
 }
 
 uint32_t k_most(point_query_method method) {
@@ -83,7 +71,7 @@ kd_status check(const point_query_cuda *q) {
     KD_REQUIRE(q->points.count <= UINT32_MAX / 2, KD_ERROR_USAGE,
                "%llu queries, expected at most %u at once", (unsigned long long)q->points.count,
                UINT32_MAX / 2);
-    const point_query_method method = choose(q);
+    const point_query_method method = choose(q).method;
     KD_REQUIRE(method == POINT_QUERY_WALK || q->index->points, KD_ERROR_USAGE,
                "query method %d is for three floats, the tree has %u dimensions", (int)method,
                tree->dims);
@@ -94,10 +82,6 @@ kd_status check(const point_query_cuda *q) {
                "kernel_k is %u, expected %u to %u for query method %d", q->kernel_k, q->k, most,
                (int)method);
     return KD_OK;
-}
-
-uint32_t kernel_k_of(const point_query_cuda *q) {
-    return q->kernel_k ? q->kernel_k : q->k;
 }
 
 /* What is answered together has to be near each other on all axes: rows of an image are not. */
@@ -111,8 +95,9 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     memset(p, 0, sizeof *p);
     KD_TRY(check(q));
     const uint64_t count = q->points.count;
-    p->method = choose(q);
-    p->sorted = count >= SORTED_COUNT && wants_order(p->method, q);
+    const query_way way = choose(q);
+    p->method = way.method;
+    p->sorted = way.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
     size_t scan_bytes = 0, sort_bytes = 0;
     KD_TRY(scan_counts(NULL, &scan_bytes, NULL, count, 0));
     p->code = code_plan_of(q->index);
@@ -177,18 +162,6 @@ template <typename real> kd_status nearest_walk(const plan *p, const point_query
 
 typedef void (*nearest_kernel)(view, asked, uint32_t, answer_rows);
 
-/* Parts of 32 answers: room for k, for a step of 32 more, and for some to spare, so that the buffer
-   is shrunk seldom. */
-nearest_kernel leaves_kernel(uint32_t k) {
-    return k <= 16    ? nearest_by_leaves<2>
-           : k <= 40  ? nearest_by_leaves<3>
-           : k <= 72  ? nearest_by_leaves<4>
-           : k <= 128 ? nearest_by_leaves<6>
-           : k <= 320 ? nearest_by_leaves<12>
-           : k <= 640 ? nearest_by_leaves<24>
-                      : nearest_by_leaves<40>;
-}
-
 nearest_kernel threads_kernel(uint32_t k) {
     return k == 1    ? nearest_by_threads<1>
            : k == 2  ? nearest_by_threads<2>
@@ -198,66 +171,13 @@ nearest_kernel threads_kernel(uint32_t k) {
                      : nearest_by_threads<16>;
 }
 
-/* How many times `together` queries a warp answers after each other: as often as leaves enough
-   warps, so that what one has found helps the next. */
-uint32_t turns_of(const point_query_cuda *q, uint64_t together, uint32_t most) {
-    if (q->turns) return q->turns;
-    const uint64_t turns = q->points.count / (together * TURNING_WARPS);
-    return turns >= most ? most : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
-}
-
-template <int K>
-kd_status start_packets(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
-    const uint32_t turns = turns_of(q, 32, K > 2 ? PACKET_TURNS : 1); /* few are found at once */
-    const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
-    nearest_by_packets<K><<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)q->stream>>>(
-        view_of(q->index), queries, q->k, turns, hope_of(q->k), out);
-    KD_CUDA_LAUNCHED("nearest_by_packets");
-    return KD_OK;
-}
-
-kd_status nearest_packets(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
-    const uint32_t k = kernel_k_of(q);
-    return k == 1   ? start_packets<1>(q, queries, out)
-           : k == 2 ? start_packets<2>(q, queries, out)
-           : k <= 4 ? start_packets<4>(q, queries, out)
-           : k <= 8 ? start_packets<8>(q, queries, out)
-                    : start_packets<16>(q, queries, out);
-}
-
-template <class SHAPE>
-kd_status start_groups(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
-    const size_t bytes = GROUP_WARPS * sizeof(group_shared<SHAPE>);
-    const uint32_t turns = turns_of(q, SHAPE::QUERIES, GROUP_TURNS);
-    const uint64_t blocks = blocks_for(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
-    KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE>,
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    nearest_by_groups<SHAPE>
-        <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)q->stream>>>(
-            view_of(q->index), queries, q->k, turns, hope_of(q->k), out);
-    KD_CUDA_LAUNCHED("nearest_by_groups");
-    return KD_OK;
-}
-
-kd_status nearest_groups(const point_query_cuda *q, const asked &queries, const answer_rows &out) {
-    const uint32_t k = kernel_k_of(q);
-    return k <= 24   ? start_groups<group_shape<4, 24, 8, 8, true>>(q, queries, out)
-           : k <= 56 ? start_groups<group_shape<4, 32, 16, 6, true>>(q, queries, out)
-                     : start_groups<group_shape<8, 24, 16, 8, false>>(q, queries, out);
-}
-
 kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
                            const asked &queries) {
-    const answer_rows out = {q->ids, (float *)q->dist2, q->counts};
-    if (method == POINT_QUERY_PACKETS) return nearest_packets(q, queries, out);
-    if (method == POINT_QUERY_GROUPS) return nearest_groups(q, queries, out);
-    const bool leaves = method == POINT_QUERY_LEAVES;
-    const int threads = leaves ? 32 * LEAVES_WARPS : THREADS_BLOCK;
-    const nearest_kernel kernel =
-        leaves ? leaves_kernel(kernel_k_of(q)) : threads_kernel(kernel_k_of(q));
-    kernel<<<(unsigned)blocks_for(queries.count, leaves ? LEAVES_WARPS : THREADS_BLOCK), threads, 0,
-             (cudaStream_t)q->stream>>>(view_of(q->index), queries, q->k, out);
-    KD_CUDA_LAUNCHED("nearest");
+    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}};
+    if (method != POINT_QUERY_THREADS) return call.launch(method);
+    threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK), THREADS_BLOCK, 0,
+                           (cudaStream_t)q->stream>>>(view_of(q->index), queries, q->k, call.out);
+    KD_CUDA_LAUNCHED("nearest_by_threads");
     return KD_OK;
 }
 } // namespace

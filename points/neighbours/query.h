@@ -4,6 +4,7 @@
 #define KD_POINTS_NEIGHBOURS_QUERY_H
 #include "points/neighbours/leaf_index_double.h"
 #include "points/neighbours/leaf_index_nd.h"
+#include "points/neighbours/request.h"
 
 typedef struct point_target {
     pointtree_nd_view tree;
@@ -41,5 +42,14 @@ kd_status point_query_count_within(const point_target *target, const point_queri
 /* The answers, at these offsets; ids and dist2 may be NULL. */
 kd_status point_query_within(const point_target *target, const point_queries *queries,
                              const uint64_t *offsets, uint32_t *ids, void *dist2, void *scratch);
+
+/* The same with the tree's own points as queries, one radius for all: nothing is copied or sorted.
+   Rows are those of the same call with a copy of the points; order->order is that of the nodes. */
+kd_status point_own_nearest(const point_target *target, double max_radius, const point_own *own,
+                            uint32_t k, const point_rows *out);
+kd_status point_own_count_within(const point_target *target, double max_radius,
+                                 const point_own *own, uint64_t *offsets);
+kd_status point_own_within(const point_target *target, double max_radius, const point_own *own,
+                           const uint64_t *offsets, uint32_t *ids, void *dist2);
 
 #endif

@@ -14,7 +14,7 @@
 #define KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #include "points/neighbours/candidates.cuh"
 #include "points/neighbours/query_packets.cuh"
-#include "points/neighbours/warp_sort.cuh"
+#include "core/device/warp_sort.cuh"
 
 namespace point_index {
 
@@ -128,6 +128,13 @@ __device__ inline void sort_columns(const group_shared<SHAPE> &sh, uint32_t held
     if (__any_sync(ALL_LANES, wrong)) warp_sort::sort_lanes(key, LANES);
 }
 
+__host__ __device__ inline uint32_t more_of(const asked &) {
+    return 0;
+}
+__host__ __device__ inline uint32_t more_of(const asked_own &queries) {
+    return queries.skips;
+}
+
 /* Two neighbouring answers of a row. */
 __device__ inline void store_two(const answer_rows &out, uint64_t at, const uint32_t (&id)[2],
                                  const uint32_t (&dist2)[2]) {
@@ -140,9 +147,9 @@ constexpr int row_pitch(int sorted) {
     return sorted + 1; /* no two lanes in one bank */
 }
 
-template <class SHAPE>
+template <class SHAPE, bool OWN>
 __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &sh, uint32_t which,
-                                  uint32_t k, uint32_t count,
+                                  uint32_t k, uint32_t count, uint32_t skipped,
                                   const answer_key (&key)[SHAPE::SORTED]) {
     constexpr uint32_t SORTED = SHAPE::SORTED;
     constexpr uint32_t PITCH = row_pitch(SORTED);
@@ -160,14 +167,21 @@ __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &s
     for (uint32_t group = 0; group < SHAPE::QUERIES; ++group) {
         const uint32_t row = __shfl_sync(ALL_LANES, which, group * SHAPE::LANES);
         const uint32_t there = __shfl_sync(ALL_LANES, count, group * SHAPE::LANES);
+        const uint32_t no = OWN ? __shfl_sync(ALL_LANES, skipped, group * SHAPE::LANES) : KD_NONE;
         if (row == KD_NONE) continue;
         for (uint32_t i = 2 * lane_id(); i < k; i += 64) {
             const uint32_t at = (group * SHAPE::LANES + i / SORTED) * PITCH + i % SORTED;
-            const uint32_t ids[2] = {i < there ? id[at] : KD_NONE,
-                                     i + 1 < there ? id[at + 1] : KD_NONE};
+            uint32_t places[2] = {at, at + 1};
+            if (OWN && no != KD_NONE) { /* what follows the query itself moves up */
+                const uint32_t second = at + 2 + ((i + 2) % SORTED ? 0 : PITCH - SORTED);
+                if (!answer_before(dist2[at], id[at], 0, no)) places[0] = at + 1;
+                if (!answer_before(dist2[at + 1], id[at + 1], 0, no)) places[1] = second;
+            }
+            const uint32_t ids[2] = {i < there ? id[places[0]] : KD_NONE,
+                                     i + 1 < there ? id[places[1]] : KD_NONE};
             const uint32_t far = __float_as_uint(INFINITY);
-            const uint32_t dists[2] = {i < there ? dist2[at] : far,
-                                       i + 1 < there ? dist2[at + 1] : far};
+            const uint32_t dists[2] = {i < there ? dist2[places[0]] : far,
+                                       i + 1 < there ? dist2[places[1]] : far};
             const uint64_t to = (uint64_t)row * k + i;
             if (twos) {
                 store_two(out, to, ids, dists);
@@ -189,8 +203,8 @@ __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
 }
 
 /* Eight queries' answers into columns. */
-template <class SHAPE>
-__device__ inline void visit_group(const view &index, const asked &queries, group_shared<SHAPE> &sh,
+template <class SHAPE, class ASKED>
+__device__ inline void visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
                                    uint32_t place, vec3 q, bool on, group_lane &mine) {
     const float limit = mine.bound2;
     home_order homes = home_order_of(index, queries, place, q, on);
@@ -209,15 +223,16 @@ __device__ inline void visit_group(const view &index, const asked &queries, grou
     mine.bound2 = found;
 }
 
-/* `turns` groups a warp. */
-template <class SHAPE>
+/* `turns` groups a warp. Own points look for one more, where they leave themselves out. */
+template <class SHAPE, class ASKED>
 __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
-    const __grid_constant__ view index, asked queries, uint32_t k, uint32_t turns, float hope,
-    answer_rows out) {
+    const __grid_constant__ view index, ASKED queries, uint32_t row_length, uint32_t turns,
+    float hope, answer_rows out) {
     extern __shared__ __align__(16) char shared[];
     group_shared<SHAPE> &sh = ((group_shared<SHAPE> *)shared)[threadIdx.x / 32];
     const uint32_t warp = blockIdx.x * GROUP_WARPS + threadIdx.x / 32;
     const uint32_t first = warp_columns::place_of(&sh.dist2[0][lane_id()]);
+    const uint32_t k = row_length + more_of(queries);
     known_query known = {vec3_all(0), INFINITY};
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
@@ -239,7 +254,8 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
         mine = group_level(sh, mine, SHAPE::SORTED);
         answer_key key[SHAPE::SORTED];
         sort_columns(sh, column_count(sh, mine), key);
-        store_rows(out, sh, own.there ? own.which : KD_NONE, k, min(total, k), key);
+        store_rows<SHAPE, ASKED::OWN>(out, sh, own.there ? own.which : KD_NONE, row_length,
+                                      min(total, k) - (k - row_length), own.skipped, key);
         known = {own.q, total >= k ? kth_dist2(sh, k) : INFINITY};
         __syncwarp();
     }

@@ -15,8 +15,8 @@
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/prior_bound.cuh"
 #include "points/neighbours/thread_per_query.cuh"
-#include "points/neighbours/warp_columns.cuh"
-#include "points/neighbours/warp_sort.cuh"
+#include "core/device/warp_columns.cuh"
+#include "core/device/warp_sort.cuh"
 
 namespace point_index {
 
@@ -45,7 +45,8 @@ struct turn_query {
     bool there;
     uint32_t place, which; /* in the order of answers; in the caller's */
     vec3 q;
-    float limit; /* the largest dist2 of use; negative if nothing is */
+    float limit;      /* the largest dist2 of use; negative if nothing is */
+    uint32_t skipped; /* of the index's own points: the id that is no answer, or KD_NONE */
 };
 
 __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
@@ -55,7 +56,14 @@ __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
     of.which = queries.order ? queries.order[of.place] : of.place;
     of.q = asked_point(queries, of.which);
     of.limit = of.there ? asked_bound2(queries, of.which, of.q) : -1.0f;
+    of.skipped = KD_NONE;
     return of;
+}
+
+__device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t own) {
+    const own_query of = own_query_of(queries, own);
+    return {of.there,  own, of.row, of.q, of.there ? pointtree_bound2(queries.max_radius) : -1.0f,
+            of.skipped};
 }
 
 /* The box of the lanes' queries that ask for something. */
@@ -85,6 +93,12 @@ __device__ inline home_order home_order_of(const view &index, const asked &queri
     return {home, __ballot_sync(ALL_LANES, on)};
 }
 
+/* Those of a leaf are at home together. */
+__device__ inline home_order home_order_of(const view &, const asked_own &, uint32_t, vec3,
+                                           bool on) {
+    return {0, __ballot_sync(ALL_LANES, on)};
+}
+
 /* Of eight keys, by 19 comparisons. */
 __device__ inline void sort_eight(answer_key (&key)[8]) {
     constexpr int low[19] = {0, 1, 4, 5, 0, 1, 2, 3, 0, 2, 4, 6, 2, 3, 1, 3, 1, 3, 5};
@@ -105,11 +119,13 @@ template <int K> __device__ inline void merge_eight(answer_key (&list)[K], answe
     warp_sort::merge_own(list);
 }
 
-/* A lane's answers so far; `bound2` is that of the last, negative if none is wanted. */
-template <int K> struct packet_lane {
+/* A lane's answers so far; `bound2` is that of the last, negative if none is wanted. OWN: the id
+   `skipped` is no answer. */
+template <int K, bool OWN> struct packet_lane {
     nearest_list<K> best;
     float bound2;
     uint32_t first, next; /* places in the queue */
+    uint32_t skipped;
 
     __device__ void open(const packet_shared &sh, float limit) {
         bound2 = limit;
@@ -118,7 +134,7 @@ template <int K> struct packet_lane {
     __device__ void offer(float dist2, float id) {
         if (K == 1) {
             const answer_key item = (answer_key)__float_as_uint(dist2) << 32 | __float_as_uint(id);
-            if (dist2 <= bound2 && item < best.key[0]) {
+            if (dist2 <= bound2 && item < best.key[0] && (!OWN || __float_as_uint(id) != skipped)) {
                 best.key[0] = item;
                 bound2 = dist2;
             }
@@ -142,6 +158,7 @@ template <int K> struct packet_lane {
     }
     template <int I> __device__ void take_one(answer_key (&key)[8], uint32_t held) const {
         key[I] = warp_columns::load_two_before<(I + 1) * QUEUE_ROW>(next, held > I * QUEUE_ROW);
+        if (OWN && (uint32_t)key[I] == skipped) key[I] = ~0ull;
     }
 };
 
@@ -153,8 +170,8 @@ __device__ inline uint32_t wanted_halves(const leaf_halves &of, vec3 q, float bo
 }
 
 /* Eight points to all lanes. */
-template <int K>
-__device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K> &mine) {
+template <int K, bool OWN>
+__device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K, OWN> &mine) {
 #pragma unroll
     for (int i = 0; i < 8; i += 4) {
         const float4 p[4] = {points[i], points[i + 1], points[i + 2], points[i + 3]};
@@ -183,10 +200,10 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
 
 /* The points of a leaf to all lanes, but for halves out of every lane's reach and points out of
    that of the queries' box; `bound` is the largest of the lanes' as bits. */
-template <int K>
+template <int K, bool OWN>
 __device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
                                     point_range of, vec3 q, const query_box &queries,
-                                    packet_lane<K> &mine, uint32_t &bound) {
+                                    packet_lane<K, OWN> &mine, uint32_t &bound) {
     const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
     if (!wanted) return;
     const uint32_t width = half_width(of.end - of.begin);
@@ -199,7 +216,7 @@ __device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32
         const uint32_t count = gather_near(sh.points, own, own_wanted, queries, bound);
 #pragma unroll 1
         for (uint32_t i = 0; i < count; i += QUEUE_STEP) {
-            offer_eight<K>(sh.points + i, q, mine);
+            offer_eight(sh.points + i, q, mine);
             if (K > 1 && __any_sync(ALL_LANES, mine.next > full)) mine.take_eight();
         }
         bound = most_bound(mine.bound2);
@@ -207,10 +224,10 @@ __device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32
 }
 
 /* 32 queries' answers within a bound each, for those that are `on`. */
-template <int K>
-__device__ inline void visit_packet(const view &index, const asked &queries, packet_shared &sh,
+template <int K, class ASKED>
+__device__ inline void visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
                                     uint32_t place, vec3 q, bool on, float limit,
-                                    packet_lane<K> &mine) {
+                                    packet_lane<K, ASKED::OWN> &mine) {
     if (on) mine.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
     while (homes.to_come) {
@@ -233,9 +250,9 @@ constexpr int packet_blocks(int k) {
 }
 
 /* `turns` packets a warp. */
-template <int K>
+template <int K, class ASKED>
 __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
-    const __grid_constant__ view index, asked queries, uint32_t k, uint32_t turns, float hope,
+    const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns, float hope,
     answer_rows out) {
     __shared__ packet_shared all[PACKET_WARPS];
     packet_shared &sh = all[threadIdx.x / 32];
@@ -246,7 +263,8 @@ __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_b
         if (turn * 32 >= queries.count) return;
         const turn_query own = query_of_turn(queries, turn * 32 + lane_id());
         const query_bounds bounds = bounds_of(known, own.q, own.limit, hope);
-        packet_lane<K> mine;
+        packet_lane<K, ASKED::OWN> mine;
+        if (ASKED::OWN) mine.skipped = own.skipped;
         mine.best.open(own.limit);
         bool on = own.limit >= 0;
         float tried = bounds.hoped;

@@ -78,6 +78,23 @@ KD_DEVICE_CALL(point_query_cuda_nearest, (const point_query_cuda *query));
 KD_DEVICE_CALL(point_query_cuda_count_within, (const point_query_cuda *query, uint64_t *offsets));
 KD_DEVICE_CALL(point_query_cuda_within, (const point_query_cuda *query, const uint64_t *offsets));
 
+/* The same calls with the tree's own points as queries (query_own.cu): of `query` points, radii,
+   coherent and turns are not looked at. Nothing is sorted: the index has them in order already. */
+/* What such a call wants beside its k or its radius; on the CPU, too (query.h). */
+typedef struct point_own {
+    bool skips;      /* a point is not among its own answers */
+    uint32_t *order; /* out: the id of the point that each row is of, rows being in the order that
+                        is cheapest; NULL: row i is that of the point with id i */
+} point_own;
+
+KD_DEVICE_CALL(point_own_cuda_scratch_bytes,
+               (size_t * bytes, const point_query_cuda *query, const point_own *own));
+KD_DEVICE_CALL(point_own_cuda_nearest, (const point_query_cuda *query, const point_own *own));
+KD_DEVICE_CALL(point_own_cuda_count_within,
+               (const point_query_cuda *query, const point_own *own, uint64_t *offsets));
+KD_DEVICE_CALL(point_own_cuda_within,
+               (const point_query_cuda *query, const point_own *own, const uint64_t *offsets));
+
 #ifdef __cplusplus
 }
 #endif

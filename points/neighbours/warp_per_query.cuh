@@ -297,65 +297,83 @@ __device__ inline void store_row(const answer_rows &out, uint32_t which,
     if (out.counts && lane_id() == 0) out.counts[which] = count;
 }
 
-template <int PARTS>
+/* A warp's query. */
+struct warp_query {
+    uint32_t which, skipped; /* row; id of no answer */
+    vec3 q;
+    float bound2;
+};
+
+__device__ inline warp_query query_of_warp(const asked &queries, uint32_t turn) {
+    const uint32_t which = queries.order ? queries.order[turn] : turn;
+    const vec3 q = asked_point(queries, which);
+    return {which, KD_NONE, q, asked_bound2(queries, which, q)};
+}
+
+__device__ inline warp_query query_of_warp(const asked_own &queries, uint32_t turn) {
+    const own_query of = own_query_of(queries, turn); /* turns without gaps */
+    return {of.row, of.skipped, of.q, pointtree_bound2(queries.max_radius)};
+}
+
+template <int PARTS, class ASKED>
 __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
-    const __grid_constant__ view index, asked queries, uint32_t k, answer_rows out) {
+    const __grid_constant__ view index, ASKED queries, uint32_t k, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const uint32_t which = queries.order ? queries.order[turn] : turn;
-    const vec3 q = asked_point(queries, which);
-    const float bound2 = asked_bound2(queries, which, q);
+    const warp_query of = query_of_warp(queries, turn);
     nearest_buffer<PARTS> best = {buffers[warp][0], buffers[warp][1], k, 0,
-                                  __float_as_uint(bound2)};
-    if (bound2 >= 0)
+                                  __float_as_uint(of.bound2)};
+    if (of.bound2 >= 0)
         visit_points(
-            index, paths[warp], q, [&] { return best.bound; },
-            [&](uint32_t dist2, uint32_t id) { best.offer(dist2, id); });
-    store_row(out, which, best);
+            index, paths[warp], of.q, [&] { return best.bound; },
+            [&](uint32_t dist2, uint32_t id) {
+                best.offer(ASKED::OWN && id == of.skipped ? KD_NONE : dist2, id);
+            });
+    store_row(out, of.which, best);
 }
 
 /* How many points lie within the radius of each query. */
+template <class ASKED>
 __global__ __launch_bounds__(32 *
                              LEAVES_WARPS) void count_by_leaves(const __grid_constant__ view index,
-                                                                asked queries, uint64_t *counts) {
+                                                                ASKED queries, uint64_t *counts) {
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const uint32_t which = queries.order ? queries.order[turn] : turn;
-    const vec3 q = asked_point(queries, which);
-    const float bound2 = asked_bound2(queries, which, q);
-    const uint32_t bound = __float_as_uint(bound2);
+    const warp_query of = query_of_warp(queries, turn);
+    const uint32_t bound = __float_as_uint(of.bound2);
     uint64_t count = 0;
-    if (bound2 >= 0)
+    if (of.bound2 >= 0)
         visit_points(
-            index, paths[warp], q, [&] { return bound; },
-            [&](uint32_t dist2, uint32_t) {
-                count += __popc(__ballot_sync(ALL_LANES, dist2 <= bound));
+            index, paths[warp], of.q, [&] { return bound; },
+            [&](uint32_t dist2, uint32_t id) {
+                const bool in = dist2 <= bound && !(ASKED::OWN && id == of.skipped);
+                count += __popc(__ballot_sync(ALL_LANES, in));
             });
-    if (lane_id() == 0) counts[which] = count;
+    if (lane_id() == 0) counts[of.which] = count;
 }
 
 /* The same points, to their places, in order. Both ids and dist2 are there. */
+template <class ASKED>
 __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
-    const __grid_constant__ view index, asked queries, const uint64_t *offsets, answer_rows out) {
+    const __grid_constant__ view index, ASKED queries, const uint64_t *offsets, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const uint32_t which = queries.order ? queries.order[turn] : turn;
-    const vec3 q = asked_point(queries, which);
-    const float bound2 = asked_bound2(queries, which, q);
-    if (!(bound2 >= 0)) return;
-    const uint32_t bound = __float_as_uint(bound2);
-    const uint64_t begin = offsets[which], room = offsets[which + 1] - begin;
+    const warp_query of = query_of_warp(queries, turn);
+    if (!(of.bound2 >= 0)) return;
+    const uint32_t bound = __float_as_uint(of.bound2);
+    const uint64_t begin = offsets[of.which], room = offsets[of.which + 1] - begin;
     uint32_t *dist2 = (uint32_t *)out.dist2 + begin, *ids = out.ids + begin, count = 0;
     visit_points(
-        index, paths[warp], q, [&] { return bound; },
+        index, paths[warp], of.q, [&] { return bound; },
         [&](uint32_t d, uint32_t id) {
-            const unsigned all = __ballot_sync(ALL_LANES, d <= bound);
+            const bool in = d <= bound && !(ASKED::OWN && id == of.skipped);
+            const unsigned all = __ballot_sync(ALL_LANES, in);
             const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
-            if (d <= bound && at < room) dist2[at] = d, ids[at] = id;
+            if (in && at < room) dist2[at] = d, ids[at] = id;
             count += __popc(all);
         });
     sort_answers(dist2, ids, (uint32_t)(count < room ? count : room));

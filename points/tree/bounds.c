@@ -70,8 +70,9 @@ static kd_status refuse(const point_array *points, uint64_t bad) {
 
 kd_status point_scan(point_box *box, const point_array *points) {
     const uint64_t pieces = (points->count + SCAN_GRAIN - 1) / SCAN_GRAIN;
-    scan_work work = {points, NULL};
-    KD_TRY(KD_RESERVE(work.results, pieces));
+    scan_piece_result one; /* of a query of its own: no memory */
+    scan_work work = {points, &one};
+    if (pieces > 1) KD_TRY(KD_RESERVE(work.results, pieces));
     parallel_for((int64_t)points->count, SCAN_GRAIN, scan_piece, &work);
     *box = point_box_empty();
     uint64_t bad = UINT64_MAX;
@@ -82,7 +83,7 @@ kd_status point_scan(point_box *box, const point_array *points) {
             point_box_include(box, axis, work.results[i].box.hi[axis]);
         }
     }
-    memory_free(work.results);
+    if (pieces > 1) memory_free(work.results);
     if (bad != UINT64_MAX) KD_TRY(refuse(points, bad));
     return KD_OK;
 }

@@ -140,6 +140,71 @@ static void within(const points_tree &tree, const points_query &query, nb::handl
     });
 }
 
+/* Rows of all points of the tree, which asks itself; `order`, too, may be None. */
+static void nearest_own(const points_tree &tree, const points_query &query, uint32_t k,
+                        nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
+    array keep[4];
+    kd_points_info info;
+    kd_points_describe(tree.c, &info);
+    const char *scalar = info.scalar == KD_DOUBLE ? "float64" : "float32";
+    uint32_t *to_order =
+        (uint32_t *)array_data(order, "order", "uint32|int32", info.count, true, &keep[0]);
+    uint32_t *to_ids =
+        (uint32_t *)array_data(ids, "ids", "uint32|int32", info.count * k, true, &keep[1]);
+    void *to_dist2 = array_data(dist2, "dist2", scalar, info.count * k, true, &keep[2]);
+    uint32_t *to_counts =
+        (uint32_t *)array_data(counts, "counts", "uint32|int32", info.count, true, &keep[3]);
+    check_unlocked([&] {
+        return kd_points_nearest_own(tree.c, &query.c, k, to_order, to_ids, to_dist2, to_counts);
+    });
+}
+
+static void within_own_count(const points_tree &tree, const points_query &query, nb::handle order,
+                             nb::handle offsets) {
+    array keep[2];
+    const uint64_t count = kd_points_count(tree.c);
+    uint32_t *to_order =
+        (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
+    uint64_t *to =
+        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep[1]);
+    check_unlocked([&] { return kd_points_within_own_count(tree.c, &query.c, to_order, to); });
+}
+
+static void within_own(const points_tree &tree, const points_query &query, nb::handle order,
+                       nb::handle offsets, nb::handle ids, nb::handle dist2) {
+    array keep[4];
+    kd_points_info info;
+    kd_points_describe(tree.c, &info);
+    uint32_t *to_order =
+        (uint32_t *)array_data(order, "order", "uint32|int32", info.count, true, &keep[0]);
+    const uint64_t *from =
+        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", info.count + 1, false, &keep[1]);
+    if (keep[1].device && on_cpu(tree))
+        throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
+    const uint64_t answers = from && on_cpu(tree) ? from[info.count]
+                             : !ids.is_none()     ? array_of(ids, "ids", true).size()
+                             : !dist2.is_none()   ? array_of(dist2, "dist2", true).size()
+                                                  : 0;
+    uint32_t *to_ids = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[2]);
+    void *to_dist2 = array_data(dist2, "dist2", info.scalar == KD_DOUBLE ? "float64" : "float32",
+                                answers, true, &keep[3]);
+    check_unlocked(
+        [&] { return kd_points_within_own(tree.c, &query.c, to_order, from, to_ids, to_dist2); });
+}
+
+static void bind_own(nb::module_ &m) {
+    m.def("kd_points_nearest_own", nearest_own, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
+          nb::arg("order").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
+          nb::arg("counts").none() = nb::none(),
+          "All points ask: order (count,) uint32 or None, ids (count, k), dist2, counts.");
+    m.def("kd_points_within_own_count", within_own_count, nb::arg("tree"), nb::arg("query"),
+          nb::arg("order").none(), nb::arg("offsets").none(),
+          "All points ask: fills offsets (count + 1,) of 64 bits.");
+    m.def("kd_points_within_own", within_own, nb::arg("tree"), nb::arg("query"),
+          nb::arg("order").none(), nb::arg("offsets").none(), nb::arg("ids").none(),
+          nb::arg("dist2").none(), "All points ask: fills ids and dist2 by the offsets' rows.");
+}
+
 static void bind_query(nb::module_ &m) {
     nb::class_<points_query>(m, "PointsQuery", "kd_points_query: made by kd_points_query_default")
         .def_prop_rw(
@@ -154,6 +219,12 @@ static void bind_query(nb::module_ &m) {
         .def_prop_rw(
             "coherent", [](const points_query &self) { return self.c.coherent != 0; },
             [](points_query &self, bool to) { self.c.coherent = to; })
+        .def_prop_rw(
+            "skip_self", [](const points_query &self) { return self.c.skip_self != 0; },
+            [](points_query &self, bool to) { self.c.skip_self = to; })
+        .def_prop_rw(
+            "asynchronous", [](const points_query &self) { return self.c.asynchronous != 0; },
+            [](points_query &self, bool to) { self.c.asynchronous = to; })
         .def_prop_rw(
             "method", [](const points_query &self) { return std::string(self.c.method); },
             [](points_query &self, const std::string &to) {
@@ -174,6 +245,7 @@ static void bind_query(nb::module_ &m) {
 
 void bind_points_query(nb::module_ &m) {
     bind_query(m);
+    bind_own(m);
     m.def("kd_points_nearest", nearest<uint32_t, kd_points_nearest>, nb::arg("tree"),
           nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(),

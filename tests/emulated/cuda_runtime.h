@@ -60,6 +60,7 @@ enum cudaDeviceAttr {
     cudaDevAttrMemoryClockRate,
     cudaDevAttrGlobalMemoryBusWidth
 };
+enum { cudaHostAllocPortable = 1, cudaHostAllocMapped = 2 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 struct cudaPointerAttributes {
     cudaMemoryType type;
@@ -90,6 +91,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaMemGetInfo(size_t *available, size_t *total);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream);
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream = 0);

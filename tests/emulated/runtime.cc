@@ -125,6 +125,10 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
 cudaError_t cudaFree(void *memory) {
     return release(memory);
 }
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) { /* host memory stays that */
+    *memory = malloc(bytes);
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+}
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t) {
     size_t bytes = 0;
     {

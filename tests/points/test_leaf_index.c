@@ -208,6 +208,14 @@ static void lanes_equal_plain_ones(void **state) {
                              lanes_points_plain(&leaf, query, bound2, plain_dist2));
             for (int i = 0; i < LEAF_POINTS; ++i)
                 assert_true(i == 7 || float_bits(dist2[i]) == float_bits(plain_dist2[i]));
+            for (uint32_t i = 0; i < LEAF_POINTS; ++i) leaf.id[i] = (i * 7 + round) % LEAF_POINTS;
+            const float bounds[] = {bound2, 0, INFINITY};
+            for (int i = 0; i < 3; ++i) {
+                const lanes_one one = lanes_closest(&leaf, query, bounds[i]);
+                const lanes_one plain = lanes_closest_plain(&leaf, query, bounds[i]);
+                assert_true(one.there == plain.there && one.id == plain.id);
+                assert_true(float_bits(one.dist2) == float_bits(plain.dist2));
+            }
         }
 }
 

@@ -1,7 +1,7 @@
 /* Columns in shared memory, one a lane, that grow by predicated stores: plain pointers would cost
    64-bit additions and generic stores in the innermost loop. A place is a 32-bit shared address. */
-#ifndef KD_POINTS_NEIGHBOURS_WARP_COLUMNS_CUH
-#define KD_POINTS_NEIGHBOURS_WARP_COLUMNS_CUH
+#ifndef KD_CORE_DEVICE_WARP_COLUMNS_CUH
+#define KD_CORE_DEVICE_WARP_COLUMNS_CUH
 #include <stdint.h>
 
 namespace warp_columns {

@@ -4,8 +4,8 @@
    Idea: key i of lane l is number l * N + i; a step within a lane costs two instructions a pair,
          one between lanes a shuffle more.
    Work: log2(n) (log2(n) + 1) / 2 steps. */
-#ifndef KD_POINTS_NEIGHBOURS_WARP_SORT_CUH
-#define KD_POINTS_NEIGHBOURS_WARP_SORT_CUH
+#ifndef KD_CORE_DEVICE_WARP_SORT_CUH
+#define KD_CORE_DEVICE_WARP_SORT_CUH
 #include <stdint.h>
 
 namespace warp_sort {

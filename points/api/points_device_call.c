@@ -1,0 +1,157 @@
+#include "points/api/points_device_call.h"
+#include "core/device/device_memory.h"
+
+enum { SCRATCH_ALIGNMENT = 256 };
+
+/* What was found to be bad lies before everything else. */
+static points_bad *bad_of(const points_call *call) {
+    return (points_bad *)(void *)call->staging;
+}
+
+kd_status points_call_begin(points_call *call, const kd_points *tree,
+                            const kd_points_query *query) {
+    memset(call, 0, sizeof *call);
+    call->on = tree->cuda;
+    call->stream = query->stream ? query->stream : tree->options.stream;
+    call->asynchronous = query->asynchronous != 0;
+    call->query.index = &tree->cuda->index;
+    call->query.max_radius = query->max_radius;
+    call->query.stream = call->stream;
+    KD_TRY(device_enter(call->on->device, &call->previous));
+    KD_TRY(device_staging_take((void **)&call->staging));
+    memset(bad_of(call), 0xff, sizeof(points_bad));
+    call->staged = sizeof(points_bad);
+    if (query->scratch && device_of_pointer(query->scratch) == call->on->device) {
+        const uint64_t skipped = -(uintptr_t)query->scratch % SCRATCH_ALIGNMENT;
+        call->scratch = (char *)query->scratch + skipped;
+        call->scratch_bytes = query->scratch_bytes > skipped ? query->scratch_bytes - skipped : 0;
+    }
+    return KD_OK;
+}
+
+kd_status points_call_give_scratch(points_call *call) {
+    point_query_cuda *q = &call->query;
+    q->scratch = call->scratch;
+    return q->scratch_bytes <= call->scratch_bytes
+               ? KD_OK
+               : points_call_take(call, &q->scratch, q->scratch_bytes);
+}
+
+uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
+    static const uint32_t ks[] = {0, 1, POINT_PACKETS_K_MAX + 1}; /* one of each method */
+    points_call call;
+    uint64_t most = 0;
+    memset(&call, 0, sizeof call);
+    call.on = tree->cuda;
+    point_query_cuda *q = &call.query;
+    q->index = &tree->cuda->index;
+    q->points = point_array_make(NULL, query->points.count, tree->tree.dims, tree->tree.scalar);
+    q->coherent = query->coherent != 0;
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; ++i) {
+        size_t bytes = 0;
+        q->k = ks[i];
+        q->method = points_call_method(&call, query, q->k);
+        if (point_query_cuda_scratch_bytes(&bytes, q) == KD_OK && bytes > most) most = bytes;
+    }
+    return most ? most + SCRATCH_ALIGNMENT : 0;
+}
+
+/* Some of the staging memory, 64 bytes aligned; NULL: it has not as much left. */
+static void *take_staged(points_call *call, uint64_t bytes) {
+    const uint64_t begin = (call->staged + 63) / 64 * 64;
+    if (!call->staging || bytes > DEVICE_STAGING_BYTES - begin) return NULL;
+    call->staged = begin + bytes;
+    return call->staging + begin;
+}
+
+kd_status points_call_take(points_call *call, void **out, uint64_t bytes) {
+    *out = NULL;
+    if (bytes == 0) return KD_OK;
+    assert(call->taken_count < CALL_TAKEN_MOST);
+    KD_TRY(device_pool_reserve(out, bytes, call->stream));
+    call->taken[call->taken_count++] = *out;
+    return KD_OK;
+}
+
+kd_status points_call_bring_in(points_call *call, const void **out, const void *given,
+                               uint64_t bytes) {
+    *out = given;
+    if (!given || bytes == 0 || device_of_pointer(given) == call->on->device) return KD_OK;
+    call->asynchronous = false;
+    void *copy = device_of_pointer(given) < 0 ? take_staged(call, bytes) : NULL;
+    if (copy) {
+        memcpy(copy, given, bytes);
+        *out = copy;
+        return KD_OK;
+    }
+    KD_TRY(points_call_take(call, &copy, bytes));
+    *out = copy;
+    return device_copy(copy, given, bytes, call->stream);
+}
+
+kd_status points_call_bring_out(points_call *call, void **out, void *wanted, uint64_t bytes,
+                                bool once) {
+    *out = wanted;
+    if (!wanted || bytes == 0 || device_of_pointer(wanted) == call->on->device) return KD_OK;
+    assert(call->back_count < CALL_BACK_MOST);
+    call->asynchronous = false;
+    const bool host = device_of_pointer(wanted) < 0;
+    void *staged = once && host ? take_staged(call, bytes) : NULL;
+    *out = staged;
+    if (!staged) KD_TRY(points_call_take(call, out, bytes));
+    call->back[call->back_count].to = wanted;
+    call->back[call->back_count].from = *out;
+    call->back[call->back_count].staged = staged != NULL;
+    call->back[call->back_count++].bytes = bytes;
+    return KD_OK;
+}
+
+kd_status points_call_bring_rows(points_call *call, const point_rows *out, uint64_t count,
+                                 uint32_t k) {
+    point_query_cuda *q = &call->query;
+    const uint64_t answers = count * k, scalar = point_scalar_bytes(call->on->index.tree.scalar);
+    KD_TRY(
+        points_call_bring_out(call, (void **)&q->ids, out->ids, answers * sizeof *out->ids, true));
+    KD_TRY(points_call_bring_out(call, &q->dist2, out->dist2, answers * scalar, true));
+    return points_call_bring_out(call, (void **)&q->counts, out->counts,
+                                 count * sizeof *out->counts, true);
+}
+
+point_query_method points_call_method(const points_call *call, const kd_points_query *query,
+                                      uint32_t k) {
+    point_query_method method = POINT_QUERY_AUTO;
+    (void)points_method_find(&method, query->method); /* it was found before */
+    if (method == POINT_QUERY_WALK) return method;
+    const bool leaves = method == POINT_QUERY_LEAVES && call->on->index.points;
+    return leaves && k <= POINT_LEAVES_K_MAX ? POINT_QUERY_LEAVES : POINT_QUERY_AUTO;
+}
+
+/* What lies in the staging memory goes by the CPU, after the wait. */
+static kd_status copy_back(const points_call *call, bool staged) {
+    for (int i = 0; i < call->back_count; ++i) {
+        if (call->back[i].staged != staged) continue;
+        if (staged)
+            memcpy(call->back[i].to, call->back[i].from, call->back[i].bytes);
+        else
+            KD_TRY(device_copy(call->back[i].to, call->back[i].from, call->back[i].bytes,
+                               call->stream));
+    }
+    return KD_OK;
+}
+
+kd_status points_call_end(points_call *call, kd_status status) {
+    const kd_status asked = status;
+    if (status == KD_OK) status = copy_back(call, false);
+    /* Whatever happened: kernels may be writing to the staging memory. */
+    if (!call->asynchronous || asked != KD_OK) {
+        const kd_status waited = device_stream_wait(call->stream);
+        if (status == KD_OK) status = waited;
+    }
+    if (status == KD_OK && call->checks)
+        status = points_device_tell_bad(bad_of(call), &call->query.points, &call->radii);
+    if (status == KD_OK) status = copy_back(call, true);
+    for (int i = 0; i < call->taken_count; ++i) device_pool_release(call->taken[i], call->stream);
+    device_staging_give(call->staging);
+    device_leave(call->previous);
+    return status;
+}

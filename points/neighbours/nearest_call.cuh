@@ -1,0 +1,157 @@
+/* Which kernel finds the k nearest by leaves, and how many of them are launched: for queries of a
+   caller (`asked`) and for the index's own points (`asked_own`) alike.
+   Source: the table of ways was measured on an H200 (docs/notebook/neighbours.md): 0.1M, 1M and 10M
+           points, uniform and photon-like, 1 to 1M queries, k of 1 to 100; for more than 1.5M
+           queries by kandela bench knn.
+   Idea: packets and groups win where queries lie so dense among the points that neighbours ask for
+         the same leaves, and lose most where they do not: points in clusters, asked thinly. Leaves
+         are never far from the best below some 200,000 queries, and need no order there; a sort
+         costs more than it gives until some 250,000. */
+#ifndef KD_POINTS_NEIGHBOURS_NEAREST_CALL_CUH
+#define KD_POINTS_NEIGHBOURS_NEAREST_CALL_CUH
+#include "points/neighbours/query_groups.cuh"
+
+namespace point_index {
+
+/* --- the way, where nobody says it: the first row that fits ----------------------------------- */
+
+typedef struct query_way {
+    point_query_method method;
+    bool sorted; /* if that helps at all */
+} query_way;
+
+typedef struct query_way_row {
+    double k_most, queries, points, points_a_query; /* less than these */
+    query_way way;
+} query_way_row;
+
+constexpr double WAYS_COHERENT = 1e5, WAYS_MANY = 1.5e6, WAYS_ANY = 1e300;
+
+/* For coherent queries, and more than WAYS_MANY of any. */
+inline constexpr query_way_row ways_of_many[] = {
+    {16, WAYS_ANY, WAYS_ANY, 8, {POINT_QUERY_PACKETS, true}},
+    {16, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
+    {112, WAYS_ANY, WAYS_ANY, 16, {POINT_QUERY_GROUPS, true}},
+    {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
+
+inline constexpr query_way_row ways_of_few[] = {
+    {4, 60e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {1, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, false}},
+    {4, 250e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, false}},
+    {4, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {8, 200e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {4, WAYS_ANY, WAYS_ANY, 0.2, {POINT_QUERY_PACKETS, true}},
+    {4, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
+    {8, 600e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, true}},
+    {8, 600e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {8, WAYS_ANY, WAYS_ANY, 0.2, {POINT_QUERY_PACKETS, true}},
+    {8, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
+    {1024, 200e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {16, WAYS_ANY, WAYS_ANY, 0.5, {POINT_QUERY_PACKETS, true}},
+    {112, WAYS_ANY, WAYS_ANY, 0.5, {POINT_QUERY_GROUPS, true}},
+    {56, 600e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {16, WAYS_ANY, WAYS_ANY, 2, {POINT_QUERY_PACKETS, true}},
+    {56, WAYS_ANY, WAYS_ANY, 2, {POINT_QUERY_GROUPS, true}},
+    {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
+
+inline query_way query_way_of(uint32_t k, uint64_t queries, uint64_t points, bool coherent) {
+    const bool many =
+        (double)queries >= WAYS_MANY || (coherent && (double)queries >= WAYS_COHERENT);
+    const query_way_row *row = many ? ways_of_many : ways_of_few;
+    const double asked = (double)queries, there = (double)points;
+    while ((double)k > row->k_most || asked >= row->queries || there >= row->points ||
+           there >= row->points_a_query * asked)
+        ++row;
+    return row->way;
+}
+
+/* --- kernels ---------------------------------------------------------------------------------- */
+
+constexpr uint32_t PACKET_TURNS = 8, GROUP_TURNS = 16; /* at most, after each other in a warp */
+constexpr uint64_t TURNING_WARPS = 12500;              /* what fills a large device a few times */
+
+inline uint64_t blocks_for(uint64_t items, uint64_t block) {
+    return (items + block - 1) / block;
+}
+
+/* The kernel for how many neighbours. */
+inline uint32_t kernel_k_of(const point_query_cuda *query) {
+    return query->kernel_k ? query->kernel_k : query->k;
+}
+
+template <class ASKED> struct nearest_call {
+    const point_query_cuda *query;
+    ASKED queries;
+    answer_rows out;
+
+    /* By packets, groups or leaves; k was checked. */
+    kd_status launch(point_query_method method) const {
+        const uint32_t k = kernel_k_of(query);
+        if (method == POINT_QUERY_PACKETS)
+            return k == 1   ? packets<1>()
+                   : k == 2 ? packets<2>()
+                   : k <= 4 ? packets<4>()
+                   : k <= 8 ? packets<8>()
+                            : packets<16>();
+        if (method != POINT_QUERY_GROUPS) return leaves();
+        const uint32_t found = k + more_of(queries);
+        return found <= 24   ? groups<group_shape<4, 24, 8, 8, true>>()
+               : found <= 56 ? groups<group_shape<4, 32, 16, 6, true>>()
+                             : groups<group_shape<8, 24, 16, 8, false>>();
+    }
+
+    /* How many times `together` queries a warp answers after each other: as often as leaves enough
+       warps, so that what one has found helps the next. */
+    uint32_t turns_of(uint64_t together, uint32_t most) const {
+        if (query->turns) return query->turns;
+        const uint64_t turns = queries.count / (together * TURNING_WARPS);
+        return turns >= most ? most : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
+    }
+
+    template <int K> kd_status packets() const {
+        const uint32_t turns = turns_of(32, K > 2 ? PACKET_TURNS : 1); /* few are found at once */
+        const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
+        nearest_by_packets<K, ASKED>
+            <<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)query->stream>>>(
+                view_of(query->index), queries, query->k, turns, hope_of(query->k), out);
+        KD_CUDA_LAUNCHED("nearest_by_packets");
+        return KD_OK;
+    }
+
+    template <class SHAPE> kd_status groups() const {
+        const size_t bytes = GROUP_WARPS * sizeof(group_shared<SHAPE>);
+        const uint32_t turns = turns_of(SHAPE::QUERIES, GROUP_TURNS);
+        const uint64_t blocks = blocks_for(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
+        KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, ASKED>,
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+        nearest_by_groups<SHAPE, ASKED>
+            <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)query->stream>>>(
+                view_of(query->index), queries, query->k, turns, hope_of(query->k), out);
+        KD_CUDA_LAUNCHED("nearest_by_groups");
+        return KD_OK;
+    }
+
+    template <int PARTS> kd_status leaves_of() const {
+        nearest_by_leaves<PARTS, ASKED>
+            <<<(unsigned)blocks_for(queries.count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
+               (cudaStream_t)query->stream>>>(view_of(query->index), queries, query->k, out);
+        KD_CUDA_LAUNCHED("nearest_by_leaves");
+        return KD_OK;
+    }
+
+    /* Parts of 32 answers: room for k, for a step of 32 more, and for some to spare, so that the
+       buffer is shrunk seldom. */
+    kd_status leaves() const {
+        const uint32_t k = kernel_k_of(query);
+        return k <= 16    ? leaves_of<2>()
+               : k <= 40  ? leaves_of<3>()
+               : k <= 72  ? leaves_of<4>()
+               : k <= 128 ? leaves_of<6>()
+               : k <= 320 ? leaves_of<12>()
+               : k <= 640 ? leaves_of<24>()
+                          : leaves_of<40>();
+    }
+};
+
+} // namespace point_index
+#endif

@@ -1,0 +1,256 @@
+/* All points of a tree ask, on a CUDA device.
+   Idea: the index has its points in leaves of 32 neighbours: a leaf is a packet, a quarter of one a
+         group, with a tighter box than any run of a curve has. So nothing is copied, sorted or read
+         in another order, and nobody looks for the group that a query is at home in. A point's own
+         id is no answer where that is wanted: packets drop it from what they take in, groups find
+         one more and move up what follows it, walks likewise.
+   Work: that of the kernels of query.cu without find_codes and its radix sort.
+   Memory: what a scan of the counts takes; k answers a thread to walk.
+   Invariants: rows are those of the same call with a copy of the points, bit for bit. */
+#include "points/neighbours/nearest_call.cuh"
+#include "points/neighbours/stack_free.cuh"
+#include <cub/device/device_scan.cuh>
+
+namespace {
+using namespace point_index;
+
+constexpr uint64_t WALK_BYTES = 256ull << 20; /* of lists at most */
+constexpr unsigned ORDER_THREADS = 256;
+
+struct plan {
+    point_query_method method;
+    void *cub;
+    size_t cub_bytes;
+    neighbour_nd *lists;
+    uint64_t walkers; /* threads */
+};
+
+point_query_method choose(const point_query_cuda *q, const point_own *own) {
+    const bool walks = q->method == POINT_QUERY_WALK || !q->index->points;
+    if (walks || q->k > POINT_LEAVES_K_MAX) return POINT_QUERY_WALK;
+    if (q->k == 0 || q->method == POINT_QUERY_LEAVES) return POINT_QUERY_LEAVES;
+    if (q->k <= POINT_PACKETS_K_MAX && q->method != POINT_QUERY_GROUPS) return POINT_QUERY_PACKETS;
+    return q->k + own->skips <= POINT_GROUPS_K_MAX ? POINT_QUERY_GROUPS : POINT_QUERY_LEAVES;
+}
+
+kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t count,
+                      cudaStream_t stream) {
+    KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, *bytes, offsets, offsets, count + 1, stream));
+    return KD_OK;
+}
+
+kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const point_own *own) {
+    memset(p, 0, sizeof *p);
+    const uint64_t count = q->index->tree.count;
+    p->method = choose(q, own);
+    if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
+    p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
+    if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
+    const uint64_t list_bytes = ((uint64_t)q->k + own->skips) * sizeof(neighbour_nd);
+    const uint64_t room = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
+    p->walkers = blocks_for(count < room ? count : room, point_walk::BLOCK) * point_walk::BLOCK;
+    p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
+    return KD_OK;
+}
+
+kd_status begin(plan *p, const point_query_cuda *q, const point_own *own) {
+    cuda_arena arena = {(char *)q->scratch, 0};
+    KD_TRY(lay_out(p, &arena, q, own));
+    KD_REQUIRE(arena.used <= q->scratch_bytes, KD_ERROR_MEMORY,
+               "scratch of %zu bytes given, %zu needed", q->scratch_bytes, arena.used);
+    return KD_OK;
+}
+
+/* Whose row each place of the index, or each node of the tree, is. */
+__global__ void list_order(const float4 *points, const uint32_t *ids, uint32_t count,
+                           uint32_t *order) {
+    const uint32_t i = blockIdx.x * ORDER_THREADS + threadIdx.x;
+    if (i < count) order[i] = points ? __float_as_uint(points[i].w) : ids[i];
+}
+
+kd_status give_order(const plan *p, const point_query_cuda *q, const point_own *own) {
+    if (!own->order) return KD_OK;
+    const point_index_cuda *index = q->index;
+    list_order<<<(unsigned)blocks_for(index->tree.count, ORDER_THREADS), ORDER_THREADS, 0,
+                 (cudaStream_t)q->stream>>>(
+        p->method == POINT_QUERY_WALK ? NULL : (const float4 *)index->points, index->tree.ids,
+        index->tree.count, own->order);
+    KD_CUDA_LAUNCHED("list_order");
+    return KD_OK;
+}
+
+asked_own asked_by(const point_query_cuda *q, const point_own *own, uint32_t together) {
+    return asked_own_of(view_of(q->index), q->max_radius, own->skips, !own->order, together);
+}
+
+/* Queries that a warp answers together: of the shapes of groups in nearest_call.cuh. */
+uint32_t together_of(point_query_method method, uint32_t found) {
+    return method == POINT_QUERY_PACKETS  ? 32
+           : method == POINT_QUERY_GROUPS ? (found <= 56 ? 8 : 4)
+                                          : 1;
+}
+
+/* --- walks: any points, any k ----------------------------------------------------------------- */
+
+struct walkers {
+    pointtree_nd_view tree;
+    double max_radius;
+    uint32_t skips, by_id;
+};
+
+__device__ const void *node_point(const pointtree_nd_view &tree, uint64_t node) {
+    return (const char *)tree.coordinates + node * tree.dims * point_scalar_bytes(tree.scalar);
+}
+
+__device__ uint64_t row_of(const walkers &of, uint64_t node) {
+    return of.by_id ? of.tree.ids[node] : node;
+}
+
+template <typename real>
+__global__ __launch_bounds__(point_walk::BLOCK) void nearest_own_by_walk(
+    walkers of, uint32_t k, neighbour_nd *lists, point_walk::rows<real> out) {
+    const uint64_t thread = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
+    const uint32_t found = k + of.skips;
+    neighbour_nd *list = lists + thread * found;
+    const double bound2 = pointtree_nd_bound2(of.tree.scalar, of.max_radius);
+    const uint64_t step = (uint64_t)gridDim.x * point_walk::BLOCK;
+    for (uint64_t node = thread; node < of.tree.count; node += step) {
+        const uint32_t own = of.tree.ids[node];
+        const uint32_t held =
+            pointtree_nd_nearest_k(&of.tree, node_point(of.tree, node), found, bound2, list);
+        const uint64_t row = row_of(of, node) * k;
+        uint32_t made = 0;
+        for (uint32_t j = 0; j < held && made < k; ++j) {
+            if (of.skips && list[j].id == own) continue;
+            if (out.ids) out.ids[row + made] = list[j].id;
+            if (out.dist2) out.dist2[row + made] = (real)list[j].dist2;
+            ++made;
+        }
+        if (out.counts) out.counts[row_of(of, node)] = made;
+        for (; made < k; ++made) {
+            if (out.ids) out.ids[row + made] = KD_NONE;
+            if (out.dist2) out.dist2[row + made] = (real)INFINITY;
+        }
+    }
+}
+
+__global__ __launch_bounds__(point_walk::BLOCK) void count_own_by_walk(walkers of,
+                                                                       uint64_t *counts) {
+    const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
+    if (node >= of.tree.count) return;
+    const double bound2 = pointtree_nd_bound2(of.tree.scalar, of.max_radius);
+    const void *query = node_point(of.tree, node);
+    counts[row_of(of, node)] = pointtree_nd_within(&of.tree, query, bound2, 0, NULL) - of.skips;
+}
+
+template <typename real>
+__global__ __launch_bounds__(point_walk::BLOCK) void fill_own_by_walk(walkers of,
+                                                                      const uint64_t *offsets,
+                                                                      point_walk::rows<real> out) {
+    const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
+    if (node >= of.tree.count) return;
+    const uint64_t begin = offsets[row_of(of, node)], room = offsets[row_of(of, node) + 1] - begin;
+    const point_walk::rows<real> row = {out.ids + begin, out.dist2 + begin, NULL};
+    const double bound2 = pointtree_nd_bound2(of.tree.scalar, of.max_radius);
+    const void *query = node_point(of.tree, node);
+    const uint32_t skipped = of.skips ? of.tree.ids[node] : KD_NONE;
+    uint64_t count = 0;
+    pointtree_nd_walk walk = pointtree_nd_walk_begin();
+    while (pointtree_nd_walk_next(&of.tree, query, bound2, &walk)) {
+        const double dist2 = pointtree_nd_dist2(&of.tree, query, walk.node);
+        const uint32_t id = of.tree.ids[walk.node];
+        if (!(dist2 <= bound2) || count == room || id == skipped) continue;
+        row.dist2[count] = (real)dist2;
+        row.ids[count++] = id;
+    }
+    point_walk::row_sort(row, count);
+}
+
+walkers walkers_of(const point_query_cuda *q, const point_own *own) {
+    return {q->index->tree, q->max_radius, own->skips, !own->order};
+}
+
+template <typename real> point_walk::rows<real> rows_of(const point_query_cuda *q) {
+    return {q->ids, (real *)q->dist2, q->counts};
+}
+
+template <typename real>
+kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_own *own) {
+    nearest_own_by_walk<real>
+        <<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
+           (cudaStream_t)q->stream>>>(walkers_of(q, own), q->k, p->lists, rows_of<real>(q));
+    KD_CUDA_LAUNCHED("nearest_own_by_walk");
+    return KD_OK;
+}
+
+template <typename real>
+kd_status fill_walk(const point_query_cuda *q, const point_own *own, const uint64_t *offsets) {
+    fill_own_by_walk<real>
+        <<<(unsigned)blocks_for(q->index->tree.count, point_walk::BLOCK), point_walk::BLOCK, 0,
+           (cudaStream_t)q->stream>>>(walkers_of(q, own), offsets, rows_of<real>(q));
+    KD_CUDA_LAUNCHED("fill_own_by_walk");
+    return KD_OK;
+}
+} // namespace
+
+extern "C" kd_status point_own_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *q,
+                                                  const point_own *own) {
+    cuda_arena counted = {NULL, 0};
+    plan p;
+    KD_TRY(lay_out(&p, &counted, q, own));
+    *bytes = counted.used;
+    return KD_OK;
+}
+
+extern "C" kd_status point_own_cuda_nearest(const point_query_cuda *q, const point_own *own) {
+    plan p;
+    KD_TRY(begin(&p, q, own));
+    if (q->index->tree.count == 0 || q->k == 0) return KD_OK;
+    KD_TRY(give_order(&p, q, own));
+    if (p.method == POINT_QUERY_WALK)
+        return q->index->tree.scalar == POINT_DOUBLE ? nearest_walk<double>(&p, q, own)
+                                                     : nearest_walk<float>(&p, q, own);
+    const nearest_call<asked_own> call = {
+        q,
+        asked_by(q, own, together_of(p.method, q->k + own->skips)),
+        {q->ids, (float *)q->dist2, q->counts}};
+    return call.launch(p.method);
+}
+
+extern "C" kd_status point_own_cuda_count_within(const point_query_cuda *q, const point_own *own,
+                                                 uint64_t *offsets) {
+    plan p;
+    KD_TRY(begin(&p, q, own));
+    const cudaStream_t stream = (cudaStream_t)q->stream;
+    const uint64_t count = q->index->tree.count;
+    KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, stream));
+    if (count && p.method == POINT_QUERY_WALK)
+        count_own_by_walk<<<(unsigned)blocks_for(count, point_walk::BLOCK), point_walk::BLOCK, 0,
+                            stream>>>(walkers_of(q, own), offsets);
+    else if (count)
+        count_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
+                          stream>>>(view_of(q->index), asked_by(q, own, 1), offsets);
+    KD_CUDA_LAUNCHED("count");
+    if (count) KD_TRY(give_order(&p, q, own));
+    return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
+}
+
+extern "C" kd_status point_own_cuda_within(const point_query_cuda *q, const point_own *own,
+                                           const uint64_t *offsets) {
+    KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE, "ids at %p and dist2 at %p, expected both",
+               (void *)q->ids, q->dist2);
+    plan p;
+    KD_TRY(begin(&p, q, own));
+    const uint64_t count = q->index->tree.count;
+    if (count == 0) return KD_OK;
+    KD_TRY(give_order(&p, q, own));
+    if (p.method == POINT_QUERY_WALK)
+        return q->index->tree.scalar == POINT_DOUBLE ? fill_walk<double>(q, own, offsets)
+                                                     : fill_walk<float>(q, own, offsets);
+    const answer_rows out = {q->ids, (float *)q->dist2, NULL};
+    fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
+                     (cudaStream_t)q->stream>>>(view_of(q->index), asked_by(q, own, 1), offsets,
+                                                out);
+    KD_CUDA_LAUNCHED("fill");
+    return KD_OK;
+}

@@ -1,0 +1,156 @@
+/* The calls of <kandela/points.h> with one pointer NULL: for test_null_arguments.c alone, whose
+   tree, query and macros they use. */
+#ifndef KD_TESTS_API_NULL_POINTS_H
+#define KD_TESTS_API_NULL_POINTS_H
+
+CALL(point_array_make) {
+    (void)kd_point_array_make(ARG(0, cloud), null == 0 ? 0 : 64, 3, KD_FLOAT);
+    return KD_OK;
+}
+DEFAULTS(points_options, kd_points_options)
+DEFAULTS(points_query, kd_points_query)
+CALL(points_open) {
+    kd_points *made = NULL;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    const kd_status status = kd_points_open(ARG(0, &made), ARG(1, &array), ARG(2, &options));
+    kd_points_close(made);
+    return status;
+}
+CALL(points_update) {
+    return kd_points_update(ARG(0, points), ARG(1, &array));
+}
+CALL(points_insert) { /* on a tree of its own: the others keep their points */
+    kd_points *made = NULL;
+    assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
+    const kd_status status = kd_points_insert(ARG(0, made), ARG(1, &array), ARG(2, new_id));
+    kd_points_close(made);
+    return status;
+}
+CALL(points_remove) {
+    kd_points *made = NULL;
+    assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
+    const kd_status status = kd_points_remove(ARG(0, made), ARG(1, triple), 1);
+    kd_points_close(made);
+    return status;
+}
+CALL(points_rebuild) {
+    return kd_points_rebuild(ARG(0, points));
+}
+CALL(points_count) {
+    assert_int_equal(kd_points_count(ARG(0, points)), null == 0 ? 0 : array.count);
+    return KD_OK;
+}
+CALL(points_close) {
+    kd_points *made = NULL;
+    if (null != 0) (void)kd_points_open(&made, &array, NULL);
+    kd_points_close(made);
+    return KD_OK;
+}
+CALL(points_describe) {
+    kd_points_info info;
+    kd_points_describe(ARG(0, points), ARG(1, &info));
+    if (null == 0) assert_true(info.count == 0 && info.device[0] == '\0');
+    return KD_OK;
+}
+CALL(points_describe_sized) {
+    kd_points_info info;
+    kd_points_describe_sized(ARG(0, points), ARG(1, &info), sizeof info);
+    if (null == 0) assert_true(info.count == 0 && info.device[0] == '\0');
+    return KD_OK;
+}
+CALL(points_download) {
+    float xyz[64 * 3];
+    uint32_t ids[64];
+    uint8_t axes[64];
+    return kd_points_download(ARG(0, points), ARG(1, xyz), ARG(2, ids), ARG(3, axes));
+}
+CALL(points_download64) {
+    float xyz[64 * 3];
+    uint64_t ids[64];
+    uint8_t axes[64];
+    return kd_points_download64(ARG(0, points), ARG(1, xyz), ARG(2, ids), ARG(3, axes));
+}
+CALL(points_nearest) {
+    uint32_t ids[64 * 2], counts[64];
+    float dist2[64 * 2];
+    return kd_points_nearest(ARG(0, points), ARG(1, &query), 2, ARG(2, ids), ARG(3, dist2),
+                             ARG(4, counts));
+}
+CALL(points_nearest64) {
+    uint64_t ids[64 * 2];
+    uint32_t counts[64];
+    float dist2[64 * 2];
+    return kd_points_nearest64(ARG(0, points), ARG(1, &query), 2, ARG(2, ids), ARG(3, dist2),
+                               ARG(4, counts));
+}
+CALL(points_closest) {
+    uint32_t ids[64];
+    float dist2[64];
+    return kd_points_closest(ARG(0, points), ARG(1, &query), ARG(2, ids), ARG(3, dist2));
+}
+CALL(points_closest64) {
+    uint64_t ids[64];
+    float dist2[64];
+    return kd_points_closest64(ARG(0, points), ARG(1, &query), ARG(2, ids), ARG(3, dist2));
+}
+CALL(points_within_count) {
+    uint64_t offsets[65];
+    return kd_points_within_count(ARG(0, points), ARG(1, &query), ARG(2, offsets));
+}
+CALL(points_within) {
+    static uint32_t ids[64 * 64];
+    static float dist2[64 * 64];
+    uint64_t offsets[65];
+    assert_int_equal(kd_points_within_count(points, &query, offsets), KD_OK);
+    return kd_points_within(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
+                            ARG(4, dist2));
+}
+CALL(points_within64) {
+    static uint64_t ids[64 * 64];
+    static float dist2[64 * 64];
+    uint64_t offsets[65];
+    assert_int_equal(kd_points_within_count(points, &query, offsets), KD_OK);
+    return kd_points_within64(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
+                              ARG(4, dist2));
+}
+CALL(points_nearest_own) {
+    uint32_t order[64], ids[64 * 2], counts[64];
+    float dist2[64 * 2];
+    return kd_points_nearest_own(ARG(0, points), ARG(1, &query), 2, ARG(2, order), ARG(3, ids),
+                                 ARG(4, dist2), ARG(5, counts));
+}
+CALL(points_within_own_count) {
+    uint32_t order[64];
+    uint64_t offsets[65];
+    return kd_points_within_own_count(ARG(0, points), ARG(1, &query), ARG(2, order),
+                                      ARG(3, offsets));
+}
+CALL(points_within_own) {
+    static uint32_t order[64], ids[64 * 64];
+    static float dist2[64 * 64];
+    uint64_t offsets[65];
+    uint32_t *wanted = ARG(2, order);
+    assert_int_equal(kd_points_within_own_count(points, &query, wanted, offsets), KD_OK);
+    return kd_points_within_own(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
+                                ARG(4, ids), ARG(5, dist2));
+}
+CALL(points_scratch_bytes) {
+    const uint64_t bytes = kd_points_scratch_bytes(ARG(0, points), ARG(1, &query));
+    if (null >= 0) assert_int_equal(bytes, 0);
+    return KD_OK;
+}
+CALL(points_save) {
+    return kd_points_save(ARG(0, points), ARG(1, path));
+}
+CALL(points_load) {
+    kd_points *made = NULL;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    assert_int_equal(kd_points_save(points, path), KD_OK);
+    const kd_status status = kd_points_load(ARG(0, &made), ARG(1, path), ARG(2, &options));
+    kd_points_close(made);
+    return status;
+}
+
+#endif

@@ -1,0 +1,245 @@
+/* All points ask, on any device: rows beside those of the stack-free walk asked with a copy of the
+   points for one neighbour more, the point itself taken out by hand. */
+#ifndef KD_TESTS_POINTS_OWN_CASES_H
+#define KD_TESTS_POINTS_OWN_CASES_H
+#include "tests/cases.h"
+#include "tests/test.h"
+#include <kandela/points.h>
+#include <stdio.h>
+
+typedef struct own_case {
+    const char *device;
+    uint32_t count, dims;
+    kd_scalar scalar;
+    case_points which;
+    kd_points_split split;
+    bool named, skips;
+    const char *method;
+} own_case;
+
+/* Of one case: the cloud, what is expected and what came. */
+typedef struct own_state {
+    const own_case *of;
+    void *cloud;
+    uint32_t *names;
+    kd_points *walked, *asked; /* on the CPU; on the device */
+    kd_points_query query;
+    uint32_t *ids, *got_ids, *counts, *got_counts, *order, *place_of;
+    char *dist2, *got_dist2;
+    uint64_t scalar_bytes;
+} own_state;
+
+static void *own_room(uint64_t bytes) {
+    void *room = calloc(bytes + 8, 1);
+    assert_non_null(room);
+    return room;
+}
+
+static double own_coordinate(const own_case *of, uint32_t i, uint32_t axis) {
+    const vec3 p = case_point(of->which, i, of->count);
+    if (axis < 3) return (double)vec3_axis(p, (int)axis);
+    return (double)vec3_axis(case_point(of->which, i + axis * of->count, of->count), (int)axis % 3);
+}
+
+static kd_points *own_open(const own_state *own, const char *where) {
+    const own_case *of = own->of;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", where);
+    options.split = of->split;
+    kd_point_array points = kd_point_array_make(own->cloud, of->count, of->dims, of->scalar);
+    points.ids = of->named ? own->names : NULL;
+    kd_points *tree = NULL;
+    if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
+    return tree;
+}
+
+static void own_begin(own_state *own, const own_case *of) {
+    memset(own, 0, sizeof *own);
+    own->of = of;
+    own->scalar_bytes = of->scalar == KD_DOUBLE ? 8 : 4;
+    own->cloud = own_room((uint64_t)of->count * of->dims * own->scalar_bytes);
+    own->names = (uint32_t *)own_room(of->count * sizeof(uint32_t));
+    own->place_of = (uint32_t *)own_room((3ull * of->count + 9) * sizeof(uint32_t));
+    for (uint32_t i = 0; i < of->count; ++i) {
+        own->names[i] = 2 * of->count + 1 - 2 * i;
+        own->place_of[of->named ? own->names[i] : i] = i;
+        for (uint32_t axis = 0; axis < of->dims; ++axis) {
+            const double x = own_coordinate(of, i, axis);
+            if (of->scalar == KD_DOUBLE)
+                ((double *)own->cloud)[(uint64_t)i * of->dims + axis] = x;
+            else
+                ((float *)own->cloud)[(uint64_t)i * of->dims + axis] = (float)x;
+        }
+    }
+    own->walked = own_open(own, "cpu");
+    own->asked = own_open(own, of->device);
+    kd_points_query_default(&own->query);
+    own->query.skip_self = of->skips;
+    own->query.points = kd_point_array_make(own->cloud, of->count, of->dims, of->scalar);
+    own->order = (uint32_t *)own_room(of->count * sizeof(uint32_t));
+    own->counts = (uint32_t *)own_room(of->count * sizeof(uint32_t));
+    own->got_counts = (uint32_t *)own_room(of->count * sizeof(uint32_t));
+}
+
+static void own_give_rows(own_state *own) {
+    free(own->ids);
+    free(own->got_ids);
+    free(own->dist2);
+    free(own->got_dist2);
+}
+
+static void own_take_rows(own_state *own, uint64_t answers) {
+    own_give_rows(own);
+    own->ids = (uint32_t *)own_room(answers * sizeof(uint32_t));
+    own->got_ids = (uint32_t *)own_room(answers * sizeof(uint32_t));
+    own->dist2 = (char *)own_room(answers * own->scalar_bytes);
+    own->got_dist2 = (char *)own_room(answers * own->scalar_bytes);
+}
+
+static void own_end(own_state *own) {
+    own_give_rows(own);
+    kd_points_close(own->walked);
+    kd_points_close(own->asked);
+    free(own->cloud);
+    free(own->names);
+    free(own->place_of);
+    free(own->order);
+    free(own->counts);
+    free(own->got_counts);
+}
+
+/* One answer of a list moves to the row that is expected. */
+static void own_copy(own_state *own, uint64_t to, const uint32_t *ids, const char *dist2,
+                     uint64_t from) {
+    own->ids[to] = ids[from];
+    memcpy(own->dist2 + to * own->scalar_bytes, dist2 + from * own->scalar_bytes,
+           own->scalar_bytes);
+}
+
+static uint32_t own_name(const own_state *own, uint32_t i) {
+    return own->of->named ? own->names[i] : i;
+}
+
+static void own_expect_nearest(own_state *own, uint32_t k) {
+    const uint32_t count = own->of->count, more = k + 1;
+    uint32_t *ids = (uint32_t *)own_room((uint64_t)count * more * sizeof *ids);
+    char *dist2 = (char *)own_room((uint64_t)count * more * own->scalar_bytes);
+    uint32_t *found = (uint32_t *)own_room(count * sizeof *found);
+    kd_points_query query = own->query;
+    snprintf(query.method, sizeof query.method, "walk");
+    assert_int_equal(kd_points_nearest(own->walked, &query, more, ids, dist2, found), KD_OK);
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t made = 0;
+        const uint64_t from = (uint64_t)i * more, to = (uint64_t)i * k;
+        for (uint32_t j = 0; j < found[i] && made < k; ++j)
+            if (!own->of->skips || ids[from + j] != own_name(own, i))
+                own_copy(own, to + made++, ids, dist2, from + j);
+        own->counts[i] = made;
+        for (; made < k; ++made) {
+            own->ids[to + made] = KD_NO_POINT;
+            if (own->of->scalar == KD_DOUBLE)
+                ((double *)(void *)own->dist2)[to + made] = (double)INFINITY;
+            else
+                ((float *)(void *)own->dist2)[to + made] = INFINITY;
+        }
+    }
+    free(ids);
+    free(dist2);
+    free(found);
+}
+
+/* The row that came against the one of the point whose row it is. */
+static void own_compare(const own_state *own, uint64_t row, uint64_t expected, uint64_t length) {
+    assert_memory_equal(own->got_ids + row, own->ids + expected, length * sizeof(uint32_t));
+    assert_memory_equal(own->got_dist2 + row * own->scalar_bytes,
+                        own->dist2 + expected * own->scalar_bytes, length * own->scalar_bytes);
+}
+
+/* Everybody has one row; whose is row i. */
+static uint32_t own_row_of(const own_state *own, const uint32_t *order, uint32_t i, char *seen) {
+    const uint32_t point = order ? own->place_of[order[i]] : i;
+    assert_true(point < own->of->count && !seen[point]);
+    assert_true(!order || order[i] == own_name(own, point));
+    seen[point] = 1;
+    return point;
+}
+
+static void own_check_nearest(own_state *own, uint32_t k) {
+    const uint32_t count = own->of->count;
+    own_take_rows(own, (uint64_t)count * k);
+    own_expect_nearest(own, k);
+    for (int ordered = 0; ordered < 2; ++ordered) {
+        uint32_t *order = ordered ? own->order : NULL;
+        char *seen = (char *)own_room(count);
+        if (kd_points_nearest_own(own->asked, &own->query, k, order, own->got_ids, own->got_dist2,
+                                  own->got_counts) != KD_OK)
+            fail_msg("%s", kd_last_error());
+        for (uint32_t i = 0; i < count; ++i) {
+            const uint32_t point = own_row_of(own, order, i, seen);
+            assert_int_equal(own->got_counts[i], own->counts[point]);
+            own_compare(own, (uint64_t)i * k, (uint64_t)point * k, k);
+        }
+        free(seen);
+    }
+}
+
+static void own_check_within(own_state *own) {
+    const uint32_t count = own->of->count;
+    uint64_t *all = (uint64_t *)own_room((count + 1ull) * sizeof *all);
+    uint64_t *offsets = (uint64_t *)own_room((count + 1ull) * sizeof *offsets);
+    assert_int_equal(kd_points_within_count(own->walked, &own->query, all), KD_OK);
+    uint32_t *ids = (uint32_t *)own_room(all[count] * sizeof *ids);
+    char *dist2 = (char *)own_room(all[count] * own->scalar_bytes);
+    assert_int_equal(kd_points_within(own->walked, &own->query, all, ids, dist2), KD_OK);
+    own_take_rows(own, all[count]);
+    for (int ordered = 0; ordered < 2; ++ordered) {
+        uint32_t *order = ordered ? own->order : NULL;
+        char *seen = (char *)own_room(count);
+        if (kd_points_within_own_count(own->asked, &own->query, order, offsets) != KD_OK ||
+            kd_points_within_own(own->asked, &own->query, order, offsets, own->got_ids,
+                                 own->got_dist2) != KD_OK)
+            fail_msg("%s", kd_last_error());
+        for (uint32_t i = 0; i < count; ++i) {
+            const uint32_t point = own_row_of(own, order, i, seen);
+            uint64_t made = all[point];
+            for (uint64_t j = all[point]; j < all[point + 1]; ++j)
+                if (!own->of->skips || ids[j] != own_name(own, point))
+                    own_copy(own, made++, ids, dist2, j);
+            assert_int_equal(offsets[i + 1] - offsets[i], made - all[point]);
+            own_compare(own, offsets[i], all[point], made - all[point]);
+        }
+        free(seen);
+    }
+    if (count > 1 && offsets[count] > 0) { /* offsets of another query */
+        offsets[1] = offsets[0] == offsets[1] ? offsets[1] + 1 : offsets[0];
+        assert_int_not_equal(kd_points_within_own(own->asked, &own->query, own->order, offsets,
+                                                  own->got_ids, own->got_dist2),
+                             KD_OK);
+    }
+    free(all);
+    free(offsets);
+    free(ids);
+    free(dist2);
+}
+
+/* All of a case: k of each kernel, and a radius that finds some forty. */
+static void own_check(const own_case *of, const uint32_t *ks) {
+    own_state own;
+    own_begin(&own, of);
+    snprintf(own.query.method, sizeof own.query.method, "%s", of->method);
+    for (int i = 0; ks[i]; ++i) own_check_nearest(&own, ks[i]);
+    if (of->count > 40) {
+        const double side = of->scalar == KD_DOUBLE
+                                ? ((const double *)(const void *)own.dist2)[ks[0] - 1]
+                                : (double)((const float *)(const void *)own.dist2)[ks[0] - 1];
+        own.query.max_radius = 2 * sqrt(side);
+        if (of->count <= 4096 && isfinite(own.query.max_radius)) {
+            own_check_nearest(&own, ks[0]);
+            own_check_within(&own);
+        }
+    }
+    own_end(&own);
+}
+
+#endif
