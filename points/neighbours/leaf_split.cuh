@@ -7,8 +7,8 @@
    Work: five or six sorts in registers, some ten instructions a point. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
 #define KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
-#include "points/neighbours/leaf_index.cuh"
 #include "core/device/warp_sort.cuh"
+#include "points/neighbours/leaf_index.cuh"
 
 namespace point_index {
 

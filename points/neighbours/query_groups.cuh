@@ -12,9 +12,9 @@
    Work: 12 instructions a point and 8 queries; a new bound costs some 100 a query. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
+#include "core/device/warp_sort.cuh"
 #include "points/neighbours/candidates.cuh"
 #include "points/neighbours/query_packets.cuh"
-#include "core/device/warp_sort.cuh"
 
 namespace point_index {
 

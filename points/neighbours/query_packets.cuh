@@ -12,11 +12,11 @@
    Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
+#include "core/device/warp_columns.cuh"
+#include "core/device/warp_sort.cuh"
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/prior_bound.cuh"
 #include "points/neighbours/thread_per_query.cuh"
-#include "core/device/warp_columns.cuh"
-#include "core/device/warp_sort.cuh"
 
 namespace point_index {
 
