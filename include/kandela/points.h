@@ -86,6 +86,11 @@ typedef struct kd_points_query {
                              counts return at once, and what is asked for is there when the stream
                              has come so far; a query that is not finite finds nothing then. Wait
                              before kd_points_close */
+    double norm;          /* of distances: 2, the default, 1 (sums of differences) or INFINITY (the
+                             largest one); but for 2 dist2 is the distance itself, not its square */
+    double period[8];     /* along each axis; 0, the default: space has no end there. Distances are
+                             those to the nearest of the query's images, which lie one period to either
+                             side */
 } kd_points_query;
 
 /* Filled by kd_points_describe; fields are only ever added at the end. */
@@ -193,6 +198,16 @@ KD_API kd_status kd_points_within_own_count(const kd_points *tree, const kd_poin
 KD_API kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query,
                                       uint32_t *order, const uint64_t *offsets, uint32_t *ids,
                                       void *dist2);
+
+/* Points in axis-aligned boxes: lo[i] <= point <= hi[i] along every axis, of corners of the tree's
+   dims and scalar, as many of both, in any memory that the tree's calls take; sides may be
+   infinite, and what is not a number holds nothing. As above, first `offsets` of count + 1 entries,
+   then ids (or NULL) of offsets[count], ordered by the points' places in the input. A CPU builds a
+   tree with insertions anew for it. */
+KD_API kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo,
+                                        const kd_point_array *hi, uint64_t *offsets);
+KD_API kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *lo,
+                                  const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids);
 
 /* The same calls with ids of 64 bits, for programs that will ask larger trees: what a tree of today
    answers fits into 32. */

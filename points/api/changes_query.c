@@ -108,10 +108,13 @@ static kd_status rows_reserve(layer_rows *rows, uint64_t answers, point_scalar s
 /* The walk goes by the tree's own points, of which it does not know which have gone. */
 static kd_status check_method(const points_changes *changes, const kd_points_query *query) {
     point_query_method method;
+    point_metric metric;
     KD_TRY(points_method_find(&method, query->method));
+    const bool walks = method == POINT_QUERY_WALK || points_metric(&metric, query);
     for (int l = 0; l < changes->count; ++l)
-        KD_REQUIRE(method != POINT_QUERY_WALK || changes->layers[l].gone.count == 0, KD_ERROR_USAGE,
-                   "the method walk and %u points that were removed: call kd_points_rebuild first, "
+        KD_REQUIRE(!walks || changes->layers[l].gone.count == 0, KD_ERROR_USAGE,
+                   "a walk (the method, another norm or a period) and %u points that were removed: "
+                   "call kd_points_rebuild first, "
                    "or ask by leaves",
                    changes->layers[l].gone.count);
     return KD_OK;

@@ -36,6 +36,8 @@ uint64_t points_bytes_held(const kd_points *tree);
 
 /* The caller's query and its limits, checked; its points are not looked at. */
 kd_status points_take_limits(kd_points_query *query, const kd_points_query *given);
+/* What distances are, to *out; NULL if Euclid's in space without end. */
+const point_metric *points_metric(point_metric *out, const kd_points_query *query);
 /* `k` answers each for `count` queries: whether memory can hold them. */
 kd_status points_check_answers(uint64_t count, uint32_t k);
 /* Of host memory: whether they begin with 0 and never run backwards. */

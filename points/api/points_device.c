@@ -81,6 +81,7 @@ static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
     device_pool_release(a.scratch, stream);
     a.scratch = NULL;
     KD_TRY_GOTO(reserve_index(c, &a));
+    c->index.tree.box = tree->box; /* walks of periodic space want it */
     KD_TRY_GOTO(keep_names(c, renamed, tree->count, stream));
     KD_TRY_GOTO(device_stream_wait(stream));
 done:

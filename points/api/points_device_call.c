@@ -16,6 +16,7 @@ kd_status points_call_begin(points_call *call, const kd_points *tree,
     call->asynchronous = query->asynchronous != 0;
     call->query.index = &tree->cuda->index;
     call->query.max_radius = query->max_radius;
+    call->query.metric = points_metric(&call->metric, query);
     call->query.stream = call->stream;
     KD_TRY(device_enter(call->on->device, &call->previous));
     KD_TRY(device_staging_take((void **)&call->staging));

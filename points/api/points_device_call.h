@@ -14,11 +14,12 @@ typedef struct points_call {
     void *stream;
     int32_t previous; /* device */
     point_query_cuda query;
-    point_array radii; /* to be checked; none: count 0 */
-    char *staging;     /* first of all what was found to be bad */
-    uint64_t staged;   /* bytes of it */
-    bool checks;       /* the device looks for bad queries */
-    void *scratch;     /* the caller's, on the device; or NULL */
+    point_metric metric; /* that the query may point to */
+    point_array radii;   /* to be checked; none: count 0 */
+    char *staging;       /* first of all what was found to be bad */
+    uint64_t staged;     /* bytes of it */
+    bool checks;         /* the device looks for bad queries */
+    void *scratch;       /* the caller's, on the device; or NULL */
     uint64_t scratch_bytes;
     bool asynchronous;            /* nobody waits, if all answers stay on the device */
     void *taken[CALL_TAKEN_MOST]; /* of the device's pool */

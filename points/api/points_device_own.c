@@ -12,8 +12,8 @@ static kd_status begin(own_call *own, const kd_points *tree, const kd_points_que
     KD_TRY(points_call_begin(call, tree, query));
     call->query.k = k;
     call->query.method = points_call_method(call, query, k);
+    memset(&own->own, 0, sizeof own->own);
     own->own.skips = query->skip_self != 0;
-    own->own.order = NULL;
     return points_call_bring_out(call, (void **)&own->own.order, order,
                                  (uint64_t)tree->tree.count * sizeof *order, false);
 }

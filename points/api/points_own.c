@@ -22,23 +22,25 @@ typedef struct own_tree {
     kd_points copy;
     bool copied;
     point_target target;
+    point_metric metric;
+    point_own own;
 } own_tree;
 
-static kd_status open(own_tree *out, const kd_points *tree, const kd_points_query *query) {
+static kd_status open(own_tree *out, const kd_points *tree, const kd_points_query *query,
+                      uint32_t *order) {
     out->copied = !points_is_whole(tree);
     if (out->copied) KD_TRY(points_copy_whole(&out->copy, tree));
     out->target = points_target(out->copied ? &out->copy : tree, query);
+    out->own.skips = query->skip_self != 0;
+    out->own.order = order;
+    out->own.max_radius = query->max_radius;
+    out->own.metric = points_metric(&out->metric, query);
     return KD_OK;
 }
 
 static kd_status close(own_tree *owned, kd_status status) {
     if (owned->copied) points_release(&owned->copy);
     return status;
-}
-
-static point_own own_of(const kd_points_query *query, uint32_t *order) {
-    const point_own own = {query->skip_self != 0, order};
-    return own;
 }
 
 kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *query, uint32_t k,
@@ -51,9 +53,8 @@ kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *qu
                POINTTREE_COUNT_MAX);
     if (tree->cuda) return points_cuda_nearest_own(tree, &taken, k, order, &rows);
     own_tree of;
-    KD_TRY(open(&of, tree, &taken));
-    const point_own own = own_of(&taken, order);
-    return close(&of, point_own_nearest(&of.target, taken.max_radius, &own, k, &rows));
+    KD_TRY(open(&of, tree, &taken, order));
+    return close(&of, point_own_nearest(&of.target, &of.own, k, &rows));
 }
 
 kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_query *query,
@@ -64,9 +65,8 @@ kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_quer
     KD_TRY(check(&taken, tree, query, order, offsets, &none));
     if (tree->cuda) return points_cuda_count_own(tree, &taken, order, offsets);
     own_tree of;
-    KD_TRY(open(&of, tree, &taken));
-    const point_own own = own_of(&taken, order);
-    return close(&of, point_own_count_within(&of.target, taken.max_radius, &own, offsets));
+    KD_TRY(open(&of, tree, &taken, order));
+    return close(&of, point_own_count_within(&of.target, &of.own, offsets));
 }
 
 kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query, uint32_t *order,
@@ -78,7 +78,6 @@ kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *que
     if (tree->cuda) return points_cuda_within_own(tree, &taken, order, offsets, &rows);
     KD_TRY(points_check_offsets(offsets, kd_points_count(tree)));
     own_tree of;
-    KD_TRY(open(&of, tree, &taken));
-    const point_own own = own_of(&taken, order);
-    return close(&of, point_own_within(&of.target, taken.max_radius, &own, offsets, ids, dist2));
+    KD_TRY(open(&of, tree, &taken, order));
+    return close(&of, point_own_within(&of.target, &of.own, offsets, ids, dist2));
 }

@@ -13,7 +13,7 @@
 enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096 };
 
 static const kd_points_query defaults = {
-    .struct_size = sizeof defaults, .max_radius = (double)INFINITY, .method = "auto"};
+    .struct_size = sizeof defaults, .max_radius = (double)INFINITY, .method = "auto", .norm = 2};
 
 void kd_points_query_default_sized(kd_points_query *query, size_t struct_size) {
     sized_give(query, struct_size, &defaults, sizeof defaults);
@@ -31,8 +31,22 @@ kd_status points_take_limits(kd_points_query *query, const kd_points_query *give
                "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
     KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
                "the method of the query has no end: fill queries by kd_points_query_default");
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)
+        KD_REQUIRE(query->period[axis] >= 0 && isfinite(query->period[axis]), KD_ERROR_INPUT,
+                   "period %u is %g, expected a finite number of 0 or more (0: none)", axis,
+                   query->period[axis]);
+    KD_REQUIRE(query->norm == 2 || query->norm == 1 || query->norm == (double)INFINITY,
+               KD_ERROR_USAGE, "norm %g, expected 2, 1 or INFINITY", query->norm);
     point_query_method method;
     return points_method_find(&method, query->method);
+}
+
+const point_metric *points_metric(point_metric *out, const kd_points_query *query) {
+    bool other = query->norm != 2;
+    out->norm = query->norm == 2 ? POINT_NORM_2 : query->norm == 1 ? POINT_NORM_1 : POINT_NORM_MOST;
+    memcpy(out->period, query->period, sizeof out->period);
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis) other = other || query->period[axis] > 0;
+    return other ? out : NULL;
 }
 
 static bool sorts(const kd_points *tree, const kd_points_query *query) {
@@ -48,6 +62,7 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
     queries.radii = query->radii;
     queries.max_radius = query->max_radius;
     queries.bounds2 = NULL;
+    queries.metric = NULL;
     queries.sort = sorts(tree, query);
     return queries;
 }
@@ -115,6 +130,7 @@ static kd_status check_points(const kd_points *tree, const kd_points_query *quer
 typedef struct prepared_query {
     point_target target;
     point_queries queries;
+    point_metric metric;
     void *scratch, *own; /* own: to be freed */
 } prepared_query;
 
@@ -166,7 +182,8 @@ kd_status points_check_answers(uint64_t count, uint32_t k) {
 point_target points_target(const kd_points *tree, const kd_points_query *query) {
     point_query_method method = POINT_QUERY_AUTO;
     (void)points_method_find(&method, query->method); /* it was found before */
-    const bool walk = method == POINT_QUERY_WALK;
+    point_metric metric;
+    const bool walk = method == POINT_QUERY_WALK || points_metric(&metric, query);
     point_target target;
     target.tree = pointtree_get_nd_view(&tree->tree);
     target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
@@ -182,6 +199,7 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
     KD_TRY(check_radii(tree, query));
     out->target = points_target(tree, query);
     out->queries = queries_of(tree, query);
+    out->queries.metric = points_metric(&out->metric, query);
     point_box box;
     KD_TRY(point_scan(&box, &out->queries.points));
     const uint64_t needed = point_query_scratch_bytes(&out->queries);

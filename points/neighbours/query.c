@@ -138,7 +138,8 @@ static double query_bound2(const query_work *work, uint64_t i) {
                                                   : (double)((const float *)queries->radii)[i];
         if (own < radius) radius = own;
     }
-    const double bound2 = pointtree_nd_bound2(scalar, radius);
+    const point_norm norm = queries->metric ? queries->metric->norm : POINT_NORM_2;
+    const double bound2 = metric_bound(scalar, norm, radius);
     if (!queries->bounds2) return bound2;
     const double known = scalar == POINT_DOUBLE ? ((const double *)queries->bounds2)[i]
                                                 : (double)((const float *)queries->bounds2)[i];
@@ -220,8 +221,11 @@ static void take_three(double three[3], const point_target *target, const void *
     for (uint32_t axis = 0; axis < 3; ++axis) three[axis] = axis < target->tree.dims ? at[axis] : 0;
 }
 
-static uint32_t find_within(const point_target *target, const void *query, double bound2,
+static uint32_t find_within(const query_work *work, const void *query, double bound2,
                             uint32_t wanted, neighbour_nd *room) {
+    const point_target *target = work->target;
+    const point_metric *metric = work->queries->metric;
+    if (metric) return pointtree_metric_within(&target->tree, metric, query, bound2, wanted, room);
     if (target->index_double) {
         double three[3];
         take_three(three, target, query);
@@ -231,8 +235,11 @@ static uint32_t find_within(const point_target *target, const void *query, doubl
                             : pointtree_nd_within(&target->tree, query, bound2, wanted, room);
 }
 
-static uint32_t find_nearest(const point_target *target, const void *query, uint32_t k,
-                             double bound2, neighbour_nd *room, uint32_t *near) {
+static uint32_t find_nearest(const query_work *work, const void *query, uint32_t k, double bound2,
+                             neighbour_nd *room, uint32_t *near) {
+    const point_target *target = work->target;
+    const point_metric *metric = work->queries->metric;
+    if (metric) return pointtree_metric_nearest_k(&target->tree, metric, query, k, bound2, room);
     if (target->index_double) {
         double three[3];
         take_three(three, target, query);
@@ -257,12 +264,12 @@ static uint32_t answer_by_neighbours(const query_work *work, const asked_query *
             if (work->offsets[i + 1] - at > tree->count) return KD_NONE;
             wanted = (uint32_t)(work->offsets[i + 1] - at) + asked->more;
         }
-        count = find_within(work->target, query, bound2, wanted, room);
+        count = find_within(work, query, bound2, wanted, room);
         if (work->counts) return count - asked->more;
         if (count != wanted) return KD_NONE;
         neighbour_nd_sort(room, count);
     } else {
-        count = find_nearest(work->target, query, work->k + asked->more, bound2, room, near);
+        count = find_nearest(work, query, work->k + asked->more, bound2, room, near);
     }
     if (asked->more) {
         count = leave_out(room, count, asked->skipped);
@@ -411,25 +418,25 @@ kd_status point_query_within(const point_target *target, const point_queries *qu
  */
 
 /* The tree's points, by nodes. */
-static point_queries own_queries(const point_target *target, double max_radius) {
+static point_queries own_queries(const point_target *target, const point_own *own) {
     const pointtree_nd_view *tree = &target->tree;
     const point_array points =
         point_array_make(tree->coordinates, tree->count, tree->dims, tree->scalar);
-    const point_queries queries = {points, NULL, max_radius, NULL, false};
+    const point_queries queries = {points, NULL, own->max_radius, NULL, false, own->metric};
     return queries;
 }
 
-kd_status point_own_nearest(const point_target *target, double max_radius, const point_own *own,
-                            uint32_t k, const point_rows *out) {
-    const point_queries queries = own_queries(target, max_radius);
+kd_status point_own_nearest(const point_target *target, const point_own *own, uint32_t k,
+                            const point_rows *out) {
+    const point_queries queries = own_queries(target, own);
     query_work work = {target, &queries, NULL, k, *out, NULL, NULL, own, 0, 0};
     return answer_all(&work, NULL);
 }
 
-kd_status point_own_count_within(const point_target *target, double max_radius,
-                                 const point_own *own, uint64_t *offsets) {
+kd_status point_own_count_within(const point_target *target, const point_own *own,
+                                 uint64_t *offsets) {
     const point_rows nowhere = {NULL, NULL, NULL};
-    const point_queries queries = own_queries(target, max_radius);
+    const point_queries queries = own_queries(target, own);
     query_work work = {target, &queries, NULL, 0, nowhere, NULL, offsets, own, 0, 0};
     KD_TRY(answer_all(&work, NULL));
     const uint64_t count = target->tree.count;
@@ -437,10 +444,10 @@ kd_status point_own_count_within(const point_target *target, double max_radius,
     return KD_OK;
 }
 
-kd_status point_own_within(const point_target *target, double max_radius, const point_own *own,
+kd_status point_own_within(const point_target *target, const point_own *own,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
-    const point_queries queries = own_queries(target, max_radius);
+    const point_queries queries = own_queries(target, own);
     query_work work = {target, &queries, NULL, 0, rows, offsets, NULL, own, 0, 0};
     return answer_all(&work, NULL);
 }

@@ -49,6 +49,7 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
 
 query_way choose(const point_query_cuda *q) {
     if (q->index->tree.count == 0) return {POINT_QUERY_WALK, false};
+    if (q->metric) return {POINT_QUERY_WALK, false};
     if (q->method != POINT_QUERY_AUTO) return {q->method, true};
     if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
     if (q->k == 0) return {POINT_QUERY_LEAVES, true};
@@ -152,10 +153,18 @@ template <typename real> point_walk::rows<real> rows_of(const point_query_cuda *
     return {q->ids, (real *)q->dist2, q->counts};
 }
 
-template <typename real> kd_status nearest_walk(const plan *p, const point_query_cuda *q) {
-    point_walk::nearest_by_walk<real>
-        <<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
-           (cudaStream_t)q->stream>>>(q->index->tree, walk_of(q), q->k, p->lists, rows_of<real>(q));
+/* Calls start(real, metric) with a number of the points' type and what distances are. */
+template <class START> kd_status start_walk(const point_query_cuda *q, const START &start) {
+    const bool is_double = q->points.scalar == POINT_DOUBLE;
+    if (q->metric) return is_double ? start(0.0, *q->metric) : start(0.0f, *q->metric);
+    return is_double ? start(0.0, point_walk::euclid()) : start(0.0f, point_walk::euclid());
+}
+
+template <typename real, class METRIC>
+kd_status nearest_walk(const plan *p, const point_query_cuda *q, const METRIC &metric) {
+    point_walk::nearest_by_walk<real, METRIC><<<(unsigned)(p->walkers / point_walk::BLOCK),
+                                                point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
+        q->index->tree, walk_of(q), metric, q->k, p->lists, rows_of<real>(q));
     KD_CUDA_LAUNCHED("nearest_by_walk");
     return KD_OK;
 }
@@ -196,8 +205,9 @@ extern "C" kd_status point_query_cuda_nearest(const point_query_cuda *q) {
     KD_TRY(begin(&p, &queries, q));
     if (q->points.count == 0 || q->k == 0) return KD_OK;
     if (p.method == POINT_QUERY_WALK)
-        return q->points.scalar == POINT_DOUBLE ? nearest_walk<double>(&p, q)
-                                                : nearest_walk<float>(&p, q);
+        return start_walk(q, [&](auto real, const auto &metric) {
+            return nearest_walk<decltype(real)>(&p, q, metric);
+        });
     return nearest_of_index(p.method, q, queries);
 }
 
@@ -208,10 +218,13 @@ extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, ui
     const cudaStream_t stream = (cudaStream_t)q->stream;
     const uint64_t count = q->points.count;
     KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, stream));
-    if (count && p.method == POINT_QUERY_WALK)
-        point_walk::count_by_walk<<<(unsigned)blocks_for(count, point_walk::BLOCK),
-                                    point_walk::BLOCK, 0, stream>>>(q->index->tree, walk_of(q),
-                                                                    offsets);
+    const unsigned walk_blocks = (unsigned)blocks_for(count, point_walk::BLOCK);
+    if (count && p.method == POINT_QUERY_WALK && q->metric)
+        point_walk::count_by_walk<<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
+            q->index->tree, walk_of(q), *q->metric, offsets);
+    else if (count && p.method == POINT_QUERY_WALK)
+        point_walk::count_by_walk<<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
+            q->index->tree, walk_of(q), point_walk::euclid(), offsets);
     else if (count)
         count_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
                           stream>>>(view_of(q->index), queries, offsets);
@@ -233,12 +246,13 @@ extern "C" kd_status point_query_cuda_within(const point_query_cuda *q, const ui
         const answer_rows out = {q->ids, (float *)q->dist2, NULL};
         fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
             view_of(q->index), queries, offsets, out);
-    } else if (q->points.scalar == POINT_DOUBLE) {
-        point_walk::fill_by_walk<double><<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
-            q->index->tree, walk_of(q), offsets, rows_of<double>(q));
     } else {
-        point_walk::fill_by_walk<float><<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
-            q->index->tree, walk_of(q), offsets, rows_of<float>(q));
+        return start_walk(q, [&](auto real, const auto &metric) {
+            point_walk::fill_by_walk<<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
+                q->index->tree, walk_of(q), metric, offsets, rows_of<decltype(real)>(q));
+            KD_CUDA_LAUNCHED("fill_by_walk");
+            return KD_OK;
+        });
     }
     KD_CUDA_LAUNCHED("fill");
     return KD_OK;

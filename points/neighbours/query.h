@@ -20,6 +20,7 @@ typedef struct point_queries {
     double max_radius;   /* of all, INFINITY: no limit */
     const void *bounds2; /* one of the tree's scalars each: the largest dist2 of use; or NULL */
     bool sort;           /* work along a space-filling curve */
+    const point_metric *metric; /* of a target without indexes; NULL: Euclid's */
 } point_queries;
 
 /* Where the k nearest go: row i of `k` ids, and of k dist2 in the tree's scalar; what is not there
@@ -44,12 +45,12 @@ kd_status point_query_within(const point_target *target, const point_queries *qu
                              const uint64_t *offsets, uint32_t *ids, void *dist2, void *scratch);
 
 /* The same with the tree's own points as queries, one radius for all: nothing is copied or sorted.
-   Rows are those of the same call with a copy of the points; order->order is that of the nodes. */
-kd_status point_own_nearest(const point_target *target, double max_radius, const point_own *own,
-                            uint32_t k, const point_rows *out);
-kd_status point_own_count_within(const point_target *target, double max_radius,
-                                 const point_own *own, uint64_t *offsets);
-kd_status point_own_within(const point_target *target, double max_radius, const point_own *own,
+   Rows are those of the same call with a copy of the points; own->order is that of the nodes. */
+kd_status point_own_nearest(const point_target *target, const point_own *own, uint32_t k,
+                            const point_rows *out);
+kd_status point_own_count_within(const point_target *target, const point_own *own,
+                                 uint64_t *offsets);
+kd_status point_own_within(const point_target *target, const point_own *own,
                            const uint64_t *offsets, uint32_t *ids, void *dist2);
 
 #endif

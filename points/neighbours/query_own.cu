@@ -26,7 +26,7 @@ struct plan {
 };
 
 point_query_method choose(const point_query_cuda *q, const point_own *own) {
-    const bool walks = q->method == POINT_QUERY_WALK || !q->index->points;
+    const bool walks = q->method == POINT_QUERY_WALK || q->metric || !q->index->points;
     if (walks || q->k > POINT_LEAVES_K_MAX) return POINT_QUERY_WALK;
     if (q->k == 0 || q->method == POINT_QUERY_LEAVES) return POINT_QUERY_LEAVES;
     if (q->k <= POINT_PACKETS_K_MAX && q->method != POINT_QUERY_GROUPS) return POINT_QUERY_PACKETS;
@@ -97,6 +97,8 @@ struct walkers {
     double max_radius;
     uint32_t skips, by_id;
 };
+using point_walk::bound_of;
+using point_walk::euclid;
 
 __device__ const void *node_point(const pointtree_nd_view &tree, uint64_t node) {
     return (const char *)tree.coordinates + node * tree.dims * point_scalar_bytes(tree.scalar);
@@ -106,18 +108,18 @@ __device__ uint64_t row_of(const walkers &of, uint64_t node) {
     return of.by_id ? of.tree.ids[node] : node;
 }
 
-template <typename real>
+template <typename real, class METRIC>
 __global__ __launch_bounds__(point_walk::BLOCK) void nearest_own_by_walk(
-    walkers of, uint32_t k, neighbour_nd *lists, point_walk::rows<real> out) {
+    walkers of, METRIC metric, uint32_t k, neighbour_nd *lists, point_walk::rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     const uint32_t found = k + of.skips;
     neighbour_nd *list = lists + thread * found;
-    const double bound2 = pointtree_nd_bound2(of.tree.scalar, of.max_radius);
+    const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
     const uint64_t step = (uint64_t)gridDim.x * point_walk::BLOCK;
     for (uint64_t node = thread; node < of.tree.count; node += step) {
         const uint32_t own = of.tree.ids[node];
         const uint32_t held =
-            pointtree_nd_nearest_k(&of.tree, node_point(of.tree, node), found, bound2, list);
+            point_walk::nearest_of(of.tree, metric, node_point(of.tree, node), found, bound2, list);
         const uint64_t row = row_of(of, node) * k;
         uint32_t made = 0;
         for (uint32_t j = 0; j < held && made < k; ++j) {
@@ -134,35 +136,33 @@ __global__ __launch_bounds__(point_walk::BLOCK) void nearest_own_by_walk(
     }
 }
 
-__global__ __launch_bounds__(point_walk::BLOCK) void count_own_by_walk(walkers of,
+template <class METRIC>
+__global__ __launch_bounds__(point_walk::BLOCK) void count_own_by_walk(walkers of, METRIC metric,
                                                                        uint64_t *counts) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     if (node >= of.tree.count) return;
-    const double bound2 = pointtree_nd_bound2(of.tree.scalar, of.max_radius);
+    const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
     const void *query = node_point(of.tree, node);
-    counts[row_of(of, node)] = pointtree_nd_within(&of.tree, query, bound2, 0, NULL) - of.skips;
+    counts[row_of(of, node)] = point_walk::count_of(of.tree, metric, query, bound2) - of.skips;
 }
 
-template <typename real>
-__global__ __launch_bounds__(point_walk::BLOCK) void fill_own_by_walk(walkers of,
+template <typename real, class METRIC>
+__global__ __launch_bounds__(point_walk::BLOCK) void fill_own_by_walk(walkers of, METRIC metric,
                                                                       const uint64_t *offsets,
                                                                       point_walk::rows<real> out) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     if (node >= of.tree.count) return;
     const uint64_t begin = offsets[row_of(of, node)], room = offsets[row_of(of, node) + 1] - begin;
     const point_walk::rows<real> row = {out.ids + begin, out.dist2 + begin, NULL};
-    const double bound2 = pointtree_nd_bound2(of.tree.scalar, of.max_radius);
-    const void *query = node_point(of.tree, node);
+    const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
     const uint32_t skipped = of.skips ? of.tree.ids[node] : KD_NONE;
     uint64_t count = 0;
-    pointtree_nd_walk walk = pointtree_nd_walk_begin();
-    while (pointtree_nd_walk_next(&of.tree, query, bound2, &walk)) {
-        const double dist2 = pointtree_nd_dist2(&of.tree, query, walk.node);
-        const uint32_t id = of.tree.ids[walk.node];
-        if (!(dist2 <= bound2) || count == room || id == skipped) continue;
-        row.dist2[count] = (real)dist2;
-        row.ids[count++] = id;
-    }
+    point_walk::each_within(of.tree, metric, node_point(of.tree, node), bound2,
+                            [&](double dist2, uint32_t id) {
+                                if (count == room || id == skipped) return;
+                                row.dist2[count] = (real)dist2;
+                                row.ids[count++] = id;
+                            });
     point_walk::row_sort(row, count);
 }
 
@@ -174,22 +174,42 @@ template <typename real> point_walk::rows<real> rows_of(const point_query_cuda *
     return {q->ids, (real *)q->dist2, q->counts};
 }
 
-template <typename real>
-kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_own *own) {
-    nearest_own_by_walk<real>
-        <<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
-           (cudaStream_t)q->stream>>>(walkers_of(q, own), q->k, p->lists, rows_of<real>(q));
-    KD_CUDA_LAUNCHED("nearest_own_by_walk");
-    return KD_OK;
+template <class START> kd_status start_walk(const point_query_cuda *q, const START &start) {
+    const bool is_double = q->index->tree.scalar == POINT_DOUBLE;
+    if (q->metric) return is_double ? start(0.0, *q->metric) : start(0.0f, *q->metric);
+    return is_double ? start(0.0, euclid()) : start(0.0f, euclid());
 }
 
-template <typename real>
+kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_own *own) {
+    return start_walk(q, [&](auto real, const auto &metric) {
+        nearest_own_by_walk<<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
+                              (cudaStream_t)q->stream>>>(walkers_of(q, own), metric, q->k, p->lists,
+                                                         rows_of<decltype(real)>(q));
+        KD_CUDA_LAUNCHED("nearest_own_by_walk");
+        return KD_OK;
+    });
+}
+
+unsigned walk_blocks(const point_query_cuda *q) {
+    return (unsigned)blocks_for(q->index->tree.count, point_walk::BLOCK);
+}
+
+kd_status count_walk(const point_query_cuda *q, const point_own *own, uint64_t *counts) {
+    return start_walk(q, [&](auto, const auto &metric) {
+        count_own_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
+            walkers_of(q, own), metric, counts);
+        KD_CUDA_LAUNCHED("count_own_by_walk");
+        return KD_OK;
+    });
+}
+
 kd_status fill_walk(const point_query_cuda *q, const point_own *own, const uint64_t *offsets) {
-    fill_own_by_walk<real>
-        <<<(unsigned)blocks_for(q->index->tree.count, point_walk::BLOCK), point_walk::BLOCK, 0,
-           (cudaStream_t)q->stream>>>(walkers_of(q, own), offsets, rows_of<real>(q));
-    KD_CUDA_LAUNCHED("fill_own_by_walk");
-    return KD_OK;
+    return start_walk(q, [&](auto real, const auto &metric) {
+        fill_own_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
+            walkers_of(q, own), metric, offsets, rows_of<decltype(real)>(q));
+        KD_CUDA_LAUNCHED("fill_own_by_walk");
+        return KD_OK;
+    });
 }
 } // namespace
 
@@ -207,9 +227,7 @@ extern "C" kd_status point_own_cuda_nearest(const point_query_cuda *q, const poi
     KD_TRY(begin(&p, q, own));
     if (q->index->tree.count == 0 || q->k == 0) return KD_OK;
     KD_TRY(give_order(&p, q, own));
-    if (p.method == POINT_QUERY_WALK)
-        return q->index->tree.scalar == POINT_DOUBLE ? nearest_walk<double>(&p, q, own)
-                                                     : nearest_walk<float>(&p, q, own);
+    if (p.method == POINT_QUERY_WALK) return nearest_walk(&p, q, own);
     const nearest_call<asked_own> call = {
         q,
         asked_by(q, own, together_of(p.method, q->k + own->skips)),
@@ -224,10 +242,8 @@ extern "C" kd_status point_own_cuda_count_within(const point_query_cuda *q, cons
     const cudaStream_t stream = (cudaStream_t)q->stream;
     const uint64_t count = q->index->tree.count;
     KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, stream));
-    if (count && p.method == POINT_QUERY_WALK)
-        count_own_by_walk<<<(unsigned)blocks_for(count, point_walk::BLOCK), point_walk::BLOCK, 0,
-                            stream>>>(walkers_of(q, own), offsets);
-    else if (count)
+    if (count && p.method == POINT_QUERY_WALK) KD_TRY(count_walk(q, own, offsets));
+    if (count && p.method != POINT_QUERY_WALK)
         count_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
                           stream>>>(view_of(q->index), asked_by(q, own, 1), offsets);
     KD_CUDA_LAUNCHED("count");
@@ -244,9 +260,7 @@ extern "C" kd_status point_own_cuda_within(const point_query_cuda *q, const poin
     const uint64_t count = q->index->tree.count;
     if (count == 0) return KD_OK;
     KD_TRY(give_order(&p, q, own));
-    if (p.method == POINT_QUERY_WALK)
-        return q->index->tree.scalar == POINT_DOUBLE ? fill_walk<double>(q, own, offsets)
-                                                     : fill_walk<float>(q, own, offsets);
+    if (p.method == POINT_QUERY_WALK) return fill_walk(q, own, offsets);
     const answer_rows out = {q->ids, (float *)q->dist2, NULL};
     fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
                      (cudaStream_t)q->stream>>>(view_of(q->index), asked_by(q, own, 1), offsets,

@@ -5,6 +5,7 @@
 #define KD_POINTS_NEIGHBOURS_REQUEST_H
 #include "core/device/absent.h"
 #include "points/tree/build_device.h"
+#include "points/tree/walk_metric.h"
 #include <stdbool.h>
 
 #ifdef __cplusplus
@@ -57,6 +58,7 @@ typedef struct point_query_cuda {
     point_array points;            /* dims and scalar of the tree's */
     const void *radii;             /* one of the tree's scalars each, or NULL */
     double max_radius;             /* of all; INFINITY: no limit */
+    const point_metric *metric;    /* in host memory; NULL: Euclid's. Walks alone have another */
     uint32_t k;                    /* for the nearest */
     uint32_t kernel_k;             /* by the kernel for this many, at least k; 0: for k */
     bool coherent;  /* neighbours in the array are near each other: sort only if needed */
@@ -82,9 +84,11 @@ KD_DEVICE_CALL(point_query_cuda_within, (const point_query_cuda *query, const ui
    coherent and turns are not looked at. Nothing is sorted: the index has them in order already. */
 /* What such a call wants beside its k or its radius; on the CPU, too (query.h). */
 typedef struct point_own {
-    bool skips;      /* a point is not among its own answers */
-    uint32_t *order; /* out: the id of the point that each row is of, rows being in the order that
-                        is cheapest; NULL: row i is that of the point with id i */
+    bool skips;        /* a point is not among its own answers */
+    uint32_t *order;   /* out: the id of the point that each row is of, rows being in the order that
+                          is cheapest; NULL: row i is that of the point with id i */
+    double max_radius; /* on a CPU; a device has it in its query */
+    const point_metric *metric; /* as well; NULL: Euclid's */
 } point_own;
 
 KD_DEVICE_CALL(point_own_cuda_scratch_bytes,

@@ -5,11 +5,60 @@
 #define KD_POINTS_NEIGHBOURS_STACK_FREE_CUH
 #include "core/device/cuda.h"
 #include "points/neighbours/request.h"
-#include "points/tree/walk_nd.h"
+#include "points/tree/walk_metric.h"
 
 namespace point_walk {
 
 constexpr int BLOCK = 128;
+
+/* Euclid's distance in space without end: walk_nd.h as it is. A point_metric is any other. */
+struct euclid {};
+
+__device__ inline double bound_of(const euclid &, point_scalar scalar, double radius) {
+    return pointtree_nd_bound2(scalar, radius);
+}
+__device__ inline double bound_of(const point_metric &metric, point_scalar scalar, double radius) {
+    return metric_bound(scalar, metric.norm, radius);
+}
+
+__device__ inline uint32_t nearest_of(const pointtree_nd_view &tree, const euclid &,
+                                      const void *query, uint32_t k, double bound,
+                                      neighbour_nd *out) {
+    return pointtree_nd_nearest_k(&tree, query, k, bound, out);
+}
+__device__ inline uint32_t nearest_of(const pointtree_nd_view &tree, const point_metric &metric,
+                                      const void *query, uint32_t k, double bound,
+                                      neighbour_nd *out) {
+    return pointtree_metric_nearest_k(&tree, &metric, query, k, bound, out);
+}
+
+__device__ inline uint32_t count_of(const pointtree_nd_view &tree, const euclid &,
+                                    const void *query, double bound) {
+    return pointtree_nd_within(&tree, query, bound, 0, NULL);
+}
+__device__ inline uint32_t count_of(const pointtree_nd_view &tree, const point_metric &metric,
+                                    const void *query, double bound) {
+    return pointtree_metric_within(&tree, &metric, query, bound, 0, NULL);
+}
+
+/* Calls take(dist2, id) for each point within the bound. */
+template <class TAKE>
+__device__ inline void each_within(const pointtree_nd_view &tree, const euclid &, const void *query,
+                                   double bound, const TAKE &take) {
+    pointtree_nd_walk walk = pointtree_nd_walk_begin();
+    while (pointtree_nd_walk_next(&tree, query, bound, &walk)) {
+        const double dist2 = pointtree_nd_dist2(&tree, query, walk.node);
+        if (dist2 <= bound) take(dist2, tree.ids[walk.node]);
+    }
+}
+template <class TAKE>
+__device__ inline void each_within(const pointtree_nd_view &tree, const point_metric &metric,
+                                   const void *query, double bound, const TAKE &take) {
+    neighbour_nd found;
+    metric_walk walk = metric_walk_begin(&tree, &metric);
+    while (metric_walk_next(&tree, &metric, query, bound, &walk, &found))
+        take(found.dist2, found.id);
+}
 
 struct asked {
     point_array points;
@@ -23,25 +72,26 @@ template <typename real> struct rows {
     uint32_t *counts;
 };
 
-__device__ inline double bound2_of(const asked &queries, uint64_t which) {
+template <class METRIC>
+__device__ inline double bound2_of(const asked &queries, const METRIC &metric, uint64_t which) {
     double radius = queries.max_radius;
     if (queries.radii) {
         const double own = point_coordinate(queries.radii, queries.points.scalar, (uint32_t)which);
         if (own < radius) radius = own;
     }
-    return pointtree_nd_bound2(queries.points.scalar, radius);
+    return bound_of(metric, queries.points.scalar, radius);
 }
 
 /* `lists` has room for k answers of each thread of the grid. */
-template <typename real>
+template <typename real, class METRIC>
 __global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree, asked queries,
-                                                         uint32_t k, neighbour_nd *lists,
-                                                         rows<real> out) {
+                                                         METRIC metric, uint32_t k,
+                                                         neighbour_nd *lists, rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     neighbour_nd *list = lists + thread * k;
     for (uint64_t i = thread; i < queries.points.count; i += (uint64_t)gridDim.x * BLOCK) {
-        const uint32_t count = pointtree_nd_nearest_k(&tree, point_array_at(&queries.points, i), k,
-                                                      bound2_of(queries, i), list);
+        const uint32_t count = nearest_of(tree, metric, point_array_at(&queries.points, i), k,
+                                          bound2_of(queries, metric, i), list);
         for (uint32_t j = 0; j < k; ++j) {
             if (out.ids) out.ids[i * k + j] = j < count ? list[j].id : KD_NONE;
             if (out.dist2) out.dist2[i * k + j] = j < count ? (real)list[j].dist2 : (real)INFINITY;
@@ -50,12 +100,13 @@ __global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree,
     }
 }
 
-static __global__ __launch_bounds__(BLOCK) void count_by_walk(pointtree_nd_view tree, asked queries,
-                                                              uint64_t *counts) {
+template <class METRIC>
+__global__ __launch_bounds__(BLOCK) void count_by_walk(pointtree_nd_view tree, asked queries,
+                                                       METRIC metric, uint64_t *counts) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i < queries.points.count)
-        counts[i] = pointtree_nd_within(&tree, point_array_at(&queries.points, i),
-                                        bound2_of(queries, i), 0, NULL);
+        counts[i] = count_of(tree, metric, point_array_at(&queries.points, i),
+                             bound2_of(queries, metric, i));
 }
 
 template <typename real> __device__ bool row_before(const rows<real> &row, uint64_t a, uint64_t b) {
@@ -86,23 +137,21 @@ template <typename real> __device__ void row_sort(const rows<real> &row, uint64_
     }
 }
 
-template <typename real>
+template <typename real, class METRIC>
 __global__ __launch_bounds__(BLOCK) void fill_by_walk(pointtree_nd_view tree, asked queries,
-                                                      const uint64_t *offsets, rows<real> out) {
+                                                      METRIC metric, const uint64_t *offsets,
+                                                      rows<real> out) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= queries.points.count) return;
     const uint64_t room = offsets[i + 1] - offsets[i];
     const rows<real> row = {out.ids + offsets[i], out.dist2 + offsets[i], NULL};
-    const void *query = point_array_at(&queries.points, i);
-    const double bound2 = bound2_of(queries, i);
     uint64_t count = 0;
-    pointtree_nd_walk walk = pointtree_nd_walk_begin();
-    while (pointtree_nd_walk_next(&tree, query, bound2, &walk)) {
-        const double dist2 = pointtree_nd_dist2(&tree, query, walk.node);
-        if (!(dist2 <= bound2) || count == room) continue;
-        row.dist2[count] = (real)dist2;
-        row.ids[count++] = tree.ids[walk.node];
-    }
+    each_within(tree, metric, point_array_at(&queries.points, i), bound2_of(queries, metric, i),
+                [&](double dist2, uint32_t id) {
+                    if (count == room) return;
+                    row.dist2[count] = (real)dist2;
+                    row.ids[count++] = id;
+                });
     row_sort(row, count);
 }
 

@@ -192,7 +192,46 @@ static void within_own(const points_tree &tree, const points_query &query, nb::h
         [&] { return kd_points_within_own(tree.c, &query.c, to_order, from, to_ids, to_dist2); });
 }
 
+static void in_box_count(const points_tree &tree, const point_arrays &lo, const point_arrays &hi,
+                         nb::handle offsets) {
+    array keep;
+    uint64_t *to =
+        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, true, &keep);
+    check_unlocked([&] { return kd_points_in_box_count(tree.c, &lo.c, &hi.c, to); });
+}
+
+static void in_box(const points_tree &tree, const point_arrays &lo, const point_arrays &hi,
+                   nb::handle offsets, nb::handle ids) {
+    array keep[2];
+    const uint64_t *from =
+        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, false, &keep[0]);
+    if (keep[0].device && on_cpu(tree))
+        throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
+    const uint64_t answers = from && on_cpu(tree) ? from[lo.c.count]
+                             : !ids.is_none()     ? array_of(ids, "ids", true).size()
+                                                  : 0;
+    uint32_t *to = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[1]);
+    check_unlocked([&] { return kd_points_in_box(tree.c, &lo.c, &hi.c, from, to); });
+}
+
+static nb::list query_period(const points_query &self) {
+    nb::list out;
+    for (double side : self.c.period) out.append(side);
+    return out;
+}
+
+static void query_set_period(points_query &self, nb::sequence to) {
+    const size_t sides = nb::len(to);
+    if (sides > 8) throw nb::value_error("a period has at most eight axes");
+    for (size_t axis = 0; axis < 8; ++axis)
+        self.c.period[axis] = axis < sides ? nb::cast<double>(to[axis]) : 0;
+}
+
 static void bind_own(nb::module_ &m) {
+    m.def("kd_points_in_box_count", in_box_count, nb::arg("tree"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("offsets").none(), "Fills offsets (count + 1,) for boxes of two PointArrays.");
+    m.def("kd_points_in_box", in_box, nb::arg("tree"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("offsets").none(), nb::arg("ids").none(), "Fills ids (offsets[-1],).");
     m.def("kd_points_nearest_own", nearest_own, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
           nb::arg("order").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(),
@@ -219,6 +258,10 @@ static void bind_query(nb::module_ &m) {
         .def_prop_rw(
             "coherent", [](const points_query &self) { return self.c.coherent != 0; },
             [](points_query &self, bool to) { self.c.coherent = to; })
+        .def_prop_rw(
+            "norm", [](const points_query &self) { return self.c.norm; },
+            [](points_query &self, double to) { self.c.norm = to; })
+        .def_prop_rw("period", query_period, query_set_period)
         .def_prop_rw(
             "skip_self", [](const points_query &self) { return self.c.skip_self != 0; },
             [](points_query &self, bool to) { self.c.skip_self = to; })

@@ -135,6 +135,17 @@ CALL(points_within_own) {
     return kd_points_within_own(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
                                 ARG(4, ids), ARG(5, dist2));
 }
+CALL(points_in_box_count) {
+    uint64_t offsets[65];
+    return kd_points_in_box_count(ARG(0, points), ARG(1, &array), ARG(2, &array), ARG(3, offsets));
+}
+CALL(points_in_box) {
+    static uint32_t ids[64 * 64];
+    uint64_t offsets[65];
+    assert_int_equal(kd_points_in_box_count(points, &array, &array, offsets), KD_OK);
+    return kd_points_in_box(ARG(0, points), ARG(1, &array), ARG(2, &array), ARG(3, offsets),
+                            ARG(4, ids));
+}
 CALL(points_scratch_bytes) {
     const uint64_t bytes = kd_points_scratch_bytes(ARG(0, points), ARG(1, &query));
     if (null >= 0) assert_int_equal(bytes, 0);

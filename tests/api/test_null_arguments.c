@@ -152,6 +152,8 @@ static const row rows[] = {
     ROW(points_nearest_own, 6, "01"),
     ROW(points_within_own_count, 4, "013"),
     ROW(points_within_own, 6, "013"),
+    ROW(points_in_box_count, 4, "0123"),
+    ROW(points_in_box, 5, "0123"),
     ROW(points_scratch_bytes, 2, ""),
     ROW(points_save, 2, "01"),
     ROW(points_load, 3, "01"),

@@ -96,6 +96,59 @@ def test_radii_are_those_of_the_points():
     assert query.radii is None and offsets[-1] == 500000
 
 
+def test_all_points_ask():
+    from kandela import _c
+
+    data = np.random.default_rng(4).random((300, 3)).astype(np.float32)
+    tree, query = kandela.Points(data), _c.kd_points_query_default()
+    ids, dist2 = np.empty((300, 4), np.uint32), np.empty((300, 4), np.float32)
+    _c.kd_points_nearest_own(tree._c, query, 4, None, ids, dist2)
+    expected, expected2 = tree.nearest(data, 4)
+    np.testing.assert_array_equal(ids, expected)
+    np.testing.assert_array_equal(dist2, expected2)
+    query.skip_self = True
+    order = np.empty(300, np.uint32)
+    own = np.empty((300, 3), np.uint32)
+    _c.kd_points_nearest_own(tree._c, query, 3, order, own, None)
+    np.testing.assert_array_equal(own, expected[order, 1:])
+    query.max_radius = 0.2
+    offsets = np.empty(301, np.uint64)
+    _c.kd_points_within_own_count(tree._c, query, None, offsets)
+    found = np.empty(int(offsets[-1]), np.uint32)
+    _c.kd_points_within_own(tree._c, query, None, offsets, found, None)
+    np.testing.assert_array_equal(np.diff(offsets.astype(int)), tree.count_within(data, 0.2) - 1)
+
+
+def test_norms_periods_and_boxes():
+    from kandela import _c
+
+    draw = np.random.default_rng(5)
+    data, x = draw.random((400, 3)), draw.random((20, 3))
+    tree, query = kandela.Points(data), _c.kd_points_query_default()
+    query.points = x
+    apart = np.abs(x[:, None] - data[None])
+    ids, dist = np.empty(20, np.uint32), np.empty(20)
+    for norm, expected in ((1, apart.sum(2)), (np.inf, apart.max(2))):
+        query.norm = norm
+        _c.kd_points_closest(tree._c, query, ids, dist)
+        np.testing.assert_array_equal(ids, expected.argmin(1))
+        np.testing.assert_allclose(dist, expected.min(1))
+    query.period = [1, 0, 1]
+    wrapped = apart.copy()
+    wrapped[:, :, ::2] = np.minimum(apart[:, :, ::2], 1 - apart[:, :, ::2])
+    _c.kd_points_closest(tree._c, query, ids, dist)
+    np.testing.assert_array_equal(ids, wrapped.max(2).argmin(1))
+    assert query.period[:3] == [1, 0, 1]
+    lo, hi = _c.kd_point_array_make(x - 0.2), _c.kd_point_array_make(x + 0.2)
+    offsets = np.empty(21, np.uint64)
+    _c.kd_points_in_box_count(tree._c, lo, hi, offsets)
+    found = np.empty(int(offsets[-1]), np.uint32)
+    _c.kd_points_in_box(tree._c, lo, hi, offsets, found)
+    for i in range(20):
+        inside = np.flatnonzero((np.abs(data - x[i]) <= 0.2).all(1))
+        np.testing.assert_array_equal(found[int(offsets[i]):int(offsets[i + 1])], inside)
+
+
 def test_files_updates_and_levels(tmp_path):
     data = np.random.default_rng(2).random((321, 4))
     tree = kandela.Points(data, ids=np.arange(321, dtype=np.uint32) + 1000)

@@ -1,0 +1,210 @@
+/* The stack-free walk by other distances than Euclid's, and in periodic space: for points of 1 to 8
+   dimensions, float or double, on CPU and device alike.
+   Idea: a plane is as far as its one axis says, by every norm; a period is asked by the images of
+         the query one period to either side along each axis, a walk each, of which most are farther
+         from the box of all points than the bound. A point is an answer of that image alone that is
+         nearest to it along every axis, so none comes twice.
+   Work: that of walk_nd.h, times the images within the bound.
+   Invariants: distances are rounded axis by axis to the points' scalar; without a period and by
+           Euclid's norm they are those of walk_nd.h, bit for bit. */
+#ifndef KD_POINTS_TREE_WALK_METRIC_H
+#define KD_POINTS_TREE_WALK_METRIC_H
+#include "points/tree/walk_nd.h"
+
+typedef enum point_norm { POINT_NORM_2 = 0, POINT_NORM_1 = 1, POINT_NORM_MOST = 2 } point_norm;
+
+typedef struct point_metric {
+    point_norm norm;
+    double period[POINT_DIMS_MAX]; /* along each axis; 0: none */
+} point_metric;
+
+KD_FN double metric_round(point_scalar scalar, double x) {
+    return scalar == POINT_DOUBLE ? x : (double)(float)x;
+}
+
+/* What one axis adds: a square, or the difference itself. */
+KD_FN double metric_part(point_scalar scalar, point_norm norm, double apart) {
+    return norm == POINT_NORM_2 ? pointtree_nd_square(scalar, apart) : fabs(apart);
+}
+
+/* The largest distance, as answers give it, within a radius. */
+KD_FN double metric_bound(point_scalar scalar, point_norm norm, double radius) {
+    return norm == POINT_NORM_2 ? pointtree_nd_bound2(scalar, radius)
+           : radius >= 0        ? metric_round(scalar, radius)
+                                : -1.0;
+}
+
+/* `all` of the axes before, and one more. */
+KD_FN double metric_join(point_scalar scalar, point_norm norm, double all, double part) {
+    if (norm == POINT_NORM_MOST) return part > all || part != part ? part : all;
+    return scalar == POINT_DOUBLE ? all + part : (double)((float)all + (float)part);
+}
+
+/* A query's walks. */
+typedef struct metric_walk {
+    double image[POINT_DIMS_MAX]; /* the query, shifted */
+    uint32_t next;                /* number of the image to come */
+    uint32_t images;
+    pointtree_nd_walk walk;
+    bool walking;
+} metric_walk;
+
+/* The query's coordinate shifted by the period so many times, rounded to the scalar. */
+KD_FN double metric_shifted(const pointtree_nd_view *tree, const point_metric *metric,
+                            const void *query, uint32_t axis, uint32_t shift) {
+    const double x = point_coordinate(query, tree->scalar, axis);
+    if (shift == 0) return x;
+    const double period = metric->period[axis];
+    return metric_round(tree->scalar, shift == 1 ? x - period : x + period);
+}
+
+KD_FN metric_walk metric_walk_begin(const pointtree_nd_view *tree, const point_metric *metric) {
+    metric_walk walk;
+    walk.next = 0;
+    walk.images = 1;
+    walk.walking = false;
+    for (uint32_t axis = 0; axis < tree->dims; ++axis)
+        if (metric->period[axis] > 0) walk.images *= 3;
+    return walk;
+}
+
+/* Makes the next image; false: it is too far from all points. */
+KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *metric,
+                             const void *query, double bound, metric_walk *walk) {
+    uint32_t digits = walk->next++;
+    double least = 0;
+    for (uint32_t axis = 0; axis < tree->dims; ++axis) {
+        uint32_t shift = 0;
+        if (metric->period[axis] > 0) {
+            shift = digits % 3;
+            digits /= 3;
+        }
+        const double x = metric_shifted(tree, metric, query, axis, shift);
+        const double below = pointtree_nd_difference(tree->scalar, tree->box.lo[axis], x);
+        const double above = pointtree_nd_difference(tree->scalar, x, tree->box.hi[axis]);
+        const double outside = below > 0 ? below : above > 0 ? above : 0;
+        walk->image[axis] = x;
+        least = metric_join(tree->scalar, metric->norm, least,
+                            metric_part(tree->scalar, metric->norm, outside));
+    }
+    walk->walk = pointtree_nd_walk_begin();
+    return walk->images == 1 || least <= bound;
+}
+
+/* Whether no other image of the query is nearer along any axis; of equally near ones the first
+   counts. */
+KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_metric *metric,
+                                   const void *query, const metric_walk *walk, uint32_t node) {
+    uint32_t digits = walk->next - 1;
+    for (uint32_t axis = 0; axis < tree->dims; ++axis) {
+        if (!(metric->period[axis] > 0)) continue;
+        const uint32_t own = digits % 3;
+        digits /= 3;
+        const double at = pointtree_nd_coordinate(tree, node, axis);
+        const double apart = fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
+        for (uint32_t other = 0; other < 3; ++other) {
+            const double x = metric_shifted(tree, metric, query, axis, other);
+            const double its = fabs(pointtree_nd_difference(tree->scalar, x, at));
+            if (its < apart || (its == apart && other < own)) return false;
+        }
+    }
+    return true;
+}
+
+KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, const double *image,
+                             uint32_t node) {
+    double all = 0;
+    for (uint32_t axis = 0; axis < tree->dims; ++axis) {
+        const double apart = pointtree_nd_difference(tree->scalar, image[axis],
+                                                     pointtree_nd_coordinate(tree, node, axis));
+        all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, apart));
+    }
+    return all;
+}
+
+/* As pointtree_nd_walk_next. */
+KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const double *image,
+                       double bound, pointtree_nd_walk *walk) {
+    uint32_t node = walk->node, from = walk->from;
+    if (node == KD_NONE) {
+        walk->node = 0;
+        return tree->count > 0;
+    }
+    const double slack = pointtree_nd_slack(tree);
+    for (;;) {
+        const uint32_t axis = pointtree_nd_axis(tree, node);
+        const double distance = pointtree_nd_difference(tree->scalar, image[axis],
+                                                        pointtree_nd_coordinate(tree, node, axis));
+        const uint32_t side = distance > 0;
+        const uint32_t near = 2 * node + 1 + side, far = 2 * node + 2 - side;
+        const bool from_parent = from == KD_NONE || from < node;
+        if (from_parent && near < tree->count) {
+            walk->node = near;
+            walk->from = node;
+            return true;
+        }
+        const bool from_near = from == near || (from_parent && near >= tree->count);
+        const double apart = fabs(distance) > slack ? fabs(distance) - slack : 0;
+        if (from_near && far < tree->count && metric_part(tree->scalar, norm, apart) <= bound) {
+            walk->node = far;
+            walk->from = node;
+            return true;
+        }
+        if (node == 0) return false;
+        from = node;
+        node = (node - 1) / 2;
+    }
+}
+
+/* The next point within the bound, which may shrink from call to call; false: that was all. */
+KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *metric,
+                            const void *query, double bound, metric_walk *walk,
+                            neighbour_nd *found) {
+    for (;;) {
+        if (!walk->walking) {
+            if (walk->next == walk->images) return false;
+            walk->walking = metric_open_image(tree, metric, query, bound, walk);
+            continue;
+        }
+        walk->walking = metric_step(tree, metric->norm, walk->image, bound, &walk->walk);
+        if (!walk->walking) continue;
+        found->dist2 = metric_distance(tree, metric->norm, walk->image, walk->walk.node);
+        if (!(found->dist2 <= bound)) continue;
+        if (walk->images > 1 &&
+            !metric_image_is_nearest(tree, metric, query, walk, walk->walk.node))
+            continue;
+        found->node = walk->walk.node;
+        found->id = tree->ids[found->node];
+        return true;
+    }
+}
+
+/* As pointtree_nd_nearest_k. */
+KD_FN uint32_t pointtree_metric_nearest_k(const pointtree_nd_view *tree, const point_metric *metric,
+                                          const void *query, uint32_t k, double bound,
+                                          neighbour_nd *out) {
+    uint32_t count = 0;
+    neighbour_nd item;
+    if (k == 0) return 0;
+    metric_walk walk = metric_walk_begin(tree, metric);
+    while (metric_walk_next(tree, metric, query, bound, &walk, &item))
+        bound = neighbour_nd_offer(out, &count, k, item, bound);
+    neighbour_nd_finish(out, count, k);
+    return count;
+}
+
+/* As pointtree_nd_within. */
+KD_FN uint32_t pointtree_metric_within(const pointtree_nd_view *tree, const point_metric *metric,
+                                       const void *query, double bound, uint32_t capacity,
+                                       neighbour_nd *out) {
+    uint32_t count = 0;
+    neighbour_nd item;
+    metric_walk walk = metric_walk_begin(tree, metric);
+    while (metric_walk_next(tree, metric, query, bound, &walk, &item)) {
+        if (count < capacity) out[count] = item;
+        ++count;
+    }
+    return count;
+}
+
+#endif
