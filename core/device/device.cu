@@ -1,5 +1,6 @@
 #include "core/device/device.h"
 #include <cuda_runtime.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ const char *device_cuda_code(void) {
     return KD_CUDA_CODE; /* by cmake/KandelaCuda.cmake */
 }
 
-kd_status device_cuda_describe(device *out, int index) {
+static kd_status ask_device(device *out, int index) {
     memset(out, 0, sizeof *out);
     cudaDeviceProp properties;
     const cudaError_t error = cudaGetDeviceProperties(&properties, index);
@@ -49,5 +50,25 @@ kd_status device_cuda_describe(device *out, int index) {
         cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, index) != cudaSuccess)
         cudaGetLastError();                      /* then it is unknown */
     out->bandwidth = 2e3 * kilohertz * bits / 8; /* two transfers a clock */
+    return KD_OK;
+}
+
+/* A device stays what it is, and CUDA takes half a millisecond to say it. */
+kd_status device_cuda_describe(device *out, int index) {
+    enum { KNOWN_MOST = 64 };
+    static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+    static device known[KNOWN_MOST];
+    static bool there[KNOWN_MOST];
+    if (index < 0 || index >= KNOWN_MOST) return ask_device(out, index);
+    pthread_mutex_lock(&guard);
+    const bool found = there[index];
+    if (found) *out = known[index];
+    pthread_mutex_unlock(&guard);
+    if (found) return KD_OK;
+    KD_TRY(ask_device(out, index));
+    pthread_mutex_lock(&guard);
+    known[index] = *out;
+    there[index] = true;
+    pthread_mutex_unlock(&guard);
     return KD_OK;
 }

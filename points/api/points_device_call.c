@@ -1,7 +1,7 @@
 #include "points/api/points_device_call.h"
 #include "core/device/device_memory.h"
 
-enum { SCRATCH_ALIGNMENT = 256 };
+enum { SCRATCH_ALIGNMENT = 256, STAGED_MOST = 32 << 10 /* bytes: more is copied sooner */ };
 
 /* What was found to be bad lies before everything else. */
 static points_bad *bad_of(const points_call *call) {
@@ -60,7 +60,7 @@ uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query 
 /* Some of the staging memory, 64 bytes aligned; NULL: it has not as much left. */
 static void *take_staged(points_call *call, uint64_t bytes) {
     const uint64_t begin = (call->staged + 63) / 64 * 64;
-    if (!call->staging || bytes > DEVICE_STAGING_BYTES - begin) return NULL;
+    if (bytes > STAGED_MOST || bytes > DEVICE_STAGING_BYTES - begin) return NULL;
     call->staged = begin + bytes;
     return call->staging + begin;
 }

@@ -143,6 +143,7 @@ void lay_out(point_index_cuda *out, cuda_arena *arena, const point_build_cuda *a
     out->box_count[out->box_levels] = 1;
     out->boxes = (float *)cuda_arena_take(arena, all + 1ull, 2 * sizeof(float4));
     out->planes = (float *)cuda_arena_take(arena, out->box_count[1], sizeof(float2));
+    out->strays = (uint32_t *)cuda_arena_take(arena, out->chunk_count, sizeof(uint32_t));
     out->pair_count = 2 * leaves - 1;
     out->pairs = (float *)cuda_arena_take(arena, out->pair_count, 4 * sizeof(float4));
 }
@@ -166,7 +167,7 @@ kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
         kandela::layout_of(v.count), (float *)index->tree.coordinates, (float4 *)index->points);
     KD_CUDA_LAUNCHED("order_points");
     split_chunks<<<(v.chunk_count + SPLIT_WARPS - 1) / SPLIT_WARPS, 32 * SPLIT_WARPS, 0, stream>>>(
-        v, (float4 *)index->points, (float4 *)index->boxes);
+        v, (float4 *)index->points, (float4 *)index->boxes, index->strays);
     KD_CUDA_LAUNCHED("split_chunks");
     for (uint32_t level = 1; level <= index->box_levels; ++level) {
         join_boxes<<<(unsigned)blocks_for(32ull * index->box_count[level]), BLOCK, 0, stream>>>(

@@ -17,6 +17,7 @@ struct view {
     const float4 *boxes;  /* two each: lo, hi; a leaf's points are [begin, end) */
     const float4 *pairs;  /* four each */
     const float2 *planes; /* coordinate, axis */
+    const uint32_t *strays;
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
     uint32_t pair_count, count, low, chunk_count, chunk_leaves;
 };
@@ -27,6 +28,7 @@ inline view view_of(const point_index_cuda *index) {
     out.boxes = (const float4 *)index->boxes;
     out.pairs = (const float4 *)index->pairs;
     out.planes = (const float2 *)index->planes;
+    out.strays = index->strays;
     memcpy(out.box_begin, index->box_begin, sizeof out.box_begin);
     memcpy(out.box_count, index->box_count, sizeof out.box_count);
     out.box_levels = index->box_levels;
@@ -159,11 +161,17 @@ inline asked_own asked_own_of(const view &index, double max_radius, bool skips, 
     return {index.points, (float)max_radius, end, gap, index.count + gap, skips, by_id};
 }
 
+/* The chunk of a place in the index's order. */
+__device__ inline uint32_t chunk_of(const view &index, const asked_own &queries, uint32_t place) {
+    return place < queries.first_end ? place / (2 * CHUNK_WIDTH)
+                                     : (place - index.low) / CHUNK_WIDTH;
+}
+
 /* A query of a turn: where it lies in the index's order, whose row it fills, and the id that it
    does not answer with. */
 struct own_query {
     bool there;
-    uint32_t row, skipped;
+    uint32_t place, row, skipped;
     vec3 q;
 };
 
@@ -173,7 +181,7 @@ __device__ inline own_query own_query_of(const asked_own &queries, uint32_t turn
     const uint32_t place = later ? there ? turn - queries.gap : queries.first_end - 1 : turn;
     const float4 p = queries.points[place];
     const uint32_t id = __float_as_uint(p.w);
-    return {there, queries.by_id ? id : place, queries.skips ? id : KD_NONE,
+    return {there, place, queries.by_id ? id : place, queries.skips ? id : KD_NONE,
             vec3_make(p.x, p.y, p.z)};
 }
 

@@ -83,7 +83,8 @@ __device__ inline void store_leaves(const view &index, const chunk_shared &sh,
 
 /* A warp a chunk; its points are put into their new order in place. */
 __global__ __launch_bounds__(32 * SPLIT_WARPS) void split_chunks(const __grid_constant__ view index,
-                                                                 float4 *points, float4 *boxes) {
+                                                                 float4 *points, float4 *boxes,
+                                                                 uint32_t *strays) {
     __shared__ chunk_shared all[SPLIT_WARPS];
     const uint32_t lane = threadIdx.x % 32, chunk = blockIdx.x * SPLIT_WARPS + threadIdx.x / 32;
     if (chunk >= index.chunk_count) return;
@@ -113,6 +114,7 @@ __global__ __launch_bounds__(32 * SPLIT_WARPS) void split_chunks(const __grid_co
     __syncwarp();
     for (uint32_t e = lane; e < count; e += 32) {
         const uint32_t q = sh.order[e];
+        if (q == count - 1) strays[chunk] = begin + e; /* it was the last in order */
         points[begin + e] =
             make_float4(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q], __uint_as_float(sh.id[q]));
     }

@@ -184,8 +184,9 @@ kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
                            const asked &queries) {
     const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}};
     if (method != POINT_QUERY_THREADS) return call.launch(method);
-    threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK), THREADS_BLOCK, 0,
-                           (cudaStream_t)q->stream>>>(view_of(q->index), queries, q->k, call.out);
+    threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK),
+                                     THREADS_BLOCK, 0, (cudaStream_t)q->stream>>>(
+        view_of(q->index), queries, q->k, call.out);
     KD_CUDA_LAUNCHED("nearest_by_threads");
     return KD_OK;
 }

@@ -62,8 +62,9 @@ __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
 
 __device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t own) {
     const own_query of = own_query_of(queries, own);
-    return {of.there,  own, of.row, of.q, of.there ? pointtree_bound2(queries.max_radius) : -1.0f,
-            of.skipped};
+    return {
+        of.there,  of.place, of.row, of.q, of.there ? pointtree_bound2(queries.max_radius) : -1.0f,
+        of.skipped};
 }
 
 /* The box of the lanes' queries that ask for something. */
@@ -93,10 +94,12 @@ __device__ inline home_order home_order_of(const view &index, const asked &queri
     return {home, __ballot_sync(ALL_LANES, on)};
 }
 
-/* Those of a leaf are at home together. */
-__device__ inline home_order home_order_of(const view &, const asked_own &, uint32_t, vec3,
-                                           bool on) {
-    return {0, __ballot_sync(ALL_LANES, on)};
+/* Those of a leaf are at home together, but for an ancestor among them: a box around all of them
+   might hold a large part of the points. */
+__device__ inline home_order home_order_of(const view &index, const asked_own &queries,
+                                           uint32_t place, vec3, bool on) {
+    const bool strays = index.strays[chunk_of(index, queries, place)] == place;
+    return {strays ? 1u : 0u, __ballot_sync(ALL_LANES, on)};
 }
 
 /* Of eight keys, by 19 comparisons. */
