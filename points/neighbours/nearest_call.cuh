@@ -51,6 +51,7 @@ inline constexpr query_way_row ways_of_few[] = {
     {112, WAYS_ANY, WAYS_ANY, 0.5, {POINT_QUERY_GROUPS, true}},
     {56, 600e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
     {16, WAYS_ANY, WAYS_ANY, 2, {POINT_QUERY_PACKETS, true}},
+    {12, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
     {56, WAYS_ANY, WAYS_ANY, 2, {POINT_QUERY_GROUPS, true}},
     {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
 

@@ -82,5 +82,6 @@ kd_status bench_photons(const bench_request *request);
 kd_status bench_frame(const bench_request *request);
 kd_status bench_scaling(const bench_request *request);
 kd_status bench_changes(const bench_request *request);
+kd_status bench_calls(const bench_request *request);
 
 #endif

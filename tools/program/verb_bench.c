@@ -29,12 +29,17 @@ typedef struct bench_kind {
     bool needs_cuda, needs_models;
 } bench_kind;
 
-static const bench_kind kinds[] = {
-    {"points", bench_points, false, false},   {"knn", bench_knn, true, false},
-    {"build", bench_build, false, false},     {"trace", bench_trace, false, false},
-    {"load", bench_load, false, true},        {"photons", bench_photons, false, false},
-    {"frame", bench_frame, true, false},      {"scaling", bench_scaling, false, false},
-    {"changes", bench_changes, false, false}, {NULL, NULL, false, false}};
+static const bench_kind kinds[] = {{"points", bench_points, false, false},
+                                   {"knn", bench_knn, true, false},
+                                   {"build", bench_build, false, false},
+                                   {"trace", bench_trace, false, false},
+                                   {"load", bench_load, false, true},
+                                   {"photons", bench_photons, false, false},
+                                   {"frame", bench_frame, true, false},
+                                   {"scaling", bench_scaling, false, false},
+                                   {"changes", bench_changes, false, false},
+                                   {"calls", bench_calls, true, false},
+                                   {NULL, NULL, false, false}};
 
 static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
@@ -345,11 +350,13 @@ static const option_group groups[] = {
 
 const verb verb_bench = {
     .name = "bench",
-    .arguments =
-        "points|knn|build|trace|load|photons|frame|scaling|changes|compare OLD NEW|report FILE",
+    .arguments = "points|knn|build|trace|load|photons|frame|scaling|changes|calls|compare OLD "
+                 "NEW|report FILE",
     .summary = "measure builders and queries, each checked before it is timed",
     .description =
-        "points: left-balanced point k-d trees by every builder on every device. changes: trees "
+        "points: left-balanced point k-d trees by every builder on every device. calls: what calls "
+        "of "
+        "kandela/points.h take on a CUDA device, few queries and all points asking. changes: trees "
         "whose "
         "points come and go, beside trees built anew. knn: the k "
         "nearest on a CUDA device by every method (named by --builders). build: triangle trees by "
