@@ -30,8 +30,8 @@ typedef struct point_index_cuda {
     float *planes;          /* of the nodes above groups of 32 leaves: coordinate, axis's bits */
     float *pairs;           /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree
                                over half leaves */
-    uint32_t *strays;        /* of each sub-tree of ten levels: where the ancestor lies that it holds,
-                                often far from the others */
+    uint32_t *strays; /* of each sub-tree of ten levels: where the ancestor lies that it holds,
+                         often far from the others */
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS];
     uint32_t box_levels; /* of groups; the root's box is behind them */
     uint32_t pair_count;
