@@ -144,16 +144,15 @@ static void within(const points_tree &tree, const points_query &query, nb::handl
 static void nearest_own(const points_tree &tree, const points_query &query, uint32_t k,
                         nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
     array keep[4];
-    kd_points_info info;
-    kd_points_describe(tree.c, &info);
-    const char *scalar = info.scalar == KD_DOUBLE ? "float64" : "float32";
+    const uint64_t count = kd_points_count(tree.c);
+    const char *scalar = tree.told.scalar == KD_DOUBLE ? "float64" : "float32";
     uint32_t *to_order =
-        (uint32_t *)array_data(order, "order", "uint32|int32", info.count, true, &keep[0]);
+        (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
     uint32_t *to_ids =
-        (uint32_t *)array_data(ids, "ids", "uint32|int32", info.count * k, true, &keep[1]);
-    void *to_dist2 = array_data(dist2, "dist2", scalar, info.count * k, true, &keep[2]);
+        (uint32_t *)array_data(ids, "ids", "uint32|int32", count * k, true, &keep[1]);
+    void *to_dist2 = array_data(dist2, "dist2", scalar, count * k, true, &keep[2]);
     uint32_t *to_counts =
-        (uint32_t *)array_data(counts, "counts", "uint32|int32", info.count, true, &keep[3]);
+        (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[3]);
     check_unlocked([&] {
         return kd_points_nearest_own(tree.c, &query.c, k, to_order, to_ids, to_dist2, to_counts);
     });
@@ -173,21 +172,21 @@ static void within_own_count(const points_tree &tree, const points_query &query,
 static void within_own(const points_tree &tree, const points_query &query, nb::handle order,
                        nb::handle offsets, nb::handle ids, nb::handle dist2) {
     array keep[4];
-    kd_points_info info;
-    kd_points_describe(tree.c, &info);
+    const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
-        (uint32_t *)array_data(order, "order", "uint32|int32", info.count, true, &keep[0]);
+        (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
     const uint64_t *from =
-        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", info.count + 1, false, &keep[1]);
-    if (keep[1].device && on_cpu(tree))
+        (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[1]);
+    if (keep[1].device && tree.on_cpu())
         throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
-    const uint64_t answers = from && on_cpu(tree) ? from[info.count]
-                             : !ids.is_none()     ? array_of(ids, "ids", true).size()
-                             : !dist2.is_none()   ? array_of(dist2, "dist2", true).size()
-                                                  : 0;
+    const uint64_t answers = from && tree.on_cpu() ? from[count]
+                             : !ids.is_none()      ? array_of(ids, "ids", true).size()
+                             : !dist2.is_none()    ? array_of(dist2, "dist2", true).size()
+                                                   : 0;
     uint32_t *to_ids = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[2]);
-    void *to_dist2 = array_data(dist2, "dist2", info.scalar == KD_DOUBLE ? "float64" : "float32",
-                                answers, true, &keep[3]);
+    void *to_dist2 =
+        array_data(dist2, "dist2", tree.told.scalar == KD_DOUBLE ? "float64" : "float32", answers,
+                   true, &keep[3]);
     check_unlocked(
         [&] { return kd_points_within_own(tree.c, &query.c, to_order, from, to_ids, to_dist2); });
 }
@@ -205,11 +204,11 @@ static void in_box(const points_tree &tree, const point_arrays &lo, const point_
     array keep[2];
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, false, &keep[0]);
-    if (keep[0].device && on_cpu(tree))
+    if (keep[0].device && tree.on_cpu())
         throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
-    const uint64_t answers = from && on_cpu(tree) ? from[lo.c.count]
-                             : !ids.is_none()     ? array_of(ids, "ids", true).size()
-                                                  : 0;
+    const uint64_t answers = from && tree.on_cpu() ? from[lo.c.count]
+                             : !ids.is_none()      ? array_of(ids, "ids", true).size()
+                                                   : 0;
     uint32_t *to = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[1]);
     check_unlocked([&] { return kd_points_in_box(tree.c, &lo.c, &hi.c, from, to); });
 }

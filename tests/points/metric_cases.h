@@ -180,8 +180,10 @@ static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
             hi[i][axis] = i == 5 ? (double)INFINITY : i == 6 ? fmin(a, b) : fmax(a, b);
             if (i == 7 && axis == 0) lo[i][axis] = (double)NAN;
         }
-    const kd_point_array lower = metric_array(of, metric_room[0], lo, METRIC_ASKED);
-    const kd_point_array upper = metric_array(of, metric_room[1], hi, METRIC_ASKED);
+    const kd_point_array lower =
+        metric_array(of, metric_room[0], (const double(*)[8])lo, METRIC_ASKED);
+    const kd_point_array upper =
+        metric_array(of, metric_room[1], (const double(*)[8])hi, METRIC_ASKED);
     if (kd_points_in_box_count(tree, &lower, &upper, metric_offsets) != KD_OK)
         fail_msg("%s", kd_last_error());
     assert_int_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
