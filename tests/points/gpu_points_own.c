@@ -1,5 +1,6 @@
 /* All points ask, on a CUDA device: the CPU's rows bit for bit, by packets, groups, leaves and
    walks, at sizes around the chunks of the index, from a tree of any points. */
+#include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/own_cases.h"
 
@@ -45,9 +46,65 @@ static void other_points(void **state) {
     }
 }
 
+static void *to_device(const void *host, uint64_t bytes) {
+    void *pointer = NULL;
+    assert_int_equal(device_memory_reserve(&pointer, bytes), KD_OK);
+    if (host) assert_int_equal(device_memory_upload(pointer, host, bytes), KD_OK);
+    return pointer;
+}
+
+/* Nobody waits in the calls, and the caller gives the scratch: the same rows. */
+static void asynchronous_with_scratch(void **state) {
+    (void)state;
+    enum { COUNT = 1500, K = 5 };
+    static float cloud[COUNT][3];
+    static uint32_t ids[COUNT * K], later_ids[COUNT * K];
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        const vec3 p = case_point(CASE_CLUSTERED, i, COUNT);
+        for (int axis = 0; axis < 3; ++axis) cloud[i][axis] = vec3_axis(p, axis);
+    }
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "cuda:0");
+    const kd_point_array points = kd_point_array_make(cloud, COUNT, 3, KD_FLOAT);
+    kd_points *tree = NULL;
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
+    kd_points_query query;
+    kd_points_query_default(&query);
+    void *asked = to_device(cloud, sizeof cloud), *rows = to_device(NULL, sizeof ids);
+    query.points = kd_point_array_make(asked, COUNT, 3, KD_FLOAT);
+    assert_int_equal(kd_points_nearest(tree, &query, K, ids, NULL, NULL), KD_OK);
+    query.asynchronous = 1;
+    const uint64_t bytes = kd_points_scratch_bytes(tree, &query);
+    assert_true(bytes > 0);
+    char *scratch = (char *)to_device(NULL, bytes + 64);
+    query.scratch = scratch + 64; /* aligned to no more than is asked for */
+    query.scratch_bytes = bytes;
+    for (int own = 0; own < 2; ++own) {
+        memset(later_ids, 0, sizeof later_ids);
+        assert_int_equal(device_memory_upload(rows, later_ids, sizeof later_ids), KD_OK);
+        const kd_status status =
+            own ? kd_points_nearest_own(tree, &query, K, NULL, (uint32_t *)rows, NULL, NULL)
+                : kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL);
+        assert_int_equal(status, KD_OK);
+        assert_int_equal(device_wait(), KD_OK);
+        assert_int_equal(device_memory_download(later_ids, rows, sizeof later_ids), KD_OK);
+        assert_memory_equal(ids, later_ids, sizeof ids);
+    }
+    query.points.coordinates = cloud; /* of the host: the call waits, and looks for bad ones */
+    cloud[7][1] = NAN;
+    assert_int_equal(kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL),
+                     KD_ERROR_INPUT);
+    kd_points_close(tree);
+    device_memory_free(asked);
+    device_memory_free(rows);
+    device_memory_free(scratch);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(three_floats),
-                                       cmocka_unit_test(other_points)};
+                                       cmocka_unit_test(other_points),
+                                       cmocka_unit_test(asynchronous_with_scratch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
