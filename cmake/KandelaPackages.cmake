@@ -1,8 +1,9 @@
 # Debian packages by `cpack -G DEB` from a build folder that was configured with -DKD_DEB=ON and -DCMAKE_INSTALL_PREFIX=/usr
 # (tools/package/deb does it all): libkandela0, libkandela-dev, kandela, kandela-mpi. Other formats take the components as they are.
 set(CPACK_PACKAGE_NAME kandela)
-set(CPACK_PACKAGE_CONTACT "The authors of Kandela <kandela@localhost>")
+set(CPACK_PACKAGE_CONTACT "The authors of Kandela <kandela@example.org>")
 set(CPACK_PACKAGE_VENDOR "The authors of Kandela")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package has its own
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_COMPONENTS_ALL runtime development tools)
@@ -25,21 +26,23 @@ function(kd_deb component package section needs summary)
     string(REGEX REPLACE "^[A-Z_]+=" "" value "${field}")
     set(CPACK_DEBIAN_${name}_${key} "${value}" PARENT_SCOPE)
   endforeach()
-  set(CPACK_COMPONENT_${name}_DESCRIPTION "${text}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${name}_DESCRIPTION "${text}" PARENT_SCOPE)
   if(KD_DEB)
     install(FILES ${CMAKE_BINARY_DIR}/deb/changelog.Debian.gz ${CMAKE_BINARY_DIR}/deb/copyright
             DESTINATION share/doc/${package} COMPONENT ${component})
   endif()
 endfunction()
 kd_deb(runtime libkandela0 libs "" "nearest neighbours and rays on k-d trees, shared library"
-       "Left-balanced k-d trees of points, triangle trees by the surface area heuristic,"
-       "watertight rays, photon maps and path tracing, on CPUs and NVIDIA GPUs, with the"
-       "same bits on each. This package holds the shared library.")
+       "Left-balanced k-d trees of points, triangle trees by the surface area"
+       "heuristic, watertight rays, photon maps and path tracing, on CPUs and NVIDIA"
+       "GPUs, with the same bits on each. This package holds the shared library.")
 kd_deb(development libkandela-dev libdevel "${same}" "nearest neighbours and rays on k-d trees, for C programs"
-       "Headers, static library, and the files by which CMake and pkg-config find them.")
+       "Headers, static library, and the files by which CMake and pkg-config find"
+       "them.")
 kd_deb(tools kandela graphics "${same}" "ray tracer and photon mapper on k-d trees"
-       "Renders OBJ, PLY, STL, glTF and scene descriptions to pictures by path tracing"
-       "and photon maps; looks at meshes, trees and photons; benchmarks its own parts.")
+       "Renders OBJ, PLY, STL, glTF and scene descriptions to pictures by path"
+       "tracing and photon maps, looks at meshes, trees and photons."
+       "Benchmarks of its own parts are built in.")
 kd_deb(mpi kandela-mpi graphics "${same}" "many machines for kandela, by MPI"
        "The plug-in by which one picture is rendered by many processes.")
 
@@ -47,7 +50,7 @@ if(KD_DEB)
   set(folder ${CMAKE_BINARY_DIR}/deb)
   file(WRITE ${folder}/triggers "activate-noawait ldconfig\n")
   file(WRITE ${folder}/shlibs "libkandela 0 libkandela0 (>= ${PROJECT_VERSION})\n")
-  file(WRITE ${folder}/changelog.Debian "kandela (${PROJECT_VERSION}-1) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- The authors of Kandela <kandela@localhost>  Thu, 01 Jan 1970 00:00:00 +0000\n")
+  file(WRITE ${folder}/changelog.Debian "kandela (${PROJECT_VERSION}-1) unstable; urgency=medium\n\n  * See CHANGELOG.md of the sources.\n\n -- The authors of Kandela <kandela@example.org>  Thu, 01 Jan 1970 00:00:00 +0000\n")
   execute_process(COMMAND gzip -9nkf ${folder}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
   file(READ ${CMAKE_SOURCE_DIR}/NOTICE notice)
   string(REGEX REPLACE "\n\n" "\n.\n" notice "${notice}")
