@@ -27,17 +27,16 @@ KD_FN float principled_alpha(const principled_side *side, vec3 direction, float 
     return sqrtf(straight + turned * (x * x + y * y - straight * low));
 }
 
-/* As body_evaluate, for elliptic facets. */
+/* An even body, of which the coat takes what it reflects, on either way. Base colour is its albedo,
+   as Burley, glTF and Blender mean it; that of `plastic` is of what is below the boundary, where
+   light is mirrored back down and darkens (body_evaluate). Of white they are the same. */
 KD_FN vec3 principled_body(const principled_side *side, const opaque_layers *layers, vec3 wi) {
-    const float eta = layers->eta, eta2 = eta * eta;
-    const float outside = coat_reflectance_mean(side->base.alpha, eta);
+    const float eta = layers->eta;
+    const float outside = float_min(coat_reflectance_mean(side->base.alpha, eta), 0.9999f);
     const float through = (1 - layers->coat_reflectance) *
                           (1 - coat_reflectance(principled_alpha(side, wi, 1), wi.z, eta));
-    const float inside = 1 - (1 - outside) / eta2;
-    const float scale = (1 - layers->metal) * through / (KD_PI * eta2);
-    const vec3 body = side->base.diffuse;
-    return vec3_make(scale * body.x / (1 - inside * body.x), scale * body.y / (1 - inside * body.y),
-                     scale * body.z / (1 - inside * body.z));
+    const float scale = (1 - layers->metal) * through / (KD_PI * (1 - outside));
+    return vec3_scale(side->base.diffuse, scale);
 }
 
 /* What goes from facet to facet of the metal. */

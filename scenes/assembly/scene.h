@@ -61,7 +61,8 @@ kd_status scene_find_camera(const scene *from, const char *wanted, camera *view)
 /* Whether the camera is the default one, which frames the box: nobody has said where to stand. */
 bool scene_camera_is_default(const scene *from);
 
-/* Materials of MTL files that may be glass (mesh_material.perhaps_glass) are glass from now on. */
+/* Materials that may be glass (mesh_material.perhaps_glass) are glass from now on, through and
+   through. */
 kd_status scene_take_glass(scene *to);
 
 #endif

@@ -148,6 +148,10 @@ kd_status scene_take_glass(scene *to) {
     const mesh *geometry = &to->geometry;
     for (uint32_t i = 0; i < geometry->material_count; ++i) {
         if (!geometry->materials[i].perhaps_glass) continue;
+        if (to->materials[i].flags & MATERIAL_THIN) { /* of glTF: as rough as it is */
+            to->materials[i].flags &= (uint8_t)~MATERIAL_THIN;
+            continue;
+        }
         if (!to->layers) {
             KD_TRY(KD_RESERVE(to->layers, geometry->material_count));
             for (uint32_t k = 0; k < geometry->material_count; ++k)

@@ -17,7 +17,6 @@ static kd_status coat_read(gltf_surface *to, const json_place *at, const cJSON *
     KD_TRY(number(to, at, from, "clearcoatFactor", 1, &layers->coat));
     KD_TRY(number(to, at, from, "clearcoatRoughnessFactor", 1, &layers->coat_roughness));
     if (!(layers->coat > 0)) return KD_OK;
-    to->layered = true;
     KD_TRY(gltf_map_read(to, at, from, "clearcoatTexture", MESH_MAP_COAT, MESH_CHANNEL_RED));
     KD_TRY(gltf_map_read(to, at, from, "clearcoatRoughnessTexture", MESH_MAP_COAT_ROUGHNESS,
                          MESH_CHANNEL_GREEN));
@@ -33,7 +32,6 @@ static kd_status specular_read(gltf_surface *to, const json_place *at, const cJS
     KD_TRY(gltf_map_read(to, at, from, "specularTexture", MESH_MAP_SPECULAR, MESH_CHANNEL_ALPHA));
     KD_TRY(gltf_map_read(to, at, from, "specularColorTexture", MESH_MAP_SPECULAR_TINT,
                          MESH_CHANNEL_USUAL));
-    to->layered = true;
     return KD_OK;
 }
 
@@ -44,7 +42,6 @@ static kd_status sheen_read(gltf_surface *to, const json_place *at, const cJSON 
     KD_TRY(number(to, at, from, "sheenRoughnessFactor", 1, &layers->sheen_roughness));
     layers->sheen = vec3_min(layers->sheen, vec3_all(1));
     if (vec3_is_zero(layers->sheen)) return KD_OK;
-    to->layered = true;
     KD_TRY(gltf_map_read(to, at, from, "sheenColorTexture", MESH_MAP_SHEEN, MESH_CHANNEL_USUAL));
     KD_TRY(gltf_map_read(to, at, from, "sheenRoughnessTexture", MESH_MAP_SHEEN_ROUGHNESS,
                          MESH_CHANNEL_ALPHA));
@@ -69,7 +66,6 @@ static kd_status anisotropy_read(gltf_surface *to, const json_place *at, const c
     KD_TRY(number(to, at, from, "anisotropyStrength", 1, &strength));
     KD_TRY(gltf_number(to->of, at, from, "anisotropyRotation", -1e6, 1e6, &turn));
     if (!(strength > 0)) return KD_OK;
-    to->layered = true;
     KD_TRY(
         gltf_map_read(to, at, from, "anisotropyTexture", MESH_MAP_ANISOTROPY, MESH_CHANNEL_USUAL));
     to->to->layers.turn = (float)turn;
@@ -80,8 +76,8 @@ static kd_status anisotropy_read(gltf_surface *to, const json_place *at, const c
 static kd_status transmission_read(gltf_surface *to, const json_place *at, const cJSON *from) {
     KD_TRY(number(to, at, from, "transmissionFactor", 1, &to->to->layers.transmission));
     if (!(to->to->layers.transmission > 0)) return KD_OK;
-    to->layered = true;
     to->to->record.flags |= MATERIAL_THIN; /* unless it has a volume */
+    to->to->perhaps_glass = true;          /* Blender writes none, though it means glass */
     KD_TRY(gltf_map_read(to, at, from, "transmissionTexture", MESH_MAP_TRANSMISSION,
                          MESH_CHANNEL_RED));
     return KD_OK;
@@ -96,6 +92,7 @@ static kd_status volume_read(gltf_surface *to, const json_place *at, const cJSON
     KD_TRY(gltf_colour(to->of, at, from, "attenuationColor", &left));
     if (!(thickness > 0)) return KD_OK;
     to->to->record.flags &= (uint8_t)~MATERIAL_THIN;
+    to->to->perhaps_glass = false;
     left = vec3_max(vec3_min(left, vec3_all(1)), vec3_all(1e-6f));
     if (!(distance > 1e-20) || vec3_luminance(left) >= 1) return KD_OK;
     gltf_materials *all = to->all;
@@ -157,7 +154,6 @@ static kd_status unlit_read(gltf_surface *to, const json_place *at, const cJSON 
     made->emission_map = made->diffuse_map;
     made->diffuse_map = NULL;
     made->forms[MESH_MAP_EMISSION] = made->forms[MESH_MAP_DIFFUSE];
-    to->layered = false;
     return KD_OK;
 }
 

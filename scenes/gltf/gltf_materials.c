@@ -77,13 +77,12 @@ static kd_status normal_read(gltf_surface *to) {
     KD_TRY(gltf_map_read(to, &to->place, to->from, "normalTexture", MESH_MAP_NORMAL,
                          MESH_CHANNEL_USUAL));
     to->to->layers.normal_scale = (float)scale;
-    if (scale != 1) to->layered = true;
     return KD_OK;
 }
 
 static kd_status surface_read(gltf_surface *to) {
     bool two_sided = false;
-    to->to->record.kind = MATERIAL_PLASTIC;
+    to->to->record.kind = MATERIAL_PRINCIPLED; /* base colour is an albedo */
     KD_TRY(base_read(to));
     KD_TRY(normal_read(to));
     KD_TRY(gltf_colour(to->of, &to->place, to->from, "emissiveFactor", &to->to->record.emission));
@@ -93,7 +92,6 @@ static kd_status surface_read(gltf_surface *to) {
     to->to->record.two_sided = two_sided ? 1 : 0;
     KD_TRY(gltf_layers_read(to));
     KD_TRY(alpha_read(to));
-    if (to->layered) to->to->record.kind = MATERIAL_PRINCIPLED;
     return KD_OK;
 }
 
@@ -111,8 +109,7 @@ static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names)
                            i + 1 < count ? gltf_item(of, GLTF_MATERIALS, i) : NULL,
                            gltf_place(of, GLTF_MATERIALS, i),
                            &out->made[i],
-                           KD_NONE,
-                           false};
+                           KD_NONE};
         const char *name = "default";
         mesh_material_default(to.to);
         ++out->count;

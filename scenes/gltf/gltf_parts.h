@@ -66,7 +66,6 @@ typedef struct gltf_surface {
     json_place place;
     mesh_material *to;
     uint32_t texcoord; /* the number that its maps use; KD_NONE: no map yet */
-    bool layered;      /* something that only a principled material has */
 } gltf_surface;
 
 /* The image that `key` of `object` names becomes the map `map`, if it can be found. */

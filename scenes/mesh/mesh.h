@@ -21,8 +21,10 @@ typedef struct mesh_material {
     char *normal_map, *bump_map;
     float map_scale[2], map_offset[2]; /* -s and -o of map_Kd (else of the first map) */
     bool map_clamp;
-    bool perhaps_glass; /* MTL: sharp, with an index above 1, and nothing that says it is glass */
-    principled layers;  /* if the record is of MATERIAL_PRINCIPLED; maps in it are KD_NONE */
+    /* MTL: sharp, with an index above 1, and nothing that says it is glass; glTF: transmission of
+       which nothing says that it goes through a body */
+    bool perhaps_glass;
+    principled layers; /* if the record is of MATERIAL_PRINCIPLED; maps in it are KD_NONE */
     char *layer_maps[MESH_MAPS - MESH_MAPS_PLAIN]; /* as the paths above, in mesh_map's order */
     mesh_map_form forms[MESH_MAPS];
 } mesh_material;

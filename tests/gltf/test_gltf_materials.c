@@ -55,7 +55,7 @@ static void factors_become_numbers(void **state) {
     mesh read = load("factors.glb");
     const mesh_material *made = &read.materials[read.triangle_materials[0]];
     assert_string_equal(made->name, "paint");
-    assert_int_equal(made->record.kind, MATERIAL_PLASTIC); /* nothing asks for more */
+    assert_int_equal(made->record.kind, MATERIAL_PRINCIPLED);
     NEAR(made->record.diffuse.z, 0.3);
     NEAR(made->record.metallic, 0.25);
     NEAR(made->record.roughness, 0.75);
@@ -94,6 +94,7 @@ static void layers_become_numbers(void **state) {
     NEAR(made->layers.sheen_roughness, 0.6);
     NEAR(made->layers.transmission, 0.9);
     assert_int_equal(made->record.flags & MATERIAL_THIN, 0); /* it has a volume */
+    assert_false(made->perhaps_glass);
     assert_int_equal(read.medium_count, 1);
     assert_int_equal(made->record.medium, 0);
     NEAR(read.media[0].absorption.x, -log(0.25) / 2);
@@ -112,7 +113,16 @@ static void layers_become_numbers(void **state) {
            "");
     read = load("thin.glb");
     assert_int_equal(read.materials[0].record.flags & MATERIAL_THIN, MATERIAL_THIN);
+    assert_true(read.materials[0].perhaps_glass);
     mesh_close(&read);
+    scene *made_of = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    assert_int_equal(scene_open(&made_of, file_in("thin.glb"), &options, NULL), KD_OK);
+    assert_int_equal(scene_get_view(made_of).materials[0].flags & MATERIAL_THIN, MATERIAL_THIN);
+    assert_int_equal(scene_take_glass(made_of), KD_OK);
+    assert_int_equal(scene_get_view(made_of).materials[0].flags & MATERIAL_THIN, 0);
+    scene_close(made_of);
 }
 
 /* alpha along and across the tangent are glTF's. */

@@ -186,14 +186,14 @@ static void test_draws_and_reciprocity(void **state) {
     }
 }
 
-/* Without layers it is plastic; all glass is glass. */
+/* Without layers, and white, it is plastic; all glass is glass. */
 static void test_plain_limits(void **state) {
     (void)state;
     for (int g = 0; g < 2; ++g)
         for (uint32_t i = 0; i < 2000; ++i) {
             surface at = made_of(cases + (g ? 15 : 0));
             if (!g) at.metallic = 0.3f;
-            at.diffuse = g ? vec3_make(0.81f, 0.49f, 0.25f) : vec3_make(0.9f, 0.5f, 0.2f);
+            at.diffuse = g ? vec3_make(0.81f, 0.49f, 0.25f) : vec3_all(1);
             surface plain = at;
             plain.kind = g ? MATERIAL_GLASS : MATERIAL_PLASTIC;
             if (g) plain.transmission = vec3_make(0.9f, 0.7f, 0.5f);
@@ -206,6 +206,24 @@ static void test_plain_limits(void **state) {
             assert_true(fabsf(f.z - expected.z) <= 1e-4f * (expected.z + 1));
             assert_true(fabsf(bsdf_pdf(&at, a, b) - bsdf_pdf(&plain, a, b)) <= 1e-3f);
         }
+}
+
+/* Base colour is an albedo: what is below the boundary is in proportion to it, as in Blender and
+   glTF; of `plastic`, whose light is mirrored back down, it is less. */
+static void test_base_colour(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 500; ++i) {
+        surface at = made_of(cases + i % 2);
+        const rng_block n = even(i);
+        const vec3 a = sample_cosine_hemisphere(n.value[0], n.value[1]);
+        const vec3 b = sample_cosine_hemisphere(n.value[2], n.value[3]);
+        at.diffuse = vec3_make(1, 0, 0.5f);
+        const vec3 f = bsdf_evaluate(&at, a, b, BSDF_RADIANCE);
+        assert_true(fabsf(f.z - 0.5f * (f.x + f.y)) <= 1e-5f * (f.x + 1));
+        at.kind = MATERIAL_PLASTIC;
+        const vec3 darker = bsdf_evaluate(&at, a, b, BSDF_RADIANCE);
+        assert_true(f.x - f.y < 0.01f || darker.z - darker.y < 0.9f * (f.z - f.y));
+    }
 }
 
 /* Straight through a sheet, unbent; its reflection is that of both faces. */
@@ -261,9 +279,13 @@ static void test_metal_edge(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_furnace),      cmocka_unit_test(test_integrals),
-        cmocka_unit_test(test_plain_limits), cmocka_unit_test(test_draws_and_reciprocity),
-        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_metal_edge),
+        cmocka_unit_test(test_furnace),
+        cmocka_unit_test(test_integrals),
+        cmocka_unit_test(test_plain_limits),
+        cmocka_unit_test(test_base_colour),
+        cmocka_unit_test(test_draws_and_reciprocity),
+        cmocka_unit_test(test_sheet),
+        cmocka_unit_test(test_metal_edge),
         cmocka_unit_test(test_index_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,8 +323,9 @@ static const option_row scene_rows[] = {
      .choice = render_placing_name,
      OPTION_FIELD(render_values, placements)},
     {.name = "glass-by-ni",
-     .help = "sharp materials of MTL files (full Ns) with Ni above 1 are glass: Blender does not "
-             "say so",
+     .help =
+         "sharp materials of MTL files (full Ns) with Ni above 1 are glass, and what glTF files "
+         "take for thin sheets is glass all through: Blender says neither",
      .kind = OPTION_FLAG,
      OPTION_FIELD(render_values, glass_by_ni)},
     {.name = NULL}};
