@@ -69,9 +69,9 @@ static finished run_kept(const char *path, const kd_render_options *options, con
     assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
     snprintf(used.device, sizeof used.device, "%s", where);
     const camera begin = scene_camera(made);
-    camera end = begin;
-    end.eye.x += options->shutter;
-    scene_set_cameras(made, &begin, &end);
+    camera later = begin;
+    later.eye.x += options->shutter;
+    scene_set_cameras(made, &begin, &later);
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
