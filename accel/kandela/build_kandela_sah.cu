@@ -8,7 +8,7 @@
          straddles is clipped from the original triangle to a box that is never too small
          (clip.cuh); nodes then find their places in the layout (place.cuh).
    Work: O(n log n).
-   Memory: see lay_out; about 3.5 kB a triangle, most of it room for the references
+   Memory: see lay_out; about 4.6 kB a triangle and 0.4 GB, most of it room for the references
            of all levels, which are handed out once and never taken back.
    Invariants: decisions rest on counts, smallest and largest values, never on an order of
                atomics or of tasks, so the tree is a function of its input; every leaf that a

@@ -15,8 +15,8 @@ enum { PACKED_MAKE_BLOCK = 128 };
 
 /* Counters; the first two are what rooms should have had. */
 typedef struct packed_cut_counts {
-    unsigned long long nodes, references;
-    uint32_t leaves, next; /* tasks, and the next of them */
+    unsigned long long nodes, references, leaves; /* leaves: tasks */
+    uint32_t next, spare;                         /* of the tasks */
 } packed_cut_counts;
 
 typedef struct packed_leaf_task {
@@ -75,21 +75,37 @@ __device__ __forceinline__ box3 packed_cell_of(const packed_cutter &c, uint32_t 
     return cell;
 }
 
+/* Places for so many items of each lane of a warp, of a counter of all: one atomic for the warp. */
+__device__ __forceinline__ unsigned long long packed_take(unsigned long long *counter,
+                                                          uint32_t mine) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t upto = mine;
+    for (uint32_t step = 1; step < 32; step <<= 1) {
+        const uint32_t lower = __shfl_up_sync(~0u, upto, (int)step);
+        if (lane >= step) upto += lower;
+    }
+    const uint32_t all = __shfl_sync(~0u, upto, 31);
+    unsigned long long first = 0;
+    if (lane == 0 && all) first = atomicAdd(counter, (unsigned long long)all);
+    return __shfl_sync(~0u, first, 0) + (upto - mine);
+}
+
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_leaves(
     const __grid_constant__ packed_cutter c) {
     const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
-    if (i >= c.tree.node_count) return;
-    const tritree_node node = c.tree.nodes[i];
-    if (!tritree_is_leaf(node)) return;
-    if (tritree_count(node) == 0) {
-        c.boxes[i] = box3_empty();
-        return;
+    uint32_t count = 0;
+    if (i < c.tree.node_count && tritree_is_leaf(c.tree.nodes[i])) {
+        count = tritree_count(c.tree.nodes[i]);
+        if (count == 0) c.boxes[i] = box3_empty();
     }
+    __syncwarp();
+    const unsigned long long place = packed_take(&c.counts->leaves, count ? 1 : 0);
+    if (count == 0) return;
     packed_leaf_task task;
     task.cell = packed_cell_of(c, i);
     task.node = i;
     task.spare = 0;
-    c.tasks[atomicAdd(&c.counts->leaves, 1u)] = task;
+    c.tasks[place] = task;
 }
 
 /* A part of a leaf that waits for its lane. */
@@ -97,29 +113,6 @@ typedef struct packed_waiting {
     box3 cell;
     uint32_t node, which, level;
 } packed_waiting;
-
-/* The node becomes a leaf of these triangles. */
-__device__ __forceinline__ void packed_add_leaf(const packed_cutter &c, const uint32_t *ids,
-                                                const packed_few &few, uint32_t node) {
-    const unsigned long long first =
-        atomicAdd(&c.counts->references, (unsigned long long)few.count);
-    uint32_t k = 0;
-    if (first + few.count > c.reference_room) return;
-    for (uint32_t i = 0; packed_has_next(few.which, &i); ++i) c.references[first + k++] = ids[i];
-    c.nodes[node] = tritree_leaf((uint32_t)first, few.count);
-}
-
-/* The node gets two children; false: there is no room. */
-__device__ __forceinline__ bool packed_add_pair(const packed_cutter &c, uint32_t node, int axis,
-                                                float plane, uint32_t *left) {
-    const unsigned long long first = atomicAdd(&c.counts->nodes, 2ull);
-    if (first + 2 > c.node_room) return false;
-    *left = (uint32_t)first;
-    c.nodes[node] = tritree_inner(axis, plane, *left);
-    c.parents[packed_pair_of(*left)] = node;
-    c.report[packed_pair_of(*left)] = 0;
-    return true;
-}
 
 /* A lane's leaf of the given tree, some of whose parts it has yet to look at. */
 struct packed_cut_lane {
@@ -146,23 +139,21 @@ struct packed_cut_lane {
         busy = waiting > 0;
         if (busy) now = stack[--waiting];
     }
-    /* The part at hand is cut or becomes a leaf. */
-    __device__ __forceinline__ void go_on(const packed_cutter &c, packed_waiting *stack) {
-        packed_few few;
-        int axis = 0;
-        float plane = 0;
-        uint32_t left = 0;
-        packed_few_make(&few, &c.tree, ids, now.which, now.cell);
-        c.boxes[now.node] = few.box;
-        if (now.level == PACKED_FINER_LEVELS || !packed_finer_cut(&few, &axis, &plane)) {
-            if (now.level > 0) packed_add_leaf(c, ids, few, now.node);
-            next(stack);
-            return;
-        }
-        if (!packed_add_pair(c, now.node, axis, plane, &left)) {
-            next(stack);
-            return;
-        }
+    /* The part at hand becomes a leaf. */
+    __device__ __forceinline__ void end(const packed_cutter &c, const packed_few &few,
+                                        unsigned long long first) {
+        uint32_t k = 0;
+        if (now.level == 0 || first + few.count > c.reference_room) return;
+        for (uint32_t i = 0; packed_has_next(few.which, &i); ++i)
+            c.references[first + k++] = ids[i];
+        c.nodes[now.node] = tritree_leaf((uint32_t)first, few.count);
+    }
+    /* The part at hand is cut: its low side is next, the high one waits. */
+    __device__ __forceinline__ void cut(const packed_cutter &c, const packed_few &few, int axis,
+                                        float plane, uint32_t left, packed_waiting *stack) {
+        c.nodes[now.node] = tritree_inner(axis, plane, left);
+        c.parents[packed_pair_of(left)] = now.node;
+        c.report[packed_pair_of(left)] = 0;
         packed_waiting *high = stack + waiting++;
         *high = now;
         high->node = left + 1;
@@ -173,12 +164,36 @@ struct packed_cut_lane {
         vec3_set_axis(&now.cell.hi, axis, plane);
         high->level = ++now.level;
     }
+    /* The part at hand is cut or becomes a leaf. By a whole warp. */
+    __device__ __forceinline__ void go_on(const packed_cutter &c, packed_waiting *stack) {
+        packed_few few;
+        int axis = 0;
+        float plane = 0;
+        bool cuts = false;
+        few.count = 0;
+        if (busy) {
+            packed_few_make(&few, &c.tree, ids, now.which, now.cell);
+            c.boxes[now.node] = few.box;
+            cuts = now.level < PACKED_FINER_LEVELS && packed_finer_cut(&few, &axis, &plane);
+        }
+        __syncwarp();
+        const bool ends = busy && !cuts && now.level > 0;
+        const unsigned long long left = packed_take(&c.counts->nodes, cuts ? 2 : 0);
+        const unsigned long long first = packed_take(&c.counts->references, ends ? few.count : 0);
+        if (cuts && left + 2 <= c.node_room) {
+            cut(c, few, axis, plane, (uint32_t)left, stack);
+        } else if (busy) {
+            if (ends) end(c, few, first);
+            next(stack);
+        }
+        __syncwarp();
+    }
 };
 
 /* By as many blocks as run together. */
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_leaves(
     const __grid_constant__ packed_cutter c) {
-    const uint32_t leaves = c.counts->leaves;
+    const uint32_t leaves = (uint32_t)c.counts->leaves;
     packed_waiting stack[PACKED_FINER_LEVELS];
     packed_cut_lane lane;
     bool drained = false;
@@ -197,8 +212,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_leaves(
             return;
         }
         __syncwarp();
-        if (lane.busy) lane.go_on(c, stack);
-        __syncwarp();
+        lane.go_on(c, stack);
     }
 }
 

@@ -4,7 +4,7 @@
    Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call zhou_stages.h.
          Stages: set_up, large_nodes.cuh, small_nodes.cuh, zhou_place.cuh.
    Work: O(n log n).
-   Memory: see lay_out; about 1.2 kB a triangle and 0.1 GB.
+   Memory: see lay_out; about 1 kB a triangle and 0.1 GB.
    Invariants: lists have no order that anything depends on; nothing is allocated and nothing
                comes back to the host before the end.
    Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
