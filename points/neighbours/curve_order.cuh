@@ -63,7 +63,8 @@ __device__ inline uint32_t find_group(const view &index, vec3 q, uint32_t levels
     return node + 1 - (1u << levels);
 }
 
-__global__ void find_codes(const __grid_constant__ view index, asked queries, code_plan plan,
+template <class ASKED>
+__global__ void find_codes(const __grid_constant__ view index, ASKED queries, code_plan plan,
                            uint32_t *codes, uint32_t *which) {
     const uint32_t i = blockIdx.x * ORDER_BLOCK + threadIdx.x;
     if (i >= queries.count) return;
