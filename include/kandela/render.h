@@ -68,9 +68,9 @@ typedef struct kd_render_options {
     int32_t filter;   /* 0: box; 1: Blackman-Harris, 1.5 pixels; 2: Gaussian, 1.5 pixels, sigma 0.5;
                          samples are drawn from it, so that pixels stay independent. Not of "light"
                          and "debug", which are box */
-    char surface[16]; /* what a density estimate divides by: "tiles", all sides of triangles in
-                         the ball that face alike, or "outlines", the part of the disc that a
-                         smooth patch fills */
+    char surface[16]; /* what a density estimate divides by: "outlines", the part of the disc
+                         that a smooth patch fills, or "tiles", all sides of triangles in the ball
+                         that face alike: right at sheets and cut-outs, dearer */
     float frame;      /* the time, in frames, at which what has keys is seen */
     float shutter;    /* frames for which it stays open from there on: the camera moves on its keys
                          meanwhile; 0: it stands still. Not of "light" and "debug" */

@@ -374,7 +374,7 @@ const json_key describe_render_keys[] = {
      .initial = "\"auto\"",
      .help = "how photons are found: an index, or a stack-free walk of the tree"},
     {KEY("surface", JSON_NAME, described_render, options.surface), .choices = "outlines|tiles",
-     .initial = "\"tiles\"",
+     .initial = "\"outlines\"",
      .help = "what an estimate divides by: a smooth patch's part of the disc, or all sides of "
              "triangles in the ball that face alike"},
     {KEY("photon_map", JSON_TEXT, described_render, options.photon_map),

@@ -32,7 +32,7 @@ static kd_render_options options_for(const char *method) {
 /* In the order of what they need: the peak is the process's. */
 static void plans_are_upper_bounds(void **state) {
     (void)state;
-    static const char *const methods[] = {"path", "light", "sppm", "photon"};
+    static const char *const methods[] = {"light", "path", "sppm", "photon"};
     scene *made = open_scene();
     render_plan plan;
     const scene_view view = scene_get_view(made);

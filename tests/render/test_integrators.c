@@ -236,10 +236,15 @@ static void prove(const char *path) {
     const tritree_options build = tritree_options_default();
     assert_int_equal(tritree_open(&tree, &input, &build, "auto", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
-    const pixel_view of = {&view, scene_camera(made), WIDTH, HEIGHT, PIXEL_FILTER_BOX, 7};
+    const pixel_view of = {.scene = &view,
+                           .eye = scene_camera(made),
+                           .width = WIDTH,
+                           .height = HEIGHT,
+                           .filter = PIXEL_FILTER_BOX,
+                           .seed = 7};
     const bool cutouts = integrator_has_cutouts(&view);
     const path_options ways[] = {
-        {20, INT32_MAX, cutouts}, {1, INT32_MAX, cutouts}, {9, 1, cutouts}};
+        {20, INT32_MAX, cutouts, 0}, {1, INT32_MAX, cutouts, 0}, {9, 1, cutouts, 0.5f}};
     assert_true(compare_pool(&of, &ways[0], path) > COUNT / 20);
     for (int i = 1; i < 3; ++i) compare_pool(&of, &ways[i], path);
     tritree_close(&tree);

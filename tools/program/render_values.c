@@ -215,7 +215,7 @@ static const option_row photon_rows[] = {
      .argument = "NAME",
      .help = "what a density estimate divides by: the part of the disc that a smooth patch's "
              "outlines leave, or tiles: all sides of triangles in the ball that face alike",
-     .initial = "tiles",
+     .initial = "outlines",
      .kind = OPTION_NAME,
      .choice = photon_surface_name,
      OPTION_FIELD(kd_render_options, surface)},
