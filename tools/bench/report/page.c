@@ -39,6 +39,8 @@ static const struct {
     {"wald-query", "Wald 2022, stack-free queries, Table 1", "The paper's table, ours beside it."},
     {"robinson-times", "Robinson, performance examples", "Each stage apart."},
     {"robinson-threads", "Robinson, the CPU examples by threads", ""},
+    {"robinson", "Robinson, performance examples", "The paper's totals, ours beside them."},
+    {"wehr", "Wehr and Radkowski 2018, Tables I and III", "The paper's tables, ours beside them."},
     {"wehr-1", "Wehr and Radkowski 2018, Table I", "The paper's table, ours beside it."},
     {"wehr-2", "Wehr and Radkowski 2018, Table II", "Builds by points a block."},
     {"wehr-3", "Wehr and Radkowski 2018, Table III", "Closest points by the approximate search."},

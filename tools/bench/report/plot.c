@@ -2,9 +2,10 @@
 #include "core/files/file.h"
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* Pixels of the picture and of the box that the curves lie in; names of the curves stand below it,
-   in two columns, so that a telephone shows the whole at a size that can be read. */
+   in two columns or one, so that a telephone shows the whole at a size that can be read. */
 enum { WIDTH = 520, LEFT = 66, RIGHT = 506, TOP = 44, BOTTOM = 340, LEGEND = 406, LEGEND_ROW = 22 };
 
 /* Okabe and Ito 2008, "Color universal design", black last */
@@ -134,6 +135,14 @@ static void write_curve(FILE *to, const plot_series *of, const plot_axis *x, con
     }
 }
 
+/* Two, where all names are short enough for half of the width. */
+static int legend_columns(const plot *of) {
+    enum { HALF_CHARACTERS = 28 };
+    for (int i = 0; i < of->series_count; ++i)
+        if (strlen(of->series[i].name) > HALF_CHARACTERS) return 1;
+    return 2;
+}
+
 static void write_frame(FILE *to, const plot *of) {
     fprintf(to,
             "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" "
@@ -147,8 +156,9 @@ static void write_frame(FILE *to, const plot *of) {
             (TOP + BOTTOM) / 2);
     plot_text(to, of->y_label);
     fputs("</text>\n", to);
+    const int columns = legend_columns(of);
     for (int i = 0; i < of->series_count; ++i) {
-        const int left = i % 2 ? WIDTH / 2 : 8, y = LEGEND + LEGEND_ROW * (i / 2);
+        const int left = i % columns ? WIDTH / 2 : 8, y = LEGEND + LEGEND_ROW * (i / columns);
         fprintf(to,
                 "<path d=\"M%d %dh22\" stroke=\"%s\" stroke-width=\"1.8\"/><circle cx=\"%d\" "
                 "cy=\"%d\" r=\"3.2\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">",
@@ -182,7 +192,8 @@ void plot_begin(FILE *to, int width, int height) {
 void plot_draw(FILE *to, const plot *of) {
     plot_axis x, y;
     find_axes(&x, &y, of);
-    plot_begin(to, WIDTH, LEGEND + LEGEND_ROW * ((of->series_count + 1) / 2));
+    const int columns = legend_columns(of);
+    plot_begin(to, WIDTH, LEGEND + LEGEND_ROW * ((of->series_count + columns - 1) / columns));
     write_grid(to, &x, true);
     write_grid(to, &y, false);
     for (int s = 0; s < of->series_count; ++s)

@@ -14,6 +14,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
+FRAMES, PYTHON = "h200-frames.txt", "h200-frameworks.txt"
 POINTS, RAYS, EPYC = "xeon-two-threads.txt", "xeon-rays.txt", "epyc-two-threads.txt"
 SPACE = r"\s+"
 
@@ -64,23 +65,23 @@ TABLES = {
         (
             "primary rays, bunny",
             "{0:.0f} M/s",
-            [(PACKED, r"^\| bunny primary \| \d+ \| \d+ \| (\d+) \|")],
-            "before packed nodes: {0:.0f} M/s",
+            [(PACKED, r"^\| bunny primary \| \d+ \| \d+ \| \d+ \| (\d+) \|")],
+            "nodes of the k-d tree: {0:.0f} M/s",
             [(PACKED, r"^\| bunny primary \| (\d+) \|")],
             "watertight",
             GPU,
-            "a3cb1e6",
+            "0cfcbd9",
             None,
         ),
         (
             "diffuse rays, a million triangles",
             "{0:.0f} M/s",
-            [(PACKED, r"^\| blob 1M diffuse \| \d+ \| \d+ \| (\d+) \|")],
-            "before packed nodes: {0:.0f} M/s",
+            [(PACKED, r"^\| blob 1M diffuse \| \d+ \| \d+ \| \d+ \| (\d+) \|")],
+            "nodes of the k-d tree: {0:.0f} M/s",
             [(PACKED, r"^\| blob 1M diffuse \| (\d+) \|")],
             "watertight",
             GPU,
-            "a3cb1e6",
+            "0cfcbd9",
             None,
         ),
         (
@@ -95,25 +96,36 @@ TABLES = {
             None,
         ),
         (
-            "photons stored, demo scene, 10M",
-            "{0:.0f} M/s",
-            [(H200, r"^photons cornell_caustic\.json +kandela +cuda:0 +n 10000003 +emission +\S+ ms +([\d.]+) M/s")],
-            "",
-            [],
+            "emission of 10M photons, demo scene",
+            "{0:.1f} ms",
+            [(FRAMES, r"^frame +cornell_caustic-outlines +sppm +cuda:0 +n 10000000 +emission +k 50 +([\d.]+) ms")],
+            "a thread a photon's path: {0:.1f} ms",
+            [(FRAMES, r"^emission ([\d.]+)\. At f0e0e45")],
             "watertight",
             GPU,
-            "f0e0e45",
+            "0cfcbd9",
             None,
         ),
         (
             "a pass of `sppm`, 1920 x 1080, a million new photons",
-            "{0:.2f} ms",
-            [(H200, r"^frame +cornell_caustic\.json +sppm +cuda:0 +n 1000000 +whole pass +k 50 +([\d.]+) ms")],
+            "{0:.1f} ms",
+            [(FRAMES, r"^frame +cornell_caustic-outlines +sppm +cuda:0 +n 1000000 +whole pass +k 50 +([\d.]+) ms")],
             "",
             [],
             "watertight",
             GPU,
-            "f0e0e45",
+            "0cfcbd9",
+            None,
+        ),
+        (
+            "8 nearest of each of a million points, CuPy arrays: build, ask",
+            "{0:.1f}, {1:.1f} ms",
+            [(PYTHON, r"^uniform 1000000 k 8 kandela\.Points, CuPy: build ([\d.]+) ms"), (PYTHON, r"^uniform 1000000 k 8 kandela\.Points, CuPy: build [\d.]+ ms, ask ([\d.]+) ms")],
+            "CuPy's KDTree: {0:.1f}, {1:.1f} ms",
+            [(PYTHON, r"^uniform 1000000 k 8 CuPy's KDTree: build ([\d.]+) ms"), (PYTHON, r"^uniform 1000000 k 8 CuPy's KDTree: build [\d.]+ ms, ask ([\d.]+) ms")],
+            "exact",
+            GPU,
+            "9d57b3f",
             None,
         ),
     ],
