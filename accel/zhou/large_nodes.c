@@ -274,10 +274,10 @@ static void scatter_chunks(void *context, int64_t begin, int64_t end, int thread
                                          side, part.box);
                 }
                 box3_join(&chunk->tight[side], part.box);
-                for (int k = 0; k < 3 && split->plan.means; ++k)
-                    chunk->middles[side][k] +=
-                        zhou_middle(split->child[side].box, k, vec3_axis(part.box.lo, k),
-                                    vec3_axis(part.box.hi, k));
+                for (int c = 0; c < 3 && split->plan.means; ++c)
+                    chunk->middles[side][c] +=
+                        zhou_middle(split->child[side].box, c, vec3_axis(part.box.lo, c),
+                                    vec3_axis(part.box.hi, c));
                 *to[side]++ = part;
             }
         }

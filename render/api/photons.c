@@ -2,6 +2,7 @@
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render_placing.h"
+#include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_hash.h"
 #include <string.h>
 

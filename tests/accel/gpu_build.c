@@ -14,6 +14,7 @@ static tritree build_once(const tritree_builder_cuda *builder, const triangle_se
     tritree_build_memory memory;
     tritree_built built;
     tritree tree;
+    memset(&tree, 0, sizeof tree);
     if (tritree_build_memory_build(&memory, &built, &set->input, options, builder) != KD_OK ||
         tritree_build_download(&memory, &tree, &set->input) != KD_OK)
         fail_msg("%s, %s %u: %s", builder->name, name, count, kd_last_error());
@@ -165,7 +166,7 @@ static void rooms_grow(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
     triangle_set set = triangle_set_make(CASE_SOUP, 300);
-    const kd_triangle_mesh mesh = kd_triangle_mesh_make(
+    const kd_triangle_mesh soup = kd_triangle_mesh_make(
         &set.positions[0].x, set.input.position_count, set.triangles, set.input.triangle_count);
     for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
         tritree_builder_cuda poor = **row;
@@ -183,7 +184,7 @@ static void rooms_grow(void **state) {
         kd_triangles api;
         memset(&api, 0, sizeof api);
         api.tree.options = options;
-        assert_int_equal(triangles_cuda_build(&api, &mesh, &poor, 0), KD_OK);
+        assert_int_equal(triangles_cuda_build(&api, &soup, &poor, 0), KD_OK);
         assert_int_equal(api.tree.node_count, tree.node_count);
         triangles_cuda_close(api.cuda);
         doublings = UINT32_MAX;

@@ -64,7 +64,11 @@ static void ask(const point_target *target, const point_array *points, uint32_t 
     const point_queries queries = {
         point_array_make(is_double ? (void *)asked_double : (void *)asked, QUERIES, points->dims,
                          points->scalar),
-        NULL, radius, NULL, false};
+        NULL,
+        radius,
+        NULL,
+        false,
+        NULL};
     FUZZ_REQUIRE(point_query_nearest(target, &queries, k, &rows, NULL) == KD_OK);
     for (uint32_t query = 0; query < QUERIES; ++query) check_row(&found, points, query, k, radius);
 }

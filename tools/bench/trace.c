@@ -22,18 +22,14 @@
 
 enum { CPU_STRIDE = 16, BRUTE_RAYS = 48 };
 
+/* Whether a caster is told of an image's width; the last two: it casts images alone. */
+typedef enum trace_width { NO_WIDTH, ANY_WIDTH, IMAGES_ONLY, WITHOUT_IT } trace_width;
+
 typedef struct trace_variant {
     const char *name;
     trace_test test;
     trace_loop loop;
-    enum {
-        NO_WIDTH,
-        ANY_WIDTH,
-        IMAGES_ONLY,
-        WITHOUT_IT
-    } width; /* whether it is told of an
-                image's; the last two: images
-                only */
+    trace_width width;
 } trace_variant;
 
 static const trace_variant variants[] = {
