@@ -11,7 +11,9 @@ enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
 typedef struct placing {
     describe_reader *in;
     const transform *pose;
-    uint32_t shape; /* of the draft */
+    uint32_t shape;   /* of the draft */
+    const char *file; /* of matrices, NULL: none */
+    uint64_t line;    /* of it */
 } placing;
 
 /* The shape turned round, for placements that mirror: made when the first one asks. */
@@ -33,7 +35,10 @@ static kd_status put(placing *to, const json_place *at, const transform *where) 
     uint32_t shape = to->shape;
     const transform whole = transform_compose(where, to->pose);
     if (transform_determinant(&whole) < 0) KD_TRY(turned_shape(to, &shape));
-    if (placement_make(&made, &whole, shape) != KD_OK) return json_fail(at, "%s", kd_last_error());
+    if (placement_make(&made, &whole, shape) != KD_OK)
+        return to->file ? json_fail(at, "%s, line %llu of the file: %s", to->file,
+                                    (unsigned long long)to->line, kd_last_error())
+                        : json_fail(at, "%s", kd_last_error());
     return scene_draft_add_placement(to->in->draft, &made);
 }
 
@@ -69,9 +74,10 @@ static kd_status put_lines(placing *to, const json_place *at, const char *text, 
         transform where;
         text_skip_blanks(&cursor);
         if (!text_at_end(&cursor)) {
+            to->line = cursor.line + 1;
             if (!read_matrix(&cursor, &where))
-                return json_fail(at, "line %llu of the file: expected 12 finite numbers",
-                                 (unsigned long long)cursor.line + 1);
+                return json_fail(at, "%s, line %llu of the file: expected 12 finite numbers",
+                                 to->file, (unsigned long long)to->line);
             KD_TRY(put(to, at, &where));
         }
         text_skip_comment(&cursor);
@@ -82,6 +88,7 @@ static kd_status put_lines(placing *to, const json_place *at, const char *text, 
 static kd_status put_file(placing *to, const json_place *at, const char *name) {
     char *path = NULL, *text = NULL;
     file_view file;
+    to->file = name;
     KD_TRY(describe_path(to->in, name, &path));
     kd_status status = file_open(&file, path);
     memory_free(path);
@@ -125,7 +132,7 @@ kd_status describe_placements(describe_reader *in, const json_place *at,
     const json_place list = json_place_key(at, "placements"),
                      random = json_place_key(at, "scatter");
     const mesh *made = &in->geometry.made;
-    placing to = {in, pose, in->draft->shape_count};
+    placing to = {.in = in, .pose = pose, .shape = in->draft->shape_count};
     draft_shape shape = *begin;
     shape.count = made->triangle_count - begin->first;
     shape.position_count = made->position_count - begin->position;

@@ -135,8 +135,10 @@ static void test_refused(void **state) {
         {BOX "\"scatter\": {}}", "count is missing"},
         {BOX "\"scatter\": {\"count\": 3, \"scale\": [0, 1]}}", "scale"},
         {BOX "\"placements\": \"short.txt\"}", "line 2 of the file: expected 12"},
+        {BOX "\"placements\": \"flat.txt\"}", "flat.txt, line 2 of the file: a placement of det"},
         {BOX "\"placements\": \"none.txt\"}", "none.txt"}};
     file_put_text("short.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n1 0 0 0 0 1 0 0 0 0 1\n");
+    file_put_text("flat.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n1 0 0 0 0 1 0 0 0 0 0 0\n");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
         char text[512];
         scene *made = NULL;
