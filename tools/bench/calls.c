@@ -1,7 +1,7 @@
 /* kandela bench calls: what a call of <kandela/points.h> takes on a CUDA device, by the clock of
    the caller: a tree opened from points in device memory, few and many queries in device and in
-   host memory, all points asking by a copy of them and by themselves. Self joins are held against
-   the copy's rows before they are timed. */
+   host memory, all points asking by a copy of them and by themselves. Queries are held against a
+   tree of the same points on the CPU before they are timed, self joins against the copy's rows. */
 #include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "core/timing.h"
@@ -19,7 +19,7 @@ typedef struct call_case {
     vec3 *points; /* of the tree, then QUERIES_MOST that are not in it */
     void *device_points;
     uint64_t count;
-    kd_points *tree;
+    kd_points *tree, *oracle; /* on the device, on the CPU */
     kd_points_query query;
     uint32_t k;
     void *ids, *dist2, *order; /* order: NULL, or where it goes */
@@ -27,6 +27,15 @@ typedef struct call_case {
 } call_case;
 
 typedef kd_status (*timed_call)(call_case *of);
+
+/* The CPU's tree; QUERIES_MOST points behind them only ask. */
+static kd_status open_oracle(call_case *of) {
+    const kd_point_array points = kd_point_array_make(of->points, of->count, 3, KD_FLOAT);
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "cpu");
+    return kd_points_open(&of->oracle, &points, &options);
+}
 
 static kd_status open_tree(call_case *of) {
     const kd_point_array points = kd_point_array_make(of->device_points, of->count, 3, KD_FLOAT);
@@ -45,7 +54,8 @@ static kd_status ask(call_case *of) {
                                        NULL);
 }
 
-/* The tree that `open_tree` opens again is closed within its time. */
+/* The tree that `open_tree` opens again is closed within its time. What is asked was checked; what
+   is opened is asked then. */
 static kd_status time_call(call_case *of, timed_call call, const char *what, const char *variant,
                            uint64_t items) {
     bench_row row = {.bench = "calls",
@@ -58,7 +68,7 @@ static kd_status time_call(call_case *of, timed_call call, const char *what, con
                      .k = (int32_t)of->k,
                      .runs = of->request->runs,
                      .items = (double)items,
-                     .checked = of->own};
+                     .checked = true};
     for (int run = -1; run < row.runs; ++run) {
         const double started = timing_now();
         KD_TRY(call(of));
@@ -83,6 +93,32 @@ static void give_rows(call_case *of, bool host) {
     of->ids = of->dist2 = NULL;
 }
 
+/* The rows of so many queries beside those of the tree on the CPU. */
+static kd_status check_rows(call_case *of, uint64_t queries, bool host) {
+    const uint64_t bytes = queries * of->k * sizeof(uint32_t);
+    void *rows[4] = {NULL};
+    kd_status status = KD_OK;
+    for (int i = 0; i < 4; ++i) KD_TRY_GOTO(memory_reserve(&rows[i], bytes, 1));
+    kd_points_query query = of->query;
+    query.points = kd_point_array_make(of->points + of->count, queries, 3, KD_FLOAT);
+    KD_TRY_GOTO(kd_points_nearest(of->oracle, &query, of->k, (uint32_t *)rows[0], rows[1], NULL));
+    KD_TRY_GOTO(ask(of));
+    if (host) {
+        memcpy(rows[2], of->ids, bytes);
+        memcpy(rows[3], of->dist2, bytes);
+    } else {
+        KD_TRY_GOTO(device_memory_download(rows[2], of->ids, bytes));
+        KD_TRY_GOTO(device_memory_download(rows[3], of->dist2, bytes));
+    }
+    if (memcmp(rows[0], rows[2], bytes) != 0 || memcmp(rows[1], rows[3], bytes) != 0)
+        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                             "%s, %llu points, %llu queries: answers are not those of the CPU",
+                             of->set, (unsigned long long)of->count, (unsigned long long)queries);
+done:
+    for (int i = 0; i < 4; ++i) memory_free(rows[i]);
+    return status;
+}
+
 static kd_status time_queries(call_case *of, uint64_t queries, bool host) {
     char variant[48];
     snprintf(variant, sizeof variant, "%llu queries, %s memory", (unsigned long long)queries,
@@ -92,6 +128,7 @@ static kd_status time_queries(call_case *of, uint64_t queries, bool host) {
     kd_points_query_default(&of->query);
     of->query.points = kd_point_array_make(from + of->count, queries, 3, KD_FLOAT);
     kd_status status = take_rows(of, queries, host);
+    if (status == KD_OK) status = check_rows(of, queries, host);
     if (status == KD_OK) status = time_call(of, ask, "nearest", variant, queries);
     give_rows(of, host);
     return status;
@@ -152,6 +189,7 @@ static kd_status run_case(call_case *of) {
     KD_TRY_GOTO(bench_set_fill(of->points, all, of->set));
     KD_TRY_GOTO(device_memory_reserve(&of->device_points, all * sizeof *of->points));
     KD_TRY_GOTO(device_memory_upload(of->device_points, of->points, all * sizeof *of->points));
+    KD_TRY_GOTO(open_oracle(of));
     KD_TRY_GOTO(time_call(of, open_tree, "open", "and the one before closed", of->count));
     for (int i = 0; i < 4; ++i) {
         KD_TRY_GOTO(time_queries(of, queries[i], false));
@@ -164,6 +202,7 @@ static kd_status run_case(call_case *of) {
     }
 done:
     kd_points_close(of->tree);
+    kd_points_close(of->oracle);
     device_memory_free(of->device_points);
     memory_free(of->points);
     return status;

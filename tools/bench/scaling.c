@@ -1,14 +1,11 @@
 /* kandela bench scaling: how cost grows with size, on logarithmic axes, beside what theory says:
-   builds n log n, a query of 8 neighbours and a ray log n. Where the slope is another one the note
+   builds n log n, a query of 8 neighbours and a ray log n. Where the slope is another one the line
    says which way, and what does that. */
-#include "accel/builders.h"
-#include "accel/rays/batch.h"
-#include "core/device/device.h"
+#include "tools/bench/scaling.h"
+#include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "core/timing.h"
-#include "points/builders.h"
 #include "tools/bench/input_models.h"
-#include "tools/bench/input_rays.h"
 #include "tools/bench/input_sets.h"
 #include "tools/bench/input_trees.h"
 #include "tools/bench/report/plot.h"
@@ -16,95 +13,132 @@
 #include <math.h>
 #include <string.h>
 
-enum { SIZES_MAX = BENCH_LIST_MAX, NEIGHBOURS = 8 };
+enum { NEIGHBOURS = 8, QUERIES_MOST = 100000 };
 
-typedef struct growth {
-    const char *what, *theory;
-    bool per_item; /* log n, else n log n */
-    double n[SIZES_MAX], seconds[SIZES_MAX];
-    int count;
-} growth;
+/* Exponents this far from the theory's are told apart. */
+static const double same_slope = 0.15;
 
 static double slope_of(const double *x, const double *y, int count) {
-    plot_point points[SIZES_MAX];
+    plot_point points[BENCH_LIST_MAX];
     for (int i = 0; i < count; ++i) points[i].x = x[i], points[i].y = y[i];
     return plot_slope(points, count);
 }
 
-/* The slope that the theory's formula has at the same sizes. */
-static double theory_of(const growth *of) {
-    double cost[SIZES_MAX];
+/* How much larger the measured exponent is than the theory's, from size `first` on. */
+static double excess(const bench_growth *of, int first, double *measured, double *theory) {
+    double cost[BENCH_LIST_MAX];
     for (int i = 0; i < of->count; ++i)
         cost[i] = (of->per_item ? 1 : of->n[i]) * log2(of->n[i] + 1);
-    return slope_of(of->n, cost, of->count);
+    *measured = slope_of(of->n + first, of->seconds + first, of->count - first);
+    *theory = slope_of(of->n + first, cost + first, of->count - first);
+    return *measured - *theory;
 }
 
-static void print_growth(const growth *of) {
+/* What a slope that is not the theory's comes from. */
+static const char *cause(const bench_growth *of, double off, double off_at_end) {
+    const bool cuda = strcmp(of->device, "cpu") != 0;
+    if (fabs(off) <= same_slope) return "as it should be";
+    if (off > 0)
+        return fabs(off_at_end) <= same_slope
+                   ? "steeper where the data outgrow a cache, then as it should be"
+                   : "steeper: what is read lies ever farther away in caches and memory";
+    if (fabs(off_at_end) <= same_slope)
+        return cuda ? "flatter: small sizes take what launches take; then as it should be"
+                    : "flatter: small sizes do not occupy all threads; then as it should be";
+    return off_at_end > 0
+               ? "flatter at small sizes, which take what starting takes, then steeper by caches"
+           : cuda ? "flatter: these sizes do not fill the device yet"
+                  : "flatter: the larger the size, the more of the threads are at work";
+}
+
+void bench_growth_print(const bench_growth *of) {
+    double measured, theory, at_end, theory_at_end;
     if (of->count < 2) return;
-    const double measured = slope_of(of->n, of->seconds, of->count), theory = theory_of(of);
-    const double off = measured - theory;
-    printf("scaling %-34s n %.4g to %.4g: exponent %.3f, %s has %.3f: %s\n", of->what, of->n[0],
-           of->n[of->count - 1], measured, of->theory, theory,
-           fabs(off) <= 0.15 ? "as it should be"
-           : off < 0         ? "flatter"
-                             : "steeper");
+    const double off = excess(of, 0, &measured, &theory);
+    const double off_at_end = excess(of, of->count - 2, &at_end, &theory_at_end);
+    printf(
+        "scaling %s, %s: n %.4g to %.4g: exponent %.3f (between the last two %.3f), %s has %.3f: "
+        "%s\n",
+        of->what, of->device, of->n[0], of->n[of->count - 1], measured, at_end, of->theory, theory,
+        cause(of, off, off_at_end));
     fflush(stdout);
 }
 
-static kd_status note(growth *to, const bench_request *request, bench_row *row) {
-    const double median = bench_summarise(row).median;
-    if (to->count < SIZES_MAX && median > 0) {
+kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row) {
+    const double least = bench_summarise(row).least;
+    if (to->count < BENCH_LIST_MAX && least > 0) {
         to->n[to->count] = (double)row->n;
-        to->seconds[to->count++] = to->per_item ? median / row->items : median;
+        to->seconds[to->count++] = to->per_item ? least / row->items : least;
     }
     return bench_report(request, row);
 }
 
-/* --- points -------------------------------------------------------------------------------------
- */
+/* Where the rows of answers go: the host's memory, or the device's where the queries lie there. */
+static kd_status reserve_ids(uint32_t **out, uint64_t count, bool cuda) {
+    return cuda ? device_memory_reserve((void **)out, count * sizeof **out)
+                : memory_reserve((void **)out, count, sizeof **out);
+}
 
-static kd_status ask(bench_row *row, const bench_cloud *cloud, const char *device_name) {
+static kd_status check_ids(const uint32_t *ids, uint64_t queries, bool cuda) {
+    const uint64_t count = queries * NEIGHBOURS;
+    uint32_t *copy = NULL;
+    kd_status status = KD_OK;
+    if (cuda) {
+        KD_TRY_GOTO(KD_RESERVE(copy, count));
+        KD_TRY_GOTO(device_memory_download(copy, ids, count * sizeof *copy));
+        ids = copy;
+    }
+    for (uint64_t i = 0; i < queries; ++i)
+        if (ids[i * NEIGHBOURS] != i)
+            KD_TRY_GOTO(status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                    "point %llu is not its own nearest", (unsigned long long)i));
+done:
+    memory_free(copy);
+    return status;
+}
+
+/* The first points ask for those next to them, the first of which is each itself; on a device from
+   its memory into its memory. */
+static kd_status ask(bench_row *row, const bench_cloud *cloud, bool cuda) {
     kd_points *tree = NULL;
     uint32_t *ids = NULL;
     kd_points_options options;
     kd_points_query query;
     kd_points_options_default(&options);
-    snprintf(options.device, sizeof options.device, "%s", device_name);
-    const uint64_t n = cloud->points.count;
-    const kd_point_array points = kd_point_array_make(cloud->points.coordinates, n, 3, KD_FLOAT);
+    snprintf(options.device, sizeof options.device, "%s", row->device);
+    const point_array *at = cuda ? &cloud->device_points : &cloud->points;
+    const kd_point_array points = kd_point_array_make(at->coordinates, at->count, 3, KD_FLOAT);
     KD_TRY(kd_points_open(&tree, &points, &options));
     kd_status status = KD_OK;
     kd_points_query_default(&query);
-    query.points = points; /* each point asks for those next to it: the first is itself */
-    query.points.count = n < 100000 ? n : 100000;
+    query.points = points;
+    query.points.count = points.count < QUERIES_MOST ? points.count : QUERIES_MOST;
     row->items = (double)query.points.count;
-    KD_TRY_GOTO(KD_RESERVE(ids, query.points.count * NEIGHBOURS));
+    KD_TRY_GOTO(reserve_ids(&ids, query.points.count * NEIGHBOURS, cuda));
     for (int run = -1; run < row->runs; ++run) {
         const double started = timing_now();
         KD_TRY_GOTO(kd_points_nearest(tree, &query, NEIGHBOURS, ids, NULL, NULL));
         if (run >= 0) row->seconds[run] = timing_now() - started;
     }
-    for (uint64_t i = 0; i < query.points.count; ++i)
-        if (ids[i * NEIGHBOURS] != i)
-            KD_TRY_GOTO(status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                    "point %llu is not its own nearest", (unsigned long long)i));
+    KD_TRY_GOTO(check_ids(ids, query.points.count, cuda));
     row->checked = true;
 done:
-    memory_free(ids);
+    (cuda ? device_memory_free : memory_free)(ids);
     kd_points_close(tree);
     return status;
 }
 
 static kd_status scale_points(const bench_request *request, const uint64_t *sizes, int count,
                               bool cuda) {
-    growth build = {.what = cuda ? "point trees, cuda:0" : "point trees, cpu", .theory = "n log n"};
-    growth query = {.what = cuda ? "8 nearest, cuda:0" : "8 nearest, cpu", .theory = "log n"};
+    const char *where = cuda ? "cuda:0" : "cpu";
+    bench_growth build = {.what = "point trees", .device = where, .theory = "n log n"};
+    bench_growth query = {.what = "8 nearest", .device = where, .theory = "log n"};
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
     query.per_item = true;
     for (int i = 0; i < count; ++i) {
         bench_cloud cloud;
         bench_row row = {.bench = "scaling", .set = "point trees", .builder = "kandela"};
-        row.device = cuda ? "cuda:0" : "cpu";
+        row.device = where;
         row.n = sizes[i];
         row.dims = 3;
         row.items = (double)row.n;
@@ -112,92 +146,26 @@ static kd_status scale_points(const bench_request *request, const uint64_t *size
         KD_TRY(bench_cloud_open(&cloud, "uniform", sizes[i], 3, POINT_FLOAT, 0, cuda));
         kd_status status =
             cuda ? bench_tree_cuda(&row, &cloud, &options) : bench_tree_cpu(&row, &cloud, &options);
-        if (status == KD_OK) status = note(&build, request, &row);
+        if (status == KD_OK) status = bench_growth_note(&build, request, &row);
         bench_row asked = {.bench = "scaling", .set = "8 nearest", .builder = "kandela"};
         asked.device = row.device;
         asked.n = sizes[i];
         asked.dims = 3;
         asked.k = NEIGHBOURS;
         asked.runs = request->runs;
-        if (status == KD_OK) status = ask(&asked, &cloud, row.device);
-        if (status == KD_OK) status = note(&query, request, &asked);
+        if (status == KD_OK) status = ask(&asked, &cloud, cuda);
+        if (status == KD_OK) status = bench_growth_note(&query, request, &asked);
         bench_cloud_close(&cloud);
         KD_TRY(status);
     }
-    print_growth(&build);
-    print_growth(&query);
-    return KD_OK;
-}
-
-/* --- triangles ----------------------------------------------------------------------------------
- */
-
-static kd_status cast(bench_row *row, const tritree *tree, int32_t side) {
-    const bench_rays_request wanted = {tree, side, side, 1, 0};
-    const tritree_view view = tritree_get_view(tree);
-    bench_rays rays;
-    ray_hit *hits = NULL;
-    KD_TRY(bench_rays_open(&rays, &wanted, "diffuse"));
-    kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(hits, rays.count));
-    row->items = (double)rays.count;
-    for (int run = -1; run < row->runs; ++run) {
-        const double started = timing_now();
-        KD_TRY_GOTO(trace_closest(&view, rays.rays, hits, rays.count, NULL, NULL));
-        if (run >= 0) row->seconds[run] = timing_now() - started;
-    }
-    row->checked = true; /* by the tests: the cast is the plain walk, bit for bit */
-done:
-    memory_free(hits);
-    bench_rays_close(&rays);
-    return status;
-}
-
-static kd_status scale_model(const bench_request *request, uint64_t size, growth *build,
-                             growth *rays) {
-    char path[64];
-    bench_model model;
-    snprintf(path, sizeof path, "gen:blob:%llu", (unsigned long long)size);
-    KD_TRY(bench_model_open(&model, path));
-    kd_status status = KD_OK;
-    bench_row row = {.bench = "scaling", .set = "triangle trees", .builder = "parallel"};
-    row.device = "cpu";
-    row.n = row.triangles = model.input.triangle_count;
-    row.items = (double)row.n;
-    row.runs = request->runs;
-    bench_row traced = row;
-    traced.set = "diffuse rays";
-    const tritree_options options = tritree_options_default();
-    for (int run = 0; run < row.runs; ++run) {
-        tritree tree;
-        KD_TRY_GOTO(tritree_open(&tree, &model.input, &options, row.builder, NULL));
-        row.seconds[run] = tree.statistics.build_seconds;
-        row.sah_cost = tree.statistics.sah_cost;
-        row.hash = tritree_hash(&tree);
-        if (run == 0) status = cast(&traced, &tree, request->quick ? 128 : 512);
-        tritree_close(&tree);
-        KD_TRY_GOTO(status);
-    }
-    row.checked = true;
-    KD_TRY_GOTO(note(build, request, &row));
-    KD_TRY_GOTO(note(rays, request, &traced));
-done:
-    bench_model_close(&model);
-    return status;
-}
-
-static kd_status scale_triangles(const bench_request *request, const uint64_t *sizes, int count) {
-    growth build = {.what = "triangle trees, cpu", .theory = "n log n"};
-    growth rays = {.what = "diffuse rays, cpu", .theory = "log n", .per_item = true};
-    for (int i = 0; i < count; ++i) KD_TRY(scale_model(request, sizes[i], &build, &rays));
-    print_growth(&build);
-    print_growth(&rays);
+    bench_growth_print(&build);
+    bench_growth_print(&query);
     return KD_OK;
 }
 
 kd_status bench_scaling(const bench_request *request) {
     static const uint64_t usual[] = {1000, 10000, 100000, 1000000}, quick[] = {1000, 8000, 64000};
-    uint64_t sizes[SIZES_MAX];
+    uint64_t sizes[BENCH_LIST_MAX];
     int count = request->sizes.count;
     for (int i = 0; i < count; ++i) {
         KD_TRY(bench_count(&sizes[i], &request->sizes, i));
@@ -210,9 +178,12 @@ kd_status bench_scaling(const bench_request *request) {
     }
     if (bench_wants(&request->devices, "cpu")) {
         KD_TRY(scale_points(request, sizes, count, false));
-        KD_TRY(scale_triangles(request, sizes, count));
+        KD_TRY(bench_scale_triangles(request, sizes, count, false));
     }
-    if (bench_wants_cuda(request)) return scale_points(request, sizes, count, true);
+    if (bench_wants_cuda(request)) {
+        KD_TRY(scale_points(request, sizes, count, true));
+        return bench_scale_triangles(request, sizes, count, true);
+    }
     if (device_cuda_count() == 0) printf("scaling cuda:0: no GPU\n");
     return KD_OK;
 }
