@@ -4,6 +4,7 @@
 # "75-virtual" is PTX alone; empty: all below that nvcc knows. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS
 # in the environment, are CMake's own way and win over that default.
 set(KD_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities, times ten; empty: 75 to 120, as nvcc knows them")
+option(KD_CUDA_SMALL "Kernels are packed for size (packages): they load a little later" OFF)
 set(kd_all 75 80 86 89 90 100 120)
 
 # The front end of a compute capability.

@@ -17,6 +17,19 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-fno-trapping-math>)
 endif()
 
+# Where it is built is in no file: neither in __FILE__ nor in what debuggers read.
+string(TOUPPER "${KD_REPRODUCIBLE}" KD_REPRODUCIBLE)
+if(NOT KD_REPRODUCIBLE MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "KD_REPRODUCIBLE=${KD_REPRODUCIBLE}, expected AUTO, ON or OFF")
+endif()
+set(KD_PREFIX_MAPS -ffile-prefix-map=${CMAKE_BINARY_DIR}=build -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
+if(NOT KD_REPRODUCIBLE STREQUAL "OFF")
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${KD_PREFIX_MAPS}>")
+endif()
+if(KD_REPRODUCIBLE STREQUAL "ON")
+  add_link_options($<$<LINK_LANGUAGE:C,CXX>:LINKER:-s>) # nvcc's temporary names are among the symbols
+endif()
+
 if(KD_MARCH STREQUAL "auto") # what folders made before may hold
   set(KD_MARCH "" CACHE STRING "" FORCE)
 endif()

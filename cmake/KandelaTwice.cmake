@@ -8,7 +8,7 @@ set(KD_HOT
   accel/sweep/open accel/sweep/search accel/rays/batch accel/rays/packet accel/wide/wide_rays accel/tree/corner_rows accel/nearest/nearest_find
   accel/tree/writer accel/wide/wide_cells accel/wide/wide_parts accel/wide/wide_tree accel/zhou/large_nodes accel/zhou/small_nodes
   core/math/noise photon/emission/aim points/brown/build_brown points/kandela/build_kandela
-  points/tree/build_recursive points/wald/build_wald points/wehr/build_wehr points/kandela/columns
+  points/kandela/places points/tree/build_recursive points/wald/build_wald points/wehr/build_wehr points/kandela/columns
   photon/density/boundary photon/emission/emit points/neighbours/leaf_index points/neighbours/leaf_index_nd points/neighbours/leaf_index_double
   points/neighbours/leaf_index_query photon/maps/precompute photon/maps/photon_map points/tree/coordinate_keys
   points/neighbours/query points/tree/bounds core/image/compare render/frame/film core/image/flip render/frame/frame

@@ -8,12 +8,14 @@
          cores each; then every core takes sub-trees.
    Work: n log2(n) moves of a record of all keys and the id; some 1.5 passes over the keys a level.
    Memory: two records a point (32 bytes of three floats).
+   Differs: keys of doubles: see places.h.
    Invariants: the order (coordinate, id) has no equals, so the tree is the oracle's. A sample that
          misses costs time, never correctness. */
 #include "core/large_pages.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/kandela/columns.h"
+#include "points/kandela/places.h"
 #include "points/tree/build.h"
 #include "points/tree/coordinate_keys.h"
 
@@ -34,7 +36,9 @@ typedef struct kandela_range {
 typedef struct kandela_work {
     pointtree *out;
     const point_array *points;
-    point_keys keys;
+    point_places places; /* doubles */
+    bool asks_places;
+    point_keys keys;     /* floats, and doubles of which too many share a place */
     int32_t *columns[2]; /* keys of each axis, ids; a record moves from one to the other a level */
     uint64_t stride;     /* from column to column */
     kandela_range ranges[KANDELA_SUBTREES_MAX], parents[KANDELA_SUBTREES_MAX / 2];
@@ -125,7 +129,8 @@ static kd_status build_kandela(pointtree *out, const point_array *points, job *w
     work->out = out;
     work->points = points;
     work->watched = watched;
-    KD_TRY_GOTO(point_keys_open(&work->keys, points));
+    point_places_choose(&work->places, points, &out->box);
+    if (!work->places.points) KD_TRY_GOTO(point_keys_open(&work->keys, points));
     KD_TRY_GOTO(kandela_run(work));
     if (job_cancelled(watched))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,

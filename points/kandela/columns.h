@@ -395,18 +395,24 @@ static inline uint32_t column_find(const int32_t *keys, const int32_t *ids, uint
     return i;
 }
 
+/* The ids of the records with this key, of which there are `equal`. */
+static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t key, uint32_t equal,
+                               int32_t *to) {
+    uint32_t ties = 0;
+    for (uint32_t i = 0; ties < equal; ++i) {
+        to[ties] = ids[i];
+        ties += keys[i] == key;
+    }
+}
+
 /* The record of `rank` in the order (key, id); `room` is three buffers for `count` values. */
 static inline column_pivot column_pivot_select(const int32_t *keys, const int32_t *ids,
                                                uint32_t count, uint32_t rank, int32_t *room[3]) {
     const column_value found = column_select(keys, count, rank, room);
     column_pivot pivot = {found.value, 0, found.equal > 1};
     if (!pivot.tied) return pivot;
-    uint32_t ties = 0;
-    for (uint32_t i = 0; ties < found.equal; ++i) {
-        room[2][ties] = ids[i];
-        ties += keys[i] == pivot.key;
-    }
-    pivot.id = column_select(room[2], ties, rank - found.less, room).value;
+    column_ties(keys, ids, found.value, found.equal, room[2]);
+    pivot.id = column_select(room[2], found.equal, rank - found.less, room).value;
     return pivot;
 }
 

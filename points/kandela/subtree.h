@@ -16,8 +16,28 @@
     default: step(8, __VA_ARGS__); break;                                                          \
     }
 
-COLUMN_FN void fill(uint32_t dims, const kandela_work *work, int64_t begin, int64_t end) {
+COLUMN_FN void fill_places(uint32_t dims, kandela_work *work, int64_t begin, int64_t end) {
+    const double *from = (const double *)work->points->coordinates + (uint64_t)begin * dims;
     int32_t *to = work->columns[0];
+    bool rough[POINT_DIMS_MAX] = {false};
+    for (int64_t i = begin; i < end; ++i, from += dims) {
+        for (uint32_t axis = 0; axis < dims; ++axis) {
+            const int32_t key = point_places_key(&work->places, from[axis], axis);
+            rough[axis] |= !point_places_holds(&work->places, key, from[axis], axis);
+            to[axis * work->stride + (uint64_t)i] = key;
+        }
+        to[dims * work->stride + (uint64_t)i] = (int32_t)i;
+    }
+    for (uint32_t axis = 0; axis < dims; ++axis)
+        if (rough[axis]) __atomic_store_n(&work->places.rough[axis], 1, __ATOMIC_RELAXED);
+}
+
+COLUMN_FN void fill(uint32_t dims, kandela_work *work, int64_t begin, int64_t end) {
+    int32_t *to = work->columns[0];
+    if (work->places.points) {
+        fill_places(dims, work, begin, end);
+        return;
+    }
     for (int64_t i = begin; i < end; ++i) {
         for (uint32_t axis = 0; axis < dims; ++axis)
             to[axis * work->stride + (uint64_t)i] =
@@ -28,7 +48,7 @@ COLUMN_FN void fill(uint32_t dims, const kandela_work *work, int64_t begin, int6
 
 static void fill_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    const kandela_work *work = (const kandela_work *)context;
+    kandela_work *work = (kandela_work *)context;
     KANDELA_BY_DIMS(work->out->dims, fill, work, begin, end)
 }
 
@@ -55,12 +75,18 @@ COLUMN_FN void record_put(uint32_t dims, const kandela_work *work, const int32_t
 }
 
 /* The record of `rank` of `from`: copied to its place in `to`, which is room before that, and its
-   own place taken by the last one. */
-COLUMN_FN column_pivot pivot_take(uint32_t dims, uint64_t stride, int32_t *from, int32_t *to,
-                                  uint32_t count, uint32_t rank, uint32_t axis) {
+   own place taken by the last one. *differ: keys as the pivot's are of different coordinates. */
+COLUMN_FN column_pivot pivot_take(uint32_t dims, const kandela_work *work, int32_t *from,
+                                  int32_t *to, uint32_t count, uint32_t rank, uint32_t axis,
+                                  bool *differ) {
+    const uint64_t stride = work->stride;
     const int32_t *keys = from + axis * stride, *ids = from + dims * stride;
     int32_t *room[3] = {to, to + stride, to + 2 * stride};
-    const column_pivot pivot = column_pivot_select(keys, ids, count, rank, room);
+    *differ = false;
+    const column_pivot pivot =
+        work->places.rough[axis]
+            ? point_places_select(&work->places, keys, ids, count, rank, axis, room, differ)
+            : column_pivot_select(keys, ids, count, rank, room);
     const uint32_t at = column_find(keys, ids, count, pivot);
     for (uint32_t c = 0; c < dims + 1; ++c) {
         to[c * stride + rank] = from[c * stride + at];
@@ -70,12 +96,16 @@ COLUMN_FN column_pivot pivot_take(uint32_t dims, uint64_t stride, int32_t *from,
 }
 
 /* Orders `from` around the record of `rank` into `to`; `from` is spent. */
-COLUMN_FN void records_split(uint32_t dims, uint64_t stride, int32_t *from, int32_t *to,
+COLUMN_FN void records_split(uint32_t dims, const kandela_work *work, int32_t *from, int32_t *to,
                              uint32_t count, uint32_t rank, uint32_t axis) {
-    const column_pivot pivot = pivot_take(dims, stride, from, to, count, rank, axis);
-    const columns_source source = {from, stride, count - 1, axis};
+    bool differ;
+    const column_pivot pivot = pivot_take(dims, work, from, to, count, rank, axis, &differ);
+    const columns_source source = {from, work->stride, count - 1, axis};
     const columns_target target = {to, 0, rank, rank + 1, count};
-    columns_partition(source, target, pivot, dims + 1);
+    if (differ)
+        point_places_partition(&work->places, source, target, pivot, dims + 1);
+    else
+        columns_partition(source, target, pivot, dims + 1);
 }
 
 /* Splits a node by what is in `range`, which then is in the other buffer; returns the axis. */
@@ -85,7 +115,7 @@ COLUMN_FN uint32_t node_split(uint32_t dims, kandela_work *work, kandela_range *
     int32_t *from = work->columns[range->flipped] + range->begin;
     int32_t *to = work->columns[!range->flipped] + range->begin;
     if (count > 1)
-        records_split(dims, work->stride, from, to, count, left, axis);
+        records_split(dims, work, from, to, count, left, axis);
     else
         to = from;
     record_put(dims, work, to + left, work->stride, range->node);
@@ -113,10 +143,14 @@ COLUMN_FN void boxes_copy(uint32_t dims, block_boxes *to, const block_boxes *fro
     }
 }
 
-/* The lesser record of each lane goes to `a`. */
-COLUMN_FN void block_exchange(uint32_t dims, block_row *a, block_row *b) {
-    const int32x8 wrong =
-        (a->key > b->key) | ((a->key == b->key) & (a->field[dims] > b->field[dims]));
+/* The lesser record of each lane goes to `a`; `places`: who is asked where keys are equal, or NULL.
+ */
+COLUMN_FN void block_exchange(uint32_t dims, const point_places *places, const int32x8 *axes,
+                              block_row *a, block_row *b) {
+    const int32x8 equal = a->key == b->key;
+    int32x8 wrong = (a->key > b->key) | (equal & (a->field[dims] > b->field[dims]));
+    if (places && !int32x8_none(equal))
+        point_places_compare(places, &equal, &wrong, &a->field[dims], &b->field[dims], axes);
     const int32x8 key = (a->key ^ b->key) & wrong;
     a->key ^= key;
     b->key ^= key;
@@ -220,8 +254,8 @@ COLUMN_FN void block_load(uint32_t dims, block_row rows[KANDELA_BOTTOM], const i
 
 /* Builds the sub-trees, that of lane i from the seven records at from + 8 i and with its root at
    node first + i, by networks that put the middle one of seven, and then three, in order. */
-COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const block_boxes *boxes,
-                           const int32_t *from, uint32_t first) {
+COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const point_places *places,
+                           const block_boxes *boxes, const int32_t *from, uint32_t first) {
     static const uint8_t median_of_seven[][2] = {{0, 5}, {2, 6}, {1, 5}, {2, 3}, {0, 6},
                                                  {5, 6}, {0, 2}, {1, 3}, {1, 2}, {2, 4},
                                                  {3, 4}, {3, 5}, {2, 3}};
@@ -232,7 +266,8 @@ COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const block_
     block_keys(dims, rows, KANDELA_BOTTOM, axes);
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < sizeof median_of_seven / sizeof *median_of_seven; ++i)
-        block_exchange(dims, &rows[median_of_seven[i][0]], &rows[median_of_seven[i][1]]);
+        block_exchange(dims, places, &axes, &rows[median_of_seven[i][0]],
+                       &rows[median_of_seven[i][1]]);
     block_put(dims, work, &rows[3], axes, first, 1);
     for (uint32_t right = 0; right < 2; ++right) {
         const uint32_t child = 2 * first + 1 + right;
@@ -242,9 +277,9 @@ COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const block_
         block_clip(dims, work, &half, &rows[3], axes, right);
         const int32x8 child_axes = block_axes(dims, work->out, &half, level + 1);
         block_keys(dims, three, 3, child_axes);
-        block_exchange(dims, &three[0], &three[2]);
-        block_exchange(dims, &three[0], &three[1]);
-        block_exchange(dims, &three[1], &three[2]);
+        block_exchange(dims, places, &child_axes, &three[0], &three[2]);
+        block_exchange(dims, places, &child_axes, &three[0], &three[1]);
+        block_exchange(dims, places, &child_axes, &three[1], &three[2]);
         block_put(dims, work, &three[1], child_axes, child, 2);
         for (uint32_t leaf = 0; leaf < 2; ++leaf) {
             block_boxes quarter;
@@ -258,7 +293,11 @@ COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const block_
 
 static void block_finish(const kandela_work *work, const block_boxes *boxes, const int32_t *from,
                          uint32_t first) {
-    KANDELA_BY_DIMS(work->out->dims, block_build, work, boxes, from, first)
+    if (work->asks_places) {
+        KANDELA_BY_DIMS(work->out->dims, block_build, work, &work->places, boxes, from, first)
+    } else {
+        KANDELA_BY_DIMS(work->out->dims, block_build, work, NULL, boxes, from, first)
+    }
 }
 
 /* Builds the sub-tree of `node` from what is in `range`, the other buffer is spare. Inside of a
@@ -280,6 +319,9 @@ COLUMN_FN void subtree_split(uint32_t dims, kandela_work *work, kandela_range ra
     block_boxes boxes;
     const kandela_range all = range;
     const bool is_block = count == KANDELA_BLOCK;
+    if (is_block && work->places.points)
+        point_places_call(&work->places,
+                          work->columns[all.flipped] + dims * work->stride + all.begin, count);
     const uint32_t left = pointtree_subtree_size(2 * node + 1, work->out->count);
     const uint32_t axis = node_split(dims, work, &range, count, left, lo, hi);
     if (count == 1) return;
@@ -346,12 +388,18 @@ static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 /* The same as records_split, on all cores. */
-static void records_split_parallel(uint32_t dims, uint64_t stride, int32_t *from, int32_t *to,
-                                   uint32_t count, uint32_t rank, uint32_t axis) {
+static void records_split_parallel(uint32_t dims, const kandela_work *work, int32_t *from,
+                                   int32_t *to, uint32_t count, uint32_t rank, uint32_t axis) {
     kandela_split split;
+    bool differ;
     split.dims = dims;
-    split.pivot = pivot_take(dims, stride, from, to, count, rank, axis);
-    const columns_source source = {from, stride, count - 1, axis};
+    split.pivot = pivot_take(dims, work, from, to, count, rank, axis, &differ);
+    const columns_source source = {from, work->stride, count - 1, axis};
+    if (differ) { /* seldom: on one core */
+        const columns_target target = {to, 0, rank, rank + 1, count};
+        point_places_partition(&work->places, source, target, split.pivot, dims + 1);
+        return;
+    }
     split.from = source;
     split.to = to;
     split.rank = rank;
@@ -377,9 +425,9 @@ COLUMN_FN void split_ranges(uint32_t dims, kandela_work *work, int64_t begin, in
         int32_t *from = work->columns[range.flipped] + range.begin;
         int32_t *to = work->columns[!range.flipped] + range.begin;
         if (work->alone)
-            records_split_parallel(dims, work->stride, from, to, count, left, axis);
+            records_split_parallel(dims, work, from, to, count, left, axis);
         else
-            records_split(dims, work->stride, from, to, count, left, axis);
+            records_split(dims, work, from, to, count, left, axis);
         record_put(dims, work, to + left, work->stride, range.node);
         range.flipped = !range.flipped;
         work->ranges[2 * i] = kandela_child(range, left, false);
@@ -421,6 +469,7 @@ static kd_status kandela_run(kandela_work *work) {
         large_pages_prefer(work->columns[i], columns * work->stride * sizeof(int32_t));
     }
     parallel_for((int64_t)count, 1 << 14, fill_piece, work);
+    for (uint32_t axis = 0; axis < dims; ++axis) work->asks_places |= work->places.rough[axis] != 0;
     top_build(work);
     parallel_for(work->range_count, 1, subtree_piece, work);
     return KD_OK;

@@ -53,6 +53,10 @@ class NumPy:
     def bits(self, x, dtype):
         return np.ascontiguousarray(x).view(dtype)
 
+    def columns(self, x):
+        """The coordinates of each axis as float64, where x lies; and the least of two arrays, item by item."""
+        return [np.ascontiguousarray(x[:, axis], np.float64) for axis in range(x.shape[1])], np.minimum
+
 
 class Torch(NumPy):
     """Numbers are int64, which tensors take as indices; one that is not there is -1."""
@@ -97,6 +101,10 @@ class Torch(NumPy):
     def bits(self, x, dtype):  # torch knows no arithmetic of uint32
         return x.contiguous().view(self._type(np.dtype(dtype).name.lstrip("u")))
 
+    def columns(self, x):
+        x = x.detach().to(self.xp.float64)
+        return [x[:, axis].contiguous() for axis in range(x.shape[1])], self.xp.minimum
+
 
 class CuPy(NumPy):
     def __init__(self):
@@ -128,6 +136,11 @@ class CuPy(NumPy):
 
     def bits(self, x, dtype):
         return self.xp.ascontiguousarray(x).view(dtype)
+
+    def columns(self, x):
+        with x.device:
+            x = x.astype(np.float64)
+            return [self.xp.ascontiguousarray(x[:, axis]) for axis in range(x.shape[1])], self.xp.minimum
 
 
 class _Raw:
@@ -175,6 +188,9 @@ class Jax(NumPy):
     def bits(self, x, dtype):
         return self.jax.lax.bitcast_convert_type(x, dtype)
 
+    def columns(self, x):  # JAX may have no float64
+        return NumPy.columns(self, self.host(x))
+
 
 _ROWS = {"torch": Torch, "cupy": CuPy, "jax": Jax, "jaxlib": Jax}
 _known = {"numpy": NumPy()}
@@ -218,6 +234,19 @@ def settle(*given):
             row.xp.cuda.get_current_stream().synchronize()
         else:
             x.block_until_ready()
+
+
+def brought(x, device="auto"):
+    """x in host memory; the device on which its neighbours are to be found, that of x unless one is named; what makes an
+    answer an array of x's framework, where x is."""
+    if not is_foreign(x):
+        return x, device, lambda answer: answer
+    row = framework(x)
+    settle(x)
+    if device == "auto" and row.on_device(x):
+        there = getattr(x, "device", None) if not isinstance(row, Jax) else next(iter(x.devices()))
+        device = f"cuda:{getattr(there, 'index', None) or getattr(there, 'id', None) or 0}"
+    return row.host(x), device, lambda answer: row.of_host(x, answer)
 
 
 def is_there(numbers, missing):

@@ -1,4 +1,8 @@
-"""What point clouds are asked for: normals, clusters, registration, thinning."""
+"""What point clouds are asked for: normals, clusters, registration, thinning.
+
+Points may be arrays of PyTorch, CuPy or JAX, on a CUDA device, too: neighbours are found there, what is left is done in float64 by
+NumPy (`farthest_points`: by the framework, there), and answers are arrays of the framework, where the points are. They are those
+of NumPy's arrays on the CPU, to the bit."""
 
 from __future__ import annotations
 
@@ -6,31 +10,33 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arrays import brought, framework, is_foreign
 from .points import NO_POINT, Points, scalar_array
 
 ROWS = 65536  #: points handled at a time, so that memory stays linear
 
 
 def _three(x, name="x"):
-    x = scalar_array(x, name)
+    x = scalar_array(brought(x)[0], name)
     if x.ndim != 2 or x.shape[1] != 3:
         raise ValueError(f"{name} has shape {x.shape}, expected (n, 3)")
     return x
 
 
-def normals(x, k=16, toward=None) -> np.ndarray:
+def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
     """The direction in which the k nearest points (itself among them) spread least: (n, 3) of x's type, length 1.
 
-    x: (n, 3). The sign looks to the place `toward`, (3,), or is such that the largest component is positive.
-    ValueError for points of other than three coordinates, InputError for one that is not finite.
+    x: (n, 3). The sign looks to the place `toward`, (3,), or is such that the largest component is positive. device: of the
+    search, as of `Points`. ValueError for points of other than three coordinates, InputError for one that is not finite.
 
     >>> flat = np.array([[0., 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
     >>> np.abs(normals(flat, k=4)).round(6)[0]
     array([0., 0., 1.])
     """
+    _, device, back = brought(x, device)
     x = _three(x)
     out = np.empty_like(x)
-    tree = Points(x)
+    tree = Points(x, device=device)
     for begin in range(0, len(x), ROWS):
         rows = x[begin:begin + ROWS]
         near = x[tree.nearest(rows, min(k, len(x)))[0]].astype(np.float64)
@@ -41,7 +47,7 @@ def normals(x, k=16, toward=None) -> np.ndarray:
     else:
         sign = np.take_along_axis(out, np.abs(out).argmax(1)[:, None], 1)[:, 0]
     out[sign < 0] *= -1
-    return out
+    return back(out)
 
 
 def _roots(parent):
@@ -64,20 +70,21 @@ def _join(parent, a, b):
         np.minimum.at(parent, high[apart], low[apart])
 
 
-def dbscan(x, eps, min_samples=5) -> np.ndarray:
+def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
     """Clusters by density (Ester et al. 1996): labels (n,) int64, -1 for noise, as scikit-learn's.
 
     A point with min_samples points within eps (itself among them) is a core; cores within eps of each
     other are one cluster, numbered by their first point; others within eps of a core belong to the first such
     cluster. x: (n, 1 to 8); eps in its unit. Memory is linear in n but for the neighbours of 65,536 points
-    at a time. InputError names a coordinate that is not finite.
+    at a time. device: of the search, as of `Points`. InputError names a coordinate that is not finite.
 
     >>> dbscan(np.array([[0., 0], [0, 1], [0, 2], [9, 9]]), 1.5, 2)
     array([ 0,  0,  0, -1])
     """
+    x, device, back = brought(x, device)
     x = scalar_array(x, "x")
     n = len(x)
-    tree = Points(x)
+    tree = Points(x, device=device)
     core = np.concatenate([tree.count_within(x[i:i + ROWS], eps) for i in range(0, n, ROWS)] or
                           [np.empty(0, np.int64)]) >= min_samples
     parent = np.arange(n)
@@ -94,7 +101,7 @@ def dbscan(x, eps, min_samples=5) -> np.ndarray:
         first = np.full(len(rows), n, np.int64)
         np.minimum.at(first, centres, core_labels[ids])
         labels[rows[first < n]] = first[first < n]
-    return labels
+    return back(labels)
 
 
 def _rows_within(tree, x, eps, rows):
@@ -136,12 +143,12 @@ def _to_planes(a, b, n):
 
 
 def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, plane=False,
-        target_normals=None) -> Registration:
+        target_normals=None, device="auto") -> Registration:
     """Moves `source` onto `target` by iterated closest points (Besl and McKay 1992).
 
     source, target: (n, 3), all in one unit. plane: distances to the target's tangent planes (target_normals, or
-    `normals(target)`). Pairs farther apart than max_distance do not count. Returns a `Registration`;
-    ends when the rms changes by less than `tolerance` of itself. ValueError where fewer than three points have
+    `normals(target)`). Pairs farther apart than max_distance do not count. device: of the search, as of `Points`; by
+    itself that of the target. Returns a `Registration` of NumPy's arrays; ends when the rms changes by less than `tolerance` of itself. ValueError where fewer than three points have
     a partner.
 
     >>> target = np.random.default_rng(0).random((500, 3))
@@ -149,11 +156,13 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
     >>> np.allclose(found.translation, [-0.01, 0, -0.02]), found.pairs
     (True, 500)
     """
+    device = brought(target, device)[1]
     source, target = _three(source, "source").astype(np.float64), _three(target, "target")
-    tree = Points(np.ascontiguousarray(target, np.float64))
+    tree = Points(np.ascontiguousarray(target, np.float64), device=device)
     target = target.astype(np.float64)
     if plane and target_normals is None:
-        target_normals = normals(target)
+        target_normals = normals(target, device=device)
+    target_normals = None if target_normals is None else np.asarray(brought(target_normals)[0])
     rotation, translation, last = np.eye(3), np.zeros(3), np.inf
     for done in range(1, iterations + 1):
         moved = np.ascontiguousarray(source @ rotation.T + translation)
@@ -167,7 +176,7 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
             break
         last, pairs = rms, ids[near, 0]
         if plane:
-            turn, shift = _to_planes(moved[near], target[pairs], np.asarray(target_normals)[pairs])
+            turn, shift = _to_planes(moved[near], target[pairs], target_normals[pairs])
         else:
             turn, shift = _rigid(moved[near], target[pairs])
         rotation, translation = turn @ rotation, turn @ translation + shift
@@ -183,17 +192,22 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     >>> farthest_points(np.array([[0.], [1.], [5.], [9.]]), 3)
     array([0, 3, 2])
     """
-    x = scalar_array(x, "x")
+    x = x if is_foreign(x) else scalar_array(x, "x")
     if not 0 < count <= len(x):
         raise ValueError(f"{count} of {len(x)} points")
+    columns, least = framework(x).columns(x)
     chosen = np.empty(count, np.int64)
     chosen[0] = start
-    away = np.full(len(x), np.inf)
+    away = None
     for i in range(1, count):
-        difference = x.astype(np.float64) - x[chosen[i - 1]]
-        away = np.minimum(away, (difference * difference).sum(1))
-        chosen[i] = away.argmax()
-    return chosen
+        last = int(chosen[i - 1])
+        dist2 = 0
+        for column in columns:
+            difference = column - column[last]
+            dist2 = dist2 + difference * difference
+        away = dist2 if away is None else least(away, dist2)
+        chosen[i] = int(away.argmax())
+    return framework(x).of_host(x, chosen)
 
 
 def voxel_downsample(x, size) -> np.ndarray:
@@ -205,6 +219,7 @@ def voxel_downsample(x, size) -> np.ndarray:
     array([[0.25, 0.  ],
            [3.  , 3.  ]])
     """
+    x, _, back = brought(x)
     x = scalar_array(x, "x")
     if not size > 0:
         raise ValueError(f"size is {size}, expected above 0")
@@ -212,4 +227,4 @@ def voxel_downsample(x, size) -> np.ndarray:
                                      return_counts=True)
     sums = np.zeros((len(cubes), x.shape[1]))
     np.add.at(sums, which.reshape(-1), x)
-    return (sums / counts[:, None]).astype(x.dtype)
+    return back((sums / counts[:, None]).astype(x.dtype))

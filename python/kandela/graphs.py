@@ -1,10 +1,14 @@
 """Graphs of neighbours, in the layout of PyTorch Geometric: edge_index (2, edges), row 0 the
-neighbour, row 1 the point whose neighbour it is (the other way with flow="target_to_source")."""
+neighbour, row 1 the point whose neighbour it is (the other way with flow="target_to_source").
+
+x and batch may be arrays of PyTorch, CuPy or JAX: neighbours of what lies on a CUDA device are found there, and answers are arrays of the
+framework, where x is."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from .arrays import brought
 from .points import Points, scalar_array
 
 
@@ -13,19 +17,20 @@ class _Clouds:
     neighbour is of another cloud while its own has one; it adds exactly 0 within a cloud."""
 
     def __init__(self, x, batch):
+        x, device, self.back = brought(x)
         self.x = scalar_array(x, "x")
         if self.x.ndim == 1:
             self.x = self.x[:, None]
         self.width = self.x.shape[1]
         self.apart2 = np.inf
         if batch is not None:
-            batch = np.asarray(batch)
+            batch = np.asarray(brought(batch)[0])
             if batch.shape != (len(self.x),):
                 raise ValueError(f"batch has shape {batch.shape}, expected ({len(self.x)},)")
             self._add(batch)
         if self.x.shape[1] == 1:
             self.x = np.hstack([self.x, np.zeros_like(self.x)])
-        self.tree = Points(self.x)
+        self.tree = Points(self.x, device=device)
 
     def _add(self, batch):
         if self.width > 7:
@@ -38,11 +43,11 @@ class _Clouds:
         self.apart2 = step * step / 2
 
 
-def _edges(neighbours, centres, flow):
+def _edges(clouds, neighbours, centres, flow):
     if flow not in ("source_to_target", "target_to_source"):
         raise ValueError(f'flow is "{flow}", expected "source_to_target" or "target_to_source"')
     pair = [neighbours, centres] if flow == "source_to_target" else [centres, neighbours]
-    return np.stack(pair).astype(np.int64)
+    return clouds.back(np.stack(pair).astype(np.int64))
 
 
 def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarray:
@@ -61,14 +66,14 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarr
     n = len(clouds.x)
     wanted = min(k + (not loop), n)
     if wanted == 0:
-        return np.empty((2, 0), np.int64)
+        return clouds.back(np.empty((2, 0), np.int64))
     ids, dist2 = clouds.tree.nearest(clouds.x, wanted)
     centres = np.arange(n)[:, None]
     keep = dist2 < clouds.apart2
     if not loop:
         keep &= ids != centres
     keep &= np.cumsum(keep, 1) <= k  # where a point has more than k of its own place
-    return _edges(ids[keep], np.broadcast_to(centres, ids.shape)[keep], flow)
+    return _edges(clouds, ids[keep], np.broadcast_to(centres, ids.shape)[keep], flow)
 
 
 def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target") -> np.ndarray:
@@ -83,7 +88,7 @@ def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to
     """
     clouds = _Clouds(x, batch)
     if len(clouds.x) == 0:
-        return np.empty((2, 0), np.int64)
+        return clouds.back(np.empty((2, 0), np.int64))
     r = min(float(r), float(np.sqrt(clouds.apart2)))
     offsets, ids, _ = clouds.tree.within(clouds.x, r, distances=False)
     offsets = offsets.astype(np.int64)
@@ -92,7 +97,7 @@ def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to
     if max_neighbors is not None:
         before = np.concatenate([[0], np.cumsum(keep)])
         keep &= before[:-1] - before[offsets[centres]] < max_neighbors
-    return _edges(ids[keep], centres[keep], flow)
+    return _edges(clouds, ids[keep], centres[keep], flow)
 
 
 def mean_dist2(x, k=3) -> np.ndarray:
@@ -107,8 +112,8 @@ def mean_dist2(x, k=3) -> np.ndarray:
     clouds = _Clouds(x, None)
     n = len(clouds.x)
     if n < 2:
-        return np.zeros(n, clouds.x.dtype)
+        return clouds.back(np.zeros(n, clouds.x.dtype))
     ids, dist2 = clouds.tree.nearest(clouds.x, min(k + 1, n))
     itself = ids == np.arange(n)[:, None]
     itself[~itself.any(1), -1] = True  # so many equal points that it is not among them
-    return dist2[~itself].reshape(n, -1).mean(1)
+    return clouds.back(dist2[~itself].reshape(n, -1).mean(1))

@@ -175,3 +175,22 @@ def test_no_memory_is_lost_on_a_device():
     for _ in range(500):
         ask()
     assert free - torch.cuda.mem_get_info()[0] < 64 << 20
+
+
+def test_clouds(to):
+    """Neighbours are found where the points lie; answers are NumPy's on the CPU, to the bit, and lie there."""
+    x, sheet = to(X), to(np.hstack([X[:, :2], 0.01 * X[:, 2:]]))
+    turned = to(np.ascontiguousarray(X @ np.array([[0.999, 0.02, 0], [-0.02, 0.999, 0], [0, 0, 1]], np.float32)))
+    asks = {"normals": lambda c: kandela.normals(c(sheet), 12), "dbscan": lambda c: kandela.dbscan(c(x), 0.04, 4),
+            "farthest": lambda c: kandela.farthest_points(c(x), 50), "voxels": lambda c: kandela.voxel_downsample(c(x), 0.1),
+            "knn": lambda c: kandela.knn_graph(c(x), 6), "radius": lambda c: kandela.radius_graph(c(x), 0.05),
+            "batch": lambda c: kandela.knn_graph(c(x), 4, c(to(np.arange(3000) // 1000))),
+            "mean_dist2": lambda c: kandela.mean_dist2(c(x))}
+    for name, ask in asks.items():
+        mine, wanted = ask(lambda a: a), ask(host)
+        same_place(mine, x)
+        np.testing.assert_array_equal(host(mine), wanted, err_msg=name)
+    for plane in (False, True):
+        mine, wanted = (kandela.icp(c(turned), c(x), plane=plane, iterations=5) for c in (lambda a: a, host))
+        for a, b in zip(mine, wanted):
+            np.testing.assert_array_equal(a, b)
