@@ -120,6 +120,7 @@ static uint32_t kandela_subtrees(uint32_t count) {
     return wanted;
 }
 
+#include "points/kandela/fill.h"
 #include "points/kandela/subtree.h"
 
 static kd_status build_kandela(pointtree *out, const point_array *points, job *watched) {

@@ -1,56 +1,6 @@
-/* The steps of build_kandela.c: for subtrees, and for the top of the tree on all cores.
-   Idea: a step takes the number of dimensions first and is copied by KANDELA_BY_DIMS for each of
-   them, a constant there, so that its loops over axes and columns have no ends to look for. */
+/* The steps of build_kandela.c: for subtrees, and for the top of the tree on all cores. */
 #ifndef KD_POINTS_KANDELA_SUBTREE_H
 #define KD_POINTS_KANDELA_SUBTREE_H
-
-#define KANDELA_BY_DIMS(dims, step, ...)                                                           \
-    switch (dims) {                                                                                \
-    case 1: step(1, __VA_ARGS__); break;                                                           \
-    case 2: step(2, __VA_ARGS__); break;                                                           \
-    case 3: step(3, __VA_ARGS__); break;                                                           \
-    case 4: step(4, __VA_ARGS__); break;                                                           \
-    case 5: step(5, __VA_ARGS__); break;                                                           \
-    case 6: step(6, __VA_ARGS__); break;                                                           \
-    case 7: step(7, __VA_ARGS__); break;                                                           \
-    default: step(8, __VA_ARGS__); break;                                                          \
-    }
-
-COLUMN_FN void fill_places(uint32_t dims, kandela_work *work, int64_t begin, int64_t end) {
-    const double *from = (const double *)work->points->coordinates + (uint64_t)begin * dims;
-    int32_t *to = work->columns[0];
-    bool rough[POINT_DIMS_MAX] = {false};
-    for (int64_t i = begin; i < end; ++i, from += dims) {
-        for (uint32_t axis = 0; axis < dims; ++axis) {
-            const int32_t key = point_places_key(&work->places, from[axis], axis);
-            rough[axis] |= !point_places_holds(&work->places, key, from[axis], axis);
-            to[axis * work->stride + (uint64_t)i] = key;
-        }
-        to[dims * work->stride + (uint64_t)i] = (int32_t)i;
-    }
-    for (uint32_t axis = 0; axis < dims; ++axis)
-        if (rough[axis]) __atomic_store_n(&work->places.rough[axis], 1, __ATOMIC_RELAXED);
-}
-
-COLUMN_FN void fill(uint32_t dims, kandela_work *work, int64_t begin, int64_t end) {
-    int32_t *to = work->columns[0];
-    if (work->places.points) {
-        fill_places(dims, work, begin, end);
-        return;
-    }
-    for (int64_t i = begin; i < end; ++i) {
-        for (uint32_t axis = 0; axis < dims; ++axis)
-            to[axis * work->stride + (uint64_t)i] =
-                kandela_key(point_key(&work->keys, (uint64_t)i, axis));
-        to[dims * work->stride + (uint64_t)i] = (int32_t)i;
-    }
-}
-
-static void fill_piece(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    kandela_work *work = (kandela_work *)context;
-    KANDELA_BY_DIMS(work->out->dims, fill, work, begin, end)
-}
 
 /* Places a record, whose fields lie `stride` apart, as a node; the point comes from its keys where
    they hold all of its bits. */

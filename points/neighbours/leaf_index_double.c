@@ -27,7 +27,25 @@ static float rounded_up(double x) {
     return -rounded_down(-x);
 }
 
-static void fill_bucket(const index_work *work, uint32_t s) {
+/* The least and the largest of a column; a bucket that is not full has its first point again. */
+static inline void column_ends(const double x[LEAF_POINTS], double *lo, double *hi) {
+    double least[LANES], most[LANES];
+    for (int lane = 0; lane < LANES; ++lane) least[lane] = most[lane] = x[lane];
+    for (int i = LANES; i < LEAF_POINTS; i += LANES)
+        for (int lane = 0; lane < LANES; ++lane) {
+            least[lane] = x[i + lane] < least[lane] ? x[i + lane] : least[lane];
+            most[lane] = x[i + lane] > most[lane] ? x[i + lane] : most[lane];
+        }
+    *lo = least[0];
+    *hi = most[0];
+    for (int lane = 1; lane < LANES; ++lane) {
+        *lo = least[lane] < *lo ? least[lane] : *lo;
+        *hi = most[lane] > *hi ? most[lane] : *hi;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+fill_bucket_of(uint32_t dims, const index_work *work, uint32_t s) {
     const pointtree_nd_view *tree = work->tree;
     leaf_doubles *leaf = &work->out->leaves[s];
     double *const columns[3] = {leaf->x, leaf->y, leaf->z};
@@ -35,26 +53,29 @@ static void fill_bucket(const index_work *work, uint32_t s) {
     const uint32_t filled = leaf_members(&work->out->shape, s, nodes);
     box3 box;
     for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
-        leaf->id[i] = i < filled ? tree->ids[nodes[i]] : KD_NONE;
+        const uint64_t node = nodes[i < filled ? i : 0];
+        const double *from = (const double *)tree->coordinates + node * dims;
+        for (uint32_t axis = 0; axis < 3; ++axis) columns[axis][i] = axis < dims ? from[axis] : 0;
+        leaf->id[i] = i < filled ? tree->ids[node] : KD_NONE;
         least_id = leaf->id[i] < least_id ? leaf->id[i] : least_id;
     }
     for (uint32_t axis = 0; axis < 3; ++axis) {
-        const double *from = (const double *)tree->coordinates + axis;
-        const bool there = axis < tree->dims;
-        double lo = there ? from[(uint64_t)nodes[0] * tree->dims] : 0, hi = lo;
-        for (uint32_t i = 0; i < filled; ++i) {
-            const double x = there ? from[(uint64_t)nodes[i] * tree->dims] : 0;
-            columns[axis][i] = x;
-            lo = x < lo ? x : lo;
-            hi = x > hi ? x : hi;
-        }
-        for (uint32_t i = filled; i < LEAF_POINTS; ++i) columns[axis][i] = (double)NAN;
+        double lo, hi;
+        column_ends(columns[axis], &lo, &hi);
         vec3_set_axis(&box.lo, (int)axis, rounded_down(lo));
         vec3_set_axis(&box.hi, (int)axis, rounded_up(hi));
+        for (uint32_t i = filled; i < LEAF_POINTS; ++i) columns[axis][i] = (double)NAN;
     }
     const leaf_shape *shape = &work->out->shape;
     if (shape->levels)
         leaf_group_set(work->out->groups, shape, shape->levels - 1, s, &box, least_id);
+}
+
+static void fill_bucket(const index_work *work, uint32_t s) {
+    if (work->tree->dims == 3)
+        fill_bucket_of(3, work, s);
+    else
+        fill_bucket_of(work->tree->dims, work, s);
 }
 
 static void fill_buckets(void *context, int64_t begin, int64_t end, int thread) {
