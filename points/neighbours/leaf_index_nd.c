@@ -153,32 +153,50 @@ typedef struct nd_query {
     const void *point;
     float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the point, rounded down and up */
     double bound2;
+    uint32_t bound_id; /* of the last answer of k: of points as far, only those before it count */
+    int32_t raised,
+        lowered; /* bits of floats: not below the bound; below all that is about as far */
+    float limit; /* the one that is not below */
     uint32_t k, capacity, count;
     neighbour_nd *out;
 } nd_query;
 
-static nd_query query_make(const leafindex_nd *index, const void *point, double bound2) {
+static inline void nd_bind(nd_query *query) {
+    const double bound2 = query->bound2;
+    query->limit = bound2 < 0 ? -1.0f : rounded_up(bound2);
+    query->raised = (int32_t)float_bits(query->limit);
+    query->lowered = bound2 < 0 ? query->raised
+                                : (int32_t)float_bits(float_min((float)bound2, FLT_MAX) *
+                                                      (LOWERED * LOWERED * LOWERED));
+    if (query->k && query->count >= query->k)
+        query->bound_id = query->out[query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0].id;
+}
+
+static nd_query query_make(const leafindex_nd *index, const void *point, double bound2, uint32_t k,
+                           uint32_t capacity, neighbour_nd *out) {
     nd_query query;
     memset(&query, 0, sizeof query);
     query.index = index;
     query.point = point;
     query.bound2 = bound2;
+    query.bound_id = KD_NONE;
+    query.k = k;
+    query.capacity = capacity;
+    query.out = out;
     for (uint32_t axis = 0; axis < index->dims; ++axis) {
         const double x = point_coordinate(point, index->scalar, axis);
         query.below[axis] = index->scalar == POINT_DOUBLE ? rounded_down(x) : (float)x;
         query.above[axis] = index->scalar == POINT_DOUBLE ? rounded_up(x) : (float)x;
     }
+    nd_bind(&query);
     return query;
 }
 
-/* The bound as bits, of a float that is not below it. */
-static int32_t bound_bits(const nd_query *query) {
-    return (int32_t)float_bits(query->bound2 < 0 ? -1.0f : rounded_up(query->bound2));
-}
+#define ND_FN static inline __attribute__((always_inline))
 
-/* See lanes_boxes_plain. */
-static inline void nd_boxes(const nd_query *query, const float *group, uint32_t dims,
-                            int32_t out[LEAF_GROUP]) {
+/* See lanes_boxes_plain; `dims` and `wide`, whether points are doubles, are constants. */
+ND_FN void nd_boxes(const nd_query *query, const float *group, uint32_t dims, bool wide,
+                    int32_t out[LEAF_GROUP]) {
     float sum[LEAF_GROUP] = {0};
     for (uint32_t axis = 0; axis < dims; ++axis, group += 2 * LEAF_GROUP) {
         const float below = query->below[axis], above = query->above[axis];
@@ -188,11 +206,31 @@ static inline void nd_boxes(const nd_query *query, const float *group, uint32_t 
             sum[lane] = sum[lane] + d * d;
         }
     }
-    const bool rounded = query->index->scalar == POINT_DOUBLE;
     for (int lane = 0; lane < LEAF_GROUP; ++lane) {
         const float lowered = sum[lane] < UNDERFLOWN ? 0 : float_min(sum[lane], FLT_MAX) * LOWERED;
-        out[lane] = (int32_t)((float_bits(rounded ? lowered : sum[lane]) & ~7u) | (uint32_t)lane);
+        out[lane] = (int32_t)((float_bits(wide ? lowered : sum[lane]) & ~7u) | (uint32_t)lane);
     }
+}
+
+/* Whether a box about as far as the bound is farther, or as far with ids that are all too late: its
+   distance rounded as a point's. */
+ND_FN bool nd_box_is_late(const nd_query *query, const float *group, uint32_t lane, uint32_t dims,
+                          bool wide, uint32_t least_id) {
+    double sum = 0;
+    for (uint32_t axis = 0; axis < dims; ++axis, group += 2 * LEAF_GROUP) {
+        const float lo = group[lane], hi = group[LEAF_GROUP + lane];
+        if (wide) {
+            const double x = ((const double *)query->point)[axis];
+            const double under = (double)lo - x, over = x - (double)hi;
+            const double d = under > 0 ? under : over > 0 ? over : 0;
+            sum = sum + d * d;
+        } else {
+            const float x = ((const float *)query->point)[axis];
+            const float d = float_max(float_max(lo - x, x - hi), 0);
+            sum = (double)((float)sum + d * d);
+        }
+    }
+    return sum > query->bound2 || (sum == query->bound2 && least_id > query->bound_id);
 }
 
 static inline void nd_offer(nd_query *query, double dist2, uint32_t id) {
@@ -207,62 +245,112 @@ static inline void nd_offer(nd_query *query, double dist2, uint32_t id) {
         query->out[query->count - 1] = item;
 }
 
-static inline void nd_visit(nd_query *query, uint32_t leaf, uint32_t dims) {
+#define ND_HALF 4u /* axes of five or more after which a bucket may be left */
+
+/* dist2 of a bucket's points; a bit is set where it is at most `limit`. */
+#ifdef __AVX2__
+ND_FN uint32_t nd_points_float(const float *row, const float *point, uint32_t dims, float limit,
+                               float sum[LEAF_POINTS]) {
+    const __m256 bound = _mm256_set1_ps(limit);
+    __m256 near = _mm256_setzero_ps(), far = near;
+    for (uint32_t axis = 0; axis < dims; ++axis, row += LEAF_POINTS) {
+        const __m256 x = _mm256_set1_ps(point[axis]);
+        const __m256 a = _mm256_sub_ps(x, _mm256_loadu_ps(row));
+        const __m256 b = _mm256_sub_ps(x, _mm256_loadu_ps(row + LEAF_GROUP));
+        near = _mm256_add_ps(near, _mm256_mul_ps(a, a));
+        far = _mm256_add_ps(far, _mm256_mul_ps(b, b));
+        if (axis + 1 == ND_HALF && dims > ND_HALF + 1 &&
+            _mm256_testz_ps(_mm256_cmp_ps(near, bound, _CMP_LE_OQ),
+                            _mm256_cmp_ps(near, bound, _CMP_LE_OQ)) &&
+            _mm256_testz_ps(_mm256_cmp_ps(far, bound, _CMP_LE_OQ),
+                            _mm256_cmp_ps(far, bound, _CMP_LE_OQ)))
+            return 0;
+    }
+    _mm256_storeu_ps(sum, near);
+    _mm256_storeu_ps(sum + LEAF_GROUP, far);
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(near, bound, _CMP_LE_OQ)) |
+           (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(far, bound, _CMP_LE_OQ)) << LEAF_GROUP;
+}
+
+ND_FN uint32_t nd_points_double(const double *row, const double *point, uint32_t dims, double limit,
+                                double sum[LEAF_POINTS]) {
+    enum { LANES = 4, VECTORS = LEAF_POINTS / LANES };
+    const __m256d bound = _mm256_set1_pd(limit);
+    __m256d sums[VECTORS];
+    uint32_t within = 0;
+    for (int v = 0; v < VECTORS; ++v) sums[v] = _mm256_setzero_pd();
+    for (uint32_t axis = 0; axis < dims; ++axis, row += LEAF_POINTS) {
+        const __m256d x = _mm256_set1_pd(point[axis]);
+        for (int v = 0; v < VECTORS; ++v) {
+            const __m256d d = _mm256_sub_pd(x, _mm256_loadu_pd(row + v * LANES));
+            sums[v] = _mm256_add_pd(sums[v], _mm256_mul_pd(d, d));
+        }
+        if (axis + 1 == ND_HALF && dims > ND_HALF + 1) {
+            __m256d any = _mm256_cmp_pd(sums[0], bound, _CMP_LE_OQ);
+            for (int v = 1; v < VECTORS; ++v)
+                any = _mm256_or_pd(any, _mm256_cmp_pd(sums[v], bound, _CMP_LE_OQ));
+            if (_mm256_testz_pd(any, any)) return 0;
+        }
+    }
+    for (int v = 0; v < VECTORS; ++v) {
+        _mm256_storeu_pd(sum + v * LANES, sums[v]);
+        within |= (uint32_t)_mm256_movemask_pd(_mm256_cmp_pd(sums[v], bound, _CMP_LE_OQ))
+                  << v * LANES;
+    }
+    return within;
+}
+#else
+#define ND_POINTS(name, scalar)                                                                    \
+    ND_FN uint32_t name(const scalar *row, const scalar *point, uint32_t dims, scalar limit,       \
+                        scalar sum[LEAF_POINTS]) {                                                 \
+        uint32_t within = 0;                                                                       \
+        for (int i = 0; i < LEAF_POINTS; ++i) sum[i] = 0;                                          \
+        for (uint32_t axis = 0; axis < dims; ++axis, row += LEAF_POINTS)                           \
+            for (int i = 0; i < LEAF_POINTS; ++i)                                                  \
+                sum[i] = sum[i] + (point[axis] - row[i]) * (point[axis] - row[i]);                 \
+        for (int i = 0; i < LEAF_POINTS; ++i) within |= (uint32_t)(sum[i] <= limit) << i;          \
+        return within;                                                                             \
+    }
+ND_POINTS(nd_points_float, float)
+ND_POINTS(nd_points_double, double)
+#endif
+
+ND_FN void nd_visit(nd_query *query, uint32_t leaf, uint32_t dims, bool wide) {
     const leafindex_nd *index = query->index;
     const uint64_t at = (uint64_t)leaf * dims * LEAF_POINTS;
     const uint32_t *ids = index->ids + leaf * (uint64_t)LEAF_POINTS;
-    if (index->scalar == POINT_DOUBLE) {
-        const double *row = (const double *)index->coordinates + at;
-        const double *point = (const double *)query->point;
-        double sum[LEAF_POINTS] = {0};
-        for (uint32_t axis = 0; axis < dims; ++axis, row += LEAF_POINTS)
-            for (int i = 0; i < LEAF_POINTS; ++i)
-                sum[i] = sum[i] + (point[axis] - row[i]) * (point[axis] - row[i]);
-        uint32_t within = 0;
-        for (int i = 0; i < LEAF_POINTS; ++i) within |= (uint32_t)(sum[i] <= query->bound2) << i;
-        for (; within; within &= within - 1) {
-            const int i = __builtin_ctz(within);
-            if (sum[i] <= query->bound2) nd_offer(query, sum[i], ids[i]);
-        }
-        return;
-    }
-    const float *row = (const float *)index->coordinates + at;
-    const float *point = (const float *)query->point;
-    float sum[LEAF_POINTS] = {0};
-    for (uint32_t axis = 0; axis < dims; ++axis, row += LEAF_POINTS)
-        for (int i = 0; i < LEAF_POINTS; ++i)
-            sum[i] = sum[i] + (point[axis] - row[i]) * (point[axis] - row[i]);
-    uint32_t within = 0;
-    for (int i = 0; i < LEAF_POINTS; ++i)
-        within |= (uint32_t)((double)sum[i] <= query->bound2) << i;
+    double sum[LEAF_POINTS];
+    float narrow[LEAF_POINTS];
+    uint32_t within =
+        wide ? nd_points_double((const double *)index->coordinates + at,
+                                (const double *)query->point, dims, query->bound2, sum)
+             : nd_points_float((const float *)index->coordinates + at, (const float *)query->point,
+                               dims, query->limit, narrow);
+    if (!within) return;
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
-        if ((double)sum[i] <= query->bound2) nd_offer(query, (double)sum[i], ids[i]);
+        const double dist2 = wide ? sum[i] : (double)narrow[i];
+        if (dist2 <= query->bound2) nd_offer(query, dist2, ids[i]);
     }
-}
-
-/* At distance 0 only ids decide: whether all of these come behind the answers there are. */
-static bool no_id_is_early(const nd_query *query, uint32_t least_id) {
-    if (query->k == 0 || query->count < query->k) return false;
-    return least_id > query->out[query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0].id;
+    if (query->k) nd_bind(query);
 }
 
 /* See leaf_walk. */
-static inline __attribute__((always_inline)) void nd_walk_of(nd_query *query, uint32_t dims) {
+ND_FN void nd_walk_of(nd_query *query, uint32_t dims, bool wide) {
     const leafindex_nd *index = query->index;
     const leaf_shape *shape = &index->shape;
     if (shape->levels == 0) {
-        nd_visit(query, 0, dims);
+        nd_visit(query, 0, dims, wide);
         return;
     }
     _Alignas(32) int32_t lanes[LEAF_LEVELS_MAX][LEAF_GROUP];
     uint32_t level = 0, group = 0;
-    nd_boxes(query, index->boxes, dims, lanes[0]);
+    nd_boxes(query, index->boxes, dims, wide, lanes[0]);
     for (uint32_t lane = shape->root_children; lane < LEAF_GROUP; ++lane)
         lanes[0][lane] = LANE_NEVER;
     for (;;) {
         const int32_t least = lanes_least(lanes[level]);
-        if ((least & ~7) > bound_bits(query)) {
+        if ((least & ~7) > query->raised) {
             if (level == 0) return;
             --level;
             group /= LEAF_GROUP;
@@ -270,35 +358,45 @@ static inline __attribute__((always_inline)) void nd_walk_of(nd_query *query, ui
         }
         const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
         lanes[level][lane] = LANE_NEVER;
-        if (query->bound2 == 0 && no_id_is_early(query, *least_id_at(index, level, child)))
+        if ((least | 7) >= query->lowered &&
+            nd_box_is_late(query, group_boxes(index, level, group), lane, dims, wide,
+                           *least_id_at(index, level, child)))
             continue;
         if (level + 1 == shape->levels) {
-            nd_visit(query, child, dims);
+            nd_visit(query, child, dims, wide);
             continue;
         }
         group = child;
         ++level;
-        nd_boxes(query, group_boxes(index, level, group), dims, lanes[level]);
+        nd_boxes(query, group_boxes(index, level, group), dims, wide, lanes[level]);
     }
 }
 
+#define ND_WALK(dims)                                                                              \
+    case dims:                                                                                     \
+        if (wide)                                                                                  \
+            nd_walk_of(query, dims, true);                                                         \
+        else                                                                                       \
+            nd_walk_of(query, dims, false);                                                        \
+        return;
+
 static void nd_walk(nd_query *query) {
+    const bool wide = query->index->scalar == POINT_DOUBLE;
     if (query->index->shape.count == 0) return;
     switch (query->index->dims) {
-    case 1: nd_walk_of(query, 1); return;
-    case 2: nd_walk_of(query, 2); return;
-    case 3: nd_walk_of(query, 3); return;
-    case 4: nd_walk_of(query, 4); return;
-    default: nd_walk_of(query, query->index->dims); return;
+        ND_WALK(4)
+        ND_WALK(5)
+        ND_WALK(6)
+        ND_WALK(7)
+        ND_WALK(8)
+    default: nd_walk_of(query, query->index->dims, wide); return; /* other rooms take fewer */
     }
 }
 
 uint32_t leafindex_nd_nearest_k(const leafindex_nd *index, const void *point, uint32_t k,
                                 double bound2, neighbour_nd *out) {
     if (k == 0) return 0;
-    nd_query query = query_make(index, point, bound2);
-    query.k = k;
-    query.out = out;
+    nd_query query = query_make(index, point, bound2, k, 0, out);
     nd_walk(&query);
     neighbour_nd_finish(out, query.count, k);
     return query.count;
@@ -306,9 +404,7 @@ uint32_t leafindex_nd_nearest_k(const leafindex_nd *index, const void *point, ui
 
 uint32_t leafindex_nd_within(const leafindex_nd *index, const void *point, double bound2,
                              uint32_t capacity, neighbour_nd *out) {
-    nd_query query = query_make(index, point, bound2);
-    query.capacity = capacity;
-    query.out = out;
+    nd_query query = query_make(index, point, bound2, 0, capacity, out);
     nd_walk(&query);
     return query.count;
 }

@@ -2,6 +2,8 @@
    between which Ctrl-C is heard; the answers are the same. */
 #include "python/ext/points.h"
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 enum { PIECE_ANSWERS = 1 << 22, PIECE_LEAST = 1 << 14 };
 
@@ -78,6 +80,40 @@ static void nearest(const points_tree &tree, const points_query &query, uint32_t
         return call(tree.c, piece, k, to_ids ? to_ids + at * k : nullptr,
                     to_dist2 ? to_dist2 + at * k * scalar : nullptr,
                     to_counts ? to_counts + at : nullptr);
+    });
+}
+
+/* As SciPy has it: roots of squares, infinity and `missing` where they are not below the bound. */
+template <typename scalar>
+static void rooted(scalar *dist, int64_t *ids, uint64_t count, double bound, int64_t missing) {
+    for (uint64_t i = 0; i < count; ++i) dist[i] = std::sqrt(dist[i]);
+    for (uint64_t i = 0; i < count; ++i) {
+        const bool here = (double)dist[i] < bound;
+        dist[i] = here ? dist[i] : std::numeric_limits<scalar>::infinity();
+        ids[i] = here ? ids[i] : missing;
+    }
+}
+
+static void nearest_distances(const points_tree &tree, const points_query &query, uint32_t k,
+                              nb::handle ids, nb::handle dist, int64_t missing) {
+    array keep[2];
+    const uint64_t count = query.c.points.count;
+    const bool wide = query.c.points.scalar == KD_DOUBLE;
+    int64_t *to_ids = (int64_t *)array_data(ids, "ids", "int64", count * k, true, &keep[0]);
+    void *to = array_data(dist, "distances", scalar_name(query), count * k, true, &keep[1]);
+    if (keep[0].device || keep[1].device)
+        throw nb::value_error("answers are memory of a device, expected the CPU's");
+    in_pieces(tree, query, k, [&](const kd_points_query *piece, uint64_t at) {
+        void *rows = wide ? (void *)((double *)to + at * k) : (void *)((float *)to + at * k);
+        const kd_status status =
+            kd_points_nearest64(tree.c, piece, k, (uint64_t *)to_ids + at * k, rows, nullptr);
+        if (status != KD_OK) return status;
+        const uint64_t answers = piece->points.count * k;
+        if (wide)
+            rooted((double *)rows, to_ids + at * k, answers, piece->max_radius, missing);
+        else
+            rooted((float *)rows, to_ids + at * k, answers, piece->max_radius, missing);
+        return status;
     });
 }
 
@@ -295,6 +331,10 @@ void bind_points_query(nb::module_ &m) {
     m.def("kd_points_nearest64", nearest<uint64_t, kd_points_nearest64>, nb::arg("tree"),
           nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(), "The same with ids of 64 bits.");
+    m.def("nearest_distances", nearest_distances, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
+          nb::arg("ids"), nb::arg("distances"), nb::arg("missing"),
+          "kd_points_nearest64 with distances, not squares, below max_radius; ids int64, `missing` "
+          "for none.");
     m.def("kd_points_closest", closest<uint32_t, kd_points_closest>, nb::arg("tree"),
           nb::arg("query"), nb::arg("ids").none(), nb::arg("dist2").none(),
           "Fills ids (count,) uint32 and dist2 (count,).");

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from . import _c
 from .arrays import framework, is_foreign
 from .errors import InputError
 from .metrics import distance, euclid_factor, images, wrapped
 from .points import Points, scalar_array
+
+NOT_FINITE = "'x' must be finite, check for nan or inf values"
 
 ROWS = 4096  #: queries of other metrics and of periodic boxes asked at a time
 
@@ -138,7 +141,7 @@ class KDTree:
         ranks, squeezed = self._ranks(k)
         if is_foreign(x):
             return self._query_there(x, k, ranks, squeezed, p, float(distance_upper_bound))
-        x, shape = self._places(x)
+        x, shape = self._places(x, p == 2 and self._box is None)
         far = int(ranks.max()) if len(ranks) else 0
         found, ids = self._nearest(x, far, p, float(distance_upper_bound))
         if far != len(ranks) or (np.diff(ranks) != 1).any():  # else they are as they should be
@@ -159,7 +162,7 @@ class KDTree:
             return tuple(row.of_host(x, np.asarray(answer)) for answer in answers)
         shape, x = tuple(x.shape[:-1]), row.plain(x.reshape(-1, self.m), self._points.dtype)
         if not bool(row.xp.isfinite(x).all()):
-            raise ValueError("'x' must be finite, check for nan or inf values")
+            raise ValueError(NOT_FINITE)
         ids, dist2 = self._points.nearest(x, far, max_radius=bound)
         found = row.xp.sqrt(dist2)
         keep = found < bound
@@ -312,15 +315,16 @@ class KDTree:
 
     # --- the work ----------------------------------------------------------------------------------
 
-    def _places(self, x):
+    def _places(self, x, quick=False):
+        """x as rows of the tree's type; quick: who is asked looks whether they are finite."""
         x = np.asarray(framework(x).host(x))
         if np.iscomplexobj(x):
             raise TypeError("KDTree does not work with complex data")
         x = np.asarray(x, self._points.dtype)
         if x.ndim == 0 or x.shape[-1] != self.m:
             raise ValueError(f"x must consist of vectors of length {self.m} but has shape {x.shape}")
-        if not np.isfinite(x).all():
-            raise ValueError("'x' must be finite, check for nan or inf values")
+        if not (quick and self.n > 0 and x.size > 0) and not np.isfinite(x).all():
+            raise ValueError(NOT_FINITE)
         shape = x.shape[:-1]
         x = np.ascontiguousarray(x.reshape(-1, self.m))
         if self._box is not None:
@@ -363,24 +367,30 @@ class KDTree:
     def _nearest(self, x, k, p, bound):
         """Distances (q, k) and numbers (q, k); inf and n where there is none below `bound`."""
         k_there = min(k, self.n)
-        plain = p == 2 and self._box is None and k_there > 0 and len(x) > 0
-        if plain:
-            near, dist2 = self._points.nearest(self._padded(x), k_there, max_radius=bound)
-            np.sqrt(dist2, out=dist2)
-            if k == k_there and dist2[:, -1].max() < bound:
-                return dist2, near.astype(np.intp)
+        if p == 2 and self._box is None and k_there > 0 and len(x) > 0:
+            found, ids = self._plain_nearest(x, k_there, bound)
+            if k == k_there:
+                return found, ids
+            more = ((0, 0), (0, k - k_there))
+            return np.pad(found, more, constant_values=np.inf), np.pad(ids, more, constant_values=self.n)
         found = np.full((len(x), k), np.inf, self.data.dtype)
         ids = np.full((len(x), k), self.n, np.intp)
         if k_there == 0 or len(x) == 0:
             return found, ids
-        if plain:
-            found[:, :k_there], ids[:, :k_there] = dist2, near
-        else:
-            for begin in range(0, len(x), ROWS):
-                rows = slice(begin, begin + ROWS)
-                self._nearest_rows(x[rows], k_there, p, bound, found[rows], ids[rows])
+        for begin in range(0, len(x), ROWS):
+            rows = slice(begin, begin + ROWS)
+            self._nearest_rows(x[rows], k_there, p, bound, found[rows], ids[rows])
         missing = ~(found < bound)
         found[missing], ids[missing] = np.inf, self.n
+        return found, ids
+
+    def _plain_nearest(self, x, k, bound):
+        query = self._points._query(self._padded(x), bound, None, False, "auto")
+        found, ids = np.empty((len(x), k), self._points.dtype), np.empty((len(x), k), np.int64)
+        try:
+            _c.nearest_distances(self._points._c, query, k, ids, found, self.n)
+        except InputError:
+            raise ValueError(NOT_FINITE) from None
         return found, ids
 
     def _nearest_rows(self, x, k, p, bound, found, ids):

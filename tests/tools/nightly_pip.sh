@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# pip install . into a new environment, as a user does it, and the first lines of python/README.md. The network is needed: skipped
+# where pip cannot fetch what a build takes.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+skip() {
+    echo "$*: skipped"
+    exit 77
+}
+python3 -m venv v || skip "no python3-venv"
+timeout 300 v/bin/pip download -q -d wheels numpy nanobind scikit-build-core >said 2>&1 || skip "pip reaches no registry"
+mkdir copy
+tar -C "$source_folder" --exclude='./build*' --exclude=./.git --exclude=./.cache --exclude=./.models -cf - . | tar -C copy -xf -
+CMAKE_ARGS=-DKD_CUDA=OFF expect_exit 0 v/bin/pip install ./copy
+cat >lines.py <<'P'
+import re, sys
+text = re.search(r"```python\n(.*?)```", open(sys.argv[1]).read(), re.S).group(1)
+mesh = ("vertices = np.random.default_rng(1).random((300, 3), np.float32); faces = np.arange(300).reshape(-1, 3); "
+        "origins, directions = x[:100], x[100:200] - 0.5\n")
+said = {}
+exec(text.replace("mesh = ", mesh + "mesh = ", 1), said)
+assert said["distances"].shape == (1_000_000, 8) and (said["distances"][:, 0] == 0).all()
+assert said["picture"].rgb.shape == (240, 320, 3)
+P
+expect_exit 0 v/bin/python lines.py "$source_folder/python/README.md"
+expect_done
