@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { PIECE = 1 << 30, LOOKS = 200, PAUSE_LEAST_NS = 20000, PAUSE_MOST_NS = 500000 };
+enum {
+    SWAP_TAG = 32000,
+    PIECE = 1 << 30,
+    LOOKS = 200,
+    PAUSE_LEAST_NS = 20000,
+    PAUSE_MOST_NS = 500000
+};
 
 typedef struct connection {
     MPI_Comm world;
@@ -127,6 +133,42 @@ static int mpi_all_sum(void *with, int64_t *values, uint64_t count) {
     return 0;
 }
 
+/* One piece each way between two neighbours in a round of steps; either may be empty. */
+static int swap_piece(connection *own, const char *out, int out_count, int to, char *in,
+                      int in_count, int from) {
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int failed = 0;
+    if (in_count)
+        failed |= MPI_Irecv(in, in_count, MPI_BYTE, from, SWAP_TAG, own->world, &requests[0]) !=
+                  MPI_SUCCESS;
+    if (out_count)
+        failed |= MPI_Isend(out, out_count, MPI_BYTE, to, SWAP_TAG, own->world, &requests[1]) !=
+                  MPI_SUCCESS;
+    for (int i = 0; i < 2 && !failed; ++i)
+        failed |= requests[i] != MPI_REQUEST_NULL && wait_for(&requests[i], MPI_STATUS_IGNORE);
+    return failed;
+}
+
+/* In step s each rank gives to the one s places behind it, and takes from the one s before. */
+static int mpi_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
+                          const uint64_t *into_begins) {
+    connection *own = (connection *)with;
+    for (int step = 0; step < own->size; ++step) {
+        const int to = (own->rank + step) % own->size;
+        const int from = (own->rank + own->size - step) % own->size;
+        uint64_t out = begins[to], in = into_begins[from];
+        while (out < begins[to + 1] || in < into_begins[from + 1]) {
+            const int give = piece_of(begins[to + 1] - out);
+            const int take = piece_of(into_begins[from + 1] - in);
+            if (swap_piece(own, (const char *)bytes + out, give, to, (char *)into + in, take, from))
+                return 1;
+            out += (uint64_t)give;
+            in += (uint64_t)take;
+        }
+    }
+    return 0;
+}
+
 static int mpi_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
     connection *own = (connection *)with;
     uint64_t at = 0;
@@ -176,6 +218,7 @@ const ranks_calls kd_ranks_mpi = {.version = RANKS_VERSION,
                                   .broadcast = mpi_broadcast,
                                   .all_gather = mpi_all_gather,
                                   .all_sum = mpi_all_sum,
+                                  .all_to_all = mpi_all_to_all,
                                   .send = mpi_send,
                                   .receive = mpi_receive,
                                   .abort = mpi_abort};

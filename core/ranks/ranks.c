@@ -46,6 +46,21 @@ kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count) {
     return count_call(of, begun, bytes, failed, "sum", bytes);
 }
 
+kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins, void *into,
+                           const uint64_t *into_begins) {
+    if (!ranks_shared(of)) {
+        if (begins[1] > begins[0])
+            memcpy((char *)into + into_begins[0], (const char *)bytes + begins[0],
+                   begins[1] - begins[0]);
+        return KD_OK;
+    }
+    const double begun = timing_now();
+    const uint64_t all = begins[of->size] - begins[0];
+    const uint64_t others = all - (begins[of->rank + 1] - begins[of->rank]);
+    const int failed = of->calls->all_to_all(of->with, bytes, begins, into, into_begins);
+    return count_call(of, begun, others, failed, "exchange", all);
+}
+
 kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
     if (!ranks_shared(of)) return KD_OK;
     const double begun = timing_now();

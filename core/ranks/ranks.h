@@ -42,6 +42,9 @@ kd_status ranks_all_gather(ranks *of, void *bytes, const uint64_t *begins);
 /* Of equally many bytes each: `bytes` has room for size * count. */
 kd_status ranks_all_gather_even(ranks *of, void *bytes, uint64_t count);
 kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count);
+/* Alone it copies. */
+kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins, void *into,
+                           const uint64_t *into_begins);
 kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count);
 kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
                         int32_t *sender);

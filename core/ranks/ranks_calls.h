@@ -6,7 +6,7 @@
 #define KD_CORE_RANKS_RANKS_CALLS_H
 #include <stdint.h>
 
-enum { RANKS_VERSION = 1, RANKS_ANY = -1 };
+enum { RANKS_VERSION = 2, RANKS_ANY = -1 };
 
 typedef struct ranks_calls {
     uint64_t version; /* RANKS_VERSION */
@@ -19,6 +19,10 @@ typedef struct ranks_calls {
        before. */
     int (*all_gather)(void *with, void *bytes, const uint64_t *begins);
     int (*all_sum)(void *with, int64_t *values, uint64_t count); /* sums wrap */
+    /* To rank r from bytes + begins[r] to begins[r + 1], size + 1 of them; what comes from r goes
+       to into + into_begins[r] and is as long as both say. */
+    int (*all_to_all)(void *with, const void *bytes, const uint64_t *begins, void *into,
+                      const uint64_t *into_begins);
     /* To one rank; messages of one sender and tag come in their order. Sending does not wait for
        the receiver to ask, if it is small. */
     int (*send)(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count);

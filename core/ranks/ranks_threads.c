@@ -90,6 +90,28 @@ static int threads_all_sum(void *with, int64_t *values, uint64_t count) {
     return meet(own->at);
 }
 
+typedef struct parcel {
+    const char *bytes;
+    const uint64_t *begins;
+} parcel;
+
+static int threads_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
+                              const uint64_t *into_begins) {
+    member *own = (member *)with;
+    parcel given = {(const char *)bytes, begins};
+    int wrong = 0;
+    if (place(own, &given)) return 1;
+    const int32_t rank = own->among.rank;
+    for (int32_t r = 0; r < own->among.size; ++r) {
+        const parcel *from = (const parcel *)own->at->places[r];
+        const uint64_t count = from->begins[rank + 1] - from->begins[rank];
+        wrong |= count != into_begins[r + 1] - into_begins[r];
+        if (!wrong && count)
+            memcpy((char *)into + into_begins[r], from->bytes + from->begins[rank], count);
+    }
+    return meet(own->at) || wrong;
+}
+
 static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
     member *own = (member *)with;
     meeting *at = own->at;
@@ -160,6 +182,7 @@ static const ranks_calls threads_calls = {.version = RANKS_VERSION,
                                           .broadcast = threads_broadcast,
                                           .all_gather = threads_all_gather,
                                           .all_sum = threads_all_sum,
+                                          .all_to_all = threads_all_to_all,
                                           .send = threads_send,
                                           .receive = threads_receive,
                                           .abort = threads_abort};

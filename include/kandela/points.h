@@ -48,10 +48,17 @@ typedef enum kd_points_split {
     KD_POINTS_SPLIT_ROUND_ROBIN = 1 /* x, y, z, x, ...: no byte a point for the axis */
 } kd_points_split;
 
+/* Where a tree lies that is on several devices. */
+typedef enum kd_points_spread {
+    KD_POINTS_SPREAD_AUTO = 0,  /* copies of up to a million points, else parts */
+    KD_POINTS_SPREAD_PARTS = 1, /* each device has the points of a region of space */
+    KD_POINTS_SPREAD_COPIES = 2 /* each has all of them, queries are divided */
+} kd_points_spread;
+
 /* Points as they lie in memory; the caller keeps them. */
 typedef struct kd_point_array {
     const void *coordinates; /* aligned to the scalar; NULL if count is 0 */
-    uint64_t count;          /* at most 2^31 - 1 to build from */
+    uint64_t count;          /* at most 2^31 - 1 to build from, on each of several devices */
     uint64_t stride_bytes;   /* from a point to the next, a multiple of the scalar's; 0: packed */
     uint32_t dims;           /* 1 to 8 */
     kd_scalar scalar;
@@ -63,10 +70,16 @@ typedef struct kd_point_array {
 typedef struct kd_points_options {
     size_t struct_size;
     char device[256]; /* "auto": the first CUDA device for 100,000 points and more, and for points
-                         in device memory their own, else the CPU; "cpu", "cuda:N" */
+                         in device memory their own, else the CPU; "cpu", "cuda:N"; several,
+                         "cuda:0,cuda:1", "cuda:all" or "cpu,cpu": see spread */
     char builder[32]; /* "auto" takes the fastest; kandela info lists them */
     kd_points_split split;
-    void *stream; /* cudaStream_t to build and ask on; NULL: the default one */
+    void *stream;            /* cudaStream_t to build and ask on; NULL: the default one */
+    kd_points_spread spread; /* over several devices. Answers are those of one tree. Arrays are in
+                                host memory; scratch, asynchronous and streams are not looked at */
+    uint64_t first_id; /* of points without ids of their own the first one's, then the next, ...;
+                          with numbers from 2^32 - 1 on, or more points, it is asked by the calls
+                          with ids of 64 bits. Not for copies */
 } kd_points_options;
 
 /* Filled by kd_points_query_default, which sets struct_size; fields are only ever added at the end.
@@ -107,6 +120,10 @@ typedef struct kd_points_info {
     uint64_t hash;        /* XXH3 of the order of the points, and of the axes */
     uint32_t layers;      /* trees that it is made of: 1 until points were inserted */
     uint64_t touched;     /* points whose trees the last change, or the opening, built */
+    uint32_t parts;       /* devices, or ranks, that it lies on */
+    int32_t copies;       /* 1: each of them has all points */
+    double top_seconds;   /* of build_seconds: until points of parts were where they belong */
+    uint64_t sent;        /* bytes that a part has sent to others since it was opened */
 } kd_points_info;
 
 KD_API kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
@@ -209,8 +226,8 @@ KD_API kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_ar
 KD_API kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *lo,
                                   const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids);
 
-/* The same calls with ids of 64 bits, for programs that will ask larger trees: what a tree of today
-   answers fits into 32. */
+/* The same calls with ids of 64 bits, for trees of more points than 32 bits number, or with a
+   first_id; the calls of 32 bits refuse to ask such a tree (KD_ERROR_USAGE). */
 KD_API kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query,
                                      uint32_t k, uint64_t *ids, void *dist2, uint32_t *counts);
 KD_API kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query,

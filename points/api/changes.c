@@ -2,6 +2,7 @@
 #include "core/device/caller_memory.h"
 #include "core/memory.h"
 #include "points/api/points_device.h"
+#include "points/api/points_parts.h"
 #include "points/api/points_pile.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
@@ -31,6 +32,7 @@ void points_changes_close(points_changes *owned) {
 
 uint64_t points_live_count(const kd_points *tree) {
     uint64_t count = 0;
+    if (tree->parts) return points_parts_count(tree);
     if (!tree->changes) return tree->tree.count;
     for (int l = 0; l < tree->changes->count; ++l)
         count += points_layer_live(&tree->changes->layers[l]);
@@ -49,11 +51,13 @@ uint64_t points_changes_bytes(const points_changes *changes) {
 
 bool points_is_whole(const kd_points *tree) {
     const points_changes *changes = tree->changes;
-    return !tree->cuda && (!changes || (changes->count == 1 && changes->layers[0].gone.count == 0));
+    return !points_elsewhere(tree) &&
+           (!changes || (changes->count == 1 && changes->layers[0].gone.count == 0));
 }
 
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree) {
     if (tree->cuda) return points_cuda_fetch(copy, tree);
+    if (tree->parts) return points_parts_copy(copy, tree);
     point_pile all;
     kd_points_options options = tree->options;
     snprintf(options.device, sizeof options.device, "cpu");
@@ -181,7 +185,7 @@ static kd_status pile_new(point_pile *out, const kd_points *tree, const kd_point
 
 /* A tree on a device: its points on the host, as the only layer of `copy`. */
 kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_points *tree) {
-    KD_TRY(points_cuda_fetch(copy, tree));
+    KD_TRY(points_copy_whole(copy, tree));
     copy->changes = NULL;
     memset(changes, 0, sizeof *changes);
     changes->layers[0].tree = copy;
@@ -219,13 +223,14 @@ static kd_status insert_there(kd_points *tree, const point_pile *more) {
 
 kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32_t *first_id) {
     KD_REQUIRE(tree && points, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "points" : "tree");
+    KD_TRY(points_parts_may_change(tree));
     KD_TRY(check_new(tree, points));
     KD_TRY(points_begin_change(tree));
     point_pile more;
     KD_TRY(pile_new(&more, tree, points));
     const uint64_t next = tree->changes->next_id;
     kd_status status = KD_OK;
-    if (more.count && tree->cuda)
+    if (more.count && points_elsewhere(tree))
         status = insert_there(tree, &more);
     else if (more.count)
         status = points_join_from(tree, first_to_join(tree->changes, more.count), &more);
@@ -237,7 +242,7 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
 
 kd_status kd_points_rebuild(kd_points *tree) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    if (!tree->changes || tree->cuda) return KD_OK;
+    if (!tree->changes || points_elsewhere(tree)) return KD_OK;
     tree->changes->touched = 0;
     if (tree->changes->count == 1 && tree->changes->layers[0].gone.count == 0) return KD_OK;
     return points_join_from(tree, 0, NULL);

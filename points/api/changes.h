@@ -46,6 +46,10 @@ uint64_t points_changes_bytes(const points_changes *changes);
 /* Whether it is one tree on the CPU; else a copy that is: as it lies on a device, or built anew of
    all points that are there. points_release frees it. */
 bool points_is_whole(const kd_points *tree);
+/* Whether its points lie on devices: it is built anew when they change. */
+static inline bool points_elsewhere(const kd_points *tree) {
+    return tree->cuda || tree->parts;
+}
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree);
 
 /* The caller's id of a point of one tree. */

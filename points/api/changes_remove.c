@@ -2,6 +2,7 @@
 #include "core/device/caller_memory.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "points/api/points_parts.h"
 #include "points/api/points_pile.h"
 #include <stdlib.h>
 
@@ -200,6 +201,7 @@ kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count)
                (unsigned long long)count);
     const caller_array given = {ids, "ids of points", sizeof *ids};
     KD_TRY(caller_memory_check(&given, 1, true));
+    KD_TRY(points_parts_may_change(tree));
     KD_TRY(points_begin_change(tree));
     if (count == 0) return KD_OK;
     uint32_t *sorted = NULL;
@@ -212,7 +214,7 @@ kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count)
     qsort(sorted, count, sizeof *sorted, compare_ids);
     work.sorted = sorted;
     work.count = count;
-    KD_TRY_GOTO(tree->cuda ? remove_there(tree, &work) : remove_here(tree, &work));
+    KD_TRY_GOTO(points_elsewhere(tree) ? remove_there(tree, &work) : remove_here(tree, &work));
 done:
     memory_free(sorted);
     memory_free(work.met);

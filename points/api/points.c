@@ -8,6 +8,7 @@
 #include "points/api/arguments.h"
 #include "points/api/changes.h"
 #include "points/api/points_device.h"
+#include "points/api/points_parts.h"
 #include "points/builders.h"
 #include <stdio.h>
 
@@ -31,8 +32,7 @@ void kd_points_options_default_sized(kd_points_options *options, size_t struct_s
     sized_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-/* What the caller (or nobody: NULL) asks for, checked. */
-static kd_status take_options(kd_points_options *out, const kd_points_options *given) {
+kd_status points_take_options(kd_points_options *out, const kd_points_options *given) {
     const kd_points_options *options = out;
     kd_points_options_default(out);
     if (given) KD_TRY(sized_take(out, sizeof *out, given, "kd_points_options_default"));
@@ -45,6 +45,9 @@ static kd_status take_options(kd_points_options *out, const kd_points_options *g
                    options->split == KD_POINTS_SPLIT_ROUND_ROBIN,
                KD_ERROR_USAGE, "split rule %d, expected 0 (widest side) or 1 (round robin)",
                (int)options->split);
+    KD_REQUIRE((int)options->spread >= 0 && options->spread <= KD_POINTS_SPREAD_COPIES,
+               KD_ERROR_USAGE, "spread %d, expected 0 (auto), 1 (parts) or 2 (copies)",
+               (int)options->spread);
     return KD_OK;
 }
 
@@ -64,9 +67,31 @@ static kd_status make_index(kd_points *points) {
     return leafindex_open(&points->index, &view, false);
 }
 
+/* The points of the tree, in their order, once more. */
+static kd_status finish_in_parts(kd_points *points) {
+    const pointtree *tree = &points->tree;
+    const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
+    kd_points built;
+    void *input = NULL;
+    KD_TRY(memory_reserve(&input, tree->count, bytes));
+    for (uint32_t i = 0; i < tree->count; ++i)
+        memcpy((char *)input + tree->ids[i] * bytes, (const char *)tree->coordinates + i * bytes,
+               bytes);
+    kd_point_array array = kd_point_array_make(input, tree->count, tree->dims,
+                                               tree->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    array.ids = points->renamed;
+    const kd_status status = points_parts_build(&built, &array, &points->options);
+    memory_free(input);
+    KD_TRY(status);
+    points_release(points);
+    *points = built;
+    return KD_OK;
+}
+
 kd_status points_finish(kd_points *points) {
     const pointtree *tree = &points->tree;
     int32_t cuda = -1;
+    if (points_parts_wanted(&points->options)) return finish_in_parts(points);
     KD_TRY(choose_device(&cuda, &points->options, NULL, tree->count));
     if (cuda >= 0) {
         const kd_status status = points_cuda_adopt(points, cuda);
@@ -84,6 +109,7 @@ void points_release(kd_points *owned) {
     owned->renamed = NULL;
     points_cuda_close(owned->cuda);
     owned->cuda = NULL;
+    points_parts_close(owned);
     points_changes_close(owned->changes);
     owned->changes = NULL;
 }
@@ -121,6 +147,7 @@ static kd_status build_on_cuda(kd_points *out, const point_array *input,
 
 kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options) {
+    if (points_parts_wanted(options)) return points_parts_build(out, points, options);
     memset(out, 0, sizeof *out);
     out->options = *options;
     const double started = timing_now();
@@ -153,7 +180,7 @@ kd_status kd_points_open(kd_points **out, const kd_point_array *points,
     kd_points_options taken;
     KD_REQUIRE(out, KD_ERROR_USAGE, "no place for the tree given (NULL)");
     *out = NULL;
-    KD_TRY(take_options(&taken, options));
+    KD_TRY(points_take_options(&taken, options));
     kd_points *opened = NULL;
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
     KD_TRY_GOTO(points_build(opened, points, &taken));
@@ -181,6 +208,7 @@ void kd_points_close(kd_points *tree) {
 uint64_t points_bytes_held(const kd_points *tree) {
     const pointtree *t = &tree->tree;
     uint64_t bytes = sizeof *tree;
+    if (tree->parts) return bytes + parts_bytes(tree->parts);
     if (tree->cuda) return bytes + tree->cuda->bytes;
     const uint64_t a_point = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids +
                              (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
@@ -203,7 +231,7 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
 
 /* Of a tree that may lie on a device; 0 if it cannot be brought here. */
 static uint64_t hash_of(const kd_points *tree) {
-    if (!tree->cuda) return pointtree_hash(&tree->tree);
+    if (points_is_whole(tree)) return pointtree_hash(&tree->tree);
     kd_points copy;
     if (points_copy_whole(&copy, tree) != KD_OK) return 0;
     const uint64_t hash = pointtree_hash(&copy.tree);
@@ -227,9 +255,9 @@ static void describe_changes(const kd_points *tree, kd_points_info *info) {
 
 static void describe(const kd_points *tree, kd_points_info *info, bool with_hash) {
     const pointtree *t = &tree->tree;
-    info->count = t->count;
-    info->layers = 1;
-    info->touched = t->count;
+    info->count = points_live_count(tree);
+    info->layers = info->parts = 1;
+    info->touched = info->count;
     info->dims = t->dims;
     info->scalar = t->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT;
     info->split = tree->options.split;
@@ -239,6 +267,7 @@ static void describe(const kd_points *tree, kd_points_info *info, bool with_hash
     info->build_seconds = tree->build_seconds;
     info->bytes = points_bytes_held(tree);
     describe_place(tree, info);
+    if (tree->parts) points_parts_describe(tree, info);
     if (tree->changes)
         describe_changes(tree, info);
     else if (with_hash)
@@ -259,6 +288,8 @@ void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_
 kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
                              uint8_t *axes) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(!ids || points_parts_first(tree) == 0, KD_ERROR_USAGE,
+               "a tree with a first id, expected a call with ids of 64 bits");
     if (!points_is_whole(tree)) {
         kd_points copy;
         KD_TRY(points_copy_whole(&copy, tree));

@@ -10,6 +10,7 @@
 
 struct points_cuda;
 struct points_changes;
+struct points_parts;
 
 struct kd_points {
     pointtree tree;                /* without its arrays if it lies on a CUDA device */
@@ -17,7 +18,8 @@ struct kd_points {
     leafindex_double index_double; /* of one to three doubles; else empty */
     leafindex_nd index_nd;         /* of all others */
     uint32_t *renamed;             /* the caller's id of each point of the input, or NULL */
-    struct points_cuda *cuda; /* instead of all of these: the tree on a CUDA device; else NULL */
+    struct points_cuda *cuda;   /* instead of all of these: the tree on a CUDA device; else NULL */
+    struct points_parts *parts; /* instead of all but `renamed`: a tree on several devices */
     struct points_changes *changes; /* once points came or went (changes.h); else NULL */
     kd_points_options options;
     char builder[32]; /* that built it */
@@ -29,6 +31,8 @@ struct kd_points {
 /* KD_ERROR_USAGE with the list for any other name. */
 kd_status points_method_find(point_query_method *out, const char *name);
 
+/* What the caller (or nobody: NULL) asks for, checked. */
+kd_status points_take_options(kd_points_options *out, const kd_points_options *given);
 /* Builds as kd_points_open does; everything of *out is new; on failure nothing is held. */
 kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options);

@@ -7,6 +7,7 @@
 #include "points/api/boxes.h"
 #include "points/api/changes.h"
 #include "points/api/points_device_call.h"
+#include "points/api/points_parts.h"
 #include <stdatomic.h>
 
 enum { BOX_GRAIN = 16 };
@@ -162,6 +163,7 @@ kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo
     point_boxes boxes;
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
     KD_TRY(check(&boxes, tree, lo, hi, offsets, NULL));
+    if (tree->parts) return points_parts_count_boxes(tree, lo, hi, offsets);
     if (tree->cuda) return count_on_device(tree, &boxes, offsets);
     box_work work = {.boxes = &boxes, .counts = offsets};
     KD_TRY(answer_all(tree, &work));
@@ -176,6 +178,7 @@ kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *lo,
     KD_TRY(check(&boxes, tree, lo, hi, offsets, ids));
     if (tree->cuda) return fill_on_device(tree, &boxes, offsets, ids);
     KD_TRY(points_check_offsets(offsets, lo->count));
+    if (tree->parts) return points_parts_boxes(tree, lo, hi, offsets, ids);
     box_work work = {.boxes = &boxes, .offsets = offsets, .ids = ids};
     return answer_all(tree, &work);
 }

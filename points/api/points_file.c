@@ -132,6 +132,7 @@ kd_status kd_points_load(kd_points **out, const char *path, const kd_points_opti
     kd_points *loaded = NULL;
     KD_TRY(kd_points_open(&loaded, &none, options));
     points_release(loaded);
+    loaded->options.first_id = 0;
     kd_status status = KD_OK;
     file_view file;
     memset(&file, 0, sizeof file);

@@ -2,6 +2,7 @@
 #include "core/device/caller_memory.h"
 #include "points/api/changes.h"
 #include "points/api/points_device.h"
+#include "points/api/points_parts.h"
 
 /* The query, and all that can be said of the caller's arrays before anybody looks into them. */
 static kd_status check(kd_points_query *query, const kd_points *tree, const kd_points_query *given,
@@ -51,6 +52,8 @@ kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *qu
     KD_TRY(points_check_answers(kd_points_count(tree), k));
     KD_REQUIRE(k <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE, "k is %u, expected at most %u", k,
                POINTTREE_COUNT_MAX);
+    const parts_rows apart = {.ids = ids, .dist2 = dist2, .counts = counts};
+    if (tree->parts) return points_parts_own(tree, &taken, PARTS_NEAREST, k, order, NULL, &apart);
     if (tree->cuda) return points_cuda_nearest_own(tree, &taken, k, order, &rows);
     own_tree of;
     KD_TRY(open(&of, tree, &taken, order));
@@ -63,6 +66,8 @@ kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_quer
     kd_points_query taken;
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
     KD_TRY(check(&taken, tree, query, order, offsets, &none));
+    const parts_rows apart = {.sums = offsets};
+    if (tree->parts) return points_parts_own(tree, &taken, PARTS_COUNT, 0, order, NULL, &apart);
     if (tree->cuda) return points_cuda_count_own(tree, &taken, order, offsets);
     own_tree of;
     KD_TRY(open(&of, tree, &taken, order));
@@ -72,11 +77,13 @@ kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_quer
 kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query, uint32_t *order,
                                const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
+    const parts_rows apart = {.ids = ids, .dist2 = dist2};
     kd_points_query taken;
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
     KD_TRY(check(&taken, tree, query, order, offsets, &rows));
     if (tree->cuda) return points_cuda_within_own(tree, &taken, order, offsets, &rows);
     KD_TRY(points_check_offsets(offsets, kd_points_count(tree)));
+    if (tree->parts) return points_parts_own(tree, &taken, PARTS_WITHIN, 0, order, offsets, &apart);
     own_tree of;
     KD_TRY(open(&of, tree, &taken, order));
     return close(&of, point_own_within(&of.target, &of.own, offsets, ids, dist2));

@@ -5,6 +5,7 @@
 #include "core/sized.h"
 #include "points/api/changes.h"
 #include "points/api/points_device.h"
+#include "points/api/points_parts.h"
 #include "points/neighbours/query.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
@@ -69,7 +70,7 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
 
 uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
     kd_points_query taken;
-    if (!tree || take_query(&taken, query) != KD_OK) return 0;
+    if (!tree || tree->parts || take_query(&taken, query) != KD_OK) return 0;
     if (tree->cuda) return points_cuda_scratch_bytes(tree, &taken);
     const point_queries queries = queries_of(tree, &taken);
     return point_query_scratch_bytes(&queries);
@@ -243,9 +244,58 @@ kd_status points_ask_within(const kd_points *tree, const kd_points_query *query,
     return status;
 }
 
+/* --- a tree in parts: what ranks check they say together ---------------------------------------
+ */
+
+static kd_status check_in_parts(const kd_points *tree, const kd_points_query *query,
+                                const parts_rows *rows, const uint64_t *offsets) {
+    const point_rows narrow = {rows->ids, rows->dist2, rows->counts};
+    const point_queries queries = queries_of(tree, query);
+    const caller_array wide = {rows->wide, "places for ids", sizeof *rows->wide};
+    point_box box;
+    KD_REQUIRE(rows->wide || rows->sums || !points_parts_wide(tree), KD_ERROR_USAGE,
+               "a tree whose ids have 64 bits, expected a call with such ids");
+    KD_TRY(check_memory(tree, query, &narrow, offsets));
+    KD_TRY(caller_memory_check(&wide, 1, true));
+    KD_TRY(check_radii(tree, query));
+    return point_scan(&box, &queries.points);
+}
+
+kd_status points_parts_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                                   const parts_rows *rows) {
+    kd_points_query taken;
+    kd_status checked = check_query(&taken, tree, query);
+    if (checked == KD_OK) checked = points_check_answers(taken.points.count, k);
+    if (checked == KD_OK) checked = check_in_parts(tree, &taken, rows, NULL);
+    return points_parts_nearest(tree, &taken, k, rows, checked);
+}
+
+static kd_status count_in_parts(const kd_points *tree, const kd_points_query *query,
+                                uint64_t *offsets) {
+    const parts_rows none = {.sums = offsets};
+    kd_points_query taken;
+    kd_status checked = check_query(&taken, tree, query);
+    if (checked == KD_OK) checked = check_in_parts(tree, &taken, &none, offsets);
+    return points_parts_count_within(tree, &taken, offsets, checked);
+}
+
+kd_status points_parts_ask_within(const kd_points *tree, const kd_points_query *query,
+                                  const uint64_t *offsets, const parts_rows *rows) {
+    kd_points_query taken;
+    kd_status checked = check_query(&taken, tree, query);
+    if (checked == KD_OK) checked = check_in_parts(tree, &taken, rows, offsets);
+    if (checked == KD_OK) checked = points_check_offsets(offsets, taken.points.count);
+    return points_parts_within(tree, &taken, offsets, rows, checked);
+}
+
+/* --- the calls ---------------------------------------------------------------------------------
+ */
+
 kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
                             uint32_t *ids, void *dist2, uint32_t *counts) {
     kd_points_query taken;
+    const parts_rows apart = {.ids = ids, .dist2 = dist2, .counts = counts};
+    if (tree && tree->parts) return points_parts_ask_nearest(tree, query, k, &apart);
     KD_TRY(check_query(&taken, tree, query));
     KD_TRY(points_check_answers(taken.points.count, k));
     const point_rows rows = {ids, dist2, counts};
@@ -264,6 +314,7 @@ kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *q
                                  uint64_t *offsets) {
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
     kd_points_query taken;
+    if (tree && tree->parts) return count_in_parts(tree, query, offsets);
     KD_TRY(check_query(&taken, tree, query));
     const point_rows none = {NULL, NULL, NULL};
     KD_TRY(check_memory(tree, &taken, &none, offsets));
@@ -275,6 +326,8 @@ kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
     kd_points_query taken;
+    const parts_rows apart = {.ids = ids, .dist2 = dist2};
+    if (tree && tree->parts) return points_parts_ask_within(tree, query, offsets, &apart);
     KD_TRY(check_query(&taken, tree, query));
     const point_rows rows = {ids, dist2, NULL};
     KD_TRY(check_memory(tree, &taken, &rows, offsets));

@@ -4,6 +4,7 @@
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "points/api/changes.h"
+#include "points/api/points_parts.h"
 
 typedef struct wide_ids {
     uint64_t *to;     /* the caller's, or NULL: not wanted */
@@ -44,7 +45,9 @@ kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *quer
                               uint64_t *ids, void *dist2, uint32_t *counts) {
     wide_ids wide;
     uint64_t answers = 0;
+    const parts_rows apart = {.wide = ids, .dist2 = dist2, .counts = counts};
     KD_REQUIRE(tree && query, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "query" : "tree");
+    if (points_parts_apart(tree)) return points_parts_ask_nearest(tree, query, k, &apart);
     KD_REQUIRE(!__builtin_mul_overflow(query->points.count, (uint64_t)k, &answers) &&
                    answers <= UINT64_MAX / sizeof *ids,
                KD_ERROR_USAGE, "%llu queries for %u points each are more than memory can address",
@@ -80,16 +83,31 @@ kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query
                !tree   ? "tree"
                : query ? "offsets"
                        : "query");
+    const parts_rows apart = {.wide = ids, .dist2 = dist2};
+    if (points_parts_apart(tree)) return points_parts_ask_within(tree, query, offsets, &apart);
     KD_TRY(count_answers(&answers, tree, offsets, query->points.count));
     KD_TRY(begin(&wide, ids, answers, tree));
     return end(&wide, kd_points_within(tree, query, offsets, wide.narrow, dist2),
                tree->options.stream);
 }
 
+/* Places in the input as numbers. */
+static kd_status download_numbered(const kd_points *tree, void *coordinates, uint64_t *ids,
+                                   uint8_t *axes) {
+    kd_points copy;
+    KD_TRY(points_copy_whole(&copy, tree));
+    const kd_status status = kd_points_download64(&copy, coordinates, ids, axes);
+    for (uint64_t i = 0; ids && status == KD_OK && i < copy.tree.count; ++i)
+        ids[i] += points_parts_first(tree);
+    points_release(&copy);
+    return status;
+}
+
 kd_status kd_points_download64(const kd_points *tree, void *coordinates, uint64_t *ids,
                                uint8_t *axes) {
     wide_ids wide;
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    if (points_parts_first(tree)) return download_numbered(tree, coordinates, ids, axes);
     KD_TRY(begin(&wide, ids, points_live_count(tree), tree));
     return end(&wide, kd_points_download(tree, coordinates, wide.narrow, axes),
                tree->options.stream);

@@ -98,6 +98,10 @@ static nb::dict tree_describe(const points_tree &tree) {
     out["hash"] = info.hash;
     out["layers"] = info.layers;
     out["touched"] = info.touched;
+    out["parts"] = info.parts;
+    out["copies"] = info.copies != 0;
+    out["top_seconds"] = info.top_seconds;
+    out["sent"] = info.sent;
     return out;
 }
 
@@ -134,7 +138,13 @@ static void bind_options(nb::module_ &m) {
             [](options &self, int to) { self.split = (kd_points_split)to; })
         .def_prop_rw(
             "stream", [](const options &self) { return (uintptr_t)self.stream; },
-            [](options &self, uintptr_t to) { self.stream = (void *)to; });
+            [](options &self, uintptr_t to) { self.stream = (void *)to; })
+        .def_prop_rw(
+            "spread", [](const options &self) { return (int)self.spread; },
+            [](options &self, int to) { self.spread = (kd_points_spread)to; })
+        .def_prop_rw(
+            "first_id", [](const options &self) { return self.first_id; },
+            [](options &self, uint64_t to) { self.first_id = to; });
     m.def("kd_points_options_default", options_default, "Options with their defaults.");
     m.attr("kd_points_options_default_sized") = m.attr("kd_points_options_default");
 }

@@ -1,0 +1,192 @@
+/* Idea: the k nearest are asked for where the query is first; what lies there bounds how far the
+         others have to be asked, and most need not. All others of a query's parts are asked at
+   once.
+   Work: a query near a border asks two parts, one in the middle of a part that alone.
+   Memory: queries go in chunks of a million answers. */
+#include "points/parts/answer.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "points/parts/agree.h"
+#include "points/parts/merge.h"
+#include "points/tree/walk_metric.h"
+#include <string.h>
+
+enum { CHUNK_ANSWERS = 1 << 20 };
+
+/* --- which part is asked what ----------------------------------------------------------------- */
+
+typedef struct choosing {
+    const parts_call *call;
+    const int32_t *homes;    /* of each query of the chunk; NULL: one round for all */
+    const merge_runs *known; /* what the homes have said; NULL: they are asked now */
+    parts_asked *out;
+    bool fills; /* else it counts */
+} choosing;
+
+/* The distance within which a query still has to look: in the second round that of the k-th. */
+static double bound_of(const choosing *work, uint64_t i) {
+    const parts_call *call = work->call;
+    const point_norm norm = call->query.norm == 2   ? POINT_NORM_2
+                            : call->query.norm == 1 ? POINT_NORM_1
+                                                    : POINT_NORM_MOST;
+    const double radius = metric_bound(call->of->scalar, norm, parts_radius(call, call->begin + i));
+    if (!work->known) return radius;
+    const merge_run *run = &work->known->runs[work->known->begins[i]];
+    if (work->known->begins[i] == work->known->begins[i + 1] || run->end - run->at < call->k)
+        return radius;
+    const double last = point_coordinate((const char *)run->from->dist2 +
+                                             (run->end - 1) * point_scalar_bytes(call->of->scalar),
+                                         call->of->scalar, 0);
+    return last < radius ? last : radius;
+}
+
+static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bound) {
+    const parts_call *call = work->call;
+    const bool first = work->homes && !work->known;
+    if (work->homes && (work->homes[i] == part) != first) return false;
+    if (parts_asks_boxes(call->kind))
+        return parts_may_hold(call, call->begin + i, part, (double)INFINITY);
+    *bound = bound_of(work, i);
+    return parts_may_hold(call, call->begin + i, part, *bound);
+}
+
+/* One question: the scalars of the point, and a radius; or two corners. */
+static void write_question(const choosing *work, uint64_t i, double bound, char *to) {
+    const parts_call *call = work->call;
+    const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->of->scalar);
+    const uint64_t bytes = call->of->dims * scalar;
+    const kd_point_array *lo = &call->query.points, *hi = &call->hi;
+    memcpy(to,
+           (const char *)lo->coordinates + query * (lo->stride_bytes ? lo->stride_bytes : bytes),
+           bytes);
+    if (parts_asks_boxes(call->kind)) {
+        memcpy(to + bytes,
+               (const char *)hi->coordinates +
+                   query * (hi->stride_bytes ? hi->stride_bytes : bytes),
+               bytes);
+        return;
+    }
+    const double own = parts_radius(call, query);
+    const double near = work->known ? parts_radius_of(call, bound) : own;
+    const double radius = near < own ? near : own;
+    const float narrow = (float)radius;
+    memcpy(to + bytes, scalar == sizeof radius ? (const void *)&radius : (const void *)&narrow,
+           scalar);
+}
+
+static void choose_parts(void *context, int64_t begin, int64_t end, int thread) {
+    const choosing *work = (const choosing *)context;
+    const uint64_t bytes =
+        parts_question_width(work->call) * point_scalar_bytes(work->call->of->scalar);
+    (void)thread;
+    for (int64_t part = begin; part < end; ++part) {
+        uint64_t at = work->fills ? work->out->begins[part] : 0;
+        for (uint64_t i = 0; i < work->call->end - work->call->begin; ++i) {
+            double bound = 0;
+            if (!is_asked(work, i, (int32_t)part, &bound)) continue;
+            if (work->fills) {
+                work->out->who[at] = (uint32_t)i;
+                write_question(work, i, bound, (char *)work->out->scalars + at * bytes);
+            }
+            ++at;
+        }
+        if (!work->fills) work->out->begins[part] = at;
+    }
+}
+
+static kd_status choose(parts_asked *out, const parts_call *call, const int32_t *homes,
+                        const merge_runs *known) {
+    const int32_t size = call->of->size;
+    choosing work = {call, homes, known, out, false};
+    memset(out, 0, sizeof *out);
+    KD_TRY(KD_RESERVE(out->begins, (uint64_t)size + 1));
+    parallel_for(size, 1, choose_parts, &work);
+    uint64_t sum = 0;
+    for (int32_t part = 0; part < size; ++part) {
+        const uint64_t count = out->begins[part];
+        out->begins[part] = sum;
+        sum += count;
+    }
+    out->begins[size] = sum;
+    KD_TRY(KD_RESERVE(out->who, sum));
+    KD_TRY(memory_reserve(&out->scalars, sum * parts_question_width(call),
+                          point_scalar_bytes(call->of->scalar)));
+    work.fills = true;
+    parallel_for(size, 1, choose_parts, &work);
+    return KD_OK;
+}
+
+/* --- a chunk ---------------------------------------------------------------------------------- */
+
+/* The next queries, whose answers are not many. */
+static void next_chunk(parts_call *call) {
+    const uint64_t count = call->query.points.count;
+    call->begin = call->end;
+    if (call->kind == PARTS_NEAREST) {
+        const uint64_t fit = CHUNK_ANSWERS / (uint64_t)call->k, left = count - call->begin;
+        call->end = call->begin + (fit < 1 && left ? 1 : fit < left ? fit : left);
+        return;
+    }
+    for (uint64_t answers = 0; call->end < count && call->end - call->begin < CHUNK_ANSWERS;) {
+        const uint64_t row = parts_row(call, call->end);
+        if (call->offsets) answers += call->offsets[row + 1] - call->offsets[row];
+        if (answers > CHUNK_ANSWERS && call->end > call->begin) break;
+        ++call->end;
+    }
+}
+
+typedef struct chunk {
+    parts_asked asked[2];
+    merge_runs known, all;
+    int32_t *homes;
+} chunk;
+
+static kd_status find_homes(chunk *at, const parts_call *call) {
+    KD_TRY(KD_RESERVE(at->homes, call->end - call->begin));
+    for (uint64_t i = 0; i < call->end - call->begin; ++i)
+        at->homes[i] = parts_home(call, call->begin + i);
+    return choose(&at->asked[0], call, at->homes, NULL);
+}
+
+/* After the homes: what the others may have. */
+static kd_status ask_others(parts_call *call, chunk *at, kd_status own) {
+    if (own == KD_OK)
+        own = merge_runs_open(&at->known, at->asked, 1, call->of->size, call->end - call->begin);
+    if (own == KD_OK) own = choose(&at->asked[1], call, at->homes, &at->known);
+    return parts_ask(call, &at->asked[1], own);
+}
+
+static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
+    const bool nearest = call->kind == PARTS_NEAREST;
+    if (own == KD_OK)
+        own = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
+    KD_TRY(parts_ask(call, &at->asked[0], own));
+    if (nearest) KD_TRY(ask_others(call, at, KD_OK));
+    kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->of->size,
+                                       call->end - call->begin);
+    if (merged == KD_OK) merge_rows(call, &at->all);
+    if (merged == KD_OK && at->all.misfit)
+        merged = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
+                             "the offsets of some queries do not fit their answers, expected those "
+                             "of the same query's count");
+    return merged;
+}
+
+kd_status parts_answer(parts_call *call, kd_status own) {
+    kd_status status = own;
+    if (own != KD_OK) call->query.points.count = 0; /* nobody looks at what may be wrong */
+    call->end = 0;
+    do {
+        chunk at;
+        memset(&at, 0, sizeof at);
+        next_chunk(call);
+        status = answer_chunk(call, &at, status);
+        parts_asked_close(&at.asked[0]);
+        parts_asked_close(&at.asked[1]);
+        merge_runs_close(&at.known);
+        merge_runs_close(&at.all);
+        memory_free(at.homes);
+        status = parts_agree(call->among, status);
+    } while (status == KD_OK && call->more);
+    return status;
+}

@@ -1,0 +1,267 @@
+/* Idea: three exchanges: questions there; how many answers each has, and the answers, back. Between
+         them a part asks its sub-tree, which knows nothing of the others.
+   Memory: a rank's questions and their answers, and those of all ranks that ask its part. */
+#include "points/parts/ask.h"
+#include "core/memory.h"
+#include "points/parts/agree.h"
+#include "points/tree/point_array.h"
+#include <string.h>
+
+/* At the part: what came, and what is found. */
+typedef struct serving {
+    uint64_t *matrix; /* of every rank: questions to every part, more to come, what is asked */
+    uint64_t *begins; /* size + 1: questions of each rank */
+    uint64_t *answer_begins; /* size + 1: answers to each rank */
+    void *scalars, *radii, *dist2;
+    uint32_t *counts;
+    uint64_t *numbers, *offsets;
+} serving;
+
+enum { TOLD = 2 /* numbers of a rank beside those of each part */ };
+
+static void serving_close(serving *owned) {
+    memory_free(owned->matrix);
+    memory_free(owned->begins);
+    memory_free(owned->answer_begins);
+    memory_free(owned->scalars);
+    memory_free(owned->radii);
+    memory_free(owned->dist2);
+    memory_free(owned->counts);
+    memory_free(owned->numbers);
+    memory_free(owned->offsets);
+}
+
+static uint64_t scalar_bytes(const parts_call *call) {
+    return point_scalar_bytes(call->of->scalar);
+}
+
+/* One number for all that has to be the same at every rank. */
+static uint64_t what_is_asked(const parts_call *call) {
+    uint64_t norm;
+    memcpy(&norm, &call->query.norm, sizeof norm);
+    uint64_t mixed = (uint64_t)call->kind << 32 ^ (parts_counts_only(call->kind) ? 0 : call->k);
+    for (int axis = 0; axis < 8; ++axis) {
+        uint64_t bits;
+        memcpy(&bits, &call->query.period[axis], sizeof bits);
+        mixed = (mixed ^ bits) * 0x9e3779b97f4a7c15u;
+    }
+    return mixed ^ norm;
+}
+
+/* Every rank learns what every other asks of it. */
+static kd_status announce(parts_call *call, const parts_asked *asked, serving *at, kd_status own) {
+    const uint64_t size = (uint64_t)call->of->size, width = size + TOLD;
+    uint64_t *mine = NULL;
+    bool same = true;
+    KD_TRY(KD_RESERVE_ZEROED(mine, width));
+    for (uint64_t p = 0; own == KD_OK && p < size; ++p)
+        mine[p] = asked->begins[p + 1] - asked->begins[p];
+    mine[size] = call->end < call->query.points.count;
+    mine[size + 1] = what_is_asked(call);
+    kd_status status = KD_RESERVE(at->matrix, size * width);
+    if (status == KD_OK) status = KD_RESERVE(at->begins, size + 1);
+    if (status == KD_OK) status = KD_RESERVE(at->answer_begins, size + 1);
+    if (status == KD_OK)
+        status = parts_agree_on(call->among, own, mine, (uint32_t)width, at->matrix);
+    memory_free(mine);
+    KD_TRY(status);
+    call->more = false;
+    at->begins[0] = 0;
+    for (uint64_t r = 0; r < size; ++r) {
+        const uint64_t *told = at->matrix + r * width;
+        at->begins[r + 1] = at->begins[r] + told[call->among->rank];
+        call->more = call->more || told[size];
+        same = same && told[size + 1] == at->matrix[size + 1];
+    }
+    KD_REQUIRE(same, KD_ERROR_USAGE,
+               "ranks ask different things of a tree that they share, "
+               "expected the same call with the same k, norm and period");
+    return KD_OK;
+}
+
+/* Items by begins of items, there or back. */
+static kd_status move(parts_call *call, const void *from, const uint64_t *from_begins, void *to,
+                      const uint64_t *to_begins, uint64_t bytes) {
+    const uint64_t size = (uint64_t)call->of->size;
+    uint64_t *out = NULL;
+    KD_TRY(KD_RESERVE(out, 2 * (size + 1)));
+    for (uint64_t r = 0; r <= size; ++r) {
+        out[r] = from_begins[r] * bytes;
+        out[size + 1 + r] = to_begins[r] * bytes;
+    }
+    const kd_status status = ranks_all_to_all(call->among, from, out, to, out + size + 1);
+    memory_free(out);
+    return status;
+}
+
+/* --- at the part ------------------------------------------------------------------------------ */
+
+/* Radii apart from points. */
+static kd_status take_radii(const parts_call *call, serving *at, uint64_t count) {
+    const uint64_t bytes = scalar_bytes(call), width = parts_question_width(call);
+    KD_TRY(memory_reserve(&at->radii, count, bytes));
+    for (uint64_t i = 0; i < count; ++i)
+        memcpy((char *)at->radii + i * bytes,
+               (const char *)at->scalars + ((i + 1) * width - 1) * bytes, bytes);
+    return KD_OK;
+}
+
+static kd_points_query question(const parts_call *call, const serving *at, uint64_t count) {
+    kd_points_query query = call->query;
+    query.points = kd_point_array_make(at->scalars, count, call->of->dims,
+                                       call->of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    query.points.stride_bytes = parts_question_width(call) * scalar_bytes(call);
+    query.radii = at->radii;
+    query.scratch = NULL;
+    query.scratch_bytes = 0;
+    query.stream = NULL;
+    query.asynchronous = 0;
+    query.skip_self = 0;
+    return query;
+}
+
+/* Ids of the sub-tree as numbers; rows move together to begin at offsets. */
+static void take_numbers(const parts_call *call, serving *at, const uint32_t *ids, uint64_t count) {
+    const uint64_t *numbers = call->part->numbers, bytes = scalar_bytes(call);
+    for (uint64_t i = 0; i < count; ++i) {
+        const uint64_t from = at->counts ? i * call->k : at->offsets[i];
+        const uint64_t answers = at->offsets[i + 1] - at->offsets[i];
+        for (uint64_t j = 0; j < answers; ++j)
+            at->numbers[at->offsets[i] + j] = numbers ? numbers[ids[from + j]] : ids[from + j];
+        if (at->dist2 && from != at->offsets[i])
+            memmove((char *)at->dist2 + at->offsets[i] * bytes,
+                    (const char *)at->dist2 + from * bytes, answers * bytes);
+    }
+}
+
+static kd_status find_nearest(const parts_call *call, serving *at, uint64_t count) {
+    uint32_t *ids = NULL;
+    kd_status status = KD_OK;
+    const kd_points_query query = question(call, at, count);
+    KD_TRY_GOTO(KD_RESERVE(ids, count * call->k));
+    KD_TRY_GOTO(memory_reserve(&at->dist2, count * call->k, scalar_bytes(call)));
+    KD_TRY_GOTO(KD_RESERVE(at->counts, count));
+    KD_TRY_GOTO(kd_points_nearest(call->part->tree, &query, call->k, ids, at->dist2, at->counts));
+    at->offsets[0] = 0;
+    for (uint64_t i = 0; i < count; ++i) at->offsets[i + 1] = at->offsets[i] + at->counts[i];
+    KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
+    take_numbers(call, at, ids, count);
+done:
+    memory_free(ids);
+    return status;
+}
+
+static kd_status find_within(const parts_call *call, serving *at, uint64_t count) {
+    uint32_t *ids = NULL;
+    kd_status status = KD_OK;
+    const kd_points_query query = question(call, at, count);
+    KD_TRY_GOTO(kd_points_within_count(call->part->tree, &query, at->offsets));
+    if (parts_counts_only(call->kind)) return KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(ids, at->offsets[count]));
+    KD_TRY_GOTO(memory_reserve(&at->dist2, at->offsets[count], scalar_bytes(call)));
+    KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
+    KD_TRY_GOTO(kd_points_within(call->part->tree, &query, at->offsets, ids, at->dist2));
+    take_numbers(call, at, ids, count);
+done:
+    memory_free(ids);
+    return status;
+}
+
+static kd_status find_in_boxes(const parts_call *call, serving *at, uint64_t count) {
+    uint32_t *ids = NULL;
+    kd_status status = KD_OK;
+    const kd_point_array lo = question(call, at, count).points;
+    kd_point_array hi = lo;
+    if (count) hi.coordinates = (const char *)at->scalars + call->of->dims * scalar_bytes(call);
+    KD_TRY_GOTO(kd_points_in_box_count(call->part->tree, &lo, &hi, at->offsets));
+    if (parts_counts_only(call->kind)) return KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(ids, at->offsets[count]));
+    KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
+    KD_TRY_GOTO(kd_points_in_box(call->part->tree, &lo, &hi, at->offsets, ids));
+    take_numbers(call, at, ids, count);
+done:
+    memory_free(ids);
+    return status;
+}
+
+/* Answers to all that came, and how many go to whom. */
+static kd_status find(const parts_call *call, serving *at) {
+    const uint64_t count = at->begins[call->of->size];
+    KD_TRY(KD_RESERVE(at->offsets, count + 1));
+    if (!parts_asks_boxes(call->kind)) KD_TRY(take_radii(call, at, count));
+    KD_TRY(call->kind == PARTS_NEAREST    ? find_nearest(call, at, count)
+           : parts_asks_boxes(call->kind) ? find_in_boxes(call, at, count)
+                                          : find_within(call, at, count));
+    if (!at->counts) KD_TRY(KD_RESERVE(at->counts, count));
+    for (uint64_t i = 0; i < count; ++i)
+        at->counts[i] = (uint32_t)(at->offsets[i + 1] - at->offsets[i]);
+    for (int32_t r = 0; r <= call->of->size; ++r) at->answer_begins[r] = at->offsets[at->begins[r]];
+    return KD_OK;
+}
+
+/* --- there and back --------------------------------------------------------------------------- */
+
+static kd_status take_answers(parts_call *call, parts_asked *asked, const serving *at) {
+    const uint64_t size = (uint64_t)call->of->size;
+    uint64_t *begins = NULL;
+    kd_status status = KD_RESERVE(begins, size + 1);
+    for (uint64_t p = 0; status == KD_OK && p <= size; ++p)
+        begins[p] = asked->offsets[asked->begins[p]];
+    const uint64_t answers = status == KD_OK ? begins[size] : 0;
+    if (status == KD_OK) status = KD_RESERVE(asked->numbers, answers);
+    if (status == KD_OK && !parts_asks_boxes(call->kind))
+        status = memory_reserve(&asked->dist2, answers, scalar_bytes(call));
+    status = parts_agree(call->among, status);
+    if (status == KD_OK)
+        status = move(call, at->numbers, at->answer_begins, asked->numbers, begins,
+                      sizeof *asked->numbers);
+    if (status == KD_OK && !parts_asks_boxes(call->kind))
+        status = move(call, at->dist2, at->answer_begins, asked->dist2, begins, scalar_bytes(call));
+    memory_free(begins);
+    return status;
+}
+
+/* Counts arrive where offsets will be: 32 bits in the second half, summed from the first place on.
+ */
+static kd_status take_counts(parts_call *call, parts_asked *asked, const serving *at) {
+    const uint64_t questions = asked->begins[call->of->size];
+    uint32_t *counts = NULL;
+    kd_status status = KD_RESERVE(counts, questions);
+    if (status == KD_OK) status = KD_RESERVE(asked->offsets, questions + 1);
+    status = parts_agree(call->among, status);
+    if (status == KD_OK)
+        status = move(call, at->counts, at->begins, counts, asked->begins, sizeof *counts);
+    for (uint64_t q = 0, sum = 0; status == KD_OK && q <= questions; ++q) {
+        asked->offsets[q] = sum;
+        if (q < questions) sum += counts[q];
+    }
+    memory_free(counts);
+    return status;
+}
+
+kd_status parts_ask(parts_call *call, parts_asked *asked, kd_status own) {
+    const uint64_t width = parts_question_width(call) * scalar_bytes(call);
+    kd_status status = KD_OK;
+    serving at;
+    memset(&at, 0, sizeof at);
+    KD_TRY_GOTO(announce(call, asked, &at, own));
+    KD_TRY_GOTO(
+        parts_agree(call->among, memory_reserve(&at.scalars, at.begins[call->of->size], width)));
+    KD_TRY_GOTO(move(call, asked->scalars, asked->begins, at.scalars, at.begins, width));
+    KD_TRY_GOTO(parts_agree(call->among, find(call, &at)));
+    KD_TRY_GOTO(take_counts(call, asked, &at));
+    if (!parts_counts_only(call->kind)) KD_TRY_GOTO(take_answers(call, asked, &at));
+done:
+    serving_close(&at);
+    return status;
+}
+
+void parts_asked_close(parts_asked *owned) {
+    memory_free(owned->begins);
+    memory_free(owned->who);
+    memory_free(owned->scalars);
+    memory_free(owned->offsets);
+    memory_free(owned->numbers);
+    memory_free(owned->dist2);
+    memset(owned, 0, sizeof *owned);
+}

@@ -1,0 +1,314 @@
+/* Idea: ranks (threads with a device each, or processes) hold slices of the input. They select the
+         planes of the upper levels together, send each point to the part that it belongs to, and
+         each builds the sub-tree of what it got by the builder of one tree.
+   Invariants: a part's points stay in the order of the input, so its builder breaks ties as that of
+               one tree does, and so do its answers.
+   Memory: beside the sub-trees the points twice while they move, with 4 or 8 bytes for each number. */
+#include "points/parts/parts.h"
+#include "core/device/device.h"
+#include "core/memory.h"
+#include "core/ranks/ranks_threads.h"
+#include "core/timing.h"
+#include "points/parts/agree.h"
+#include "points/parts/top_select.h"
+#include "points/tree/bounds.h"
+#include <stdio.h>
+#include <string.h>
+
+/* One rank's way to its part. */
+typedef struct planting {
+    ranks *among;
+    points_parts *parts; /* what is the same for all is written by rank 0 of a process */
+    points_part *part;
+    kd_points_options options; /* with one device's name */
+    point_share share;
+    part_summary own, *all;
+    top_node *nodes;
+    share_split split;
+    void *coordinates, *numbers; /* that came */
+    uint64_t *begins;            /* size + 1: bytes, or points that came */
+    uint64_t *matrix;            /* of every rank: how many it gives to every part */
+} planting;
+
+static int32_t size_of(const planting *of) {
+    return of->among->size;
+}
+
+/* --- what there is in all --------------------------------------------------------------------- */
+
+static kd_status gather_summaries(planting *of) {
+    of->all[of->among->rank] = of->own;
+    return ranks_all_gather_even(of->among, of->all, sizeof *of->all);
+}
+
+/* Counts, numbers and the box of all slices. */
+static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
+    uint64_t before = 0;
+    *count = 0;
+    *box = point_box_empty();
+    KD_TRY(parts_agree(of->among, point_scan(&of->own.box, &of->share.points)));
+    of->own.count = of->share.points.count;
+    KD_TRY(gather_summaries(of));
+    for (int32_t r = 0; r < size_of(of); ++r) {
+        const part_summary *one = &of->all[r];
+        if (r < of->among->rank) before += one->count;
+        *count += one->count;
+        for (uint32_t axis = 0; one->count && axis < POINT_DIMS_MAX; ++axis) {
+            if (one->box.lo[axis] < box->lo[axis]) box->lo[axis] = one->box.lo[axis];
+            if (one->box.hi[axis] > box->hi[axis]) box->hi[axis] = one->box.hi[axis];
+        }
+    }
+    const uint64_t first = of->parts->first;
+    KD_REQUIRE(first <= KD_NO_POINT64 - 1 && *count <= KD_NO_POINT64 - 1 - first, KD_ERROR_USAGE,
+               "%llu points from number %llu on, expected numbers below 2^64 - 1",
+               (unsigned long long)*count, (unsigned long long)first);
+    of->share.first = first + before;
+    of->share.wide = first + *count > KD_NO_POINT;
+    return KD_OK;
+}
+
+/* --- points move ------------------------------------------------------------------------------ */
+
+/* What of each rank's slice comes here. */
+static kd_status learn_counts(planting *of) {
+    const int32_t size = size_of(of);
+    uint64_t *given = NULL;
+    KD_TRY(KD_RESERVE(given, (uint64_t)size));
+    for (int32_t p = 0; p < size; ++p) given[p] = of->split.begins[p + 1] - of->split.begins[p];
+    const kd_status status = parts_agree_on(of->among, KD_OK, given, (uint32_t)size, of->matrix);
+    memory_free(given);
+    KD_TRY(status);
+    of->begins[0] = 0;
+    for (int32_t r = 0; r < size; ++r)
+        of->begins[r + 1] =
+            of->begins[r] + of->matrix[(uint64_t)r * (uint64_t)size + (uint64_t)of->among->rank];
+    return KD_OK;
+}
+
+static kd_status exchange(planting *of, const void *from, void *to, uint64_t item_bytes) {
+    const int32_t size = size_of(of);
+    uint64_t *out = NULL;
+    KD_TRY(KD_RESERVE(out, 2 * ((uint64_t)size + 1)));
+    uint64_t *in = out + size + 1;
+    for (int32_t r = 0; r <= size; ++r) {
+        out[r] = of->split.begins[r] * item_bytes;
+        in[r] = of->begins[r] * item_bytes;
+    }
+    const kd_status status = ranks_all_to_all(of->among, from, out, to, in);
+    memory_free(out);
+    return status;
+}
+
+static kd_status reserve_arrived(planting *of) {
+    const point_array *points = &of->share.points;
+    const uint64_t count = of->begins[size_of(of)];
+    KD_TRY(
+        memory_reserve(&of->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
+    return memory_reserve(&of->numbers, count, share_number_bytes(of->share.wide));
+}
+
+static kd_status move_points(planting *of) {
+    const point_array *points = &of->share.points;
+    KD_TRY(parts_agree(of->among,
+                       share_divide(&of->split, &of->share, of->nodes, (uint32_t)size_of(of))));
+    KD_TRY(learn_counts(of));
+    KD_TRY(parts_agree(of->among, reserve_arrived(of)));
+    KD_TRY(exchange(of, of->split.coordinates, of->coordinates,
+                    points->dims * point_scalar_bytes(points->scalar)));
+    KD_TRY(exchange(of, of->split.numbers, of->numbers, share_number_bytes(of->share.wide)));
+    share_split_close(&of->split);
+    return KD_OK;
+}
+
+/* --- the sub-tree ----------------------------------------------------------------------------- */
+
+static kd_status build_part(planting *of) {
+    const point_array *points = &of->share.points;
+    kd_point_array array =
+        kd_point_array_make(of->coordinates, of->begins[size_of(of)], points->dims,
+                            points->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    const point_array arrived =
+        point_array_make(of->coordinates, array.count, points->dims, points->scalar);
+    if (!of->share.wide) array.ids = (const uint32_t *)of->numbers;
+    KD_TRY(point_scan(&of->own.box, &arrived));
+    of->own.count = array.count;
+    KD_TRY(kd_points_open(&of->part->tree, &array, &of->options));
+    if (!of->share.wide) return KD_OK;
+    of->part->numbers = (uint64_t *)of->numbers;
+    of->numbers = NULL;
+    return KD_OK;
+}
+
+static kd_status reserve(planting *of) {
+    const uint64_t size = (uint64_t)size_of(of);
+    KD_REQUIRE(size <= PARTS_MOST, KD_ERROR_USAGE, "%llu parts of a tree, expected at most %d",
+               (unsigned long long)size, PARTS_MOST);
+    KD_TRY(KD_RESERVE_ZEROED(of->all, size));
+    KD_TRY(KD_RESERVE(of->nodes, (uint64_t)top_nodes((uint32_t)size)));
+    KD_TRY(KD_RESERVE(of->begins, size + 1));
+    return KD_RESERVE(of->matrix, size * size);
+}
+
+static kd_status plant(planting *of) {
+    point_box box;
+    uint64_t count = 0;
+    const double began = timing_now();
+    KD_TRY(parts_agree(of->among, reserve(of)));
+    KD_TRY(look_at_all(of, &box, &count));
+    KD_TRY(top_select(of->nodes, of->among, &of->share, &box, count, of->parts->first,
+                      (uint32_t)size_of(of)));
+    KD_TRY(move_points(of));
+    const double top_seconds = timing_now() - began;
+    KD_TRY(parts_agree(of->among, build_part(of)));
+    KD_TRY(gather_summaries(of));
+    of->part->begin = 0;
+    for (int32_t r = 0; r < of->among->rank; ++r) of->part->begin += of->all[r].count;
+    if (of->among->rank != 0 && !parts_are_shared(of->parts)) return KD_OK;
+    of->parts->all = of->all;
+    of->all = NULL;
+    of->parts->count = count;
+    of->parts->wide = of->share.wide;
+    of->parts->top_seconds = top_seconds;
+    return KD_OK;
+}
+
+static void planting_close(planting *owned) {
+    share_split_close(&owned->split);
+    memory_free(owned->all);
+    memory_free(owned->nodes);
+    memory_free(owned->begins);
+    memory_free(owned->matrix);
+    memory_free(owned->coordinates);
+    memory_free(owned->numbers);
+}
+
+/* --- parts of this process -------------------------------------------------------------------- */
+
+typedef struct party {
+    points_parts *out;
+    const kd_point_array *points;
+    const kd_points_options *options;
+} party;
+
+static point_array slice_of(const kd_point_array *points, uint64_t begin, uint64_t end) {
+    point_array slice = point_array_make(points->coordinates, end - begin, points->dims,
+                                         points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
+    if (points->stride_bytes) slice.stride_bytes = points->stride_bytes;
+    if (begin) slice.coordinates = (const char *)slice.coordinates + begin * slice.stride_bytes;
+    return slice;
+}
+
+static void name_device(kd_points_options *options, const char *list, int32_t index) {
+    char name[64];
+    device_list_name(name, list, index);
+    snprintf(options->device, sizeof options->device, "%s", name);
+    options->stream = NULL; /* one stream is not all devices' */
+}
+
+static kd_status plant_one(void *context, ranks *among) {
+    const party *given = (const party *)context;
+    uint64_t begin = 0, end = 0;
+    planting of = {.among = among, .parts = given->out, .part = &given->out->part[among->rank]};
+    of.options = *given->options;
+    name_device(&of.options, given->options->device, among->rank);
+    ranks_part(among, among->rank, given->points->count, &begin, &end);
+    of.share.points = slice_of(given->points, begin, end);
+    const kd_status status = plant(&of);
+    if (among->rank == 0) given->out->sent = among->sent; /* the others send about as much */
+    planting_close(&of);
+    return status;
+}
+
+/* Each device builds the tree of all. */
+static kd_status copy_one(void *context, ranks *among) {
+    const party *given = (const party *)context;
+    kd_points_options options = *given->options;
+    name_device(&options, given->options->device, among->rank);
+    return kd_points_open(&given->out->part[among->rank].tree, given->points, &options);
+}
+
+kd_status parts_open(points_parts *out, const kd_point_array *points,
+                     const kd_points_options *options) {
+    party given = {out, points, options};
+    const int32_t size = device_list_count(options->device);
+    out->size = size;
+    KD_TRY(KD_RESERVE_ZEROED(out->part, (uint64_t)size));
+    const kd_status status = ranks_threads_run(size, out->copies ? copy_one : plant_one, &given);
+    if (status != KD_OK) parts_close(out);
+    if (status != KD_ERROR_INPUT) return status;
+    const point_array all = slice_of(points, 0, points->count);
+    point_box box;
+    const kd_status found = point_scan(&box, &all); /* names the point by its place among all */
+    return found == KD_OK ? status : found;
+}
+
+/* --- a part of a rank ------------------------------------------------------------------------- */
+
+kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
+                            const kd_points_options *options) {
+    planting of = {.among = &out->shared, .parts = out};
+    kd_status status = KD_RESERVE_ZEROED(out->part, 1);
+    out->size = out->shared.size;
+    of.part = out->part;
+    of.options = *options;
+    of.share.points = slice_of(points, 0, points->count);
+    status = parts_agree(of.among, status);
+    if (status == KD_OK) status = plant(&of);
+    out->sent = out->shared.sent;
+    planting_close(&of);
+    return status;
+}
+
+/* --- what is held ----------------------------------------------------------------------------- */
+
+static int32_t parts_here(const points_parts *of) {
+    return !of->part ? 0 : parts_are_shared(of) ? 1 : of->size;
+}
+
+void parts_close(points_parts *owned) {
+    for (int32_t p = 0; p < parts_here(owned); ++p) {
+        kd_points_close(owned->part[p].tree);
+        memory_free(owned->part[p].numbers);
+    }
+    memory_free(owned->part);
+    memory_free(owned->all);
+    owned->part = NULL;
+    owned->all = NULL;
+}
+
+uint64_t parts_bytes(const points_parts *of) {
+    uint64_t bytes = (uint64_t)of->size * sizeof *of->all;
+    for (int32_t p = 0; p < parts_here(of); ++p) {
+        kd_points_info info;
+        kd_points_describe_sized(of->part[p].tree, &info, offsetof(kd_points_info, hash));
+        bytes += sizeof *of->part + info.bytes;
+        if (of->part[p].numbers) bytes += info.count * sizeof *of->part[p].numbers;
+    }
+    return bytes;
+}
+
+kd_status parts_fetch(const points_parts *of, void *coordinates) {
+    const uint64_t bytes = of->dims * point_scalar_bytes(of->scalar);
+    kd_status status = KD_OK;
+    void *points = NULL;
+    uint32_t *ids = NULL;
+    for (int32_t p = 0; p < (of->copies ? 1 : of->size); ++p) {
+        const uint64_t count = of->copies ? of->count : of->all[p].count;
+        KD_TRY_GOTO(memory_reserve(&points, count, bytes));
+        KD_TRY_GOTO(KD_RESERVE(ids, count));
+        KD_TRY_GOTO(kd_points_download(of->part[p].tree, points, ids, NULL));
+        for (uint64_t i = 0; i < count; ++i) {
+            const uint64_t number = of->wide ? of->part[p].numbers[ids[i]] : ids[i];
+            memcpy((char *)coordinates + (number - of->first) * bytes, (char *)points + i * bytes,
+                   bytes);
+        }
+        memory_free(points);
+        memory_free(ids);
+        points = NULL;
+        ids = NULL;
+    }
+done:
+    memory_free(points);
+    memory_free(ids);
+    return status;
+}

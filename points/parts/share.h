@@ -1,0 +1,34 @@
+/* A rank's share of the points that are to be divided: what all ranks do with theirs at once.
+   Shares lie in host memory, or in that of a CUDA device. */
+#ifndef KD_POINTS_PARTS_SHARE_H
+#define KD_POINTS_PARTS_SHARE_H
+#include "core/status.h"
+#include "points/parts/top.h"
+
+typedef struct point_share {
+    point_array points;
+    uint64_t first; /* number of its first point; the others follow */
+    bool wide;      /* numbers take 64 bits */
+} point_share;
+
+static inline uint64_t share_number_bytes(bool wide) {
+    return wide ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
+/* Adds up what lies in each bin of each bracket: TOP_BINS counts each, zeroed by it. `slots`: of
+   each node the bracket, UINT32_MAX for none. */
+kd_status share_count(const point_share *share, const top_node *nodes, const uint32_t *slots,
+                      const top_bracket *brackets, uint32_t bracket_count, int64_t *bins);
+
+/* The points by parts, in their order within each: packed coordinates, and numbers of 32 or 64
+   bits. Owner. */
+typedef struct share_split {
+    void *coordinates, *numbers;
+    uint64_t *begins; /* size + 1: of each part's points */
+} share_split;
+
+kd_status share_divide(share_split *out, const point_share *share, const top_node *nodes,
+                       uint32_t parts);
+void share_split_close(share_split *owned); /* takes a zeroed one */
+
+#endif

@@ -1,0 +1,396 @@
+/* Trees on several devices, which are CPUs here: every nasty set, in parts and as copies, answers
+   what one tree does, byte by byte: the k nearest, all within a radius, boxes, other norms,
+   periods, all points ask; ids of 64 bits; points that come and go; files; what is refused. */
+#include "tests/points/own_cases.h"
+#include <unistd.h>
+
+enum { QUERIES = 90, ROOM = 1 << 17 };
+
+typedef struct parts_case {
+    case_points which;
+    uint32_t count, dims;
+    kd_scalar scalar;
+    const char *devices;
+    kd_points_spread spread;
+    kd_points_split split;
+    bool named;
+    uint64_t first_id;
+} parts_case;
+
+typedef struct both {
+    parts_case of;
+    void *cloud, *asked, *radii, *lo, *hi;
+    uint32_t *names;
+    kd_points *one, *parts;
+    kd_points_query query;
+    double reach; /* a radius that some points are within */
+} both;
+
+static const char *const device_lists[] = {"cpu,cpu", "cpu,cpu,cpu", "cpu,cpu,cpu,cpu,cpu",
+                                           "cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu"};
+
+static void put_scalar(void *at, kd_scalar scalar, uint64_t i, double x) {
+    if (scalar == KD_DOUBLE)
+        ((double *)at)[i] = x;
+    else
+        ((float *)at)[i] = (float)x;
+}
+
+static double coordinate_of(case_points which, uint32_t i, uint32_t count, uint32_t axis) {
+    return (double)vec3_axis(case_point(which, i + axis / 3 * count, count), (int)axis % 3);
+}
+
+static kd_points *open_on(const both *b, const char *devices) {
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", devices);
+    options.split = b->of.split;
+    if (strchr(devices, ',') || b->of.first_id) {
+        options.spread = b->of.spread;
+        options.first_id = strchr(devices, ',') ? b->of.first_id : 0;
+    }
+    kd_point_array points = kd_point_array_make(b->cloud, b->of.count, b->of.dims, b->of.scalar);
+    points.ids = b->of.named ? b->names : NULL;
+    kd_points *tree = NULL;
+    if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
+    return tree;
+}
+
+static void begin(both *b, const parts_case *of) {
+    memset(b, 0, sizeof *b);
+    b->of = *of;
+    const uint64_t scalar = of->scalar == KD_DOUBLE ? 8 : 4;
+    b->cloud = own_room((uint64_t)of->count * of->dims * scalar);
+    b->names = (uint32_t *)own_room(of->count * sizeof(uint32_t));
+    b->asked = own_room(QUERIES * of->dims * scalar);
+    b->lo = own_room(QUERIES * of->dims * scalar);
+    b->hi = own_room(QUERIES * of->dims * scalar);
+    b->radii = own_room(QUERIES * scalar);
+    for (uint32_t i = 0; i < of->count; ++i) {
+        b->names[i] = 3 * of->count - 2 * i;
+        for (uint32_t axis = 0; axis < of->dims; ++axis)
+            put_scalar(b->cloud, of->scalar, (uint64_t)i * of->dims + axis,
+                       coordinate_of(of->which, i, of->count, axis));
+    }
+    double size = 0;
+    for (uint32_t i = 0; i < 64; ++i) /* how far points are apart */
+        size += fabs(coordinate_of(of->which, i, 64, 0) - coordinate_of(of->which, i + 64, 64, 0));
+    b->reach = size / 64;
+    for (uint32_t i = 0; i < QUERIES; ++i) { /* every third is a point, others are beside one */
+        const uint32_t like = of->count ? i * 7 % of->count : i;
+        put_scalar(b->radii, of->scalar, i,
+                   i % 7   ? b->reach * i / 60
+                   : i % 2 ? (double)INFINITY
+                           : 0);
+        for (uint32_t axis = 0; axis < of->dims; ++axis) {
+            const double x = coordinate_of(of->which, like, of->count, axis);
+            const double aside = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
+            const uint64_t at = (uint64_t)i * of->dims + axis;
+            put_scalar(b->asked, of->scalar, at, x + aside);
+            put_scalar(b->lo, of->scalar, at, i % 9 ? x - b->reach * i / 90 : -(double)INFINITY);
+            put_scalar(b->hi, of->scalar, at, i % 8 ? x + b->reach * i / 70 : (double)INFINITY);
+        }
+    }
+    b->one = open_on(b, "cpu");
+    b->parts = open_on(b, of->devices);
+    kd_points_query_default(&b->query);
+    b->query.points = kd_point_array_make(b->asked, QUERIES, of->dims, of->scalar);
+}
+
+static void end(both *b) {
+    kd_points_close(b->one);
+    kd_points_close(b->parts);
+    free(b->cloud);
+    free(b->names);
+    free(b->asked);
+    free(b->lo);
+    free(b->hi);
+    free(b->radii);
+}
+
+/* --- the same call to both -------------------------------------------------------------------- */
+
+static uint64_t ids[2][ROOM], offsets[2][QUERIES + 1];
+static uint32_t narrow_ids[2][ROOM], counts[2][QUERIES];
+static double dist2[2][ROOM];
+
+static void ok(kd_status status) {
+    if (status != KD_OK) fail_msg("%s", kd_last_error());
+}
+
+/* Ids of one tree are places, those of parts numbers from first_id on. */
+static void expect_rows(const both *b, uint64_t answers) {
+    const uint64_t scalar = b->of.scalar == KD_DOUBLE ? 8 : 4;
+    for (uint64_t i = 0; i < answers; ++i) {
+        const uint64_t expected =
+            ids[0][i] == KD_NO_POINT64 || b->of.named ? ids[0][i] : ids[0][i] + b->of.first_id;
+        if (ids[1][i] != expected)
+            fail_msg("%s of %u, %u dims, on %s: answer %llu is %llu, expected %llu",
+                     case_points_name(b->of.which), b->of.count, b->of.dims, b->of.devices,
+                     (unsigned long long)i, (unsigned long long)ids[1][i],
+                     (unsigned long long)expected);
+    }
+    assert_memory_equal(dist2[1], dist2[0], answers * scalar);
+}
+
+static bool is_wide(const both *b) {
+    return b->of.first_id + b->of.count > KD_NO_POINT;
+}
+
+static void check_nearest(const both *b, uint32_t k) {
+    const kd_points *trees[] = {b->one, b->parts};
+    for (int t = 0; t < 2; ++t)
+        ok(kd_points_nearest64(trees[t], &b->query, k, ids[t], dist2[t], counts[t]));
+    expect_rows(b, (uint64_t)QUERIES * k);
+    assert_memory_equal(counts[1], counts[0], sizeof counts[0]);
+    const kd_status narrow = kd_points_nearest(b->parts, &b->query, k, narrow_ids[1], NULL, NULL);
+    assert_int_equal(narrow, is_wide(b) ? KD_ERROR_USAGE : KD_OK);
+    for (uint64_t i = 0; !is_wide(b) && i < (uint64_t)QUERIES * k; ++i)
+        assert_true(narrow_ids[1][i] ==
+                    (ids[1][i] == KD_NO_POINT64 ? KD_NO_POINT : (uint32_t)ids[1][i]));
+}
+
+static void check_within(const both *b) {
+    const kd_points *trees[] = {b->one, b->parts};
+    for (int t = 0; t < 2; ++t) ok(kd_points_within_count(trees[t], &b->query, offsets[t]));
+    assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
+    if (offsets[0][QUERIES] > ROOM) return;
+    for (int t = 0; t < 2; ++t)
+        ok(kd_points_within64(trees[t], &b->query, offsets[t], ids[t], dist2[t]));
+    expect_rows(b, offsets[0][QUERIES]);
+    ++offsets[1][QUERIES]; /* of another query */
+    assert_int_equal(kd_points_within64(b->parts, &b->query, offsets[1], ids[1], dist2[1]),
+                     KD_ERROR_USAGE);
+}
+
+static void check_boxes(const both *b) {
+    const kd_points *trees[] = {b->one, b->parts};
+    const kd_point_array lo = kd_point_array_make(b->lo, QUERIES, b->of.dims, b->of.scalar);
+    const kd_point_array hi = kd_point_array_make(b->hi, QUERIES, b->of.dims, b->of.scalar);
+    for (int t = 0; t < 2; ++t) ok(kd_points_in_box_count(trees[t], &lo, &hi, offsets[t]));
+    assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
+    if (offsets[0][QUERIES] > ROOM) return;
+    for (int t = 0; t < 2; ++t) ok(kd_points_in_box(trees[t], &lo, &hi, offsets[t], narrow_ids[t]));
+    assert_memory_equal(narrow_ids[1], narrow_ids[0], offsets[0][QUERIES] * sizeof(uint32_t));
+}
+
+static void check_whole(const both *b) {
+    kd_points_info one, parts;
+    kd_points_describe(b->one, &one);
+    kd_points_describe(b->parts, &parts);
+    assert_true(one.hash == parts.hash && parts.count == b->of.count);
+    assert_memory_equal(one.lo, parts.lo, b->of.dims * sizeof(double));
+    assert_memory_equal(one.hi, parts.hi, b->of.dims * sizeof(double));
+    assert_true(parts.parts > 1 && one.parts == 1);
+    assert_string_equal(parts.device, b->of.devices);
+}
+
+static void check_all(const parts_case *of) {
+    both b;
+    begin(&b, of);
+    check_whole(&b);
+    static const uint32_t ks[] = {1, 8, 20};
+    for (int i = 0; i < 3; ++i) check_nearest(&b, ks[i]);
+    b.query.radii = b.radii;
+    check_nearest(&b, 5);
+    check_within(&b);
+    b.query.max_radius = b.reach / 3;
+    check_nearest(&b, 5);
+    check_within(&b);
+    b.query.max_radius = (double)INFINITY;
+    b.query.norm = 1;
+    check_nearest(&b, 6);
+    check_within(&b);
+    b.query.norm = (double)INFINITY;
+    check_nearest(&b, 6);
+    if (of->dims <= 3 && of->which != CASE_HUGE && of->which != CASE_WILD) {
+        b.query.period[0] = of->which == CASE_STRETCHED ? 100 : 1;
+        check_nearest(&b, 6);
+        b.query.norm = 2;
+        check_within(&b);
+    }
+    if (!is_wide(&b) && of->first_id == 0) check_boxes(&b);
+    end(&b);
+}
+
+static void answers_are_those_of_one_tree(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {0, 1, 2, 5, 33, 257, 700};
+    for (uint32_t variant = 0; variant < CASE_POINT_SETS * 7 * 4; ++variant) {
+        const uint32_t mixed = variant * 13;
+        const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
+                               sizes[variant / CASE_POINT_SETS % 7],
+                               1 + mixed % 8,
+                               variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                               device_lists[variant / (CASE_POINT_SETS * 7)],
+                               variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
+                               variant % 4 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                               variant % 6 == 1,
+                               0};
+        check_all(&of);
+    }
+}
+
+/* Three floats, the case of photons, and every set; ids of 32 and 64 bits. */
+static void three_floats(void **state) {
+    (void)state;
+    static const uint64_t firsts[] = {0, 1000, 0xffffffffu - 600, 1ull << 33};
+    for (uint32_t which = 0; which < CASE_POINT_SETS; ++which)
+        for (uint32_t f = 0; f < 4; ++f) {
+            const parts_case of = {(case_points)which,
+                                   1500,
+                                   3,
+                                   which % 2 ? KD_DOUBLE : KD_FLOAT,
+                                   device_lists[f],
+                                   KD_POINTS_SPREAD_PARTS,
+                                   KD_POINTS_SPLIT_WIDEST,
+                                   false,
+                                   firsts[f]};
+            check_all(&of);
+        }
+}
+
+static void all_points_ask(void **state) {
+    (void)state;
+    static const uint32_t ks[] = {2, 1, 9, 0};
+    static const uint32_t sizes[] = {0, 1, 17, 300};
+    for (uint32_t variant = 0; variant < 2 * CASE_POINT_SETS * 4; ++variant) {
+        const own_case of = {device_lists[variant % 4],
+                             sizes[variant / (2 * CASE_POINT_SETS)],
+                             1 + variant * 5 % 8,
+                             variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                             (case_points)(variant / 2 % CASE_POINT_SETS),
+                             KD_POINTS_SPLIT_WIDEST,
+                             variant % 4 == 1,
+                             variant % 5 > 1,
+                             "auto",
+                             variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES};
+        own_check(&of, ks);
+    }
+}
+
+/* --- what else a tree does ---------------------------------------------------------------------
+ */
+
+static void files_and_changes(void **state) {
+    (void)state;
+    static const char file[] = "parts.kdpoints", other[] = "one.kdpoints";
+    static const uint32_t gone[] = {3, 99, 4, 250};
+    const parts_case of = {
+        CASE_CLUSTERED,         400,   3, KD_FLOAT, "cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
+        KD_POINTS_SPLIT_WIDEST, false, 0};
+    both b;
+    begin(&b, &of);
+    ok(kd_points_save(b.parts, file));
+    ok(kd_points_save(b.one, other));
+    kd_points_close(b.parts);
+    kd_points_options options;
+    kd_points_options_default(&options);
+    strcpy(options.device, of.devices);
+    options.spread = of.spread;
+    ok(kd_points_load(&b.parts, other, &options)); /* what one tree wrote */
+    check_whole(&b);
+    check_nearest(&b, 7);
+    kd_points_close(b.parts);
+    ok(kd_points_load(&b.parts, file, &options));
+    kd_points *trees[] = {b.one, b.parts};
+    const kd_point_array more = kd_point_array_make(b.asked, QUERIES, 3, KD_FLOAT);
+    for (int t = 0; t < 2; ++t) {
+        uint32_t first = 0;
+        ok(kd_points_insert(trees[t], &more, &first));
+        assert_int_equal(first, 400);
+        ok(kd_points_remove(trees[t], gone, 4));
+        ok(kd_points_rebuild(trees[t]));
+        assert_int_equal(kd_points_count(trees[t]), 400 + QUERIES - 4);
+    }
+    check_nearest(&b, 7);
+    b.query.max_radius = b.reach;
+    check_within(&b);
+    const kd_point_array all = kd_point_array_make(b.cloud, 300, 3, KD_FLOAT);
+    for (int t = 0; t < 2; ++t) ok(kd_points_update(trees[t], &all));
+    check_nearest(&b, 7);
+    unlink(file);
+    unlink(other);
+    end(&b);
+}
+
+/* Parts are as even as can be, few bytes go about planes, and the middle of a part asks no other.
+ */
+static void work_is_divided(void **state) {
+    (void)state;
+    enum { COUNT = 40000 };
+    const parts_case of = {
+        CASE_DUPLICATES,        COUNT, 3, KD_FLOAT, "cpu,cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
+        KD_POINTS_SPLIT_WIDEST, false, 0};
+    both b;
+    begin(&b, &of);
+    kd_points_info info;
+    kd_points_describe(b.parts, &info);
+    assert_int_equal(info.parts, 4);
+    assert_int_equal(info.copies, 0);
+    /* a rank's points, once, and some rounds of bins: never all points to all */
+    assert_true(info.sent > 0 && info.sent < COUNT / 4 * 16 + 40 * 2 * 2048 * 8);
+    check_nearest(&b, 8);
+    kd_points_close(b.parts);
+    b.of.spread = KD_POINTS_SPREAD_AUTO;
+    b.parts = open_on(&b, of.devices);
+    kd_points_describe(b.parts, &info);
+    assert_int_equal(info.copies, 1);
+    end(&b);
+}
+
+static void bad_requests_are_refused(void **state) {
+    (void)state;
+    static float cloud[60][3];
+    static const uint32_t names[60] = {0};
+    kd_points_options options;
+    kd_points_options_default(&options);
+    strcpy(options.device, "cpu,cpu,cpu");
+    options.spread = KD_POINTS_SPREAD_PARTS;
+    kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);
+    kd_points *tree = NULL;
+    cloud[45][1] = NAN; /* in the last device's slice */
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_INPUT);
+    assert_null(tree);
+    assert_non_null(strstr(kd_last_error(), "point 45"));
+    cloud[45][1] = 0;
+    strcpy(options.builder, "none");
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_USAGE);
+    strcpy(options.builder, "auto");
+    strcpy(options.device, "cpu,tpu");
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_DEVICE);
+    strcpy(options.device, "cpu,cpu");
+    options.first_id = 5;
+    points.ids = names;
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_USAGE);
+    points.ids = NULL;
+    options.first_id = UINT64_MAX - 10;
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_USAGE);
+    options.spread = KD_POINTS_SPREAD_COPIES;
+    options.first_id = 1;
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_USAGE);
+    options.spread = (kd_points_spread)9;
+    assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_USAGE);
+    options.spread = KD_POINTS_SPREAD_PARTS;
+    ok(kd_points_open(&tree, &points, &options));
+    assert_int_equal(kd_points_remove(tree, names, 1), KD_ERROR_USAGE);
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(cloud, 60, 2, KD_FLOAT);
+    assert_int_equal(kd_points_nearest(tree, &query, 2, narrow_ids[0], NULL, NULL), KD_ERROR_USAGE);
+    query.points = points;
+    assert_int_equal(kd_points_nearest(tree, &query, 0, narrow_ids[0], NULL, NULL), KD_ERROR_USAGE);
+    cloud[7][0] = INFINITY;
+    assert_int_equal(kd_points_nearest(tree, &query, 2, narrow_ids[0], NULL, NULL), KD_ERROR_INPUT);
+    kd_points_close(tree);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_one_tree),
+                                       cmocka_unit_test(three_floats),
+                                       cmocka_unit_test(all_points_ask),
+                                       cmocka_unit_test(files_and_changes),
+                                       cmocka_unit_test(work_is_divided),
+                                       cmocka_unit_test(bad_requests_are_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
