@@ -192,6 +192,8 @@ done:
 
 kd_status kd_points_update(kd_points *tree, const kd_point_array *points) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(!points_parts_shared(tree), KD_ERROR_USAGE,
+               "the tree is of several processes: close it and open another");
     kd_points built;
     KD_TRY(points_build(&built, points, &tree->options));
     points_release(tree);

@@ -162,8 +162,9 @@ kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo
                                  const kd_point_array *hi, uint64_t *offsets) {
     point_boxes boxes;
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no place for the offsets given (NULL)");
-    KD_TRY(check(&boxes, tree, lo, hi, offsets, NULL));
-    if (tree->parts) return points_parts_count_boxes(tree, lo, hi, offsets);
+    const kd_status checked = check(&boxes, tree, lo, hi, offsets, NULL);
+    if (tree && tree->parts) return points_parts_count_boxes(tree, lo, hi, offsets, checked);
+    KD_TRY(checked);
     if (tree->cuda) return count_on_device(tree, &boxes, offsets);
     box_work work = {.boxes = &boxes, .counts = offsets};
     KD_TRY(answer_all(tree, &work));
@@ -175,10 +176,14 @@ kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *lo,
                            const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids) {
     point_boxes boxes;
     KD_REQUIRE(offsets, KD_ERROR_USAGE, "no offsets given (NULL)");
-    KD_TRY(check(&boxes, tree, lo, hi, offsets, ids));
+    kd_status checked = check(&boxes, tree, lo, hi, offsets, ids);
+    if (tree && tree->parts) {
+        if (checked == KD_OK) checked = points_check_offsets(offsets, lo->count);
+        return points_parts_boxes(tree, lo, hi, offsets, ids, checked);
+    }
+    KD_TRY(checked);
     if (tree->cuda) return fill_on_device(tree, &boxes, offsets, ids);
     KD_TRY(points_check_offsets(offsets, lo->count));
-    if (tree->parts) return points_parts_boxes(tree, lo, hi, offsets, ids);
     box_work work = {.boxes = &boxes, .offsets = offsets, .ids = ids};
     return answer_all(tree, &work);
 }

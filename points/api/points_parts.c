@@ -10,6 +10,7 @@
 #include "core/timing.h"
 #include "points/builders.h"
 #include "points/parts/answer.h"
+#include <kandela/exchange.h>
 #include <stdio.h>
 
 enum { COPIES_MOST = 1000000 /* points of which "auto" gives each device all */ };
@@ -69,7 +70,7 @@ static void describe_whole(kd_points *out, const kd_point_array *points,
 }
 
 static kd_status open(kd_points *out, const kd_point_array *points,
-                      const kd_points_options *options) {
+                      const kd_points_options *options, kd_status checked) {
     points_parts *parts = out->parts;
     kd_points_options each = *options;
     kd_point_array given = *points;
@@ -81,12 +82,12 @@ static kd_status open(kd_points *out, const kd_point_array *points,
     parts->copies = !parts_are_shared(parts) && (options->spread == KD_POINTS_SPREAD_COPIES ||
                                                  (options->spread == KD_POINTS_SPREAD_AUTO && few));
     each.spread = KD_POINTS_SPREAD_AUTO;
-    if (points->ids) {
+    if (points->ids && !parts_are_shared(parts)) {
         KD_TRY(KD_RESERVE(out->renamed, points->count));
         memcpy(out->renamed, points->ids, points->count * sizeof *points->ids);
         given.ids = NULL;
     }
-    KD_TRY(parts_are_shared(parts) ? parts_open_shared(parts, &given, &each)
+    KD_TRY(parts_are_shared(parts) ? parts_open_shared(parts, &given, &each, checked)
                                    : parts_open(parts, &given, &each));
     if (parts->copies) parts->count = points->count;
     describe_whole(out, points, options);
@@ -101,11 +102,80 @@ kd_status points_parts_build(kd_points *out, const kd_point_array *points,
     KD_REQUIRE(points, KD_ERROR_USAGE, "no points given (NULL)");
     KD_TRY(check(points, options));
     KD_TRY(KD_RESERVE_ZEROED(out->parts, 1));
-    const kd_status status = open(out, points, options);
+    const kd_status status = open(out, points, options, KD_OK);
     if (status != KD_OK) points_release(out);
     out->build_seconds = timing_now() - started;
     return status;
 }
+
+/* --- of several processes ----------------------------------------------------------------------
+ */
+
+static kd_status check_exchange(const kd_exchange *exchange) {
+    KD_REQUIRE(exchange->struct_size >= sizeof *exchange && exchange->all_gather &&
+                   exchange->all_sum && exchange->all_to_all,
+               KD_ERROR_USAGE, "an exchange without its size or one of its functions");
+    KD_REQUIRE(exchange->size >= 1 && exchange->size <= PARTS_MOST && exchange->rank >= 0 &&
+                   exchange->rank < exchange->size,
+               KD_ERROR_USAGE, "rank %d of %d, expected 0 to %d of 1 to %d", exchange->rank,
+               exchange->size, exchange->size - 1, PARTS_MOST);
+    return KD_OK;
+}
+
+static kd_status check_shared(const kd_point_array *points, const kd_points_options *options) {
+    KD_REQUIRE(device_list_count(options->device) == 1, KD_ERROR_USAGE,
+               "devices %s for one of several processes, expected one", options->device);
+    KD_REQUIRE(!points->ids, KD_ERROR_USAGE,
+               "points with ids, expected none: those of several "
+               "processes are numbered one after another");
+    return check(points, options);
+}
+
+static void take_exchange(points_parts *parts, const kd_exchange *exchange) {
+    parts->calls.version = RANKS_VERSION;
+    parts->calls.name = "exchange";
+    parts->calls.all_gather = exchange->all_gather;
+    parts->calls.all_sum = exchange->all_sum;
+    parts->calls.all_to_all = exchange->all_to_all;
+    parts->shared.calls = &parts->calls;
+    parts->shared.with = exchange->with;
+    parts->shared.rank = exchange->rank;
+    parts->shared.size = exchange->size;
+    parts->hang_up = exchange->close;
+}
+
+kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
+                                const kd_points_options *options, const kd_exchange *exchange) {
+    KD_REQUIRE(out && points && exchange, KD_ERROR_USAGE, "no %s given (NULL)",
+               !out     ? "place for the tree"
+               : points ? "exchange"
+                        : "points");
+    kd_points *opened = NULL;
+    kd_points_options taken;
+    *out = NULL;
+    const double started = timing_now();
+    KD_TRY(check_exchange(exchange));
+    KD_TRY(KD_RESERVE_ZEROED(opened, 1));
+    kd_status status = KD_RESERVE_ZEROED(opened->parts, 1);
+    if (status != KD_OK) {
+        memory_free(opened);
+        return status;
+    }
+    take_exchange(opened->parts, exchange);
+    kd_status checked = points_take_options(&taken, options);
+    if (checked == KD_OK) checked = check_shared(points, &taken);
+    opened->options = taken;
+    status = open(opened, points, &taken, checked);
+    opened->build_seconds = timing_now() - started;
+    if (status == KD_OK)
+        *out = opened;
+    else
+        kd_points_close(opened);
+    return status;
+}
+
+/* --- what a tree in parts is --------------------------------------------------------------------
+ */
 
 void points_parts_close(kd_points *tree) {
     if (!tree->parts) return;
@@ -124,6 +194,10 @@ uint64_t points_parts_first(const kd_points *tree) {
 
 bool points_parts_apart(const kd_points *tree) {
     return tree->parts && !tree->parts->copies;
+}
+
+bool points_parts_shared(const kd_points *tree) {
+    return tree->parts && parts_are_shared(tree->parts);
 }
 
 bool points_parts_wide(const kd_points *tree) {
@@ -289,33 +363,36 @@ kd_status points_parts_within(const kd_points *tree, const kd_points_query *quer
 
 static kd_status answer_boxes(const kd_points *tree, const kd_point_array *lo,
                               const kd_point_array *hi, parts_kind kind, const uint64_t *offsets,
-                              const parts_rows *out) {
+                              const parts_rows *out, kd_status checked) {
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = *lo;
-    parts_call call = {.query = query, .hi = *hi, .kind = kind, .offsets = offsets, .out = *out};
-    return answer(tree, &call, KD_OK);
+    if (lo) query.points = *lo;
+    const kd_point_array none = kd_point_array_make(NULL, 0, tree->tree.dims, KD_FLOAT);
+    parts_call call = {
+        .query = query, .hi = hi ? *hi : none, .kind = kind, .offsets = offsets, .out = *out};
+    return answer(tree, &call, checked);
 }
 
 kd_status points_parts_count_boxes(const kd_points *tree, const kd_point_array *lo,
-                                   const kd_point_array *hi, uint64_t *offsets) {
+                                   const kd_point_array *hi, uint64_t *offsets, kd_status checked) {
     const parts_rows out = {.sums = offsets};
-    if (tree->parts->copies)
+    if (tree->parts->copies && checked == KD_OK)
         return kd_points_in_box_count(tree->parts->part[0].tree, lo, hi, offsets);
-    KD_TRY(answer_boxes(tree, lo, hi, PARTS_BOX_COUNT, NULL, &out));
+    KD_TRY(answer_boxes(tree, lo, hi, PARTS_BOX_COUNT, NULL, &out, checked));
     sum_rows(offsets, lo->count);
     return KD_OK;
 }
 
 kd_status points_parts_boxes(const kd_points *tree, const kd_point_array *lo,
-                             const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids) {
+                             const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids,
+                             kd_status checked) {
     const parts_rows out = {.ids = ids};
-    if (tree->parts->copies) {
+    if (tree->parts->copies && checked == KD_OK) {
         KD_TRY(kd_points_in_box(tree->parts->part[0].tree, lo, hi, offsets, ids));
         rename_ids(ids, offsets[lo->count], tree->renamed);
         return KD_OK;
     }
-    return answer_boxes(tree, lo, hi, PARTS_BOX, offsets, &out);
+    return answer_boxes(tree, lo, hi, PARTS_BOX, offsets, &out, checked);
 }
 
 /* --- all points ask --------------------------------------------------------------------------- */

@@ -20,6 +20,8 @@ kd_status points_parts_may_change(const kd_points *tree);
 uint64_t points_parts_first(const kd_points *tree);
 /* Whether no device has all points. */
 bool points_parts_apart(const kd_points *tree);
+/* Whether its parts lie in several processes. */
+bool points_parts_shared(const kd_points *tree);
 /* Whether its ids take 64 bits. */
 bool points_parts_wide(const kd_points *tree);
 
@@ -37,9 +39,10 @@ kd_status points_parts_ask_nearest(const kd_points *tree, const kd_points_query 
 kd_status points_parts_ask_within(const kd_points *tree, const kd_points_query *query,
                                   const uint64_t *offsets, const parts_rows *rows);
 kd_status points_parts_count_boxes(const kd_points *tree, const kd_point_array *lo,
-                                   const kd_point_array *hi, uint64_t *offsets);
+                                   const kd_point_array *hi, uint64_t *offsets, kd_status checked);
 kd_status points_parts_boxes(const kd_points *tree, const kd_point_array *lo,
-                             const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids);
+                             const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids,
+                             kd_status checked);
 /* All points ask: kind PARTS_NEAREST, PARTS_COUNT (the sums become offsets) or PARTS_WITHIN. */
 kd_status points_parts_own(const kd_points *tree, const kd_points_query *query, parts_kind kind,
                            uint32_t k, uint32_t *order, const uint64_t *offsets,

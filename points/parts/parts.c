@@ -149,11 +149,27 @@ static kd_status reserve(planting *of) {
     return KD_RESERVE(of->matrix, size * size);
 }
 
-static kd_status plant(planting *of) {
+/* All slices are of the same kind. */
+static kd_status check_kinds(planting *of, kd_status own) {
+    const point_array *points = &of->share.points;
+    const uint64_t mine[] = {points->dims, points->scalar, of->parts->first};
+    uint64_t *all = NULL;
+    KD_TRY(KD_RESERVE(all, 3 * (uint64_t)size_of(of)));
+    kd_status status = parts_agree_on(of->among, own, mine, 3, all);
+    for (int32_t r = 1; status == KD_OK && r < size_of(of); ++r)
+        if (memcmp(all, all + (size_t)r * 3, sizeof mine) != 0)
+            status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
+                                 "rank %d has other dims, scalars or first id than rank 0", r);
+    memory_free(all);
+    return status;
+}
+
+static kd_status plant(planting *of, kd_status own) {
     point_box box;
     uint64_t count = 0;
     const double began = timing_now();
-    KD_TRY(parts_agree(of->among, reserve(of)));
+    if (own == KD_OK) own = reserve(of);
+    KD_TRY(check_kinds(of, own));
     KD_TRY(look_at_all(of, &box, &count));
     KD_TRY(top_select(of->nodes, of->among, &of->share, &box, count, of->parts->first,
                       (uint32_t)size_of(of)));
@@ -213,7 +229,7 @@ static kd_status plant_one(void *context, ranks *among) {
     name_device(&of.options, given->options->device, among->rank);
     ranks_part(among, among->rank, given->points->count, &begin, &end);
     of.share.points = slice_of(given->points, begin, end);
-    const kd_status status = plant(&of);
+    const kd_status status = plant(&of, KD_OK);
     if (among->rank == 0) given->out->sent = among->sent; /* the others send about as much */
     planting_close(&of);
     return status;
@@ -245,15 +261,14 @@ kd_status parts_open(points_parts *out, const kd_point_array *points,
 /* --- a part of a rank ------------------------------------------------------------------------- */
 
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
-                            const kd_points_options *options) {
+                            const kd_points_options *options, kd_status checked) {
     planting of = {.among = &out->shared, .parts = out};
-    kd_status status = KD_RESERVE_ZEROED(out->part, 1);
     out->size = out->shared.size;
+    if (checked == KD_OK) checked = KD_RESERVE_ZEROED(out->part, 1);
     of.part = out->part;
     of.options = *options;
-    of.share.points = slice_of(points, 0, points->count);
-    status = parts_agree(of.among, status);
-    if (status == KD_OK) status = plant(&of);
+    if (checked == KD_OK) of.share.points = slice_of(points, 0, points->count);
+    const kd_status status = plant(&of, checked);
     out->sent = out->shared.sent;
     planting_close(&of);
     return status;
@@ -274,6 +289,8 @@ void parts_close(points_parts *owned) {
     memory_free(owned->all);
     owned->part = NULL;
     owned->all = NULL;
+    if (owned->hang_up) owned->hang_up(owned->shared.with);
+    owned->hang_up = NULL;
 }
 
 uint64_t parts_bytes(const points_parts *of) {

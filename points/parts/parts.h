@@ -29,18 +29,19 @@ typedef struct points_parts {
     bool copies;    /* each device has all points, queries are divided */
     uint32_t dims;
     point_scalar scalar;
-    ranks shared;       /* of several processes; a size of 0: all parts are in this one */
-    ranks_calls calls;  /* that it uses then */
-    uint64_t sent;      /* bytes that went from part to part, so far in the build */
-    double top_seconds; /* of the build: planes and moving points */
+    ranks shared;                /* of several processes; a size of 0: all parts are in this one */
+    ranks_calls calls;           /* that it uses then */
+    void (*hang_up)(void *with); /* or NULL: when it is closed */
+    uint64_t sent;               /* bytes that went from part to part, so far in the build */
+    double top_seconds;          /* of the build: planes and moving points */
 } points_parts;
 
 /* All parts in this process, on the devices of a list of names: options->device. */
 kd_status parts_open(points_parts *out, const kd_point_array *points,
                      const kd_points_options *options);
-/* This rank's part; out->shared and calls are set. */
+/* This rank's part; out->shared and calls are set. `checked`: how this rank is before it. */
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
-                            const kd_points_options *options);
+                            const kd_points_options *options, kd_status checked);
 void parts_close(points_parts *owned);        /* takes a zeroed one */
 uint64_t parts_bytes(const points_parts *of); /* that are held in this process */
 

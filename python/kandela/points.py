@@ -29,7 +29,9 @@ class Points:
     x: (n, 2 to 8) float32 or float64, finite, of NumPy, PyTorch, CuPy or JAX, or whatever has
     `__dlpack__` or `__cuda_array_interface__`; it is read where it lies. device: "auto" (for an array in
     a device's memory that device; else the first CUDA device for 100,000 points and more), "cpu" or
-    "cuda:N". builder: "auto" or a name that `kandela info` lists. split: "widest" or "round-robin".
+    "cuda:N"; or several, "cuda:0,cuda:1", "cuda:all": then spread says whether each has a part of the points
+    ("parts"), all of them ("copies"; queries are divided), or what suits their number ("auto"), and x is in
+    host memory. builder: "auto" or a name that `kandela info` lists. split: "widest" or "round-robin".
     ids: (n,) uint32 to answer with instead of 0, 1, 2, ...
 
     Answers are arrays of the framework, and on the device, that the asked places are of: ids as uint32,
@@ -43,12 +45,15 @@ class Points:
     ((1, 8), dtype('float32'))
     """
 
-    def __init__(self, x, *, device="auto", builder="auto", split="widest", ids=None):
+    def __init__(self, x, *, device="auto", builder="auto", split="widest", ids=None, spread="auto"):
         options = _c.kd_points_options_default()
         options.device, options.builder = device, builder
         if split not in ("widest", "round-robin"):
             raise ValueError(f'split is "{split}", expected "widest" or "round-robin"')
         options.split = int(split == "round-robin")
+        if spread not in ("auto", "parts", "copies"):
+            raise ValueError(f'spread is "{spread}", expected "auto", "parts" or "copies"')
+        options.spread = ("auto", "parts", "copies").index(spread)
         self._c = _c.kd_points_open(self._array(x, ids), options)
         self._describe()
 

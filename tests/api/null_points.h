@@ -17,6 +17,30 @@ CALL(points_open) {
     kd_points_close(made);
     return status;
 }
+static int exchange_nothing(void *with, void *bytes, const uint64_t *begins) {
+    (void)with, (void)bytes, (void)begins;
+    return 0;
+}
+static int sum_nothing(void *with, int64_t *values, uint64_t count) {
+    (void)with, (void)values, (void)count;
+    return 0;
+}
+static int send_nothing(void *with, const void *bytes, const uint64_t *begins, void *into,
+                        const uint64_t *into_begins) {
+    (void)with, (void)bytes, (void)begins, (void)into, (void)into_begins;
+    return 1;
+}
+CALL(points_open_shared) { /* alone: one process of one */
+    kd_points *made = NULL;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    const kd_exchange exchange = {sizeof exchange, NULL,         0,   1, exchange_nothing,
+                                  sum_nothing,     send_nothing, NULL};
+    const kd_status status =
+        kd_points_open_shared(ARG(0, &made), ARG(1, &array), ARG(2, &options), ARG(3, &exchange));
+    kd_points_close(made);
+    return status;
+}
 CALL(points_update) {
     return kd_points_update(ARG(0, points), ARG(1, &array));
 }

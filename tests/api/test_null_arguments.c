@@ -1,5 +1,6 @@
 /* Every public function with each of its pointer arguments NULL in turn: it answers KD_ERROR_USAGE,
    or does what its header says. A function of include/kandela without a row fails the test. */
+#include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>
 #include <kandela/render.h>
@@ -132,6 +133,7 @@ static const row rows[] = {
     ROW(points_query_default, 1, ""),
     ROW(points_query_default_sized, 1, ""),
     ROW(points_open, 3, "01"),
+    ROW(points_open_shared, 4, "013"),
     ROW(points_update, 2, "01"),
     ROW(points_insert, 3, "01"),
     ROW(points_remove, 2, "01"),

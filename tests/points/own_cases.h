@@ -15,8 +15,9 @@ typedef struct own_case {
     kd_points_split split;
     bool named, skips;
     const char *method;
-    kd_points_spread spread; /* where the device is several */
 } own_case;
+
+static kd_points_spread own_spread; /* where the device is several */
 
 /* Of one case: the cloud, what is expected and what came. */
 typedef struct own_state {
@@ -48,7 +49,7 @@ static kd_points *own_open(const own_state *own, const char *where) {
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "%s", where);
     options.split = of->split;
-    if (strchr(where, ',')) options.spread = of->spread;
+    if (strchr(where, ',')) options.spread = own_spread;
     kd_point_array points = kd_point_array_make(own->cloud, of->count, of->dims, of->scalar);
     points.ids = of->named ? own->names : NULL;
     kd_points *tree = NULL;

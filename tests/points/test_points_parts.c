@@ -1,7 +1,9 @@
 /* Trees on several devices, which are CPUs here: every nasty set, in parts and as copies, answers
    what one tree does, byte by byte: the k nearest, all within a radius, boxes, other norms,
    periods, all points ask; ids of 64 bits; points that come and go; files; what is refused. */
+#include "core/ranks/ranks_threads.h"
 #include "tests/points/own_cases.h"
+#include <kandela/exchange.h>
 #include <unistd.h>
 
 enum { QUERIES = 90, ROOM = 1 << 17 };
@@ -263,8 +265,8 @@ static void all_points_ask(void **state) {
                              KD_POINTS_SPLIT_WIDEST,
                              variant % 4 == 1,
                              variant % 5 > 1,
-                             "auto",
-                             variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES};
+                             "auto"};
+        own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         own_check(&of, ks);
     }
 }
@@ -339,6 +341,69 @@ static void work_is_divided(void **state) {
     end(&b);
 }
 
+/* --- several processes, which are threads here --------------------------------------------------
+ */
+
+/* Rank r's slice; each rank asks with all queries. */
+static kd_status ask_shared(void *context, ranks *among) {
+    both *b = (both *)context;
+    const uint64_t bytes = b->of.dims * (b->of.scalar == KD_DOUBLE ? 8u : 4u);
+    uint64_t begin = 0, end = 0;
+    ranks_part(among, among->rank, b->of.count, &begin, &end);
+    kd_point_array mine = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
+                                              b->of.dims, b->of.scalar);
+    const kd_exchange exchange = {sizeof exchange,
+                                  among->with,
+                                  among->rank,
+                                  among->size,
+                                  among->calls->all_gather,
+                                  among->calls->all_sum,
+                                  among->calls->all_to_all,
+                                  NULL};
+    kd_points_options options;
+    kd_points_options_default(&options);
+    strcpy(options.device, "cpu");
+    options.first_id = b->of.first_id;
+    kd_points *tree = NULL;
+    KD_TRY(kd_points_open_shared(&tree, &mine, &options, &exchange));
+    uint64_t *found = (uint64_t *)own_room(QUERIES * 6 * sizeof *found);
+    uint64_t *sums = (uint64_t *)own_room((QUERIES + 1) * sizeof *sums);
+    kd_status status = kd_points_nearest64(tree, &b->query, 6, found, NULL, NULL);
+    if (status == KD_OK) status = kd_points_within_count(tree, &b->query, sums);
+    if (status == KD_OK && (memcmp(found, ids[0], QUERIES * 6 * sizeof *found) != 0 ||
+                            memcmp(sums, offsets[0], sizeof offsets[0]) != 0))
+        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "rank %d has other answers",
+                             among->rank);
+    free(found);
+    free(sums);
+    kd_points_close(tree);
+    return status;
+}
+
+static void processes_share_a_tree(void **state) {
+    (void)state;
+    for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
+        const parts_case of = {(case_points)which,
+                               200 + which,
+                               1 + which % 5,
+                               which % 2 ? KD_DOUBLE : KD_FLOAT,
+                               "cpu,cpu",
+                               KD_POINTS_SPREAD_PARTS,
+                               KD_POINTS_SPLIT_WIDEST,
+                               false,
+                               which % 3 ? 0 : 1ull << 36};
+        both b;
+        begin(&b, &of);
+        b.query.max_radius = b.reach;
+        ok(kd_points_nearest64(b.one, &b.query, 6, ids[0], NULL, NULL));
+        for (uint32_t i = 0; i < QUERIES * 6; ++i)
+            if (ids[0][i] != KD_NO_POINT64) ids[0][i] += of.first_id;
+        ok(kd_points_within_count(b.one, &b.query, offsets[0]));
+        for (int32_t size = 1; size <= 4; ++size) ok(ranks_threads_run(size, ask_shared, &b));
+        end(&b);
+    }
+}
+
 static void bad_requests_are_refused(void **state) {
     (void)state;
     static float cloud[60][3];
@@ -391,6 +456,7 @@ int main(void) {
                                        cmocka_unit_test(all_points_ask),
                                        cmocka_unit_test(files_and_changes),
                                        cmocka_unit_test(work_is_divided),
+                                       cmocka_unit_test(processes_share_a_tree),
                                        cmocka_unit_test(bad_requests_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
