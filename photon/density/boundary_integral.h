@@ -263,7 +263,7 @@ KD_FN float crease_kernel_integral_with(const crease_view *creases, const estima
 KD_FN_APART float surface_tile_integral(const crease_view *creases, const estimate_point *at,
                                         float radius, int32_t kernel) {
     tile_look look = tile_look_begin(at->position, at->normal, at->triangle, radius, kernel);
-    return tile_kernel_integral(&creases->tiles, &look, CREASE_COSINE);
+    return tile_kernel_integral(&creases->tiles, &look, TILE_COSINE);
 }
 
 /* The kernel's integral over the surface in reach, of the unit disc's radius: by tiles, or over the

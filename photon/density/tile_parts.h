@@ -58,7 +58,7 @@ static inline void tile_part_corners(uint32_t depth, uint32_t part, vec2 out[3])
 }
 
 /* The part that holds the place u, v (weights of the corners b and c). */
-static inline uint32_t tile_part_at(uint32_t depth, float u, float v) {
+KD_FN uint32_t tile_part_at(uint32_t depth, float u, float v) {
     uint32_t part = 0;
     for (uint32_t step = 0; step < depth; ++step) {
         const float w = 1 - u - v;

@@ -281,6 +281,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bo
     out->scene = scene;
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
+    KD_TRY_GOTO(tile_set_find_wide(out, &parts));
     if (job_cancelled(watched))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__, "interrupted");
 done:
@@ -292,6 +293,8 @@ done:
 void tile_set_close(tile_set *owned) {
     memory_free(owned->tiles);
     memory_free(owned->boxes);
+    memory_free(owned->patches);
+    memory_free(owned->wide);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -299,6 +302,8 @@ tile_view tile_set_get_view(const tile_set *from) {
     tile_view view;
     view.tiles = from->tiles;
     view.boxes = from->boxes;
+    view.patches = from->wide_count ? from->patches : NULL;
+    view.wide = from->wide;
     view.count = from->count;
     view.box_count = from->box_count;
     view.scene = from->scene;

@@ -4,6 +4,7 @@
 #define KD_PHOTON_DENSITY_TILE_SET_H
 #include "core/job.h"
 #include "core/status.h"
+#include "photon/density/tile_parts.h"
 #include "photon/density/tiles.h"
 #include "shaders/scene_view.h"
 
@@ -14,7 +15,9 @@ extern "C" {
 typedef struct tile_set {
     tile *tiles;
     tile_box *boxes;
-    uint32_t count, box_count;
+    uint32_t *patches; /* tile_view */
+    uint8_t *wide;
+    uint32_t count, box_count, wide_count;
     uint32_t copies;         /* triangles that are copies of others */
     float span;              /* of the model of openness */
     const scene_view *scene; /* borrowed */
@@ -28,6 +31,9 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bo
                         job *watched);
 void tile_set_close(tile_set *owned); /* takes a zeroed one */
 tile_view tile_set_get_view(const tile_set *from);
+
+/* Finds the parts about which no look is needed, once the tiles are there. */
+kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);
 
 /* Brings tiles into the order of a tree of boxes over them, and makes that. `scale` (scene units,
    > 0): boxes of that size are parted by their normals before they are parted further by their

@@ -16,8 +16,12 @@
 #ifndef KD_PHOTON_DENSITY_TILES_H
 #define KD_PHOTON_DENSITY_TILES_H
 #include "photon/density/tile_openness.h"
+#include "photon/density/tile_parts.h"
 #include "photon/density/triangle_integral.h"
 
+/* Sides of triangles whose normals differ by more than this cosine hold no photons of each other.
+ */
+#define TILE_COSINE 0.5f
 /* Boxes and tiles that an estimate looks at. */
 #define TILE_MOST 1024u
 #define TILE_EXACT 896u
@@ -73,6 +77,10 @@ typedef struct tile_box {
 typedef struct tile_view {
     const tile *tiles; /* in the boxes' order */
     const tile_box *boxes;
+    const uint32_t *patches; /* per triangle: its first part << 4 | its depth (tile_parts.h), or
+                                KD_NONE; NULL: nothing is known of parts */
+    const uint8_t *wide;     /* per part: bit 0, 1: about no place of its front, back an end of the
+                                plane, or anything else, lies within the span (tile_wide.c) */
     uint32_t count, box_count; /* 0: outlines are asked instead */
     const scene_view *scene;   /* for rays; where the tiles are */
     float span;                /* how far the model looks, scene units */
@@ -367,9 +375,33 @@ KD_FN void tile_look_at_rest(const tile_view *view, tile_look *look, float limit
     }
 }
 
+/* Whether the place, on its triangle, is known for nothing but plane within the span. */
+KD_FN bool tile_place_is_wide(const tile_view *view, const tile_look *look) {
+    if (!view->patches || !(look->radius <= view->span)) return false;
+    const uint32_t patch = view->patches[look->triangle];
+    if (patch == KD_NONE) return false;
+    const mesh_view *mesh = &view->scene->mesh;
+    const uint32_t *corner = mesh->triangles + 3 * (size_t)look->triangle;
+    const vec3 a = mesh->positions[corner[0]];
+    const vec3 b = vec3_sub(mesh->positions[corner[1]], a);
+    const vec3 c = vec3_sub(mesh->positions[corner[2]], a), at = vec3_sub(look->position, a);
+    const vec3 normal = vec3_cross(b, c);
+    const float length2 = vec3_length2(normal), cosine = vec3_dot(normal, look->normal);
+    const float height = vec3_dot(normal, at), low = 1e-3f * look->radius;
+    if (!(cosine * cosine >= 0.9999f * length2 && height * height <= low * low * length2))
+        return false;
+    const float u = vec3_dot(normal, vec3_cross(at, c)) / length2;
+    const float v = vec3_dot(normal, vec3_cross(b, at)) / length2;
+    const float most = 1 + 1e-4f;
+    if (!(u >= 1 - most && v >= 1 - most && u + v <= most)) return false;
+    const uint32_t part = tile_part_at(patch & 15u, u, v);
+    return (view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0) & 1u) != 0;
+}
+
 /* The integral over what counts, of the unit disc's radius, over the model at the place itself. */
 KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float limit) {
     const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
+    if (tile_place_is_wide(view, look)) return whole;
     const uint32_t rest = tile_look_at_all(view, look, limit);
     if (rest < view->box_count) tile_look_at_rest(view, look, limit, rest);
     float found = look->in_the_dark ? look->lit + look->dark : look->lit;

@@ -101,16 +101,22 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
                                 const scene_view *device_scene) {
     const uint64_t bytes = from->count * sizeof *from->tiles,
-                   box_bytes = from->box_count * sizeof *from->boxes;
+                   box_bytes = from->box_count * sizeof *from->boxes, parts = from->wide_count,
+                   patch_bytes = parts ? device_scene->mesh.triangle_count * sizeof(uint32_t) : 0;
     uint64_t used = 0;
     tile_view *out = &maps->outlines.tiles;
     memset(&maps->outlines, 0, sizeof maps->outlines);
     *out = tile_set_get_view(from);
-    KD_TRY(
-        device_buffer_reserve(&maps->creases, bytes + box_bytes + sizeof *device_scene + 3 * 256));
+    KD_TRY(device_buffer_reserve(&maps->creases, bytes + box_bytes + parts + patch_bytes +
+                                                     sizeof *device_scene + 5 * 256));
     KD_TRY(append(&maps->creases, &used, from->tiles, bytes, (const void **)&out->tiles));
     KD_TRY(append(&maps->creases, &used, device_scene, sizeof *device_scene,
                   (const void **)&out->scene));
+    if (parts) {
+        KD_TRY(append(&maps->creases, &used, from->wide, parts, (const void **)&out->wide));
+        KD_TRY(append(&maps->creases, &used, from->patches, patch_bytes,
+                      (const void **)&out->patches));
+    }
     return append(&maps->creases, &used, from->boxes, box_bytes, (const void **)&out->boxes);
 }
 
