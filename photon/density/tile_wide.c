@@ -9,7 +9,7 @@
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_set.h"
 
-enum { FACE_GRAIN = 16, DEPTH_LEAST = 2 };
+enum { FACE_GRAIN = 16, GROUP_DEPTH = 2 };
 /* Radii that a group of parts may reach from its middle; error of an area that is whole. */
 #define GROUP_MOST 3.0f
 #define AREA_ERROR 1e-4f
@@ -48,7 +48,7 @@ static bool group_is_wide(const wide_search *in, const tile_face *face, const pa
 
 static void search_group(const wide_search *in, const tile_face *face, const part_group *group) {
     const uint32_t count = 1u << 2 * group->depth, plain = count_plain(in, group);
-    if (plain == 0) return;
+    if (plain == 0 || group->depth < GROUP_DEPTH) return;
     const vec3 *c = group->corner;
     const vec3 middle = vec3_scale(vec3_add(c[0], vec3_add(c[1], c[2])), 1.0f / 3);
     float reach = 0;
@@ -59,7 +59,7 @@ static void search_group(const wide_search *in, const tile_face *face, const par
             in->wide[p] |= (uint8_t)(1u << group->side);
         return;
     }
-    for (uint32_t child = 0; child < 4 && group->depth > 0; ++child) {
+    for (uint32_t child = 0; child < 4; ++child) {
         part_group part = *group;
         tile_part_of(c, child, part.corner);
         part.depth = group->depth - 1;
@@ -74,7 +74,7 @@ static void search_faces(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t i = begin; i < end; ++i) {
         const tile_face *face = &in->parts->faces[i];
         part_group whole;
-        if (face->depth < DEPTH_LEAST) continue;
+        if (face->depth < GROUP_DEPTH) continue;
         memcpy(whole.corner, face->corner, sizeof whole.corner);
         whole.first = face->first;
         whole.depth = face->depth;
@@ -93,7 +93,7 @@ kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts) {
     search.tiles.patches = NULL;
     parallel_for(parts->face_count, FACE_GRAIN, search_faces, &search);
     for (uint32_t i = 0; i < parts->face_count; ++i)
-        if (parts->faces[i].depth >= DEPTH_LEAST)
+        if (parts->faces[i].depth >= GROUP_DEPTH)
             of->patches[parts->faces[i].triangle] =
                 parts->faces[i].first << 4 | parts->faces[i].depth;
     of->wide_count = parts->count;
