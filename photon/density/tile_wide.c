@@ -3,8 +3,8 @@
          together first, four by four, each by one look with the kernel 1 in a ball that holds those
          of all places of them: what it finds is the whole disc's area only if nothing ends, begins
          or lies near by.
-   Work: a look for each group of parts that is tried; triangles that are small beside the radius
-         are not. */
+   Work: a look for each group of parts that is tried. Fewer than 16 parts are not tried alone, nor
+         triangles that are small beside the radius: that takes more than it spares. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_set.h"

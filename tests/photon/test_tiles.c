@@ -173,6 +173,42 @@ static void many_leaves_are_measured_in_few_looks(void **state) {
     compare_leaves(8000, 0.05f, 0.6f, 0.1, 0.05);
 }
 
+/* --- planes --------------------------------------------------------------------------------------
+ */
+
+/* A floor with a rug on its right half: what is known of parts beside what looks find, at places
+   all over the floor and the rug, of any radius up to the span. */
+static void planes_are_known_without_a_look(void **state) {
+    enum { PLACES = 4000 };
+    (void)state;
+    photon_scene *scene = photon_scene_new();
+    tile_set tiles;
+    uint32_t spared = 0;
+    put_kind(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
+    photon_scene_finish(scene);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, 0.1f, false, NULL), KD_OK);
+    const tile_view known = tile_set_get_view(&tiles);
+    tile_view unknown = known;
+    unknown.patches = NULL;
+    for (uint32_t i = 0; i < PLACES; ++i) {
+        const vec3 at = drawn(i, 0), up = {0, 1, 0}, place = {2.99f * at.x, 0, 2.99f * at.z};
+        const float radius = 0.05f * (1.01f + at.y);
+        const uint32_t triangle = place.z >= -place.x ? 0u : 1u;
+        tile_look one = tile_look_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
+        tile_look other = one;
+        const float found = tile_kernel_integral(&known, &one, CREASE_COSINE);
+        const float expected = tile_kernel_integral(&unknown, &other, CREASE_COSINE);
+        if (!(fabsf(found - expected) <= 2e-5f))
+            fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)found,
+                     (double)expected);
+        spared += one.looked_at == 0;
+        assert_true(place.x < 0 || one.looked_at > 0);
+    }
+    assert_in_range(spared, PLACES / 3, PLACES / 2);
+    tile_set_close(&tiles);
+    photon_scene_free(scene);
+}
+
 /* --- furnaces ------------------------------------------------------------------------------------
  */
 
@@ -320,6 +356,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sheets_count_by_their_area),
         cmocka_unit_test(many_leaves_are_measured_in_few_looks),
+        cmocka_unit_test(planes_are_known_without_a_look),
         cmocka_unit_test(furnaces_of_sheets_close),
         cmocka_unit_test(what_no_light_reaches_is_left_out),
         cmocka_unit_test(bad_radii_are_refused),
