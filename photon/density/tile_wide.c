@@ -42,7 +42,7 @@ static bool group_is_wide(const wide_search *in, const tile_face *face, const pa
     tile_look look = tile_look_begin(middle, normal, face->triangle,
                                      1.001f * in->tiles.span + reach, PHOTON_KERNEL_DISC);
     if (tile_look_at_all(&in->tiles, &look, TILE_COSINE) < in->tiles.box_count) return false;
-    if (look.modelled || look.in_the_dark || look.dark > 0) return false;
+    if (look.modelled) return false;
     return fabsf(look.lit - KD_PI) <= AREA_ERROR * KD_PI;
 }
 

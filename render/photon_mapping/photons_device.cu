@@ -79,17 +79,26 @@ __device__ __forceinline__ bool look_of(const film_work &work, uint32_t i, pixel
     return true;
 }
 
+/* The pixel of a thread: those of a warp are 8 x 4 pixels, whose looks meet much the same tiles.
+   False: it lies outside. */
+__device__ __forceinline__ bool pixel_of(const sample_range &range, uint32_t thread, uint32_t *i) {
+    const uint32_t across = ((uint32_t)range.width + 7) / 8, block = thread / 32;
+    const uint32_t x = block % across * 8 + thread % 8, y = block / across * 4 + thread % 32 / 8;
+    *i = y * (uint32_t)range.width + x;
+    return x < (uint32_t)range.width && y < (uint32_t)(range.bottom - range.top);
+}
+
 __global__
 __launch_bounds__(LOOK_BLOCK) void add_to_film(const __grid_constant__ photon_view photons,
                                                const __grid_constant__ film_work work) {
     const sample_range &range = work.range;
-    const uint32_t i = blockIdx.x * LOOK_BLOCK + threadIdx.x;
-    uint32_t rays = 0, nans = 0;
+    const uint32_t thread = blockIdx.x * LOOK_BLOCK + threadIdx.x;
+    uint32_t rays = 0, nans = 0, i;
     pixel_look seen;
-    if (i == 0 && !work.looks)
+    if (thread == 0 && !work.looks)
         atomicAdd((unsigned long long *)&work.counts->rays,
                   (unsigned long long)work.slots.waves.counts->rays);
-    if (i < (uint32_t)(range.width * (range.bottom - range.top)) && look_of(work, i, &seen)) {
+    if (pixel_of(range, thread, &i) && look_of(work, i, &seen)) {
         if (work.later)
             seen.sample.radiance =
                 vec3_add(seen.sample.radiance, gathered(&photons, work, seen.first_request));
@@ -191,8 +200,10 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
     }
     work.later = later;
     work.counts = of->there->counts;
-    const uint64_t pixels = (uint64_t)range->width * (uint64_t)(range->bottom - range->top);
-    add_to_film<<<(unsigned)((pixels + LOOK_BLOCK - 1) / LOOK_BLOCK), LOOK_BLOCK>>>(*view, work);
+    const uint64_t across = ((uint64_t)range->width + 7) / 8,
+                   down = ((uint64_t)(range->bottom - range->top) + 3) / 4,
+                   threads = 32 * across * down;
+    add_to_film<<<(unsigned)((threads + LOOK_BLOCK - 1) / LOOK_BLOCK), LOOK_BLOCK>>>(*view, work);
     KD_CUDA_LAUNCHED("add_to_film");
     return KD_OK;
 }
