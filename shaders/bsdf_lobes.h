@@ -98,17 +98,31 @@ KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
     return layers;
 }
 
+/* The share of light from `cosine` that comes through a coat which reflects `reflected` of it. If
+   light scatters once, what one facet neither reflects nor lets through is lost. */
+KD_FN float coat_passes(const surface *at, float cosine, float eta, float reflected) {
+    if (!at->scatters_once || !(at->alpha > 0 && eta > 1)) return 1 - reflected;
+    return float_max(1 - reflected - energy_glass_at(at->alpha, cosine, eta).lost, 0);
+}
+
+/* What the coat's inner side reflects of even light from the body. By the equality of both ways
+   through, eta^2 as much as leaves from outside comes through from within. */
+KD_FN float coat_reflects_inside(const surface *at, float eta) {
+    float through = 1 - coat_reflectance_mean(at->alpha, eta), lost = 0;
+    if (at->scatters_once && at->alpha > 0 && eta > 1) {
+        through -= energy_glass_missing_mean(at->alpha, eta);
+        lost = energy_glass_missing_mean(at->alpha, 1 / eta);
+    }
+    return float_max(1 - lost - through / (eta * eta), 0);
+}
+
 /* Light that enters the coat, is scattered by the body of albedo `diffuse` any number of times
    between the coat's inner side and itself, and leaves. */
-KD_FN vec3 body_evaluate(const surface *at, const opaque_layers *layers, vec3 wi) {
+KD_FN vec3 body_evaluate(const surface *at, const opaque_layers *layers, vec3 wo, vec3 wi) {
     if (at->kind == MATERIAL_DIFFUSE) return vec3_scale(at->diffuse, 1 / KD_PI);
-    const float eta = layers->eta;
-    const float outside = coat_reflectance_mean(at->alpha, eta);
-    const float through =
-        (1 - layers->coat_reflectance) * (1 - coat_reflectance(at->alpha, wi.z, eta));
-    /* what reaches the coat's inner side is reflected there by `inside`; by the equality of both
-       ways through, 1 - inside = (1 - outside) / eta^2 */
-    const float leaving = (1 - outside) / (eta * eta), inside = 1 - leaving;
+    const float eta = layers->eta, inside = coat_reflects_inside(at, eta);
+    const float through = coat_passes(at, wo.z, eta, layers->coat_reflectance) *
+                          coat_passes(at, wi.z, eta, coat_reflectance(at->alpha, wi.z, eta));
     const float scale = (1 - layers->metal) * through / (KD_PI * eta * eta);
     return vec3_make(scale * at->diffuse.x / (1 - inside * at->diffuse.x),
                      scale * at->diffuse.y / (1 - inside * at->diffuse.y),
@@ -142,7 +156,7 @@ KD_FN vec3 upper_evaluate(const surface *at, const opaque_layers *layers, vec3 w
 KD_FN vec3 opaque_evaluate(const surface *at, vec3 wo, vec3 wi) {
     const opaque_layers layers = opaque_layers_of(at, wo);
     vec3 value = vec3_all(0);
-    if (layers.metal < 1) value = body_evaluate(at, &layers, wi);
+    if (layers.metal < 1) value = body_evaluate(at, &layers, wo, wi);
     if (at->kind != MATERIAL_DIFFUSE && !upper_is_smooth(at) && wo.z > 0)
         value = vec3_add(value, upper_evaluate(at, &layers, wo, wi));
     if (layers.spreads)

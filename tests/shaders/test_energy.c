@@ -217,6 +217,50 @@ static void test_glass_against_walks(void **state) {
             }
 }
 
+enum { COAT_COSINES = 24 };
+
+/* What glass of the coat's roughness that scatters once lets through from `cosine`, by draws, and
+   what it reflects. */
+static float once_through(surface glass, float cosine, float *reflected) {
+    vec3 back;
+    glass.kind = MATERIAL_GLASS;
+    const float all = drawn(&glass, direction_at(cosine), &back).x;
+    *reflected = back.x;
+    return all - back.x;
+}
+
+/* The body of rough plastic that scatters once gets the light which single facets let through, and
+   keeps of what it sends what they reflect. */
+static void test_bodies_below_single_facets(void **state) {
+    (void)state;
+    static const float rough[3] = {0.3f, 0.5f, 0.7f};
+    for (int c = 1; c < 3; ++c)
+        for (int r = 0; r < 3; ++r) {
+            surface at = white(cases + c, rough[r]);
+            at.scatters_once = true;
+            at.diffuse = vec3_make(0.8f, 0.4f, 0.1f);
+            float inside = 0, kept, unused;
+            for (int i = 0; i < COAT_COSINES; ++i) { /* evenly by the squared cosine */
+                once_through(at, -sqrtf(((float)i + 0.5f) / COAT_COSINES), &kept);
+                inside += kept / COAT_COSINES;
+            }
+            for (int d = 0; d < 4; ++d) {
+                const vec3 wo = direction_at(cosines[d]), wi = direction_at(cosines[3 - d]);
+                const float through = once_through(at, wo.z, &unused) *
+                                      once_through(at, wi.z, &unused) / (at.ior * at.ior);
+                const opaque_layers layers = opaque_layers_of(&at, wo);
+                const vec3 found = vec3_scale(body_evaluate(&at, &layers, wo, wi), KD_PI);
+                const vec3 expected = vec3_make(0.8f * through / (1 - 0.8f * inside),
+                                                0.4f * through / (1 - 0.4f * inside),
+                                                0.1f * through / (1 - 0.1f * inside));
+                if (!(farthest(found, expected) <= 0.025f * expected.x))
+                    fail_msg("%s of roughness %g from %g: %.4f %.4f, expected %.4f %.4f",
+                             cases[c].name, (double)rough[r], (double)wo.z, (double)found.x,
+                             (double)found.y, (double)expected.x, (double)expected.y);
+            }
+        }
+}
+
 /* A coat that is hardly rough is a smooth one, whatever the index. */
 static void test_smooth_limit(void **state) {
     (void)state;
@@ -234,9 +278,13 @@ static void test_smooth_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_furnace_by_draws),    cmocka_unit_test(test_furnace_by_values),
-        cmocka_unit_test(test_reciprocity),         cmocka_unit_test(test_metals_against_walks),
-        cmocka_unit_test(test_glass_against_walks), cmocka_unit_test(test_smooth_limit),
+        cmocka_unit_test(test_furnace_by_draws),
+        cmocka_unit_test(test_furnace_by_values),
+        cmocka_unit_test(test_reciprocity),
+        cmocka_unit_test(test_metals_against_walks),
+        cmocka_unit_test(test_glass_against_walks),
+        cmocka_unit_test(test_bodies_below_single_facets),
+        cmocka_unit_test(test_smooth_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
