@@ -282,6 +282,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bo
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
     KD_TRY_GOTO(tile_set_find_wide(out, &parts));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->bounded, 1));
     if (job_cancelled(watched))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__, "interrupted");
 done:
@@ -295,6 +296,7 @@ void tile_set_close(tile_set *owned) {
     memory_free(owned->boxes);
     memory_free(owned->patches);
     memory_free(owned->wide);
+    memory_free(owned->bounded);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -304,9 +306,14 @@ tile_view tile_set_get_view(const tile_set *from) {
     view.boxes = from->boxes;
     view.patches = from->wide_count ? from->patches : NULL;
     view.wide = from->wide;
+    view.bounded = from->bounded;
     view.count = from->count;
     view.box_count = from->box_count;
     view.scene = from->scene;
     view.span = from->span;
     return view;
+}
+
+uint64_t tile_set_looks_bounded(const tile_set *from) {
+    return from->bounded ? __atomic_load_n(from->bounded, __ATOMIC_RELAXED) : 0;
 }

@@ -17,6 +17,7 @@ typedef struct tile_set {
     tile_box *boxes;
     uint32_t *patches; /* tile_view */
     uint8_t *wide;
+    uint64_t *bounded; /* looks on the host */
     uint32_t count, box_count, wide_count;
     uint32_t copies;         /* triangles that are copies of others */
     float span;              /* of the model of openness */
@@ -31,6 +32,8 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bo
                         job *watched);
 void tile_set_close(tile_set *owned); /* takes a zeroed one */
 tile_view tile_set_get_view(const tile_set *from);
+/* Looks through views of it that met more than TILE_EXACT boxes and tiles. */
+uint64_t tile_set_looks_bounded(const tile_set *from); /* takes a zeroed one */
 
 /* Finds the parts about which no look is needed, once the tiles are there. */
 kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);

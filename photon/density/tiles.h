@@ -81,6 +81,7 @@ typedef struct tile_view {
                                 KD_NONE; NULL: nothing is known of parts */
     const uint8_t *wide;     /* per part: bit 0, 1: about no place of its front, back an end of the
                                 plane, or anything else, lies within the span (tile_wide.c) */
+    uint64_t *bounded; /* of looks that met more than TILE_EXACT; NULL: they are not counted */
     uint32_t count, box_count; /* 0: outlines are asked instead */
     const scene_view *scene;   /* for rays; where the tiles are */
     float span;                /* how far the model looks, scene units */
@@ -401,6 +402,16 @@ KD_FN void tile_look_at_rest(const tile_view *view, tile_look *look, float limit
     }
 }
 
+/* Counts a look that could not meet all. */
+KD_FN void tile_note_bounded(const tile_view *view) {
+    if (!view->bounded) return;
+#ifdef __CUDA_ARCH__
+    atomicAdd((unsigned long long *)view->bounded, 1ull);
+#else
+    __atomic_fetch_add(view->bounded, 1, __ATOMIC_RELAXED);
+#endif
+}
+
 /* Whether the place, on its triangle, is known for nothing but plane within the span. */
 KD_FN bool tile_place_is_wide(const tile_view *view, const tile_look *look) {
     if (!view->patches || !(look->radius <= view->span)) return false;
@@ -429,7 +440,10 @@ KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float l
     const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
     if (tile_place_is_wide(view, look)) return whole;
     const uint32_t rest = tile_look_at_all(view, look, limit);
-    if (rest < view->box_count) tile_look_at_rest(view, look, limit, rest);
+    if (rest < view->box_count) {
+        tile_note_bounded(view);
+        tile_look_at_rest(view, look, limit, rest);
+    }
     float found = look->in_the_dark ? look->lit + look->dark : look->lit;
     if (look->modelled)
         found /= float_max(OPENNESS_LEAST, openness_at(view->scene, look->position, look->normal,

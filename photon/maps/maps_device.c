@@ -103,12 +103,12 @@ kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
     const uint64_t bytes = from->count * sizeof *from->tiles,
                    box_bytes = from->box_count * sizeof *from->boxes, parts = from->wide_count,
                    patch_bytes = parts ? device_scene->mesh.triangle_count * sizeof(uint32_t) : 0;
-    uint64_t used = 0;
+    uint64_t used = 0, none = 0;
     tile_view *out = &maps->outlines.tiles;
     memset(&maps->outlines, 0, sizeof maps->outlines);
     *out = tile_set_get_view(from);
     KD_TRY(device_buffer_reserve(&maps->creases, bytes + box_bytes + parts + patch_bytes +
-                                                     sizeof *device_scene + 5 * 256));
+                                                     sizeof none + sizeof *device_scene + 6 * 256));
     KD_TRY(append(&maps->creases, &used, from->tiles, bytes, (const void **)&out->tiles));
     KD_TRY(append(&maps->creases, &used, device_scene, sizeof *device_scene,
                   (const void **)&out->scene));
@@ -117,7 +117,16 @@ kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
         KD_TRY(append(&maps->creases, &used, from->patches, patch_bytes,
                       (const void **)&out->patches));
     }
+    const void *bounded = NULL;
+    KD_TRY(append(&maps->creases, &used, &none, sizeof none, &bounded));
+    out->bounded = (uint64_t *)(uintptr_t)bounded;
     return append(&maps->creases, &used, from->boxes, box_bytes, (const void **)&out->boxes);
+}
+
+uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from) {
+    uint64_t count = 0;
+    const uint64_t *there = from->outlines.tiles.bounded;
+    return there && device_memory_download(&count, there, sizeof count) == KD_OK ? count : 0;
 }
 
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {

@@ -55,6 +55,8 @@ kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *fro
 /* Copies tiles to the device, instead, where the scene is already. */
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
                                 const scene_view *device_scene);
+/* tile_set_looks_bounded, of looks there. */
+uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from); /* takes a zeroed one */
 /* photon_maps_precompute; needs `ordered`. */
 KD_DEVICE_CALL(photon_maps_cuda_precompute,
                (photon_maps_cuda * maps, const mesh_view *device_mesh, job *watched));

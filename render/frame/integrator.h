@@ -16,6 +16,7 @@ typedef struct frame_statistics { /* sums over threads: integers only, so order 
     uint64_t photon_rays;
     uint64_t nan_samples; /* set to zero and counted */
     uint64_t photons_emitted, photons_stored, caustics_stored, strayed_stored;
+    uint64_t looks_bounded; /* estimates that met more tiles than they look at */
     uint64_t photon_hash;
     double radius; /* usual one of an estimate in the global map, scene units; 0: none */
     /* photon tracing's ledger */

@@ -189,6 +189,7 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
 /* The maps of a batch, instead of those of the one before. */
 static kd_status begin_batch(frame *of, uint32_t batch) {
     photon_state *state = (photon_state *)of->state;
+    of->statistics.looks_bounded += tile_set_looks_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
     state->options.pass = batch;
     photon_limit_time(&state->options, of, batch == 0);
@@ -217,7 +218,8 @@ static int32_t photon_batches_most(const kd_render_options *options) {
 static void photon_close(frame *closed) {
     photon_state *state = (photon_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_seconds(&state->there, &closed->statistics);
+    photon_cuda_tell_figures(&state->there, &closed->statistics);
+    closed->statistics.looks_bounded += tile_set_looks_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
     photon_cuda_close(&state->there);
     memory_free(state);

@@ -59,6 +59,7 @@ static kd_status bring_outlines(photon_cuda *to, const frame *of, float radius) 
 
 static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
     tile_set found;
+    to->looks_bounded += photon_maps_cuda_looks_bounded(&to->maps);
     kd_status status = tile_set_open(&found, of->scene, radius, true, of->watched);
     if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &of->there->scene.view);
     tile_set_close(&found);
@@ -88,8 +89,9 @@ photon_figures photon_cuda_figures(const photon_cuda *from) {
     return figures;
 }
 
-void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to) {
+void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to) {
     to->look_seconds = from->seconds[PHOTON_CUDA_LOOK];
     to->gather_seconds = from->seconds[PHOTON_CUDA_GATHER];
     to->film_seconds = from->seconds[PHOTON_CUDA_FILM];
+    to->looks_bounded += from->looks_bounded + photon_maps_cuda_looks_bounded(&from->maps);
 }

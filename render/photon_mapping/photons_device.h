@@ -29,6 +29,7 @@ typedef struct photon_cuda {
     uint32_t room;                       /* for requests, and for packets */
     void *marks[PHOTON_CUDA_STAGES + 1]; /* cudaEvent_t */
     double seconds[PHOTON_CUDA_STAGES];
+    uint64_t looks_bounded; /* through tiles that others have followed */
 } photon_cuda;
 
 void photon_cuda_close(photon_cuda *owned); /* takes a zeroed one */
@@ -42,7 +43,7 @@ kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON
 /* Finds the outlines, or tiles, for estimates of this radius and brings them there. */
 kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float radius);
 photon_figures photon_cuda_figures(const photon_cuda *from);
-void photon_cuda_tell_seconds(const photon_cuda *from, frame_statistics *to);
+void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to);
 
 /* The samples of the range by a view whose maps and outlines are of the device. The camera's ray is
    that of sample modulo `period`, if that is not 0. */

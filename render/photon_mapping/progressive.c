@@ -71,7 +71,8 @@ done:
 static void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_seconds(&state->there, &closed->statistics);
+    photon_cuda_tell_figures(&state->there, &closed->statistics);
+    closed->statistics.looks_bounded += tile_set_looks_bounded(&state->tiles);
     photon_maps_close(&state->maps);
     crease_set_close(&state->creases);
     tile_set_close(&state->tiles);

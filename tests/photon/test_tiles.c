@@ -141,7 +141,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     enum { LOOKS = 100 };
     photon_scene *scene = photon_scene_new();
     tile_set tiles;
-    uint32_t most = 0;
+    uint32_t most = 0, bounded = 0;
     double ratios = 0, squares = 0;
     put_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
@@ -154,6 +154,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
         const double found = (double)tile_kernel_integral(&view, &look, CREASE_COSINE);
         assert_true(look.looked_at <= TILE_MOST);
         if (look.looked_at > most) most = look.looked_at;
+        bounded += look.looked_at + TILE_LEAF >= TILE_EXACT;
         const double ratio = found / fmax(expected, (double)TILE_LEAST_SHARE * M_PI / 3);
         ratios += ratio / LOOKS;
         squares += (ratio - 1) * (ratio - 1) / LOOKS;
@@ -161,6 +162,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     if (!(fabs(ratios - 1) <= mean && sqrt(squares) <= worst))
         fail_msg("%u leaves: mean %.4f, spread %.4f", count, ratios, sqrt(squares));
     assert_true(radius < 0.5f || most > TILE_EXACT);
+    assert_int_equal(tile_set_looks_bounded(&tiles), bounded);
     tile_set_close(&tiles);
     photon_scene_free(scene);
 }
