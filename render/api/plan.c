@@ -22,7 +22,7 @@ enum { WIDE_BYTES = 300 }; /* a triangle in the tree's wide form, while it is ma
 enum { PACKED_BYTES = 410 };
 /* tiles of density estimates: parts of faces, how many (at most 22 in a square of the radius) where
    a disc of that radius has one photon, and bytes of each with its boxes */
-enum { TILE_PARTS = 1 << 19, TILE_PARTS_A_PHOTON = 70, TILE_BYTES = 220 };
+enum { TILE_PARTS = 1 << 19, TILE_PARTS_A_PHOTON = 70, TILE_BYTES = 225 };
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
