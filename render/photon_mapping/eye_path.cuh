@@ -1,5 +1,6 @@
-/* The kernel that follows paths from the eye, for two uses: paths that only ask (EYE_ASKS_ONLY is
-   defined), and paths that look into the maps by themselves. */
+/* The kernel that follows paths from the eye, a thread a pixel of a tile, and leaves in `looks`
+   what each has brought; photons_device.cu compiles it for paths that only ask, eye_walk.cu for
+   paths that look into the maps by themselves (`eye_way`). */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_PATH_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_PATH_CUH
 #include "render/frame/take_samples.cuh"
@@ -24,12 +25,13 @@ struct look_work {
     uint32_t sample, camera_sample;
 };
 
+template <eye_way way>
 static __device__ __forceinline__ pixel_look look(const pixel_view *view,
                                                   const photon_view *photons, int32_t x, int32_t y,
                                                   uint32_t sample, uint32_t camera_sample) {
     const rng_key key = pixel_key(view, x, y, sample);
     const ray cast = pixel_ray(view, x, y, pixel_key(view, x, y, camera_sample));
-    const eye_path path = photon_eye_path(view->scene, photons, cast, key);
+    const eye_path path = photon_eye_path(view->scene, photons, way, cast, key);
     const vec3 radiance = vec3_add(path.found.radiance, path.gathered);
     pixel_look made;
     made.sample = pixel_of(view, &cast, &path.found.first,
@@ -39,9 +41,11 @@ static __device__ __forceinline__ pixel_look look(const pixel_view *view,
     return made;
 }
 
-static __global__ __launch_bounds__(LOOK_BLOCK, LOOK_EACH) void take_looks(
-    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
-    const __grid_constant__ look_work work) {
+template <eye_way way>
+__global__ __launch_bounds__(LOOK_BLOCK,
+                             LOOK_EACH) void take_looks(const __grid_constant__ scene_view scene,
+                                                        const __grid_constant__ photon_view photons,
+                                                        const __grid_constant__ look_work work) {
     const sample_range &range = work.range;
     const int32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t x = (int32_t)blockIdx.x * TAKE_WIDTH + warp % 2 * 8 + lane % 8;
@@ -55,14 +59,15 @@ static __global__ __launch_bounds__(LOOK_BLOCK, LOOK_EACH) void take_looks(
     }
     pixel_view view = work.view;
     view.scene = &scene;
-    *to = look(&view, &photons, range.x0 + x, range.y0 + y, work.sample, work.camera_sample);
+    *to = look<way>(&view, &photons, range.x0 + x, range.y0 + y, work.sample, work.camera_sample);
 }
 
-static kd_status launch_looks(const frame *of, const photon_view *view, const look_work *work) {
+template <eye_way way>
+kd_status launch_looks(const frame *of, const photon_view *view, const look_work *work) {
     const sample_range *range = &work->range;
     const dim3 blocks((unsigned)((range->width + TAKE_WIDTH - 1) / TAKE_WIDTH),
                       (unsigned)((range->bottom - range->top + TAKE_HEIGHT - 1) / TAKE_HEIGHT));
-    take_looks<<<blocks, LOOK_BLOCK>>>(of->there->scene.view, *view, *work);
+    take_looks<way><<<blocks, LOOK_BLOCK>>>(of->there->scene.view, *view, *work);
     KD_CUDA_LAUNCHED("take_looks");
     return KD_OK;
 }

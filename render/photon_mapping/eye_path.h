@@ -26,8 +26,12 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
 /* places looked at on a flight: of a path from the eye, of a gather ray */
 enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
 
-/* A kernel whose paths only ask, and gather nothing themselves, not even from media, defines
-   EYE_ASKS_ONLY: it needs no room for lists of photons. */
+/* How a path comes to what maps hold: it looks into them, in media too, and gathers; or, on
+   devices, it only notes in `later` where it would. A constant wherever it is handed over, and one
+   in all of a file: then functions that are kept apart (KD_FN_APART) lack the other way's code and
+   its room for lists of photons. */
+typedef enum eye_way { EYE_LOOKS, EYE_ASKS } eye_way;
+
 typedef struct eye_requests {
     eye_request *list; /* NULL: maps are looked into at once */
     eye_packet *packets;
@@ -146,23 +150,22 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
 }
 
 /* The part of a ray up to t = end: what media scatter into it, and how they weaken it. */
-KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_path *path, float end) {
+KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_way way, eye_path *path,
+                   float end) {
     path_state *state = &path->state;
     const medium *in = medium_of(scene, state->where);
     if (!in) return;
     const medium_span span = passage_span(scene, &state->cast, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
     if (!(length > 0)) return;
-#ifndef EYE_ASKS_ONLY
-    if (path->haze > 0) eye_add_haze(scene, photons, path, in, span.begin, length);
-#else
-    (void)photons;
-#endif
+    if (way == EYE_LOOKS && path->haze > 0)
+        eye_add_haze(scene, photons, path, in, span.begin, length);
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
 }
 
 /* path_advance, through media without a draw. */
-KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, eye_path *path) {
+KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, eye_way way,
+                          eye_path *path) {
     path_state *state = &path->state;
     if (scene->medium_count == 0)
         return path_advance(scene, &photons->path, state, path->key, &path->found);
@@ -170,7 +173,7 @@ KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, e
         ++path->found.rays;
         ++state->step;
         ray_hit hit = tritree_closest(&scene->tree, state->cast);
-        eye_fly(scene, photons, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
+        eye_fly(scene, photons, way, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
         if (hit.triangle == KD_NONE || !photons->path.cutouts) return hit;
         const float passes = surface_passes(scene, hit);
         if (!(passes > 0) || eye_draw(path, PATH_DRAW_OPACITY).value[0] >= passes) return hit;
@@ -183,11 +186,11 @@ KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, e
 
 /* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
    and what the surface emits are added if they count. */
-KD_FN_APART bool eye_next(const scene_view *scene, const photon_view *photons, eye_path *path,
-                          surface *at, float *travelled) {
+KD_FN_APART bool eye_next(const scene_view *scene, const photon_view *photons, eye_way way,
+                          eye_path *path, surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
     ++path->depth;
-    const ray_hit hit = eye_advance(scene, photons, path);
+    const ray_hit hit = eye_advance(scene, photons, way, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
             path->found.radiance = vec3_add(path->found.radiance, path_sky(scene, &path->state));
@@ -217,7 +220,7 @@ KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
    caustic where the path began: it does not count. */
 KD_FN bool eye_through_lenses(const scene_view *scene, const photon_view *photons, eye_path *path,
                               surface *at, float *travelled) {
-    while (eye_next(scene, photons, path, at, travelled)) {
+    while (eye_next(scene, photons, EYE_LOOKS, path, at, travelled)) {
         if (photon_lands_on(at)) return true;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
@@ -251,8 +254,8 @@ KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, e
 
 /* The drawn half of direct light, and with final gather the light that other surfaces send: one
    ray does both. */
-KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_path *path,
-                      const surface *at, vec3 wo) {
+KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_way way,
+                      eye_path *path, const surface *at, vec3 wo) {
     const uint32_t rays = photons->final_gather ? photons->final_gather : 1;
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < rays; ++i) {
@@ -266,12 +269,10 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_p
         if (goes_on && !part.state.specular) {
             surface met;
             float travelled = 0;
-#ifndef EYE_ASKS_ONLY
-            if (photons->final_gather)
+            if (way == EYE_LOOKS && photons->final_gather)
                 eye_gather_ray(scene, photons, &part);
             else
-#endif
-                eye_next(scene, photons, &part, &met, &travelled);
+                eye_next(scene, photons, way, &part, &met, &travelled);
         }
         sum = vec3_add(sum, part.found.radiance);
         path->found.rays = part.found.rays;
@@ -321,7 +322,8 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
 #endif
 
 /* What the maps show of a surface that the eye sees. */
-KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, const surface *at, vec3 wo) {
+KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way, const surface *at,
+                        vec3 wo) {
 #ifdef __CUDA_ARCH__
     if (photons->later.list) {
         const uint32_t last = path->last_request;
@@ -330,33 +332,31 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, const surfac
         return;
     }
 #endif
-#ifdef EYE_ASKS_ONLY
-    (void)path, (void)photons, (void)at, (void)wo;
-#else
+    if (way == EYE_ASKS) return;
     vec3 sum = photon_map_radiance(&photons->caustic, &photons->creases, at, wo);
     if (!photons->final_gather)
         sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->creases, at, wo));
     path->gathered = vec3_add(path->gathered, vec3_mul(path->state.throughput, sum));
-#endif
 }
 
 /* All light that a surface with photons sends towards wo, but for what a smooth coat mirrors. */
-KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_path *path,
-                       const surface *at, vec3 wo) {
+KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_way way,
+                       eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(scene, photons, path, at, wo, path->depth < photons->path.max_depth);
-    eye_add_maps(path, photons, at, wo);
-    eye_gather(scene, photons, path, at, wo);
+    eye_add_maps(path, photons, way, at, wo);
+    eye_gather(scene, photons, way, path, at, wo);
 }
 
 /* Follows a path to its end. */
-KD_FN void eye_follow(const scene_view *scene, const photon_view *photons, eye_path *path) {
+KD_FN void eye_follow(const scene_view *scene, const photon_view *photons, eye_way way,
+                      eye_path *path) {
     surface at;
     float travelled = 0;
-    while (eye_next(scene, photons, path, &at, &travelled)) {
+    while (eye_next(scene, photons, way, path, &at, &travelled)) {
         if (path->depth == 1) path->found.first = at;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (photon_lands_on(&at)) {
-            eye_look_up(scene, photons, path, &at, wo);
+            eye_look_up(scene, photons, way, path, &at, wo);
             if (!eye_mirrored(path, &at, wo)) break;
             continue;
         }
@@ -378,18 +378,18 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
 }
 
 /* The path of a camera ray of unit direction; what maps show is apart or still to come. */
-KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, ray cast,
-                               rng_key key) {
+KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, eye_way way,
+                               ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
     if (scene->medium_count > 0) path.state.where = passage_around(scene, cast, &path.found.rays);
-    eye_follow(scene, photons, &path);
+    eye_follow(scene, photons, way, &path);
     return path;
 }
 
 /* Radiance along a camera ray of unit direction. */
 KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view *photons, ray cast,
                                       rng_key key) {
-    eye_path path = photon_eye_path(scene, photons, cast, key);
+    eye_path path = photon_eye_path(scene, photons, EYE_LOOKS, cast, key);
     path.found.radiance = vec3_add(path.found.radiance, path.gathered);
     return path.found;
 }

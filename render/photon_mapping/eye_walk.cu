@@ -3,5 +3,5 @@
 #include "render/photon_mapping/eye_path.cuh"
 
 kd_status photon_walk_looks(const frame *of, const photon_view *view, const look_work *work) {
-    return launch_looks(of, view, work);
+    return launch_looks<EYE_LOOKS>(of, view, work);
 }

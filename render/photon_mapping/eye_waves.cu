@@ -10,7 +10,6 @@
    Invariants: what is added to a slot, and in which order, is photon_eye_path's: emission or sky,
                then what the shadow ray brings, then, one wave later, the drawn half. */
 #define KD_CALL_RARE
-#define EYE_ASKS_ONLY
 #include "render/frame/take_samples.cuh"
 #include "render/photon_mapping/eye_waves.h"
 #include "render/photon_mapping/photons_device.h"
@@ -140,7 +139,7 @@ __device__ __noinline__ void eye_look_and_mirror(const scene_view *scene,
     path.found.radiance = first_three(w.radiance[slot]);
     path.last_request = on->last_request;
     path.first_request = slots->first_request[slot];
-    eye_look_up(scene, photons, &path, &on->at, eye_of(*on));
+    eye_look_up(scene, photons, EYE_ASKS, &path, &on->at, eye_of(*on));
     on->goes_on = eye_mirrored(&path, &on->at, eye_of(*on));
     on->path.state = path.state;
     on->last_request = path.last_request;
@@ -255,11 +254,11 @@ __global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
         path.last_request = last_request;
         path.first_request = slots.first_request[p.slot];
         if (part == EYE_MAIN) {
-            eye_follow(&scene, &photons, &path);
+            eye_follow(&scene, &photons, EYE_ASKS, &path);
         } else {
             surface met;
             float travelled = 0;
-            (void)eye_next(&scene, &photons, &path, &met, &travelled);
+            (void)eye_next(&scene, &photons, EYE_ASKS, &path, &met, &travelled);
         }
         w.radiance[p.slot] = with_fourth(path.found.radiance, 0);
         slots.first_request[p.slot] = path.first_request;
