@@ -34,6 +34,11 @@ KD_FN bool surface_is_clear(const surface *at) {
     return at->kind == MATERIAL_GLASS;
 }
 
+/* --- what holds light, and what only passes it on ---------------------------------------------
+   Decided here for all methods. A surface holds photons if it has a part that is neither mirror,
+   glass nor metal: there the eye looks light up, and lamps are drawn. Others pass light on, from
+   the eye as from the lamps. A material says the same of all its places at once. */
+
 /* Only ideal reflections and refractions: nothing for light sampling or photons to land on. */
 KD_FN bool surface_is_specular(const surface *at) {
     switch (at->kind) {
@@ -47,11 +52,44 @@ KD_FN bool surface_is_specular(const surface *at) {
     }
 }
 
+/* Whether photons land here. */
+KD_FN bool surface_holds_photons(const surface *at) {
+    if (at->kind == MATERIAL_DIFFUSE) return true;
+    if (at->kind == MATERIAL_PRINCIPLED)
+        return !surface_is_clear(at) && (!vec3_is_zero(at->layers.sheen) ||
+                                         (at->metallic < 1 && !vec3_is_zero(at->diffuse)));
+    return at->kind == MATERIAL_PLASTIC && at->metallic < 1 && !vec3_is_zero(at->diffuse);
+}
+
 /* Whether a part of it that holds no photons mirrors, where another part does hold them. */
 KD_FN bool surface_mirrors(const surface *at) {
     if (at->kind == MATERIAL_PRINCIPLED)
         return at->alpha == 0 || (at->layers.clear > 0 && at->layers.clear_alpha == 0);
     return at->kind == MATERIAL_PLASTIC && at->alpha == 0;
+}
+
+/* Whether photons may land at some place of a material; `layers` are its own if it is principled.
+ */
+KD_FN bool material_holds_photons(const material *made, const principled *layers) {
+    if (made->kind == MATERIAL_DIFFUSE) return true;
+    const bool mapped = made->metallic_map != KD_NONE;
+    const bool ground = (made->metallic < 1 || mapped) && !vec3_is_zero(made->diffuse);
+    if (made->kind != MATERIAL_PRINCIPLED) return made->kind == MATERIAL_PLASTIC && ground;
+    const bool clear = layers->transmission > 0 && layers->transmission_map == KD_NONE &&
+                       made->metallic < 1 && !mapped;
+    return !clear && (ground || !vec3_is_zero(layers->sheen));
+}
+
+/* Whether some place of a material may hold no photons, or mirror beside. */
+KD_FN bool material_passes_on(const material *made, const principled *layers) {
+    if (made->kind == MATERIAL_DIFFUSE) return false;
+    if (made->kind != MATERIAL_PLASTIC && made->kind != MATERIAL_PRINCIPLED) return true;
+    const bool smooth = surface_alpha(made->roughness) == 0 || made->roughness_map != KD_NONE;
+    if (smooth || made->metallic > 0 || vec3_is_zero(made->diffuse)) return true;
+    if (made->kind == MATERIAL_PLASTIC) return made->metallic_map != KD_NONE;
+    return (layers->coat > 0 && (surface_alpha(layers->coat_roughness) == 0 ||
+                                 layers->coat_roughness_map != KD_NONE)) ||
+           (made->flags & MATERIAL_PASSES);
 }
 
 /* Its colour, for pictures of the albedo. */

@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_parts.h"
-#include "shaders/surface.h"
+#include "shaders/bsdf.h"
 
 enum { WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
 
@@ -71,15 +71,12 @@ static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint32_t *ta
     return true;
 }
 
-/* Whether photons land on it somewhere, as photon_lands_on says of a place. */
-static bool keeps_photons(const scene_view *scene, const material *made) {
-    if (made->opacity <= 0) return false;
-    if (made->kind == MATERIAL_DIFFUSE) return true;
-    if (made->kind == MATERIAL_PRINCIPLED &&
-        scene->layers[made - scene->materials].transmission > 0.5f)
-        return false;
-    if (made->kind != MATERIAL_PLASTIC && made->kind != MATERIAL_PRINCIPLED) return false;
-    return (made->metallic < 1 || made->metallic_map != KD_NONE) && !vec3_is_zero(made->diffuse);
+/* Whether photons may land on it somewhere. */
+static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
+    const uint32_t index = scene->mesh.triangle_materials[triangle];
+    const material *made = &scene->materials[index];
+    return made->opacity > 0 &&
+           material_holds_photons(made, scene->layers ? &scene->layers[index] : NULL);
 }
 
 static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view *scene) {
@@ -102,8 +99,7 @@ static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view 
             ++*copies;
             continue;
         }
-        if (keeps_photons(scene, scene->materials + mesh->triangle_materials[t]))
-            out->faces[out->face_count++] = face;
+        if (keeps_photons(scene, t)) out->faces[out->face_count++] = face;
     }
     memory_free(table);
     return KD_OK;

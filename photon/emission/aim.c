@@ -7,6 +7,7 @@
    Memory: 4 bytes a lens triangle. */
 #include "photon/emission/aim.h"
 #include "core/memory.h"
+#include "shaders/bsdf.h"
 
 enum { AIM_BINS = 16 };
 /* Two spheres must leave this share of the one's disc, or the cut is not worth its choice. */
@@ -25,27 +26,10 @@ typedef struct aim_cut {
     float cost; /* squared radii */
 } aim_cut;
 
-/* Whether some part of a principled surface may hold no photons, or mirror. */
-static bool layers_are_lens(const material *made, const principled *layers) {
-    const bool metal = made->metallic > 0 || vec3_is_zero(made->diffuse);
-    const bool smooth = surface_alpha(made->roughness) == 0 || made->roughness_map != KD_NONE;
-    const bool clear = layers->coat > 0 && (surface_alpha(layers->coat_roughness) == 0 ||
-                                            layers->coat_roughness_map != KD_NONE);
-    return metal || smooth || clear || (made->flags & MATERIAL_PASSES);
-}
-
-bool material_is_lens(const material *made) {
-    if (made->kind == MATERIAL_DIFFUSE) return false;
-    if (made->kind != MATERIAL_PLASTIC) return true;
-    return made->roughness == 0 || made->metallic > 0 || made->metallic_map != KD_NONE ||
-           made->roughness_map != KD_NONE || vec3_is_zero(made->diffuse);
-}
-
 static bool triangle_is_lens(const scene_view *scene, uint32_t triangle) {
     const uint32_t *kinds = scene->mesh.triangle_materials, index = kinds ? kinds[triangle] : 0;
     const material *made = &scene->materials[index];
-    if (made->kind == MATERIAL_PRINCIPLED) return layers_are_lens(made, &scene->layers[index]);
-    return material_is_lens(made);
+    return material_passes_on(made, scene->layers ? &scene->layers[index] : NULL);
 }
 
 static box3 lens_box(const mesh_view *mesh, uint32_t triangle) {

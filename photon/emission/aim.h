@@ -4,9 +4,6 @@
 #include "core/status.h"
 #include "shaders/light_emit.h"
 
-/* Whether a material passes some light on like a lens (photon_trace.h). */
-bool material_is_lens(const material *made);
-
 /* Fills at most EMISSION_TARGETS spheres that hold all lenses; *count is 0 if there are none. */
 kd_status aim_targets(emission_target *targets, uint32_t *count, const scene_view *scene);
 

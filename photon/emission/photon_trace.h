@@ -30,16 +30,6 @@ enum {
     PHOTON_DRAW_MEDIUM = 4
 };
 
-/* Photons land where the eye will look them up: on all that is no mirror, glass or metal. Those
-   pass light on like lenses do, from the eye as from the light. */
-KD_FN bool photon_lands_on(const surface *at) {
-    if (at->kind == MATERIAL_DIFFUSE) return true;
-    if (at->kind == MATERIAL_PRINCIPLED)
-        return !surface_is_clear(at) && (!vec3_is_zero(at->layers.sheen) ||
-                                         (at->metallic < 1 && !vec3_is_zero(at->diffuse)));
-    return at->kind == MATERIAL_PLASTIC && at->metallic < 1 && !vec3_is_zero(at->diffuse);
-}
-
 KD_FN double photon_watts(vec3 power) {
     return ((double)power.x + (double)power.y + (double)power.z) / 3;
 }
@@ -260,7 +250,7 @@ KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, ph
                             const surface *at, const photon_way *way, photon *slot) {
     const emitted_photon *flying = &way->flying;
     if (turn == PHOTON_SCATTERS) {
-        if (!photon_lands_on(at) || !(wish->kinds >> way->kind & 1u)) return false;
+        if (!surface_holds_photons(at) || !(wish->kinds >> way->kind & 1u)) return false;
         *slot = photon_landed(at, flying, way->key.path, way->bounce, way->kind);
         return true;
     }
@@ -293,8 +283,9 @@ KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, ph
 KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
                             const surface *at, photon_way *way, photon_ledger *ledger) {
     ++way->bounce;
-    return turn == PHOTON_STRAYS ? photon_way_stray(scene, wish, way, ledger)
-                                 : photon_way_scatter(wish, at, photon_lands_on(at), way, ledger);
+    return turn == PHOTON_STRAYS
+               ? photon_way_stray(scene, wish, way, ledger)
+               : photon_way_scatter(wish, at, surface_holds_photons(at), way, ledger);
 }
 
 /* On to the next surface, or place in a medium; false if the way ends there. *stored: a photon of

@@ -221,7 +221,7 @@ KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
 KD_FN bool eye_through_lenses(const scene_view *scene, const photon_view *photons, eye_path *path,
                               surface *at, float *travelled) {
     while (eye_next(scene, photons, EYE_LOOKS, path, at, travelled)) {
-        if (photon_lands_on(at)) return true;
+        if (surface_holds_photons(at)) return true;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
         path->emission = false;
@@ -355,7 +355,7 @@ KD_FN void eye_follow(const scene_view *scene, const photon_view *photons, eye_w
     while (eye_next(scene, photons, way, path, &at, &travelled)) {
         if (path->depth == 1) path->found.first = at;
         const vec3 wo = vec3_negate(path->state.cast.direction);
-        if (photon_lands_on(&at)) {
+        if (surface_holds_photons(&at)) {
             eye_look_up(scene, photons, way, path, &at, wo);
             if (!eye_mirrored(path, &at, wo)) break;
             continue;

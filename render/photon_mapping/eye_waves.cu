@@ -124,7 +124,7 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
     add_radiance(w, on.path.slot, path_emission(&scene, &state, &on.at));
     on.is_there = on.part == EYE_MAIN;
     if (diffuse) on.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
-    on.lands = photon_lands_on(&on.at);
+    on.lands = surface_holds_photons(&on.at);
 }
 
 /* All light of a surface that also mirrors, and on by the mirror. */

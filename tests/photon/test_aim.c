@@ -3,6 +3,7 @@
 #include "photon/emission/aim.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
+#include "shaders/bsdf.h"
 
 static void assert_near(double found, double expected, double tolerance) {
     if (!(fabs(found - expected) <= tolerance * fabs(expected)))
@@ -136,7 +137,7 @@ static void targets_hold_the_lenses(void **state) {
     assert_int_equal(aim_targets(targets, &count, &scene->view), KD_OK);
     assert_in_range(count, 3, EMISSION_TARGETS);
     for (uint32_t t = 0; t < scene->fixture.triangle_count; ++t) {
-        if (!material_is_lens(&scene->view.materials[scene->fixture.triangle_materials[t]]))
+        if (!material_passes_on(&scene->view.materials[scene->fixture.triangle_materials[t]], NULL))
             continue;
         uint32_t around = 0;
         for (uint32_t i = 0; i < count && !around; ++i) {

@@ -72,7 +72,7 @@ static double caustic_radiance(const scene_view *room, ray cast, rng_key key) {
         const ray_hit hit = tritree_closest(&room->tree, cast);
         if (hit.triangle == KD_NONE) return 0;
         const surface at = surface_at(room, &cast, hit);
-        if (photon_lands_on(&at))
+        if (surface_holds_photons(&at))
             return depth == 1 ? 0 : photon_watts(vec3_mul(throughput, at.emission));
         const bsdf_sample drawn =
             bsdf_draw(&at, vec3_negate(cast.direction), rng_draw(key, depth, 0), BSDF_RADIANCE);

@@ -2,7 +2,7 @@
    the right way, rays that leave without meeting where they came from. */
 #include "core/math/sampling.h"
 #include "scene_fixture.h"
-#include "shaders/surface.h"
+#include "shaders/bsdf.h"
 #include "test.h"
 
 static scene_fixture stage;
@@ -150,12 +150,51 @@ static void test_maps_turn_normals(void **state) {
     }
 }
 
+/* What a material says of all its places, without maps, is what its surface says of one. */
+static void expect_one_answer(const material *made, const principled *layers) {
+    const vec3 corner[3] = {vec3_make(0, 0, 0), vec3_make(1, 0, 0), vec3_make(0, 1, 0)};
+    fixture_clear(&stage);
+    fixture_triangle(&stage, fixture_material(&stage, *made), corner, NULL);
+    fixture_finish(&stage);
+    scene_view scene = fixture_view(&stage);
+    scene.layers = layers;
+    const ray cast = ray_make(vec3_make(0.25f, 0.25f, 1), vec3_make(0, 0, -1), 0, INFINITY);
+    const ray_hit hit = {1, 0.25f, 0.25f, 0};
+    const surface at = surface_at(&scene, &cast, hit);
+    const bool holds = surface_holds_photons(&at), mirrors = surface_mirrors(&at);
+    assert_true(material_holds_photons(made, layers) == holds);
+    if (!holds || mirrors) assert_true(material_passes_on(made, layers));
+    if (made->metallic == 0 && vec3_is_zero(layers->sheen))
+        assert_true(material_passes_on(made, layers) == (!holds || mirrors));
+    if (surface_is_specular(&at)) assert_true(!holds);
+}
+
+static void test_who_passes_light_on(void **state) {
+    (void)state;
+    static const float shares[] = {0, 0.4f, 1}, roughness[] = {0, 0.02f, 0.5f};
+    for (uint32_t i = 0; i < MATERIAL_KINDS * 3 * 3 * 2 * 3 * 3 * 2; ++i) {
+        uint32_t left = i / MATERIAL_KINDS;
+        material made = material_default();
+        principled layers = principled_default();
+        made.kind = (int32_t)(i % MATERIAL_KINDS);
+        made.roughness = roughness[left % 3], left /= 3;
+        made.metallic = shares[left % 3], left /= 3;
+        made.diffuse = vec3_all(shares[left % 2]), left /= 2;
+        layers.transmission = shares[left % 3], left /= 3;
+        layers.coat = shares[left % 3], left /= 3;
+        layers.coat_roughness = made.roughness;
+        layers.sheen = vec3_all(shares[left % 2]);
+        if (made.kind == MATERIAL_PRINCIPLED && layers.transmission > 0)
+            made.flags |= MATERIAL_PASSES;
+        expect_one_answer(&made, &layers);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_normals_and_mirrors),
-        cmocka_unit_test(test_normal_of_any_size),
-        cmocka_unit_test(test_rays_leave),
-        cmocka_unit_test(test_maps_turn_normals),
+        cmocka_unit_test(test_normals_and_mirrors), cmocka_unit_test(test_normal_of_any_size),
+        cmocka_unit_test(test_rays_leave),          cmocka_unit_test(test_maps_turn_normals),
+        cmocka_unit_test(test_who_passes_light_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
