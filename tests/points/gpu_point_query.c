@@ -281,10 +281,12 @@ static void expect_same(const asked_tree *t, const answers *a, const answers *ri
 static void check_many(case_points set, uint32_t count, uint32_t queries, pointtree_split split) {
     static const struct {
         point_query_method method;
-        uint32_t k;
-    } asked[] = {{POINT_QUERY_AUTO, 1},    {POINT_QUERY_THREADS, 8}, {POINT_QUERY_PACKETS, 8},
-                 {POINT_QUERY_PACKETS, 3}, {POINT_QUERY_GROUPS, 20}, {POINT_QUERY_GROUPS, 50},
-                 {POINT_QUERY_GROUPS, 99}, {POINT_QUERY_LEAVES, 20}};
+        uint32_t k, kernel_k;
+    } asked[] = {
+        {POINT_QUERY_AUTO, 1, 0},    {POINT_QUERY_THREADS, 8, 0},  {POINT_QUERY_THREADS, 3, 9},
+        {POINT_QUERY_PACKETS, 8, 0}, {POINT_QUERY_PACKETS, 3, 0},  {POINT_QUERY_PACKETS, 5, 16},
+        {POINT_QUERY_GROUPS, 20, 0}, {POINT_QUERY_GROUPS, 20, 56}, {POINT_QUERY_GROUPS, 50, 0},
+        {POINT_QUERY_GROUPS, 99, 0}, {POINT_QUERY_LEAVES, 20, 0},  {POINT_QUERY_LEAVES, 20, 300}};
     const uint32_t all = count + queries;
     vec3 *points = (vec3 *)malloc(all * sizeof *points);
     float *radii = (float *)malloc(queries * sizeof *radii);
@@ -301,8 +303,10 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
     void *device_radii = to_device(radii, queries * sizeof *radii);
     t.query.radii = device_radii;
     for (int i = 0; i < (int)(sizeof asked / sizeof *asked); ++i) {
+        t.query.kernel_k = 0;
         answers right = ask(&t, POINT_QUERY_WALK, queries, asked[i].k);
         t.query.turns = (uint32_t)(7 * i) % 5;
+        t.query.kernel_k = asked[i].kernel_k;
         answers a = ask(&t, asked[i].method, queries, asked[i].k);
         expect_same(&t, &a, &right, queries);
         answers_free(&a);
@@ -358,6 +362,10 @@ static void bad_requests_are_refused(void **state) {
     t.query.k = 17;
     t.query.method = POINT_QUERY_THREADS;
     assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_USAGE);
+    t.query.k = 7;
+    t.query.kernel_k = 6;
+    assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_USAGE);
+    t.query.kernel_k = 0;
     t.query.method = POINT_QUERY_WALK;
     assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_MEMORY); /* no scratch */
     t.query.points.dims = 2;
