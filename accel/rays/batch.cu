@@ -14,18 +14,15 @@ namespace {
 const uint64_t launch_rays = 1 << 30; /* at most */
 const uint64_t host_rays = 1 << 24;   /* on the device at a time, if they come from the host */
 
-/* Ray i by nothing but a shared function: that of the layout, which can count, or a device's. */
-template <bool by_layout>
-__device__ __forceinline__ void cast_shared(const tritree_view &tree, const caster &c, uint32_t i,
-                                            tritree_counts *counts) {
+/* Ray i by nothing but the layout's own function, which can count. */
+__device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const caster &c,
+                                               uint32_t i, tritree_counts *counts) {
     float4 o, d;
     load_ray(c, i, o, d);
     const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
     const bool any = c.blocked != NULL;
     ray_hit hit = {d.w, 0, 0, KD_NONE};
-    if (ray_is_sound(o, d))
-        hit = by_layout ? tritree_cast(&tree, cast, any, counts)
-                        : tritree_device_cast(&tree, cast, any);
+    if (ray_is_sound(o, d)) hit = tritree_cast(&tree, cast, any, counts);
     if (c.blocked)
         c.blocked[i] = hit.triangle != KD_NONE;
     else
@@ -39,7 +36,7 @@ __global__ __launch_bounds__(CAST_BLOCK) void cast_plain(const __grid_constant__
     const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
     if (i >= c.count) return;
     tritree_counts taken = {0, 0, 0};
-    cast_shared<true>(tree, c, i, counts ? &taken : NULL);
+    cast_by_layout(tree, c, i, counts ? &taken : NULL);
     if (counts) counts[i] = taken;
 }
 
@@ -69,9 +66,8 @@ template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t
     return KD_OK;
 }
 
-/* The fast test's, each ray by one thread. */
-template <bool any> kd_status run_planes_once(const caster *c, cudaStream_t stream) {
-    if (any || !c->width) return run_once<walk_planes, any>(c, stream);
+/* The fast test's nearest hits of an image, each ray by one thread. */
+kd_status run_planes_once(const caster *c, cudaStream_t stream) {
     cast_dealt<<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("cast_dealt");
     return KD_OK;
@@ -93,10 +89,15 @@ kd_status begin_measure(const caster *c, cudaStream_t stream) {
     return KD_OK;
 }
 
-template <bool any> kd_status run_planes(const caster *c, trace_loop loop, cudaStream_t stream) {
+/* A thread a ray is ahead only by an image's tiles; without them all rays are persistent's. */
+template <bool any> kd_status run_planes(const caster *of, trace_loop loop, cudaStream_t stream) {
+    caster own = *of;
+    const caster *c = &own;
+    const bool tiles = !any && c->width;
+    own.measured = own.measured && tiles;
     if (c->measured) KD_TRY(begin_measure(c, stream));
-    if (loop == TRACE_ONCE || c->measured) KD_TRY(run_planes_once<any>(c, stream));
-    if (loop == TRACE_ONCE && !c->measured) return KD_OK;
+    if (tiles && (loop == TRACE_ONCE || c->measured)) KD_TRY(run_planes_once(c, stream));
+    if (tiles && loop == TRACE_ONCE && !c->measured) return KD_OK;
     KD_TRY(launch_filling(cast_persistent<any>, c, stream));
     KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream)); /* for the next batch */
     return KD_OK;

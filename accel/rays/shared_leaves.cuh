@@ -1,4 +1,5 @@
-/* The loop for the fast test's rays of an image: one thread a ray, leaves' triangles dealt out.
+/* The loop for the fast test's rays of an image: one thread a ray, leaves' triangles dealt
+   out; 1.36 to 1.5 x persistent threads (tools/bench/results/h200-variants.txt).
    Idea: an image's last warps run alone, and what they wait for is one triangle after the other,
    each read by few lanes: some rays of a tile are in leaves of many triangles, others in empty
    ones. So where dealing takes clearly fewer turns than the fullest leaf has triangles, all pairs

@@ -41,7 +41,6 @@ static const trace_variant variants[] = {
     {"watertight-once", TRACE_WATERTIGHT, TRACE_ONCE, NO_WIDTH},
     {"watertight-tiles", TRACE_WATERTIGHT, TRACE_ONCE, IMAGES_ONLY},
     {"watertight-persistent", TRACE_WATERTIGHT, TRACE_PERSISTENT, NO_WIDTH},
-    {"planes-once", TRACE_PLANES, TRACE_ONCE, NO_WIDTH},
     {"planes-tiles", TRACE_PLANES, TRACE_ONCE, IMAGES_ONLY},
     {"planes-persistent", TRACE_PLANES, TRACE_PERSISTENT, NO_WIDTH},
 };
