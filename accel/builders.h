@@ -41,6 +41,8 @@ void tritree_close(tritree *owned); /* takes a zeroed one */
 /* Gives the tree its wide form, which rays on a CPU walk; once. tritree_open and tritree_adopt have
    done it. */
 kd_status tritree_widen(tritree *tree);
+/* What that takes, while it is made and after, of as many references as are planned for. */
+uint64_t tritree_widen_bytes_most(const tritree_builder *builder, uint64_t triangles);
 
 #ifdef __cplusplus
 }

@@ -113,6 +113,7 @@ const tritree_builder tritree_builder_parallel = {
     .name = "parallel",
     .source = "Wald and Havran 2006: the same, on all cores",
     .scratch_bytes = build_parallel_scratch_bytes,
+    .references = 4,
     .build = build_parallel,
     .exact = true,
     .all_cores = true};

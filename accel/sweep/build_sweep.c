@@ -40,5 +40,6 @@ const tritree_builder tritree_builder_sweep = {.name = "sweep",
                                                .source =
                                                    "Wald and Havran 2006: exact SAH, sorted events",
                                                .scratch_bytes = build_sweep_scratch_bytes,
+                                               .references = 4,
                                                .build = build_sweep,
                                                .exact = true};

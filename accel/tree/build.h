@@ -12,6 +12,7 @@ typedef struct tritree_builder {
     const char *name;
     const char *source; /* paper */
     uint64_t (*scratch_bytes)(uint32_t triangle_count);
+    uint32_t references; /* a triangle of a mesh: so many are planned for, and as many nodes */
     /* Fills nodes, references and their counts; box, input and options of `out` are set. */
     kd_status (*build)(tritree *out, const tritree_input *input, const tritree_options *options,
                        job *watched);

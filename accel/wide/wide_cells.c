@@ -224,6 +224,10 @@ done:
     return status;
 }
 
+uint64_t wide_cells_bytes(uint64_t nodes) {
+    return nodes * (sizeof(box3) + sizeof(uint64_t) + sizeof(uint8_t)) + PARTS * sizeof(subtree);
+}
+
 void wide_cells_close(wide_cells *owned) {
     memory_free(owned->boxes);
     memory_free(owned->ways);

@@ -35,6 +35,7 @@ static const float wide_node_cost = 1, wide_leaf_cost = 0.8f, wide_triangle_cost
 
 kd_status wide_cells_open(wide_cells *out, const tritree_view *tree, uint32_t cells);
 void wide_cells_close(wide_cells *owned);
+uint64_t wide_cells_bytes(uint64_t nodes); /* of a tree of so many */
 
 void wide_ids_add(wide_ids *to, uint32_t id);
 /* The triangles of a subtree. */

@@ -329,6 +329,14 @@ void wide_tree_close(wide_tree *owned) {
     memory_free(owned);
 }
 
+/* A wide node is planned for every six references of eight cells, for every twelve of sixteen. */
+uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells) {
+    const uint64_t node = wide_node_floats(cells) * sizeof(float), held = cells * 3 / 4;
+    const uint64_t leaves = references * WIDE_LEAF_FLOATS * sizeof(float);
+    return wide_cells_bytes(nodes) + ROOTS * sizeof(root) + sizeof(wide_tree) +
+           (references / held + 1) * node + leaves + WIDE_LEAF_MOST * sizeof(float);
+}
+
 uint64_t wide_tree_bytes(const wide_tree *of) {
     if (!of) return 0;
     const uint64_t nodes = of->node_count * wide_node_floats(of->cells),

@@ -65,5 +65,7 @@ kd_status wide_tree_open(wide_tree **out, const tritree_view *from);
 kd_status wide_tree_make(wide_tree **out, const tritree_view *from, uint32_t cells);
 void wide_tree_close(wide_tree *owned); /* takes NULL */
 uint64_t wide_tree_bytes(const wide_tree *of);
+/* What it takes while it is made and after, from a tree of so many nodes and references. */
+uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells);
 
 #endif

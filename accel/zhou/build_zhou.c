@@ -202,5 +202,6 @@ const tritree_builder tritree_builder_zhou = {
     .name = "zhou",
     .source = "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH by masks",
     .scratch_bytes = build_zhou_scratch_bytes,
+    .references = 4,
     .build = build_zhou,
     .all_cores = true};

@@ -26,6 +26,7 @@ typedef struct tile_parts {
 /* Brings what light reaches, and how much of it, into the weights; parts are about squares of
    `size`, the model looks as far as `radius` (scene units). */
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, float radius, float size);
+uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles);
 
 static inline void tile_face_corners(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {
     for (uint32_t k = 0; k < 3; ++k)

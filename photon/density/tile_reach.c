@@ -253,6 +253,12 @@ static kd_status reserve(reaching *work) {
     return KD_OK;
 }
 
+uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles) {
+    const uint64_t probes = 2 * parts, each = 3 * sizeof(float) + OPENNESS_RAYS * sizeof(uint32_t);
+    return triangles * (sizeof(uint32_t) + sizeof(shared_key)) +
+           parts * (sizeof(uint32_t) + sizeof(probe_pair)) + probes * each;
+}
+
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, float radius, float size) {
     kd_status status = KD_OK;
     reaching work;

@@ -11,6 +11,7 @@
 #include "shaders/bsdf.h"
 
 enum { WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
+enum { PARTS_A_DISC = 70 }; /* of a disc of the radius; a square of the radius has 22 at most */
 
 /* Sides of tiles, in radii, if photons' light is even there; of parts where it may not be; most
    parts of all. */
@@ -294,6 +295,16 @@ void tile_set_close(tile_set *owned) {
     memory_free(owned->wide);
     memory_free(owned->bounded);
     memset(owned, 0, sizeof *owned);
+}
+
+uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
+    const bool few = discs < PARTS_WANTED / PARTS_A_DISC;
+    const uint64_t parts = (few ? discs * PARTS_A_DISC : PARTS_WANTED) + triangles;
+    const uint64_t probing = tile_parts_reach_bytes_most(parts, triangles);
+    const uint64_t making = parts * (sizeof(tile) + 2 * sizeof(tile_box));
+    const uint64_t wide = parts + triangles * sizeof(uint32_t); /* what no look is needed for */
+    return triangles * (sizeof(tile_face) + 4 * sizeof(uint32_t)) + parts * sizeof(float[2]) +
+           wide + (probing > making ? probing : making);
 }
 
 tile_view tile_set_get_view(const tile_set *from) {

@@ -37,6 +37,9 @@ uint64_t tile_set_looks_bounded(const tile_set *from); /* takes a zeroed one */
 
 /* Finds the parts about which no look is needed, once the tiles are there. */
 kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);
+/* While they are made, and after. `discs`: so many of the radius would cover what light reaches, at
+   most. */
+uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs);
 
 /* Brings tiles into the order of a tree of boxes over them, and makes that. `scale` (scene units,
    > 0): boxes of that size are parted by their normals before they are parted further by their

@@ -15,6 +15,8 @@ enum {
     BATCH_PATHS = 1 << 16,
     BATCH_PATHS_LEAST = 4 * PIECE_PATHS,
     PIECE_FIRST_CAPACITY = 256,
+    PHOTONS_PLANNED = 8, /* a path, for what is planned */
+    LIST_SPARE = 256,
     SCALE_GRAIN = 1 << 16
 };
 
@@ -138,6 +140,16 @@ static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
     return KD_OK;
 }
 
+uint64_t photon_list_bytes(uint64_t photons) {
+    return photons ? (photons + LIST_SPARE) * sizeof(photon) : 0;
+}
+
+uint64_t photon_batch_bytes_most(uint64_t photons) {
+    const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_LEAST : BATCH_PATHS;
+    const uint64_t each = sizeof(uint32_t) + sizeof(photon_ledger) + PHOTONS_PLANNED * sizeof(photon);
+    return photons ? paths * each : 0;
+}
+
 static void batch_release(emit_batch *batch) {
     for (uint32_t p = 0; batch->pieces && p < batch->piece_count; ++p)
         memory_free(batch->pieces[p].photons);
@@ -245,7 +257,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.paths_most = order->batch_paths ? order->batch_paths : BATCH_PATHS;
     if (ranks_shared(order->among) && !order->batch_paths)
         batch.paths_most *= (uint32_t)(order->among->size < 64 ? order->among->size : 64);
-    uint64_t capacity = order->wanted + 256;
+    uint64_t capacity = order->wanted + LIST_SPARE;
     bool done = false, stopped = false;
     KD_TRY_GOTO(emit_share_open(&batch.share, order->among));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));

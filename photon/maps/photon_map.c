@@ -79,6 +79,14 @@ done:
     return status;
 }
 
+uint64_t photon_map_bytes_most(uint64_t photons) {
+    if (photons == 0) return 0;
+    const uint64_t each = sizeof(photon) + sizeof(vec3); /* in order; positions */
+    const uint64_t tree = sizeof(vec3) + sizeof(uint32_t) + sizeof(uint8_t);
+    return photons * (each + tree) + leafindex_bytes_of(photons, true) +
+           pointtree_builders[0]->scratch_bytes(photons);
+}
+
 static int compare_floats(const void *a, const void *b) {
     const float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);

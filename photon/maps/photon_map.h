@@ -102,6 +102,8 @@ void photon_options_limit(photon_options *of, double end);
 /* Whether a deadline cut some list short. */
 bool photon_maps_cut(const photon_maps *of);
 void photon_maps_close(photon_maps *owned); /* takes a zeroed one */
+/* What one map takes beside its list, while it is made and after. */
+uint64_t photon_map_bytes_most(uint64_t photons);
 
 photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);

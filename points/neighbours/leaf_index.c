@@ -204,7 +204,11 @@ void leafindex_close(leafindex *owned) {
 }
 
 uint64_t leafindex_bytes(const leafindex *index) {
-    return index->shape.leaf_count * sizeof(leaf_points) +
-           index->shape.groups * sizeof(leaf_group) +
-           (index->nodes ? index->shape.count * sizeof(uint32_t) : 0);
+    return leafindex_bytes_of(index->shape.count, index->nodes != NULL);
+}
+
+uint64_t leafindex_bytes_of(uint64_t count, bool places) {
+    const leaf_shape shape = leaf_shape_of((uint32_t)count);
+    return shape.leaf_count * sizeof(leaf_points) + shape.groups * sizeof(leaf_group) +
+           (places ? count * sizeof(uint32_t) : 0);
 }

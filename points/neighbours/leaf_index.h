@@ -44,6 +44,7 @@ typedef struct leafindex {
 kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places);
 void leafindex_close(leafindex *owned); /* takes a zeroed one */
 uint64_t leafindex_bytes(const leafindex *index);
+uint64_t leafindex_bytes_of(uint64_t count, bool places); /* before it is opened */
 
 /* An answer as one number whose order is (dist2, id): for dist2 >= 0 the order of a float is that
    of its bits. */

@@ -4,8 +4,8 @@
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/names.h"
+#include "photon/density/tile_set.h"
 #include "photon/maps/photon_map.h"
-#include "points/builders.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
@@ -16,13 +16,9 @@
 #include <string.h>
 
 /* of an image: R G B A Z N Albedo */
-enum { PICTURE_PLANES = 11, INDEX_BYTES = 30, EMIT_BATCH_BYTES = 10 << 20 };
-enum { WIDE_BYTES = 300 }; /* a triangle in the tree's wide form, while it is made */
+enum { PICTURE_PLANES = 11 };
 /* a triangle in the packed form of a fine tree (accel/packed/packed_form.h) */
 enum { PACKED_BYTES = 410 };
-/* tiles of density estimates: parts of faces, how many (at most 22 in a square of the radius) where
-   a disc of that radius has one photon, and bytes of each with its boxes */
-enum { TILE_PARTS = 1 << 19, TILE_PARTS_A_PHOTON = 70, TILE_BYTES = 225 };
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
@@ -37,14 +33,6 @@ static void add_to(render_plan *to, bool on_device, const char *name, uint64_t b
 
 static void add(render_plan *to, const char *name, uint64_t bytes) {
     add_to(to, false, name, bytes);
-}
-
-/* One map: the list and the ordered copy, positions twice, ids, the index, the builder. */
-static uint64_t map_bytes(uint64_t photons) {
-    if (photons == 0) return 0;
-    const uint64_t each =
-        2 * sizeof(photon) + 2 * sizeof(vec3) + sizeof(uint32_t) + 1 + INDEX_BYTES;
-    return photons * each + pointtree_builders[0]->scratch_bytes(photons);
 }
 
 static uint64_t pixels_of(const kd_render_options *options) {
@@ -84,17 +72,13 @@ static uint64_t placed_tree_bytes(const scene_view *from) {
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
 }
 
-/* The parts of faces that tiles are made of, at most; estimates of k nearest need no more of them
-   than there are photons for. */
-static uint64_t tile_parts_of(const uint64_t photons[PHOTON_LISTS], const scene_view *from,
-                              const kd_render_options *options) {
+/* Discs of an estimate's radius that light reaches, where that follows from the photons: of k
+   nearest there is one for each k of them. */
+static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_options *options) {
     const integrator *method = integrator_find(options->integrator);
-    const bool nearest = !method->pass && !photon_estimator_named(options->estimator)->one_radius;
     const uint64_t most = photons[0] > photons[1] ? photons[0] : photons[1];
-    uint64_t parts = TILE_PARTS;
-    if (nearest && options->gather > 0 && most < (uint64_t)1 << 32)
-        parts = TILE_PARTS_A_PHOTON * most / (uint64_t)options->gather;
-    return (parts < TILE_PARTS ? parts : TILE_PARTS) + (uint64_t)from->mesh.triangle_count;
+    if (method->pass || photon_estimator_named(options->estimator)->one_radius) return UINT64_MAX;
+    return options->gather > 0 ? most / (uint64_t)options->gather : UINT64_MAX;
 }
 
 static kd_status plan_here(render_plan *out, const scene_view *from,
@@ -103,17 +87,20 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
     add(out, "placements", placed_bytes(&from->placed));
-    add(out, "tree for rays", WIDE_BYTES * (uint64_t)from->mesh.stored_count);
+    add(out, "tree for rays", tritree_widen_bytes_most(builder, from->mesh.stored_count));
     add(out, "splats", state_bytes(options));
-    uint64_t photons[PHOTON_LISTS], all = 0;
+    uint64_t photons[PHOTON_LISTS], lists = 0, batch = 0, all = 0;
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        add(out, map_names[l], map_bytes(photons[l]));
+        add(out, map_names[l], photon_map_bytes_most(photons[l]));
+        lists += photon_list_bytes(photons[l]);
+        if (photon_batch_bytes_most(photons[l]) > batch) batch = photon_batch_bytes_most(photons[l]);
         all += photons[l];
     }
-    if (all) add(out, "emission", EMIT_BATCH_BYTES);
+    add(out, "emission", lists + batch);
     if (all && photon_surface_tiles(options->surface))
-        add(out, "surface tiles", TILE_BYTES * tile_parts_of(photons, from, options));
+        add(out, "surface tiles",
+            tile_set_bytes_most(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 

@@ -89,4 +89,5 @@ done:
 const tritree_builder tritree_builder_toy = {.name = "toy",
                                              .source = "a test of the table",
                                              .scratch_bytes = build_toy_scratch_bytes,
+                                             .references = 14,
                                              .build = build_toy};
