@@ -10,6 +10,16 @@ extern "C" {
 uint64_t hash_bytes(const void *bytes, size_t count);
 uint64_t hash_combine(uint64_t hash, const void *bytes, size_t count); /* order matters */
 
+/* A number's bits, mixed so that tables may take the lowest: xor-shifts and multiplications, each
+   of which can be undone, so no two numbers meet. */
+static inline uint64_t hash_scatter(uint64_t x) {
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
    Invariants: sides that coincide in the other direction cancel in the estimate's integral, so
                T-junctions inside a plane need no care. */
 #include "photon/density/boundary.h"
+#include "core/hash.h"
 #include "core/memory.h"
 #include "points/builders.h"
 #include "shaders/surface.h"
@@ -34,14 +35,6 @@ typedef struct crease_search {
     box3 box;         /* of all triangles */
 } crease_search;
 
-static uint64_t mix(uint64_t x) {
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    return x ^ x >> 32;
-}
-
 static uint64_t power_of_two_above(uint64_t count) {
     uint64_t size = 16;
     while (size < 2 * count) size *= 2;
@@ -54,7 +47,7 @@ static bool same_place(vec3 a, vec3 b) {
 
 static uint64_t place_hash(vec3 p) {
     const uint64_t xy = (uint64_t)float_bits(p.x + 0.0f) << 32 | float_bits(p.y + 0.0f);
-    return mix(xy ^ mix(float_bits(p.z + 0.0f)));
+    return hash_scatter(xy ^ hash_scatter(float_bits(p.z + 0.0f)));
 }
 
 static void weld(crease_search *search) {
@@ -106,7 +99,8 @@ static void find_copies(crease_search *search) {
         if (vec3_is_zero(search->normals[t])) continue;
         uint32_t corner[3];
         sorted_corners(search, t, corner);
-        uint64_t slot = mix(((uint64_t)corner[0] << 32 | corner[1]) ^ mix(corner[2]));
+        uint64_t slot =
+            hash_scatter(((uint64_t)corner[0] << 32 | corner[1]) ^ hash_scatter(corner[2]));
         for (slot &= search->mask; search->table[slot] != KD_NONE; slot = (slot + 1) & search->mask)
             if (same_corners(search, search->table[slot], corner)) break;
         if (search->table[slot] == KD_NONE) {
@@ -133,7 +127,7 @@ static void chain_sides(crease_search *search) {
         if (vec3_is_zero(search->normals[side / 3])) continue;
         const uint32_t from = side_from(search, side), to = side_to(search, side);
         const uint32_t low = from < to ? from : to, high = from < to ? to : from;
-        uint64_t slot = mix((uint64_t)low << 32 | high) & search->mask;
+        uint64_t slot = hash_scatter((uint64_t)low << 32 | high) & search->mask;
         for (; search->table[slot] != KD_NONE; slot = (slot + 1) & search->mask) {
             const uint32_t other = search->table[slot];
             const uint32_t a = side_from(search, other), b = side_to(search, other);

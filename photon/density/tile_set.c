@@ -5,6 +5,7 @@
    Invariants: of copies the one with the smallest id stays: the one that rays, and so photons,
          meet. A triangle without area has no tile. */
 #include "photon/density/tile_set.h"
+#include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_parts.h"
@@ -21,14 +22,6 @@ enum { PARTS_A_DISC = 70 }; /* of a disc of the radius; a square of the radius h
 
 /* --- which triangles ---------------------------------------------------------------------------
  */
-
-static uint64_t mix(uint64_t x) {
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    x ^= x >> 32;
-    x *= 0xd6e8feb86659fd93u;
-    return x ^ x >> 32;
-}
 
 static bool place_before(vec3 a, vec3 b) {
     if (a.x != b.x) return a.x < b.x;
@@ -65,7 +58,7 @@ static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint32_t *ta
     sorted_places(mesh, triangle, places);
     for (int k = 0; k < 3; ++k)
         for (int axis = 0; axis < 3; ++axis)
-            slot = mix(slot ^ float_bits(vec3_axis(places[k], axis)));
+            slot = hash_scatter(slot ^ float_bits(vec3_axis(places[k], axis)));
     for (slot &= mask; table[slot] != KD_NONE; slot = (slot + 1) & mask)
         if (same_places(mesh, table[slot], places)) return false;
     table[slot] = triangle;

@@ -146,7 +146,8 @@ uint64_t photon_list_bytes(uint64_t photons) {
 
 uint64_t photon_batch_bytes_most(uint64_t photons) {
     const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_LEAST : BATCH_PATHS;
-    const uint64_t each = sizeof(uint32_t) + sizeof(photon_ledger) + PHOTONS_PLANNED * sizeof(photon);
+    const uint64_t each =
+        sizeof(uint32_t) + sizeof(photon_ledger) + PHOTONS_PLANNED * sizeof(photon);
     return photons ? paths * each : 0;
 }
 

@@ -110,7 +110,8 @@ static void test_tiles(void **state) {
         assert_int_equal(tile_set_open(&tiles, &scene->view, i ? 0.1f : 0.01f, i == 1, NULL),
                          KD_OK);
         expect_planned("tiles", most_held - before,
-                       tile_set_bytes_most(scene->view.mesh.triangle_count, UINT64_MAX), i ? 10000 : 100);
+                       tile_set_bytes_most(scene->view.mesh.triangle_count, UINT64_MAX),
+                       i ? 10000 : 100);
         tile_set_close(&tiles);
     }
     photon_scene_free(scene);
