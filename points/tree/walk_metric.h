@@ -122,7 +122,9 @@ KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, con
     return all;
 }
 
-/* As pointtree_nd_walk_next. */
+/* pointtree_nd_walk_next with the distances of another norm, from an image of the query. Written
+   out a second time on purpose: a step is most of what a query costs, and one for both would have
+   to ask for the norm in each step of those that have none. */
 KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const double *image,
                        double bound, pointtree_nd_walk *walk) {
     uint32_t node = walk->node, from = walk->from;
