@@ -37,3 +37,9 @@ target_include_directories(kd_common SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS
 set(KD_CUDA_RUNTIME CUDA::cudart_static)
 function(kd_kernels list) # nvcc takes them as they are
 endfunction()
+# Which functions of shared headers kernels call instead of having copies of them: a matter of instruction caches
+# (core/math/platform.h), measured by `bench frame`. A file that is not named here copies all.
+set_source_files_properties(render/integrators/whitted.cu render/integrators/placed.cu render/integrators/light.cu
+  PROPERTIES COMPILE_DEFINITIONS KD_CALL_ALL=1)
+set_source_files_properties(render/waves/path_waves.cu render/photon_mapping/eye_waves.cu photon/emission/emit.cu
+  PROPERTIES COMPILE_DEFINITIONS KD_CALL_RARE=1)

@@ -11,10 +11,16 @@
 
 enum { PATH_LAYERS = 256 }; /* cut-out surfaces that a ray may pass on its way */
 
-/* --- rays at the whole scene: its tree, then what is placed in it --------------------------------
-   On a device only files that define KD_PLACED first of all look at placements. */
+/* --- rays at the scene: its tree, then what is placed in it ------------------------------------
+ */
 
-#if !defined(__CUDACC__) || defined(KD_PLACED)
+/* What rays look at; a constant wherever it is passed, so that a method which takes no placements,
+   and a kernel, has no code and no registers for them. */
+typedef enum scene_extent {
+    SCENE_TREE,  /* the scene's own tree */
+    SCENE_PLACED /* and the trees of what is placed in it, if anything is */
+} scene_extent;
+
 /* Goes on at the placements with what the tree has answered. */
 KD_FN_APART placed_hit scene_placed_cast(const scene_view *scene, ray cast, ray_hit before,
                                          bool any) {
@@ -33,24 +39,18 @@ KD_FN bool scene_placed_blocks(const scene_view *scene, ray cast) {
     return scene->placed.count != 0 &&
            scene_placed_cast(scene, cast, before, true).at.triangle != KD_NONE;
 }
-#else
-KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before, uint32_t *placed) {
-    (void)scene, (void)cast;
-    *placed = KD_NONE;
-    return before;
-}
-KD_FN bool scene_placed_blocks(const scene_view *scene, ray cast) {
-    (void)scene, (void)cast;
-    return false;
-}
-#endif
 
 /* tritree_closest of the scene; *placed: the placement that was hit, KD_NONE: none. */
-KD_FN ray_hit scene_closest(const scene_view *scene, ray cast, uint32_t *placed) {
-    return scene_go_on(scene, cast, tritree_closest(&scene->tree, cast), placed);
+KD_FN ray_hit scene_closest(const scene_view *scene, scene_extent extent, ray cast,
+                            uint32_t *placed) {
+    const ray_hit hit = tritree_closest(&scene->tree, cast);
+    if (extent == SCENE_PLACED) return scene_go_on(scene, cast, hit, placed);
+    *placed = KD_NONE;
+    return hit;
 }
-KD_FN bool scene_occluded(const scene_view *scene, ray cast) {
-    return tritree_occluded(&scene->tree, cast) || scene_placed_blocks(scene, cast);
+KD_FN bool scene_occluded(const scene_view *scene, scene_extent extent, ray cast) {
+    return tritree_occluded(&scene->tree, cast) ||
+           (extent == SCENE_PLACED && scene_placed_blocks(scene, cast));
 }
 
 /* --- what is in the way -------------------------------------------------------------------- */
@@ -83,11 +83,12 @@ KD_FN uint32_t passage_beyond(const scene_view *scene, uint32_t triangle, vec3 d
 }
 
 /* The medium where a ray starts. */
-KD_FN uint32_t passage_around(const scene_view *scene, ray cast, uint32_t *rays) {
+KD_FN uint32_t passage_around(const scene_view *scene, scene_extent extent, ray cast,
+                              uint32_t *rays) {
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
         uint32_t placed;
         ++*rays;
-        const ray_hit hit = scene_closest(scene, cast, &placed);
+        const ray_hit hit = scene_closest(scene, extent, cast, &placed);
         if (hit.triangle == KD_NONE) break;
         /* seen against the ray, what is beyond is where it comes from */
         const uint32_t here = passage_beyond_placed(scene, hit.triangle, placed,
@@ -106,13 +107,14 @@ KD_FN uint32_t passage_from(const surface *at, vec3 wo, vec3 direction, uint32_t
 
 /* Share of light that cut-outs let pass along a ray: 0 blocked, 1 free. The ray's own t is followed
    on through skipped surfaces, so no second offset is needed. */
-KD_FN float path_visibility(const scene_view *scene, ray cast, bool cutouts, uint32_t *rays) {
+KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray cast, bool cutouts,
+                            uint32_t *rays) {
     ++*rays;
-    if (!cutouts) return scene_occluded(scene, cast) ? 0 : 1;
+    if (!cutouts) return scene_occluded(scene, extent, cast) ? 0 : 1;
     float share = 1;
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
         uint32_t placed;
-        const ray_hit hit = scene_closest(scene, cast, &placed);
+        const ray_hit hit = scene_closest(scene, extent, cast, &placed);
         if (hit.triangle == KD_NONE) return share;
         share *= float_clamp(surface_passes(scene, hit), 0, 1);
         if (!(share > 0)) return 0;
@@ -172,16 +174,16 @@ KD_FN bool passage_goes_on(const scene_view *scene, passage *on, ray_hit hit) {
 }
 
 /* The same per channel, with what the media on the way take from it; the ray starts in `where`. */
-KD_FN vec3 path_passage(const scene_view *scene, ray cast, uint32_t where, bool cutouts,
-                        uint32_t *rays) {
+KD_FN vec3 path_passage(const scene_view *scene, scene_extent extent, ray cast, uint32_t where,
+                        bool cutouts, uint32_t *rays) {
     if (!cutouts) {
         ++*rays;
-        if (scene_occluded(scene, cast)) return vec3_all(0);
+        if (scene_occluded(scene, extent, cast)) return vec3_all(0);
         return passage_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
     }
     passage on = passage_begin(cast, where);
     do ++*rays;
-    while (passage_goes_on(scene, &on, scene_closest(scene, on.cast, &on.placed)));
+    while (passage_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.placed)));
     return on.share;
 }
 

@@ -132,22 +132,23 @@ KD_FN vec3 path_asked_light(const path_asked *asked, vec3 visible) {
 }
 
 /* Reflected or refracted light of one light: f |cos| L V w / pdf. */
-KD_FN vec3 path_light(const scene_view *scene, const path_options *options, const surface *at,
-                      vec3 wo, uint32_t where, rng_block random, uint32_t *rays) {
+KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_options *options,
+                      const surface *at, vec3 wo, uint32_t where, rng_block random,
+                      uint32_t *rays) {
     path_asked asked;
     if (!path_ask_at(scene, at, wo, where, true, random, &asked)) return vec3_all(0);
-    return path_asked_light(&asked,
-                            path_passage(scene, asked.cast, asked.where, options->cutouts, rays));
+    return path_asked_light(
+        &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
 /* The same in a medium: p L T w / pdf. */
-KD_FN vec3 path_light_in(const scene_view *scene, const path_options *options, vec3 place,
-                         uint32_t where, vec3 direction, bool both, rng_block random,
+KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const path_options *options,
+                         vec3 place, uint32_t where, vec3 direction, bool both, rng_block random,
                          uint32_t *rays) {
     path_asked asked;
     if (!path_ask_in(scene, place, where, direction, both, random, &asked)) return vec3_all(0);
-    return path_asked_light(&asked,
-                            path_passage(scene, asked.cast, asked.where, options->cutouts, rays));
+    return path_asked_light(
+        &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
 /* What a path adds to its sample; `indirect`: between the eye and the light it was scattered more
@@ -246,13 +247,14 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
 
 /* The next surface that does not let the path pass; hit.triangle is KD_NONE if there is none. If
    state->strayed the path does not get there. */
-KD_FN ray_hit path_advance(const scene_view *scene, const path_options *options, path_state *state,
-                           rng_key key, path_result *result) {
+KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
+                           const path_options *options, path_state *state, rng_key key,
+                           path_result *result) {
     ray_hit hit;
     do {
         ++result->rays;
         ++state->step;
-        hit = scene_closest(scene, state->cast, &state->placed);
+        hit = scene_closest(scene, extent, state->cast, &state->placed);
     } while (path_passes(scene, options, state, key, &hit));
     return hit;
 }
@@ -292,11 +294,12 @@ KD_FN path_state path_begin(ray cast) {
 }
 
 /* The same, to be followed through the scene's media. */
-KD_FN path_state path_begin_in(const scene_view *scene, ray cast, uint32_t *rays) {
+KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray cast,
+                               uint32_t *rays) {
     path_state state = path_begin(cast);
     if (scene->medium_count == 0) return state;
     state.flies = true;
-    state.where = passage_around(scene, cast, rays);
+    state.where = passage_around(scene, extent, cast, rays);
     return state;
 }
 
@@ -373,12 +376,12 @@ KD_FN bool path_go_on(const scene_view *scene, path_state *state, path_turn turn
 }
 
 /* Follows a path, whose ray is number `depth`, to its end, and adds to what it has found. */
-KD_FN void path_follow(const scene_view *scene, const path_options *options, path_state *state,
-                       int32_t depth, rng_key key, path_result *result) {
+KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_options *options,
+                       path_state *state, int32_t depth, rng_key key, path_result *result) {
     for (; depth <= options->max_depth; ++depth) {
         surface at;
         vec3 sent;
-        const ray_hit hit = path_advance(scene, options, state, key, result);
+        const ray_hit hit = path_advance(scene, extent, options, state, key, result);
         const path_turn turn = path_arrive(scene, options, state, depth, hit, key, &at, &sent);
         if (depth == 1 && at.triangle != KD_NONE) result->first = at;
         result->radiance = vec3_add(result->radiance, sent);
@@ -386,8 +389,8 @@ KD_FN void path_follow(const scene_view *scene, const path_options *options, pat
             path_asked asked;
             vec3 visible = vec3_all(0);
             if (path_ask(scene, state, turn, &at, key, &asked))
-                visible =
-                    path_passage(scene, asked.cast, asked.where, options->cutouts, &result->rays);
+                visible = path_passage(scene, extent, asked.cast, asked.where, options->cutouts,
+                                       &result->rays);
             const vec3 direct = vec3_mul(state->throughput, path_asked_light(&asked, visible));
             result->radiance =
                 vec3_add(result->radiance, path_clamped(options, state->scattered > 0, direct));
@@ -397,13 +400,13 @@ KD_FN void path_follow(const scene_view *scene, const path_options *options, pat
 }
 
 /* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
-KD_FN path_result path_radiance(const scene_view *scene, const path_options *options, ray cast,
-                                rng_key key) {
+KD_FN path_result path_radiance(const scene_view *scene, scene_extent extent,
+                                const path_options *options, ray cast, rng_key key) {
     path_result result;
     memset(&result, 0, sizeof result);
     result.first.triangle = KD_NONE;
-    path_state state = path_begin_in(scene, cast, &result.rays);
-    path_follow(scene, options, &state, 1, key, &result);
+    path_state state = path_begin_in(scene, extent, cast, &result.rays);
+    path_follow(scene, extent, options, &state, 1, key, &result);
     return result;
 }
 

@@ -141,4 +141,25 @@ __device__ __forceinline__ bool find_chunk(const kind_counts<KINDS> *counts, uin
     return false;
 }
 
+/* By all blocks of SHADE_BLOCK threads: chunks of the lists [begin, end) in order, of which a block
+   takes the next one when it is done with one. fetch(i): path i comes next, for the caches;
+   shade(i): its turn, by all threads, those without a path with KD_NONE. */
+template <uint32_t KINDS, class FETCH, class SHADE>
+__device__ __forceinline__ void
+shade_chunks(const kind_lists &lists, const kind_counts<KINDS> *counts, uint32_t *cursor,
+             uint32_t begin, uint32_t end, const FETCH &fetch, const SHADE &shade) {
+    __shared__ uint32_t taken;
+    shade_chunk chunk;
+    bool more = find_chunk(counts, begin, end, blockIdx.x, &chunk);
+    while (more) {
+        const uint32_t i = chunk.path(lists, counts);
+        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
+        __syncthreads();
+        more = find_chunk(counts, begin, end, taken, &chunk);
+        const uint32_t coming = more ? chunk.path(lists, counts) : KD_NONE;
+        if (coming != KD_NONE) fetch(coming);
+        shade(i);
+    }
+}
+
 #endif

@@ -13,9 +13,10 @@
 #define KD_FN static __host__ __device__ inline
 #define KD_FN_APART static __host__ __device__ __noinline__ /* large, with a large stack */
 /* Functions that a path's kernel calls from many places: one copy a kernel keeps more of its code
-   in the instruction caches, if warps run through it each for itself. A file whose kernels do
-   defines KD_CALL_ALL first of all; one whose warps stay together KD_CALL_RARE: those that are
-   called all the time (hot) are then copied to where they are needed. */
+   in the instruction caches, if warps run through it each for itself. Where code is copied to is
+   said by the build alone, file by file, as optimization is (cmake/KandelaCuda.cmake): KD_CALL_ALL
+   for files whose warps part, KD_CALL_RARE where they stay together: there functions that are
+   called all the time (hot) are copied. What the code does is the same by either. */
 #if defined(KD_CALL_ALL) || defined(KD_CALL_RARE)
 #define KD_FN_CALL static __host__ __device__ __noinline__ __attribute__((unused))
 #else

@@ -136,7 +136,8 @@ static bool sees_light(const scene_view *scene, const openness_place *place) {
             light_draw(scene, at.position, place->axes.normal, rng_draw(key, i, 0));
         if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) continue;
         if (!(vec3_dot(drawn.direction, place->axes.normal) > 0)) continue;
-        if (path_visibility(scene, light_shadow_ray(&at, &drawn), true, &rays) > 0) return true;
+        if (path_visibility(scene, SCENE_TREE, light_shadow_ray(&at, &drawn), true, &rays) > 0)
+            return true;
     }
     return false;
 }

@@ -6,7 +6,6 @@
          yielded.
    Memory: 68 bytes a photon of a batch and 56 a path, beside the pool of ways and the list.
    Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers. */
-#define KD_CALL_RARE
 #include "core/device/cuda.h"
 #include "photon/emission/emit_device.h"
 #include "photon/emission/emit_ranks.h"

@@ -289,29 +289,18 @@ __device__ __forceinline__ bool way_goes_on(const scene_view &scene, const photo
 }
 
 /* Data flow: ways of the lists [begin_kind, end_kind), hits -> photons, ledgers, the next wave's
-   ways behind each other. Chunks are taken in order; the next one's ways are fetched while this
-   one's are shaded. */
+   ways behind each other. */
 template <bool media, bool diffuse>
 __global__
 __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void emit_shade(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave,
     uint32_t begin_kind, uint32_t end_kind) {
-    __shared__ uint32_t taken;
     emit_record *now = emit_record_at(batch, wave), *next = emit_record_at(batch, wave + 1);
     const way_store &from = batch.stores[wave % 2], &to = batch.stores[1 - wave % 2];
     uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
-    shade_chunk chunk;
-    bool there = find_chunk(&now->kinds, begin_kind, end_kind, blockIdx.x, &chunk);
-    while (there) {
-        const uint32_t i = chunk.path(batch.kinds, &now->kinds);
-        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
-        __syncthreads();
-        there = find_chunk(&now->kinds, begin_kind, end_kind, taken, &chunk);
-        if (there) {
-            const uint32_t coming = chunk.path(batch.kinds, &now->kinds);
-            if (coming != KD_NONE) fetch_way_ahead(batch, from, coming);
-        }
+    const auto fetch = [&](uint32_t i) { fetch_way_ahead(batch, from, i); };
+    const auto shade = [&](uint32_t i) {
         shaded_way s;
         way_arrive<media, diffuse>(scene, emission, batch, from, i, s);
         __syncthreads();
@@ -325,7 +314,8 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         } else if (s.is) {
             finish_way<media>(batch, s.on, s.ledger);
         }
-    }
+    };
+    shade_chunks(batch.kinds, &now->kinds, cursor, begin_kind, end_kind, fetch, shade);
 }
 
 /* The last few, a thread each, to their ends. */

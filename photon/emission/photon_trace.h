@@ -175,7 +175,7 @@ KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emis
     memset(ledger, 0, sizeof *ledger);
     if (!light_emit(scene, emission, path, &way->flying)) return false;
     if (scene->medium_count > 0)
-        way->flying.where = passage_around(scene, way->flying.cast, &ledger->rays);
+        way->flying.where = passage_around(scene, SCENE_TREE, way->flying.cast, &ledger->rays);
     way->key = rng_key_make(emission->seed, emission->pass, path);
     way->kind = PHOTON_DIRECT;
     way->bounce = way->step = way->layers = 0;

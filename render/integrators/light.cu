@@ -1,6 +1,5 @@
 /* `light` on a CUDA device: a thread a path, splats added up as integers, so that the sums are the
    CPU's whatever the order. */
-#define KD_CALL_ALL
 #include "core/device/device_memory.h"
 #include "render/frame/take_samples.cuh"
 #include "render/integrators/launches.h"

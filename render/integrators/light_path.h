@@ -39,7 +39,7 @@ KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission
     begun.key = rng_key_make(emission->seed, emission->pass, path);
     begun.over = !light_emit(scene, emission, path, &begun.flying);
     if (!begun.over && scene->medium_count > 0)
-        begun.flying.where = passage_around(scene, begun.flying.cast, &begun.rays);
+        begun.flying.where = passage_around(scene, SCENE_TREE, begun.flying.cast, &begun.rays);
     return begun;
 }
 
@@ -108,8 +108,8 @@ KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, li
     const vec3 way = vec3_sub(eye->view.eye, place);
     const float phase = medium_phase(medium_of(scene, flying->where)->g,
                                      vec3_dot(flying->cast.direction, vec3_normalize(way)));
-    const vec3 passing =
-        path_passage(scene, ray_make(place, way, 0, 1), flying->where, eye->cutouts, &path->rays);
+    const vec3 passing = path_passage(scene, SCENE_TREE, ray_make(place, way, 0, 1), flying->where,
+                                      eye->cutouts, &path->rays);
     out->radiance = vec3_scale(vec3_mul(flying->power, passing), phase * per_area);
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }
@@ -128,8 +128,8 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     if (vec3_is_zero(out->radiance)) return false;
     const uint32_t where =
         passage_from(at, vec3_negate(path->flying.cast.direction), wo, path->flying.where);
-    const vec3 visible =
-        path_passage(scene, surface_connect(at, eye->view.eye), where, eye->cutouts, &path->rays);
+    const vec3 visible = path_passage(scene, SCENE_TREE, surface_connect(at, eye->view.eye), where,
+                                      eye->cutouts, &path->rays);
     const float cosine = fabsf(vec3_dot(wo, at->geometric));
     out->radiance = vec3_mul(out->radiance, vec3_scale(vec3_scale(visible, cosine), per_area));
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);

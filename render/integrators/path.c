@@ -28,7 +28,7 @@ static kd_status direct_prepare(frame *prepared) {
 
 static pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
-    return path_pixel(&view, (const path_options *)of->state, x, y, sample);
+    return path_pixel(&view, SCENE_PLACED, (const path_options *)of->state, x, y, sample);
 }
 
 static void path_samples(const frame *of, const pixel_request *asked, uint32_t count,

@@ -5,11 +5,11 @@
 #include "render/frame/pixel.h"
 #include "render/integrators/whitted.h"
 
-KD_FN pixel_sample path_pixel(const pixel_view *of, const path_options *options, int32_t x,
-                              int32_t y, uint32_t sample) {
+KD_FN pixel_sample path_pixel(const pixel_view *of, scene_extent extent,
+                              const path_options *options, int32_t x, int32_t y, uint32_t sample) {
     const rng_key key = pixel_key(of, x, y, sample);
     const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = path_radiance(of->scene, options, cast, key);
+    const path_result found = path_radiance(of->scene, extent, options, cast, key);
     return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
 }
 
@@ -18,20 +18,22 @@ typedef struct whitted_options {
     float reach; /* of occlusion, scene units */
 } whitted_options;
 
-KD_FN pixel_sample whitted_pixel(const pixel_view *of, const whitted_options *options, int32_t x,
-                                 int32_t y, uint32_t sample) {
+KD_FN pixel_sample whitted_pixel(const pixel_view *of, scene_extent extent,
+                                 const whitted_options *options, int32_t x, int32_t y,
+                                 uint32_t sample) {
     const rng_key key = pixel_key(of, x, y, sample);
     const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = whitted_radiance(of->scene, &options->path, cast, key);
+    const path_result found = whitted_radiance(of->scene, extent, &options->path, cast, key);
     return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
 }
 
-KD_FN pixel_sample ambient_pixel(const pixel_view *of, const whitted_options *options, int32_t x,
-                                 int32_t y, uint32_t sample) {
+KD_FN pixel_sample ambient_pixel(const pixel_view *of, scene_extent extent,
+                                 const whitted_options *options, int32_t x, int32_t y,
+                                 uint32_t sample) {
     const rng_key key = pixel_key(of, x, y, sample);
     const ray cast = pixel_ray(of, x, y, key);
     const path_result found =
-        ambient_radiance(of->scene, &options->path, cast, key, options->reach);
+        ambient_radiance(of->scene, extent, &options->path, cast, key, options->reach);
     return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
 }
 
@@ -46,7 +48,7 @@ KD_FN pixel_sample light_pixel(const pixel_view *of, const light_pixels *splats,
                                int32_t y, uint32_t sample) {
     const rng_key key = pixel_key(of, x, y, sample);
     const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = path_radiance(of->scene, &splats->straight, cast, key);
+    const path_result found = path_radiance(of->scene, SCENE_TREE, &splats->straight, cast, key);
     const int64_t *sums = splats->sums + 3 * ((int64_t)y * of->width + x);
     const vec3 sum = vec3_make((float)((double)sums[0] * splats->weight),
                                (float)((double)sums[1] * splats->weight),

@@ -24,12 +24,12 @@ static void whitted_close(frame *closed) {
 
 static pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
-    return whitted_pixel(&view, (const whitted_options *)of->state, x, y, sample);
+    return whitted_pixel(&view, SCENE_PLACED, (const whitted_options *)of->state, x, y, sample);
 }
 
 static pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(of);
-    return ambient_pixel(&view, (const whitted_options *)of->state, x, y, sample);
+    return ambient_pixel(&view, SCENE_PLACED, (const whitted_options *)of->state, x, y, sample);
 }
 
 const integrator integrator_whitted = {.name = "whitted",

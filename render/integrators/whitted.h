@@ -83,14 +83,15 @@ KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ra
 }
 
 /* Light of one light drawn, none left to a drawn ray. */
-KD_FN vec3 whitted_light(const scene_view *scene, bool cutouts, const surface *at, vec3 wo,
-                         uint32_t where, rng_block random, uint32_t *rays) {
+KD_FN vec3 whitted_light(const scene_view *scene, scene_extent extent, bool cutouts,
+                         const surface *at, vec3 wo, uint32_t where, rng_block random,
+                         uint32_t *rays) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return vec3_all(0);
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return f;
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_passage(scene, light_shadow_ray(at, &drawn),
+    const vec3 visible = path_passage(scene, extent, light_shadow_ray(at, &drawn),
                                       passage_from(at, wo, drawn.direction, where), cutouts, rays);
     const vec3 sent = vec3_mul(f, drawn.radiance);
     return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
@@ -110,10 +111,10 @@ KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tre
     return state;
 }
 
-KD_FN void whitted_visit(const scene_view *scene, const path_options *options, whitted_tree *tree,
-                         const whitted_ray *from, rng_key key) {
+KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const path_options *options,
+                         whitted_tree *tree, const whitted_ray *from, rng_key key) {
     path_state state = whitted_arrive(scene, tree, from);
-    const ray_hit hit = path_advance(scene, options, &state, key, &tree->found);
+    const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->found);
     const bool last = from->depth + 1 >= options->max_depth;
     tree->step = state.step;
     vec3 seen = vec3_all(0);
@@ -121,9 +122,9 @@ KD_FN void whitted_visit(const scene_view *scene, const path_options *options, w
         if (from->depth == 0 && hit.triangle != KD_NONE)
             tree->found.first = surface_at_placed(scene, &state.cast, hit, state.placed);
         if (!last)
-            seen =
-                path_light_in(scene, options, state.place, state.where, state.cast.direction, false,
-                              sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->found.rays);
+            seen = path_light_in(scene, extent, options, state.place, state.where,
+                                 state.cast.direction, false,
+                                 sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->found.rays);
         tree->found.radiance = vec3_add(tree->found.radiance, vec3_mul(state.throughput, seen));
         return;
     }
@@ -141,19 +142,19 @@ KD_FN void whitted_visit(const scene_view *scene, const path_options *options, w
         here.where = state.where;
         here.wavelength = state.wavelength;
         if (!surface_is_specular(&at))
-            seen =
-                vec3_add(seen, vec3_mul(here.throughput,
-                                        whitted_light(scene, options->cutouts, &at, wo, state.where,
-                                                      sobol_draw(key, state.step, PATH_DRAW_LIGHT),
-                                                      &tree->found.rays)));
+            seen = vec3_add(
+                seen, vec3_mul(here.throughput,
+                               whitted_light(scene, extent, options->cutouts, &at, wo, state.where,
+                                             sobol_draw(key, state.step, PATH_DRAW_LIGHT),
+                                             &tree->found.rays)));
         whitted_split(tree, &at, &here, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
     }
     tree->found.radiance = vec3_add(tree->found.radiance, seen);
 }
 
 /* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
-KD_FN path_result whitted_radiance(const scene_view *scene, const path_options *options, ray cast,
-                                   rng_key key) {
+KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
+                                   const path_options *options, ray cast, rng_key key) {
     whitted_tree tree;
     memset(&tree.found, 0, sizeof tree.found);
     tree.found.first.triangle = KD_NONE;
@@ -163,11 +164,12 @@ KD_FN path_result whitted_radiance(const scene_view *scene, const path_options *
     tree.rays[0].throughput = vec3_all(1);
     tree.rays[0].depth = 0;
     tree.rays[0].wavelength = 0;
-    tree.rays[0].where =
-        scene->medium_count > 0 ? passage_around(scene, cast, &tree.found.rays) : MEDIUM_FOG;
+    tree.rays[0].where = scene->medium_count > 0
+                             ? passage_around(scene, extent, cast, &tree.found.rays)
+                             : MEDIUM_FOG;
     while (tree.count > 0) {
         const whitted_ray next = tree.rays[--tree.count];
-        whitted_visit(scene, options, &tree, &next, key);
+        whitted_visit(scene, extent, options, &tree, &next, key);
     }
     return tree.found;
 }
@@ -175,13 +177,14 @@ KD_FN path_result whitted_radiance(const scene_view *scene, const path_options *
 /* The share of a white sky that reaches the first surface if nothing beyond `reach` stands in its
    way: ambient occlusion. Source: Zhukov, Iones and Kronin 1998, "An ambient light illumination
    model". */
-KD_FN path_result ambient_radiance(const scene_view *scene, const path_options *options, ray cast,
-                                   rng_key key, float reach) {
+KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
+                                   const path_options *options, ray cast, rng_key key,
+                                   float reach) {
     path_result result;
     memset(&result, 0, sizeof result);
     result.first.triangle = KD_NONE;
     path_state state = path_begin(cast);
-    const ray_hit hit = path_advance(scene, options, &state, key, &result);
+    const ray_hit hit = path_advance(scene, extent, options, &state, key, &result);
     if (hit.triangle == KD_NONE) {
         result.radiance = vec3_all(1);
         return result;
@@ -192,8 +195,8 @@ KD_FN path_result ambient_radiance(const scene_view *scene, const path_options *
     const frame3 axes = frame3_around(at.front ? at.normal : vec3_negate(at.normal));
     const vec3 up =
         frame3_to_world(&axes, sample_cosine_hemisphere(random.value[0], random.value[1]));
-    result.radiance = vec3_all(
-        path_visibility(scene, surface_leave(&at, up, reach), options->cutouts, &result.rays));
+    result.radiance = vec3_all(path_visibility(scene, extent, surface_leave(&at, up, reach),
+                                               options->cutouts, &result.rays));
     return result;
 }
 

@@ -74,8 +74,8 @@ KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *phot
                                 const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
     if (both) {
-        eye_add(path, path_light(scene, &photons->path, at, wo, path->state.where, random,
-                                 &path->found.rays));
+        eye_add(path, path_light(scene, SCENE_TREE, &photons->path, at, wo, path->state.where,
+                                 random, &path->found.rays));
         return;
     }
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
@@ -83,7 +83,7 @@ KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *phot
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return;
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_passage(scene, light_shadow_ray(at, &drawn),
+    const vec3 visible = path_passage(scene, SCENE_TREE, light_shadow_ray(at, &drawn),
                                       passage_from(at, wo, drawn.direction, path->state.where),
                                       photons->path.cutouts, &path->found.rays);
     const vec3 sent = vec3_mul(f, drawn.radiance);
@@ -140,8 +140,8 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->cast, begin + place.length);
         const vec3 direct =
-            path_light_in(scene, &photons->path, at.position, at.where, at.direction, false,
-                          eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
+            path_light_in(scene, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
+                          false, eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
         const vec3 strayed = photon_haze(scene, &photons->media, &at, &path->found.rays);
         const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
@@ -168,7 +168,7 @@ KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, e
                           eye_path *path) {
     path_state *state = &path->state;
     if (scene->medium_count == 0)
-        return path_advance(scene, &photons->path, state, path->key, &path->found);
+        return path_advance(scene, SCENE_TREE, &photons->path, state, path->key, &path->found);
     for (int layer = 0;; ++layer) {
         ++path->found.rays;
         ++state->step;
@@ -381,7 +381,8 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
 KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, eye_way way,
                                ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
-    if (scene->medium_count > 0) path.state.where = passage_around(scene, cast, &path.found.rays);
+    if (scene->medium_count > 0)
+        path.state.where = passage_around(scene, SCENE_TREE, cast, &path.found.rays);
     eye_follow(scene, photons, way, &path);
     return path;
 }

@@ -9,7 +9,6 @@
    Memory: that of waves for all slots of a launch.
    Invariants: what is added to a slot, and in which order, is photon_eye_path's: emission or sky,
                then what the shadow ray brings, then, one wave later, the drawn half. */
-#define KD_CALL_RARE
 #include "render/frame/take_samples.cuh"
 #include "render/photon_mapping/eye_waves.h"
 #include "render/photon_mapping/photons_device.h"
@@ -199,26 +198,15 @@ __global__
 __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void eye_shade(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
     const __grid_constant__ eye_slots slots, uint32_t wave) {
-    __shared__ uint32_t taken;
     const path_waves &w = slots.waves;
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
     uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
-    const uint32_t begin = diffuse ? 0 : 1, end = diffuse ? 1 : (uint32_t)WAVE_LISTS;
-    shade_chunk chunk;
-    bool there = find_chunk(&now->kinds, begin, end, blockIdx.x, &chunk);
-    while (there) {
-        const uint32_t i = chunk.path(w.kinds, &now->kinds);
-        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
-        __syncthreads();
-        there = find_chunk(&now->kinds, begin, end, taken, &chunk);
-        if (there) {
-            const uint32_t coming = chunk.path(w.kinds, &now->kinds);
-            if (coming != KD_NONE) {
-                fetch_path_ahead(from, coming);
-                fetch_ahead(w.hits + coming);
-            }
-        }
+    const auto fetch = [&](uint32_t i) {
+        fetch_path_ahead(from, i);
+        fetch_ahead(w.hits + i);
+    };
+    const auto shade = [&](uint32_t i) {
         eye_shaded on;
         eye_arrive<diffuse>(scene, w, from, i, on);
         __syncthreads();
@@ -227,7 +215,9 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         const bool goes_on = eye_goes_on(photons, on);
         __syncthreads();
         if (goes_on) store_eye_path(to, take_place(&next->rays), on.path, on.part, on.last_request);
-    }
+    };
+    shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
+                 fetch, shade);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */

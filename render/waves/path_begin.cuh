@@ -52,7 +52,7 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
         } else {
             const ray cast =
                 pixel_ray(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, key_of_slot(w, at));
-            p.state = general ? path_begin_in(&scene, cast, &rays) : path_begin(cast);
+            p.state = general ? path_begin_in(&scene, SCENE_TREE, cast, &rays) : path_begin(cast);
             p.slot = slot;
             w.radiance[slot] = make_float4(0, 0, 0, 0);
         }

@@ -29,7 +29,7 @@ static __global__ __launch_bounds__(FINISH_BLOCK, FINISH_EACH) void wave_finish(
         found.first.triangle = KD_NONE;
         found.rays = 0;
         p.state.flies = scene.medium_count != 0;
-        path_follow(&scene, &w.options, &p.state, (int32_t)p.depth, key, &found);
+        path_follow(&scene, SCENE_TREE, &w.options, &p.state, (int32_t)p.depth, key, &found);
         w.radiance[p.slot] = with_fourth(found.radiance, 0);
         if (p.depth == 1) store_first(scene, w, p.slot, &first, &found.first);
         rays += found.rays;

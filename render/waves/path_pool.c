@@ -51,8 +51,8 @@ static void begin_paths(path_pool *p) {
         path->sample = p->next;
         to->radiance = vec3_all(0);
         to->rays = 0;
-        path->state =
-            path_begin_in(p->of->scene, pixel_ray(p->of, at->x, at->y, path->key), &to->rays);
+        path->state = path_begin_in(p->of->scene, SCENE_PLACED,
+                                    pixel_ray(p->of, at->x, at->y, path->key), &to->rays);
     }
 }
 
@@ -123,7 +123,7 @@ static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.placed);
     while (passage_goes_on(scene, &on, hit)) {
         ++*rays;
-        hit = scene_closest(scene, on.cast, &on.placed);
+        hit = scene_closest(scene, SCENE_PLACED, on.cast, &on.placed);
     }
     return on.share;
 }

@@ -110,31 +110,19 @@ __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path
 }
 
 /* Data flow: paths of the lists, hits -> radiance, first surfaces, shadow rays, the next wave's
-   paths behind each other. Chunks are taken in order; the next one's paths are fetched while this
-   one's are shaded. */
+   paths behind each other. */
 template <bool general, bool diffuse>
 __global__
 __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void wave_shade(
     const __grid_constant__ scene_view scene, const __grid_constant__ path_waves w, uint32_t wave) {
-    __shared__ uint32_t taken;
     wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
     const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
     uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
-    const uint32_t begin = diffuse ? 0 : 1, end = diffuse ? 1 : (uint32_t)WAVE_LISTS;
-    shade_chunk chunk;
-    bool there = find_chunk(&now->kinds, begin, end, blockIdx.x, &chunk);
-    while (there) {
-        const uint32_t i = chunk.path(w.kinds, &now->kinds);
-        if (threadIdx.x == 0) taken = gridDim.x + atomicAdd(cursor, 1u);
-        __syncthreads();
-        there = find_chunk(&now->kinds, begin, end, taken, &chunk);
-        if (there) {
-            const uint32_t coming = chunk.path(w.kinds, &now->kinds);
-            if (coming != KD_NONE) {
-                fetch_path_ahead(from, coming);
-                fetch_ahead(w.hits + coming);
-            }
-        }
+    const auto fetch = [&](uint32_t i) {
+        fetch_path_ahead(from, i);
+        fetch_ahead(w.hits + i);
+    };
+    const auto shade = [&](uint32_t i) {
         shaded_path on;
         shade_arrive<general, diffuse>(scene, w, from, i, on);
         __syncthreads();
@@ -143,7 +131,9 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         const bool goes_on = shade_go_on<general>(scene, on);
         __syncthreads();
         if (goes_on) store_path(to, take_place(&next->rays), on.path);
-    }
+    };
+    shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
+                 fetch, shade);
 }
 
 #endif

@@ -11,7 +11,6 @@
    Memory: path_store.cuh says it.
    Invariants: the film's bits are those of path_pixel, sample by sample: the same functions in
                the same order for each path, sums in slots of their own. */
-#define KD_CALL_RARE
 #include "render/frame/frame.h"
 #include "render/waves/path_begin.cuh"
 #include "render/waves/path_end.cuh"

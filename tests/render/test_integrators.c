@@ -217,7 +217,8 @@ static uint32_t compare_pool(const pixel_view *of, const path_options *options, 
     path_pool_take(of, options, asked + 1, COUNT - 2, got + 1);
     path_pool_take(of, options, asked + COUNT - 1, 1, got + COUNT - 1);
     for (uint32_t i = 0; i < COUNT; ++i) {
-        const pixel_sample want = path_pixel(of, options, asked[i].x, asked[i].y, asked[i].sample);
+        const pixel_sample want =
+            path_pixel(of, SCENE_PLACED, options, asked[i].x, asked[i].y, asked[i].sample);
         same_sample(got + i, &want, name, asked + i);
         seen += vec3_largest(want.radiance) > 0;
     }

@@ -1,0 +1,40 @@
+/* Methods of pixels as take_samples (render/frame/take_samples.cuh) wants them, by what their rays
+   look at: a constant, so that kernels which meet no placements need no registers for them. */
+#ifndef KD_RENDER_INTEGRATORS_METHODS_CUH
+#define KD_RENDER_INTEGRATORS_METHODS_CUH
+#include "render/frame/take_samples.cuh"
+#include "render/integrators/launches.h"
+#include "render/integrators/pixel_methods.h"
+
+template <scene_extent extent> struct path_method {
+    path_options options;
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+                                                       uint32_t sample) const {
+        return path_pixel(of, extent, &options, x, y, sample);
+    }
+};
+
+template <scene_extent extent> struct whitted_method {
+    whitted_options options;
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+                                                       uint32_t sample) const {
+        return whitted_pixel(of, extent, &options, x, y, sample);
+    }
+};
+
+template <scene_extent extent> struct ambient_method {
+    whitted_options options;
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+                                                       uint32_t sample) const {
+        return ambient_pixel(of, extent, &options, x, y, sample);
+    }
+};
+
+/* A launch of such a method, whose options are the frame's state. */
+template <class method, class method_options>
+kd_status launch_method(const frame *of, const sample_range *range) {
+    const method how = {*(const method_options *)of->state};
+    return take_samples_launch(of, range, how);
+}
+
+#endif
