@@ -237,6 +237,13 @@ kd_status packed_tree_open(packed_tree *out, const tritree_view *from) {
     return status;
 }
 
+/* A unit and 48 bytes for each triangle of a leaf, four units a node: leaves are cut further than
+   those of the tree, as far as packed_finer.h says. */
+uint64_t packed_tree_bytes_most(uint64_t triangles) {
+    enum { A_TRIANGLE = 410, SMALL = 1 << 12 };
+    return triangles * A_TRIANGLE + SMALL;
+}
+
 void packed_tree_close(packed_tree *owned) {
     memory_free(owned->units);
     memset(owned, 0, sizeof *owned);

@@ -19,6 +19,8 @@ typedef struct packed_tree {
    PACKED_MAX_DEPTH, or of more units than a node can name. */
 kd_status packed_tree_open(packed_tree *out, const tritree_view *from);
 void packed_tree_close(packed_tree *owned); /* takes a zeroed one */
+/* What the form of a mesh's tree takes, before there is a tree. */
+uint64_t packed_tree_bytes_most(uint64_t triangles);
 
 /* The smallest side of a node's grid in a tree of that box: finer ones are lost in rays' slacks. */
 float packed_least_side(box3 box);

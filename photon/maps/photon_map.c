@@ -260,9 +260,9 @@ static photon_order media_order(const scene_view *scene, const photon_options *o
 
 kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,
                              const photon_options *options) {
-    out[0] = global_order(scene, options);
-    out[2] = media_order(scene, options);
-    KD_TRY(caustic_order(&out[1], scene, options));
+    out[PHOTON_LIST_GLOBAL] = global_order(scene, options);
+    out[PHOTON_LIST_MEDIA] = media_order(scene, options);
+    KD_TRY(caustic_order(&out[PHOTON_LIST_CAUSTIC], scene, options));
     for (int i = 0; i < PHOTON_LISTS; ++i) out[i].deadline = options->deadlines[i];
     return KD_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "accel/build_memory.h"
 #include "accel/builders.h"
+#include "accel/packed/packed_make.h"
 #include "core/names.h"
 #include "photon/density/tile_set.h"
 #include "photon/maps/photon_map.h"
@@ -15,10 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* of an image: R G B A Z N Albedo */
-enum { PICTURE_PLANES = 11 };
-/* a triangle in the packed form of a fine tree (accel/packed/packed_form.h) */
-enum { PACKED_BYTES = 410 };
 /* of a tree on a device: references, and nodes, a triangle; and of any tree */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
@@ -51,7 +48,7 @@ static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
     const uint64_t batches = (uint64_t)options->batches, same = options->photons;
     const uint64_t given[PHOTON_LISTS] = {same, options->caustic_photons, options->media_photons};
     uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
-    if (!photon_scene_scatters(from)) maps &= ~(uint32_t)(1 << 2);
+    if (!photon_scene_scatters(from)) maps &= ~(1u << PHOTON_LIST_MEDIA);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const uint64_t wanted = maps & 1u << l ? (given[l] ? given[l] : same) : 0;
         photons[l] = (wanted + batches - 1) / batches;
@@ -76,7 +73,8 @@ static uint64_t placed_tree_bytes(const scene_view *from) {
    nearest there is one for each k of them. */
 static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_options *options) {
     const integrator *method = integrator_find(options->integrator);
-    const uint64_t most = photons[0] > photons[1] ? photons[0] : photons[1];
+    const uint64_t global = photons[PHOTON_LIST_GLOBAL], caustic = photons[PHOTON_LIST_CAUSTIC];
+    const uint64_t most = global > caustic ? global : caustic;
     if (method->pass || photon_estimator_named(options->estimator)->one_radius) return UINT64_MAX;
     return options->gather > 0 ? most / (uint64_t)options->gather : UINT64_MAX;
 }
@@ -133,10 +131,10 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     KD_TRY(scene_cuda_measure(&scene_bytes, from));
     scene_bytes += placed_bytes(&from->placed) + placed_tree_bytes(from);
     add_to(out, true, "scene", scene_bytes);
-    add_to(out, true, "film", pixels_of(options) * sizeof(film_pixel));
+    add_to(out, true, "film", film_bytes_of(pixels_of(options)));
     KD_TRY(plan_tree_there(out, &from->mesh, options));
     if (integrator_find(options->integrator)->launch_bytes || maps)
-        add_to(out, true, "tree for rays", PACKED_BYTES * (uint64_t)from->mesh.triangle_count);
+        add_to(out, true, "tree for rays", packed_tree_bytes_most(from->mesh.triangle_count));
     add_to(out, true, "splats", state_bytes(options));
     add_to(out, true, "paths",
            integrator_launch_bytes(integrator_find(options->integrator), from, options));
@@ -172,8 +170,8 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
     device where;
     memset(out, 0, sizeof *out);
     KD_TRY(render_choose_device(&where, options));
-    add(out, "film", pixels_of(options) * sizeof(film_pixel));
-    add(out, "picture", pixels_of(options) * PICTURE_PLANES * sizeof(float));
+    add(out, "film", film_bytes_of(pixels_of(options)));
+    add(out, "picture", film_picture_bytes(pixels_of(options)));
     return where.kind == DEVICE_CUDA ? plan_there(out, from, options)
                                      : plan_here(out, from, options);
 }

@@ -158,3 +158,11 @@ done:
     image_close(out);
     return status;
 }
+
+uint64_t film_bytes_of(uint64_t pixels) {
+    return pixels * sizeof(film_pixel);
+}
+
+uint64_t film_picture_bytes(uint64_t pixels) {
+    return pixels * CHANNELS * sizeof(float);
+}

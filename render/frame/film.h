@@ -40,6 +40,10 @@ kd_status film_mean(float mean[3], const film *of);
    are black and empty. */
 kd_status film_resolve(const film *from, image *out);
 
+/* What a film of so many pixels takes, and the picture of it. */
+uint64_t film_bytes_of(uint64_t pixels);
+uint64_t film_picture_bytes(uint64_t pixels);
+
 #ifdef __cplusplus
 }
 #endif

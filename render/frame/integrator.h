@@ -67,7 +67,7 @@ typedef struct frame {
     kd_status (*begin_batch)(struct frame *of, uint32_t batch);
 } frame;
 
-/* Photon maps, as bits 1 << PHOTON_GLOBAL ... of a mask. */
+/* Photon maps, as bits 1 << PHOTON_LIST_GLOBAL ... of a mask. */
 enum { MAPS_NONE = 0, MAPS_GLOBAL = 1, MAPS_ALL = 7 };
 
 typedef struct integrator {

@@ -133,7 +133,7 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
     const photon_map_cuda *maps = state->there.maps.map;
     for (int m = 0; m < 2 && first; ++m)
         radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
-    const photon_map_cuda *media = &maps[2];
+    const photon_map_cuda *media = &maps[PHOTON_LIST_MEDIA];
     if (first)
         of->carried[CARRIED_MEDIA_RADIUS] =
             first_radius(of->options, media->list.count, media->radius);
@@ -169,8 +169,8 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
                             : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
-    view->global.radius = (float)(radius[0] * share);
-    view->caustic.radius = (float)(radius[1] * share);
+    view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
+    view->caustic.radius = (float)(radius[PHOTON_LIST_CAUSTIC] * share);
     view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
 }
 
@@ -184,14 +184,16 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     photon_limit_time(options, of, pass == 0);
     if (!first) {
         options->radius = 1; /* not looked at: no need to find one */
-        if (!(radius[0] > 0)) options->photons = 0;
-        if (!(radius[1] > 0)) options->caustics = 0;
+        if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
+        if (!(radius[PHOTON_LIST_CAUSTIC] > 0)) options->caustics = 0;
         if (!(*media_radius > 0)) options->strayed = 0;
     }
     KD_TRY(of->there ? make_maps_there(state, of, first) : make_maps(state, of, first));
     of->maps_cut =
         of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
-    const float largest = (float)(radius[0] > radius[1] ? radius[0] : radius[1]);
+    const float largest = (float)(radius[PHOTON_LIST_GLOBAL] > radius[PHOTON_LIST_CAUSTIC]
+                                      ? radius[PHOTON_LIST_GLOBAL]
+                                      : radius[PHOTON_LIST_CAUSTIC]);
     if (largest > 0) KD_TRY(find_outlines(state, of, largest));
     view_maps(state, of, pass);
     const photon_figures figures =

@@ -2,6 +2,7 @@
    those that they reserve. The library's calls of core/memory.h come by here (--wrap of the linker,
    tests/CMakeLists.txt), so the most that was held at once is known. */
 #include "accel/builders.h"
+#include "accel/packed/packed_make.h"
 #include "accel/wide/wide_tree.h"
 #include "core/memory.h"
 #include "photon/density/tile_set.h"
@@ -163,6 +164,22 @@ static void expect_mesh(const mesh *shape) {
     }
 }
 
+/* On a device the form is as long as on a CPU (gpu_packed). */
+static void expect_packed(const mesh *shape) {
+    const tritree_input input = {shape->positions, shape->triangles, shape->position_count,
+                                 shape->triangle_count};
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    packed_tree packed;
+    assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
+    const tritree_view view = tritree_get_view(&tree);
+    assert_int_equal(packed_tree_open(&packed, &view), KD_OK);
+    expect_planned("packed", packed.unit_count * PACKED_UNIT,
+                   packed_tree_bytes_most(input.triangle_count), 3);
+    packed_tree_close(&packed);
+    tritree_close(&tree);
+}
+
 static void test_meshes(void **state) {
     (void)state;
     static const char *const names[] = {"gen:blob:3000", "gen:room:3000", "gen:hall:3000"};
@@ -170,6 +187,7 @@ static void test_meshes(void **state) {
         mesh shape;
         assert_int_equal(procedural_load(&shape, names[i]), KD_OK);
         expect_mesh(&shape);
+        expect_packed(&shape);
         mesh_close(&shape);
     }
     assert_true(held == 0);
