@@ -15,7 +15,7 @@ enum {
     BATCH_PATHS = 1 << 16,
     BATCH_PATHS_LEAST = 4 * PIECE_PATHS,
     PIECE_FIRST_CAPACITY = 256,
-    PHOTONS_PLANNED = 8, /* a path, for what is planned */
+    PHOTONS_PLANNED = 2, /* a path, for what is planned; bright rooms have some more */
     LIST_SPARE = 256,
     SCALE_GRAIN = 1 << 16
 };
@@ -144,7 +144,7 @@ uint64_t photon_list_bytes(uint64_t photons) {
     return photons ? (photons + LIST_SPARE) * sizeof(photon) : 0;
 }
 
-uint64_t photon_batch_bytes_most(uint64_t photons) {
+uint64_t photon_batch_bytes(uint64_t photons) {
     const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_LEAST : BATCH_PATHS;
     const uint64_t each =
         sizeof(uint32_t) + sizeof(photon_ledger) + PHOTONS_PLANNED * sizeof(photon);

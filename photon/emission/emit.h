@@ -68,9 +68,9 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
 bool emit_is_overdue(const photon_order *order, uint64_t emitted);
 /* Makes borrowed photons the list's own, to be changed. */
 kd_status photon_list_own(photon_list *of);
-/* Of a list of so many, and of the paths that are traced at a time to fill it. */
+/* Of a list of so many; of the paths that are traced at a time to fill it, two photons each. */
 uint64_t photon_list_bytes(uint64_t photons);
-uint64_t photon_batch_bytes_most(uint64_t photons);
+uint64_t photon_batch_bytes(uint64_t photons);
 void photon_list_close(photon_list *owned); /* takes a zeroed one */
 
 #ifdef __cplusplus

@@ -92,8 +92,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         add(out, map_names[l], photon_map_bytes_most(photons[l]));
         lists += photon_list_bytes(photons[l]);
-        if (photon_batch_bytes_most(photons[l]) > batch)
-            batch = photon_batch_bytes_most(photons[l]);
+        if (photon_batch_bytes(photons[l]) > batch) batch = photon_batch_bytes(photons[l]);
         all += photons[l];
     }
     add(out, "emission", lists + batch);

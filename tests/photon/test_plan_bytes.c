@@ -90,7 +90,7 @@ static void test_photons(void **state) {
         uint64_t before = begin();
         assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
         expect_planned("lists", most_held - before,
-                       2 * photon_list_bytes(photons) + photon_batch_bytes_most(photons), 6);
+                       2 * photon_list_bytes(photons) + photon_batch_bytes(photons), 6);
         uint64_t planned = 0, small = 1 << 20;
         for (int l = 0; l < PHOTON_LISTS; ++l) planned += photon_map_bytes_most(lists[l].count);
         before = begin();
