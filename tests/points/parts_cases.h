@@ -1,0 +1,222 @@
+/* A tree on several devices beside one tree on the CPU: the same calls to both. */
+#ifndef KD_TESTS_POINTS_PARTS_CASES_H
+#define KD_TESTS_POINTS_PARTS_CASES_H
+#include "tests/cases.h"
+#include "tests/test.h"
+#include <kandela/points.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { QUERIES = 90, ROOM = 1 << 17 };
+
+typedef struct parts_case {
+    case_points which;
+    uint32_t count, dims;
+    kd_scalar scalar;
+    const char *devices;
+    kd_points_spread spread;
+    kd_points_split split;
+    bool named;
+    uint64_t first_id;
+} parts_case;
+
+typedef struct both {
+    parts_case of;
+    void *cloud, *asked, *radii, *lo, *hi;
+    uint32_t *names;
+    kd_points *one, *parts;
+    kd_points_query query;
+    double reach; /* a radius that some points are within */
+} both;
+
+static void *parts_room(uint64_t bytes) {
+    void *room = calloc(bytes + 8, 1);
+    assert_non_null(room);
+    return room;
+}
+
+static void put_scalar(void *at, kd_scalar scalar, uint64_t i, double x) {
+    if (scalar == KD_DOUBLE)
+        ((double *)at)[i] = x;
+    else
+        ((float *)at)[i] = (float)x;
+}
+
+static double coordinate_of(case_points which, uint32_t i, uint32_t count, uint32_t axis) {
+    return (double)vec3_axis(case_point(which, i + axis / 3 * count, count), (int)axis % 3);
+}
+
+static kd_points *open_on(const both *b, const char *devices) {
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", devices);
+    options.split = b->of.split;
+    if (strchr(devices, ',') || b->of.first_id) {
+        options.spread = b->of.spread;
+        options.first_id = strchr(devices, ',') ? b->of.first_id : 0;
+    }
+    kd_point_array points = kd_point_array_make(b->cloud, b->of.count, b->of.dims, b->of.scalar);
+    points.ids = b->of.named ? b->names : NULL;
+    kd_points *tree = NULL;
+    if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
+    return tree;
+}
+
+static void begin(both *b, const parts_case *of) {
+    memset(b, 0, sizeof *b);
+    b->of = *of;
+    const uint64_t scalar = of->scalar == KD_DOUBLE ? 8 : 4;
+    b->cloud = parts_room((uint64_t)of->count * of->dims * scalar);
+    b->names = (uint32_t *)parts_room(of->count * sizeof(uint32_t));
+    b->asked = parts_room(QUERIES * of->dims * scalar);
+    b->lo = parts_room(QUERIES * of->dims * scalar);
+    b->hi = parts_room(QUERIES * of->dims * scalar);
+    b->radii = parts_room(QUERIES * scalar);
+    for (uint32_t i = 0; i < of->count; ++i) {
+        b->names[i] = 3 * of->count - 2 * i;
+        for (uint32_t axis = 0; axis < of->dims; ++axis)
+            put_scalar(b->cloud, of->scalar, (uint64_t)i * of->dims + axis,
+                       coordinate_of(of->which, i, of->count, axis));
+    }
+    double size = 0;
+    for (uint32_t i = 0; i < 64; ++i) /* how far points are apart */
+        size += fabs(coordinate_of(of->which, i, 64, 0) - coordinate_of(of->which, i + 64, 64, 0));
+    b->reach = size / 64;
+    for (uint32_t i = 0; i < QUERIES; ++i) { /* every third is a point, others are beside one */
+        const uint32_t like = of->count ? i * 7 % of->count : i;
+        put_scalar(b->radii, of->scalar, i,
+                   i % 7   ? b->reach * i / 60
+                   : i % 2 ? (double)INFINITY
+                           : 0);
+        for (uint32_t axis = 0; axis < of->dims; ++axis) {
+            const double x = coordinate_of(of->which, like, of->count, axis);
+            const double aside = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
+            const uint64_t at = (uint64_t)i * of->dims + axis;
+            put_scalar(b->asked, of->scalar, at, x + aside);
+            put_scalar(b->lo, of->scalar, at, i % 9 ? x - b->reach * i / 90 : -(double)INFINITY);
+            put_scalar(b->hi, of->scalar, at, i % 8 ? x + b->reach * i / 70 : (double)INFINITY);
+        }
+    }
+    b->one = open_on(b, "cpu");
+    b->parts = open_on(b, of->devices);
+    kd_points_query_default(&b->query);
+    b->query.points = kd_point_array_make(b->asked, QUERIES, of->dims, of->scalar);
+}
+
+static void end(both *b) {
+    kd_points_close(b->one);
+    kd_points_close(b->parts);
+    free(b->cloud);
+    free(b->names);
+    free(b->asked);
+    free(b->lo);
+    free(b->hi);
+    free(b->radii);
+}
+
+/* --- the same call to both -------------------------------------------------------------------- */
+
+static uint64_t ids[2][ROOM], offsets[2][QUERIES + 1];
+static uint32_t narrow_ids[2][ROOM], counts[2][QUERIES];
+static double dist2[2][ROOM];
+
+static void ok(kd_status status) {
+    if (status != KD_OK) fail_msg("%s", kd_last_error());
+}
+
+/* Ids of one tree are places, those of parts numbers from first_id on. */
+static void expect_rows(const both *b, uint64_t answers) {
+    const uint64_t scalar = b->of.scalar == KD_DOUBLE ? 8 : 4;
+    for (uint64_t i = 0; i < answers; ++i) {
+        const uint64_t expected =
+            ids[0][i] == KD_NO_POINT64 || b->of.named ? ids[0][i] : ids[0][i] + b->of.first_id;
+        if (ids[1][i] != expected)
+            fail_msg("%s of %u, %u dims, on %s: answer %llu is %llu, expected %llu",
+                     case_points_name(b->of.which), b->of.count, b->of.dims, b->of.devices,
+                     (unsigned long long)i, (unsigned long long)ids[1][i],
+                     (unsigned long long)expected);
+    }
+    assert_memory_equal(dist2[1], dist2[0], answers * scalar);
+}
+
+static bool is_wide(const both *b) {
+    return b->of.first_id + b->of.count > KD_NO_POINT;
+}
+
+static void check_nearest(const both *b, uint32_t k) {
+    const kd_points *trees[] = {b->one, b->parts};
+    for (int t = 0; t < 2; ++t)
+        ok(kd_points_nearest64(trees[t], &b->query, k, ids[t], dist2[t], counts[t]));
+    expect_rows(b, (uint64_t)QUERIES * k);
+    assert_memory_equal(counts[1], counts[0], sizeof counts[0]);
+    const kd_status narrow = kd_points_nearest(b->parts, &b->query, k, narrow_ids[1], NULL, NULL);
+    assert_int_equal(narrow, is_wide(b) ? KD_ERROR_USAGE : KD_OK);
+    for (uint64_t i = 0; !is_wide(b) && i < (uint64_t)QUERIES * k; ++i)
+        assert_true(narrow_ids[1][i] ==
+                    (ids[1][i] == KD_NO_POINT64 ? KD_NO_POINT : (uint32_t)ids[1][i]));
+}
+
+static void check_within(const both *b) {
+    const kd_points *trees[] = {b->one, b->parts};
+    for (int t = 0; t < 2; ++t) ok(kd_points_within_count(trees[t], &b->query, offsets[t]));
+    assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
+    if (offsets[0][QUERIES] > ROOM) return;
+    for (int t = 0; t < 2; ++t)
+        ok(kd_points_within64(trees[t], &b->query, offsets[t], ids[t], dist2[t]));
+    expect_rows(b, offsets[0][QUERIES]);
+    ++offsets[1][QUERIES]; /* of another query */
+    assert_int_equal(kd_points_within64(b->parts, &b->query, offsets[1], ids[1], dist2[1]),
+                     KD_ERROR_USAGE);
+}
+
+static void check_boxes(const both *b) {
+    const kd_points *trees[] = {b->one, b->parts};
+    const kd_point_array lo = kd_point_array_make(b->lo, QUERIES, b->of.dims, b->of.scalar);
+    const kd_point_array hi = kd_point_array_make(b->hi, QUERIES, b->of.dims, b->of.scalar);
+    for (int t = 0; t < 2; ++t) ok(kd_points_in_box_count(trees[t], &lo, &hi, offsets[t]));
+    assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
+    if (offsets[0][QUERIES] > ROOM) return;
+    for (int t = 0; t < 2; ++t) ok(kd_points_in_box(trees[t], &lo, &hi, offsets[t], narrow_ids[t]));
+    assert_memory_equal(narrow_ids[1], narrow_ids[0], offsets[0][QUERIES] * sizeof(uint32_t));
+}
+
+static void check_whole(const both *b) {
+    kd_points_info one, parts;
+    kd_points_describe(b->one, &one);
+    kd_points_describe(b->parts, &parts);
+    assert_true(one.hash == parts.hash && parts.count == b->of.count);
+    assert_memory_equal(one.lo, parts.lo, b->of.dims * sizeof(double));
+    assert_memory_equal(one.hi, parts.hi, b->of.dims * sizeof(double));
+    assert_true(parts.parts > 1 && one.parts == 1);
+    assert_string_equal(parts.device, b->of.devices);
+}
+
+static void check_all(const parts_case *of) {
+    both b;
+    begin(&b, of);
+    check_whole(&b);
+    static const uint32_t ks[] = {1, 8, 20};
+    for (int i = 0; i < 3; ++i) check_nearest(&b, ks[i]);
+    b.query.radii = b.radii;
+    check_nearest(&b, 5);
+    check_within(&b);
+    b.query.max_radius = b.reach / 3;
+    check_nearest(&b, 5);
+    check_within(&b);
+    b.query.max_radius = (double)INFINITY;
+    b.query.norm = 1;
+    check_nearest(&b, 6);
+    check_within(&b);
+    b.query.norm = (double)INFINITY;
+    check_nearest(&b, 6);
+    if (of->dims <= 3 && of->which != CASE_HUGE && of->which != CASE_WILD) {
+        b.query.period[0] = of->which == CASE_STRETCHED ? 100 : 1;
+        check_nearest(&b, 6);
+        b.query.norm = 2;
+        check_within(&b);
+    }
+    if (!is_wide(&b) && of->first_id == 0) check_boxes(&b);
+    end(&b);
+}
+
+#endif
