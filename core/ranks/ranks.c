@@ -46,12 +46,20 @@ kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count) {
     return count_call(of, begun, bytes, failed, "sum", bytes);
 }
 
+int ranks_copy(const ranks *of, void *to, const void *from, uint64_t bytes) {
+    if (bytes == 0) return 0;
+    if (of && of->copy) return of->copy(to, from, bytes);
+    memcpy(to, from, bytes);
+    return 0;
+}
+
 kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins, void *into,
                            const uint64_t *into_begins) {
     if (!ranks_shared(of)) {
-        if (begins[1] > begins[0])
-            memcpy((char *)into + into_begins[0], (const char *)bytes + begins[0],
-                   begins[1] - begins[0]);
+        KD_REQUIRE(ranks_copy(of, (char *)into + into_begins[0], (const char *)bytes + begins[0],
+                              begins[1] - begins[0]) == 0,
+                   KD_ERROR_DEVICE, "%llu bytes could not be copied",
+                   (unsigned long long)(begins[1] - begins[0]));
         return KD_OK;
     }
     const double begun = timing_now();

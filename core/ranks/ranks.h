@@ -17,6 +17,8 @@ typedef struct ranks {
     const ranks_calls *calls;
     void *with;
     void *library; /* the plug-in */
+    /* Of threads: how bytes go from one's memory to another's, 0 if they did; NULL: by memcpy. */
+    int (*copy)(void *to, const void *from, uint64_t bytes);
     uint64_t sent; /* bytes that this rank has given away: a broadcast's count once */
     double waited; /* seconds in the calls below: for others, and for the bytes */
 } ranks;
@@ -30,6 +32,9 @@ kd_status ranks_open(ranks *out);
 void ranks_close(ranks *owned);
 /* This rank has failed: ends the others, and under MPI this process, too. */
 void ranks_abort(const ranks *of, int32_t code);
+
+/* From one rank's memory to another's. */
+int ranks_copy(const ranks *of, void *to, const void *from, uint64_t bytes);
 
 /* Whether the ranks are more than one; false for NULL. */
 static inline bool ranks_shared(const ranks *of) {

@@ -106,8 +106,9 @@ static int threads_all_to_all(void *with, const void *bytes, const uint64_t *beg
         const parcel *from = (const parcel *)own->at->places[r];
         const uint64_t count = from->begins[rank + 1] - from->begins[rank];
         wrong |= count != into_begins[r + 1] - into_begins[r];
-        if (!wrong && count)
-            memcpy((char *)into + into_begins[r], from->bytes + from->begins[rank], count);
+        if (!wrong)
+            wrong = ranks_copy(&own->among, (char *)into + into_begins[r],
+                               from->bytes + from->begins[rank], count);
     }
     return meet(own->at) || wrong;
 }

@@ -75,8 +75,9 @@ typedef struct kd_points_options {
     char builder[32]; /* "auto" takes the fastest; kandela info lists them */
     kd_points_split split;
     void *stream;            /* cudaStream_t to build and ask on; NULL: the default one */
-    kd_points_spread spread; /* over several devices. Answers are those of one tree. Arrays are in
-                                host memory; scratch, asynchronous and streams are not looked at */
+    kd_points_spread spread; /* over several devices. Answers are those of one tree. Queries and
+                                answers are in host memory; scratch, asynchronous and streams are
+                                not looked at */
     uint64_t first_id; /* of points without ids of their own the first one's, then the next, ...;
                           with numbers from 2^32 - 1 on, or more points, it is asked by the calls
                           with ids of 64 bits. Not for copies */
@@ -142,6 +143,11 @@ static inline void kd_points_query_default(kd_points_query *query) {
    size that makes no sense; KD_ERROR_DEVICE a device that is absent. *out is NULL then. */
 KD_API kd_status kd_points_open(kd_points **out, const kd_point_array *points,
                                 const kd_points_options *options);
+/* The same of the points of several arrays, of one kind, as if they lay one behind the other: one
+   for each device of options->device, best in its memory. Without ids; in parts, never as copies.
+ */
+KD_API kd_status kd_points_open_arrays(kd_points **out, const kd_point_array *arrays,
+                                       uint32_t count, const kd_points_options *options);
 /* Builds again, from other points of any count, dims and scalar, with the same options. */
 KD_API kd_status kd_points_update(kd_points *tree, const kd_point_array *points);
 KD_API void kd_points_close(kd_points *tree); /* takes NULL */

@@ -1,15 +1,12 @@
-/* Idea: the threads of a call, one for each device, take an equal part of the queries each and make
-         the call of several ranks with it (points/parts); a rank of several processes makes it with
-         the queries of its caller. */
+/* Trees on several devices and of several processes: options and arrays checked, points/parts
+ * asked. */
 #include "points/api/points_parts.h"
 #include "core/device/caller_memory.h"
 #include "core/device/device.h"
 #include "core/memory.h"
-#include "core/parallel/primitives.h"
-#include "core/ranks/ranks_threads.h"
 #include "core/timing.h"
 #include "points/builders.h"
-#include "points/parts/answer.h"
+#include "points/parts/call.h"
 #include <kandela/exchange.h>
 #include <stdio.h>
 
@@ -37,7 +34,8 @@ static kd_status check(const kd_point_array *points, const kd_points_options *op
     const uint32_t scalar_bytes = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     const caller_array given[] = {{points->coordinates, "points", scalar_bytes},
                                   {points->ids, "ids of points", sizeof *points->ids}};
-    KD_TRY(caller_memory_check(given, 2, true));
+    KD_TRY(caller_memory_check(given, 1, false));
+    KD_TRY(caller_memory_check(given + 1, 1, true));
     point_array few = point_array_make(points->coordinates, points->count ? 1 : 0, points->dims,
                                        points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
     if (points->stride_bytes) few.stride_bytes = points->stride_bytes;
@@ -69,16 +67,17 @@ static void describe_whole(kd_points *out, const kd_point_array *points,
     memcpy(tree->box.hi, info.hi, sizeof info.hi);
 }
 
-static kd_status open(kd_points *out, const kd_point_array *points,
+/* Of one array, or of one for each part. */
+static kd_status open(kd_points *out, const kd_point_array *points, uint32_t count,
                       const kd_points_options *options, kd_status checked) {
     points_parts *parts = out->parts;
     kd_points_options each = *options;
-    kd_point_array given = *points;
+    kd_point_array given = *points; /* names are for answers alone */
     each.first_id = 0;
     parts->dims = points->dims;
     parts->scalar = points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT;
     parts->first = options->first_id;
-    const bool few = points->count <= COPIES_MOST && options->first_id == 0;
+    const bool few = count == 1 && points->count <= COPIES_MOST && options->first_id == 0;
     parts->copies = !parts_are_shared(parts) && (options->spread == KD_POINTS_SPREAD_COPIES ||
                                                  (options->spread == KD_POINTS_SPREAD_AUTO && few));
     each.spread = KD_POINTS_SPREAD_AUTO;
@@ -88,7 +87,7 @@ static kd_status open(kd_points *out, const kd_point_array *points,
         given.ids = NULL;
     }
     KD_TRY(parts_are_shared(parts) ? parts_open_shared(parts, &given, &each, checked)
-                                   : parts_open(parts, &given, &each));
+                                   : parts_open(parts, count == 1 ? &given : points, count, &each));
     if (parts->copies) parts->count = points->count;
     describe_whole(out, points, options);
     return KD_OK;
@@ -102,9 +101,48 @@ kd_status points_parts_build(kd_points *out, const kd_point_array *points,
     KD_REQUIRE(points, KD_ERROR_USAGE, "no points given (NULL)");
     KD_TRY(check(points, options));
     KD_TRY(KD_RESERVE_ZEROED(out->parts, 1));
-    const kd_status status = open(out, points, options, KD_OK);
+    const kd_status status = open(out, points, 1, options, KD_OK);
     if (status != KD_OK) points_release(out);
     out->build_seconds = timing_now() - started;
+    return status;
+}
+
+static kd_status check_arrays(const kd_point_array *arrays, uint32_t count,
+                              const kd_points_options *options) {
+    KD_REQUIRE((int)count == device_list_count(options->device), KD_ERROR_USAGE,
+               "%u arrays for devices %s, expected one for each", count, options->device);
+    KD_REQUIRE(options->spread != KD_POINTS_SPREAD_COPIES, KD_ERROR_USAGE,
+               "several arrays as copies, expected to spread them in parts");
+    for (uint32_t a = 0; a < count; ++a) {
+        KD_TRY(check(&arrays[a], options));
+        KD_REQUIRE(!arrays[a].ids, KD_ERROR_USAGE,
+                   "array %u has ids, expected none: points are numbered one after another", a);
+        KD_REQUIRE(arrays[a].dims == arrays->dims && arrays[a].scalar == arrays->scalar,
+                   KD_ERROR_USAGE, "array %u has other dims or scalars than the first", a);
+    }
+    return KD_OK;
+}
+
+kd_status kd_points_open_arrays(kd_points **out, const kd_point_array *arrays, uint32_t count,
+                                const kd_points_options *options) {
+    kd_points_options taken;
+    kd_points *opened = NULL;
+    kd_status status = KD_OK;
+    KD_REQUIRE(out && arrays && count, KD_ERROR_USAGE, "no %s given (NULL)",
+               out ? "arrays" : "place for the tree");
+    *out = NULL;
+    const double started = timing_now();
+    KD_TRY(points_take_options(&taken, options));
+    KD_TRY(check_arrays(arrays, count, &taken));
+    if (count == 1 && !points_parts_wanted(&taken)) return kd_points_open(out, arrays, options);
+    KD_TRY(KD_RESERVE_ZEROED(opened, 1));
+    opened->options = taken;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(opened->parts, 1));
+    KD_TRY_GOTO(open(opened, arrays, count, &taken, KD_OK));
+    opened->build_seconds = timing_now() - started;
+    *out = opened;
+done:
+    if (status != KD_OK) kd_points_close(opened);
     return status;
 }
 
@@ -165,7 +203,7 @@ kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
     kd_status checked = points_take_options(&taken, options);
     if (checked == KD_OK) checked = check_shared(points, &taken);
     opened->options = taken;
-    status = open(opened, points, &taken, checked);
+    status = open(opened, points, 1, &taken, checked);
     opened->build_seconds = timing_now() - started;
     if (status == KD_OK)
         *out = opened;
@@ -239,104 +277,12 @@ kd_status points_parts_may_change(const kd_points *tree) {
     return KD_OK;
 }
 
-/* --- queries ---------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------------
+ */
 
-/* A call with all queries, which ranks divide. */
-typedef struct divided {
-    const kd_points *tree;
-    parts_call like;
-} divided;
-
-static const void *behind(const void *at, uint64_t bytes) {
-    return at ? (const char *)at + bytes : NULL;
-}
-
-static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
-    const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
-    const uint64_t stride = points->stride_bytes ? points->stride_bytes : points->dims * scalar;
-    points->coordinates = behind(points->coordinates, begin * stride);
-    points->count = end - begin;
-}
-
-static kd_status answer_part(void *context, ranks *among) {
-    const divided *work = (const divided *)context;
-    parts_call call = work->like;
-    uint64_t begin = 0, end = 0;
-    call.among = among;
-    call.part = &call.of->part[among->rank];
-    ranks_part(among, among->rank, call.query.points.count, &begin, &end);
-    skip_queries(&call.query.points, begin, end);
-    skip_queries(&call.hi, begin, end);
-    call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.of->scalar));
-    call.first_row = begin;
-    return parts_answer(&call, KD_OK);
-}
-
-/* Numbers of points become the caller's ids. */
-static void rename_ids(uint32_t *ids, uint64_t count, const uint32_t *names) {
-    for (uint64_t i = 0; ids && names && i < count; ++i)
-        if (ids[i] != KD_NO_POINT) ids[i] = names[ids[i]];
-}
-
-/* Of a device that has all points: its share of the queries, rows at their places. */
-static kd_status answer_copy(void *context, ranks *among) {
-    const divided *work = (const divided *)context;
-    const parts_call *like = &work->like;
-    const kd_points *tree = like->of->part[among->rank].tree;
-    const uint64_t scalar = point_scalar_bytes(like->of->scalar);
-    kd_points_query query = like->query;
-    uint64_t begin = 0, end = 0, *offsets = NULL;
-    kd_status status = KD_OK;
-    ranks_part(among, among->rank, query.points.count, &begin, &end);
-    skip_queries(&query.points, begin, end);
-    query.radii = behind(query.radii, begin * scalar);
-    parts_rows to = like->out;
-    const uint64_t at = like->offsets ? like->offsets[begin] : begin * like->k;
-    to.ids = to.ids ? to.ids + at : NULL;
-    to.dist2 = to.dist2 ? (char *)to.dist2 + at * scalar : NULL;
-    to.counts = to.counts ? to.counts + begin : NULL;
-    if (like->kind == PARTS_NEAREST) {
-        KD_TRY(kd_points_nearest(tree, &query, like->k, to.ids, to.dist2, to.counts));
-        rename_ids(to.ids, (end - begin) * like->k, like->names);
-        return KD_OK;
-    }
-    KD_TRY_GOTO(KD_RESERVE(offsets, end - begin + 1));
-    if (like->kind == PARTS_COUNT) {
-        KD_TRY_GOTO(kd_points_within_count(tree, &query, offsets));
-        for (uint64_t i = begin; i < end; ++i)
-            to.sums[i] = offsets[i - begin + 1] - offsets[i - begin];
-    } else {
-        for (uint64_t i = begin; i <= end; ++i) offsets[i - begin] = like->offsets[i] - at;
-        KD_TRY_GOTO(kd_points_within(tree, &query, offsets, to.ids, to.dist2));
-        rename_ids(to.ids, offsets[end - begin], like->names);
-    }
-done:
-    memory_free(offsets);
-    return status;
-}
-
-static kd_status answer(const kd_points *tree, parts_call *like, kd_status checked) {
-    points_parts *parts = tree->parts;
-    divided work = {tree, *like};
-    work.like.of = parts;
-    work.like.names = tree->renamed;
-    work.like.query.scratch = NULL;
-    work.like.query.stream = NULL;
-    work.like.query.asynchronous = 0;
-    if (parts_are_shared(parts)) {
-        work.like.among = &parts->shared;
-        work.like.part = parts->part;
-        const kd_status status = parts_answer(&work.like, checked);
-        parts->sent = parts->shared.sent;
-        return status;
-    }
-    KD_TRY(checked);
-    return ranks_threads_run(parts->size, parts->copies ? answer_copy : answer_part, &work);
-}
-
-/* Counts of each row become offsets. */
-static void sum_rows(uint64_t *offsets, uint64_t count) {
-    offsets[count] = scan_exclusive_u64(offsets, offsets, count);
+static kd_status answer(const kd_points *tree, parts_call *call, kd_status checked) {
+    call->names = tree->renamed;
+    return parts_call_all(tree->parts, call, checked);
 }
 
 kd_status points_parts_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
@@ -348,9 +294,7 @@ kd_status points_parts_nearest(const kd_points *tree, const kd_points_query *que
 kd_status points_parts_count_within(const kd_points *tree, const kd_points_query *query,
                                     uint64_t *offsets, kd_status checked) {
     parts_call call = {.query = *query, .kind = PARTS_COUNT, .out = {.sums = offsets}};
-    KD_TRY(answer(tree, &call, checked));
-    sum_rows(offsets, query->points.count);
-    return KD_OK;
+    return answer(tree, &call, checked);
 }
 
 kd_status points_parts_within(const kd_points *tree, const kd_points_query *query,
@@ -378,9 +322,7 @@ kd_status points_parts_count_boxes(const kd_points *tree, const kd_point_array *
     const parts_rows out = {.sums = offsets};
     if (tree->parts->copies && checked == KD_OK)
         return kd_points_in_box_count(tree->parts->part[0].tree, lo, hi, offsets);
-    KD_TRY(answer_boxes(tree, lo, hi, PARTS_BOX_COUNT, NULL, &out, checked));
-    sum_rows(offsets, lo->count);
-    return KD_OK;
+    return answer_boxes(tree, lo, hi, PARTS_BOX_COUNT, NULL, &out, checked);
 }
 
 kd_status points_parts_boxes(const kd_points *tree, const kd_point_array *lo,
@@ -389,78 +331,10 @@ kd_status points_parts_boxes(const kd_points *tree, const kd_point_array *lo,
     const parts_rows out = {.ids = ids};
     if (tree->parts->copies && checked == KD_OK) {
         KD_TRY(kd_points_in_box(tree->parts->part[0].tree, lo, hi, offsets, ids));
-        rename_ids(ids, offsets[lo->count], tree->renamed);
+        parts_rename(ids, offsets[lo->count], tree->renamed);
         return KD_OK;
     }
     return answer_boxes(tree, lo, hi, PARTS_BOX, offsets, &out, checked);
-}
-
-/* --- all points ask --------------------------------------------------------------------------- */
-
-typedef struct own_work {
-    const parts_call *like;
-    uint32_t *order;
-    bool skips;
-} own_work;
-
-/* A part's points, in the order of its tree, ask. */
-static kd_status ask_own(void *context, ranks *among) {
-    const own_work *work = (const own_work *)context;
-    parts_call call = *work->like;
-    const points_parts *of = call.of;
-    const points_part *part = &of->part[among->rank];
-    const uint64_t count = of->all[among->rank].count;
-    void *points = NULL;
-    uint32_t *ids = NULL;
-    uint64_t *numbers = NULL, *rows = NULL;
-    kd_status status = memory_reserve(&points, count * of->dims, point_scalar_bytes(of->scalar));
-    if (status == KD_OK) status = KD_RESERVE(ids, count);
-    if (status == KD_OK) status = KD_RESERVE(numbers, count);
-    if (status == KD_OK) status = KD_RESERVE(rows, count);
-    if (status == KD_OK) status = kd_points_download(part->tree, points, ids, NULL);
-    for (uint64_t i = 0; status == KD_OK && i < count; ++i) {
-        numbers[i] = part->numbers ? part->numbers[ids[i]] : ids[i];
-        rows[i] = numbers[i] - of->first;
-        if (!work->order) continue;
-        const uint64_t place = rows[i];
-        rows[i] = part->begin + i;
-        work->order[rows[i]] = call.names ? call.names[place] : (uint32_t)numbers[i];
-    }
-    call.among = among;
-    call.part = part;
-    call.query.points = kd_point_array_make(points, count, of->dims,
-                                            of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
-    call.query.radii = NULL;
-    call.query.coherent = 1;
-    call.row_of = rows;
-    call.self = work->skips ? numbers : NULL;
-    call.k += work->skips ? 1 : 0;
-    status = parts_answer(&call, status);
-    memory_free(points);
-    memory_free(ids);
-    memory_free(numbers);
-    memory_free(rows);
-    return status;
-}
-
-/* One device of those that have all points. */
-static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
-    const kd_points *one = call->of->part[0].tree;
-    const kd_points_query *query = &call->query;
-    const parts_rows *out = &call->out;
-    const uint64_t count = call->of->count;
-    if (call->kind == PARTS_NEAREST) {
-        KD_TRY(
-            kd_points_nearest_own(one, query, call->k, order, out->ids, out->dist2, out->counts));
-        rename_ids(out->ids, count * call->k, call->names);
-    } else if (call->kind == PARTS_COUNT) {
-        KD_TRY(kd_points_within_own_count(one, query, order, out->sums));
-    } else {
-        KD_TRY(kd_points_within_own(one, query, order, call->offsets, out->ids, out->dist2));
-        rename_ids(out->ids, call->offsets[count], call->names);
-    }
-    rename_ids(order, count, call->names);
-    return KD_OK;
 }
 
 kd_status points_parts_own(const kd_points *tree, const kd_points_query *query, parts_kind kind,
@@ -471,15 +345,11 @@ kd_status points_parts_own(const kd_points *tree, const kd_points_query *query, 
                "all points ask of a tree of several processes: ask with the points instead");
     KD_REQUIRE(!parts->wide, KD_ERROR_USAGE,
                "all points ask of a tree whose ids have 64 bits: ask with the points instead");
-    parts_call call = {.of = parts, .query = *query, .kind = kind, .k = k, .out = *out};
-    call.names = tree->renamed;
-    call.query.scratch = NULL;
-    call.query.stream = NULL;
-    call.query.asynchronous = 0;
-    call.offsets = offsets;
-    if (parts->copies) return own_of_copy(&call, order);
-    own_work work = {&call, order, query->skip_self != 0};
-    KD_TRY(ranks_threads_run(parts->size, ask_own, &work));
-    if (kind == PARTS_COUNT) sum_rows(out->sums, parts->count);
-    return KD_OK;
+    parts_call call = {.query = *query,
+                       .kind = kind,
+                       .k = k,
+                       .offsets = offsets,
+                       .names = tree->renamed,
+                       .out = *out};
+    return parts_call_own(parts, &call, order, query->skip_self != 0);
 }

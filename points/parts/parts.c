@@ -6,6 +6,8 @@
    Memory: beside the sub-trees the points twice while they move, with 4 or 8 bytes for each number. */
 #include "points/parts/parts.h"
 #include "core/device/device.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/ranks/ranks_threads.h"
 #include "core/timing.h"
@@ -21,6 +23,8 @@ typedef struct planting {
     points_parts *parts; /* what is the same for all is written by rank 0 of a process */
     points_part *part;
     kd_points_options options; /* with one device's name */
+    int32_t device;            /* the points go to; -1: the host */
+    void *staged;              /* the slice, if it was elsewhere */
     point_share share;
     part_summary own, *all;
     top_node *nodes;
@@ -32,6 +36,36 @@ typedef struct planting {
 
 static int32_t size_of(const planting *of) {
     return of->among->size;
+}
+
+/* --- memory, of the host or of the part's device -----------------------------------------------
+ */
+
+static kd_status take(const planting *of, void **out, uint64_t count, uint64_t bytes) {
+    return of->device < 0 ? memory_reserve(out, count, bytes)
+                          : device_memory_reserve(out, count ? count * bytes : 1);
+}
+
+static void give(const planting *of, void *owned) {
+    (of->device < 0 ? memory_free : device_memory_free)(owned);
+}
+
+static int copy_bytes(void *to, const void *from, uint64_t bytes) {
+    return device_copy(to, from, bytes, NULL) != KD_OK || device_stream_wait(NULL) != KD_OK;
+}
+
+/* The slice comes to where the part will be. */
+static kd_status stage(planting *of) {
+    point_array *points = &of->share.points;
+    of->share.on_device = of->device >= 0;
+    if (points->count == 0 || (of->device < 0 && !device_in_use())) return KD_OK;
+    if (device_of_pointer(points->coordinates) == of->device) return KD_OK;
+    const uint64_t bytes = (points->count - 1) * points->stride_bytes +
+                           points->dims * point_scalar_bytes(points->scalar);
+    KD_TRY(take(of, &of->staged, bytes, 1));
+    KD_TRY(device_copy(of->staged, points->coordinates, bytes, NULL));
+    points->coordinates = of->staged;
+    return device_stream_wait(NULL);
 }
 
 /* --- what there is in all --------------------------------------------------------------------- */
@@ -46,7 +80,7 @@ static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
     uint64_t before = 0;
     *count = 0;
     *box = point_box_empty();
-    KD_TRY(parts_agree(of->among, point_scan(&of->own.box, &of->share.points)));
+    KD_TRY(parts_agree(of->among, share_scan(&of->own.box, &of->share)));
     of->own.count = of->share.points.count;
     KD_TRY(gather_summaries(of));
     for (int32_t r = 0; r < size_of(of); ++r) {
@@ -127,13 +161,19 @@ static kd_status build_part(planting *of) {
     kd_point_array array =
         kd_point_array_make(of->coordinates, of->begins[size_of(of)], points->dims,
                             points->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
-    const point_array arrived =
-        point_array_make(of->coordinates, array.count, points->dims, points->scalar);
+    point_share arrived = of->share;
+    arrived.points = point_array_make(of->coordinates, array.count, points->dims, points->scalar);
     if (!of->share.wide) array.ids = (const uint32_t *)of->numbers;
-    KD_TRY(point_scan(&of->own.box, &arrived));
+    KD_TRY(share_scan(&of->own.box, &arrived));
     of->own.count = array.count;
     KD_TRY(kd_points_open(&of->part->tree, &array, &of->options));
     if (!of->share.wide) return KD_OK;
+    if (of->device >= 0) {
+        KD_TRY(KD_RESERVE(of->part->numbers, array.count));
+        return array.count ? device_memory_download(of->part->numbers, of->numbers,
+                                                    array.count * sizeof(uint64_t))
+                           : KD_OK;
+    }
     of->part->numbers = (uint64_t *)of->numbers;
     of->numbers = NULL;
     return KD_OK;
@@ -169,6 +209,7 @@ static kd_status plant(planting *of, kd_status own) {
     uint64_t count = 0;
     const double began = timing_now();
     if (own == KD_OK) own = reserve(of);
+    if (own == KD_OK) own = stage(of);
     KD_TRY(check_kinds(of, own));
     KD_TRY(look_at_all(of, &box, &count));
     KD_TRY(top_select(of->nodes, of->among, &of->share, &box, count, of->parts->first,
@@ -194,15 +235,18 @@ static void planting_close(planting *owned) {
     memory_free(owned->nodes);
     memory_free(owned->begins);
     memory_free(owned->matrix);
-    memory_free(owned->coordinates);
-    memory_free(owned->numbers);
+    give(owned, owned->coordinates);
+    give(owned, owned->numbers);
+    give(owned, owned->staged);
 }
 
 /* --- parts of this process -------------------------------------------------------------------- */
 
 typedef struct party {
     points_parts *out;
-    const kd_point_array *points;
+    const kd_point_array *arrays;
+    uint32_t array_count;
+    bool on_devices; /* some parts are on CUDA devices, or the points are */
     const kd_points_options *options;
 } party;
 
@@ -221,17 +265,41 @@ static void name_device(kd_points_options *options, const char *list, int32_t in
     options->stream = NULL; /* one stream is not all devices' */
 }
 
+/* The device of a rank's part, -1 for the CPU; the others' memory becomes its to read. */
+static kd_status enter(planting *of, const char *list, int32_t *previous) {
+    device found;
+    KD_TRY(device_find(&found, of->options.device));
+    if (found.kind != DEVICE_CUDA) return KD_OK;
+    KD_TRY(device_enter(found.index, previous));
+    of->device = found.index;
+    for (int32_t r = 0; r < of->among->size; ++r) {
+        device other;
+        char name[64];
+        device_list_name(name, list, r);
+        if (device_find(&other, name) == KD_OK && other.kind == DEVICE_CUDA)
+            KD_TRY(device_reach(other.index));
+    }
+    return KD_OK;
+}
+
 static kd_status plant_one(void *context, ranks *among) {
     const party *given = (const party *)context;
     uint64_t begin = 0, end = 0;
-    planting of = {.among = among, .parts = given->out, .part = &given->out->part[among->rank]};
+    int32_t previous = 0;
+    planting of = {.among = among, .parts = given->out, .device = -1};
+    of.part = &given->out->part[among->rank];
     of.options = *given->options;
     name_device(&of.options, given->options->device, among->rank);
-    ranks_part(among, among->rank, given->points->count, &begin, &end);
-    of.share.points = slice_of(given->points, begin, end);
-    const kd_status status = plant(&of, KD_OK);
+    const bool one = given->array_count == 1;
+    const kd_point_array *from = &given->arrays[one ? 0 : among->rank];
+    ranks_part(among, among->rank, from->count, &begin, &end);
+    of.share.points = one ? slice_of(from, begin, end) : slice_of(from, 0, from->count);
+    if (given->on_devices) among->copy = copy_bytes;
+    const kd_status entered = enter(&of, given->options->device, &previous);
+    const kd_status status = plant(&of, entered);
     if (among->rank == 0) given->out->sent = among->sent; /* the others send about as much */
     planting_close(&of);
+    if (of.device >= 0) device_leave(previous);
     return status;
 }
 
@@ -240,29 +308,42 @@ static kd_status copy_one(void *context, ranks *among) {
     const party *given = (const party *)context;
     kd_points_options options = *given->options;
     name_device(&options, given->options->device, among->rank);
-    return kd_points_open(&given->out->part[among->rank].tree, given->points, &options);
+    return kd_points_open(&given->out->part[among->rank].tree, given->arrays, &options);
 }
 
-kd_status parts_open(points_parts *out, const kd_point_array *points,
+/* Names a point that is not finite by its place in all of an array of the host. */
+static kd_status name_the_bad(const kd_point_array *arrays, uint32_t count, kd_status status) {
+    if (count != 1 || (device_in_use() && device_of_pointer(arrays->coordinates) >= 0))
+        return status;
+    const point_array all = slice_of(arrays, 0, arrays->count);
+    point_box box;
+    const kd_status found = point_scan(&box, &all);
+    return found == KD_OK ? status : found;
+}
+
+kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t count,
                      const kd_points_options *options) {
-    party given = {out, points, options};
+    party given = {.out = out, .arrays = arrays, .array_count = count, .options = options};
     const int32_t size = device_list_count(options->device);
+    for (int32_t r = 0; r < size; ++r) { /* before threads ask for them */
+        device found;
+        char name[64];
+        device_list_name(name, options->device, r);
+        KD_TRY(device_find(&found, name));
+        given.on_devices = given.on_devices || found.kind == DEVICE_CUDA;
+    }
     out->size = size;
     KD_TRY(KD_RESERVE_ZEROED(out->part, (uint64_t)size));
     const kd_status status = ranks_threads_run(size, out->copies ? copy_one : plant_one, &given);
     if (status != KD_OK) parts_close(out);
-    if (status != KD_ERROR_INPUT) return status;
-    const point_array all = slice_of(points, 0, points->count);
-    point_box box;
-    const kd_status found = point_scan(&box, &all); /* names the point by its place among all */
-    return found == KD_OK ? status : found;
+    return status == KD_ERROR_INPUT ? name_the_bad(arrays, count, status) : status;
 }
 
 /* --- a part of a rank ------------------------------------------------------------------------- */
 
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked) {
-    planting of = {.among = &out->shared, .parts = out};
+    planting of = {.among = &out->shared, .parts = out, .device = -1};
     out->size = out->shared.size;
     if (checked == KD_OK) checked = KD_RESERVE_ZEROED(out->part, 1);
     of.part = out->part;

@@ -36,8 +36,9 @@ typedef struct points_parts {
     double top_seconds;          /* of the build: planes and moving points */
 } points_parts;
 
-/* All parts in this process, on the devices of a list of names: options->device. */
-kd_status parts_open(points_parts *out, const kd_point_array *points,
+/* All parts in this process, on the devices of a list of names: options->device. `arrays`: one, or
+   one for each device, whose points are numbered one after another; in any memory. */
+kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t count,
                      const kd_points_options *options);
 /* This rank's part; out->shared and calls are set. `checked`: how this rank is before it. */
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,

@@ -1,7 +1,10 @@
 /* Work: a pass over the points for every round of counting, two to divide them. */
 #include "points/parts/share.h"
+#include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "points/parts/share_device.h"
+#include "points/tree/bounds.h"
 #include <string.h>
 
 enum { SLICES = 16 /* of a share, each with bins of its own */ };
@@ -40,8 +43,11 @@ static void count_slices(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-kd_status share_count(const point_share *share, const top_node *nodes, const uint32_t *slots,
-                      const top_bracket *brackets, uint32_t bracket_count, int64_t *bins) {
+kd_status share_count(const point_share *share, const top_node *nodes, uint32_t node_count,
+                      const uint32_t *slots, const top_bracket *brackets, uint32_t bracket_count,
+                      int64_t *bins) {
+    if (share->on_device)
+        return share_device_count(share, nodes, node_count, slots, brackets, bracket_count, bins);
     count_work work = {share, nodes, slots, brackets, (uint64_t)bracket_count * TOP_BINS, NULL};
     KD_TRY(KD_RESERVE_ZEROED(work.of_slices, work.bins * SLICES));
     parallel_for(SLICES, 1, count_slices, &work);
@@ -53,6 +59,11 @@ kd_status share_count(const point_share *share, const top_node *nodes, const uin
     }
     memory_free(work.of_slices);
     return KD_OK;
+}
+
+kd_status share_scan(point_box *box, const point_share *share) {
+    return share->on_device ? share_device_scan(box, &share->points)
+                            : point_scan(box, &share->points);
 }
 
 /* --- dividing --------------------------------------------------------------------------------- */
@@ -121,6 +132,11 @@ kd_status share_divide(share_split *out, const point_share *share, const top_nod
     kd_status status = KD_OK;
     divide_work work = {share, nodes, out, parts, NULL, NULL};
     memset(out, 0, sizeof *out);
+    if (share->on_device) {
+        KD_TRY(share_device_divide(out, share, nodes, 2 * parts - 1, parts));
+        out->on_device = true;
+        return KD_OK;
+    }
     KD_TRY_GOTO(KD_RESERVE(out->begins, parts + 1ull));
     KD_TRY_GOTO(memory_reserve(&out->coordinates, count * share->points.dims,
                                point_scalar_bytes(share->points.scalar)));
@@ -138,8 +154,8 @@ done:
 }
 
 void share_split_close(share_split *owned) {
-    memory_free(owned->coordinates);
-    memory_free(owned->numbers);
+    (owned->on_device ? device_memory_free : memory_free)(owned->coordinates);
+    (owned->on_device ? device_memory_free : memory_free)(owned->numbers);
     memory_free(owned->begins);
     memset(owned, 0, sizeof *owned);
 }

@@ -9,6 +9,7 @@ typedef struct point_share {
     point_array points;
     uint64_t first; /* number of its first point; the others follow */
     bool wide;      /* numbers take 64 bits */
+    bool on_device; /* the points are in memory of the current CUDA device */
 } point_share;
 
 static inline uint64_t share_number_bytes(bool wide) {
@@ -17,14 +18,18 @@ static inline uint64_t share_number_bytes(bool wide) {
 
 /* Adds up what lies in each bin of each bracket: TOP_BINS counts each, zeroed by it. `slots`: of
    each node the bracket, UINT32_MAX for none. */
-kd_status share_count(const point_share *share, const top_node *nodes, const uint32_t *slots,
-                      const top_bracket *brackets, uint32_t bracket_count, int64_t *bins);
+kd_status share_count(const point_share *share, const top_node *nodes, uint32_t node_count,
+                      const uint32_t *slots, const top_bracket *brackets, uint32_t bracket_count,
+                      int64_t *bins);
+/* The box of points that are finite, else KD_ERROR_INPUT. */
+kd_status share_scan(point_box *box, const point_share *share);
 
 /* The points by parts, in their order within each: packed coordinates, and numbers of 32 or 64
    bits. Owner. */
 typedef struct share_split {
-    void *coordinates, *numbers;
-    uint64_t *begins; /* size + 1: of each part's points */
+    void *coordinates, *numbers; /* where the share is */
+    uint64_t *begins;            /* size + 1: of each part's points */
+    bool on_device;
 } share_split;
 
 kd_status share_divide(share_split *out, const point_share *share, const top_node *nodes,

@@ -138,8 +138,8 @@ static kd_status select_level(selecting *of, uint32_t begin, uint32_t end) {
     for (uint32_t at = begin; at < end; ++at)
         if (of->nodes[at].last - of->nodes[at].first > 1) begin_node(of, at);
     while (of->bracket_count) {
-        KD_TRY(parts_agree(of->among, share_count(of->share, of->nodes, of->slots, of->brackets,
-                                                  of->bracket_count, of->bins)));
+        KD_TRY(parts_agree(of->among, share_count(of->share, of->nodes, of->node_count, of->slots,
+                                                  of->brackets, of->bracket_count, of->bins)));
         KD_TRY(ranks_all_sum(of->among, of->bins, (uint64_t)of->bracket_count * TOP_BINS));
         keep_open(of);
     }

@@ -1,5 +1,6 @@
 /* <kandela/points.h> by its own names: trees, what they are built from, their files. */
 #include "python/ext/points.h"
+#include <nanobind/stl/vector.h>
 
 point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
     point_arrays out;
@@ -28,6 +29,19 @@ static points_tree *tree_open(const point_arrays &points, nb::handle options) {
         options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
     kd_points *tree = nullptr;
     check_unlocked([&] { return kd_points_open(&tree, &points.c, given); });
+    return new points_tree(tree);
+}
+
+/* One array for each device of the options. */
+static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
+                                     nb::handle options) {
+    const kd_points_options *given =
+        options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
+    std::vector<kd_point_array> all;
+    for (const point_arrays *one : arrays) all.push_back(one->c);
+    kd_points *tree = nullptr;
+    check_unlocked(
+        [&] { return kd_points_open_arrays(&tree, all.data(), (uint32_t)all.size(), given); });
     return new points_tree(tree);
 }
 
@@ -165,6 +179,9 @@ void bind_points(nb::module_ &m) {
             "lo and hi, when it was opened or updated");
     m.def("kd_points_open", tree_open, nb::arg("points"), nb::arg("options") = nb::none(),
           "Builds a tree of copies of the points.");
+    m.def("kd_points_open_arrays", tree_open_arrays, nb::arg("arrays"),
+          nb::arg("options") = nb::none(),
+          "Builds one tree of several arrays' points, one array for each device of the options.");
     m.def("kd_points_update", tree_update, nb::arg("tree"), nb::arg("points"),
           "Builds again from other points.");
     m.def("kd_points_insert", tree_insert, nb::arg("tree"), nb::arg("points"),

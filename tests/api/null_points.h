@@ -41,6 +41,15 @@ CALL(points_open_shared) { /* alone: one process of one */
     kd_points_close(made);
     return status;
 }
+CALL(points_open_arrays) {
+    kd_points *made = NULL;
+    kd_points_options options;
+    kd_points_options_default(&options);
+    const kd_status status =
+        kd_points_open_arrays(ARG(0, &made), ARG(1, &array), 1, ARG(2, &options));
+    kd_points_close(made);
+    return status;
+}
 CALL(points_update) {
     return kd_points_update(ARG(0, points), ARG(1, &array));
 }

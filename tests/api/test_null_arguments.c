@@ -133,6 +133,7 @@ static const row rows[] = {
     ROW(points_query_default, 1, ""),
     ROW(points_query_default_sized, 1, ""),
     ROW(points_open, 3, "01"),
+    ROW(points_open_arrays, 3, "01"),
     ROW(points_open_shared, 4, "013"),
     ROW(points_update, 2, "01"),
     ROW(points_insert, 3, "01"),

@@ -136,6 +136,35 @@ static void work_is_divided(void **state) {
     end(&b);
 }
 
+/* Arrays one behind the other, uneven ones and an empty one. */
+static void arrays_of_their_own(void **state) {
+    (void)state;
+    const parts_case of = {
+        CASE_DUPLICATES,        600,   4, KD_DOUBLE, "cpu,cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
+        KD_POINTS_SPLIT_WIDEST, false, 0};
+    static const uint64_t ends[] = {0, 70, 70, 71, 600};
+    both b;
+    begin(&b, &of);
+    kd_point_array arrays[4];
+    for (int a = 0; a < 4; ++a)
+        arrays[a] = kd_point_array_make((const double *)b.cloud + ends[a] * of.dims,
+                                        ends[a + 1] - ends[a], of.dims, of.scalar);
+    kd_points_options options;
+    kd_points_options_default(&options);
+    strcpy(options.device, of.devices);
+    kd_points_close(b.parts);
+    ok(kd_points_open_arrays(&b.parts, arrays, 4, &options));
+    check_whole(&b);
+    check_nearest(&b, 7);
+    b.query.max_radius = b.reach;
+    check_within(&b);
+    kd_points *none = NULL;
+    assert_int_equal(kd_points_open_arrays(&none, arrays, 3, &options), KD_ERROR_USAGE);
+    arrays[2].dims = 3;
+    assert_int_equal(kd_points_open_arrays(&none, arrays, 4, &options), KD_ERROR_USAGE);
+    end(&b);
+}
+
 /* --- several processes, which are threads here --------------------------------------------------
  */
 
@@ -251,6 +280,7 @@ int main(void) {
                                        cmocka_unit_test(all_points_ask),
                                        cmocka_unit_test(files_and_changes),
                                        cmocka_unit_test(work_is_divided),
+                                       cmocka_unit_test(arrays_of_their_own),
                                        cmocka_unit_test(processes_share_a_tree),
                                        cmocka_unit_test(bad_requests_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
