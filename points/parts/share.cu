@@ -99,7 +99,7 @@ __global__ void count_bins(point_share share, const top_node *nodes, const uint3
 /* --- dividing --------------------------------------------------------------------------------- */
 
 __global__ void find_targets(point_share share, const top_node *nodes, uint32_t *targets,
-                             uint32_t *indices, word *counts) {
+                             uint32_t *indices) {
     const uint64_t step = (uint64_t)gridDim.x * BLOCK;
     for (uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; i < share.points.count;
          i += step) {
@@ -107,7 +107,15 @@ __global__ void find_targets(point_share share, const top_node *nodes, uint32_t 
                                           share.points.scalar, share.first + i);
         targets[i] = nodes[node].first;
         indices[i] = (uint32_t)i;
-        atomicAdd(&counts[nodes[node].first], (word)1);
+    }
+}
+
+/* Where each part's points begin among the sorted ones: parts + 1 places. */
+__global__ void find_begins(const uint32_t *sorted, uint64_t count, uint32_t parts, word *begins) {
+    const uint64_t step = (uint64_t)gridDim.x * BLOCK;
+    for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at <= count; at += step) {
+        const uint32_t next = at < count ? sorted[at] : parts;
+        for (uint32_t p = at ? sorted[at - 1] + 1 : 0; p <= next; ++p) begins[p] = at;
     }
 }
 
@@ -133,7 +141,7 @@ __global__ void move_points(point_share share, const uint32_t *indices, void *co
 }
 
 struct divide_room {
-    borrowed nodes, counts, targets, indices, sorted_targets, sorted, scratch;
+    borrowed nodes, begins, targets, indices, sorted_targets, sorted, scratch;
 };
 
 kd_status sort_targets(divide_room *room, uint64_t count, uint32_t parts) {
@@ -155,7 +163,7 @@ kd_status divide(share_split *out, divide_room *room, const point_share *share,
     const uint64_t count = share->points.count, some = count ? count : 1;
     const int blocks = blocks_for(count);
     KD_TRY(upload(&room->nodes, nodes, node_count * sizeof *nodes));
-    KD_TRY(room->counts.take(parts * sizeof(word)));
+    KD_TRY(room->begins.take((parts + 1ull) * sizeof(word)));
     KD_TRY(room->targets.take(some * sizeof(uint32_t)));
     KD_TRY(room->indices.take(some * sizeof(uint32_t)));
     KD_TRY(room->sorted_targets.take(some * sizeof(uint32_t)));
@@ -163,19 +171,19 @@ kd_status divide(share_split *out, divide_room *room, const point_share *share,
     KD_TRY(device_memory_reserve(&out->coordinates, some * share->points.dims *
                                                         point_scalar_bytes(share->points.scalar)));
     KD_TRY(device_memory_reserve(&out->numbers, some * share_number_bytes(share->wide)));
-    KD_CUDA(cudaMemsetAsync(room->counts.memory, 0, parts * sizeof(word), (cudaStream_t)NULL));
     find_targets<<<blocks, BLOCK>>>(*share, (const top_node *)room->nodes.memory,
                                     (uint32_t *)room->targets.memory,
-                                    (uint32_t *)room->indices.memory, (word *)room->counts.memory);
+                                    (uint32_t *)room->indices.memory);
     KD_CUDA_LAUNCHED("find_targets");
     if (count) KD_TRY(sort_targets(room, count, parts));
+    find_begins<<<blocks, BLOCK>>>((const uint32_t *)room->sorted_targets.memory, count, parts,
+                                   (word *)room->begins.memory);
+    KD_CUDA_LAUNCHED("find_begins");
     move_points<<<blocks, BLOCK>>>(*share, (const uint32_t *)room->sorted.memory, out->coordinates,
                                    out->numbers);
     KD_CUDA_LAUNCHED("move_points");
-    KD_TRY(device_copy(out->begins + 1, room->counts.memory, parts * sizeof(word), NULL));
+    KD_TRY(device_copy(out->begins, room->begins.memory, (parts + 1ull) * sizeof(word), NULL));
     KD_TRY(device_stream_wait(NULL));
-    out->begins[0] = 0;
-    for (uint32_t p = 0; p < parts; ++p) out->begins[p + 1] += out->begins[p];
     return KD_OK;
 }
 } // namespace
