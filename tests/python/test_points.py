@@ -187,6 +187,33 @@ def test_points_come_and_go(dtype):
     assert tree.describe()["layers"] == 1
 
 
+@pytest.mark.parametrize("spread", ["parts", "copies", "auto"])
+def test_several_devices_answer_as_one(spread):
+    data = np.random.default_rng(4).random((2000, 3), np.float32)
+    data[1000:] = data[:1000]
+    one, many = kandela.Points(data, device="cpu"), kandela.Points(data, device="cpu,cpu,cpu", spread=spread)
+    for expected, got in zip(one.nearest(data[:50], 6), many.nearest(data[:50], 6)):
+        np.testing.assert_array_equal(expected, got)
+    told = many.describe()
+    assert told["parts"] == 3 and told["copies"] == (spread != "parts") and told["hash"] == one.describe()["hash"]
+    with pytest.raises(ValueError):
+        kandela.Points(data, device="cpu,cpu", spread="thin")
+
+
+def test_arrays_one_behind_the_other():
+    from kandela import _c
+
+    data = np.random.default_rng(5).random((300, 4))
+    options = _c.kd_points_options_default()
+    options.device, options.first_id = "cpu,cpu", 2**40
+    tree = _c.kd_points_open_arrays([_c.kd_point_array_make(data[:100]), _c.kd_point_array_make(data[100:])], options)
+    query = _c.kd_points_query_default()
+    query.points = data[::7]
+    ids = np.empty((43, 1), np.uint64)
+    _c.kd_points_nearest64(tree, query, 1, ids, None, None)
+    np.testing.assert_array_equal(ids[:, 0], 2**40 + np.arange(300)[::7])
+
+
 def test_a_forked_child_works():
     tree = kandela.Points(np.random.default_rng(3).random((20000, 3)))
     tree.nearest(np.zeros((5000, 3)), 4)  # threads exist now
