@@ -75,9 +75,9 @@ typedef struct kd_points_options {
     char builder[32]; /* "auto" takes the fastest; kandela info lists them */
     kd_points_split split;
     void *stream;            /* cudaStream_t to build and ask on; NULL: the default one */
-    kd_points_spread spread; /* over several devices. Answers are those of one tree. Queries and
-                                answers are in host memory; scratch, asynchronous and streams are
-                                not looked at */
+    kd_points_spread spread; /* over several devices. Answers are those of one tree. Boxes, and what
+                                is given where all points ask, are in host memory; scratch,
+                                asynchronous and streams are not looked at */
     uint64_t first_id; /* of points without ids of their own the first one's, then the next, ...;
                           with numbers from 2^32 - 1 on, or more points, it is asked by the calls
                           with ids of 64 bits. Not for copies */

@@ -7,6 +7,7 @@
 #include "points/api/points_device.h"
 #include "points/api/points_parts.h"
 #include "points/neighbours/query.h"
+#include "points/parts/host_arrays.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
 
@@ -261,31 +262,60 @@ static kd_status check_in_parts(const kd_points *tree, const kd_points_query *qu
     return point_scan(&box, &queries.points);
 }
 
+/* What lies on a device comes to the host; `answers` ids and distances go back. */
+static kd_status bring(host_arrays *arrays, const kd_points *tree, kd_points_query *query,
+                       parts_rows *rows, uint64_t answers) {
+    const uint64_t count = query->points.count, scalar = point_scalar_bytes(tree->tree.scalar);
+    arrays->stream = query->stream ? query->stream : tree->options.stream;
+    KD_TRY(host_arrays_points(arrays, &query->points));
+    KD_TRY(host_arrays_in(arrays, &query->radii, count * scalar));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->ids, answers * sizeof *rows->ids));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->wide, answers * sizeof *rows->wide));
+    KD_TRY(host_arrays_out(arrays, &rows->dist2, answers * scalar));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->counts, count * sizeof *rows->counts));
+    return host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums);
+}
+
 kd_status points_parts_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
                                    const parts_rows *rows) {
+    host_arrays arrays = {.count = 0};
+    parts_rows to = *rows;
     kd_points_query taken;
     kd_status checked = check_query(&taken, tree, query);
     if (checked == KD_OK) checked = points_check_answers(taken.points.count, k);
-    if (checked == KD_OK) checked = check_in_parts(tree, &taken, rows, NULL);
-    return points_parts_nearest(tree, &taken, k, rows, checked);
+    if (checked == KD_OK) checked = bring(&arrays, tree, &taken, &to, taken.points.count * k);
+    if (checked == KD_OK) checked = check_in_parts(tree, &taken, &to, NULL);
+    return host_arrays_end(&arrays, points_parts_nearest(tree, &taken, k, &to, checked));
 }
 
 static kd_status count_in_parts(const kd_points *tree, const kd_points_query *query,
                                 uint64_t *offsets) {
-    const parts_rows none = {.sums = offsets};
+    host_arrays arrays = {.count = 0};
+    parts_rows to = {.sums = offsets};
     kd_points_query taken;
     kd_status checked = check_query(&taken, tree, query);
-    if (checked == KD_OK) checked = check_in_parts(tree, &taken, &none, offsets);
-    return points_parts_count_within(tree, &taken, offsets, checked);
+    if (checked == KD_OK) checked = bring(&arrays, tree, &taken, &to, 0);
+    if (checked == KD_OK) checked = check_in_parts(tree, &taken, &to, to.sums);
+    return host_arrays_end(&arrays, points_parts_count_within(tree, &taken, to.sums, checked));
 }
 
 kd_status points_parts_ask_within(const kd_points *tree, const kd_points_query *query,
                                   const uint64_t *offsets, const parts_rows *rows) {
+    host_arrays arrays = {.count = 0};
+    parts_rows to = *rows;
     kd_points_query taken;
     kd_status checked = check_query(&taken, tree, query);
-    if (checked == KD_OK) checked = check_in_parts(tree, &taken, rows, offsets);
-    if (checked == KD_OK) checked = points_check_offsets(offsets, taken.points.count);
-    return points_parts_within(tree, &taken, offsets, rows, checked);
+    const uint64_t count = checked == KD_OK ? taken.points.count : 0;
+    const caller_array given = {offsets, "offsets", sizeof *offsets};
+    if (checked == KD_OK) checked = caller_memory_check(&given, 1, false);
+    if (checked == KD_OK) {
+        arrays.stream = taken.stream ? taken.stream : tree->options.stream;
+        checked = host_arrays_in(&arrays, (const void **)&offsets, (count + 1) * sizeof *offsets);
+    }
+    if (checked == KD_OK) checked = points_check_offsets(offsets, count);
+    if (checked == KD_OK) checked = bring(&arrays, tree, &taken, &to, offsets[count]);
+    if (checked == KD_OK) checked = check_in_parts(tree, &taken, &to, offsets);
+    return host_arrays_end(&arrays, points_parts_within(tree, &taken, offsets, &to, checked));
 }
 
 /* --- the calls ---------------------------------------------------------------------------------

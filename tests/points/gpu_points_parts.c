@@ -1,5 +1,6 @@
 /* Trees on several devices, of which one at least is a GPU, beside one tree on the CPU: the same
    card may be several parts. */
+#include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/own_cases.h"
 #include "tests/points/parts_cases.h"
@@ -43,9 +44,71 @@ static void all_points_ask(void **state) {
     }
 }
 
+/* Points, queries and answers in a device's memory; points as an array a part. */
+static void arrays_on_a_device(void **state) {
+    (void)state;
+    enum { K = 5 };
+    const uint32_t count = gpu_size(5000, 300), cut = count / 3;
+    const parts_case of = {
+        CASE_DUPLICATES,        count, 3, KD_FLOAT, "cuda:0,cuda:0", KD_POINTS_SPREAD_PARTS,
+        KD_POINTS_SPLIT_WIDEST, false, 0};
+    both b;
+    void *cloud = NULL, *asked = NULL, *there = NULL, *far = NULL, *rows = NULL;
+    begin(&b, &of);
+    ok(device_memory_reserve(&cloud, count * 12));
+    ok(device_memory_upload(cloud, b.cloud, count * 12));
+    ok(device_memory_reserve(&asked, QUERIES * 12));
+    ok(device_memory_upload(asked, b.asked, QUERIES * 12));
+    ok(device_memory_reserve(&there, QUERIES * K * sizeof(uint32_t)));
+    ok(device_memory_reserve(&far, QUERIES * K * sizeof(float)));
+    ok(device_memory_reserve(&rows, (QUERIES + 1) * sizeof(uint64_t)));
+    const kd_point_array arrays[] = {
+        kd_point_array_make(cloud, cut, 3, KD_FLOAT),
+        kd_point_array_make((char *)cloud + 12 * cut, count - cut, 3, KD_FLOAT)};
+    kd_points_options options;
+    kd_points_options_default(&options);
+    strcpy(options.device, of.devices);
+    kd_points_close(b.parts);
+    ok(kd_points_open_arrays(&b.parts, arrays, 2, &options));
+    check_whole(&b);
+    check_nearest(&b, K);
+    ok(kd_points_nearest(b.one, &b.query, K, narrow_ids[0], dist2[0], NULL));
+    b.query.max_radius = b.reach;
+    ok(kd_points_within_count(b.one, &b.query, offsets[0]));
+    b.query.max_radius = (double)INFINITY;
+    b.query.points.coordinates = asked;
+    ok(kd_points_nearest(b.parts, &b.query, K, (uint32_t *)there, far, NULL));
+    ok(device_memory_download(narrow_ids[1], there, QUERIES * K * sizeof(uint32_t)));
+    ok(device_memory_download(dist2[1], far, QUERIES * K * sizeof(float)));
+    assert_memory_equal(narrow_ids[0], narrow_ids[1], QUERIES * K * sizeof(uint32_t));
+    assert_memory_equal(dist2[0], dist2[1], QUERIES * K * sizeof(float));
+    b.query.max_radius = b.reach;
+    ok(kd_points_within_count(b.parts, &b.query, (uint64_t *)rows));
+    ok(device_memory_download(offsets[1], rows, sizeof offsets[1]));
+    assert_memory_equal(offsets[0], offsets[1], sizeof offsets[0]);
+    /* one array for both parts, and one that is not finite */
+    const kd_point_array whole = kd_point_array_make(cloud, count, 3, KD_FLOAT);
+    const float bad = NAN;
+    options.spread = KD_POINTS_SPREAD_PARTS;
+    kd_points_close(b.parts);
+    ok(kd_points_open(&b.parts, &whole, &options));
+    check_whole(&b);
+    ok(device_memory_upload((char *)cloud + 12 * (count - 1), &bad, sizeof bad));
+    kd_points *none = NULL;
+    assert_int_equal(kd_points_open(&none, &whole, &options), KD_ERROR_INPUT);
+    assert_null(none);
+    device_memory_free(cloud);
+    device_memory_free(asked);
+    device_memory_free(there);
+    device_memory_free(far);
+    device_memory_free(rows);
+    end(&b);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_one_tree),
-                                       cmocka_unit_test(all_points_ask)};
+                                       cmocka_unit_test(all_points_ask),
+                                       cmocka_unit_test(arrays_on_a_device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
