@@ -17,21 +17,6 @@ void device_leave(int32_t previous) {
     cudaSetDevice(previous);
 }
 
-kd_status device_reach(int32_t other) {
-    int now = 0, can = 0;
-    KD_CUDA(cudaGetDevice(&now));
-    if (now == other) return KD_OK;
-    KD_CUDA(cudaDeviceCanAccessPeer(&can, now, other));
-    if (!can) return KD_OK;
-    const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-    if (error == cudaErrorPeerAccessAlreadyEnabled) {
-        cudaGetLastError();
-        return KD_OK;
-    }
-    KD_CUDA(error);
-    return KD_OK;
-}
-
 static int note_loads(struct dl_phdr_info *of, size_t, void *loads) {
     *(unsigned long long *)loads = of->dlpi_adds;
     return 1; /* it is the same for all */

@@ -15,9 +15,6 @@ extern "C" {
 /* Makes the device the thread's current one until device_leave(*previous). */
 KD_DEVICE_CALL(device_enter, (int32_t index, int32_t *previous));
 KD_DEVICE_ANSWER(void, device_leave, (int32_t previous), );
-/* From now on the current device reads the memory of another by itself, where the machine lets it;
-   else copies between them go through the host. */
-KD_DEVICE_CALL(device_reach, (int32_t other));
 /* Whether this process can hold device memory at all: its CUDA driver is loaded. Loads nothing. */
 KD_DEVICE_ANSWER(bool, device_in_use, (void), false);
 /* The device whose memory the pointer is, or -1. */

@@ -12,6 +12,7 @@
 #include "core/ranks/ranks_threads.h"
 #include "core/timing.h"
 #include "points/parts/agree.h"
+#include "points/parts/share_device.h"
 #include "points/parts/top_select.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
@@ -277,7 +278,7 @@ static kd_status enter(planting *of, const char *list, int32_t *previous) {
         char name[64];
         device_list_name(name, list, r);
         if (device_find(&other, name) == KD_OK && other.kind == DEVICE_CUDA)
-            KD_TRY(device_reach(other.index));
+            KD_TRY(share_device_reach(other.index));
     }
     return KD_OK;
 }

@@ -188,6 +188,27 @@ kd_status divide(share_split *out, divide_room *room, const point_share *share,
 }
 } // namespace
 
+#ifdef KD_CUDA_EMULATED
+kd_status share_device_reach(int32_t) { /* one device has no others */
+    return KD_OK;
+}
+#else
+kd_status share_device_reach(int32_t other) {
+    int now = 0, can = 0;
+    KD_CUDA(cudaGetDevice(&now));
+    if (now == other) return KD_OK;
+    KD_CUDA(cudaDeviceCanAccessPeer(&can, now, other));
+    if (!can) return KD_OK;
+    const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled) {
+        cudaGetLastError();
+        return KD_OK;
+    }
+    KD_CUDA(error);
+    return KD_OK;
+}
+#endif
+
 kd_status share_device_scan(point_box *box, const point_array *points) {
     borrowed room;
     scan_box found;

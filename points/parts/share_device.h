@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* From now on the current device reads the memory of another by itself, where the machine lets it;
+   else copies between them go through the host. */
+KD_DEVICE_CALL(share_device_reach, (int32_t other));
 /* The box of finite points; KD_ERROR_INPUT names the first of the slice that is not. */
 KD_DEVICE_CALL(share_device_scan, (point_box * box, const point_array *points));
 /* As share_count, tables and bins in host memory. */

@@ -48,8 +48,7 @@ typedef enum cudaError_t {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidDevice = 101,
-    cudaErrorPeerAccessAlreadyEnabled = 704
+    cudaErrorInvalidDevice = 101
 } cudaError_t;
 typedef struct emulated_stream *cudaStream_t;
 typedef struct emulated_event *cudaEvent_t;
@@ -118,15 +117,6 @@ void call(void (*kernel)(P...), void **arguments, std::index_sequence<I...>) {
     kernel(*(typename std::remove_reference<P>::type *)arguments[I]...);
 }
 } // namespace emulated
-
-/* One device has no others. */
-inline cudaError_t cudaDeviceCanAccessPeer(int *can, int, int) {
-    *can = 0;
-    return cudaSuccess;
-}
-inline cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
-    return cudaErrorInvalidDevice;
-}
 
 template <class T> cudaError_t cudaMalloc(T **memory, size_t bytes) {
     return emulated::take_memory((void **)memory, bytes);
