@@ -50,7 +50,8 @@ typedef enum kd_points_split {
 
 /* Where a tree lies that is on several devices. */
 typedef enum kd_points_spread {
-    KD_POINTS_SPREAD_AUTO = 0,  /* copies of up to a million points, else parts */
+    KD_POINTS_SPREAD_AUTO = 0,  /* copies where they take less than half of each CUDA device's
+                                   memory, on CPUs of up to a million points; else parts */
     KD_POINTS_SPREAD_PARTS = 1, /* each device has the points of a region of space */
     KD_POINTS_SPREAD_COPIES = 2 /* each has all of them, queries are divided */
 } kd_points_spread;

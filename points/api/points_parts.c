@@ -10,7 +10,7 @@
 #include <kandela/exchange.h>
 #include <stdio.h>
 
-enum { COPIES_MOST = 1000000 /* points of which "auto" gives each device all */ };
+enum { COPIES_MOST = 1000000 /* points of which "auto" gives each part on a CPU all */ };
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -67,6 +67,23 @@ static void describe_whole(kd_points *out, const kd_point_array *points,
     memcpy(tree->box.hi, info.hi, sizeof info.hi);
 }
 
+/* Whether every device may have all: what a tree of them and its building take is less than half of
+   a CUDA device's memory. Copies ask as fast as one tree, parts go through the host. */
+static bool copies_fit(const kd_point_array *points, const kd_points_options *options) {
+    const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
+    const uint64_t each = 8 * points->dims * scalar + 32;
+    for (int32_t d = 0; d < device_list_count(options->device); ++d) {
+        device found;
+        char name[64];
+        device_list_name(name, options->device, d);
+        if (device_find(&found, name) != KD_OK) return false;
+        const uint64_t most =
+            found.kind == DEVICE_CUDA ? found.memory_bytes / 2 / each : COPIES_MOST;
+        if (points->count > most) return false;
+    }
+    return true;
+}
+
 /* Of one array, or of one for each part. */
 static kd_status open(kd_points *out, const kd_point_array *points, uint32_t count,
                       const kd_points_options *options, kd_status checked) {
@@ -77,7 +94,7 @@ static kd_status open(kd_points *out, const kd_point_array *points, uint32_t cou
     parts->dims = points->dims;
     parts->scalar = points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT;
     parts->first = options->first_id;
-    const bool few = count == 1 && points->count <= COPIES_MOST && options->first_id == 0;
+    const bool few = count == 1 && options->first_id == 0 && copies_fit(points, options);
     parts->copies = !parts_are_shared(parts) && (options->spread == KD_POINTS_SPREAD_COPIES ||
                                                  (options->spread == KD_POINTS_SPREAD_AUTO && few));
     each.spread = KD_POINTS_SPREAD_AUTO;

@@ -6,6 +6,7 @@
 #include "points/parts/answer.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/parallel/primitives.h"
 #include "points/parts/agree.h"
 #include "points/parts/merge.h"
 #include "points/tree/walk_metric.h"
@@ -20,7 +21,8 @@ typedef struct choosing {
     const int32_t *homes;    /* of each query of the chunk; NULL: one round for all */
     const merge_runs *known; /* what the homes have said; NULL: they are asked now */
     parts_asked *out;
-    bool fills; /* else it counts */
+    uint64_t *places; /* of each part and block: how many, then where */
+    bool fills;       /* else it counts */
 } choosing;
 
 /* The distance within which a query still has to look: in the second round that of the k-th. */
@@ -74,46 +76,57 @@ static void write_question(const choosing *work, uint64_t i, double bound, char 
            scalar);
 }
 
+enum { BLOCKS = 32 /* of a chunk, which are looked at side by side for every part */ };
+
 static void choose_parts(void *context, int64_t begin, int64_t end, int thread) {
     const choosing *work = (const choosing *)context;
+    const uint64_t count = work->call->end - work->call->begin;
     const uint64_t bytes =
         parts_question_width(work->call) * point_scalar_bytes(work->call->of->scalar);
     (void)thread;
-    for (int64_t part = begin; part < end; ++part) {
-        uint64_t at = work->fills ? work->out->begins[part] : 0;
-        for (uint64_t i = 0; i < work->call->end - work->call->begin; ++i) {
+    for (int64_t item = begin; item < end; ++item) {
+        const int32_t part = (int32_t)(item / BLOCKS);
+        const uint64_t block = (uint64_t)(item % BLOCKS), last = count * (block + 1) / BLOCKS;
+        uint64_t at = work->places[item];
+        for (uint64_t i = count * block / BLOCKS; i < last; ++i) {
             double bound = 0;
-            if (!is_asked(work, i, (int32_t)part, &bound)) continue;
+            if (!is_asked(work, i, part, &bound)) continue;
             if (work->fills) {
                 work->out->who[at] = (uint32_t)i;
                 write_question(work, i, bound, (char *)work->out->scalars + at * bytes);
             }
             ++at;
         }
-        if (!work->fills) work->out->begins[part] = at;
+        if (!work->fills) work->places[item] = at;
     }
+}
+
+/* Counted, then written, part by part. */
+static kd_status choose_all(choosing *work) {
+    const parts_call *call = work->call;
+    parts_asked *out = work->out;
+    const int64_t size = call->of->size, items = size * BLOCKS;
+    KD_TRY(KD_RESERVE(out->begins, (uint64_t)size + 1));
+    parallel_for(items, 1, choose_parts, work);
+    const uint64_t all = scan_exclusive_u64(work->places, work->places, (uint64_t)items);
+    for (int64_t part = 0; part < size; ++part) out->begins[part] = work->places[part * BLOCKS];
+    out->begins[size] = all;
+    KD_TRY(KD_RESERVE(out->who, all));
+    KD_TRY(memory_reserve(&out->scalars, all * parts_question_width(call),
+                          point_scalar_bytes(call->of->scalar)));
+    work->fills = true;
+    parallel_for(items, 1, choose_parts, work);
+    return KD_OK;
 }
 
 static kd_status choose(parts_asked *out, const parts_call *call, const int32_t *homes,
                         const merge_runs *known) {
-    const int32_t size = call->of->size;
-    choosing work = {call, homes, known, out, false};
+    choosing work = {call, homes, known, out, NULL, false};
     memset(out, 0, sizeof *out);
-    KD_TRY(KD_RESERVE(out->begins, (uint64_t)size + 1));
-    parallel_for(size, 1, choose_parts, &work);
-    uint64_t sum = 0;
-    for (int32_t part = 0; part < size; ++part) {
-        const uint64_t count = out->begins[part];
-        out->begins[part] = sum;
-        sum += count;
-    }
-    out->begins[size] = sum;
-    KD_TRY(KD_RESERVE(out->who, sum));
-    KD_TRY(memory_reserve(&out->scalars, sum * parts_question_width(call),
-                          point_scalar_bytes(call->of->scalar)));
-    work.fills = true;
-    parallel_for(size, 1, choose_parts, &work);
-    return KD_OK;
+    KD_TRY(KD_RESERVE_ZEROED(work.places, (uint64_t)call->of->size * BLOCKS));
+    const kd_status status = choose_all(&work);
+    memory_free(work.places);
+    return status;
 }
 
 /* --- a chunk ---------------------------------------------------------------------------------- */
@@ -141,10 +154,22 @@ typedef struct chunk {
     int32_t *homes;
 } chunk;
 
+typedef struct homing {
+    const parts_call *call;
+    int32_t *homes;
+} homing;
+
+static void find_piece(void *context, int64_t begin, int64_t end, int thread) {
+    const homing *work = (const homing *)context;
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i)
+        work->homes[i] = parts_home(work->call, work->call->begin + (uint64_t)i);
+}
+
 static kd_status find_homes(chunk *at, const parts_call *call) {
     KD_TRY(KD_RESERVE(at->homes, call->end - call->begin));
-    for (uint64_t i = 0; i < call->end - call->begin; ++i)
-        at->homes[i] = parts_home(call, call->begin + i);
+    homing work = {call, at->homes};
+    parallel_for((int64_t)(call->end - call->begin), 4096, find_piece, &work);
     return choose(&at->asked[0], call, at->homes, NULL);
 }
 

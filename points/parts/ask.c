@@ -3,6 +3,7 @@
    Memory: a rank's questions and their answers, and those of all ranks that ask its part. */
 #include "points/parts/ask.h"
 #include "core/memory.h"
+#include "core/parallel/parallel.h"
 #include "points/parts/agree.h"
 #include "points/tree/point_array.h"
 #include <string.h>
@@ -120,18 +121,36 @@ static kd_points_query question(const parts_call *call, const serving *at, uint6
     return query;
 }
 
-/* Ids of the sub-tree as numbers; rows move together to begin at offsets. */
-static void take_numbers(const parts_call *call, serving *at, const uint32_t *ids, uint64_t count) {
-    const uint64_t *numbers = call->part->numbers, bytes = scalar_bytes(call);
-    for (uint64_t i = 0; i < count; ++i) {
-        const uint64_t from = at->counts ? i * call->k : at->offsets[i];
+typedef struct numbering {
+    const parts_call *call;
+    serving *at;
+    const uint32_t *ids;
+} numbering;
+
+static void number_piece(void *context, int64_t begin, int64_t end, int thread) {
+    const numbering *work = (const numbering *)context;
+    const serving *at = work->at;
+    const uint64_t *numbers = work->call->part->numbers;
+    (void)thread;
+    for (uint64_t i = (uint64_t)begin; i < (uint64_t)end; ++i) {
+        const uint64_t from = at->counts ? i * work->call->k : at->offsets[i];
         const uint64_t answers = at->offsets[i + 1] - at->offsets[i];
         for (uint64_t j = 0; j < answers; ++j)
-            at->numbers[at->offsets[i] + j] = numbers ? numbers[ids[from + j]] : ids[from + j];
-        if (at->dist2 && from != at->offsets[i])
-            memmove((char *)at->dist2 + at->offsets[i] * bytes,
-                    (const char *)at->dist2 + from * bytes, answers * bytes);
+            at->numbers[at->offsets[i] + j] =
+                numbers ? numbers[work->ids[from + j]] : work->ids[from + j];
     }
+}
+
+/* Ids of the sub-tree as numbers; rows that are not full move together to begin at offsets. */
+static void take_numbers(const parts_call *call, serving *at, const uint32_t *ids, uint64_t count) {
+    const uint64_t bytes = scalar_bytes(call);
+    numbering work = {call, at, ids};
+    parallel_for((int64_t)count, 4096, number_piece, &work);
+    if (!at->dist2 || !at->counts || at->offsets[count] == count * call->k) return;
+    for (uint64_t i = 0; i < count; ++i)
+        memmove((char *)at->dist2 + at->offsets[i] * bytes,
+                (const char *)at->dist2 + i * call->k * bytes,
+                (at->offsets[i + 1] - at->offsets[i]) * bytes);
 }
 
 static kd_status find_nearest(const parts_call *call, serving *at, uint64_t count) {
