@@ -91,11 +91,13 @@ assert 'Building point trees: <uniform>' in str([
 expect_exit 0 "$program" bench report page/results.jsonl -o page
 expect_true 'lines that lie there already stay' cmp -s old page/results.jsonl
 
-expect_exit 0 "$program" bench report "$source_folder/tools/bench/results/h200-tables.jsonl" -o plots
-for chart in wald-build wald-query wehr; do
+expect_exit 0 "$program" bench report "$source_folder/tools/bench/results/h200-full.jsonl" -o plots
+for chart in points-uniform knn-photon scaling-triangle-trees; do
     expect_true "README's plot of $chart is what the results say" \
-        cmp -s "plots/chart-$chart-uniform.svg" "$source_folder/docs/plots/chart-$chart-uniform.svg"
+        cmp -s "plots/chart-$chart.svg" "$source_folder/docs/plots/chart-$chart.svg"
 done
+expect_true 'the page beside the results is theirs' \
+    cmp -s plots/index.html "$source_folder/tools/bench/results/h200-report/index.html"
 
 expect_exit 0 "$program" bench points --sizes 1K,2K --builders kandela --devices cpu --runs 2 --report made
 expect_true 'lines beside the page' test "$(wc -l <made/results.jsonl)" = 4

@@ -56,6 +56,20 @@ static void driver_version(char *out, size_t bytes) {
     fclose(file);
 }
 
+/* What the system calls the processor; "CPU" where it does not say. */
+static void cpu_model(char *out, size_t size) {
+    snprintf(out, size, "CPU");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char text[256];
+    while (file && fgets(text, sizeof text, file)) {
+        const char *value = strncmp(text, "model name", 10) == 0 ? strchr(text, ':') : NULL;
+        if (!value) continue;
+        snprintf(out, size, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+        break;
+    }
+    if (file) fclose(file);
+}
+
 static void add_machine(cJSON *line, const char *device_name) {
     device where;
     const bool found = device_find(&where, device_name) == KD_OK;
@@ -65,7 +79,11 @@ static void add_machine(cJSON *line, const char *device_name) {
         cJSON_AddStringToObject(line, "gpu", where.name);
         cJSON_AddStringToObject(line, "driver", driver);
     } else if (found) {
-        cJSON_AddStringToObject(line, "cpu", where.name);
+        char model[200], name[256];
+        cpu_model(model, sizeof model);
+        snprintf(name, sizeof name, "%s, %d thread%s", model, where.processors,
+                 where.processors == 1 ? "" : "s");
+        cJSON_AddStringToObject(line, "cpu", name);
     }
     cJSON_AddStringToObject(line, "commit", KD_COMMIT);
 }

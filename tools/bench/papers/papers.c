@@ -165,6 +165,8 @@ kd_status paper_measure_build(const paper_table *table, paper_row *row, const ch
     const uint64_t host = host_memory(), needed = cpu_bytes(builder, count, dims);
     device where;
     paper_row_begin(row, table, builder, count, dims);
+    if (options->split == POINTTREE_WIDEST)
+        row->ours[TABLE_CPU].variant = row->ours[TABLE_CUDA].variant = "widest";
     if (table->on_cpu) leave_what_does_not_fit(row, needed, host, TABLE_CPU);
     if (!point_builder_cuda_find(builder) && device_cuda_count() > 0)
         paper_row_leave(row, TABLE_CUDA, "CPU alone");

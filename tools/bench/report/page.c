@@ -21,6 +21,12 @@ static const struct {
     {"knn", "Nearest neighbours",
      "For each query the k nearest points. Every answer is compared with an oracle's before it is "
      "timed."},
+    {"index", "Indices for queries", "What a query's method prepares of a tree, points a second."},
+    {"calls", "Calls of the library",
+     "What a call takes by the caller's clock on a device: a tree opened, few and many queries, "
+     "all "
+     "points asking for those next to them."},
+    {"changes", "Trees that change", "Points inserted and removed, beside a tree built anew."},
     {"build", "Building triangle trees",
      "A k-d tree by the surface area heuristic. Its SAH cost says how much work a ray has on "
      "average: a fast builder that makes a dear tree has won nothing."},
@@ -57,23 +63,41 @@ static const struct {
     {"choi-ye-threads", "Choi and Ye 2020, builders by threads", ""},
 };
 
+/* Whether a line before `index` has its machine, or its commit; of one machine's lines if it is
+   named. */
+static bool seen_before(const results *of, int index, const char *machine, bool commit) {
+    const result_line *line = of->lines + index;
+    for (int j = 0; j < index; ++j) {
+        const result_line *other = of->lines + j;
+        if (machine && strcmp(other->machine, machine) != 0) continue;
+        if (strcmp(commit ? line->commit : line->machine,
+                   commit ? other->commit : other->machine) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Each machine once, with the commits that ran there. */
 static void write_machines(FILE *to, const results *of) {
     if (of->count == 0) return;
     fputs("<p>Measured on ", to);
     const char *between = "";
     for (int i = 0; i < of->count; ++i) {
-        const result_line *line = of->lines + i;
-        bool first = line->machine[0];
-        for (int j = 0; first && j < i; ++j)
-            first = strcmp(line->machine, of->lines[j].machine) != 0 ||
-                    strcmp(line->commit, of->lines[j].commit) != 0;
-        if (!first) continue;
+        const char *machine = of->lines[i].machine;
+        if (!machine[0] || seen_before(of, i, NULL, false)) continue;
         fputs(between, to);
-        plot_text(to, line->machine);
-        fputs(" (commit ", to);
-        plot_text(to, line->commit);
+        plot_text(to, machine);
+        fputs(" (commit", to);
+        const char *before = " ";
+        for (int j = i; j < of->count; ++j) {
+            if (strcmp(of->lines[j].machine, machine) != 0 || seen_before(of, j, machine, true))
+                continue;
+            fputs(before, to);
+            plot_text(to, of->lines[j].commit);
+            before = ", ";
+        }
         fputs(")", to);
-        between = ", ";
+        between = "; ";
     }
     fprintf(to, between[0] ? ".</p>\n" : "machines that the results do not name.</p>\n");
 }
