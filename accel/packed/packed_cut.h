@@ -9,6 +9,13 @@
 #define KD_ACCEL_PACKED_PACKED_CUT_H
 #include "accel/geometry/triangle.h"
 
+/* Loops over axes and corners without a loop: a device then has the numbers in registers. */
+#ifdef __CUDACC__
+#define PACKED_EACH _Pragma("unroll")
+#else
+#define PACKED_EACH
+#endif
+
 /* The coordinates of an axis that a part of the triangle has. */
 typedef struct packed_range {
     float lo, hi;
@@ -31,12 +38,14 @@ KD_FN void packed_cut_slab(const float w[3], const float u[3], const float v[3],
                            float high, packed_range *of_u, packed_range *of_v) {
     of_u->lo = of_v->lo = INFINITY;
     of_u->hi = of_v->hi = -INFINITY;
+    PACKED_EACH
     for (int i = 0; i < 3; ++i) {
         const int j = i == 2 ? 0 : i + 1;
         if (w[i] >= low && w[i] <= high) {
             packed_range_include(of_u, u[i]);
             packed_range_include(of_v, v[i]);
         }
+        PACKED_EACH
         for (int side = 0; side < 2; ++side) {
             const float plane = side ? high : low;
             if (!((w[i] < plane && w[j] > plane) || (w[i] > plane && w[j] < plane))) continue;
@@ -60,6 +69,7 @@ KD_FN void packed_cut_axis(float at, float normal, float least, float most, floa
    the first corner, n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
 KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     float normal[3], terms[3], least[3], most[3], reach[3], off = 0, all_terms = 0, all_reach = 1;
+    PACKED_EACH
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
         const float plus = (x[i][1] - x[i][0]) * (x[j][2] - x[j][0]),
@@ -77,6 +87,7 @@ KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     off *= 0x1p-20f;
     /* not where what underflows could be more than `off`, or overflows */
     if (!(off > 1e-30f * all_reach && all_terms < 0x1p120f && off < 0x1p100f)) return;
+    PACKED_EACH
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
         packed_cut_axis(x[k][0], normal[k], -(most[i] + most[j]) - off, off - (least[i] + least[j]),
@@ -90,6 +101,7 @@ KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
                 to[3] = {cell.hi.x, cell.hi.y, cell.hi.z};
     float lo[3], hi[3], wide_lo[3], wide_hi[3];
     bool beyond[3];
+    PACKED_EACH
     for (int k = 0; k < 3; ++k) {
         const float low = float_min(x[k][0], float_min(x[k][1], x[k][2])),
                     high = float_max(x[k][0], float_max(x[k][1], x[k][2]));
@@ -97,6 +109,7 @@ KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
         lo[k] = wide_lo[k] = float_max(low, from[k]);
         hi[k] = wide_hi[k] = float_min(high, to[k]);
     }
+    PACKED_EACH
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
         packed_range of_i, of_j;

@@ -101,18 +101,22 @@ __device__ __forceinline__ uint32_t packed_group_units(const packed_child &c, ui
     return units;
 }
 
-/* Gives the child its lane of the node; returns where it lies in the block. */
-__device__ __forceinline__ uint32_t packed_group_place(const packed_source &from,
-                                                       const packed_item &of, packed_child &c) {
-    const uint32_t me = packed_group_lane(), count = (uint32_t)__popc(c.all);
-    const uint32_t units = c.triangles ? packed_leaf_units(c.triangles) : 0;
+/* What lies in the child; `shares`: it is one of those that share the triangles of a large leaf. */
+__device__ __forceinline__ void packed_child_box(const packed_source &from, bool shares,
+                                                 packed_child &c) {
     c.box = box3_empty();
-    if (c.is && of.count)
+    if (c.is && shares)
         for (uint32_t k = c.item.first; k < c.item.first + c.item.count; ++k)
-            box3_join(&c.box, packed_cut_id(&from.tree, from.tree.references[k], of.cell));
+            box3_join(&c.box, packed_cut_id(&from.tree, from.tree.references[k], c.item.cell));
     else if (c.is)
         c.box = from.boxes[c.item.node];
     __syncwarp();
+}
+
+/* Gives the child, whose box is known, its lane of the node; returns where it lies in the block. */
+__device__ __forceinline__ uint32_t packed_group_place(const packed_item &of, packed_child &c) {
+    const uint32_t me = packed_group_lane(), count = (uint32_t)__popc(c.all);
+    const uint32_t units = c.triangles ? packed_leaf_units(c.triangles) : 0;
     const uint32_t priority = packed_priority(c.box, c.triangles > 0);
     uint32_t before = 0, nodes = 0, leaves = 0;
     for (uint32_t k = 0; k < PACKED_GROUP; ++k) {
@@ -152,10 +156,21 @@ __device__ __forceinline__ float packed_group_least(float x) {
     return x;
 }
 
+/* The orders of the node's four rows, in lanes 0 to 3. */
+__device__ __forceinline__ uint32_t packed_group_orders(const packed_item &of,
+                                                        const packed_child &c) {
+    uint32_t order = 0;
+    for (uint32_t octant = 0; octant < 4; ++octant) {
+        const uint32_t found = packed_group_order(c, octant);
+        if (packed_group_lane() == octant) order = of.count ? 0x76543210u : found;
+    }
+    return order;
+}
+
 /* The group's node, whose children's block begins at unit `base`, into shared memory. */
-__device__ __forceinline__ void packed_group_node(const packed_source &from, const packed_item &of,
-                                                  const packed_child &c, uint32_t place,
-                                                  uint32_t base, packed_node *out) {
+__device__ __forceinline__ void packed_group_node(const packed_source &from, const packed_child &c,
+                                                  uint32_t place, uint32_t base, uint32_t order,
+                                                  packed_node *out) {
     const uint32_t me = packed_group_lane();
     const uint32_t inner = (uint32_t)__popc(packed_group_ballot(c.is && c.triangles == 0));
     float low[3], side = from.least_side;
@@ -165,11 +180,6 @@ __device__ __forceinline__ void packed_group_node(const packed_source &from, con
         side = float_max(side, high - low[axis]);
     }
     const float inv_e = (float)(254.9 / (double)side);
-    uint32_t order = 0;
-    for (uint32_t octant = 0; octant < 4; ++octant) {
-        const uint32_t found = packed_group_order(c, octant);
-        if (me == octant) order = of.count ? 0x76543210u : found;
-    }
     if (me < 4) {
         for (uint32_t k = 0; k < PACKED_CELLS; ++k) out->rows[me].meta[k] = 0;
         out->rows[me].base = inner << PACKED_INNER_SHIFT | base / PACKED_NODE_UNITS;

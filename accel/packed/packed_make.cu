@@ -17,36 +17,48 @@ void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
     c->boxes = (box3 *)cuda_arena_take(arena, c->node_room, sizeof(box3));
     c->parents = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
     c->report = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
-    c->tasks = (packed_leaf_task *)cuda_arena_take(arena, c->tree.node_count / 2 + 1,
-                                                   sizeof(packed_leaf_task));
+    c->tasks = (packed_leaf_task *)cuda_arena_take(arena, c->task_room, sizeof(packed_leaf_task));
+    c->parts = (packed_part_task *)cuda_arena_take(arena, c->node_room - c->tree.node_count,
+                                                   sizeof(packed_part_task));
     c->counts = (packed_cut_counts *)cuda_arena_take(arena, 1, sizeof(packed_cut_counts));
 }
 
-void lay_out(packed_maker *m, cuda_arena *arena, unsigned blocks) {
+void lay_out_measures(packed_maker *m, cuda_arena *arena) {
     const uint64_t nodes = m->from.tree.node_count;
     m->plans = (uint64_t *)cuda_arena_take(arena, nodes, sizeof(uint64_t));
     m->ids = (uint4 *)cuda_arena_take(arena, nodes, sizeof(uint4));
     m->costs = (packed_costs *)cuda_arena_take(arena, nodes, sizeof(packed_costs));
-    m->items = (packed_item *)cuda_arena_take(arena, m->item_room, sizeof(packed_item));
+    m->from.plans = m->plans;
+    m->from.ids = (const uint32_t *)m->ids;
+}
+
+void lay_out_items(packed_maker *m, cuda_arena *arena, unsigned blocks) {
+    m->children =
+        (uint4 *)cuda_arena_take(arena, 3 * PACKED_GROUP * (uint64_t)m->item_room, sizeof(uint4));
+    m->origins = (uint32_t *)cuda_arena_take(arena, m->item_room, sizeof(uint32_t));
     m->places = (uint2 *)cuda_arena_take(arena, m->item_room, sizeof(uint2));
     m->sums = (uint2 *)cuda_arena_take(arena, blocks, sizeof(uint2));
     m->found = (packed_found *)cuda_arena_take(arena, 1, sizeof(packed_found));
-    m->from.plans = m->plans;
-    m->from.ids = (const uint32_t *)m->ids;
 }
 
 kd_status cut_leaves(const packed_cutter *c, packed_cut_counts *counts, cudaStream_t stream) {
     const unsigned each_node = blocks_for(c->tree.node_count);
     unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, packed_cut_leaves, PACKED_MAKE_BLOCK));
+    KD_TRY(cuda_resident_blocks(&blocks, packed_cut_level, PACKED_MAKE_BLOCK));
     KD_CUDA(cudaMemcpyAsync(c->references, c->tree.references,
                             c->tree.reference_count * sizeof(uint32_t), cudaMemcpyDefault, stream));
     packed_copy_nodes<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("packed_copy_nodes");
     packed_list_leaves<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("packed_list_leaves");
-    packed_cut_leaves<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("packed_cut_leaves");
+    packed_large_leaves<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_large_leaves");
+    for (uint32_t level = 0; level <= PACKED_FINER_LEVELS; ++level) {
+        KD_CUDA(cudaMemcpyAsync(&c->counts->before[level], &c->counts->nodes,
+                                sizeof c->counts->nodes, cudaMemcpyDefault, stream));
+        packed_cut_level<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c, level);
+        KD_CUDA_LAUNCHED("packed_cut_level");
+    }
     KD_CUDA(cudaMemcpyAsync(counts, c->counts, sizeof *counts, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
@@ -60,6 +72,7 @@ kd_status make_finer(packed_maker *m, void **scratch, const tritree_view *tree,
     packed_cut_counts counts;
     memset(&c, 0, sizeof c);
     c.tree = *tree;
+    c.task_room = tree->node_count / 2 + 1;
     c.node_room = 5 * (uint64_t)tree->node_count / 2 + 64;
     c.reference_room = 3 * (uint64_t)tree->reference_count + 64;
     for (;;) {
@@ -89,9 +102,21 @@ kd_status make_finer(packed_maker *m, void **scratch, const tritree_view *tree,
     return KD_OK;
 }
 
-kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cudaStream_t stream) {
-    packed_measure_nodes<<<blocks_for(m->from.tree.node_count), PACKED_MAKE_BLOCK, 0, stream>>>(*m);
+kd_status measure_nodes(packed_maker *m, void **scratch, cudaStream_t stream) {
+    const uint64_t nodes = m->from.tree.node_count;
+    cuda_arena arena = {NULL, 0};
+    lay_out_measures(m, &arena);
+    KD_TRY(device_pool_reserve(scratch, arena.used, stream));
+    arena.base = (char *)*scratch;
+    arena.used = 0;
+    lay_out_measures(m, &arena);
+    packed_measure_nodes<<<(unsigned)((nodes + PACKED_MEASURED - 1) / PACKED_MEASURED),
+                           PACKED_MAKE_BLOCK, 0, stream>>>(*m);
     KD_CUDA_LAUNCHED("packed_measure_nodes");
+    return KD_OK;
+}
+
+kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cudaStream_t stream) {
     void *arguments[] = {m};
     KD_CUDA(cudaLaunchCooperativeKernel(packed_find_items, dim3(blocks), dim3(PACKED_MAKE_BLOCK),
                                         arguments, 0, stream));
@@ -101,10 +126,11 @@ kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cuda
     return KD_OK;
 }
 
-kd_status make(packed_maker *m, void **units, uint64_t *bytes, unsigned blocks,
+kd_status make(packed_maker *m, void **units, uint64_t *bytes, uint32_t *wanted, unsigned blocks,
                cudaStream_t stream) {
     packed_found found;
     KD_TRY(find_items(m, blocks, &found, stream));
+    *wanted = found.wanted;
     if (found.units == 0) return KD_OK;
     const uint64_t used = PACKED_UNIT * (uint64_t)found.units,
                    spare = PACKED_UNIT * PACKED_SPARE_UNITS;
@@ -118,24 +144,39 @@ kd_status make(packed_maker *m, void **units, uint64_t *bytes, unsigned blocks,
     return KD_OK;
 }
 
-/* The packed form of the finer tree that m->from has. */
-kd_status pack(packed_maker *m, void **units, uint64_t *bytes, cudaStream_t stream) {
+/* The packed form of the finer tree that m->from has, by that much room for items; *wanted: how
+   much it should have been, 0: enough. */
+kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, uint32_t *wanted,
+                      cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     unsigned blocks = 0;
     void *scratch = NULL;
     KD_TRY(cuda_resident_blocks(&blocks, packed_find_items, PACKED_MAKE_BLOCK));
-    m->from.least_side = packed_least_side(m->from.tree.box);
-    /* each node of the k-d tree with children may be one; so may parts of large leaves, of which
-       even those of nodes whose parts are leaves have more than five triangles each */
-    m->item_room = m->from.tree.node_count / 2 + 2 + m->from.tree.reference_count / 5;
-    lay_out(m, &arena, blocks);
+    lay_out_items(m, &arena, blocks);
     KD_TRY(device_pool_reserve(&scratch, arena.used, stream));
     arena.base = (char *)scratch;
     arena.used = 0;
-    lay_out(m, &arena, blocks);
-    const kd_status status = make(m, units, bytes, blocks, stream);
+    lay_out_items(m, &arena, blocks);
+    const kd_status status = make(m, units, bytes, wanted, blocks, stream);
     device_pool_release(scratch, stream);
     return status;
+}
+
+/* Most nodes have eight children of several leaves each; but each node of the k-d tree with
+   children might be one, and so might parts of large leaves, of which even those of nodes whose
+   parts are leaves have more than five triangles each. */
+kd_status pack(packed_maker *m, void **units, uint64_t *bytes, cudaStream_t stream) {
+    const tritree_view *tree = &m->from.tree;
+    const uint64_t most = tree->node_count / 2 + 2 + tree->reference_count / 5;
+    uint32_t wanted = 0;
+    m->from.least_side = packed_least_side(tree->box);
+    m->item_room = (uint32_t)(tree->node_count / 12 + 1024);
+    for (;;) {
+        m->item_room = (uint32_t)min((uint64_t)m->item_room, most);
+        KD_TRY(pack_within(m, units, bytes, &wanted, stream));
+        if (wanted == 0) return KD_OK;
+        m->item_room = (uint32_t)min(2 * (uint64_t)wanted, most);
+    }
 }
 
 } // namespace
@@ -143,13 +184,15 @@ kd_status pack(packed_maker *m, void **units, uint64_t *bytes, cudaStream_t stre
 kd_status packed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
                              void *stream) {
     packed_maker m;
-    void *scratch = NULL;
+    void *scratch = NULL, *measures = NULL;
     *units = NULL;
     *bytes = 0;
     if (tree->reference_count == 0) return KD_OK;
     memset(&m, 0, sizeof m);
     kd_status status = make_finer(&m, &scratch, tree, (cudaStream_t)stream);
+    if (status == KD_OK) status = measure_nodes(&m, &measures, (cudaStream_t)stream);
     if (status == KD_OK) status = pack(&m, units, bytes, (cudaStream_t)stream);
+    device_pool_release(measures, stream);
     device_pool_release(scratch, stream);
     if (status != KD_OK) {
         device_memory_free(*units);

@@ -1,12 +1,13 @@
 /* The kernels that make the packed form of a k-d tree in device memory: the bytes of
    packed_make.c.
    Idea: packed_cuts.cuh has cut leaves further. Leaves measure what they hold, and report
-         to their parents; who comes second joins both and goes on up (Karras 2012). Then nodes
+         to their parents; the block of who comes second joins both (Karras 2012). Then nodes
          are found from the root down, level by level, by one grid that stays: a block takes a
          part of the level, counts children, and all blocks add up what those before them have,
-         so that places do not depend on who was first. In the end each node is written by a
-         thread of its own.
-   Memory: scratch of 56 bytes a node of the finer tree, and 44 an item. */
+         so that places do not depend on who was first; what was found is kept. In the end each
+         node is written by eight lanes.
+   Memory: scratch of 56 bytes a node of the finer tree, and 396 a node of the packed form that
+           there is room for. */
 #ifndef KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #include "accel/packed/packed_cuts.cuh"
@@ -17,8 +18,9 @@
 
 /* What the host asks for. */
 typedef struct packed_found {
-    uint32_t items, units; /* units 0: there is no packed form */
+    uint32_t items, units; /* units 0: there is no packed form, or not enough room for it */
     uint32_t depth;
+    uint32_t wanted; /* items that there should have been room for, as far as was seen */
 } packed_found;
 
 /* A node's costs while it waits for its sibling. */
@@ -33,8 +35,9 @@ typedef struct packed_maker {
     uint4 *ids;
     packed_costs *costs;        /* a node */
     uint32_t *parents, *report; /* a pair of nodes: whose they are, how many of both are measured */
-    packed_item *items;
-    uint2 *places; /* an item: its unit, its children's */
+    uint4 *children;            /* three arrays of PACKED_GROUP an item: packed_child_store */
+    uint32_t *origins;          /* an item: which child of all it is; the root is none */
+    uint2 *places; /* an item: its unit; its children's, before that how many and units */
     uint2 *sums;   /* a block: nodes and units that its part of a level adds */
     uint32_t item_room;
     packed_found *found;
@@ -65,30 +68,57 @@ __device__ __forceinline__ packed_measure packed_recall(const packed_maker &m, u
     return found;
 }
 
+enum { PACKED_MEASURED = 1024 /* nodes whose leaves a block begins with */ };
+
+/* Nodes whose children are both measured, for the block's next round. */
+struct packed_ready {
+    uint32_t nodes[PACKED_MEASURED / 2 + 2];
+    uint32_t count;
+};
+
+/* Node `at` is measured: who is the second of both siblings puts their parent on the list. */
+__device__ __forceinline__ void packed_report(const packed_maker &m, uint32_t at,
+                                              packed_ready &next) {
+    const uint32_t pair = packed_pair_of(at);
+    if (at == 0) return;
+    __threadfence(); /* the note before the report */
+    if (atomicAdd(m.report + pair, 1u) == 0) return;
+    __threadfence();
+    next.nodes[atomicAdd(&next.count, 1u)] = m.parents[pair];
+}
+
+/* A block measures leaves that lie together, then, round by round, what has become ready by that:
+   of neighbouring leaves most parents do, so that all lanes have one. */
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_measure_nodes(
     const __grid_constant__ packed_maker m) {
-    uint32_t at = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
-    if (at >= m.from.tree.node_count) return;
-    const tritree_node node = m.from.tree.nodes[at];
-    if (!tritree_is_leaf(node)) return;
+    __shared__ packed_ready ready[2];
+    const uint64_t begin = (uint64_t)blockIdx.x * PACKED_MEASURED,
+                   end = min(begin + PACKED_MEASURED, (uint64_t)m.from.tree.node_count);
     packed_measure found;
-    uint64_t plan = packed_measure_leaf(&found, &m.from.tree, node, m.boxes[at]);
-    for (;;) {
-        packed_note(m, at, found, plan);
-        if (at == 0) return;
-        const uint32_t pair = packed_pair_of(at);
-        __threadfence(); /* the note before the report */
-        if (atomicAdd(m.report + pair, 1u) == 0) return;
-        __threadfence();
-        const bool low = at & 1;
-        packed_measure other = packed_recall(m, low ? at + 1 : at - 1);
-        if (low) {
-            plan = packed_measure_join(&found, &other);
-        } else {
-            plan = packed_measure_join(&other, &found);
-            found = other;
+    if (threadIdx.x < 2) ready[threadIdx.x].count = 0;
+    __syncthreads();
+    for (uint64_t i = begin + threadIdx.x; i < end; i += PACKED_MAKE_BLOCK) {
+        const tritree_node node = m.from.tree.nodes[i];
+        if (!tritree_is_leaf(node)) continue;
+        const uint64_t plan = packed_measure_leaf(&found, &m.from.tree, node, m.boxes[i]);
+        packed_note(m, (uint32_t)i, found, plan);
+        packed_report(m, (uint32_t)i, ready[0]);
+    }
+    for (uint32_t round = 0;; ++round) {
+        packed_ready &now = ready[round & 1], &next = ready[1 - (round & 1)];
+        __syncthreads();
+        const uint32_t count = now.count;
+        if (count == 0) return;
+        for (uint32_t k = threadIdx.x; k < count; k += PACKED_MAKE_BLOCK) {
+            const uint32_t at = now.nodes[k], left = tritree_left(m.from.tree.nodes[at]);
+            const packed_measure high = packed_recall(m, left + 1);
+            found = packed_recall(m, left);
+            const uint64_t plan = packed_measure_join(&found, &high);
+            packed_note(m, at, found, plan);
+            packed_report(m, at, next);
         }
-        at = m.parents[pair];
+        __syncthreads();
+        if (threadIdx.x == 0) now.count = 0;
     }
 }
 
@@ -115,59 +145,109 @@ __device__ __forceinline__ uint2 packed_sum_before(uint2 mine, uint2 *all) {
 
 enum { PACKED_GROUPS = PACKED_MAKE_BLOCK / PACKED_GROUP /* of a block */ };
 
-/* The item of the lane's group; false: there is none. */
-__device__ __forceinline__ bool packed_take_item(const packed_maker &m, uint32_t i, uint32_t end,
-                                                 packed_item *item) {
-    if (i < end) {
-        *item = m.items[i];
-    } else {
-        item->cell = box3_empty();
-        item->node = item->first = item->count = 0;
-    }
-    return i < end;
+/* --- what is kept of an item's children --------------------------------------------------------
+   A lane's: the cell's six numbers, node, {there is one, lane, triangles, place}; references; one
+   of the node's orders. */
+
+__device__ __forceinline__ uint4 *packed_children_at(const packed_maker &m, int part) {
+    return m.children + (uint64_t)part * PACKED_GROUP * m.item_room;
 }
 
-/* Items begin to end of a level are this block's: what their children add up to. */
-__device__ __forceinline__ uint2 packed_count_part(const packed_maker &m, uint32_t begin,
-                                                   uint32_t end) {
+__device__ __forceinline__ void packed_child_store(const packed_maker &m, uint32_t item,
+                                                   const packed_child &c, uint32_t place,
+                                                   uint32_t order) {
+    const uint64_t at = (uint64_t)PACKED_GROUP * item + packed_group_lane();
+    const box3 &cell = c.item.cell;
+    const uint32_t info = c.is ? 1u << 31 | c.lane << 16 | c.triangles << 8 | place : 0;
+    packed_children_at(m, 0)[at] =
+        make_uint4(__float_as_uint(cell.lo.x), __float_as_uint(cell.lo.y),
+                   __float_as_uint(cell.lo.z), __float_as_uint(cell.hi.x));
+    packed_children_at(m, 1)[at] =
+        make_uint4(__float_as_uint(cell.hi.y), __float_as_uint(cell.hi.z), c.item.node, info);
+    packed_children_at(m, 2)[at] = make_uint4(c.item.first, c.item.count, order, 0);
+}
+
+/* A child's place; its order comes in *order. */
+__device__ __forceinline__ uint32_t packed_child_load(const packed_maker &m, uint64_t at,
+                                                      packed_child &c, uint32_t *order) {
+    const uint4 low = packed_children_at(m, 0)[at], high = packed_children_at(m, 1)[at],
+                rest = packed_children_at(m, 2)[at];
+    c.item.cell.lo =
+        vec3_make(__uint_as_float(low.x), __uint_as_float(low.y), __uint_as_float(low.z));
+    c.item.cell.hi =
+        vec3_make(__uint_as_float(low.w), __uint_as_float(high.x), __uint_as_float(high.y));
+    c.item.node = high.z;
+    c.item.first = rest.x;
+    c.item.count = rest.y;
+    c.is = high.w >> 31;
+    c.lane = high.w >> 16 & 255;
+    c.triangles = high.w >> 8 & 255;
+    c.steps = 0;
+    *order = rest.z;
+    return high.w & 255;
+}
+
+/* The item of the lane's group, if it is one. */
+__device__ __forceinline__ packed_item packed_item_of(const packed_maker &m, uint32_t i, bool is) {
+    packed_child from;
+    uint32_t order;
+    from.item.cell.lo = vec3_all(-INFINITY);
+    from.item.cell.hi = vec3_all(INFINITY);
+    from.item.node = from.item.first = from.item.count = 0;
+    if (is && i) packed_child_load(m, m.origins[i], from, &order);
+    return from.item;
+}
+
+/* Items begin to end of a level are this block's: finds their children; what these add up to. */
+__device__ __forceinline__ uint2 packed_find_part(const packed_maker &m, uint32_t begin,
+                                                  uint32_t end) {
     uint2 mine = make_uint2(0, 0), all;
     for (uint32_t first = begin; first < end; first += PACKED_GROUPS) {
-        packed_item item;
+        const uint32_t i = first + threadIdx.x / PACKED_GROUP;
+        const bool is = i < end;
+        const packed_item item = packed_item_of(m, i, is);
         packed_child child;
         uint32_t inner;
-        const bool is = packed_take_item(m, first + threadIdx.x / PACKED_GROUP, end, &item);
         packed_child_find(m.from, item, is, child);
+        packed_child_box(m.from, item.count > 0, child);
         const uint32_t units = packed_aligned(packed_group_units(child, &inner));
-        if (is && packed_group_lane() == 0) mine.x += inner, mine.y += units;
+        const uint32_t place = packed_group_place(item, child);
+        const uint32_t order = packed_group_orders(item, child);
+        if (is) packed_child_store(m, i, child, place, order);
+        if (is && packed_group_lane() == 0) {
+            m.places[i].y = inner << 16 | units;
+            mine.x += inner, mine.y += units;
+        }
     }
     packed_sum_before(mine, &all);
     return all;
 }
 
-/* The same items get their children's places, and those that are nodes become items; `next`: where
-   this block's begin. */
+/* The children of item i that are nodes become items from next.x on; their block is at next.y. */
+__device__ __forceinline__ void packed_place_children(const packed_maker &m, uint32_t i,
+                                                      uint2 next) {
+    const uint64_t at = (uint64_t)PACKED_GROUP * i + packed_group_lane();
+    const uint32_t info = packed_children_at(m, 1)[at].w, place = info & 255;
+    if (packed_group_lane() == 0) m.places[i].y = next.y;
+    if (!(info >> 31) || (info >> 8 & 255)) return;
+    const uint32_t to = next.x + place / PACKED_NODE_UNITS;
+    m.origins[to] = (uint32_t)at;
+    m.places[to].x = next.y + place;
+}
+
+/* The same items get their children's places; `next`: where this block's begin. */
 __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_t begin,
                                                   uint32_t end, uint2 next) {
-    for (uint32_t first = begin; first < end; first += PACKED_GROUPS) {
-        const uint32_t i = first + threadIdx.x / PACKED_GROUP;
-        packed_item item;
-        packed_child child;
-        uint32_t inner = 0;
-        const bool is = packed_take_item(m, i, end, &item), leads = packed_group_lane() == 0;
-        packed_child_find(m.from, item, is, child);
-        const uint32_t units = packed_aligned(packed_group_units(child, &inner));
-        const uint32_t place = packed_group_place(m.from, item, child);
-        uint2 mine = make_uint2(0, 0), all;
-        if (is && leads) mine = make_uint2(inner, units);
-        uint2 before = packed_sum_before(mine, &all);
-        before.x = packed_from(before.x, 0), before.y = packed_from(before.y, 0);
-        const uint32_t base = next.y + before.y;
-        if (is && leads) m.places[i].y = base;
-        if (child.is && child.triangles == 0) {
-            const uint32_t to = next.x + before.x + place / PACKED_NODE_UNITS;
-            m.items[to] = child.item;
-            m.places[to].x = base + place;
-        }
+    __shared__ uint2 from[PACKED_MAKE_BLOCK];
+    for (uint32_t first = begin; first < end; first += PACKED_MAKE_BLOCK) {
+        const uint32_t i = first + threadIdx.x, packed = i < end ? m.places[i].y : 0;
+        uint2 all;
+        const uint2 before = packed_sum_before(make_uint2(packed >> 16, packed & 0xffff), &all);
+        from[threadIdx.x] = make_uint2(next.x + before.x, next.y + before.y);
+        __syncthreads();
+        for (uint32_t k = threadIdx.x / PACKED_GROUP; k < PACKED_MAKE_BLOCK && first + k < end;
+             k += PACKED_GROUPS)
+            packed_place_children(m, first + k, from[k]);
         next.x += all.x, next.y += all.y;
     }
 }
@@ -177,18 +257,13 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
     const __grid_constant__ packed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     uint32_t begin = 0, end = 1, units = PACKED_NODE_UNITS, depth = 0;
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        m.items[0].cell.lo = vec3_all(-INFINITY);
-        m.items[0].cell.hi = vec3_all(INFINITY);
-        m.items[0].node = m.items[0].first = m.items[0].count = 0;
-        m.places[0].x = 0;
-    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.found->wanted = 0;
     grid.sync();
     while (begin < end && depth < PACKED_MAX_DEPTH) {
         const uint32_t part = (end - begin + gridDim.x - 1) / gridDim.x;
         const uint32_t from = min((uint64_t)begin + (uint64_t)part * blockIdx.x, (uint64_t)end),
                        to = min((uint64_t)from + part, (uint64_t)end);
-        const uint2 sum = packed_count_part(m, from, to);
+        const uint2 sum = packed_find_part(m, from, to);
         if (threadIdx.x == 0) m.sums[blockIdx.x] = sum;
         grid.sync();
         uint2 before = make_uint2(0, 0), all = before, total, unused;
@@ -199,9 +274,11 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
         }
         packed_sum_before(before, &unused);
         packed_sum_before(all, &total);
-        if ((uint64_t)units + total.y + PACKED_SPARE_UNITS > PACKED_MOST_UNITS ||
-            (uint64_t)end + total.x > m.item_room)
+        if ((uint64_t)units + total.y + PACKED_SPARE_UNITS > PACKED_MOST_UNITS) break;
+        if ((uint64_t)end + total.x > m.item_room) {
+            if (blockIdx.x == 0 && threadIdx.x == 0) m.found->wanted = end + total.x;
             break;
+        }
         packed_place_part(m, from, to, make_uint2(end + unused.x, units + unused.y));
         begin = end, end += total.x, units += total.y;
         ++depth;
@@ -241,15 +318,19 @@ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_write(const __grid_constant__ p
     } made[PACKED_GROUPS];
     const uint32_t group = threadIdx.x / PACKED_GROUP, me = packed_group_lane();
     const uint32_t i = blockIdx.x * PACKED_GROUPS + group;
-    packed_item item;
     packed_child child;
-    uint32_t inner = 0;
-    const bool is = packed_take_item(m, i, m.found->items, &item);
+    uint32_t inner = 0, order = 0, place = 0;
+    const bool is = i < m.found->items;
     const uint2 at = is ? m.places[i] : make_uint2(0, 0);
-    packed_child_find(m.from, item, is, child);
-    const uint32_t place = packed_group_place(m.from, item, child);
+    const bool shares = packed_item_of(m, i, is).count > 0;
+    child.is = false;
+    child.triangles = 0;
+    if (is) place = packed_child_load(m, (uint64_t)PACKED_GROUP * i + me, child, &order);
+    __syncwarp();
+    child.all = packed_group_ballot(child.is);
+    packed_child_box(m.from, shares, child);
     const uint32_t end = packed_group_units(child, &inner);
-    packed_group_node(m.from, item, child, place, at.y, &made[group].node);
+    packed_group_node(m.from, child, place, at.y, order, &made[group].node);
     __syncwarp();
     if (!is) return;
     uint4 *const units = (uint4 *)m.units;
