@@ -291,23 +291,64 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
     }
 }
 
-/* A leaf at `at`, and what is left of its units. */
-__device__ __forceinline__ void packed_write_leaf(const packed_maker &m, const packed_item &item,
-                                                  uint32_t triangles, uint4 *at) {
-    const packed_leaf leaf = packed_leaf_make(&item, triangles);
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+/* The leaves of a group's node: all of its lanes write triangles, whatever leaf they are of. */
+struct packed_leaves {
+    const uint32_t *ids[PACKED_GROUP]; /* a leaf's triangles */
+    uint32_t units[PACKED_GROUP];      /* where it is */
+    uint8_t begin[PACKED_GROUP], count[PACKED_GROUP];
+    uint8_t owner[PACKED_GROUP * PACKED_LEAF_MOST]; /* of each triangle of all: its leaf's lane */
+};
+
+__device__ __forceinline__ const uint32_t *packed_leaf_ids(const packed_source &from,
+                                                           const packed_item &of) {
+    if (of.count) return from.tree.references + of.first;
+    const tritree_node node = from.tree.nodes[of.node];
+    if (tritree_is_leaf(node)) return from.tree.references + tritree_first(node);
+    return from.ids + PACKED_FEW * (uint64_t)of.node;
+}
+
+/* Of how many triangles. The lane's leaf, if it has one, is at `unit`. By a whole warp. */
+__device__ __forceinline__ uint32_t packed_list_triangles(const packed_source &from,
+                                                          const packed_child &c, uint32_t unit,
+                                                          packed_leaves &out) {
+    const uint32_t me = packed_group_lane(), mine = c.is ? c.triangles : 0;
+    uint32_t upto = mine;
+    for (int step = 1; step < PACKED_GROUP; step <<= 1) {
+        const uint32_t lower = __shfl_up_sync(~0u, upto, step, PACKED_GROUP);
+        if (me >= (uint32_t)step) upto += lower;
+    }
+    if (mine) {
+        out.ids[me] = packed_leaf_ids(from, c.item);
+        out.units[me] = unit;
+        out.begin[me] = (uint8_t)(upto - mine);
+        out.count[me] = (uint8_t)mine;
+        for (uint32_t k = upto - mine; k < upto; ++k) out.owner[k] = (uint8_t)me;
+    }
+    return packed_from(upto, PACKED_GROUP - 1);
+}
+
+/* The leaf's cell, and what is left of its units. */
+__device__ __forceinline__ void packed_write_cell(const packed_child &c, uint4 *at) {
+    const packed_leaf leaf = packed_leaf_make(&c.item, c.triangles);
     at[-2] = make_uint4(__float_as_uint(leaf.lo[0]), __float_as_uint(leaf.lo[1]),
                         __float_as_uint(leaf.lo[2]), __float_as_uint(leaf.hi[0]));
     at[-1] = make_uint4(__float_as_uint(leaf.hi[1]), __float_as_uint(leaf.hi[2]), leaf.count,
                         leaf.spare);
-    for (uint32_t i = 0; i < triangles; ++i) {
-        const packed_triangle row = packed_triangle_make(
-            &m.from.tree, packed_leaf_id(&m.from, &item, i), i + 1 == triangles);
-        for (int axis = 0; axis < 3; ++axis)
-            *at++ = make_uint4(__float_as_uint(row.axis[axis].corner[0]),
-                               __float_as_uint(row.axis[axis].corner[1]),
-                               __float_as_uint(row.axis[axis].corner[2]), row.axis[axis].word);
-    }
-    if (triangles % 2) *at = make_uint4(0, 0, 0, 0);
+    if (c.triangles % 2) at[3 * c.triangles] = make_uint4(0, 0, 0, 0);
+}
+
+__device__ __forceinline__ void packed_write_triangle(const packed_maker &m,
+                                                      const packed_leaves &leaves, uint32_t k) {
+    const uint32_t leaf = leaves.owner[k], i = k - leaves.begin[leaf];
+    const packed_triangle row =
+        packed_triangle_make(&m.from.tree, leaves.ids[leaf][i], i + 1 == leaves.count[leaf]);
+    uint4 *const to = (uint4 *)m.units + 2 * (uint64_t)leaves.units[leaf] + 3 * i;
+    for (int axis = 0; axis < 3; ++axis)
+        to[axis] = make_uint4(__float_as_uint(row.axis[axis].corner[0]),
+                              __float_as_uint(row.axis[axis].corner[1]),
+                              __float_as_uint(row.axis[axis].corner[2]), row.axis[axis].word);
 }
 
 __global__
@@ -316,6 +357,7 @@ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_write(const __grid_constant__ p
         packed_node node;
         uint4 words[sizeof(packed_node) / sizeof(uint4)];
     } made[PACKED_GROUPS];
+    __shared__ packed_leaves leaves[PACKED_GROUPS];
     const uint32_t group = threadIdx.x / PACKED_GROUP, me = packed_group_lane();
     const uint32_t i = blockIdx.x * PACKED_GROUPS + group;
     packed_child child;
@@ -331,12 +373,14 @@ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_write(const __grid_constant__ p
     packed_child_box(m.from, shares, child);
     const uint32_t end = packed_group_units(child, &inner);
     packed_group_node(m.from, child, place, at.y, order, &made[group].node);
+    const uint32_t triangles = packed_list_triangles(m.from, child, at.y + place, leaves[group]);
     __syncwarp();
     if (!is) return;
     uint4 *const units = (uint4 *)m.units;
     units[2 * (uint64_t)at.x + me] = made[group].words[me];
-    if (child.is && child.triangles)
-        packed_write_leaf(m, child.item, child.triangles, units + 2 * ((uint64_t)at.y + place));
+    for (uint32_t k = me; k < triangles; k += PACKED_GROUP)
+        packed_write_triangle(m, leaves[group], k);
+    if (child.is && child.triangles) packed_write_cell(child, units + 2 * ((uint64_t)at.y + place));
     for (uint32_t k = 2 * end + me; k < 2 * packed_aligned(end); k += PACKED_GROUP)
         units[2 * (uint64_t)at.y + k] = make_uint4(0, 0, 0, 0);
 }
