@@ -118,8 +118,8 @@ kd_status measure_nodes(packed_maker *m, void **scratch, cudaStream_t stream) {
 
 kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cudaStream_t stream) {
     void *arguments[] = {m};
-    KD_CUDA(cudaLaunchCooperativeKernel(packed_find_items, dim3(blocks), dim3(PACKED_MAKE_BLOCK),
-                                        arguments, 0, stream));
+    KD_CUDA(cudaLaunchCooperativeKernel((const void *)packed_find_items, dim3(blocks),
+                                        dim3(PACKED_MAKE_BLOCK), arguments, 0, stream));
     KD_CUDA_LAUNCHED("packed_find_items");
     KD_CUDA(cudaMemcpyAsync(found, m->found, sizeof *found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
