@@ -10,7 +10,7 @@
 #include "accel/geometry/triangle.h"
 
 /* Loops over axes and corners without a loop: a device then has the numbers in registers. */
-#ifdef __CUDACC__
+#if defined(__CUDA_ARCH__) && !defined(KD_CUDA_EMULATED)
 #define PACKED_EACH _Pragma("unroll")
 #else
 #define PACKED_EACH
