@@ -9,13 +9,6 @@
 #define KD_ACCEL_PACKED_PACKED_CUT_H
 #include "accel/geometry/triangle.h"
 
-/* Loops over axes and corners without a loop: a device then has the numbers in registers. */
-#if defined(__CUDA_ARCH__) && !defined(KD_CUDA_EMULATED)
-#define PACKED_EACH _Pragma("unroll")
-#else
-#define PACKED_EACH
-#endif
-
 /* The coordinates of an axis that a part of the triangle has. */
 typedef struct packed_range {
     float lo, hi;
@@ -33,27 +26,47 @@ KD_FN void packed_range_include(packed_range *range, float x) {
     range->hi = float_max(range->hi, x);
 }
 
-/* What two more axes (u, v) have of the triangle between two planes across the axis of w. */
+/* Where the edge from corner i to corner j crosses a plane across the axis of w. */
+KD_FN void packed_cut_edge(const float w[3], const float u[3], const float v[3], int i, int j,
+                           float plane, packed_range *of_u, packed_range *of_v) {
+    if (!((w[i] < plane && w[j] > plane) || (w[i] > plane && w[j] < plane))) return;
+    const float s = (plane - w[i]) / (w[j] - w[i]);
+    packed_range_cross(of_u, u[i], u[j], s);
+    packed_range_cross(of_v, v[i], v[j], s);
+}
+
+/* What corner i, and the edge from there to j, have between two planes. */
+KD_FN void packed_cut_corner(const float w[3], const float u[3], const float v[3], int i, int j,
+                             float low, float high, packed_range *of_u, packed_range *of_v) {
+    if (w[i] >= low && w[i] <= high) {
+        packed_range_include(of_u, u[i]);
+        packed_range_include(of_v, v[i]);
+    }
+    packed_cut_edge(w, u, v, i, j, low, of_u, of_v);
+    packed_cut_edge(w, u, v, i, j, high, of_u, of_v);
+}
+
+/* What two more axes (u, v) have of the triangle between two planes across the axis of w. Written
+   without loops, here and below: a device then keeps the numbers in registers. */
 KD_FN void packed_cut_slab(const float w[3], const float u[3], const float v[3], float low,
                            float high, packed_range *of_u, packed_range *of_v) {
     of_u->lo = of_v->lo = INFINITY;
     of_u->hi = of_v->hi = -INFINITY;
-    PACKED_EACH
-    for (int i = 0; i < 3; ++i) {
-        const int j = i == 2 ? 0 : i + 1;
-        if (w[i] >= low && w[i] <= high) {
-            packed_range_include(of_u, u[i]);
-            packed_range_include(of_v, v[i]);
-        }
-        PACKED_EACH
-        for (int side = 0; side < 2; ++side) {
-            const float plane = side ? high : low;
-            if (!((w[i] < plane && w[j] > plane) || (w[i] > plane && w[j] < plane))) continue;
-            const float s = (plane - w[i]) / (w[j] - w[i]);
-            packed_range_cross(of_u, u[i], u[j], s);
-            packed_range_cross(of_v, v[i], v[j], s);
-        }
-    }
+    packed_cut_corner(w, u, v, 0, 1, low, high, of_u, of_v);
+    packed_cut_corner(w, u, v, 1, 2, low, high, of_u, of_v);
+    packed_cut_corner(w, u, v, 2, 0, low, high, of_u, of_v);
+}
+
+/* The bounds lo, hi narrowed to what the triangle has between from[k] and to[k]; i, j: the other
+   axes. */
+KD_FN void packed_cut_between(const float x[3][3], const float from[3], const float to[3], int k,
+                              int i, int j, float lo[3], float hi[3]) {
+    packed_range of_i, of_j;
+    packed_cut_slab(x[k], x[i], x[j], from[k], to[k], &of_i, &of_j);
+    lo[i] = float_max(lo[i], of_i.lo);
+    hi[i] = float_min(hi[i], of_i.hi);
+    lo[j] = float_max(lo[j], of_j.lo);
+    hi[j] = float_min(hi[j], of_j.hi);
 }
 
 /* A coordinate x of the plane: normal (x - at) is between `least` and `most`. */
@@ -69,7 +82,6 @@ KD_FN void packed_cut_axis(float at, float normal, float least, float most, floa
    the first corner, n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
 KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     float normal[3], terms[3], least[3], most[3], reach[3], off = 0, all_terms = 0, all_reach = 1;
-    PACKED_EACH
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
         const float plus = (x[i][1] - x[i][0]) * (x[j][2] - x[j][0]),
@@ -87,7 +99,6 @@ KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     off *= 0x1p-20f;
     /* not where what underflows could be more than `off`, or overflows */
     if (!(off > 1e-30f * all_reach && all_terms < 0x1p120f && off < 0x1p100f)) return;
-    PACKED_EACH
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
         packed_cut_axis(x[k][0], normal[k], -(most[i] + most[j]) - off, off - (least[i] + least[j]),
@@ -101,7 +112,6 @@ KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
                 to[3] = {cell.hi.x, cell.hi.y, cell.hi.z};
     float lo[3], hi[3], wide_lo[3], wide_hi[3];
     bool beyond[3];
-    PACKED_EACH
     for (int k = 0; k < 3; ++k) {
         const float low = float_min(x[k][0], float_min(x[k][1], x[k][2])),
                     high = float_max(x[k][0], float_max(x[k][1], x[k][2]));
@@ -109,17 +119,9 @@ KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
         lo[k] = wide_lo[k] = float_max(low, from[k]);
         hi[k] = wide_hi[k] = float_min(high, to[k]);
     }
-    PACKED_EACH
-    for (int k = 0; k < 3; ++k) {
-        const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
-        packed_range of_i, of_j;
-        if (!beyond[k]) continue;
-        packed_cut_slab(x[k], x[i], x[j], from[k], to[k], &of_i, &of_j);
-        lo[i] = float_max(lo[i], of_i.lo);
-        hi[i] = float_min(hi[i], of_i.hi);
-        lo[j] = float_max(lo[j], of_j.lo);
-        hi[j] = float_min(hi[j], of_j.hi);
-    }
+    if (beyond[0]) packed_cut_between(x, from, to, 0, 1, 2, lo, hi);
+    if (beyond[1]) packed_cut_between(x, from, to, 1, 2, 0, lo, hi);
+    if (beyond[2]) packed_cut_between(x, from, to, 2, 0, 1, lo, hi);
     if (beyond[0] || beyond[1] || beyond[2]) packed_cut_plane(x, lo, hi);
     /* nothing is left of a part that is there by rounding alone: it keeps the wide box */
     const bool empty = !(lo[0] <= hi[0] && lo[1] <= hi[1] && lo[2] <= hi[2]);
