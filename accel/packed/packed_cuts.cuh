@@ -6,7 +6,7 @@
          and lie in shared memory; so are the planes that they have to offer; what becomes of a
          part is for its lane to write. New nodes and references lie in the order in which warps
          come to them: nothing of the packed form depends on it.
-   Memory: 36 bytes a node, 32 a new node, 4 a reference, 32 a leaf that is not empty. Where rooms
+   Memory: 32 bytes a node, 32 more a new one, 4 a reference, 32 a leaf that is not empty. Where rooms
            are too small nothing is written, and who asked makes them larger. */
 #ifndef KD_ACCEL_PACKED_PACKED_CUTS_CUH
 #define KD_ACCEL_PACKED_PACKED_CUTS_CUH
@@ -38,8 +38,8 @@ typedef struct packed_cutter {
     uint64_t node_room, reference_room, task_room;
     tritree_node *nodes; /* of the finer one */
     uint32_t *references;
-    box3 *boxes;                /* a leaf's */
-    uint32_t *parents, *report; /* a pair of nodes: whose they are, how many of both are measured */
+    box3 *boxes;       /* a leaf's */
+    uint32_t *parents; /* a pair of nodes of the given tree: whose they are */
     packed_leaf_task *tasks;
     packed_part_task *parts; /* a new node */
     packed_cut_counts *counts;
@@ -63,7 +63,6 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_copy_nodes(
     c.nodes[i] = node;
     if (tritree_is_leaf(node)) return;
     c.parents[packed_pair_of(tritree_left(node))] = i;
-    c.report[packed_pair_of(tritree_left(node))] = 0;
 }
 
 /* The cell of a node: its side on each axis is the nearest plane above that bounds it. */
@@ -275,7 +274,7 @@ __device__ __forceinline__ uint2 packed_tile_sides(const packed_tile &tile,
 __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const packed_tile &tile,
                                                 const packed_lane_part &part, uint32_t number,
                                                 uint32_t left) {
-    const uint32_t on_axis = 2 * part.count, pair = packed_pair_of(left);
+    const uint32_t on_axis = 2 * part.count;
     const int axis = (int)(number / on_axis);
     const uint32_t box = part.begin + number % on_axis / 2;
     const float plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
@@ -283,8 +282,6 @@ __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const pa
     packed_part_task *const to = c.parts + (left - c.tree.node_count);
     packed_part_task low = part.task, high = part.task;
     c.nodes[part.node] = tritree_inner(axis, plane, left);
-    c.parents[pair] = part.node;
-    c.report[pair] = 0;
     low.which = sides.x;
     vec3_set_axis(&low.cell.hi, axis, plane);
     high.which = sides.y;

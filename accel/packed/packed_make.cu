@@ -15,8 +15,7 @@ void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
     c->nodes = (tritree_node *)cuda_arena_take(arena, c->node_room, sizeof(tritree_node));
     c->references = (uint32_t *)cuda_arena_take(arena, c->reference_room, sizeof(uint32_t));
     c->boxes = (box3 *)cuda_arena_take(arena, c->node_room, sizeof(box3));
-    c->parents = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
-    c->report = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
+    c->parents = (uint32_t *)cuda_arena_take(arena, c->task_room, sizeof(uint32_t));
     c->tasks = (packed_leaf_task *)cuda_arena_take(arena, c->task_room, sizeof(packed_leaf_task));
     c->parts = (packed_part_task *)cuda_arena_take(arena, c->node_room - c->tree.node_count,
                                                    sizeof(packed_part_task));
@@ -28,6 +27,9 @@ void lay_out_measures(packed_maker *m, cuda_arena *arena) {
     m->plans = (uint64_t *)cuda_arena_take(arena, nodes, sizeof(uint64_t));
     m->ids = (uint4 *)cuda_arena_take(arena, nodes, sizeof(uint4));
     m->costs = (packed_costs *)cuda_arena_take(arena, nodes, sizeof(packed_costs));
+    m->inner = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
+    m->listed = (unsigned long long *)cuda_arena_take(arena, PACKED_TREE_LEVELS,
+                                                      sizeof(unsigned long long));
     m->from.plans = m->plans;
     m->from.ids = (const uint32_t *)m->ids;
 }
@@ -97,29 +99,29 @@ kd_status make_finer(packed_maker *m, void **scratch, const tritree_view *tree,
     m->from.tree.node_count = (uint32_t)counts.nodes;
     m->from.tree.reference_count = (uint32_t)counts.references;
     m->from.boxes = m->boxes = c.boxes;
-    m->parents = c.parents;
-    m->report = c.report;
     return KD_OK;
 }
 
 kd_status measure_nodes(packed_maker *m, void **scratch, cudaStream_t stream) {
-    const uint64_t nodes = m->from.tree.node_count;
     cuda_arena arena = {NULL, 0};
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, packed_measure_nodes, PACKED_MAKE_BLOCK));
     lay_out_measures(m, &arena);
     KD_TRY(device_pool_reserve(scratch, arena.used, stream));
     arena.base = (char *)*scratch;
     arena.used = 0;
     lay_out_measures(m, &arena);
-    packed_measure_nodes<<<(unsigned)((nodes + PACKED_MEASURED - 1) / PACKED_MEASURED),
-                           PACKED_MAKE_BLOCK, 0, stream>>>(*m);
+    void *arguments[] = {m};
+    KD_CUDA(cuda_launch_cooperative(packed_measure_nodes, blocks, PACKED_MAKE_BLOCK, arguments,
+                                    stream));
     KD_CUDA_LAUNCHED("packed_measure_nodes");
     return KD_OK;
 }
 
 kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cudaStream_t stream) {
     void *arguments[] = {m};
-    KD_CUDA(cudaLaunchCooperativeKernel((const void *)packed_find_items, dim3(blocks),
-                                        dim3(PACKED_MAKE_BLOCK), arguments, 0, stream));
+    KD_CUDA(
+        cuda_launch_cooperative(packed_find_items, blocks, PACKED_MAKE_BLOCK, arguments, stream));
     KD_CUDA_LAUNCHED("packed_find_items");
     KD_CUDA(cudaMemcpyAsync(found, m->found, sizeof *found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
@@ -134,7 +136,7 @@ kd_status make(packed_maker *m, void **units, uint64_t *bytes, uint32_t *wanted,
     if (found.units == 0) return KD_OK;
     const uint64_t used = PACKED_UNIT * (uint64_t)found.units,
                    spare = PACKED_UNIT * PACKED_SPARE_UNITS;
-    KD_TRY(device_memory_reserve(units, used + spare));
+    KD_TRY(device_pool_reserve(units, used + spare, stream));
     *bytes = used + spare;
     m->units = (uint8_t *)*units;
     packed_write<<<blocks_for(PACKED_GROUP * (uint64_t)found.items), PACKED_MAKE_BLOCK, 0,
