@@ -268,8 +268,8 @@ __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_
 }
 
 /* By as many blocks as run together. */
-__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
-    const __grid_constant__ packed_maker m) {
+__global__ __launch_bounds__(PACKED_MAKE_BLOCK,
+                             8) void packed_find_items(const __grid_constant__ packed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     uint32_t begin = 0, end = 1, units = PACKED_NODE_UNITS, depth = 0;
     if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.found->wanted = 0;
