@@ -1,47 +1,44 @@
 /* The kernels that cut leaves of a k-d tree in device memory further (packed_finer.h): what
    packed_make.c does.
-   Idea: the finer tree begins with the nodes of the given one. Its leaves are the parts of the
-         first level, the two sides of each cut are parts of the next; a launch does a level. A
-         warp takes 32 parts. Their triangles' boxes are a lane each, whatever part they are of,
-         and lie in shared memory; so are the planes that they have to offer; what becomes of a
-         part is for its lane to write. New nodes and references lie in the order in which warps
-         come to them: nothing of the packed form depends on it.
-   Memory: 32 bytes a node, 32 more a new one, 4 a reference, 32 a leaf that is not empty. Where rooms
-           are too small nothing is written, and who asked makes them larger. */
+   Idea: the finer tree begins with the nodes of the given one. Its leaves are the first parts, the
+         two sides of each cut are more. Those that may be cut, a level a launch, and those that
+         only want a box, all at last, are apart, so that lanes do alike. A warp takes 32 parts.
+         Their triangles' boxes are a lane each, whatever part they are of, and lie in shared
+         memory; so are the planes that they have to offer; what becomes of a part is for its lane
+         to write. New nodes and references lie in the order in which warps come to them: nothing
+         of the packed form depends on it.
+   Memory: 34 bytes a node, 4 a reference, 36 a part: a leaf that is not empty, or a new node. Where
+           rooms are too small nothing is written, and who asked makes them larger. */
 #ifndef KD_ACCEL_PACKED_PACKED_CUTS_CUH
 #define KD_ACCEL_PACKED_PACKED_CUTS_CUH
 #include "accel/packed/packed_finer.h"
 #include <stdint.h>
 
-enum { PACKED_MAKE_BLOCK = 128, PACKED_TILE_BOXES = 192 /* of a warp's parts at a time */ };
+enum { PACKED_MAKE_BLOCK = 128, PACKED_TILE_BOXES = 224 /* of a warp's parts at a time */ };
 
 /* Counters; the first two are what rooms should have had. */
 typedef struct packed_cut_counts {
     unsigned long long nodes, references;
-    unsigned long long leaves, large;                   /* tasks; large: from the other end */
-    unsigned long long before[PACKED_FINER_LEVELS + 1]; /* nodes that there were before a level */
+    unsigned long long cut, kept, large;            /* parts */
+    unsigned long long before[PACKED_FINER_LEVELS]; /* parts to be cut, when a level began */
 } packed_cut_counts;
 
-typedef struct packed_leaf_task {
-    box3 cell;
-    uint32_t node, spare;
-} packed_leaf_task;
-
-/* A new node: some references of a leaf of the given tree, in a part of its cell. */
+/* Some references of a leaf of the given tree, in a part of its cell or in all of it. */
 typedef struct packed_part_task {
     box3 cell;
     uint32_t first, which;
+    uint32_t node; /* of the finer tree: one of the given one's, or new */
 } packed_part_task;
 
 typedef struct packed_cutter {
     tritree_view tree; /* as it was given */
-    uint64_t node_room, reference_room, task_room;
+    uint64_t node_room, reference_room, part_room;
     tritree_node *nodes; /* of the finer one */
     uint32_t *references;
-    box3 *boxes;       /* a leaf's */
-    uint32_t *parents; /* a pair of nodes of the given tree: whose they are */
-    packed_leaf_task *tasks;
-    packed_part_task *parts; /* a new node */
+    box3 *boxes;             /* a leaf's */
+    uint32_t *parents;       /* a pair of nodes of the given tree: whose they are */
+    packed_part_task *parts; /* those that may be cut, level by level; from the end on the others */
+    uint32_t *large;         /* parts of so many triangles that a warp takes one */
     packed_cut_counts *counts;
 } packed_cutter;
 
@@ -56,7 +53,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_copy_nodes(
     if (i == 0) {
         c.counts->nodes = c.tree.node_count;
         c.counts->references = c.tree.reference_count;
-        c.counts->leaves = c.counts->large = 0;
+        c.counts->cut = c.counts->kept = c.counts->large = 0;
     }
     if (i >= c.tree.node_count) return;
     const tritree_node node = c.tree.nodes[i];
@@ -99,24 +96,37 @@ __device__ __forceinline__ unsigned long long packed_take(unsigned long long *co
     return __shfl_sync(~0u, first, 0) + (upto - mine);
 }
 
+/* Where the lane's part goes, if it has one: among those that may be cut, or the others. By a whole
+   warp. */
+__device__ __forceinline__ packed_part_task *packed_part_place(const packed_cutter &c, bool cut,
+                                                               bool kept) {
+    const unsigned long long place = packed_take(&c.counts->cut, cut ? 1 : 0),
+                             behind = packed_take(&c.counts->kept, kept ? 1 : 0);
+    return c.parts + (cut ? place : c.part_room - 1 - behind);
+}
+
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_leaves(
     const __grid_constant__ packed_cutter c) {
     const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
     uint32_t count = 0;
-    if (i < c.tree.node_count && tritree_is_leaf(c.tree.nodes[i])) {
-        count = tritree_count(c.tree.nodes[i]);
+    tritree_node node;
+    if (i < c.tree.node_count && tritree_is_leaf(node = c.tree.nodes[i])) {
+        count = tritree_count(node);
         if (count == 0) c.boxes[i] = box3_empty();
     }
     __syncwarp();
+    const bool cut = count >= PACKED_FINER_LEAST && count <= PACKED_FINER_MOST;
     const bool is_large = count > PACKED_FINER_MOST;
-    const unsigned long long place = packed_take(&c.counts->leaves, count && !is_large ? 1 : 0);
+    packed_part_task *const to = packed_part_place(c, cut, count && !cut && !is_large);
     const unsigned long long large = packed_take(&c.counts->large, is_large ? 1 : 0);
-    if (count == 0) return;
-    packed_leaf_task task;
-    task.cell = packed_cell_of(c, i);
-    task.node = i;
-    task.spare = 0;
-    c.tasks[is_large ? c.task_room - 1 - large : place] = task;
+    if (is_large) c.large[large] = i;
+    if (count == 0 || is_large) return;
+    packed_part_task part;
+    part.cell = packed_cell_of(c, i);
+    part.first = tritree_first(node);
+    part.which = (1u << count) - 1;
+    part.node = i;
+    *to = part;
 }
 
 /* Leaves that are not cut, a warp each. */
@@ -125,12 +135,13 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_large_leaves(
     const uint32_t warps = gridDim.x * (PACKED_MAKE_BLOCK / 32), lane = threadIdx.x & 31;
     for (uint32_t i = blockIdx.x * (PACKED_MAKE_BLOCK / 32) + threadIdx.x / 32; i < c.counts->large;
          i += warps) {
-        const packed_leaf_task task = c.tasks[c.task_room - 1 - i];
-        const tritree_node leaf = c.tree.nodes[task.node];
+        const uint32_t at = c.large[i];
+        const tritree_node leaf = c.tree.nodes[at];
+        const box3 cell = packed_cell_of(c, at);
         box3 box = box3_empty();
         for (uint32_t k = lane; k < tritree_count(leaf); k += 32)
-            box3_join(&box, packed_cut_id(&c.tree, c.tree.references[tritree_first(leaf) + k],
-                                          task.cell));
+            box3_join(&box,
+                      packed_cut_id(&c.tree, c.tree.references[tritree_first(leaf) + k], cell));
         __syncwarp();
         for (int step = 1; step < 32; step <<= 1) {
             box3 other;
@@ -142,7 +153,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_large_leaves(
             other.hi.z = __shfl_xor_sync(~0u, box.hi.z, step);
             box3_join(&box, other);
         }
-        if (lane == 0) c.boxes[task.node] = box;
+        if (lane == 0) c.boxes[at] = box;
     }
 }
 
@@ -160,26 +171,9 @@ struct packed_tile {
 
 struct packed_lane_part {
     packed_part_task task;
-    uint32_t node, count, begin; /* begin: of its boxes in the tile */
-    bool mine;                   /* in the tile */
+    uint32_t count, begin; /* of its boxes in the tile */
+    bool mine;             /* in the tile */
 };
-
-__device__ __forceinline__ void packed_part_load(const packed_cutter &c, uint32_t level, uint32_t i,
-                                                 bool is, packed_lane_part &part) {
-    part.task.which = part.task.first = part.node = 0;
-    if (is && level == 0) {
-        const packed_leaf_task leaf = c.tasks[i];
-        const tritree_node node = c.tree.nodes[leaf.node];
-        part.node = leaf.node;
-        part.task.cell = leaf.cell;
-        part.task.first = tritree_first(node);
-        part.task.which = (1u << tritree_count(node)) - 1;
-    } else if (is) {
-        part.node = (uint32_t)c.counts->before[level - 1] + i;
-        part.task = c.parts[part.node - c.tree.node_count];
-    }
-    part.count = (uint32_t)__popc(part.task.which);
-}
 
 __device__ __forceinline__ void packed_tile_fill(const packed_cutter &c, packed_tile &tile,
                                                  const packed_lane_part &part, uint32_t total) {
@@ -203,10 +197,9 @@ __device__ __forceinline__ void packed_tile_fill(const packed_cutter &c, packed_
     __syncwarp();
 }
 
-/* The box around the lane's part; whether and how it may be cut goes into the tile. */
-__device__ __forceinline__ box3 packed_tile_join(packed_tile &tile, const packed_lane_part &part,
-                                                 uint32_t level) {
-    const uint32_t lane = threadIdx.x & 31;
+/* The box around the lane's part. */
+__device__ __forceinline__ box3 packed_tile_join(const packed_tile &tile,
+                                                 const packed_lane_part &part) {
     box3 box = box3_empty();
     for (uint32_t k = part.begin; part.mine && k < part.begin + part.count; ++k) {
         box3 one;
@@ -214,13 +207,18 @@ __device__ __forceinline__ box3 packed_tile_join(packed_tile &tile, const packed
         one.hi = vec3_make(tile.hi[0][k], tile.hi[1][k], tile.hi[2][k]);
         box3_join(&box, one);
     }
-    const bool may = part.mine && level < PACKED_FINER_LEVELS && part.count >= PACKED_FINER_LEAST &&
-                     sah_half_area(box) > 0;
+    return box;
+}
+
+/* Whether and how it may be cut. */
+__device__ __forceinline__ void packed_tile_ask(packed_tile &tile, const packed_lane_part &part,
+                                                box3 box) {
+    const uint32_t lane = threadIdx.x & 31;
+    const bool may = part.mine && sah_half_area(box) > 0;
     tile.asks[lane] = may ? part.count : 0;
     tile.best[lane] = (unsigned long long)float_bits((float)part.count) << 32;
     for (int k = 0; may && k < 3; ++k) tile.axes[lane][k] = sah_axis_of(box, k);
     __syncwarp();
-    return box;
 }
 
 /* Offers the six planes of box r to its part: packed_finer_cut's costs. */
@@ -270,74 +268,91 @@ __device__ __forceinline__ uint2 packed_tile_sides(const packed_tile &tile,
     return sides;
 }
 
-/* The part at hand becomes two of the next level. */
+/* The part at hand becomes two. False: there is no room. By a whole warp; which lanes cut theirs is
+   told by `cuts`. */
 __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const packed_tile &tile,
-                                                const packed_lane_part &part, uint32_t number,
-                                                uint32_t left) {
-    const uint32_t on_axis = 2 * part.count;
-    const int axis = (int)(number / on_axis);
-    const uint32_t box = part.begin + number % on_axis / 2;
-    const float plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
-    const uint2 sides = packed_tile_sides(tile, part, axis, plane);
-    packed_part_task *const to = c.parts + (left - c.tree.node_count);
-    packed_part_task low = part.task, high = part.task;
-    c.nodes[part.node] = tritree_inner(axis, plane, left);
-    low.which = sides.x;
-    vec3_set_axis(&low.cell.hi, axis, plane);
-    high.which = sides.y;
-    vec3_set_axis(&high.cell.lo, axis, plane);
-    to[0] = low;
-    to[1] = high;
+                                                const packed_lane_part &part, bool cuts,
+                                                uint32_t number, uint32_t level) {
+    const unsigned long long left = packed_take(&c.counts->nodes, cuts ? 2 : 0);
+    uint2 sides = make_uint2(0, 0);
+    int axis = 0;
+    float plane = 0;
+    cuts = cuts && left + 2 <= c.node_room;
+    if (cuts) {
+        const uint32_t on_axis = 2 * part.count, box = part.begin + number % on_axis / 2;
+        axis = (int)(number / on_axis);
+        plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
+        sides = packed_tile_sides(tile, part, axis, plane);
+        c.nodes[part.task.node] = tritree_inner(axis, plane, (uint32_t)left);
+    }
+    __syncwarp();
+    for (int side = 0; side < 2; ++side) {
+        packed_part_task made = part.task;
+        made.which = side ? sides.y : sides.x;
+        made.node = (uint32_t)left + (uint32_t)side;
+        const bool again =
+            cuts && level + 1 < PACKED_FINER_LEVELS && __popc(made.which) >= PACKED_FINER_LEAST;
+        packed_part_task *const to = packed_part_place(c, again, cuts && !again);
+        if (cuts) {
+            vec3_set_axis(side ? &made.cell.lo : &made.cell.hi, axis, plane);
+            *to = made;
+        }
+        __syncwarp();
+    }
 }
 
-/* The part at hand becomes a leaf. */
-__device__ __forceinline__ void
-packed_part_end(const packed_cutter &c, const packed_lane_part &part, unsigned long long first) {
+/* The part at hand becomes a leaf, or stays one of the given tree's. By a whole warp. */
+__device__ __forceinline__ void packed_part_end(const packed_cutter &c,
+                                                const packed_lane_part &part, bool ends) {
+    const bool is_new = ends && part.task.node >= c.tree.node_count;
+    const unsigned long long first = packed_take(&c.counts->references, is_new ? part.count : 0);
     uint32_t k = 0;
-    if (first + part.count > c.reference_room) return;
+    if (!is_new || first + part.count > c.reference_room) return;
     for (uint32_t i = 0; packed_has_next(part.task.which, &i); ++i)
         c.references[first + k++] = c.tree.references[part.task.first + i];
-    c.nodes[part.node] = tritree_leaf((uint32_t)first, part.count);
+    c.nodes[part.task.node] = tritree_leaf((uint32_t)first, part.count);
 }
 
-/* The tile's parts, which have `total` boxes. By a whole warp. */
+/* The tile's parts, which have `total` boxes; level PACKED_FINER_LEVELS: they are not cut. By a
+   whole warp. */
 __device__ __forceinline__ void packed_tile_cut(const packed_cutter &c, packed_tile &tile,
                                                 const packed_lane_part &part, uint32_t level,
                                                 uint32_t total) {
     const uint32_t lane = threadIdx.x & 31;
     packed_tile_fill(c, tile, part, total);
-    const box3 box = packed_tile_join(tile, part, level);
-    if (part.mine) c.boxes[part.node] = box;
-    for (uint32_t r = lane; r < total; r += 32) packed_tile_offer(tile, r);
-    __syncwarp();
-    const uint32_t number = tile.asks[lane] ? (uint32_t)tile.best[lane] : 0;
-    const bool cuts = part.mine && number != 0, ends = part.mine && !cuts && level > 0;
-    const unsigned long long left = packed_take(&c.counts->nodes, cuts ? 2 : 0);
-    const unsigned long long first = packed_take(&c.counts->references, ends ? part.count : 0);
-    if (cuts && left + 2 <= c.node_room) packed_part_cut(c, tile, part, number - 1, (uint32_t)left);
-    if (ends) packed_part_end(c, part, first);
+    const box3 box = packed_tile_join(tile, part);
+    bool cuts = false;
+    if (part.mine) c.boxes[part.task.node] = box;
+    if (level < PACKED_FINER_LEVELS) {
+        packed_tile_ask(tile, part, box);
+        for (uint32_t r = lane; r < total; r += 32) packed_tile_offer(tile, r);
+        __syncwarp();
+        const uint32_t number = tile.asks[lane] ? (uint32_t)tile.best[lane] : 0;
+        cuts = number != 0;
+        packed_part_cut(c, tile, part, cuts, number - 1, level);
+    }
+    packed_part_end(c, part, part.mine && !cuts);
     __syncwarp();
 }
 
-/* How many parts a level has. */
-__device__ __forceinline__ uint32_t packed_level_parts(const packed_cutter &c, uint32_t level) {
-    if (level == 0) return (uint32_t)c.counts->leaves;
-    const uint64_t first = c.counts->before[level - 1],
-                   end = min((uint64_t)c.counts->before[level], c.node_room);
-    return end > first ? (uint32_t)(end - first) & ~1u : 0;
-}
-
-/* By as many blocks as run together. */
+/* The parts of a level; level PACKED_FINER_LEVELS: those that are not cut. By as many blocks as run
+   together. */
 __global__
 __launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_level(const __grid_constant__ packed_cutter c,
                                                            uint32_t level) {
     __shared__ packed_tile tiles[PACKED_MAKE_BLOCK / 32];
     packed_tile &tile = tiles[threadIdx.x / 32];
-    const uint32_t lane = threadIdx.x & 31, count = packed_level_parts(c, level);
+    const bool kept = level == PACKED_FINER_LEVELS;
+    const uint64_t first = kept || level == 0 ? 0 : c.counts->before[level - 1],
+                   count = kept ? c.counts->kept : c.counts->before[level] - first;
+    const uint32_t lane = threadIdx.x & 31;
     for (uint64_t begin = 32 * ((uint64_t)blockIdx.x * (PACKED_MAKE_BLOCK / 32) + threadIdx.x / 32);
          begin < count; begin += (uint64_t)gridDim.x * PACKED_MAKE_BLOCK) {
+        const uint64_t i = first + begin + lane;
         packed_lane_part part;
-        packed_part_load(c, level, (uint32_t)begin + lane, begin + lane < count, part);
+        part.task.which = 0;
+        if (begin + lane < count) part.task = c.parts[kept ? c.part_room - 1 - i : i];
+        part.count = (uint32_t)__popc(part.task.which);
         __syncwarp();
         uint32_t upto = part.count, base = 0;
         for (uint32_t step = 1; step < 32; step <<= 1) {

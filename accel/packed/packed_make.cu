@@ -15,10 +15,10 @@ void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
     c->nodes = (tritree_node *)cuda_arena_take(arena, c->node_room, sizeof(tritree_node));
     c->references = (uint32_t *)cuda_arena_take(arena, c->reference_room, sizeof(uint32_t));
     c->boxes = (box3 *)cuda_arena_take(arena, c->node_room, sizeof(box3));
-    c->parents = (uint32_t *)cuda_arena_take(arena, c->task_room, sizeof(uint32_t));
-    c->tasks = (packed_leaf_task *)cuda_arena_take(arena, c->task_room, sizeof(packed_leaf_task));
-    c->parts = (packed_part_task *)cuda_arena_take(arena, c->node_room - c->tree.node_count,
-                                                   sizeof(packed_part_task));
+    c->parents = (uint32_t *)cuda_arena_take(arena, c->tree.node_count / 2 + 1, sizeof(uint32_t));
+    c->parts = (packed_part_task *)cuda_arena_take(arena, c->part_room, sizeof(packed_part_task));
+    c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / PACKED_FINER_MOST + 1,
+                                           sizeof(uint32_t));
     c->counts = (packed_cut_counts *)cuda_arena_take(arena, 1, sizeof(packed_cut_counts));
 }
 
@@ -56,8 +56,9 @@ kd_status cut_leaves(const packed_cutter *c, packed_cut_counts *counts, cudaStre
     packed_large_leaves<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("packed_large_leaves");
     for (uint32_t level = 0; level <= PACKED_FINER_LEVELS; ++level) {
-        KD_CUDA(cudaMemcpyAsync(&c->counts->before[level], &c->counts->nodes,
-                                sizeof c->counts->nodes, cudaMemcpyDefault, stream));
+        if (level < PACKED_FINER_LEVELS)
+            KD_CUDA(cudaMemcpyAsync(&c->counts->before[level], &c->counts->cut,
+                                    sizeof c->counts->cut, cudaMemcpyDefault, stream));
         packed_cut_level<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c, level);
         KD_CUDA_LAUNCHED("packed_cut_level");
     }
@@ -74,13 +75,13 @@ kd_status make_finer(packed_maker *m, void **scratch, const tritree_view *tree,
     packed_cut_counts counts;
     memset(&c, 0, sizeof c);
     c.tree = *tree;
-    c.task_room = tree->node_count / 2 + 1;
     c.node_room = 5 * (uint64_t)tree->node_count / 2 + 64;
     c.reference_room = 3 * (uint64_t)tree->reference_count + 64;
     for (;;) {
         cuda_arena arena = {NULL, 0};
         KD_REQUIRE(c.node_room <= PACKED_MOST_UNITS && c.reference_room <= UINT32_MAX,
                    KD_ERROR_MEMORY, "leaves that are cut further make more than 2^30 nodes");
+        c.part_room = c.node_room - tree->node_count + tree->node_count / 2 + 1;
         lay_out_cuts(&c, &arena);
         KD_TRY(device_pool_reserve(scratch, arena.used, stream));
         arena.base = (char *)*scratch;
