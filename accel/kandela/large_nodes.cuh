@@ -72,6 +72,9 @@ __device__ inline uint32_t add_big(const kandela &k, large_shared &s) {
     if (index == KD_NONE) return index;
     big_node *big = k.big + index;
     for (int i = threadIdx.x; i < 12 * BINS; i += LARGE_BLOCK) (&big->bins[0][0][0][0])[i] = 0;
+    /* blocks that look read all of it, before there is a split */
+    for (uint32_t i = threadIdx.x; i < sizeof big->split / 4; i += LARGE_BLOCK)
+        ((uint32_t *)&big->split)[i] = 0;
     if (threadIdx.x == 0) {
         big->node = s.node;
         big->arrived = big->left = big->right = 0;

@@ -7,7 +7,7 @@
          memory; so are the planes that they have to offer; what becomes of a part is for its lane
          to write. New nodes and references lie in the order in which warps come to them: nothing
          of the packed form depends on it.
-   Memory: 34 bytes a node, 4 a reference, 36 a part: a leaf that is not empty, or a new node. Where
+   Memory: 36 bytes a node, 4 a reference, 36 a part: a leaf that is not empty, or a new node. Where
            rooms are too small nothing is written, and who asked makes them larger. */
 #ifndef KD_ACCEL_PACKED_PACKED_CUTS_CUH
 #define KD_ACCEL_PACKED_PACKED_CUTS_CUH
@@ -35,8 +35,8 @@ typedef struct packed_cutter {
     uint64_t node_room, reference_room, part_room;
     tritree_node *nodes; /* of the finer one */
     uint32_t *references;
-    box3 *boxes;             /* a leaf's */
-    uint32_t *parents;       /* a pair of nodes of the given tree: whose they are */
+    box3 *boxes;                /* a leaf's */
+    uint32_t *parents, *report; /* a pair of nodes: whose they are, how many of both are measured */
     packed_part_task *parts; /* those that may be cut, level by level; from the end on the others */
     uint32_t *large;         /* parts of so many triangles that a warp takes one */
     packed_cut_counts *counts;
@@ -60,6 +60,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_copy_nodes(
     c.nodes[i] = node;
     if (tritree_is_leaf(node)) return;
     c.parents[packed_pair_of(tritree_left(node))] = i;
+    c.report[packed_pair_of(tritree_left(node))] = 0;
 }
 
 /* The cell of a node: its side on each axis is the nearest plane above that bounds it. */
@@ -284,6 +285,8 @@ __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const pa
         plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
         sides = packed_tile_sides(tile, part, axis, plane);
         c.nodes[part.task.node] = tritree_inner(axis, plane, (uint32_t)left);
+        c.parents[packed_pair_of((uint32_t)left)] = part.task.node;
+        c.report[packed_pair_of((uint32_t)left)] = 0;
     }
     __syncwarp();
     for (int side = 0; side < 2; ++side) {

@@ -15,7 +15,8 @@ void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
     c->nodes = (tritree_node *)cuda_arena_take(arena, c->node_room, sizeof(tritree_node));
     c->references = (uint32_t *)cuda_arena_take(arena, c->reference_room, sizeof(uint32_t));
     c->boxes = (box3 *)cuda_arena_take(arena, c->node_room, sizeof(box3));
-    c->parents = (uint32_t *)cuda_arena_take(arena, c->tree.node_count / 2 + 1, sizeof(uint32_t));
+    c->parents = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
+    c->report = (uint32_t *)cuda_arena_take(arena, c->node_room / 2, sizeof(uint32_t));
     c->parts = (packed_part_task *)cuda_arena_take(arena, c->part_room, sizeof(packed_part_task));
     c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / PACKED_FINER_MOST + 1,
                                            sizeof(uint32_t));
@@ -27,9 +28,6 @@ void lay_out_measures(packed_maker *m, cuda_arena *arena) {
     m->plans = (uint64_t *)cuda_arena_take(arena, nodes, sizeof(uint64_t));
     m->ids = (uint4 *)cuda_arena_take(arena, nodes, sizeof(uint4));
     m->costs = (packed_costs *)cuda_arena_take(arena, nodes, sizeof(packed_costs));
-    m->inner = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
-    m->listed = (unsigned long long *)cuda_arena_take(arena, PACKED_TREE_LEVELS,
-                                                      sizeof(unsigned long long));
     m->from.plans = m->plans;
     m->from.ids = (const uint32_t *)m->ids;
 }
@@ -100,21 +98,19 @@ kd_status make_finer(packed_maker *m, void **scratch, const tritree_view *tree,
     m->from.tree.node_count = (uint32_t)counts.nodes;
     m->from.tree.reference_count = (uint32_t)counts.references;
     m->from.boxes = m->boxes = c.boxes;
+    m->parents = c.parents;
+    m->report = c.report;
     return KD_OK;
 }
 
 kd_status measure_nodes(packed_maker *m, void **scratch, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, packed_measure_nodes, PACKED_MAKE_BLOCK));
     lay_out_measures(m, &arena);
     KD_TRY(device_pool_reserve(scratch, arena.used, stream));
     arena.base = (char *)*scratch;
     arena.used = 0;
     lay_out_measures(m, &arena);
-    void *arguments[] = {m};
-    KD_CUDA(cuda_launch_cooperative(packed_measure_nodes, blocks, PACKED_MAKE_BLOCK, arguments,
-                                    stream));
+    packed_measure_nodes<<<blocks_for(m->from.tree.node_count), PACKED_MAKE_BLOCK, 0, stream>>>(*m);
     KD_CUDA_LAUNCHED("packed_measure_nodes");
     return KD_OK;
 }

@@ -1,11 +1,12 @@
 /* The kernels that make the packed form of a k-d tree in device memory: the bytes of
    packed_make.c.
-   Idea: packed_cuts.cuh has cut leaves further. Nodes are measured level by level from the
-         lowest up, by one grid that stays. Then those of the packed form are found from the root
-         down: a block takes a part of the level, finds children, which are kept, and all blocks
-         add up what those before them have, so that places do not depend on who was first. In the
-         end each node is written by eight lanes.
-   Memory: scratch of 58 bytes a node of the finer tree, and 396 a node of the packed form that
+   Idea: packed_cuts.cuh has cut leaves further. Leaves measure what they hold, and report
+         to their parents; who comes second joins both and goes on up (Karras 2012). Then nodes
+         are found from the root down, level by level, by one grid that stays: a block takes a
+         part of the level, finds children, which are kept, and all blocks add up what those
+         before them have, so that places do not depend on who was first. In the end each node is
+         written by eight lanes.
+   Memory: scratch of 56 bytes a node of the finer tree, and 396 a node of the packed form that
            there is room for. */
 #ifndef KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
@@ -22,7 +23,7 @@ typedef struct packed_found {
     uint32_t wanted; /* items that there should have been room for, as far as was seen */
 } packed_found;
 
-/* A node's costs, for its parent. */
+/* A node's costs while it waits for its sibling. */
 typedef struct packed_costs {
     float4 low, high;
 } packed_costs;
@@ -33,8 +34,7 @@ typedef struct packed_maker {
     uint64_t *plans;
     uint4 *ids;
     packed_costs *costs;        /* a node */
-    uint32_t *inner;            /* nodes with children, level by level */
-    unsigned long long *listed; /* how many a level has put on the next */
+    uint32_t *parents, *report; /* a pair of nodes: whose they are, how many of both are measured */
     uint4 *children;            /* three arrays of PACKED_GROUP an item: packed_child_store */
     uint32_t *origins;          /* an item: which child of all it is; the root is none */
     uint2 *places; /* an item: its unit; its children's, before that how many and units */
@@ -44,11 +44,7 @@ typedef struct packed_maker {
     uint8_t *units;
 } packed_maker;
 
-/* --- measures, bottom up ---------------------------------------------------------------------- */
-
-enum { PACKED_TREE_LEVELS = TRITREE_MAX_DEPTH + PACKED_FINER_LEVELS + 2 };
-
-/* Of a node with children. Ids are asked for only where there are few. */
+/* Ids are asked for only where there are few. */
 __device__ __forceinline__ void packed_note(const packed_maker &m, uint32_t at,
                                             const packed_measure &found, uint64_t plan) {
     m.boxes[at] = found.box;
@@ -74,66 +70,30 @@ __device__ __forceinline__ packed_measure packed_recall(const packed_maker &m, u
     return found;
 }
 
-/* Of a child; a leaf's plan is noted by the way. */
-__device__ __forceinline__ packed_measure packed_measure_child(const packed_maker &m, uint32_t at) {
-    const tritree_node node = m.from.tree.nodes[at];
-    if (!tritree_is_leaf(node)) return packed_recall(m, at);
-    packed_measure found;
-    m.plans[at] = packed_measure_leaf(&found, &m.from.tree, node, m.boxes[at]);
-    return found;
-}
-
-/* The children of a level's nodes that have children are the next level's, from place `end` on. By
-   whole blocks. */
-__device__ __forceinline__ void packed_list_level(const packed_maker &m, uint32_t begin,
-                                                  uint32_t end, unsigned long long *next) {
-    for (uint64_t first = begin + (uint64_t)blockIdx.x * PACKED_MAKE_BLOCK; first < end;
-         first += (uint64_t)gridDim.x * PACKED_MAKE_BLOCK) {
-        const uint64_t i = first + threadIdx.x;
-        uint32_t left = 0;
-        bool low = false, high = false;
-        if (i < end) {
-            left = tritree_left(m.from.tree.nodes[__ldcg(m.inner + i)]);
-            low = !tritree_is_leaf(m.from.tree.nodes[left]);
-            high = !tritree_is_leaf(m.from.tree.nodes[left + 1]);
-        }
-        __syncwarp();
-        uint32_t *to = m.inner + end + packed_take(next, (low ? 1 : 0) + (high ? 1 : 0));
-        if (low) *to++ = left;
-        if (high) *to = left + 1;
-    }
-}
-
-/* By as many blocks as run together: nodes with children are listed level by level from the root
-   down, then measured level by level on the way back. */
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_measure_nodes(
     const __grid_constant__ packed_maker m) {
-    __shared__ uint32_t begins[PACKED_TREE_LEVELS + 1];
-    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    const uint32_t first = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x,
-                   step = gridDim.x * PACKED_MAKE_BLOCK;
-    const bool is_leaf = tritree_is_leaf(m.from.tree.nodes[0]);
-    if (first < PACKED_TREE_LEVELS) m.listed[first] = 0;
-    if (first == 0) m.inner[0] = 0;
-    if (first == 0 && is_leaf) packed_measure_child(m, 0);
-    int levels = 0;
-    for (uint32_t begin = 0, end = is_leaf ? 0 : 1; begin < end && levels < PACKED_TREE_LEVELS;) {
-        if (threadIdx.x == 0) begins[levels] = begin, begins[levels + 1] = end;
-        grid.sync();
-        packed_list_level(m, begin, end, m.listed + levels);
-        grid.sync();
-        begin = end;
-        end += (uint32_t)__ldcg(m.listed + levels++);
-    }
-    while (levels-- > 0) {
-        for (uint32_t i = begins[levels] + first; i < begins[levels + 1]; i += step) {
-            const uint32_t at = __ldcg(m.inner + i), left = tritree_left(m.from.tree.nodes[at]);
-            const packed_measure high = packed_measure_child(m, left + 1);
-            packed_measure found = packed_measure_child(m, left);
-            const uint64_t plan = packed_measure_join(&found, &high);
-            packed_note(m, at, found, plan);
+    uint32_t at = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
+    if (at >= m.from.tree.node_count) return;
+    const tritree_node node = m.from.tree.nodes[at];
+    if (!tritree_is_leaf(node)) return;
+    packed_measure found;
+    uint64_t plan = packed_measure_leaf(&found, &m.from.tree, node, m.boxes[at]);
+    for (;;) {
+        packed_note(m, at, found, plan);
+        if (at == 0) return;
+        const uint32_t pair = packed_pair_of(at);
+        __threadfence(); /* the note before the report */
+        if (atomicAdd(m.report + pair, 1u) == 0) return;
+        __threadfence();
+        const bool low = at & 1;
+        packed_measure other = packed_recall(m, low ? at + 1 : at - 1);
+        if (low) {
+            plan = packed_measure_join(&found, &other);
+        } else {
+            plan = packed_measure_join(&other, &found);
+            found = other;
         }
-        if (levels) grid.sync();
+        at = m.parents[pair];
     }
 }
 
@@ -268,8 +228,8 @@ __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_
 }
 
 /* By as many blocks as run together. */
-__global__ __launch_bounds__(PACKED_MAKE_BLOCK,
-                             8) void packed_find_items(const __grid_constant__ packed_maker m) {
+__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
+    const __grid_constant__ packed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     uint32_t begin = 0, end = 1, units = PACKED_NODE_UNITS, depth = 0;
     if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.found->wanted = 0;
