@@ -19,7 +19,14 @@ import sys
 import tempfile
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-SMALL = "--spp 2 --passes 2 --photons 4000 --caustic-photons 3000 --media-photons 3000 --final-gather 1 --resolution 48x48"
+SMALL = "--spp 2 --passes 2 --photons 4000 --caustic-photons 3000 --media-photons 3000 --final-gather 1 --resolution 48x48 --filter box --lens-radius 0"
+PLACED = """{"kandela": 1, "materials": {"veil": {"diffuse": [0.5, 0.6, 0.3], "opacity": 0.5}, "glass": {"kind": "glass"}},
+"meshes": [{"quad": [[-9, 0, 9], [9, 0, 9], [9, 0, -9], [-9, 0, -9]]},
+{"file": "gen:blob:600", "transform": [{"scale": 0.3}], "scatter": {"count": 60, "lo": [-3, 0.3, -3], "hi": [3, 1.5, 3]}},
+{"sphere": {"radius": 0.4, "triangles": 300}, "placements": [[{"translate": [1, 1, 2]}]], "material": "glass"},
+{"box": {"lo": [-0.1, 0, -0.1], "hi": [0.1, 1, 0.1]}, "scatter": {"count": 20}, "material": "veil"}],
+"camera": {"eye": [0, 2, 6], "look_at": [0, 0.6, 0], "fov": 35},
+"lights": [{"kind": "area", "corner": [-1, 4, -1], "edge_u": [2, 0, 0], "edge_v": [0, 0, 2], "power": 160}]}"""
 MODELS = "gen:blob:20000,gen:hall:5000"
 SETS = "uniform,photon,clustered,stretched,sorted,ties,equal"
 
@@ -60,6 +67,18 @@ def pictures(program, device, scene, folder):
             yield f"photons {name} {method}", told["photons"]["hash"]
 
 
+def placed_pictures(program, device, folder):
+    """Pictures of meshes that are kept once and placed often."""
+    scene, stats = os.path.join(folder, "placed.json"), os.path.join(folder, "stats.json")
+    with open(scene, "w", encoding="utf-8") as file:
+        file.write(PLACED)
+    for method in ("path", "direct", "whitted", "ao"):
+        run([program, "render", scene, "--integrator", method, "--device", device, "--quiet", "--placements", "keep",
+             *SMALL.split(), "--stats", stats, "-o", os.path.join(folder, "image.pfm")])
+        with open(stats, encoding="utf-8") as file:
+            yield f"picture placed {method}", json.load(file)["image"]["hash"]
+
+
 def rows(program, folder, *arguments):
     """Hashes of the rows that a benchmark writes as JSON lines."""
     path = os.path.join(folder, "rows.json")
@@ -89,7 +108,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
     parser.add_argument("program")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--scenes", default="", help="names of scenes/ (all)")
+    parser.add_argument("--scenes", default="", help="names of scenes/, or placed (all)")
     arguments = parser.parse_args()
     wanted = [name for name in arguments.scenes.split(",") if name]
     program = os.path.abspath(arguments.program)
@@ -98,6 +117,8 @@ def main():
         parts = [pictures(program, arguments.device, scene, folder)
                  for scene in sorted(glob.glob(os.path.join(ROOT, "scenes", "*.json")))
                  if not wanted or os.path.basename(scene)[:-5] in wanted]
+        if not wanted or "placed" in wanted:
+            parts.append(placed_pictures(program, arguments.device, folder))
         for part in [*parts, benches(program, arguments.device, folder)]:
             try:
                 for name, value in part:
