@@ -154,6 +154,23 @@ KANDELA_DEVICE=cpu expect_exit 0 timeout 60 "${render[@]}" --integrator photon -
     --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
 expect_says err "photons when the time for them was up"
+# nor does light from a whole sky, of which caustics are rare: emission ends, and what is there is shown
+cat >sky.json <<'J'
+{"kandela": 1, "environment": {"radiance": [1, 1, 1.2]},
+ "materials": {"coat": {"kind": "plastic", "diffuse": [0.5, 0.3, 0.1]}},
+ "meshes": [{"sphere": {"centre": [0, 0, 0], "radius": 1, "triangles": 2000}, "material": "coat"},
+            {"quad": [[-9, -1, 9], [9, -1, 9], [9, -1, -9], [-9, -1, -9]], "material": "coat"}],
+ "render": {"resolution": [32, 24], "photons": 300000000, "caustic_photons": 300000000}}
+J
+for method in photon sppm; do
+    KANDELA_DEVICE=cpu expect_exit 0 timeout 60 "$program" render sky.json --integrator "$method" --time 1 -o "$method.pfm" \
+        --stats time.json
+    is '"time limit"' time.json outcome
+    expect_says err "of 300000000 photons when the time for them was up"
+    expect_true "$method ends near its limit" python3 -c \
+        "import json; s = json.load(open('time.json'))['seconds']; exit(not s['emit'] + s['photon_tree'] + s['render'] < 10)"
+    expect_true "$method has a picture" test -s "$method.pfm"
+done
 
 # so does a target error; a viewer that is not there is one line of warning
 expect_exit 0 "${render[@]}" --spp 1000000 --target-error 0.5 --stats target.json

@@ -42,8 +42,9 @@ const char *lookup_choice(int index);   /* of --lookup: auto and the table's; NU
     }
 #define SHARED_ROW_MAX_DEPTH                                                                       \
     {                                                                                              \
-        .name = "max-depth", .argument = "N", .help = "surfaces that a path may meet",             \
-        .initial = "32", .kind = OPTION_INT32, .least = 1, .most = 65536,                          \
+        .name = "max-depth", .argument = "N",                                                      \
+        .help = "surfaces that a path may meet, and scatterings in media", .initial = "32",        \
+        .kind = OPTION_INT32, .least = 1, .most = 65536,                                           \
         OPTION_FIELD(kd_render_options, max_depth)                                                 \
     }
 #define SHARED_ROW_SEED                                                                            \
