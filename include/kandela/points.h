@@ -119,13 +119,14 @@ typedef struct kd_points_info {
     double lo[8], hi[8];  /* bounding box; lo > hi without points */
     double build_seconds; /* tree and boxes */
     uint64_t bytes;       /* that the tree holds */
-    uint64_t hash;        /* XXH3 of the order of the points, and of the axes */
-    uint32_t layers;      /* trees that it is made of: 1 until points were inserted */
-    uint64_t touched;     /* points whose trees the last change, or the opening, built */
-    uint32_t parts;       /* devices, or ranks, that it lies on */
-    int32_t copies;       /* 1: each of them has all points */
-    double top_seconds;   /* of build_seconds: until points of parts were where they belong */
-    uint64_t sent;        /* bytes that a part has sent to others since it was opened */
+    uint64_t hash;      /* XXH3 of the order of the points, and of the axes; for it parts of a tree
+                           are brought together */
+    uint32_t layers;    /* trees that it is made of: 1 until points were inserted */
+    uint64_t touched;   /* points whose trees the last change, or the opening, built */
+    uint32_t parts;     /* devices, or ranks, that it lies on */
+    int32_t copies;     /* 1: each of them has all points */
+    double top_seconds; /* of build_seconds: until points of parts were where they belong */
+    uint64_t sent;      /* bytes that a part has sent to others since it was opened */
 } kd_points_info;
 
 KD_API kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,
