@@ -292,23 +292,6 @@ KD_FN void tile_box_take_all(const tile_view *view, tile_look *look, const tile_
         tile_take(look, &view->tiles[t], limit);
 }
 
-/* Who looks side by side: on a device those threads of a warp that are here together. */
-KD_FN uint32_t tile_lookers(void) {
-#ifdef __CUDA_ARCH__
-    return __activemask();
-#else
-    return 1;
-#endif
-}
-
-KD_FN bool tile_any_of(uint32_t lookers, bool said) {
-#ifdef __CUDA_ARCH__
-    return __any_sync(lookers, said);
-#else
-    return lookers && said;
-#endif
-}
-
 /* Looks at a box; the next one to look at. */
 KD_FN uint32_t tile_look_at_box(const tile_view *view, tile_look *look, float limit, uint32_t i) {
     const tile_box *box = &view->boxes[i];
@@ -320,21 +303,12 @@ KD_FN uint32_t tile_look_at_box(const tile_view *view, tile_look *look, float li
     return box->skip;
 }
 
-/* All of it as it comes; the box before which TILE_EXACT looks were done. Those who look side by
-   side stand before one box at a time, and wait there for the others: neighbours of a picture meet
-   much the same boxes, and read each once. */
+/* All of it as it comes; the box before which TILE_EXACT looks were done. */
 KD_FN uint32_t tile_look_at_all(const tile_view *view, tile_look *look, float limit) {
-    const uint32_t lookers = tile_lookers();
-    uint32_t i = 0, mine = 0, rest = view->box_count;
-    while (tile_any_of(lookers, mine < view->box_count)) {
-        if (mine == i && look->looked_at + 1 + TILE_LEAF > TILE_EXACT) {
-            rest = i;
-            mine = KD_NONE;
-        }
-        if (mine == i) mine = tile_look_at_box(view, look, limit, i);
-        i = tile_any_of(lookers, mine == i + 1) ? i + 1 : view->boxes[i].skip;
-    }
-    return rest;
+    uint32_t i = 0;
+    while (i < view->box_count && look->looked_at + 1 + TILE_LEAF <= TILE_EXACT)
+        i = tile_look_at_box(view, look, limit, i);
+    return i < view->box_count ? i : view->box_count;
 }
 
 typedef struct tile_waiting {

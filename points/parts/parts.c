@@ -137,9 +137,8 @@ static kd_status exchange(planting *of, const void *from, void *to, uint64_t ite
 static kd_status reserve_arrived(planting *of) {
     const point_array *points = &of->share.points;
     const uint64_t count = of->begins[size_of(of)];
-    KD_TRY(
-        memory_reserve(&of->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
-    return memory_reserve(&of->numbers, count, share_number_bytes(of->share.wide));
+    KD_TRY(take(of, &of->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
+    return take(of, &of->numbers, count, share_number_bytes(of->share.wide));
 }
 
 static kd_status move_points(planting *of) {
