@@ -99,7 +99,7 @@ COLUMN_FN void block_exchange(uint32_t dims, const point_places *places, const i
                               block_row *a, block_row *b) {
     const int32x8 equal = a->key == b->key;
     int32x8 wrong = (a->key > b->key) | (equal & (a->field[dims] > b->field[dims]));
-    if (places && !int32x8_none(equal))
+    if (__builtin_expect(places != NULL, 0) && !int32x8_none(equal))
         point_places_compare(places, &equal, &wrong, &a->field[dims], &b->field[dims], axes);
     const int32x8 key = (a->key ^ b->key) & wrong;
     a->key ^= key;
@@ -243,11 +243,8 @@ COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const point_
 
 static void block_finish(const kandela_work *work, const block_boxes *boxes, const int32_t *from,
                          uint32_t first) {
-    if (work->asks_places) {
-        KANDELA_BY_DIMS(work->out->dims, block_build, work, &work->places, boxes, from, first)
-    } else {
-        KANDELA_BY_DIMS(work->out->dims, block_build, work, NULL, boxes, from, first)
-    }
+    const point_places *places = work->asks_places ? &work->places : NULL;
+    KANDELA_BY_DIMS(work->out->dims, block_build, work, places, boxes, from, first)
 }
 
 /* Builds the sub-tree of `node` from what is in `range`, the other buffer is spare. Inside of a

@@ -17,13 +17,15 @@ typedef struct index_work {
     leafindex_double *out;
 } index_work;
 
-static float rounded_down(double x) {
+static inline float rounded_down(double x) {
     if (x > (double)FLT_MAX) return FLT_MAX;
     if (x < -(double)FLT_MAX) return -INFINITY;
     const float f = (float)x;
-    return (double)f > x ? float_down(f) : f;
+    if (!((double)f > x)) return f;
+    const uint32_t bits = float_bits(f); /* the one below it, as float_down has it */
+    return float_from_bits(f > 0 ? bits - 1 : f < 0 ? bits + 1 : 0x80000001u);
 }
-static float rounded_up(double x) {
+static inline float rounded_up(double x) {
     return -rounded_down(-x);
 }
 
@@ -299,6 +301,22 @@ static double box_dist2(const leaf_group *group, const double at[3], uint32_t la
 
 typedef void (*double_visit)(double_query *query, const leaf_doubles *leaf);
 
+/* One answer: its distance and id are the bound. */
+static inline void visit_closest(double_query *query, const leaf_doubles *leaf) {
+    _Alignas(32) double dist2[LEAF_POINTS];
+    uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
+    double best = query->bound2;
+    uint32_t id = query->bound_id;
+    if (!within) return;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        if (dist2[i] > best || (dist2[i] == best && leaf->id[i] > id)) continue;
+        best = dist2[i];
+        id = leaf->id[i];
+    }
+    bind(query, best, id);
+}
+
 static inline void visit_nearest(double_query *query, const leaf_doubles *leaf) {
     _Alignas(32) double dist2[LEAF_POINTS];
     const uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
@@ -420,6 +438,12 @@ uint32_t leafindex_double_nearest_k(const leafindex_double *index, const double 
     query_begin(&query, at, bound2);
     query.k = k;
     query.out = out;
+    if (k == 1) {
+        walk(index, &query, visit_closest, near);
+        const neighbour_nd item = {query.bound2, query.bound_id, KD_NONE};
+        out[0] = item;
+        return query.bound_id != KD_NONE;
+    }
     if (k > NEAREST_MAX) {
         walk(index, &query, visit_many, near);
         neighbour_nd_finish(out, query.count, k);
