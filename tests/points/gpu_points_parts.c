@@ -9,7 +9,7 @@ static const char *const device_lists[] = {"cuda:0,cuda:0", "cuda:0,cpu", "cpu,c
 
 static void answers_are_those_of_one_tree(void **state) {
     (void)state;
-    const uint32_t sizes[] = {gpu_size(700, 60), 0, 3};
+    const uint32_t sizes[] = {gpu_size(700, 300), 0, 3};
     for (uint32_t variant = 0; variant < CASE_POINT_SETS * 3; ++variant) {
         if (gpu_leaves_out(variant, 4)) continue;
         const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
@@ -17,10 +17,10 @@ static void answers_are_those_of_one_tree(void **state) {
                                variant % 2 ? 3 : 1 + variant % 8,
                                variant % 3 ? KD_FLOAT : KD_DOUBLE,
                                device_lists[variant % 3],
-                               variant % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
-                               variant % 5 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                               variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
+                               variant % 7 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
                                variant % 6 == 1,
-                               variant % 12 == 2 ? 1ull << 35 : 0};
+                               variant % 15 == 8 ? 1ull << 35 : 0};
         check_all(&of);
     }
 }
@@ -50,7 +50,7 @@ static void arrays_on_a_device(void **state) {
     enum { K = 5 };
     const uint32_t count = gpu_size(5000, 300), cut = count / 3;
     const parts_case of = {
-        CASE_DUPLICATES,        count, 3, KD_FLOAT, "cuda:0,cuda:0", KD_POINTS_SPREAD_PARTS,
+        CASE_DUPLICATES,        count, 3, KD_FLOAT, "cuda:0,cuda:0,cuda:0", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
     void *cloud = NULL, *asked = NULL, *there = NULL, *far = NULL, *rows = NULL;
@@ -64,12 +64,13 @@ static void arrays_on_a_device(void **state) {
     ok(device_memory_reserve(&rows, (QUERIES + 1) * sizeof(uint64_t)));
     const kd_point_array arrays[] = {
         kd_point_array_make(cloud, cut, 3, KD_FLOAT),
-        kd_point_array_make((char *)cloud + 12 * cut, count - cut, 3, KD_FLOAT)};
+        kd_point_array_make((char *)cloud + 12 * cut, cut, 3, KD_FLOAT),
+        kd_point_array_make((char *)cloud + 24 * cut, count - 2 * cut, 3, KD_FLOAT)};
     kd_points_options options;
     kd_points_options_default(&options);
     strcpy(options.device, of.devices);
     kd_points_close(b.parts);
-    ok(kd_points_open_arrays(&b.parts, arrays, 2, &options));
+    ok(kd_points_open_arrays(&b.parts, arrays, 3, &options));
     check_whole(&b);
     check_nearest(&b, K);
     ok(kd_points_nearest(b.one, &b.query, K, narrow_ids[0], dist2[0], NULL));

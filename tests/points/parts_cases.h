@@ -1,6 +1,8 @@
 /* A tree on several devices beside one tree on the CPU: the same calls to both. */
 #ifndef KD_TESTS_POINTS_PARTS_CASES_H
 #define KD_TESTS_POINTS_PARTS_CASES_H
+#include "points/api/points.h"
+#include "points/parts/parts.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>
@@ -180,6 +182,18 @@ static void check_boxes(const both *b) {
     assert_memory_equal(narrow_ids[1], narrow_ids[0], offsets[0][QUERIES] * sizeof(uint32_t));
 }
 
+/* Every node of the upper levels has divided its points by the number of its parts. */
+static void expect_even(const points_parts *of, int32_t first, int32_t last, uint64_t count) {
+    const uint64_t parts = (uint64_t)(last - first), half = (parts + 1) / 2;
+    if (parts == 1) {
+        assert_int_equal(of->all[first].count, count);
+        return;
+    }
+    const uint64_t left = count * half / parts;
+    expect_even(of, first, first + (int32_t)half, left);
+    expect_even(of, first + (int32_t)half, last, count - left);
+}
+
 static void check_whole(const both *b) {
     kd_points_info one, parts;
     kd_points_describe(b->one, &one);
@@ -189,6 +203,7 @@ static void check_whole(const both *b) {
     assert_memory_equal(one.hi, parts.hi, b->of.dims * sizeof(double));
     assert_true(parts.parts > 1 && one.parts == 1);
     assert_string_equal(parts.device, b->of.devices);
+    if (!parts.copies) expect_even(b->parts->parts, 0, (int32_t)parts.parts, parts.count);
 }
 
 static void check_all(const parts_case *of) {
