@@ -21,7 +21,8 @@ prints the rooms from the ground up, with their files and lines.
             pointer, through which its readers would call up
   words     a wing knows nothing of those above: no name in its code has a word of theirs (WORDS)
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
-  fields    a field of a file's first comment (FIELDS) begins a line
+  fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
+            who writes what, who reads it, in which order, by which threads
   crowd     at most 25 sources a room, 120 lines a README.md
   page      a room's page that has a table names each source of the room
   name      a stem belongs to one idea: within a wing no two rooms of the library have it, but for
@@ -55,7 +56,7 @@ PRIVATE = """
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/packed/packed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test
-FIELDS = "Source|Idea|Work|Memory|Invariants|Differs[a-z ]*"
+FIELDS = "Source|Idea|Data flow|Work|Memory|Invariants|Differs[a-z ]*"
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()
 STANDARD = {
     "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits",
@@ -302,12 +303,14 @@ def check_lengths(path, text):
             yield first, f"length: {name} has {lines} lines, at most {FUNCTION_LINES}"
 
 
-def check_fields(text):
+def check_fields(path, text):
     first = re.match(r"/\*.*?\*/", text, re.DOTALL)
     for number, line in enumerate(first.group(0).split("\n") if first else [], 1):
         glued = re.search(rf"[.;:)\"] ({FIELDS}):", line)
         if glued:
             yield number, f"fields: {glued.group(1)} does not begin a line"
+    if path.endswith((".cu", ".cuh")) and "__global__" in text and "Data flow:" not in text:
+        yield 1, "fields: a file of kernels does not say its Data flow"
 
 
 def check_names(paths):
@@ -372,7 +375,7 @@ def check(root):
         if room == "shaders" and not path.endswith((".h", ".cuh")):
             found.append((path, 1, "place: shaders/ holds headers only"))
         checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
-        checks += [check_homes(path, text, homes), check_words(path, text), check_fields(text)]
+        checks += [check_homes(path, text, homes), check_words(path, text), check_fields(path, text)]
         for line, what in [one for each in checks for one in each]:
             found.append((path, line, what))
     return sorted(found), len(paths)
@@ -453,10 +456,12 @@ BAD = [
     ("core/endless.c", "\n" * 501, 501, "length"),
     ("core/long.c", "int x;\n\n" + body(61), 3, "length"),
     ("core/wide.c", body(61, "static int\nwide(int a,\n     int b)"), 1, "length"),
-    ("core/kernel.cu", body(62, "__global__ void __launch_bounds__(64) k(int a)"), 1, "length"),
+    ("core/kernel.cu", body(62, "__global__ void __launch_bounds__(64) k(int a)") + "/* Data flow: none. */\n", 1,
+     "length"),
     ("core/extern.c", 'extern "C" {\n' + body(61) + "}\n", 2, "length"),
     ("core/table.c", "int t[] = {\n    1,\n};\n" + body(70), 4, "length"),
     ("core/open.c", "int f(void) {\n", 1, "length"),
+    ("core/kernels.cu", "/* Sorts. */\n__global__ void sort(int *list) {\n}\n", 1, "fields"),
     ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
     ("scenes/obj/mesh.h", "", 1, "name"),
     ("core/README.md", "\n" * 121, 121, "crowd"),

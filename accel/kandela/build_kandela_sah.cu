@@ -17,7 +17,12 @@
          nothing comes back to the host before the end; in nodes of up to 4 references no plane
          leaves all on one side and some on the other; nodes of at most 512 are cut in their own
          side too, to part what lies in it from all else (in larger ones a bin's edge close to it
-         does nearly as well). */
+         does nearly as well).
+   Data flow: clear: counters and the task list to 0. set_up, a thread a triangle: input ->
+              corners, the root's references, the box and the root's bins. Then large_nodes,
+              small_nodes, smallest_nodes (raw nodes, pairs of children, ids), sum_sizes,
+              place_nodes (the layout): six kernels on one stream, each reads what those before
+              it wrote. */
 #include "accel/kandela/large_nodes.cuh"
 #include "accel/kandela/place.cuh"
 #include "accel/kandela/small_nodes.cuh"

@@ -4,7 +4,10 @@
    chunks, a few of them a task, in two rounds: the look into the bins that promise more, and the
    scatter, in which the children's bins are counted as their references are written. Who is done
    last in a round brings it to its end and lists the next. (Only the root's bins are counted in a
-   round of their own.) */
+   round of their own.)
+   Data flow: blocks take tasks in any order; references and bins of a node, written by whoever
+              listed the task -> its children's references, bins, raw nodes and tasks. A task's
+              entry is written last, behind a fence, and read first. */
 #ifndef KD_ACCEL_KANDELA_LARGE_NODES_CUH
 #define KD_ACCEL_KANDELA_LARGE_NODES_CUH
 #include "accel/kandela/one_block_node.cuh"

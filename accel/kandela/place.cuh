@@ -2,7 +2,10 @@
    Idea: a thread a pair of children. From pairs of two leaves on, sizes go up: a sibling that is a
    leaf is known at once, of two inner siblings the one that comes second goes on up. A node's place
    is then a sum of differences along its way to the root, taken `step` levels at a time: first
-   for nodes down to that depth, whose sums the next pass builds on. */
+   for nodes down to that depth, whose sums the next pass builds on.
+   Data flow: sum_sizes, a thread a pair, from the leaves up: raw nodes -> the size left of each
+              pair. Then place_nodes, once for each `step` levels: sizes and the places of the
+              pass before -> the layout's nodes and references. */
 #ifndef KD_ACCEL_KANDELA_PLACE_CUH
 #define KD_ACCEL_KANDELA_PLACE_CUH
 #include "accel/kandela/state.cuh"

@@ -1,7 +1,10 @@
 /* Small nodes, exact: a warp, or part of one, takes a node.
    Idea: each lane holds one or two of the node's references and tries their sides as planes. What
    lies before and behind a plane is counted by passing all references round the lanes. Children of
-   up to 16 references wait for the second kernel, whose warps hold two to eight nodes each. */
+   up to 16 references wait for the second kernel, whose warps hold two to eight nodes each.
+   Data flow: references of nodes that large_nodes listed as small -> raw nodes, ids of leaves;
+              what small_nodes leaves at 16 or less is listed for smallest_nodes, the next
+              launch. */
 #ifndef KD_ACCEL_KANDELA_SMALL_NODES_CUH
 #define KD_ACCEL_KANDELA_SMALL_NODES_CUH
 #include "accel/kandela/one_block_node.cuh"

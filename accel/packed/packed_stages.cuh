@@ -7,7 +7,11 @@
          before them have, so that places do not depend on who was first. In the end each node is
          written by eight lanes.
    Memory: scratch of 56 bytes a node of the finer tree, and 396 a node of the packed form that
-           there is room for. */
+           there is room for.
+   Data flow: packed_measure_nodes, a thread a leaf and then the second to come of each pair: finer
+              tree -> boxes and plans; packed_find_items, one grid, level by level: plans -> items
+              and their units; packed_write, eight lanes an item: items, plans, corners -> units.
+              Three launches in this order. */
 #ifndef KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #include "accel/packed/packed_cuts.cuh"

@@ -1,4 +1,6 @@
-/* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be. */
+/* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be.
+   Data flow: the caller's rays (copied here if they lie on the host) -> hits or any-hits, by
+              one of the kernels below; cast_plain is the one that lives here, a thread a ray. */
 #include "accel/rays/batch_device.h"
 #include "accel/rays/packed_batch.cuh"
 #include "accel/rays/persistent.cuh"

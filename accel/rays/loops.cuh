@@ -11,7 +11,10 @@
      bool test<any>(caster)        that leaf; true: the answer is known
      bool pop(stack)               the next subtree; false: there is none
      void store<any>(caster, i)
-   The stack is an array apart from the walk, which thus stays in registers. */
+   The stack is an array apart from the walk, which thus stays in registers.
+   Data flow: measure_order, one block: 32 rays of each group -> whether the batch runs apart,
+              read by the next launch. cast_once, a thread a ray: caster's rays, tree -> hits,
+              each at its ray's place. */
 #ifndef KD_ACCEL_RAYS_LOOPS_CUH
 #define KD_ACCEL_RAYS_LOOPS_CUH
 #include "accel/rays/batch_device.h"

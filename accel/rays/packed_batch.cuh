@@ -3,7 +3,11 @@
    in device memory. Should the list be full the ray is left open in the place of its answer, and
    settle_batch looks through all answers for such rays. It also clears the cursor for the next
    batch, once all of its blocks have read it: a batch is two launches and no more. Its blocks are
-   made ready while the last rays are on their way (core/device/follow.cuh). */
+   made ready while the last rays are on their way (core/device/follow.cuh).
+   Data flow: cast_packed, warps that fetch rays by a cursor: rays, packed form -> answers, and
+              the list of what was put off; settle_batch, the next launch: list, tree -> the
+              rest of the answers, the cursor back to 0. cast_packed_once: a thread a ray,
+              settles its own. */
 #ifndef KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #define KD_ACCEL_RAYS_PACKED_BATCH_CUH
 #include "accel/packed/packed_loops.cuh"

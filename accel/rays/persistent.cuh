@@ -10,7 +10,9 @@
          and the lanes that wait at the branch's end go on without that one. From then on the
          warp would run in parts, each of fewer lanes than CAST_REFILL, which leave the inner
          loop at every leaf. So a ballot of all lanes says who fetches, and a barrier makes the
-         warp whole again. */
+         warp whole again.
+   Data flow: warps fetch 32 rays or fewer at a time by one atomic; each ray's hit is stored by
+              the lane that cast it, at the ray's place. */
 #ifndef KD_ACCEL_RAYS_PERSISTENT_CUH
 #define KD_ACCEL_RAYS_PERSISTENT_CUH
 #include "accel/rays/planes.cuh"

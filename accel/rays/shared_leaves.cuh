@@ -8,7 +8,10 @@
    Work: a deal costs some 40 instructions and 70 a turn, a lane's own triangle 25 to 50.
    Invariants: hits go back to their rays in the order of the pairs, so that each ray takes the same
    ones as on its own, bit for bit. All lanes of a warp are in all deals: rays that are done hold no
-   triangle. */
+   triangle.
+   Data flow: a thread a ray of an image's tile; within a warp pairs of ray and triangle go to
+              other lanes and their hits back, through registers and shared memory. Out: a hit
+              at its ray's place. */
 #ifndef KD_ACCEL_RAYS_SHARED_LEAVES_CUH
 #define KD_ACCEL_RAYS_SHARED_LEAVES_CUH
 #include "accel/rays/planes.cuh"

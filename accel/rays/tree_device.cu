@@ -1,4 +1,7 @@
-/* The tree's owner on a device: uploads the layout, and prepares the forms for fast kernels. */
+/* The tree's owner on a device: uploads the layout, and prepares the forms for fast kernels.
+   Data flow: the host's arrays, or another device array, -> one block of memory; prepare_nodes,
+              a thread a node, and prepare_rows and prepare_planes, a thread a reference, -> the
+              copies that fast kernels read. Each is read after the stream has come by. */
 #include "accel/geometry/triangle.h"
 #include "accel/packed/packed_device.h"
 #include "accel/rays/tree_device.h"

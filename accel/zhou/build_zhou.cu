@@ -9,7 +9,11 @@
                comes back to the host before the end.
    Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
          which the children's boxes are reduced as their parts are written; a small root's
-         subtree is built by one warp, depth first, its masks in shared memory. */
+         subtree is built by one warp, depth first, its masks in shared memory.
+   Data flow: zhou_clear, zhou_set_up (a thread a triangle: input -> corners, the root's parts
+              and box), zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes
+              (small roots -> segments of nodes and ids), then the launches of place.cuh: one
+              stream, each reads what those before it wrote. */
 #include "accel/tree/build_launch.cuh"
 #include "accel/tree/set_up.cuh"
 #include "accel/zhou/large_nodes.cuh"

@@ -4,7 +4,9 @@
    boxes; of a node of several chunks the one that is done last brings the chunks' boxes and counts
    together and makes the children (Zhou 2008, section 3.1: the reduction in two steps). So a level
    takes one barrier. Lists alternate between two rooms, their counters between three: one is read,
-   one filled, one cleared. */
+   one filled, one cleared.
+   Data flow: of each level: nodes and their parts in one of two lists -> raw nodes, children
+              and their parts in the other, or small roots; a grid-wide barrier ends the level. */
 #ifndef KD_ACCEL_ZHOU_LARGE_NODES_CUH
 #define KD_ACCEL_ZHOU_LARGE_NODES_CUH
 #include "accel/zhou/state.cuh"

@@ -2,7 +2,12 @@
    preorder, sizes from the leaves up, then places from the root down).
    Idea: leaves report to their parents how much lies below; who comes second goes on up. A raw
    node's place is then a sum along its way to the root; there are few raw nodes, as what is below
-   small roots has its order already and is only moved. */
+   small roots has its order already and is only moved.
+   Data flow: zhou_sum_sizes: raw nodes, sizes of small roots -> sizes below each raw node;
+              zhou_sort_leaves, a block a leaf, in place; zhou_place_raw: sizes -> raw nodes in
+              the layout, places of small roots and large leaves; zhou_move_roots, a warp a
+              root, and zhou_move_leaves: segments and lists -> the layout; zhou_report, one
+              thread: counters -> what the host reads. Launches in this order. */
 #ifndef KD_ACCEL_ZHOU_PLACE_CUH
 #define KD_ACCEL_ZHOU_PLACE_CUH
 #include "accel/zhou/state.cuh"

@@ -2,7 +2,10 @@
    Idea: the root's candidates and their sets (Zhou 2008, algorithm 4) stay in shared memory while
    the warp walks the subtree depth first, which is the layout's order: nodes and ids are written
    one after the other into segments that the warp takes as it needs them, with places that count
-   from the subtree's beginning. A node's candidates are shared out over the lanes (algorithm 5). */
+   from the subtree's beginning. A node's candidates are shared out over the lanes (algorithm 5).
+   Data flow: small roots and their parts -> masks and candidates in the warp's shared memory ->
+              nodes and ids in segments that the warp takes by an atomic, and the root's size.
+              No warp reads what another writes. */
 #ifndef KD_ACCEL_ZHOU_SMALL_NODES_CUH
 #define KD_ACCEL_ZHOU_SMALL_NODES_CUH
 #include "accel/zhou/state.cuh"

@@ -3,7 +3,10 @@
    Idea: a warp a query and a lane a box: it goes on with the nearest box of the group at hand,
          which stays behind as 32 distances in shared memory; a lane a photon in a leaf. In order, a
          sub-tree's photons are neighbours, so leaves need no pointers.
-   Memory: 64 bytes a photon, and 1 to 2 for boxes. */
+   Memory: 64 bytes a photon, and 1 to 2 for boxes.
+   Data flow: place_in_order, a thread a photon: list, the tree's ids -> photons in order;
+              bound_boxes, a warp a box, once a level from the leaves up: photons or boxes of
+              the level below -> boxes. Read by the gathering kernels. */
 #ifndef KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #define KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #include "core/device/cuda.h"

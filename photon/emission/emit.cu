@@ -5,7 +5,12 @@
    Work: a batch is as many paths as should be enough, by what the batch or the emission before
          yielded.
    Memory: 68 bytes a photon of a batch and 56 a path, beside the pool of ways and the list.
-   Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers. */
+   Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers.
+   Data flow: of each batch: emit_waves.cuh (heap of photons, counts, ledgers), a scan of the
+              counts, find_end (one thread: counts -> how many paths are taken), sum_ledgers and
+              place_photons (a thread a path, a photon: heap -> list), begin_next_batch (one
+              thread). After the last: finish_photons, a thread a photon: list -> powers in W,
+              positions, hash. */
 #include "core/device/cuda.h"
 #include "photon/emission/emit_device.h"
 #include "photon/emission/emit_ranks.h"

@@ -1,6 +1,10 @@
 /* Idea: a map is a list of photons, the builder's tree over their positions, and the photons once
    more in the order of the index's leaves, 48 bytes each, so that a warp that looks at a leaf reads
-   neighbours. Everything is a function of the list: the same tree as the CPU's. */
+   neighbours. Everything is a function of the list: the same tree as the CPU's.
+   Data flow: list -> tree by the point builder -> order_photons, a thread a photon, or the
+              index of photon_leaves.cuh; take_probes, a thread a probe: photons -> requests,
+              whose radii the host reads; precompute, a thread a photon: maps -> irradiance,
+              read by final gathers. */
 #include "core/device/cuda.h"
 #include "core/ranks/ranks.h"
 #include "photon/density/precomputed.h"

@@ -2,7 +2,11 @@
          the first bad place in shared memory, then joins them with the others' by atomics on
          integers of the same order.
    Work: one pass, bound by bandwidth.
-   Memory: 144 bytes. */
+   Memory: 144 bytes.
+   Data flow: a pass over the caller's array, a thread some elements, each block joined by
+              atomics: scan_* -> box and least bad place; find_* -> the least bad place;
+              rename_ids, a thread an id, in place. The host reads the result after the stream
+              has come by. */
 #include "core/device/cuda.h"
 #include "core/math/platform.h"
 #include "points/api/arguments.h"

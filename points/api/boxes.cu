@@ -1,5 +1,7 @@
 /* Idea: a thread a box, by the walk of points/tree/walk_box.h.
-   Work: as there; the ids of a box are sorted where they are. */
+   Work: as there; the ids of a box are sorted where they are.
+   Data flow: count_boxes, a thread a box: tree, boxes -> counts; the caller's scan makes
+              offsets of them; fill_boxes, the same walk: -> ids of each row from its offset on. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "points/api/boxes.h"

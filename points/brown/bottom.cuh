@@ -5,7 +5,9 @@
    of a node's axis says each point's side; the other lists are partitioned by it, stably. A node
    with k levels owns 2^k slots, its own point the middle one, so every thread knows from its slots
    where it stands. The last three levels, seven points, are one thread's.
-   Work: K - 1 partitions a level, all in shared memory. */
+   Work: K - 1 partitions a level, all in shared memory.
+   Data flow: a block a sub-tree: its part of each axis' list -> shared memory -> the tree's ids
+              (and axes). Blocks read and write apart. */
 #ifndef KD_POINTS_BROWN_BOTTOM_CUH
 #define KD_POINTS_BROWN_BOTTOM_CUH
 #include "points/brown/lists.cuh"

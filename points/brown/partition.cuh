@@ -4,7 +4,10 @@
    Idea: the digit is what the point's tag says of the last levels. Lane d of a warp counts digit d,
    from as many ballots as a digit has bits. Points of a tile are brought in order in shared memory,
    so each digit is written as one run.
-   Work: a byte looked up per point, 4 + 1 + 4 + 1 + 4 bytes streamed. */
+   Work: a byte looked up per point, 4 + 1 + 4 + 1 + 4 bytes streamed.
+   Data flow: tags, one list -> count_digits, a block a tile: counts by segment, digit and tile;
+              scan_tiles, a warp a row: counts -> places, in place; move_points, the same tiles:
+              list -> the other list, stably. Three launches a list. */
 #ifndef KD_POINTS_BROWN_PARTITION_CUH
 #define KD_POINTS_BROWN_PARTITION_CUH
 #include "points/brown/lists.cuh"

@@ -5,7 +5,11 @@
    each, from the last axis down: points in the order of axis a + 1, stably sorted along axis a, are
    in the order of axis a.
    Work: a radix sort an axis. Where many first coordinates are equal, the first list takes one an
-   axis as well. */
+   axis as well.
+   Data flow: make_columns, a thread a point: input -> columns, ids; of each axis: gather_keys
+              (column -> keys in the order so far), radix sort (-> list), then sort_runs, a
+              thread a run of equal coordinates, in place; find_duplicates, a thread a place:
+              list -> flags. */
 #ifndef KD_POINTS_BROWN_PRESORT_CUH
 #define KD_POINTS_BROWN_PRESORT_CUH
 #include "points/brown/lists.cuh"

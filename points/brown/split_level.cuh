@@ -1,7 +1,10 @@
 /* The nodes of a level take their points from their axis' lists, and every other point learns its
    side of the node that it is under.
    Work: a pass over the points in the order of their ids: nothing is read at random but the nodes,
-   which are few. */
+   which are few.
+   Data flow: of each level: take_nodes, a thread a node: the lists' middle entries -> ids of
+              the tree; tell_sides, a thread some points: columns, nodes above -> tags, which
+              partition.cuh reads. */
 #ifndef KD_POINTS_BROWN_SPLIT_LEVEL_CUH
 #define KD_POINTS_BROWN_SPLIT_LEVEL_CUH
 #include "points/brown/presort.cuh"

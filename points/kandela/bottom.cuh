@@ -6,7 +6,9 @@
    point's side; the other two lists are partitioned by it, stably, and stay sorted. A node with k
    levels owns 2^k slots, its pivot the middle one, so every thread knows from its slots where it
    stands. The last three levels, seven points, are one thread's.
-   Work: three sorts, then two partitions a level. */
+   Work: three sorts, then two partitions a level.
+   Data flow: a block a sub-tree: its records -> three sorted lists in shared memory -> ids (and
+              axes) of the tree. Blocks read and write apart. */
 #ifndef KD_POINTS_KANDELA_BOTTOM_CUH
 #define KD_POINTS_KANDELA_BOTTOM_CUH
 #include "points/kandela/block_sort.cuh"

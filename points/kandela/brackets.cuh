@@ -5,7 +5,10 @@
    them lies before the child's own pivot is not. So the child's bracket is as wide as its own
    sample asks for, and by the worst of that. A bracket that misses costs time only.
    Work: a cluster of blocks a root; a sector of 32 bytes a sampled point; two or three rounds of
-   counting a level, of all its nodes together. */
+   counting a level, of all its nodes together.
+   Data flow: aim_group, a cluster a root: a sample of the root's records -> brackets of the
+              group's nodes; read by part_records. aim_lists, a cluster a node: a sample of its
+              list -> the second bracket, read by part_lists. */
 #ifndef KD_POINTS_KANDELA_BRACKETS_CUH
 #define KD_POINTS_KANDELA_BRACKETS_CUH
 #include "points/kandela/level_group.cuh"

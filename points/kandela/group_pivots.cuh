@@ -5,7 +5,9 @@
    like any record of the pass before. If the bracket missed or the list was too long, the
    sub-tree's places are emptied and filled again from the group's source, which is still as it was:
    slow, and as right.
-   Work: a cluster of blocks a node; three reads of the list and one write. */
+   Work: a cluster of blocks a node; three reads of the list and one write.
+   Data flow: a cluster a node, depth by depth: counters, brackets, the node's list -> its pivot
+              (id of the tree), and the list's records to the places below. */
 #ifndef KD_POINTS_KANDELA_GROUP_PIVOTS_CUH
 #define KD_POINTS_KANDELA_GROUP_PIVOTS_CUH
 #include "points/kandela/level_group.cuh"

@@ -12,7 +12,10 @@
          list, so that few records are left to select among.
    Work: bytes: 16 to read, 16 to write, a point and group.
    Memory: lists in half a record a point.
-   Round robin only: the axis below a pivot must not depend on it. */
+   Round robin only: the axis below a pivot must not depend on it.
+   Data flow: part_records, `tiles` blocks a root: records of the level above, brackets ->
+              segments and lists below, by counters; part_lists: a node's list, its second
+              bracket -> a shorter list and the places below. */
 #ifndef KD_POINTS_KANDELA_LEVEL_GROUP_CUH
 #define KD_POINTS_KANDELA_LEVEL_GROUP_CUH
 #include "points/kandela/partition.cuh"

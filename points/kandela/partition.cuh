@@ -3,7 +3,11 @@
    that level.
    Idea: a segment's place is known before, so a block needs one atomic a node to place its share;
    the order within a segment is of no account, keys are distinct.
-   Work: bytes: 16 to read, 16 to write if MOVE, 8 a candidate. */
+   Work: bytes: 16 to read, 16 to write if MOVE, 8 a candidate.
+   Data flow: find_bounds: input -> box; move_records, `tiles` blocks a segment: records (the
+              first time the input), pivots -> records of the level below, candidates and counts
+              of its brackets, read by select_pivots; pack_records, a thread a point: input ->
+              records. */
 #ifndef KD_POINTS_KANDELA_PARTITION_CUH
 #define KD_POINTS_KANDELA_PARTITION_CUH
 #include "points/tree/inorder.cuh"

@@ -6,7 +6,10 @@
    looked at instead of the candidates: slow, and as right.
    Work: a cluster of blocks a node; two reads of the candidates (some percent of the points), one
    of the sample, started before the pivot is known so that it costs no time of its own.
-   Source: Floyd and Rivest 1975 for selection by sampled brackets. */
+   Source: Floyd and Rivest 1975 for selection by sampled brackets.
+   Data flow: open_root or open_region: input -> the root's region, axis, bracket; then of each
+              level select_pivots, a cluster a node: candidates and counts that move_records
+              left -> the pivot (id of the tree), regions and brackets of the children. */
 #ifndef KD_POINTS_KANDELA_PIVOTS_CUH
 #define KD_POINTS_KANDELA_PIVOTS_CUH
 #include "points/kandela/rank_select.cuh"

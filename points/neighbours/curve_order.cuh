@@ -4,7 +4,10 @@
    query's code is the group of 32 leaves whose place it lies in, found by the tree's planes, and
    the second its place on a curve through that group's box. Points on walls and in spots fill few
    of the box's cells, so the code has all bits that a word holds: about 31, four passes of a radix
-   sort. */
+   sort.
+   Data flow: find_codes, a thread a query: queries, the tree's planes, group boxes -> codes and
+              numbers; a radix sort of both; the kernels of the neighbours read the numbers in
+              that order. */
 #ifndef KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
 #define KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
 #include "points/neighbours/leaf_index.cuh"

@@ -4,7 +4,11 @@
    data cost no detours. Warps look at 32 boxes or points at once: groups of 32. Threads go down a
    binary tree, both children in one record.
    Memory: three floats: 12 bytes a point for the tree's own, 16 in leaves, 1 to 2 for boxes, 4 for
-   pairs. */
+   pairs.
+   Data flow: tree -> order_points, a thread a node (points in order), or gather_points (level
+              order, for walks) -> split_chunks, a warp a chunk, in place -> join_boxes, a warp
+              a box, once a level upwards -> list_planes -> join_pairs, a thread a run. One
+              stream; queries read after it. */
 #include "points/neighbours/leaf_index.cuh"
 #include "points/neighbours/leaf_split.cuh"
 #include "points/tree/inorder.cuh"

@@ -4,7 +4,9 @@
    end: a segment is sorted along the widest side of its points' box and cut where the left part
    fills its leaves. A warp holds a chunk as 32 keys a lane, 22 bits of coordinate over 10 of index;
    what a rounded coordinate misplaces costs a little time later and nothing else.
-   Work: five or six sorts in registers, some ten instructions a point. */
+   Work: five or six sorts in registers, some ten instructions a point.
+   Data flow: a warp a chunk: its points -> registers, sorted -> the same places, boxes of its
+              leaves. Warps read and write apart. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
 #define KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
 #include "core/device/warp_sort.cuh"

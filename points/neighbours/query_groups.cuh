@@ -9,7 +9,9 @@
          more: regula falsi on dist2, whose count grows smoothly with it, bisection of its bits
          where that fails. The end is exact: k answers, sorted by rounded dist2 in registers,
          then looked at as they are.
-   Work: 12 instructions a point and 8 queries; a new bound costs some 100 a query. */
+   Work: 12 instructions a point and 8 queries; a new bound costs some 100 a query.
+   Data flow: a warp some groups of queries one after the other: queries in the curve's order,
+              index -> columns in shared memory -> a row each at the query's own place. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #include "core/device/warp_sort.cuh"

@@ -6,7 +6,10 @@
          one more and move up what follows it, walks likewise.
    Work: that of the kernels of query.cu without find_codes and its radix sort.
    Memory: what a scan of the counts takes; k answers a thread to walk.
-   Invariants: rows are those of the same call with a copy of the points, bit for bit. */
+   Invariants: rows are those of the same call with a copy of the points, bit for bit.
+   Data flow: list_order, a thread a place: index -> whose row each place is; then the kernels
+              of packets, groups or leaves, or *_own_by_walk, a thread a point -> a row each at
+              the point's id. */
 #include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
 #include <cub/device/device_scan.cuh>

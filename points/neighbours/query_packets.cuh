@@ -9,7 +9,10 @@
    when one has more than eight all lanes together sort eight of theirs and merge them into their
    answers in registers, so that no lane waits for another's. A warp answers some packets after each
    other, each with what is known from the one before (prior_bound.cuh).
-   Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane. */
+   Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane.
+   Data flow: a warp some packets of 32 queries one after the other: queries in the curve's
+              order, index -> lists in shared memory, answers in registers -> a row each at the
+              query's own place. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
 #include "core/device/warp_columns.cuh"

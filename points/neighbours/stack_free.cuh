@@ -1,6 +1,9 @@
 /* A thread a query by the stack-free walk of points/tree/walk_nd.h: any points, any k, and
    the oracle of the faster ways, which the rows of `walk` show beside them
-   (tools/bench/results/h200-variants.txt). Its list of the nearest lies in scratch memory. */
+   (tools/bench/results/h200-variants.txt). Its list of the nearest lies in scratch memory.
+   Data flow: a thread a query, grid-stride: tree, query -> its list in scratch
+              (nearest_by_walk) -> its row; count_by_walk -> counts, which become offsets;
+              fill_by_walk: the same walk -> the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_STACK_FREE_CUH
 #define KD_POINTS_NEIGHBOURS_STACK_FREE_CUH
 #include "core/device/cuda.h"

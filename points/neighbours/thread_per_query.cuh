@@ -4,7 +4,9 @@
    Idea: down a binary tree of pairs of boxes, the nearer child first, the other on a stack with its
    distance; half leaves of 16 points, read four at a time; the k nearest as sorted keys in
    registers. Queries in the order of a space-filling curve keep the threads of a warp on one path.
-   Work: a pair is one line of 64 bytes. */
+   Work: a pair is one line of 64 bytes.
+   Data flow: a thread a query, in the curve's order: query, pairs of boxes, half leaves -> keys
+              in registers -> its row at the query's own place. */
 #ifndef KD_POINTS_NEIGHBOURS_THREAD_PER_QUERY_CUH
 #define KD_POINTS_NEIGHBOURS_THREAD_PER_QUERY_CUH
 #include "points/neighbours/warp_per_query.cuh"

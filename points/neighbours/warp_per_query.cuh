@@ -6,7 +6,10 @@
    behind as 32 distances in shared memory; a lane a point in a leaf. Points in reach go to a buffer
    of more than k; when it is full, a bisection of the bits of dist2, counted by ballots, keeps the
    k nearest or a few more and lowers the bound. Only the end is exact, by dist2 and then by id.
-   Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot. */
+   Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot.
+   Data flow: a warp a query: query, boxes, leaves -> a buffer in shared memory -> its row;
+              count_by_leaves -> counts, which become offsets; fill_by_leaves: the same search
+              -> the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
 #define KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
 #include "points/neighbours/leaf_index.cuh"

@@ -3,7 +3,10 @@
          on the way clip the domain whose widest side its own axis must be. Knows no builder.
    Source: Robinson's verifier on GPUs, which goes breadth first as well.
    Work: O(n log n).
-   Memory: a bit a point. */
+   Memory: a bit a point.
+   Data flow: check_ids, a thread a node: ids -> bits of those seen, the least bad node by
+              atomicMin; after the host has read that, check_order, a thread a node: ids, axes,
+              points -> the least bad node. link_nodes, a thread a node: ids -> links. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "points/tree/check_device.h"

@@ -1,5 +1,8 @@
 /* The widest-side rule for builders that go level by level: a node splits the widest side of its
-   domain, the bounding box clipped along the ancestors (Wald 2022, section 6). */
+   domain, the bounding box clipped along the ancestors (Wald 2022, section 6).
+   Data flow: take_side, one thread: an axis' order -> the box's sides; then of each level
+              choose_axes, a thread a node: ids and axes of the levels above, box -> the node's
+              axis, which the level's sort reads. */
 #ifndef KD_POINTS_TREE_WIDEST_CUH
 #define KD_POINTS_TREE_WIDEST_CUH
 #include "core/device/cuda.h"

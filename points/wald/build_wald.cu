@@ -12,7 +12,12 @@
                are ordered by id, so the tree is the one every other builder makes.
    Differs from the paper in: the sort by (tag, coordinate, id) is a stable radix sort from the
          last key to the first. Its (coordinate, id) half does not depend on the level, so it is
-         done once per axis; a level sorts by tag alone, l + 1 bits. */
+         done once per axis; a level sorts by tag alone, l + 1 bits.
+   Data flow: of each axis: presort_keys (points -> keys), sort -> order (by the widest side:
+              take_side, invert_order -> box, ranks). Of each level: gather_tags (order, tags ->
+              keys) or gather_tags_and_ranks, sort -> ids by tag, drop_ranks; update_tags, a
+              thread a place: ids by tag -> tags, ids of the tree. place_last_level: tags ->
+              ids. A thread an element each. */
 #include "core/device/cuda.h"
 #include "points/tree/build_device.h"
 #include "points/tree/widest.cuh"

@@ -1,4 +1,6 @@
-/* Idea: the search of points/wehr/approximate.h as it is; its queue is local memory. */
+/* Idea: the search of points/wehr/approximate.h as it is; its queue is local memory.
+   Data flow: a thread a query: tree, query -> a queue in local memory -> its
+              nearest id and distance. */
 #include "core/device/cuda.h"
 #include "points/wehr/approximate.h"
 #include "points/wehr/approximate_device.h"

@@ -6,7 +6,8 @@
      chunk begins, cell): what is placed already begins at its own place and stays. Below, each
      point counts those of its chunk that come before it.
    Work: (HEIGHT + bits) / 4 passes of a block a level, then chunks' sizes in comparisons a point.
- */
+   Data flow: a block a chunk: its ids, their cells -> shared memory -> ids (and axes) of the
+              tree. Blocks read and write apart. */
 #ifndef KD_POINTS_WEHR_BOTTOM_CUH
 #define KD_POINTS_WEHR_BOTTOM_CUH
 #include "points/tree/widest.cuh"

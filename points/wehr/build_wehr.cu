@@ -10,7 +10,10 @@
                node's axis, then on its ancestors' axes upwards, then id. Differs from the paper
                as the builder on the CPU does, and in the cutoff: below it a block sorts, by
                radix and then by counting, where the paper has one thread sort, by radix and
-               insertion. */
+               insertion.
+   Data flow: make_cells, a thread a point: points -> cells; or of each axis load_axis -> keys,
+              sort, find_steps, scan, store_ranks -> cells. number_ids -> the first list; then
+              of each level chunks.cuh (list -> list, ids of the tree), at last bottom.cuh. */
 #include "core/device/device_timer.h"
 #include "points/brown/presort.cuh"
 #include "points/wehr/bottom.cuh"

@@ -4,7 +4,10 @@
      then each block distributes its points in order.
    Idea: chunks lie where they will lie in the finished tree read from left to right, so a node's
      point stands at a known place once its chunk is sorted. Blocks do not cross chunks.
-   Work: bits / digit bits passes a level, each 24 bytes a point. */
+   Work: bits / digit bits passes a level, each 24 bytes a point.
+   Data flow: of each digit: count_cells, a block a tile: list, cells -> counts; scan_tiles
+              (brown/partition.cuh): counts -> places; distribute, the same tiles: list -> the
+              other list. The level's nodes are then at known places. */
 #ifndef KD_POINTS_WEHR_CHUNKS_CUH
 #define KD_POINTS_WEHR_CHUNKS_CUH
 #include "points/brown/partition.cuh"

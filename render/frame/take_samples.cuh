@@ -2,7 +2,9 @@
    Idea: one thread a pixel takes the pass's samples of it one after the other and adds them up in
    that order, so that the film's sums are the CPU's. A warp has a tile of 8 by 4 pixels, whose rays
    begin alike. `method` is a plain struct with
-       pixel_sample operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample) const */
+       pixel_sample operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample) const
+   Data flow: a thread a pixel: its film_pixel -> registers, samples added -> the same
+              film_pixel; rays and NaNs of a warp -> counts, by an atomic. Pixels are apart. */
 #ifndef KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #define KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #include "core/device/cuda.h"

@@ -1,5 +1,7 @@
 /* `light` on a CUDA device: a thread a path, splats added up as integers, so that the sums are the
-   CPU's whatever the order. */
+   CPU's whatever the order.
+   Data flow: trace_light, a thread a path: scene -> splats, added to `sums` by atomics, counts;
+              the host waits; then take_samples, a thread a pixel: sums -> film. */
 #include "core/device/device_memory.h"
 #include "render/frame/take_samples.cuh"
 #include "render/integrators/launches.h"

@@ -1,6 +1,9 @@
 /* The kernel that follows paths from the eye, a thread a pixel of a tile, and leaves in `looks`
    what each has brought; photons_device.cu compiles it for paths that only ask, eye_walk.cu for
-   paths that look into the maps by themselves (`eye_way`). */
+   paths that look into the maps by themselves (`eye_way`).
+   Data flow: a thread a pixel: scene (and maps, by eye_way) -> its request list, and what else
+              its path brought, at the pixel's place in `looks`; the gathering kernels and
+              add_to_film read them. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_PATH_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_PATH_CUH
 #include "render/frame/take_samples.cuh"

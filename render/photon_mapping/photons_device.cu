@@ -8,7 +8,10 @@
          scatter light, at places on their way.
    Work: waves, or a kernel, a sample of every pixel, two for the maps, one for the film.
    Memory: 335 bytes a pixel by waves, else 56; 300 a look.
-   Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h). */
+   Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h).
+   Data flow: of each sample: eye waves or take_looks -> requests and looks; gathering, once a
+              map -> sums and radii of each request; add_to_film, a thread a pixel: its look,
+              its requests' sums in order -> the film. */
 #include "render/photon_mapping/eye_path.cuh"
 #include "render/photon_mapping/eye_waves.h"
 
