@@ -15,7 +15,7 @@ typedef void (*log_sink)(void *context, log_level level, const char *message);
 /* Set once, before threads are started. */
 void log_set_sink(log_sink sink, void *context);
 
-/* While it lasts, what this thread has to say goes nowhere: for who asks and tells in other words.
+/* While it lasts, what this thread has to say goes nowhere: for callers that say it in other words.
  */
 void log_mute(bool mute);
 

@@ -4,7 +4,7 @@
    Idea: packed_persistent fills the card once; once PACKED_REFILL lanes of a warp are idle they
          store what they found and fetch the next rays. Steps go on while PACKED_STEPS lanes have
          one to do, then each lane that is at a leaf takes that leaf. A warp whose rays start and
-         point alike had better keep together: if asked to, it judges those it fetched all at
+         point alike should keep together: if told to, it judges those it fetched all at
          once, and waits for the last of them. Triangles that the rays put
          off are settled by another kernel, packed_settle, whose warps are full: the double
          arithmetic of a few would else cost all of them registers. packed_alone is for images: a

@@ -115,7 +115,7 @@ __device__ __forceinline__ uint32_t fetch_for(uint32_t *cursor, unsigned lanes) 
 }
 
 /* The rows of an image's blocks from its middle out, one below, one above: blocks start in the
-   order of their numbers, and those that end last, alone, had better be short. What takes long
+   order of their numbers, and the last to end, which run alone, should be short. What takes long
    mostly lies in the middle. */
 __device__ __forceinline__ uint32_t row_of_tiles(void) {
     const uint32_t step = blockIdx.y, middle = (gridDim.y - 1) / 2;

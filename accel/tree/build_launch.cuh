@@ -46,7 +46,7 @@ kd_status launch_cooperative(kernel body, int block, state *k, cudaStream_t stre
     return KD_OK;
 }
 
-/* For those who ask how long a stage takes. */
+/* Times a stage, if the caller wants its times. */
 static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
     if (!build->marks) return KD_OK;
     KD_CUDA(cudaEventRecord((cudaEvent_t)build->marks[stage], (cudaStream_t)build->stream));

@@ -9,8 +9,7 @@
    Invariants: sums are of whole numbers (flux_sum.h), so lanes need no order; which photons
                count is decided by (dist2, id): the same ones, and the same bits, as on the CPU.
    Data flow: requests (all, or those that packets listed), index -> flux sums and radii at the
-              request's place, by the warp's first lane. The order in which warps come by is of
-              no account. */
+              request's place, by the warp's first lane. The order of the warps does not matter. */
 #ifndef KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
 #define KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
 #include "photon/density/estimate_adaptive.h"

@@ -1,5 +1,5 @@
 /* A call of a tree on a CUDA device, from the caller's pointers to the caller's pointers: what lies
-   in host memory is copied, each pointer for itself; what lies on the device is used where it is.
+   in host memory is copied, pointer by pointer; what lies on the device is used where it is.
    Little is not copied but read and written by kernels in host memory that they see
    (device_staging_take): a call for one query is one launch and one wait. */
 #ifndef KD_POINTS_API_POINTS_DEVICE_CALL_H

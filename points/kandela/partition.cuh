@@ -2,7 +2,7 @@
    collect what lies before and within each node's bracket there, and, if MOVE, into the segments of
    that level.
    Idea: a segment's place is known before, so a block needs one atomic a node to place its share;
-   the order within a segment is of no account, keys are distinct.
+   the order within a segment does not matter, keys are distinct.
    Work: bytes: 16 to read, 16 to write if MOVE, 8 a candidate.
    Data flow: find_bounds: input -> box; move_records, `tiles` blocks a segment: records (the
               first time the input), pivots -> records of the level below, candidates and counts

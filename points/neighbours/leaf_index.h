@@ -34,7 +34,7 @@ void leaf_groups_fill(leaf_group *groups, const leaf_shape *shape);
 typedef struct leafindex {
     leaf_points *leaves;
     leaf_group *groups; /* level by level from the root; the children of group g are 8g ... 8g+7 */
-    uint32_t *nodes;    /* of each id: its place in the tree; NULL if nobody asks for it */
+    uint32_t *nodes;    /* of each id: its place in the tree; NULL if not wanted */
     leaf_shape shape;
 } leafindex;
 

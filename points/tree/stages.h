@@ -1,5 +1,5 @@
-/* Where the time of a build on a CUDA device goes, for those who ask: each stretch of its stream
-   belongs to a stage, and says how many bytes it has to move. */
+/* Where the time of a build on a CUDA device goes, if its caller wants to know: each stretch of its
+   stream belongs to a stage, and says how many bytes it has to move. */
 #ifndef KD_POINTS_TREE_STAGES_H
 #define KD_POINTS_TREE_STAGES_H
 #include "core/device/device_timer.h"

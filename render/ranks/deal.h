@@ -2,7 +2,7 @@
    Source: Polychronopoulos and Kuck 1987, "Guided self-scheduling: a practical scheduling scheme
            for parallel supercomputers", with a rank's speed as its weight (Hummel, Schonberg and
            Flynn 1992, "Factoring").
-   Idea: who asks gets half of what its speed makes its share of the rows that are left; so chunks
+   Idea: a rank that asks gets half of what its speed makes its share of the rows that are left; so chunks
          shrink towards the end, and a slow rank has a short one when the others are done. */
 #ifndef KD_RENDER_RANKS_DEAL_H
 #define KD_RENDER_RANKS_DEAL_H

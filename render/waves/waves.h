@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 enum {
-    WAVE_PATHS = 1 << 23,       /* at a time, where nobody asks for fewer */
+    WAVE_PATHS = 1 << 23,       /* at a time, unless fewer are asked for */
     WAVE_PATHS_LEAST = 1 << 10, /* what --max-memory may leave */
     WAVE_SAMPLES_EACH = 4       /* samples of a launch for each of these paths */
 };

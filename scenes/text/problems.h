@@ -20,7 +20,7 @@ typedef struct obj_options {
     void (*problem)(void *context, const obj_problem *found);
     void *context;
     bool keep_going; /* a fatal problem does not fail the load: `out` gets what is sound */
-    /* line of each triangle's face, or NULL if nobody asks: *triangle_lines gets triangle_count
+    /* line of each triangle's face, or NULL if not wanted: *triangle_lines gets triangle_count
        lines (memory_free) */
     uint32_t **triangle_lines;
     uint32_t chunk_bytes; /* of text that a thread takes at a time; 0: 1 MiB. Changes no result. */
