@@ -46,7 +46,7 @@ struct big_split {
     plane_choice axes[3]; /* each axis's best edge */
     float cost, plane;
     int axis;
-    uint32_t promised[3], closer[3]; /* refine_bins.cuh */
+    uint32_t promised[3], refined[3]; /* refine_bins.cuh */
     uint32_t first, children; /* rooms for both children's references, left first; raw nodes */
 };
 
@@ -62,7 +62,7 @@ struct large_shared {
     float scale[3];     /* bins a length */
     bin_counts bins[2]; /* the node's in the first, or both children's */
     float child_lo[2][3], child_scale[2][3];
-    float closer_scale[3]; /* parts of bins a length */
+    float refined_scale[3]; /* parts of bins a length */
     big_split split;
     uint32_t sorted[LARGE_WARPS]; /* scatter's counts by warps */
     union {

@@ -19,7 +19,7 @@ enum { SPAN_MOST = 8 };
 struct big_node {
     work node;
     big_split split;
-    closer_look closer;
+    bin_refinement refined;
     uint32_t arrived;     /* tasks of the round that are done */
     uint32_t left, right; /* references that have been written to each side */
     bin_counts bins[2];   /* the second look's in the first; then, both children's */
@@ -116,13 +116,13 @@ __device__ inline void decide_big(const kandela &k, large_shared &s, uint32_t in
 __device__ inline void choose_big(const kandela &k, large_shared &s, uint32_t index) {
     choose_edges(s, k.costs);
     if (threadIdx.x == 0) choose_axis(s.split);
-    promise_closer(s, k.costs, &k.big[index].closer);
+    promise_refined(s, k.costs, &k.big[index].refined);
     if (threadIdx.x == 0) {
         k.big[index].split = s.split;
         k.big[index].arrived = 0;
     }
-    if (wants_closer_look(s.split))
-        list_round(k, s, index, TASK_LOOK_CLOSER);
+    if (wants_refinement(s.split))
+        list_round(k, s, index, TASK_REFINE);
     else
         decide_big(k, s, index);
 }
@@ -146,22 +146,22 @@ __device__ inline bool report_bins(const kandela &k, large_shared &s, big_node *
 }
 
 __device__ inline void look(const kandela &k, large_shared &s, const large_task &task) {
-    const bool closer = task.kind == TASK_LOOK_CLOSER;
+    const bool refined = task.kind == TASK_REFINE;
     big_node *big = k.big + task.node;
     begin_big(s, big);
-    if (closer) begin_closer(s, big->closer);
+    if (refined) begin_refined(s, big->refined);
     const uint32_t begin = task.chunk * CHUNK, end = min(s.node.count, begin + s.span * CHUNK);
     for (uint32_t at = begin; at < end; at += CHUNK) {
         load_refs(k, s, s.node.first + at, min((uint32_t)CHUNK, end - at));
-        if (closer)
-            count_refs_closer(s);
+        if (refined)
+            count_refs_refined(s);
         else
             count_refs(s);
     }
     if (!report_bins(k, s, big, 1)) return;
     take_bins(s, big->bins);
-    if (closer) {
-        choose_closer(s, k.costs, big->closer);
+    if (refined) {
+        choose_refined(s, k.costs, big->refined);
         decide_big(k, s, task.node);
     } else {
         choose_big(k, s, task.node);
@@ -267,7 +267,7 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const k
         case TASK_GO_HOME: return;
         case TASK_WHOLE: split_whole(k, s, task.node); break;
         case TASK_LOOK:
-        case TASK_LOOK_CLOSER: look(k, s, task); break;
+        case TASK_REFINE: look(k, s, task); break;
         case TASK_SCATTER: scatter(k, s, task); break;
         }
     }

@@ -20,7 +20,7 @@ enum {
 static_assert(BINS_EACH == 4 && BINS / SLOTS >= BINS_EACH, "a lane's parts are of one bin");
 
 /* Where a node is looked at again: each bin's slot, and what is known of each slot's bin. */
-struct closer_look {
+struct bin_refinement {
     uint32_t slots[3][SLOT_WORDS];
     uint32_t bin[3][SLOTS];
     uint32_t begun[3][SLOTS], ended[3][SLOTS]; /* references that begin, and end, below it */
@@ -29,7 +29,7 @@ struct closer_look {
 /* By one warp: which bins of axis a promise more than the best edge. Of more than SLOTS the ones
    that promise most, by a limit halfway to the lowest bound, and halfway again. */
 __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &costs, int a,
-                                             closer_look *look) {
+                                             bin_refinement *look) {
     const int lane = threadIdx.x & 31;
     const sah_axis of = s.of[a];
     const uint32_t *begins = s.bins[0][a][0] + lane * BINS_EACH,
@@ -86,68 +86,68 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
     if (lane != 0) return;
     const uint32_t promised = min(all, (uint32_t)SLOTS);
     s.split.promised[a] = promised;
-    s.split.closer[a] = BIN_BITS - (promised > 1 ? 32 - __clz((int)promised - 1) : 0);
+    s.split.refined[a] = BIN_BITS - (promised > 1 ? 32 - __clz((int)promised - 1) : 0);
 }
 
 /* By the whole block, once the best edge is known. */
-__device__ __forceinline__ void promise_closer(large_shared &s, const sah_costs &costs,
-                                               closer_look *look) {
+__device__ __forceinline__ void promise_refined(large_shared &s, const sah_costs &costs,
+                                                bin_refinement *look) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
     if (warp < 3) promise_axis(s, costs, warp, look);
     __syncthreads();
 }
 
-__device__ __forceinline__ bool wants_closer_look(const big_split &split) {
+__device__ __forceinline__ bool wants_refinement(const big_split &split) {
     return split.promised[0] || split.promised[1] || split.promised[2];
 }
 
 /* What a block needs to count by; it waits for the next barrier. */
-__device__ __forceinline__ void begin_closer(large_shared &s, const closer_look &look) {
+__device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &look) {
     for (int i = threadIdx.x; i < 3 * SLOT_WORDS; i += LARGE_BLOCK)
         ((uint32_t *)&s.slots[0][0])[i] = (&look.slots[0][0])[i];
     if (threadIdx.x < 3)
-        s.closer_scale[threadIdx.x] =
-            fminf(s.scale[threadIdx.x] * (float)(1u << s.split.closer[threadIdx.x]), FLT_MAX);
+        s.refined_scale[threadIdx.x] =
+            fminf(s.scale[threadIdx.x] * (float)(1u << s.split.refined[threadIdx.x]), FLT_MAX);
 }
 
-__device__ __forceinline__ void count_closer(large_shared &s, int a, int ends, float x) {
-    const int closer = (int)s.split.closer[a], parts = 1 << closer;
+__device__ __forceinline__ void count_refined(large_shared &s, int a, int ends, float x) {
+    const int refined = (int)s.split.refined[a], parts = 1 << refined;
     const int part =
-        min(max((int)((x - s.node.lo[a]) * s.closer_scale[a]), 0), (BINS << closer) - 1);
-    const uint32_t slot = s.slots[a][part >> closer];
+        min(max((int)((x - s.node.lo[a]) * s.refined_scale[a]), 0), (BINS << refined) - 1);
+    const uint32_t slot = s.slots[a][part >> refined];
     if (slot != NO_SLOT)
-        atomicAdd(&s.bins[0][a][ends][(slot << closer) + (uint32_t)(part & (parts - 1))], 1u);
+        atomicAdd(&s.bins[0][a][ends][(slot << refined) + (uint32_t)(part & (parts - 1))], 1u);
 }
 
-__device__ __forceinline__ void count_refs_closer(large_shared &s) {
+__device__ __forceinline__ void count_refs_refined(large_shared &s) {
     FOR_OWN(s, i) {
 #pragma unroll
         for (int a = 0; a < 3; ++a) {
             if (s.split.promised[a] == 0) continue;
-            count_closer(s, a, 0, s.lo[a][i]);
-            count_closer(s, a, 1, s.hi[a][i]);
+            count_refined(s, a, 0, s.lo[a][i]);
+            count_refined(s, a, 1, s.hi[a][i]);
         }
     }
 }
 
 /* By one warp: the best edge of axis a between the parts of bins. */
 __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const sah_costs &costs,
-                                                    int a, const closer_look &look) {
-    const int first = (threadIdx.x & 31) * BINS_EACH, closer = (int)s.split.closer[a];
-    const uint32_t slot = (uint32_t)(first >> closer), count = s.node.count;
+                                                    int a, const bin_refinement &look) {
+    const int first = (threadIdx.x & 31) * BINS_EACH, refined = (int)s.split.refined[a];
+    const uint32_t slot = (uint32_t)(first >> refined), count = s.node.count;
     const sah_axis of = s.of[a];
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
     load_bins(s, a, begins, ends, sum_begins, sum_ends);
-    const int width = (1 << closer) / BINS_EACH;
+    const int width = (1 << refined) / BINS_EACH;
     uint32_t begun = group_scan(sum_begins, width) - sum_begins;
     uint32_t ended = group_scan(sum_ends, width) - sum_ends;
     plane_choice best = {INFINITY, 0, (uint32_t)a};
     if (slot < s.split.promised[a]) {
         begun += look.begun[a][slot];
         ended += look.ended[a][slot];
-        const int part = ((int)look.bin[a][slot] << closer) + (first & ((1 << closer) - 1));
-        const float share = 1.0f / (float)(BINS << closer);
+        const int part = ((int)look.bin[a][slot] << refined) + (first & ((1 << refined) - 1));
+        const float share = 1.0f / (float)(BINS << refined);
         try_edges(best, costs, of, begins, ends, begun, ended, count,
                   [&](int i) { return of.lo + (of.hi - of.lo) * ((float)(part + i) * share); });
     }
@@ -155,8 +155,8 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
 }
 
 /* s.bins[0] holds all that was counted: takes finer edges that are better. By the whole block. */
-__device__ __forceinline__ void choose_closer(large_shared &s, const sah_costs &costs,
-                                              const closer_look &look) {
+__device__ __forceinline__ void choose_refined(large_shared &s, const sah_costs &costs,
+                                               const bin_refinement &look) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
     if (warp < 3 && s.split.promised[warp]) {

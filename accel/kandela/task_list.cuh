@@ -8,7 +8,7 @@
 #define KD_ACCEL_KANDELA_TASK_LIST_CUH
 #include "accel/kandela/state.cuh"
 
-enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_LOOK, TASK_LOOK_CLOSER, TASK_SCATTER };
+enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_LOOK, TASK_REFINE, TASK_SCATTER };
 
 struct large_task {
     task_kind kind;

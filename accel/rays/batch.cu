@@ -70,8 +70,8 @@ template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t
 
 /* The fast test's nearest hits of an image, each ray by one thread. */
 kd_status run_planes_once(const caster *c, cudaStream_t stream) {
-    cast_dealt<<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("cast_dealt");
+    cast_shared<<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("cast_shared");
     return KD_OK;
 }
 

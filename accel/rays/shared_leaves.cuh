@@ -17,11 +17,11 @@
 #include "accel/rays/planes.cuh"
 
 enum {
-    DEALT_BLOCKS = 12, /* on a multiprocessor: 40 registers each */
-    DEAL_FROM = 4      /* triangles that one lane has more than there are turns */
+    SHARED_BLOCKS = 12, /* on a multiprocessor: 40 registers each */
+    DEAL_FROM = 4       /* triangles that one lane has more than there are turns */
 };
 
-struct walk_dealt : walk_planes {
+struct walk_shared : walk_planes {
     /* u or v where lane `from`'s ray is at t. */
     __device__ __forceinline__ float weight_of(float4 p, float t, int from) const {
         float start = fmaf(__shfl_sync(~0u, oz, from), p.z, p.w);
@@ -116,13 +116,13 @@ struct walk_dealt : walk_planes {
 
 /* The nearest hits of an image's rays. */
 static __global__
-__launch_bounds__(CAST_BLOCK, DEALT_BLOCKS) void cast_dealt(const __grid_constant__ caster c) {
+__launch_bounds__(CAST_BLOCK, SHARED_BLOCKS) void cast_shared(const __grid_constant__ caster c) {
     __shared__ uint8_t holders[CAST_BLOCK]; /* a warp's 32: lanes with triangles, in order */
     if (is_for_other_loop(c, false)) return;
     const uint32_t i = ray_of_tile(c);
     if (i == KD_NONE) return; /* the whole warp */
-    walk_dealt on;
-    walk_dealt::entry stack[CAST_STACK];
+    walk_shared on;
+    walk_shared::entry stack[CAST_STACK];
     on.begin(c, i);
     bool busy = true;
     do {

@@ -114,7 +114,7 @@ template <class ASKED> struct nearest_call {
         const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
         nearest_by_packets<K, ASKED>
             <<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)query->stream>>>(
-                view_of(query->index), queries, query->k, turns, hope_of(query->k), out);
+                view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), out);
         KD_CUDA_LAUNCHED("nearest_by_packets");
         return KD_OK;
     }
@@ -127,7 +127,7 @@ template <class ASKED> struct nearest_call {
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
         nearest_by_groups<SHAPE, ASKED>
             <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)query->stream>>>(
-                view_of(query->index), queries, query->k, turns, hope_of(query->k), out);
+                view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), out);
         KD_CUDA_LAUNCHED("nearest_by_groups");
         return KD_OK;
     }

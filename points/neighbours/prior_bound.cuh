@@ -1,6 +1,6 @@
 /* What a warp knows of queries from those that it answered before, their neighbours on the curve.
    Idea: the distance to the k-th point changes from one query to another by no more than lies
-   between them, which bounds it for sure; mostly it hardly changes at all, so a query first hopes
+   between them, which bounds it for sure; mostly it hardly changes at all, so a query first expects
    to find its k within a little more than the farthest k-th of its packet before. Where fewer lie
    there it is asked again, within what is sure: seldom, and the answers are the same. */
 #ifndef KD_POINTS_NEIGHBOURS_PRIOR_BOUND_CUH
@@ -15,9 +15,9 @@ struct known_query {
     float bound2;
 };
 
-/* How much farther than the k-th of before queries hope to reach, as dist2: the number of points in
-   a ball varies by about its root. */
-inline float hope_of(uint32_t k) {
+/* The square of a query's first radius over that of the farthest k-th before: the number of points
+   in a ball varies by about its root. */
+inline float reach_factor_of(uint32_t k) {
     return 1.0f + 1.2f / sqrtf((float)(k ? k : 1));
 }
 
@@ -42,17 +42,17 @@ __device__ inline float bound2_beside(const known_query &known, vec3 q) {
 
 /* What bounds a lane's query; both negative if nothing is asked. */
 struct query_bounds {
-    float sure, hoped;
+    float sure, expected;
 };
 
 __device__ inline query_bounds bounds_of(const known_query &known, vec3 q, float limit,
-                                         float hope) {
+                                         float reach_factor) {
     const known_query last = known_of_lane(known, 31);
-    const float hoped = hope * __uint_as_float(most_bound(known.bound2));
+    const float expected = reach_factor * __uint_as_float(most_bound(known.bound2));
     if (limit < 0) return {limit, limit};
     const float beside = fminf(bound2_beside(known, q), bound2_beside(last, q));
     const float sure = fminf(limit, beside);
-    return {sure, fminf(sure, hoped)};
+    return {sure, fminf(sure, expected)};
 }
 
 } // namespace point_index

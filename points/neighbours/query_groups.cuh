@@ -229,7 +229,7 @@ __device__ inline void visit_group(const view &index, const ASKED &queries, grou
 template <class SHAPE, class ASKED>
 __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
     const __grid_constant__ view index, ASKED queries, uint32_t row_length, uint32_t turns,
-    float hope, answer_rows out) {
+    float reach_factor, answer_rows out) {
     extern __shared__ __align__(16) char shared[];
     group_shared<SHAPE> &sh = ((group_shared<SHAPE> *)shared)[threadIdx.x / 32];
     const uint32_t warp = blockIdx.x * GROUP_WARPS + threadIdx.x / 32;
@@ -241,11 +241,11 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
         if (turn * SHAPE::QUERIES >= queries.count) return;
         const turn_query own =
             query_of_turn(queries, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES);
-        const query_bounds bounds = bounds_of(known, own.q, own.limit, hope);
-        group_lane mine = {first, k, bounds.hoped};
+        const query_bounds bounds = bounds_of(known, own.q, own.limit, reach_factor);
+        group_lane mine = {first, k, bounds.expected};
         bool on = own.limit >= 0;
         uint32_t total;
-        for (float tried = bounds.hoped;; tried = bounds.sure) {
+        for (float tried = bounds.expected;; tried = bounds.sure) {
             visit_group(index, queries, sh, own.place, own.q, on, mine);
             mine = group_shrink(sh, mine, SHAPE::LANES * (SHAPE::SORTED - 1));
             total = group_sum<SHAPE>(column_count(sh, mine));

@@ -258,8 +258,8 @@ constexpr int packet_blocks(int k) {
 /* `turns` packets a warp. */
 template <int K, class ASKED>
 __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
-    const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns, float hope,
-    answer_rows out) {
+    const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns,
+    float reach_factor, answer_rows out) {
     __shared__ packet_shared all[PACKET_WARPS];
     packet_shared &sh = all[threadIdx.x / 32];
     const uint32_t warp = blockIdx.x * PACKET_WARPS + threadIdx.x / 32;
@@ -268,12 +268,12 @@ __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_b
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * 32 >= queries.count) return;
         const turn_query own = query_of_turn(queries, turn * 32 + lane_id());
-        const query_bounds bounds = bounds_of(known, own.q, own.limit, hope);
+        const query_bounds bounds = bounds_of(known, own.q, own.limit, reach_factor);
         packet_lane<K, ASKED::OWN> mine;
         if (ASKED::OWN) mine.skipped = own.skipped;
         mine.best.open(own.limit);
         bool on = own.limit >= 0;
-        float tried = bounds.hoped;
+        float tried = bounds.expected;
         for (;;) {
             visit_packet(index, queries, sh, own.place, own.q, on, tried, mine);
             on = on && !mine.best.is_full() && tried < bounds.sure;
