@@ -10,9 +10,9 @@
    Memory: 36 bytes a node, 4 a reference, 36 a part: a leaf that is not empty, or a new node. Where
            rooms are too small nothing is written, and who asked makes them larger.
    Data flow: packed_copy_nodes, a thread a node: tree -> finer tree; packed_list_leaves, a thread a
-              node: leaves -> parts; packed_large_leaves, a warp each: leaves of many triangles -> their
-              boxes; packed_cut_level, a launch a level, 32 parts a warp: parts,
-              corners -> further nodes, references and parts. In this order. */
+              node: leaves -> parts; packed_large_leaves, a warp each: leaves of many triangles ->
+              their boxes; packed_cut_level, a launch a level, 32 parts a warp: parts, corners ->
+              further nodes, references and parts. In this order. */
 #ifndef KD_ACCEL_PACKED_PACKED_CUTS_CUH
 #define KD_ACCEL_PACKED_PACKED_CUTS_CUH
 #include "accel/packed/packed_finer.h"

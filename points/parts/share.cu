@@ -2,7 +2,12 @@
          dividing is a stable sort by the few bits of a part's number, of indices alone, and then
          one move.
    Work: a pass over the points for each round of counting; 24 bytes a point to sort, 28 to move.
-   Memory: while points are divided 16 bytes each beside their copies. */
+   Memory: while points are divided 16 bytes each beside their copies.
+   Data flow: scan_slice, a thread some points: points -> their box. For each round of counting
+              count_bins, likewise: points, planes so far -> bins of brackets. Then find_targets:
+              points, planes -> a part's number each; a sort of these; find_begins: sorted numbers
+              -> where parts begin; move_points: points in that order. Each launch waits for the
+              one before it. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
