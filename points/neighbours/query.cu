@@ -53,6 +53,7 @@ query_way choose(const point_query_cuda *q) {
     if (q->method != POINT_QUERY_AUTO) return {q->method, true};
     if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
     if (q->k == 0) return {POINT_QUERY_LEAVES, true};
+    if (q->points.count == 0) return {POINT_QUERY_WALK, false};
     return query_way_of(q->k, q->points.count, q->index->tree.count, q->coherent);
 }
 
