@@ -1,12 +1,11 @@
 /* kandela bench build: how long each builder takes for a triangle tree, at what SAH cost. Every
    tree is checked before its builder is timed. On a device: the mesh and the tree in its memory. */
-#include "accel/build_memory.h"
+#include "tools/bench/build.h"
 #include "accel/builders.h"
 #include "accel/tree/check.h"
 #include "accel/wide/wide_tree.h"
 #include "core/device/device_timer.h"
 #include "core/parallel/parallel.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/input_models.h"
 #include <string.h>
 
@@ -116,7 +115,7 @@ static kd_status by_threads(const bench_request *request, const bench_model *mod
     return KD_OK;
 }
 
-static kd_status time_cuda(bench_row *row, const tritree_builder_cuda *builder,
+kd_status bench_build_time(bench_row *row, const tritree_builder_cuda *builder,
                            const tritree_build_memory *memory) {
     device_timer timer;
     KD_TRY(device_timer_open(&timer));
@@ -157,7 +156,7 @@ static kd_status on_cuda(const bench_request *request, const bench_model *model,
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
     KD_TRY_GOTO(take_tree(&row, &tree));
-    KD_TRY_GOTO(time_cuda(&row, builder, &memory));
+    KD_TRY_GOTO(bench_build_time(&row, builder, &memory));
     if (builder->stages) KD_TRY_GOTO(time_stages(&row, builder, &memory));
     compare_with(&row, base);
     KD_TRY_GOTO(bench_report(request, &row));

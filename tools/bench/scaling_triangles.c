@@ -1,6 +1,5 @@
 /* kandela bench scaling, its triangles: trees of blobs of growing sizes, and diffuse rays in them,
    on the CPU and on a device. */
-#include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
@@ -9,6 +8,7 @@
 #include "core/device/device_timer.h"
 #include "core/memory.h"
 #include "core/timing.h"
+#include "tools/bench/build.h"
 #include "tools/bench/input_models.h"
 #include "tools/bench/input_rays.h"
 #include "tools/bench/scaling.h"
@@ -122,21 +122,6 @@ done:
     return status;
 }
 
-static kd_status time_builds(bench_row *row, const tritree_builder_cuda *builder,
-                             const tritree_build_memory *memory) {
-    device_timer timer;
-    KD_TRY(device_timer_open(&timer));
-    kd_status status = KD_OK;
-    for (int run = 0; run < row->runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(builder->build(&memory->build));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
-    }
-done:
-    device_timer_close(&timer);
-    return status;
-}
-
 static kd_status scale_on_cuda(scale_case *of, const bench_model *model) {
     bench_row row = new_row(of, model);
     const tritree_options options = tritree_options_default();
@@ -150,7 +135,7 @@ static kd_status scale_on_cuda(scale_case *of, const bench_model *model) {
     row.bytes = memory.build.scratch_bytes;
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
     KD_TRY_GOTO(take_tree(&row, &tree));
-    KD_TRY_GOTO(time_builds(&row, builder, &memory));
+    KD_TRY_GOTO(bench_build_time(&row, builder, &memory));
     KD_TRY_GOTO(bench_growth_note(&of->build, of->request, &row));
     tritree_build_memory_close(&memory);
     KD_TRY_GOTO(cast(of, &row, &tree, &of->rays));
