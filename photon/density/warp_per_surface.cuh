@@ -247,6 +247,7 @@ template <int PARTS> struct nearest_places {
     __device__ __forceinline__ uint32_t last_dist2() const {
         uint32_t most = 0;
         for (uint32_t at = lane_id(); at < count; at += 32) most = max(most, dist2[at]);
+        __syncwarp(); /* whoever writes there next: a reduction orders no memory */
         return __reduce_max_sync(ALL, most);
     }
 
