@@ -206,6 +206,23 @@ KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_q
 KD_API kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                                   const uint64_t *offsets, uint32_t *ids, void *dist2);
 
+/* Hears of a point within `bound` of a query, by the number of the query, the point's id and dist2,
+   as kd_points_within would list them; `bound` is the largest dist2 still of interest. Returns that
+   of from now on: `bound` to hear of all, less to hear of fewer, below 0 to hear of no more of this
+   query. More than `bound` is taken for `bound`. */
+typedef double (*kd_points_visitor)(void *context, uint64_t query, uint64_t id, double dist2,
+                                    double bound);
+/* Calls `visit` for the points within the radius of every query: nothing is listed, sorted or
+   counted, so that sums over neighbours, a first one that will do, or the k nearest of some kind
+   take no memory. Every point within the bound that was returned last is told, none twice, and none
+   that is farther than the bound of the time. Their order depends on the tree and the query alone
+   (sums over them are the same bits every time), but is none that is promised. Queries are told on
+   all cores: several threads call `visit` at once, though never for one query; it must not change
+   the tree, and not leave by longjmp or an exception. For trees on the CPU: of one on devices or
+   ranks KD_ERROR_USAGE. */
+KD_API kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
+                                 kd_points_visitor visit, void *context);
+
 /* All points ask: the tree's own points are the queries. Of the query max_radius, method, stream,
    skip_self and asynchronous count; its points, radii, coherent and scratch are not looked at.
    Nothing is copied or sorted, and the rows, of kd_points_count queries, are those of the call

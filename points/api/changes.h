@@ -50,6 +50,9 @@ bool points_is_whole(const kd_points *tree);
 static inline bool points_elsewhere(const kd_points *tree) {
     return tree->cuda || tree->parts;
 }
+/* All trees that answer for it, on the CPU, as the query's method asks them: how many. */
+kd_status points_changes_targets(const kd_points *tree, const kd_points_query *query,
+                                 point_target targets[LAYERS_MOST], uint32_t *count);
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree);
 
 /* The caller's id of a point of one tree. */

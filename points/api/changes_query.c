@@ -259,3 +259,16 @@ kd_status points_changes_within(const kd_points *tree, const kd_points_query *qu
     }
     return KD_OK;
 }
+
+kd_status points_changes_targets(const kd_points *tree, const kd_points_query *query,
+                                 point_target targets[LAYERS_MOST], uint32_t *count) {
+    const points_changes *changes = tree->changes;
+    *count = 1;
+    targets[0] = points_target(tree, query);
+    if (!changes) return KD_OK;
+    KD_TRY(check_method(changes, query));
+    for (int l = 1; l < changes->count; ++l)
+        targets[l] = points_target(changes->layers[l].tree, query);
+    *count = (uint32_t)changes->count;
+    return KD_OK;
+}

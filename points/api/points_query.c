@@ -366,3 +366,25 @@ kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
     return (tree->changes ? points_changes_within : points_ask_within)(tree, &taken, offsets,
                                                                        &rows);
 }
+
+kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
+                          kd_points_visitor visit, void *context) {
+    const point_rows none = {NULL, NULL, NULL};
+    const point_visitor visitor = {.hear = visit, .context = context};
+    kd_points_query taken;
+    point_target targets[LAYERS_MOST];
+    uint32_t count;
+    prepared_query ready;
+    KD_REQUIRE(visit, KD_ERROR_USAGE, "no function given (NULL)");
+    KD_TRY(check_query(&taken, tree, query));
+    KD_REQUIRE(!tree->cuda && !tree->parts, KD_ERROR_USAGE,
+               "a tree on %s calls no function of the program's, expected one on the CPU",
+               tree->options.device);
+    KD_TRY(check_memory(tree, &taken, &none, NULL));
+    KD_TRY(points_changes_targets(tree, &taken, targets, &count));
+    KD_TRY(prepare(&ready, tree, &taken));
+    const kd_status status =
+        point_query_visit(targets, count, &ready.queries, &visitor, ready.scratch);
+    memory_free(ready.own);
+    return status;
+}

@@ -5,6 +5,7 @@
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #include "core/status.h"
 #include "points/neighbours/lanes.h"
+#include "points/tree/visitor.h"
 #include "points/tree/walk.h"
 
 enum { LEAF_LEVELS_MAX = 10 };
@@ -68,6 +69,10 @@ uint64_t leafindex_room(uint32_t k);
 /* How many points have dist2 <= bound2; keys of the first `capacity` that are met go to `keys`. */
 uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
                                uint64_t *keys);
+
+/* Tells all points within to->bound, which may shrink meanwhile; the order depends on the query
+   alone. */
+void leafindex_tell(const leafindex *index, vec3 query, point_visitor *to);
 
 /* As pointtree_nearest_k, of an index with places; `keys` has room for leafindex_room(k). */
 uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,

@@ -266,6 +266,7 @@ typedef struct double_query {
     int32_t lowered;   /* boxes nearer than this are surely nearer than the bound */
     uint32_t k, capacity, count;
     neighbour_nd *out;
+    point_visitor *visitor;
     doubles_nearest list;
 } double_query;
 
@@ -352,6 +353,16 @@ static inline void visit_within(double_query *query, const leaf_doubles *leaf) {
         const neighbour_nd item = {dist2[i], leaf->id[i], KD_NONE};
         if (query->count < query->capacity) query->out[query->count] = item;
     }
+}
+
+static inline void visit_tell(double_query *query, const leaf_doubles *leaf) {
+    _Alignas(32) double dist2[LEAF_POINTS];
+    uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        point_visitor_tell(query->visitor, leaf->id[i], dist2[i]);
+    }
+    bind(query, query->visitor->bound, KD_NONE);
 }
 
 /* What is left to visit on the way down, as in leaf_index_query.c. */
@@ -470,4 +481,11 @@ uint32_t leafindex_double_within(const leafindex_double *index, const double at[
     query.out = out;
     walk(index, &query, visit_within, NULL);
     return query.count;
+}
+
+void leafindex_double_tell(const leafindex_double *index, const double at[3], point_visitor *to) {
+    double_query query;
+    query_begin(&query, at, to->bound);
+    query.visitor = to;
+    walk(index, &query, visit_tell, NULL);
 }

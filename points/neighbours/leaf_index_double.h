@@ -29,5 +29,7 @@ uint32_t leafindex_double_nearest_k(const leafindex_double *index, const double 
                                     uint32_t k, double bound2, neighbour_nd *out, uint32_t *near);
 uint32_t leafindex_double_within(const leafindex_double *index, const double query[3],
                                  double bound2, uint32_t capacity, neighbour_nd *out);
+/* See leafindex_tell. */
+void leafindex_double_tell(const leafindex_double *index, const double query[3], point_visitor *to);
 
 #endif

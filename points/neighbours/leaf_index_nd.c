@@ -159,6 +159,7 @@ typedef struct nd_query {
     float limit; /* the one that is not below */
     uint32_t k, capacity, count;
     neighbour_nd *out;
+    point_visitor *visitor; /* instead of `out`, or NULL */
 } nd_query;
 
 static inline void nd_bind(nd_query *query) {
@@ -238,7 +239,10 @@ static inline void nd_offer(nd_query *query, double dist2, uint32_t id) {
     item.dist2 = dist2;
     item.id = id;
     item.node = KD_NONE;
-    if (query->k)
+    if (query->visitor) {
+        point_visitor_tell(query->visitor, id, dist2);
+        query->bound2 = query->visitor->bound;
+    } else if (query->k)
         query->bound2 =
             neighbour_nd_offer(query->out, &query->count, query->k, item, query->bound2);
     else if (query->count++ < query->capacity)
@@ -332,7 +336,7 @@ ND_FN void nd_visit(nd_query *query, uint32_t leaf, uint32_t dims, bool wide) {
         const double dist2 = wide ? sum[i] : (double)narrow[i];
         if (dist2 <= query->bound2) nd_offer(query, dist2, ids[i]);
     }
-    if (query->k) nd_bind(query);
+    if (query->k || query->visitor) nd_bind(query);
 }
 
 /* See leaf_walk. */
@@ -407,4 +411,10 @@ uint32_t leafindex_nd_within(const leafindex_nd *index, const void *point, doubl
     nd_query query = query_make(index, point, bound2, 0, capacity, out);
     nd_walk(&query);
     return query.count;
+}
+
+void leafindex_nd_tell(const leafindex_nd *index, const void *point, point_visitor *to) {
+    nd_query query = query_make(index, point, to->bound, 0, 0, NULL);
+    query.visitor = to;
+    nd_walk(&query);
 }

@@ -25,5 +25,7 @@ uint32_t leafindex_nd_nearest_k(const leafindex_nd *index, const void *query, ui
                                 double bound2, neighbour_nd *out);
 uint32_t leafindex_nd_within(const leafindex_nd *index, const void *query, double bound2,
                              uint32_t capacity, neighbour_nd *out);
+/* See leafindex_tell. */
+void leafindex_nd_tell(const leafindex_nd *index, const void *query, point_visitor *to);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct leaf_answers {
     float bound2;
     uint64_t bound_key;    /* what comes behind it is no answer; its dist2 is bound2 */
     lanes_nearest nearest; /* instead of keys, of up to NEAREST_MAX */
+    point_visitor *visitor;
 } leaf_answers;
 
 static inline void leaf_bound(leaf_answers *answers, uint64_t key) {
@@ -121,6 +122,17 @@ static inline void leaf_within(leaf_answers *answers, const leaf_points *leaf, v
         if (answers->count < answers->capacity)
             answers->keys[answers->count] = leaf_key(dist2[i], leaf->id[i]);
     }
+}
+
+static inline void leaf_tell(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+    _Alignas(32) float dist2[LEAF_POINTS];
+    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
+    if (!within) return;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        point_visitor_tell(answers->visitor, leaf->id[i], (double)dist2[i]);
+    }
+    leaf_bound(answers, leaf_key(point_visitor_bound(answers->visitor), KD_NONE));
 }
 
 /* What is left to visit on the way down: of each level the children not visited yet, and the
@@ -265,6 +277,13 @@ uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2,
     answers.bound_key = leaf_key(bound2, KD_NONE);
     leaf_walk(index, query, &answers, leaf_within, NULL);
     return answers.count;
+}
+
+void leafindex_tell(const leafindex *index, vec3 query, point_visitor *to) {
+    leaf_answers answers;
+    answers.visitor = to;
+    leaf_bound(&answers, leaf_key(point_visitor_bound(to), KD_NONE));
+    leaf_walk(index, query, &answers, leaf_tell, NULL);
 }
 
 uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,

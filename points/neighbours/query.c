@@ -20,6 +20,8 @@ typedef struct query_work {
     const uint64_t *offsets;      /* NULL: nearest */
     uint64_t *counts;             /* only these are wanted, or NULL */
     const point_own *own;         /* the tree's points ask, in its order; or NULL */
+    const point_visitor *visitor; /* instead of rows; or NULL */
+    uint32_t targets;             /* for a visitor: how many trees there are */
     _Atomic uint64_t unmet_bytes; /* that could not be had */
     _Atomic uint64_t mismatched;  /* rows whose offsets leave another room than there are answers */
 } query_work;
@@ -172,15 +174,21 @@ typedef struct asked_query {
     uint32_t more;    /* 1 if one is */
 } asked_query;
 
+/* Axes that are not there are 0. */
+static vec3 vec3_of(const void *query, uint32_t dims) {
+    const float *q = (const float *)query;
+    return vec3_make(q[0], dims > 1 ? q[1] : 0, dims == 3 ? q[2] : 0);
+}
+
 /* One query by buckets; `room` holds its keys. KD_NONE: the offsets are not those of its answers.
  */
 static uint32_t answer_by_index(const query_work *work, const asked_query *asked, uint64_t *room,
                                 uint32_t *near) {
     const leafindex *index = work->target->index;
-    const float *q = (const float *)point_array_at(&work->queries->points, asked->at);
     const uint64_t i = asked->row;
-    const uint32_t dims = work->queries->points.dims, more = asked->more;
-    const vec3 query = vec3_make(q[0], dims > 1 ? q[1] : 0, dims == 3 ? q[2] : 0);
+    const uint32_t more = asked->more;
+    const vec3 query =
+        vec3_of(point_array_at(&work->queries->points, asked->at), work->queries->points.dims);
     const float bound2 = (float)query_bound2(work, asked->at);
     if (work->counts) return leafindex_within_keys(index, query, bound2, 0, NULL) - more;
     uint64_t at = i * work->k;
@@ -334,6 +342,36 @@ static bool answer(query_work *work, const asked_query *asked, query_room *room)
     return true;
 }
 
+/* The visitor hears of one query's points. */
+static void tell(const query_work *work, uint64_t i) {
+    const void *query = point_array_at(&work->queries->points, i);
+    point_visitor to = *work->visitor;
+    to.query = i;
+    to.bound = query_bound2(work, i);
+    for (uint32_t t = 0; t < work->targets && to.bound >= 0; ++t) {
+        const point_target *target = &work->target[t];
+        double three[3];
+        to.renamed = target->renamed;
+        if (target->index) {
+            leafindex_tell(target->index, vec3_of(query, target->tree.dims), &to);
+        } else if (target->index_double) {
+            take_three(three, target, query);
+            leafindex_double_tell(target->index_double, three, &to);
+        } else if (target->index_nd) {
+            leafindex_nd_tell(target->index_nd, query, &to);
+        } else {
+            pointtree_tell(&target->tree, work->queries->metric, query, &to);
+        }
+    }
+}
+
+static void tell_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const query_work *work = (const query_work *)context;
+    for (int64_t j = begin; j < end; ++j)
+        tell(work, work->order ? (uint32_t)work->order[j] : (uint64_t)j);
+}
+
 static void answer_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     query_work *work = (query_work *)context;
@@ -378,7 +416,8 @@ static kd_status answer_all(query_work *work, void *scratch) {
         parallel_for(leaf_shape_of(work->target->tree.count).leaf_count, QUERY_GRAIN / LEAF_POINTS,
                      answer_buckets, work);
     else
-        parallel_for((int64_t)work->queries->points.count, QUERY_GRAIN, answer_piece, work);
+        parallel_for((int64_t)work->queries->points.count, QUERY_GRAIN,
+                     work->visitor ? tell_piece : answer_piece, work);
     const uint64_t unmet = atomic_load(&work->unmet_bytes);
     KD_REQUIRE(unmet == 0, KD_ERROR_MEMORY,
                "out of memory: the answers of one query need %llu bytes",
@@ -393,14 +432,13 @@ static kd_status answer_all(query_work *work, void *scratch) {
 
 kd_status point_query_nearest(const point_target *target, const point_queries *queries, uint32_t k,
                               const point_rows *out, void *scratch) {
-    query_work work = {target, queries, NULL, k, *out, NULL, NULL, NULL, 0, 0};
+    query_work work = {.target = target, .queries = queries, .k = k, .rows = *out};
     return answer_all(&work, scratch);
 }
 
 kd_status point_query_count_within(const point_target *target, const point_queries *queries,
                                    uint64_t *offsets, void *scratch) {
-    const point_rows nowhere = {NULL, NULL, NULL};
-    query_work work = {target, queries, NULL, 0, nowhere, NULL, offsets, NULL, 0, 0};
+    query_work work = {.target = target, .queries = queries, .counts = offsets};
     KD_TRY(answer_all(&work, scratch));
     const uint64_t count = queries->points.count;
     offsets[count] = scan_exclusive_u64(offsets, offsets, count);
@@ -410,7 +448,14 @@ kd_status point_query_count_within(const point_target *target, const point_queri
 kd_status point_query_within(const point_target *target, const point_queries *queries,
                              const uint64_t *offsets, uint32_t *ids, void *dist2, void *scratch) {
     const point_rows rows = {ids, dist2, NULL};
-    query_work work = {target, queries, NULL, 0, rows, offsets, NULL, NULL, 0, 0};
+    query_work work = {.target = target, .queries = queries, .rows = rows, .offsets = offsets};
+    return answer_all(&work, scratch);
+}
+
+kd_status point_query_visit(const point_target *targets, uint32_t count,
+                            const point_queries *queries, const point_visitor *visitor,
+                            void *scratch) {
+    query_work work = {.target = targets, .queries = queries, .visitor = visitor, .targets = count};
     return answer_all(&work, scratch);
 }
 
@@ -429,15 +474,14 @@ static point_queries own_queries(const point_target *target, const point_own *ow
 kd_status point_own_nearest(const point_target *target, const point_own *own, uint32_t k,
                             const point_rows *out) {
     const point_queries queries = own_queries(target, own);
-    query_work work = {target, &queries, NULL, k, *out, NULL, NULL, own, 0, 0};
+    query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .own = own};
     return answer_all(&work, NULL);
 }
 
 kd_status point_own_count_within(const point_target *target, const point_own *own,
                                  uint64_t *offsets) {
-    const point_rows nowhere = {NULL, NULL, NULL};
     const point_queries queries = own_queries(target, own);
-    query_work work = {target, &queries, NULL, 0, nowhere, NULL, offsets, own, 0, 0};
+    query_work work = {.target = target, .queries = &queries, .counts = offsets, .own = own};
     KD_TRY(answer_all(&work, NULL));
     const uint64_t count = target->tree.count;
     offsets[count] = scan_exclusive_u64(offsets, offsets, count);
@@ -448,6 +492,7 @@ kd_status point_own_within(const point_target *target, const point_own *own,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
     const point_queries queries = own_queries(target, own);
-    query_work work = {target, &queries, NULL, 0, rows, offsets, NULL, own, 0, 0};
+    query_work work = {
+        .target = target, .queries = &queries, .rows = rows, .offsets = offsets, .own = own};
     return answer_all(&work, NULL);
 }

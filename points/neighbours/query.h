@@ -44,6 +44,13 @@ kd_status point_query_count_within(const point_target *target, const point_queri
 kd_status point_query_within(const point_target *target, const point_queries *queries,
                              const uint64_t *offsets, uint32_t *ids, void *dist2, void *scratch);
 
+/* Tells a function of the points of each query, tree by tree of `count` >= 1 of one kind; it is
+   called by several threads at once, though not for one query. visitor->query, renamed and bound
+   are not looked at. */
+kd_status point_query_visit(const point_target *targets, uint32_t count,
+                            const point_queries *queries, const point_visitor *visitor,
+                            void *scratch);
+
 /* The same with the tree's own points as queries, one radius for all: nothing is copied or sorted.
    Rows are those of the same call with a copy of the points; own->order is that of the nodes. */
 kd_status point_own_nearest(const point_target *target, const point_own *own, uint32_t k,

@@ -3,6 +3,7 @@
 #include "python/ext/points.h"
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 
 enum { PIECE_ANSWERS = 1 << 22, PIECE_LEAST = 1 << 14 };
@@ -249,6 +250,33 @@ static void in_box(const points_tree &tree, const point_arrays &lo, const point_
     check_unlocked([&] { return kd_points_in_box(tree.c, &lo.c, &hi.c, from, to); });
 }
 
+/* A function of Python's that hears of points, on whichever thread. What it raises first ends the
+   call; None from it is the bound as it is. */
+struct told {
+    nb::object call;
+    std::exception_ptr raised;
+};
+
+static double tell(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
+    told *to = (told *)context;
+    nb::gil_scoped_acquire locked;
+    if (to->raised) return -1;
+    try {
+        const nb::object wanted = to->call(query, id, dist2, bound);
+        return wanted.is_none() ? bound : nb::cast<double>(wanted);
+    } catch (...) {
+        to->raised = std::current_exception();
+        return -1;
+    }
+}
+
+static void visit(const points_tree &tree, const points_query &query, nb::handle call) {
+    told to = {nb::borrow(call), nullptr};
+    if (call.is_none()) check(kd_points_visit(tree.c, &query.c, nullptr, nullptr));
+    check_unlocked([&] { return kd_points_visit(tree.c, &query.c, tell, &to); });
+    if (to.raised) std::rethrow_exception(to.raised);
+}
+
 static nb::list query_period(const points_query &self) {
     nb::list out;
     for (double side : self.c.period) out.append(side);
@@ -323,6 +351,8 @@ static void bind_query(nb::module_ &m) {
 
 void bind_points_query(nb::module_ &m) {
     bind_query(m);
+    m.def("kd_points_visit", visit, nb::arg("tree"), nb::arg("query"), nb::arg("visit").none(),
+          "Calls visit(query, id, dist2, bound) for the points within each radius.");
     bind_own(m);
     m.def("kd_points_nearest", nearest<uint32_t, kd_points_nearest>, nb::arg("tree"),
           nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),

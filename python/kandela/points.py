@@ -182,6 +182,24 @@ class Points:
         _c.kd_points_within(self._c, query, row.target(offsets), row.target(ids), row.target(dist2))
         return row.done(x, offsets), row.numbers(row.done(x, ids)), row.done(x, dist2)
 
+    def visit(self, x, radius, call, *, coherent=False, method="auto") -> None:
+        """Calls call(row, id, dist2, bound) for the points within `radius` of each row of x, without a list.
+
+        It returns the largest squared distance that is still of interest for this row: None or `bound` for all,
+        less for fewer, -1 for no more. Points come in no promised order; rows are told by several threads, one
+        at a time. What it raises ends the call. The tree is on the CPU. A call of Python's takes a microsecond: where
+        many points are told, `within` is faster.
+
+        >>> tree = Points(np.array([[0., 0.], [3., 4.], [1., 0.]]))
+        >>> odd = []
+        >>> tree.visit(np.array([[0., 0.]]), 5., lambda row, id, dist2, bound: odd.append(id) if id % 2 else None)
+        >>> odd
+        [1]
+        """
+        radii = None if np.ndim(radius) == 0 else radius
+        query = self._query(x, radius if radii is None else np.inf, radii, coherent, method)
+        _c.kd_points_visit(self._c, query, call)
+
     def count_within(self, x, radius, *, stream=None) -> Any:
         """How many points each row of x has within the radius: (q,) int64.
 

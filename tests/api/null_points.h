@@ -168,6 +168,14 @@ CALL(points_within_own) {
     return kd_points_within_own(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
                                 ARG(4, ids), ARG(5, dist2));
 }
+static double hear_nothing(void *context, uint64_t asked, uint64_t id, double dist2, double bound) {
+    (void)context, (void)asked, (void)id, (void)dist2;
+    return bound;
+}
+CALL(points_visit) {
+    return kd_points_visit(ARG(0, points), ARG(1, &query), null == 2 ? NULL : hear_nothing,
+                           ARG(3, triple));
+}
 CALL(points_in_box_count) {
     uint64_t offsets[65];
     return kd_points_in_box_count(ARG(0, points), ARG(1, &array), ARG(2, &array), ARG(3, offsets));

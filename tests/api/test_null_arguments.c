@@ -155,6 +155,7 @@ static const row rows[] = {
     ROW(points_nearest_own, 6, "01"),
     ROW(points_within_own_count, 4, "013"),
     ROW(points_within_own, 6, "013"),
+    ROW(points_visit, 4, "012"),
     ROW(points_in_box_count, 4, "0123"),
     ROW(points_in_box, 5, "0123"),
     ROW(points_scratch_bytes, 2, ""),
@@ -214,7 +215,8 @@ static int pointers_of(const char *text) {
     const char *end = strchr(text, ')');
     int count = 0;
     for (const char *at = strchr(text, '('); at < end; ++at)
-        count += (*at == '*' && at[1] != '*') || strncmp(at, "kd_progress ", 12) == 0;
+        count += (*at == '*' && at[1] != '*') || strncmp(at, "kd_progress ", 12) == 0 ||
+                 strncmp(at, "kd_points_visitor ", 18) == 0;
     return count;
 }
 

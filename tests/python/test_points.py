@@ -287,3 +287,48 @@ def test_kdtree_extras():
         assert (np.diff(dist[offsets[i]:offsets[i + 1]]) >= 0).all()
     assert tree.query(data.astype(np.float32), 2)[0].dtype == np.float64
     assert kandela.KDTree(data.astype(np.float32)).query(data, 2)[0].dtype == np.float32
+
+
+def test_visited_are_those_within():
+    draw = np.random.default_rng(5)
+    data, x = draw.random((3000, 3), np.float32), draw.random((700, 3), np.float32)
+    tree, heard = kandela.Points(data, device="cpu"), [[] for _ in x]
+    tree.visit(x, 0.1, lambda row, id, dist2, bound: heard[row].append((dist2, id)))
+    offsets, ids, dist2 = tree.within(x, 0.1)
+    for row, (begin, end) in enumerate(zip(offsets[:-1].astype(int), offsets[1:].astype(int))):
+        assert sorted(heard[row]) == list(zip(dist2[begin:end].tolist(), ids[begin:end].tolist()))
+
+
+def test_a_visitor_wants_less():
+    draw = np.random.default_rng(6)
+    data, x = draw.random((2000, 2)), draw.random((50, 2))
+    tree, nearest, calls = kandela.Points(data, device="cpu"), {}, []
+
+    def closest(row, id, dist2, bound):
+        calls.append(id)
+        nearest[row] = min(nearest.get(row, (np.inf, 0)), (dist2, id))
+        return nearest[row][0]
+
+    tree.visit(x, np.inf, closest)
+    np.testing.assert_array_equal([nearest[row][1] for row in range(50)], tree.nearest(x, 1)[0][:, 0])
+    assert len(calls) < 50 * 100
+    once = []
+    tree.visit(x, np.inf, lambda row, *_: once.append(row) or -1)
+    assert sorted(once) == list(range(50))
+
+
+def test_what_a_visitor_raises():
+    tree = kandela.Points(np.random.default_rng(7).random((5000, 3)), device="cpu")
+    calls = []
+
+    def fails(row, id, dist2, bound):
+        calls.append(row)
+        raise KeyError("not this one")
+
+    with pytest.raises(KeyError, match="not this one"):
+        tree.visit(np.zeros((3000, 3)), np.inf, fails)
+    assert len(calls) == 1
+    with pytest.raises(RuntimeError):
+        tree.visit(np.zeros((1, 3)), 1.0, lambda *_: "a word")
+    with pytest.raises(kandela.UsageError):
+        tree.visit(np.zeros((1, 3)), 1.0, None)
