@@ -1,6 +1,5 @@
 #include "accel/rays/batch.h"
 #include "accel/rays/cast.h"
-#include "accel/rays/packet.h"
 #include "accel/wide/wide_rays.h"
 #include "core/parallel/parallel.h"
 
@@ -32,21 +31,21 @@ static void cast_one(const batch *b, int64_t i) {
     }
 }
 
-/* Eight neighbours at once, if they run alike. */
+/* Sixteen neighbours at once, if they run alike. */
 static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
-    if (b->hits) return trace_packet(b->tree, b->rays + begin, false, b->hits + begin, use);
-    ray_hit any[TRACE_PACKET];
-    if (!trace_packet(b->tree, b->rays + begin, true, any, use)) return false;
-    for (int64_t i = 0; i < TRACE_PACKET; ++i) b->blocked[begin + i] = any[i].triangle != KD_NONE;
+    if (b->hits) return trace_wide_packet(b->tree, b->rays + begin, false, b->hits + begin, use);
+    ray_hit any[WIDE_PACKET];
+    if (!trace_wide_packet(b->tree, b->rays + begin, true, any, use)) return false;
+    for (int64_t i = 0; i < WIDE_PACKET; ++i) b->blocked[begin + i] = any[i].triangle != KD_NONE;
     return true;
 }
 
 /* Where less than two sevenths of packets' tests were of rays that meet the leaf, rays are faster
    on their own: how many packets are to go apart. */
 static int packets_apart(packet_use *use) {
-    const bool poor = use->tests > 7 * use->useful / 2;
-    use->tests -= use->tests / 4; /* what was long ago counts less */
-    use->useful -= use->useful / 4;
+    const bool poor = use->together > use->apart;
+    use->together -= use->together / 4; /* what was long ago counts less */
+    use->apart -= use->apart / 4;
     return poor ? APART : 0;
 }
 
@@ -59,12 +58,12 @@ static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
         if (apart > 0) {
             --apart;
-        } else if (end - i >= TRACE_PACKET && cast_together(b, i, &use)) {
+        } else if (end - i >= WIDE_PACKET && cast_together(b, i, &use)) {
             apart = packets_apart(&use);
-            i += TRACE_PACKET;
+            i += WIDE_PACKET;
             continue;
         }
-        for (int64_t k = i; i < end && i < k + TRACE_PACKET; ++i)
+        for (int64_t k = i; i < end && i < k + WIDE_PACKET; ++i)
             listed[count++] = (uint32_t)(i - begin);
     }
     if (count == 0) return;

@@ -22,6 +22,20 @@ void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *liste
 void trace_wide_any(const tritree_view *tree, const ray *rays, const uint32_t *listed,
                     uint32_t count, uint8_t *blocked);
 
+/* What packets took, and what their rays would have taken in a stream: cycles, reckoned by what
+   nodes, cells and triangles take on the average. */
+typedef struct packet_use {
+    uint32_t together, apart;
+} packet_use;
+
+enum { WIDE_PACKET = 16 };
+
+/* Casts the rays together if they are much alike (origins, directions, octant), else returns false
+   and does nothing. hits[i] is what tritree_cast(rays[i]) answers, to the bit; with `any`, only
+   whether hits[i].triangle is KD_NONE is told. Adds to `use`. */
+bool trace_wide_packet(const tritree_view *tree, const ray rays[WIDE_PACKET], bool any,
+                       ray_hit hits[WIDE_PACKET], packet_use *use);
+
 #ifdef __cplusplus
 }
 #endif

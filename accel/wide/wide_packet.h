@@ -1,0 +1,352 @@
+/* Rays that run alike, sixteen together, through a wide tree.
+   Source: Wald, Slusallek, Benthin, Wagner 2001, "Interactive rendering with coherent ray tracing",
+   for packets; Reshetov, Soupikov, Hurley 2005, "Multi-level ray tracing algorithm", for the
+   interval of all rays that a node is asked with first.
+   Idea: the interval of all origins and of all inverse directions meets a node's cells by one
+   vector; a cell that it meets is asked by each ray, eight by one vector. A leaf's triangles are
+   met one after the other, by eight rays each, or by few rays one after the other.
+   Work: that of the union of the rays' paths.
+   Memory: 12 bytes an entry of the stack, 18 kB.
+   Invariants: all rays have one octant and one largest axis. Each does at cells and triangles what
+   it does alone (wide_walk.h), so the answers are those of tritree_cast, to the bit; the interval
+   rounds twice where a ray's own step rounds twice, and is within the same margin. */
+#ifndef KD_ACCEL_WIDE_WIDE_PACKET_H
+#define KD_ACCEL_WIDE_WIDE_PACKET_H
+#include "accel/wide/wide_rays.h"
+#include "accel/wide/wide_walk.h"
+
+enum {
+    PACKET_VECTORS = WIDE_PACKET / VECTOR8_LANES,
+    PACKET_ALL = (1 << VECTOR8_LANES) - 1,
+    PACKET_STACK = (WIDE_LANES - 1) * WIDE_MAX_DEPTH + WIDE_LANES,
+    /* cycles, for packet_use: a ray's step and leaf in a stream; a packet's cell, and triangle of a
+       leaf with eight rays: what they take and some more, as streams wait for less memory */
+    PACKET_STEP = 26,
+    PACKET_LEAF = 52,
+    PACKET_CELL = 60,
+    PACKET_TRIANGLE = 30
+};
+
+/* Eight rays of it; axes are x, y, z but for the origin's and the triangles'. */
+typedef struct packet_rays {
+    float8 inverse[3], back[3];
+    float8 begin, limit, slack_t; /* as in wide_ray */
+    float8 origin[3], sx, sy, sz; /* by the axes kx, ky, kz */
+    float8 tmin, t, u, v;         /* the nearest hits so far */
+    int8 triangle;                /* KD_NONE: -1 */
+} packet_rays;
+
+typedef struct packet {
+    packet_rays rays[PACKET_VECTORS];
+    float near_origin[3], far_origin[3]; /* of nearer and farther planes, less the centre */
+    float least[3], most[3];             /* of 1 / direction */
+    float begin, limit;                  /* of any ray */
+    uint16_t nearer[3], rows[3];         /* as in wide_ray */
+    uint32_t octant;
+} packet;
+
+typedef struct packet_entry {
+    uint32_t word;
+    float near;
+    uint32_t active; /* rays, a bit each */
+} packet_entry;
+
+/* Eight rays' numbers, turned: origin, tmin, direction, tmax. */
+VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
+    float8 r[8], t[8];
+    memcpy(r, rays, sizeof r);
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        t[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int k = 0; k < 2; ++k) {
+            r[i + 2 * k] =
+                __builtin_shufflevector(t[i + k], t[i + 2 + k], 0, 1, 8, 9, 4, 5, 12, 13);
+            r[i + 2 * k + 1] =
+                __builtin_shufflevector(t[i + k], t[i + 2 + k], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; ++i) {
+        of[i] = __builtin_shufflevector(r[i], r[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
+        of[4 + i] = __builtin_shufflevector(r[i], r[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+/* Whether eight rays are like the first one, whose axes and octant are known; fills them. */
+VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view *tree,
+                            const ray *rays, const ray *first, float8 o[3]) {
+    float8 of[8], reach = {0};
+    packet_turn(rays, of);
+    const float8 *d = of + 4;
+    const float8 x = float8_abs(d[0]), y = float8_abs(d[1]), z = float8_abs(d[2]);
+    const uint32_t kx = p->rows[0] / 3u, ky = p->rows[1] / 3u, kz = p->rows[2] / 3u;
+    const float8 largest = float8_abs(d[kz]);
+    const int8 by_x = (x > y) & (x > z), by_y = ~(x > y) & (y > z);
+    int8 good = (kz == 0   ? by_x
+                 : kz == 1 ? by_y
+                           : ~by_x & ~by_y) &
+                (largest >= 0x1p-90f) & (largest <= 0x1p90f);
+    for (int axis = 0; axis < 3; ++axis) {
+        const float8 lo = float8_all(vec3_axis(tree->box.lo, axis)) - of[axis];
+        const float8 hi = float8_all(vec3_axis(tree->box.hi, axis)) - of[axis];
+        reach = float8_max(reach, float8_max(float8_abs(lo), float8_abs(hi)));
+        const float8 least = largest * 0x1p-26f;
+        const int8 sign = (int8)d[axis] & INT32_MIN;
+        const float8 safe = (float8)((int8)float8_max(float8_abs(d[axis]), least) | sign);
+        good &= sign == (p->octant >> axis & 1 ? INT32_MIN : 0);
+        o[axis] = of[axis];
+        to->inverse[axis] = 1 / safe;
+        to->back[axis] = (vec3_axis(tree->wide->centre, axis) - of[axis]) * to->inverse[axis];
+    }
+    to->sx = d[kx] / d[kz];
+    to->sy = d[ky] / d[kz];
+    to->sz = 1 / d[kz];
+    to->origin[0] = of[kx];
+    to->origin[1] = of[ky];
+    to->origin[2] = of[kz];
+    to->slack_t = reach / largest * TRITREE_SLACK_T;
+    to->tmin = of[3];
+    to->t = of[7];
+    const float8 begin = to->tmin - to->slack_t, limit = to->t + to->slack_t;
+    const int8 ranged = begin <= limit; /* else nothing is to be found */
+    to->begin = float8_select(ranged, begin, float8_all(INFINITY));
+    to->limit = float8_select(ranged, limit, float8_all(-INFINITY));
+    to->u = to->v = float8_all(0);
+    to->triangle = (int8){0} - 1;
+    good &= (reach <= tree->wide->reach) & (to->slack_t < 0x1p50f);
+    /* much alike: directions within 1/8, origins within 1/16 of the way */
+    const float *f = &first->direction.x;
+    good &= (float8_abs(to->sx - f[kx] / f[kz]) <= 0.125f) &
+            (float8_abs(to->sy - f[ky] / f[kz]) <= 0.125f);
+    for (int axis = 0; axis < 3; ++axis)
+        good &= float8_abs(of[axis] - vec3_axis(first->origin, axis)) <= 0.0625f * reach;
+    return !int8_any(~good);
+}
+
+VECTOR8_FN float float8_most(float8 v) {
+    return -float8_least(-v);
+}
+
+/* The interval of all rays; `o`: their origins. */
+VECTOR8_FN void packet_join(packet *p, vec3 centre, float8 o[PACKET_VECTORS][3]) {
+    float8 begin = p->rays[0].begin, limit = p->rays[0].limit;
+    for (int i = 1; i < PACKET_VECTORS; ++i) {
+        begin = float8_min(begin, p->rays[i].begin);
+        limit = float8_max(limit, p->rays[i].limit);
+    }
+    p->begin = float8_least(begin);
+    p->limit = float8_most(limit);
+    for (int axis = 0; axis < 3; ++axis) {
+        float8 least = p->rays[0].inverse[axis], most = least, from = o[0][axis], to = from;
+        for (int i = 1; i < PACKET_VECTORS; ++i) {
+            least = float8_min(least, p->rays[i].inverse[axis]);
+            most = float8_max(most, p->rays[i].inverse[axis]);
+            from = float8_min(from, o[i][axis]);
+            to = float8_max(to, o[i][axis]);
+        }
+        const bool back = p->octant >> axis & 1;
+        const float lo = float8_least(from) - vec3_axis(centre, axis);
+        const float hi = float8_most(to) - vec3_axis(centre, axis);
+        p->least[axis] = float8_least(least);
+        p->most[axis] = float8_most(most);
+        p->near_origin[axis] = back ? lo : hi;
+        p->far_origin[axis] = back ? hi : lo;
+        p->nearer[axis] = (uint16_t)(back ? WIDE_LANES : 0);
+    }
+}
+
+/* False: the rays do not go together. */
+VECTOR8_FN bool packet_begin(packet *p, const tritree_view *tree, const ray *rays) {
+    static const uint8_t after[5] = {0, 1, 2, 0, 1};
+    float8 origins[PACKET_VECTORS][3];
+    const float *d = &rays->direction.x;
+    const float x = fabsf(d[0]), y = fabsf(d[1]), z = fabsf(d[2]);
+    const int kz = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
+    p->octant = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+        p->octant |= (uint32_t)(signbit(d[axis]) != 0) << axis;
+        p->rows[axis] = (uint16_t)(3 * after[kz + (axis + 1) % 3]);
+    }
+    for (int i = 0; i < PACKET_VECTORS; ++i)
+        if (!packet_take(&p->rays[i], p, tree, rays + VECTOR8_LANES * i, rays, origins[i]))
+            return false;
+    packet_join(p, tree->wide->centre, origins);
+    return true;
+}
+
+/* Bits of the node's cells that the interval meets; `nears`: from where on. */
+VECTOR8_FN uint32_t packet_meet_cells(const packet *p, const float *node, float nears[WIDE_LANES]) {
+    lanes near = lanes_all(p->begin), far = lanes_all(p->limit);
+    for (int axis = 0; axis < 3; ++axis) {
+        const float *bound = node + 2 * WIDE_LANES * axis;
+        const lanes least = lanes_all(p->least[axis]), most = lanes_all(p->most[axis]);
+        const lanes in = lanes_load(bound + p->nearer[axis]) - lanes_all(p->near_origin[axis]);
+        const lanes out =
+            lanes_load(bound + (WIDE_LANES - p->nearer[axis])) - lanes_all(p->far_origin[axis]);
+        near = lanes_max(lanes_min(in * least, in * most), near);
+        far = lanes_min(lanes_max(out * least, out * most), far);
+    }
+    memcpy(nears, &near, sizeof near);
+    return lanes_met(near, far);
+}
+
+/* Which rays meet the cell, a bit each. */
+VECTOR8_FN uint32_t packet_meet_cell(const packet *p, const float *node, uint32_t lane) {
+    uint32_t active = 0;
+    for (int i = 0; i < PACKET_VECTORS; ++i) {
+        const packet_rays *rays = &p->rays[i];
+        float8 near = rays->begin, far = rays->limit;
+        for (int axis = 0; axis < 3; ++axis) {
+            const float *bound = node + 2 * WIDE_LANES * axis + lane;
+            const float8 inverse = rays->inverse[axis], back = rays->back[axis];
+            const float in = bound[p->nearer[axis]], out = bound[WIDE_LANES - p->nearer[axis]];
+            near = float8_max(float8_multiply_add(float8_all(in), inverse, back), near);
+            far = float8_min(float8_multiply_add(float8_all(out), inverse, back), far);
+        }
+        active |= int8_bits(near <= far) << VECTOR8_LANES * i;
+    }
+    return active;
+}
+
+/* Rays that vectors do not decide: by triangle_meet, one by one. */
+static __attribute__((noinline, unused)) void packet_meet_alone(packet_rays *of, const ray *rays,
+                                                                const float *leaf, uint32_t count,
+                                                                uint32_t i, uint32_t alone,
+                                                                bool any) {
+    for (; alone; alone &= alone - 1) {
+        const int k = __builtin_ctz(alone);
+        ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
+        if (!wide_meet_alone(rays + k, leaf, count, i, &best)) continue;
+        of->t[k] = best.t;
+        of->u[k] = best.u;
+        of->v[k] = best.v;
+        of->triangle[k] = (int32_t)best.triangle;
+        of->limit[k] = any ? -INFINITY : best.t + of->slack_t[k];
+    }
+}
+
+/* A leaf's triangle and eight rays, of which those of the mask meet the leaf. */
+VECTOR8_FN void packet_meet(packet_rays *of, const packet *p, const ray *rays, const float *leaf,
+                            uint32_t count, uint32_t i, uint32_t active, bool any) {
+    triangle8 eight;
+    for (uint32_t c = 0; c < 3; ++c) {
+        const float x = leaf[(p->rows[0] + c) * count + i], y = leaf[(p->rows[1] + c) * count + i];
+        eight.z[c] = leaf[(p->rows[2] + c) * count + i] - of->origin[2];
+        eight.x[c] = x - of->origin[0] - of->sx * eight.z[c];
+        eight.y[c] = y - of->origin[1] - of->sy * eight.z[c];
+    }
+    active &= ~int8_bits(triangle8_missed(&eight));
+    if (!active) return;
+    triangle8_meet(&eight, of->sz);
+    const int32_t id = (int32_t)float_bits(leaf[9 * count + i]);
+    const int8 lane = {1, 2, 4, 8, 16, 32, 64, 128};
+    const int8 there = ((lane & (int32_t)active) != 0) & eight.good;
+    const int8 nearer = (eight.t < of->t) | ((eight.t == of->t) & (id < of->triangle));
+    const int8 better = there & (eight.t > of->tmin) & nearer;
+    of->t = float8_select(better, eight.t, of->t);
+    of->u = float8_select(better, eight.u, of->u);
+    of->v = float8_select(better, eight.v, of->v);
+    of->triangle = int8_select(better, (int8){0} + id, of->triangle);
+    of->limit =
+        float8_select(better, any ? float8_all(-INFINITY) : eight.t + of->slack_t, of->limit);
+    const uint32_t alone = active & ~int8_bits(eight.good);
+    if (__builtin_expect(alone != 0, 0)) packet_meet_alone(of, rays, leaf, count, i, alone, any);
+}
+
+/* One of the rays and all triangles of the leaf, as it meets them alone. */
+VECTOR8_FN void packet_visit_alone(packet_rays *of, const packet *p, const wide_tree *tree,
+                                   const ray *rays, uint32_t word, int k, bool any) {
+    wide_ray alone;
+    for (int i = 0; i < 3; ++i) {
+        alone.origin[i] = of->origin[i][k];
+        alone.rows[i] = p->rows[i];
+    }
+    const float4v shear = {of->sx[k], of->sy[k], of->sz[k], 0};
+    const ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
+    alone.shear = shear;
+    alone.tmin = of->tmin[k];
+    alone.best = best;
+    alone.word = word;
+    alone.number = (uint32_t)k;
+    if (!wide_visit_leaf(&alone, tree, rays, any)) return;
+    of->t[k] = alone.best.t;
+    of->u[k] = alone.best.u;
+    of->v[k] = alone.best.v;
+    of->triangle[k] = any ? 0 : (int32_t)alone.best.triangle;
+    of->limit[k] = any ? -INFINITY : alone.best.t + of->slack_t[k];
+}
+
+/* Few rays meet the leaf's triangles one after the other, eight triangles by one vector; many meet
+   them together, eight rays by one. */
+VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
+                             const packet_entry *at, bool any, packet_use *use) {
+    const uint32_t count = at->word & WIDE_COUNT_MASK;
+    const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+    for (int v = 0; v < PACKET_VECTORS; ++v) {
+        uint32_t active = at->active >> VECTOR8_LANES * v & PACKET_ALL;
+        packet_rays *of = &p->rays[v];
+        const ray *own = rays + VECTOR8_LANES * v;
+        const uint32_t met = (uint32_t)__builtin_popcount(active);
+        if (!met) continue;
+        use->apart += PACKET_LEAF * met;
+        if (PACKET_LEAF * met < PACKET_TRIANGLE * count) {
+            use->together += PACKET_LEAF * met;
+            for (; active; active &= active - 1)
+                packet_visit_alone(of, p, tree, own, at->word, __builtin_ctz(active), any);
+            continue;
+        }
+        use->together += PACKET_TRIANGLE * count;
+        for (uint32_t i = 0; i < count; ++i) packet_meet(of, p, own, leaf, count, i, active, any);
+    }
+    float8 limit = p->rays[0].limit;
+    for (int v = 1; v < PACKET_VECTORS; ++v) limit = float8_max(limit, p->rays[v].limit);
+    p->limit = float8_most(limit);
+}
+
+/* The node's cells that rays meet go to the stack, the nearest last. */
+VECTOR8_FN packet_entry *packet_step(const packet *p, const wide_tree *tree, const packet_entry *at,
+                                     packet_entry *top, packet_use *use) {
+    const float *node = wide_node_of(tree, at->word);
+    const uint32_t *order = wide_node_order(node, p->octant);
+    _Alignas(64) float nears[WIDE_LANES];
+    uint32_t met = packet_meet_cells(p, node, nears);
+    use->apart += PACKET_STEP * (uint32_t)__builtin_popcount(at->active);
+    use->together += PACKET_STEP + PACKET_CELL * (uint32_t)__builtin_popcount(met);
+    for (uint32_t i = 0; met; ++i) {
+        const uint32_t lane =
+            WIDE_LANES == 8 ? order[0] >> 4 * i & 15 : order[i & 1] >> 4 * (i >> 1) & 15;
+        if (!(met >> lane & 1)) continue;
+        met &= ~(1u << lane);
+        top->word = wide_node_words(node)[lane];
+        top->near = nears[lane];
+        top->active = packet_meet_cell(p, node, lane);
+        top += top->active != 0;
+    }
+    return top;
+}
+
+VECTOR8_FN bool wide_cast_packet(const tritree_view *tree, const ray rays[WIDE_PACKET], bool any,
+                                 ray_hit hits[WIDE_PACKET], packet_use *use) {
+    packet p;
+    packet_entry stack[PACKET_STACK], *top = stack;
+    if (!packet_begin(&p, tree, rays)) return false;
+    packet_entry at = {0, -INFINITY, (1u << WIDE_PACKET) - 1};
+    for (;;) {
+        if (at.word & WIDE_COUNT_MASK)
+            packet_visit(&p, tree->wide, rays, &at, any, use);
+        else
+            top = packet_step(&p, tree->wide, &at, top, use);
+        while (top > stack && top[-1].near > p.limit) --top;
+        if (top == stack) break;
+        at = *--top;
+    }
+    for (int v = 0; v < PACKET_VECTORS; ++v)
+        for (int i = 0; i < VECTOR8_LANES; ++i) {
+            const packet_rays *of = &p.rays[v];
+            const ray_hit hit = {of->t[i], of->u[i], of->v[i], (uint32_t)of->triangle[i]};
+            hits[VECTOR8_LANES * v + i] = hit;
+        }
+    return true;
+}
+
+#endif
