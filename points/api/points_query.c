@@ -1,5 +1,6 @@
 /* The queries of <kandela/points.h>: what a caller asks, checked, becomes a point_query. */
 #include "core/device/caller_memory.h"
+#include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/sized.h"
@@ -318,6 +319,47 @@ kd_status points_parts_ask_within(const kd_points *tree, const kd_points_query *
     return host_arrays_end(&arrays, points_parts_within(tree, &taken, offsets, &to, checked));
 }
 
+/* --- one query a call --------------------------------------------------------------------------
+ */
+
+enum { ALONE_K = 20, ALONE_ROOM = ALONE_K + 1 /* leafindex_room */ };
+
+/* Whether a query is all as usual: one, of floats, of a tree that lies whole on the CPU, with
+   nothing set but points and max_radius. Whatever is not goes the long way, which also finds what
+   is wrong with it. */
+static bool is_usual(const kd_points *tree, const kd_points_query *query, uint32_t k) {
+    const kd_point_array *points = &query->points;
+    return query->struct_size == sizeof *query && points->count == 1 && tree->index.shape.count &&
+           !tree->changes && k - 1 < ALONE_K && points->dims == tree->tree.dims &&
+           points->scalar == KD_FLOAT && points->coordinates && points->stride_bytes == 0 &&
+           !query->radii && query->max_radius >= 0 && !query->scratch && query->norm == 2 &&
+           strcmp(query->method, defaults.method) == 0 &&
+           memcmp(query->period, defaults.period, sizeof query->period) == 0 && !device_in_use();
+}
+
+/* Answers such a query with none of the preparations that many share; false: it is for the long
+   way. */
+static bool answer_alone(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                         const point_rows *rows) {
+    if (!tree || !query || !is_usual(tree, query, k)) return false;
+    const uintptr_t places = (uintptr_t)query->points.coordinates | (uintptr_t)rows->ids |
+                             (uintptr_t)rows->dist2 | (uintptr_t)rows->counts;
+    if (places % sizeof(float)) return false;
+    const float *at = (const float *)query->points.coordinates;
+    const vec3 from = vec3_make(at[0], at[1], tree->tree.dims == 3 ? at[2] : 0);
+    if (!isfinite(from.x) || !isfinite(from.y) || !isfinite(from.z)) return false;
+    uint64_t keys[ALONE_ROOM];
+    float *dist2 = (float *)rows->dist2;
+    const float bound2 = (float)pointtree_nd_bound2(POINT_FLOAT, query->max_radius);
+    const uint32_t found = leafindex_nearest_keys(&tree->index, from, k, bound2, keys, NULL);
+    for (uint32_t j = found; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);
+    for (uint32_t j = 0; rows->ids && j < k; ++j)
+        rows->ids[j] = j < found ? points_id_of(tree, leaf_key_id(keys[j])) : KD_NO_POINT;
+    for (uint32_t j = 0; dist2 && j < k; ++j) dist2[j] = leaf_key_dist2(keys[j]);
+    if (rows->counts) rows->counts[0] = found;
+    return true;
+}
+
 /* --- the calls ---------------------------------------------------------------------------------
  */
 
@@ -325,10 +367,11 @@ kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
                             uint32_t *ids, void *dist2, uint32_t *counts) {
     kd_points_query taken;
     const parts_rows apart = {.ids = ids, .dist2 = dist2, .counts = counts};
+    const point_rows rows = {ids, dist2, counts};
+    if (answer_alone(tree, query, k, &rows)) return KD_OK;
     if (tree && tree->parts) return points_parts_ask_nearest(tree, query, k, &apart);
     KD_TRY(check_query(&taken, tree, query));
     KD_TRY(points_check_answers(taken.points.count, k));
-    const point_rows rows = {ids, dist2, counts};
     KD_TRY(check_memory(tree, &taken, &rows, NULL));
     if (tree->cuda) return points_cuda_nearest(tree, &taken, k, &rows);
     if (tree->changes) return points_changes_nearest(tree, &taken, k, &rows);
