@@ -1,7 +1,8 @@
 // Kandela beside nanoflann, FLANN and CGAL in one run: build and k nearest neighbours of uniform
 // points of three floats. Queries in random order (Kandela's own sort of them counted) and along a
 // Morton curve (sorted before, for everybody).
-//     compare_knn [--threads N] [POINTS [QUERIES]]
+//     compare_knn [--threads N] [--k A,B] [--alone] [POINTS [QUERIES]]
+// --k: how many neighbours, 8,50 unless told. --alone: Kandela, too, is asked one query a call.
 // One thread, the default: processor time of the process. More: wall-clock time; each library does
 // with threads what it can, and the last lines say what that is. Each figure is the least of five,
 // and the libraries take turns, so that whatever else the machine does meets all of them. All must
@@ -25,7 +26,7 @@
 
 namespace {
 
-enum { TURNS = 5, COLUMNS = 5 }; // build; k = 8 and 50, each random and sorted
+enum { TURNS = 5, COLUMNS = 5 }; // build; both k, each random and sorted
 
 Cloud random_cloud(size_t count, unsigned seed) {
     std::mt19937 bits(seed);
@@ -52,8 +53,9 @@ Cloud along_a_curve(const Cloud &cloud) {
 
 class Kandela : public Contender {
   public:
-    Kandela(const Cloud &cloud)
-        : points(kd_point_array_make(cloud.data(), cloud.size() / 3, 3, KD_FLOAT)) {}
+    Kandela(const Cloud &cloud, bool each_alone)
+        : points(kd_point_array_make(cloud.data(), cloud.size() / 3, 3, KD_FLOAT)),
+          alone(each_alone) {}
     ~Kandela() override { drop(); }
     std::string name() const override { return "kandela"; }
     std::string on_threads() const override { return "builds and answers on threads of its own"; }
@@ -78,7 +80,11 @@ class Kandela : public Contender {
         kd_points_query_default(&query);
         query.points = kd_point_array_make(queries.data(), count, 3, KD_FLOAT);
         query.coherent = sorted;
-        demand(kd_points_nearest(tree, &query, k, ids.data(), dist2.data(), nullptr));
+        if (alone) query.points.count = 1;
+        for (size_t i = 0; i < (alone ? count : 1); ++i) {
+            query.points.coordinates = &queries[3 * i];
+            demand(kd_points_nearest(tree, &query, k, &ids[i * k], &dist2[i * k], nullptr));
+        }
         return sum_of_last(dist2, k);
     }
 
@@ -90,6 +96,7 @@ class Kandela : public Contender {
     }
 
     kd_point_array points;
+    bool alone;
     kd_points *tree = nullptr;
     std::vector<uint32_t> ids;
     std::vector<float> dist2;
@@ -108,7 +115,7 @@ void let_threads_sleep(int threads) {
 
 struct Row {
     double figure[COLUMNS]; // seconds, the least so far
-    double sum[2];          // of distances: k = 8, 50
+    double sum[2];          // of distances, of both k
 };
 
 void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int threads,
@@ -124,13 +131,14 @@ void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int t
         }
 }
 
-std::vector<Row> measure(const Contenders &all, const Cloud &random, int threads) {
+std::vector<Row> measure(const Contenders &all, const Cloud &random, const unsigned k[2],
+                         int threads) {
     const Cloud sorted = along_a_curve(random);
     std::vector<Row> rows(all.size(), Row{{1e30, 1e30, 1e30, 1e30, 1e30}, {0, 0}});
     take_turns(all, rows, 0, threads, [](Contender &one, Row &) { one.build(); });
     for (int i = 0; i < 4; ++i)
         take_turns(all, rows, 1 + i, threads, [&](Contender &one, Row &row) {
-            row.sum[i / 2] = one.ask(i % 2 ? sorted : random, i / 2 ? 50 : 8, i % 2);
+            row.sum[i / 2] = one.ask(i % 2 ? sorted : random, k[i / 2], i % 2);
         });
     return rows;
 }
@@ -165,7 +173,8 @@ bool print_rows(const Contenders &all, const std::vector<Row> &rows, double quer
 }
 
 int usage() {
-    std::fprintf(stderr, "usage: compare_knn [--threads N] [POINTS >= 50 [QUERIES]]\n");
+    std::fprintf(stderr, "usage: compare_knn [--threads N] [--k A,B] [--alone] [POINTS >= A, B "
+                         "[QUERIES]]\n");
     return 2;
 }
 
@@ -173,18 +182,30 @@ int usage() {
 
 int main(int argc, char **argv) {
     long long given[3] = {1, 1000000, 100000}; // threads, points, queries
+    unsigned k[2] = {8, 50};
+    bool alone = false;
     for (int i = 1, next = 1; i < argc; ++i) {
         const bool is_threads = std::strcmp(argv[i], "--threads") == 0;
+        if (std::strcmp(argv[i], "--alone") == 0) {
+            alone = true;
+            continue;
+        }
+        if (std::strcmp(argv[i], "--k") == 0) {
+            if (++i == argc || std::sscanf(argv[i], "%u,%u", &k[0], &k[1]) != 2) return usage();
+            continue;
+        }
         if (is_threads ? ++i == argc : next > 2) return usage();
         given[is_threads ? 0 : next++] = std::atoll(argv[i]);
     }
-    if (given[0] < 1 || given[0] > 1024 || given[1] < 50 || given[2] < 1) return usage();
+    if (given[0] < 1 || given[0] > 1024 || !k[0] || !k[1] || given[2] < 1 ||
+        given[1] < (long long)std::max(k[0], k[1]))
+        return usage();
     const int threads = int(given[0]);
     omp_set_num_threads(threads); // the environment was read before main
     const Cloud cloud = random_cloud(size_t(given[1]), 1);
     const Cloud random = random_cloud(size_t(given[2]), 2);
     Contenders all;
-    all.push_back(std::make_unique<Kandela>(cloud));
+    all.push_back(std::make_unique<Kandela>(cloud, alone));
     add_nanoflann(all, cloud, threads);
     add_flann(all, cloud, threads);
 #ifdef COMPARE_CGAL
@@ -194,12 +215,12 @@ int main(int argc, char **argv) {
 #endif
 #endif
     std::printf("%lld points, %lld queries, %d thread%s, %s time, least of %d, in turns;\n"
-                "queries a second, and the sum of k-th distances\n"
-                "%-16s %11s %12s %11s %23s %11s\n",
+                "%squeries a second, and the sum of k-th distances\n"
+                "%-16s %11s %5s%2u random %11s %13s%3u random %11s\n",
                 given[1], given[2], threads, threads > 1 ? "s" : "",
-                threads > 1 ? "wall-clock" : "processor", TURNS, "", "build ms", "k=8 random",
-                "sorted", "k=50 random", "sorted");
-    const std::vector<Row> rows = measure(all, random, threads);
+                threads > 1 ? "wall-clock" : "processor", TURNS, alone ? "one query a call; " : "",
+                "", "build ms", "k =", k[0], "sorted", "k =", k[1], "sorted");
+    const std::vector<Row> rows = measure(all, random, k, threads);
     const bool same = print_rows(all, rows, double(given[2]));
     if (all.size() > 1) print_ratios(rows);
     for (const auto &one : all)
