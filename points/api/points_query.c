@@ -346,7 +346,8 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
                              (uintptr_t)rows->dist2 | (uintptr_t)rows->counts;
     if (places % sizeof(float)) return false;
     const float *at = (const float *)query->points.coordinates;
-    const vec3 from = vec3_make(at[0], at[1], tree->tree.dims == 3 ? at[2] : 0);
+    const uint32_t dims = tree->tree.dims;
+    const vec3 from = vec3_make(at[0], dims > 1 ? at[1] : 0, dims == 3 ? at[2] : 0);
     if (!isfinite(from.x) || !isfinite(from.y) || !isfinite(from.z)) return false;
     uint64_t keys[ALONE_ROOM];
     float *dist2 = (float *)rows->dist2;

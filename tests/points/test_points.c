@@ -434,8 +434,59 @@ static void forged_files_are_refused(void **state) {
     unlink(path);
 }
 
+/* A query a call is answered, and refused, as in a batch. */
+static void one_query_a_call(void **state) {
+    (void)state;
+    enum { COUNT = 500, ASKED = 40, MOST_K = 22 };
+    static float own_cloud[COUNT * 3], own_asked[ASKED * 3], own_dist2[ASKED * MOST_K],
+        one_dist2[MOST_K];
+    static uint32_t names[COUNT], own_ids[ASKED * MOST_K], own_counts[ASKED], one_ids[MOST_K],
+        one_count;
+    for (uint32_t variant = 0; variant < 3 * CASE_POINT_SETS; ++variant) {
+        const uint32_t dims = 1 + variant % 3;
+        for (uint32_t i = 0; i < COUNT + ASKED; ++i) {
+            const vec3 p = case_point((case_points)(variant / 3), i < COUNT ? i : 3 * i, COUNT);
+            float *to = i < COUNT ? own_cloud + i * dims : own_asked + (i - COUNT) * dims;
+            for (uint32_t axis = 0; axis < dims; ++axis) to[axis] = vec3_axis(p, (int)axis);
+            if (i < COUNT) names[i] = 7 * COUNT - 3 * i;
+        }
+        kd_point_array points = kd_point_array_make(own_cloud, COUNT, dims, KD_FLOAT);
+        points.ids = variant % 2 ? names : NULL;
+        kd_points *tree = NULL;
+        assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
+        kd_points_query query;
+        kd_points_query_default(&query);
+        for (uint32_t k = 1; k <= MOST_K; ++k) {
+            query.max_radius =
+                k % 3 ? (double)INFINITY : (double)(fabsf(own_cloud[0]) + 1e-30f) / k;
+            query.points = kd_point_array_make(own_asked, ASKED, dims, KD_FLOAT);
+            assert_int_equal(kd_points_nearest(tree, &query, k, own_ids, own_dist2, own_counts),
+                             KD_OK);
+            query.points.count = 1;
+            for (uint32_t i = 0; i < ASKED; ++i) {
+                query.points.coordinates = own_asked + i * dims;
+                assert_int_equal(kd_points_nearest(tree, &query, k, one_ids, one_dist2, &one_count),
+                                 KD_OK);
+                assert_memory_equal(one_ids, own_ids + i * k, k * sizeof *own_ids);
+                assert_memory_equal(one_dist2, own_dist2 + i * k, k * sizeof *own_dist2);
+                assert_int_equal(one_count, own_counts[i]);
+            }
+        }
+        own_asked[dims - 1] = NAN;
+        query.points.coordinates = own_asked;
+        assert_int_equal(kd_points_nearest(tree, &query, 1, one_ids, NULL, NULL), KD_ERROR_INPUT);
+        query.max_radius = NAN;
+        query.points.coordinates = own_cloud;
+        assert_int_equal(kd_points_nearest(tree, &query, 1, one_ids, NULL, NULL), KD_ERROR_INPUT);
+        query.max_radius = 1;
+        assert_int_equal(kd_points_nearest(tree, &query, 0, one_ids, NULL, NULL), KD_ERROR_USAGE);
+        kd_points_close(tree);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_query_a_call),
         cmocka_unit_test(answers_equal_brute_force),
         cmocka_unit_test(sorted_queries_answer_in_the_callers_order),
         cmocka_unit_test(any_k_is_answered),
