@@ -4,11 +4,15 @@ include(CMakePackageConfigHelpers)
 
 # The shared library offers kd_ and nothing else, whatever kernels and static libraries bring.
 set(symbols ${CMAKE_SOURCE_DIR}/cmake/kandela.map)
-target_link_options(kandela PRIVATE LINKER:--version-script=${symbols})
-set_target_properties(kandela PROPERTIES LINK_DEPENDS ${symbols})
+if(NOT WIN32 AND NOT APPLE) # there KD_API alone says it
+  target_link_options(kandela PRIVATE LINKER:--version-script=${symbols})
+  set_target_properties(kandela PROPERTIES LINK_DEPENDS ${symbols})
+endif()
 
 # Components: runtime, development, tools, mpi (cmake/KandelaPackages.cmake makes packages of them), python.
 install(TARGETS kandela EXPORT kandela_targets
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
@@ -17,7 +21,7 @@ install(TARGETS kandela EXPORT kandela_targets
 find_program(KD_LD NAMES ld.bfd ld)
 find_program(KD_OBJCOPY objcopy)
 set(whole ${objects})
-if(KD_LD AND KD_OBJCOPY AND NOT KD_SANITIZE)
+if(KD_LD AND KD_OBJCOPY AND NOT KD_SANITIZE AND NOT WIN32 AND NOT APPLE)
   set(one ${CMAKE_BINARY_DIR}/kandela_one.o)
   set(list ${CMAKE_BINARY_DIR}/kandela_objects.txt)
   file(GENERATE OUTPUT ${list} CONTENT "$<JOIN:${objects},\n>\n")
@@ -30,7 +34,10 @@ if(KD_LD AND KD_OBJCOPY AND NOT KD_SANITIZE)
   set_source_files_properties(${one} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   set(whole ${one})
 endif()
-set(needed ${KD_CJSON_LIBRARY} m pthread dl)
+set(needed ${KD_CJSON_LIBRARY} m pthread ${CMAKE_DL_LIBS})
+if(WIN32)
+  list(APPEND needed ws2_32 psapi)
+endif()
 if(KD_DEFLATE_BUILT)
   list(APPEND needed ${KD_DEFLATE_LIBRARY})
 endif()
@@ -104,14 +111,21 @@ if(TARGET kandela_program)
   # Both come from the table of options, so they are written by the program itself.
   set(man_page ${CMAKE_BINARY_DIR}/share/man/man1/kandela.1)
   set(completion ${CMAKE_BINARY_DIR}/share/bash-completion/completions/kandela)
+  set(pages_made TRUE)
+  if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+    set(pages_made FALSE) # nothing here runs it
+  endif()
   add_custom_command(
     OUTPUT ${man_page} ${completion} DEPENDS kandela_program
     COMMAND ${CMAKE_COMMAND} -E make_directory share/man/man1 share/bash-completion/completions
     COMMAND kandela_program --man > ${man_page}
     COMMAND kandela_program --completion > ${completion}
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
-  add_custom_target(kandela_pages ALL DEPENDS ${man_page} ${completion})
-  add_dependencies(kandela_installed kandela_pages)
+  add_dependencies(kandela_installed kandela_program)
+  if(pages_made)
+    add_custom_target(kandela_pages ALL DEPENDS ${man_page} ${completion})
+    add_dependencies(kandela_installed kandela_pages)
+  endif()
   install(TARGETS kandela_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   if(KD_DEB)
     add_custom_command(OUTPUT ${man_page}.gz DEPENDS ${man_page} COMMAND gzip -9nkf ${man_page} VERBATIM)
@@ -119,7 +133,9 @@ if(TARGET kandela_program)
     add_dependencies(kandela_installed kandela_page_packed)
     set(man_page ${man_page}.gz)
   endif()
-  install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
-  install(FILES ${completion}
-          DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tools)
+  if(pages_made)
+    install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+    install(FILES ${completion}
+            DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tools)
+  endif()
 endif()

@@ -24,7 +24,7 @@ set(KD_HOT_V4_FLAGS -march=x86-64-v4 -mprefer-vector-width=512)
 set(KD_HOT_TWICE FALSE)
 # Ninja alone knows the objects of other targets as files; with make there is the plain variant only.
 if(NOT KD_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_OBJCOPY AND CMAKE_NM
-   AND CMAKE_GENERATOR MATCHES "Ninja")
+   AND CMAKE_GENERATOR MATCHES "Ninja" AND NOT WIN32 AND NOT APPLE) # names are changed in ELF files
   check_c_compiler_flag("${KD_HOT_FLAGS}" KD_HOT_FLAGS_WORK)
   check_c_compiler_flag("-march=x86-64-v4" KD_HOT_V4_FLAGS_WORK)
   if(KD_HOT_FLAGS_WORK AND KD_HOT_V4_FLAGS_WORK)

@@ -1,7 +1,7 @@
 #include "core/memory.h"
+#include "core/system/machine.h"
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum { MEMORY_ALIGNMENT = 64 };
 
@@ -14,7 +14,7 @@ kd_status memory_reserve(void **pointer, uint64_t count, size_t item_bytes) {
                (unsigned long long)count, item_bytes);
     if (bytes == 0) bytes = 1;
     bytes = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
-    *pointer = aligned_alloc(MEMORY_ALIGNMENT, (size_t)bytes);
+    *pointer = machine_memory(MEMORY_ALIGNMENT, (size_t)bytes);
     KD_REQUIRE(*pointer, KD_ERROR_MEMORY, "out of memory: %llu bytes were needed",
                (unsigned long long)bytes);
     return KD_OK;
@@ -36,7 +36,7 @@ kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item
 }
 
 void memory_free(void *pointer) {
-    free(pointer);
+    machine_memory_free(pointer);
 }
 
 static _Thread_local uint64_t shortages;
@@ -52,6 +52,5 @@ uint64_t memory_shortages(void) {
 }
 
 uint64_t memory_peak_bytes(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+    return machine_peak_bytes();
 }

@@ -1,14 +1,13 @@
 #include "core/develop/denoise.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include <dlfcn.h>
-#include <glob.h>
+#include "core/system/place.h"
+#include "core/system/plugin.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* --- the library: what is used of its C interface (version 2) --------------------------------- */
 
@@ -53,7 +52,7 @@ static bool symbols_find(void *handle) {
         {"oidnReleaseFilter", offsetof(oidn_library, release_filter)},
     };
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; ++i) {
-        void *found = dlsym(handle, symbols[i].name);
+        void *found = plugin_symbol(handle, symbols[i].name);
         if (!found) return false;
         memcpy((char *)&oidn + symbols[i].offset, &found, sizeof found);
     }
@@ -61,23 +60,18 @@ static bool symbols_find(void *handle) {
 }
 
 static bool library_try(const char *path) {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *handle = plugin_open(path, false);
     if (!handle) return false;
     if (symbols_find(handle)) return true; /* it stays open */
-    dlclose(handle);
+    plugin_close(handle);
     return false;
 }
 
 /* The first that works of the files that a pattern of the shell names. */
 static bool pattern_try(const char *folder, const char *pattern) {
     char whole[4096];
-    glob_t found;
-    bool works = false;
     if (snprintf(whole, sizeof whole, "%s%s", folder, pattern) >= (int)sizeof whole) return false;
-    if (glob(whole, 0, NULL, &found) != 0) return false;
-    for (size_t i = 0; i < found.gl_pathc && !works; ++i) works = library_try(found.gl_pathv[i]);
-    globfree(&found);
-    return works;
+    return plugin_try_each(whole, library_try);
 }
 
 #define PYOIDN "/pyoidn/oidn/lib/libOpenImageDenoise.so.2"
@@ -90,15 +84,14 @@ static bool package_try(const char *folder) {
 
 /* tools/quickstart's folder: BUILD/bin/kandela, build-denoise. */
 static bool beside_try(void) {
-    char program[4096];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 32);
-    if (length <= 0) return false;
-    program[length] = '\0';
+    char program[PLACE_BYTES];
+    if (!place_of_program(program)) return false;
     for (int i = 0; i < 3; ++i) {
         char *slash = strrchr(program, '/');
         if (!slash) return false;
         *slash = '\0';
     }
+    if (strlen(program) + sizeof "/build-denoise" > sizeof program) return false;
     strcat(program, "/build-denoise");
     return package_try(program);
 }

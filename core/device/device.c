@@ -2,19 +2,19 @@
 #include "core/log.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
+#include "core/system/machine.h"
+#include "core/system/place.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void device_cpu_describe(device *out) {
     memset(out, 0, sizeof *out);
     out->kind = DEVICE_CPU;
     out->processors = parallel_threads();
     snprintf(out->name, sizeof out->name, "CPU, %d threads", out->processors);
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-    out->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    out->memory_bytes = machine_bytes();
 }
 
 enum { CAPABILITY_LEAST = 75 };
@@ -37,7 +37,7 @@ const char *device_code_lacks(const char *code, int capability) {
 static bool exists(const char *root, const char *path) {
     char full[4096];
     snprintf(full, sizeof full, "%s%s", root, path);
-    return access(full, F_OK) == 0;
+    return place_allows(full, PLACE_EXISTS);
 }
 
 bool device_card_is_there(const char *root) {

@@ -1,7 +1,7 @@
 /* A file that is installed beside this code: a program to start, a plug-in to load. */
 #ifndef KD_CORE_FILES_COMPANION_H
 #define KD_CORE_FILES_COMPANION_H
-#include <limits.h>
+#include "core/system/place.h"
 #include <stdbool.h>
 
 #ifdef __cplusplus
@@ -13,13 +13,13 @@ typedef struct companion {
     const char *name;     /* of the file */
     const char *const *places; /* folders, from the one of this code; each ends with "/" or is "" */
     int place_count;
-    int mode; /* of access(): R_OK, X_OK */
+    place_use use; /* PLACE_READABLE, PLACE_RUNNABLE */
 } companion;
 
 /* Writes its path: what the variable says, whether or not it is there; else the first that is there
    beside where this code was loaded from, the shared library or the program; else beside the
    program. False if there is none, or its path is too long. */
-bool companion_find(const companion *wanted, char found[PATH_MAX]);
+bool companion_find(const companion *wanted, char found[PLACE_BYTES]);
 
 #ifdef __cplusplus
 }

@@ -7,10 +7,10 @@
 #ifndef KD_CORE_FILES_FILE_H
 #define KD_CORE_FILES_FILE_H
 #include "core/status.h"
+#include "core/system/mapping.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,7 +31,7 @@ bool file_is_there(const char *path);
 void file_release(const char *begin, size_t count);
 /* Is told of every file that file_open opens from now on, by any thread; NULL: nobody is. For a
    program that must know what it has read. */
-void file_set_witness(void (*seen)(const char *path, const struct stat *info));
+void file_set_witness(void (*seen)(const char *path, file_identity which));
 void file_close(file_view *view); /* takes one that was never opened (all zero) */
 
 typedef struct file_output {

@@ -1,13 +1,11 @@
 #include "core/parallel/workers.h"
 #include "core/parallel/cores.h"
 #include "core/parallel/parallel.h"
+#include "core/system/threads.h"
 #include "core/timing.h"
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <unistd.h>
 
 enum {
     WAKE_EACH = 2,        /* sleepers that one thread wakes: 2, 4, 8 ... */
@@ -29,9 +27,6 @@ typedef struct work_list {
     _Alignas(64) atomic_int working; /* workers that are at it */
 } work_list;
 
-/* Held for some hundred instructions: who finds it locked tries again for a while. */
-#define POOL_MUTEX PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t opened, left; /* a list was opened; its last worker left one */
@@ -43,7 +38,7 @@ static struct {
                                          but the one that forked */
     atomic_uint openings;             /* lists opened so far: what idle workers look at */
 } pool = {
-    .mutex = POOL_MUTEX, .opened = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+    .mutex = THREADS_MUTEX, .opened = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local bool inside;
 static _Thread_local int own_number;
@@ -127,7 +122,8 @@ static void help(work_list *list) {
     wake(sleepers);
     work_at(list, thread);
     pthread_mutex_lock(&pool.mutex);
-    if (forks != pool.forks) _exit(0); /* a worker forked: that child has no more to do */
+    if (forks != pool.forks)
+        threads_process_end(); /* a worker forked: that child has no more to do */
     --pool.busy;
     /* the caller may go on at once: the list is no more */
     if (atomic_fetch_sub_explicit(&list->working, 1, memory_order_release) == 1 && pool.waiting)
@@ -173,7 +169,7 @@ static void after_fork(void) {
 
 /* The child has this thread alone: what others had open or locked is forgotten. */
 static void in_child(void) {
-    pool.mutex = (pthread_mutex_t)POOL_MUTEX;
+    pool.mutex = (pthread_mutex_t)THREADS_MUTEX;
     pthread_cond_init(&pool.opened, NULL);
     pthread_cond_init(&pool.left, NULL);
     pool.lists = NULL;
@@ -183,30 +179,20 @@ static void in_child(void) {
 
 /* When the library is loaded, so that no fork comes before. */
 __attribute__((constructor)) static void workers_hook(void) {
-    pool.forkable = pthread_atfork(before_fork, after_fork, in_child) == 0;
-}
-
-/* Signals go to the threads of the program, except those that a thread raises by a fault. */
-static void block_signals(sigset_t *before) {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
-    sigset_t all;
-    sigfillset(&all);
-    for (size_t i = 0; i < sizeof own / sizeof *own; ++i) sigdelset(&all, own[i]);
-    pthread_sigmask(SIG_BLOCK, &all, before);
+    pool.forkable = threads_at_fork(before_fork, after_fork, in_child);
 }
 
 /* Starts workers until there are `wanted`, or no more can be started. The mutex is held. */
 static void start_workers(int wanted) {
     if (pool.count >= wanted || pool.closed) return;
     pthread_attr_t attributes;
-    sigset_t before;
     if (!pool.forkable || pthread_attr_init(&attributes) != 0) return;
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    block_signals(&before);
+    threads_signals_block();
     while (pool.count < wanted &&
            pthread_create(&pool.workers[pool.count], &attributes, serve, NULL) == 0)
         ++pool.count;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    threads_signals_restore();
     pthread_attr_destroy(&attributes);
 }
 
@@ -258,6 +244,7 @@ void workers_run(int64_t pieces, int threads, void (*run)(void *context, int64_t
 /* At exit, and when the library is unloaded: idle workers end. Where some are at work, another
    thread is still inside the library, and it is the end of the process. */
 __attribute__((destructor)) static void workers_close(void) {
+    if (!threads_outlast_library()) return;
     pthread_mutex_lock(&pool.mutex);
     pool.closed = true;
     const int count = pool.busy || pool.lists ? 0 : pool.count;

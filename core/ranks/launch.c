@@ -2,12 +2,10 @@
 #include "core/files/companion.h"
 #include "core/log.h"
 #include "core/ranks/ranks.h"
-#include <dlfcn.h>
-#include <limits.h>
+#include "core/system/plugin.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Ranks that the launcher speaks of; 0: it says a rank, but not of how many; -1: there is none. */
 static long launched(void) {
@@ -43,21 +41,21 @@ static void find_locals(ranks *out) {
     out->locals = number_in(sizes, 3, 1);
 }
 
-static bool plugin_find(char found[PATH_MAX]) {
+static bool plugin_find(char found[PLACE_BYTES]) {
     static const char *const places[] = {"", "kandela/", "../lib/kandela/", "../lib/",
                                          "../" KD_LIBDIR "/kandela/"};
     const companion plugin = {"KANDELA_MPI", "kandela-mpi.so", places,
-                              sizeof places / sizeof *places, R_OK};
+                              sizeof places / sizeof *places, PLACE_READABLE};
     return companion_find(&plugin, found);
 }
 
 /* Why the plug-in cannot be used, in the linker's words. */
 static kd_status plugin_load(ranks *out, const char *path) {
     /* global: parts that MPI itself loads look for its names */
-    out->library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    out->library = plugin_open(path, true);
     KD_REQUIRE(out->library, KD_ERROR_DEVICE, "the plug-in for MPI cannot be loaded: %s",
-               dlerror());
-    out->calls = (const ranks_calls *)dlsym(out->library, RANKS_SYMBOL);
+               plugin_reason());
+    out->calls = (const ranks_calls *)plugin_symbol(out->library, RANKS_SYMBOL);
     KD_REQUIRE(out->calls && out->calls->version == RANKS_VERSION, KD_ERROR_DEVICE,
                "%s: no plug-in of this version (%d), expected that of the same build", path,
                RANKS_VERSION);
@@ -69,7 +67,7 @@ static kd_status plugin_load(ranks *out, const char *path) {
 }
 
 kd_status ranks_open(ranks *out) {
-    char path[PATH_MAX];
+    char path[PLACE_BYTES];
     const long others = launched();
     memset(out, 0, sizeof *out);
     out->size = out->locals = 1;

@@ -2,10 +2,10 @@
 #ifndef KANDELA_STATUS_H
 #define KANDELA_STATUS_H
 
-#if defined(__GNUC__)
-#define KD_API __attribute__((visibility("default")))
+#ifdef _WIN32
+#define KD_API __declspec(dllexport)
 #else
-#define KD_API
+#define KD_API __attribute__((visibility("default")))
 #endif
 
 #ifdef __cplusplus

@@ -1,17 +1,11 @@
 #include "render/frame/display.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/system/connection.h"
 #include "core/timing.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packets are the machine's own bytes");
 
@@ -54,51 +48,14 @@ kd_status display_check(const char *address) {
 
 static void give_up(display *owned, const char *why) {
     log_message(LOG_WARNING, "display server %s: %s; going on without it", owned->address, why);
-    if (owned->socket >= 0) close(owned->socket);
+    connection_close(owned->socket);
     owned->socket = -1;
 }
 
-/* Waits for a connection as long as PATIENCE_SECONDS; 0 or an errno. */
-static int connect_soon(int to, const struct addrinfo *place) {
-    const int flags = fcntl(to, F_GETFL, 0);
-    fcntl(to, F_SETFL, flags | O_NONBLOCK);
-    int reason = connect(to, place->ai_addr, place->ai_addrlen) == 0 ? 0 : errno;
-    if (reason == EINPROGRESS) {
-        struct pollfd ready = {to, POLLOUT, 0};
-        socklen_t bytes = sizeof reason;
-        if (poll(&ready, 1, PATIENCE_SECONDS * 1000) != 1)
-            reason = ETIMEDOUT;
-        else if (getsockopt(to, SOL_SOCKET, SO_ERROR, &reason, &bytes) != 0)
-            reason = errno;
-    }
-    fcntl(to, F_SETFL, flags);
-    return reason;
-}
-
 static void find_server(display *to, const display_address *parts) {
-    const struct addrinfo wish = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *places = NULL;
-    const int failure = getaddrinfo(parts->host, parts->port, &wish, &places);
-    if (failure) {
-        give_up(to, gai_strerror(failure));
-        return;
-    }
-    int reason = EHOSTUNREACH;
-    for (const struct addrinfo *place = places; place && to->socket < 0; place = place->ai_next) {
-        const int made = socket(place->ai_family, place->ai_socktype | SOCK_CLOEXEC, 0);
-        reason = made < 0 ? errno : connect_soon(made, place);
-        if (made >= 0 && reason)
-            close(made);
-        else
-            to->socket = made;
-    }
-    freeaddrinfo(places);
-    if (to->socket < 0) {
-        give_up(to, strerror(reason));
-        return;
-    }
-    const struct timeval patience = {PATIENCE_SECONDS, 0};
-    setsockopt(to->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    char why[CONNECTION_WHY];
+    to->socket = connection_open(parts->host, parts->port, PATIENCE_SECONDS, why);
+    if (to->socket < 0) give_up(to, why);
 }
 
 kd_status display_open(display *out, const char *address, const char *title) {
@@ -116,7 +73,7 @@ kd_status display_open(display *out, const char *address, const char *title) {
 }
 
 void display_close(display *owned) {
-    if (owned->packet && owned->socket >= 0) close(owned->socket);
+    if (owned->packet) connection_close(owned->socket);
     memory_free(owned->packet);
     memset(owned, 0, sizeof *owned);
     owned->socket = -1;
@@ -148,16 +105,10 @@ static size_t packet_begin(display *to, uint8_t what) {
 static bool packet_send(display *to, size_t bytes) {
     const uint32_t length = (uint32_t)bytes;
     memcpy(to->packet, &length, sizeof length);
-    for (size_t sent = 0; sent < bytes;) {
-        const ssize_t part = send(to->socket, to->packet + sent, bytes - sent, MSG_NOSIGNAL);
-        if (part < 0 && errno == EINTR) continue;
-        if (part <= 0) {
-            give_up(to, part < 0 ? strerror(errno) : "it has hung up");
-            return false;
-        }
-        sent += (size_t)part;
-    }
-    return true;
+    char why[CONNECTION_WHY];
+    if (connection_send(to->socket, to->packet, bytes, why)) return true;
+    give_up(to, why);
+    return false;
 }
 
 static bool create_picture(display *to, const film *from) {

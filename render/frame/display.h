@@ -14,7 +14,7 @@
 enum { DISPLAY_TILE = 128 }; /* pixels a side */
 
 typedef struct display {
-    int socket; /* -1: nobody looks on */
+    intptr_t socket; /* -1: nobody looks on */
     char address[256], title[256];
     uint8_t *packet; /* room for one */
     bool created;

@@ -6,6 +6,7 @@
 #include "scenes/check/check_fix.h"
 #include "core/files/file.h"
 #include "core/memory.h"
+#include "core/system/place.h"
 #include "scenes/check/check_obj.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -253,14 +254,13 @@ static kd_status source_read(fixing *fix, uint32_t **made_lines) {
     return KD_OK;
 }
 
-/* The folder of a path as the system knows it; to free. */
-static char *folder_of(const char *path) {
-    char copy[PATH_MAX];
+/* The folder of a path as the system knows it; false if there is none. */
+static bool folder_of(char out[PLACE_BYTES], const char *path) {
+    char copy[PLACE_BYTES];
     snprintf(copy, sizeof copy, "%s", path);
     char *slash = strrchr(copy, '/');
-    if (!slash) return realpath(".", NULL);
-    slash[slash == copy] = '\0';
-    return realpath(copy, NULL);
+    if (slash) slash[slash == copy] = '\0';
+    return place_of_path(out, slash ? copy : ".");
 }
 
 static kd_status fixed_write(fixing *fix, const char *to) {
@@ -283,8 +283,9 @@ kd_status check_fix(examination *of, const char *to) {
                "%s: it has errors or no triangle, so nothing is written to %s", of->path, to);
     memset(&fix, 0, sizeof fix);
     fix.of = of;
-    char *from = folder_of(of->path), *there = folder_of(to);
-    if (of->is_obj && from && there && strcmp(from, there) != 0) fix.folder = from;
+    char from[PLACE_BYTES], there[PLACE_BYTES];
+    if (of->is_obj && folder_of(from, of->path) && folder_of(there, to) && strcmp(from, there) != 0)
+        fix.folder = from;
     KD_TRY_GOTO(source_read(&fix, &made_lines));
     KD_TRY_GOTO(vertices_number(&fix));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(fix.normals_wanted, of->body.normal_count));
@@ -292,8 +293,6 @@ kd_status check_fix(examination *of, const char *to) {
     KD_TRY_GOTO(normals_number(&fix));
     KD_TRY_GOTO(fixed_write(&fix, to));
 done:
-    free(from);
-    free(there);
     memory_free(fix.text);
     memory_free(fix.vertex_number);
     memory_free(fix.normal_number[0]);

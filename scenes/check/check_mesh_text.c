@@ -1,5 +1,6 @@
 /* A mesh that came from another format as the text of an OBJ file. */
 #include "core/memory.h"
+#include "core/system/text_stream.h"
 #include "scenes/check/check_fix.h"
 #include <stdlib.h>
 
@@ -46,22 +47,19 @@ static void mesh_write(FILE *to, const mesh *body, uint32_t *lines) {
 }
 
 kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32_t **lines) {
-    char *made = NULL;
-    size_t count = 0;
+    text_stream made;
     *text = NULL;
     *lines = NULL;
     KD_TRY(KD_RESERVE(*lines, body->triangle_count));
-    FILE *stream = open_memstream(&made, &count);
-    KD_REQUIRE(stream, KD_ERROR_MEMORY, "no memory left to write the mesh");
-    mesh_write(stream, body, *lines);
-    const bool failed = ferror(stream) != 0;
-    kd_status status = fclose(stream) == 0 && !failed ? KD_OK : KD_ERROR_MEMORY;
-    if (status == KD_OK) status = KD_RESERVE(*text, (uint64_t)count);
+    KD_REQUIRE(text_stream_open(&made), KD_ERROR_MEMORY, "no memory left to write the mesh");
+    mesh_write(made.stream, body, *lines);
+    kd_status status = text_stream_end(&made) ? KD_OK : KD_ERROR_MEMORY;
+    if (status == KD_OK) status = KD_RESERVE(*text, (uint64_t)made.count);
     if (status == KD_OK) {
-        memcpy(*text, made, count);
-        *bytes = (uint64_t)count - 2;
+        memcpy(*text, made.text, made.count);
+        *bytes = (uint64_t)made.count - 2;
     }
-    free(made);
+    free(made.text);
     KD_REQUIRE(status == KD_OK, status, "no memory left to write the mesh");
     return KD_OK;
 }

@@ -1,8 +1,7 @@
 #include "scenes/import/import_draco.h"
 #include "core/memory.h"
+#include "core/system/process.h"
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 typedef struct draco_reader {
     draco_mesh *to;
@@ -62,32 +61,15 @@ static kd_status mesh_take(void *to, const char *path, uint64_t most_bytes, impo
     return all_take(&of);
 }
 
-/* A file that this process alone has; -1 if it cannot be made. */
-static int bytes_hold(const void *bytes, uint64_t count) {
-    const int held = memfd_create("draco", MFD_CLOEXEC);
-    const char *at = (const char *)bytes;
-    while (held >= 0 && count > 0) {
-        const ssize_t written = write(held, at, count);
-        if (written <= 0) {
-            close(held);
-            return -1;
-        }
-        at += written;
-        count -= (uint64_t)written;
-    }
-    return held;
-}
-
 kd_status draco_mesh_open(draco_mesh *out, const char *path, const void *bytes, uint64_t count,
                           job *watched) {
     char file[64];
     memset(out, 0, sizeof *out);
-    const int held = bytes_hold(bytes, count);
+    const int held = process_file_hold(file, sizeof file, bytes, count);
     KD_REQUIRE(held >= 0, KD_ERROR_RUNTIME, "%s: no room to unpack it", path);
-    snprintf(file, sizeof file, "/proc/%d/fd/%d", (int)getpid(), held);
     const import_asked asked = {path, file, "Draco", "draco", count, watched};
     const kd_status status = import_program_run(&asked, mesh_take, out);
-    close(held);
+    process_file_release(held);
     if (status != KD_OK) draco_mesh_close(out);
     KD_TRY(status);
     return KD_OK;

@@ -11,11 +11,11 @@
 enum { WAIT_MS = 100 };
 static const uint64_t memory_least = 4ull << 30, memory_a_byte = 64;
 
-static bool program_find(char found[PATH_MAX]) {
+static bool program_find(char found[PLACE_BYTES]) {
     static const char *const places[] = {"", "../bin/", "../libexec/kandela/",
                                          "../../libexec/kandela/"};
     const companion program = {"KANDELA_IMPORT", "kandela-import", places,
-                               sizeof places / sizeof *places, X_OK};
+                               sizeof places / sizeof *places, PLACE_RUNNABLE};
     return companion_find(&program, found);
 }
 
@@ -71,13 +71,13 @@ static kd_status grief(const import_asked *asked, const char *program, double se
 }
 
 static double seconds_allowed(uint64_t bytes) {
-    const char *said = secure_getenv("KANDELA_IMPORT_SECONDS");
+    const char *said = place_variable("KANDELA_IMPORT_SECONDS");
     const double seconds = said ? strtod(said, NULL) : 0;
     return seconds > 0 ? seconds : IMPORT_SECONDS + (double)(bytes >> 20);
 }
 
 kd_status import_program_run(const import_asked *asked, import_taker take, void *to) {
-    char program[PATH_MAX], memory[32], limit[32], form[32];
+    char program[PLACE_BYTES], memory[32], limit[32], form[32];
     const double seconds = seconds_allowed(asked->bytes);
     const uint64_t most = memory_least + memory_a_byte * asked->bytes;
     KD_REQUIRE(program_find(program), KD_ERROR_INPUT,

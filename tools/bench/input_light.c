@@ -1,17 +1,16 @@
 #include "tools/bench/input_light.h"
 #include "accel/builders.h"
+#include "core/system/place.h"
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEMO "cornell_caustic.json"
 
 /* The demo's description in ../share/kandela/scenes beside the program's folder, where building and
    installing put it. */
 static const char *demo_path(void) {
-    static char path[4096];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
+    static char path[PLACE_BYTES];
+    if (!place_of_program(path)) return "scenes/" DEMO;
     char *slash = strrchr(path, '/');
     const size_t room = slash ? sizeof path - (size_t)(slash - path) : 0;
     if (!slash || snprintf(slash, room, "/../share/kandela/scenes/" DEMO) >= (int)room)

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "core/spelling.h"
 #include "core/status.h"
+#include "core/system/signals.h"
 #include "tools/program/info.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/pages.h"
@@ -9,7 +10,6 @@
 #include "tools/program/output.h"
 #include <cjson/cJSON.h>
 #include <kandela/version.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static kd_status run_program(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is a write that fails */
+    signals_ignore_file_limit();
     output_watch_inputs();
     cJSON_Hooks hooks = {memory_take,
                          free}; /* so that half a document is not taken for a whole one */

@@ -1,14 +1,13 @@
 #include "tools/program/output.h"
 #include "core/files/file.h"
 #include "core/memory.h"
+#include "core/system/place.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 void output_name(char *out, size_t bytes, const char *path, const char *suffix) {
     const char *slash = strrchr(path, '/');
@@ -24,10 +23,9 @@ void output_name(char *out, size_t bytes, const char *path, const char *suffix) 
 /* --- which file is which ---------------------------------------------------------------------- */
 
 typedef struct file_name {
-    dev_t device;
-    ino_t inode;      /* of the file, or of its folder if it is not there */
-    const char *last; /* the last part of its name then; else NULL */
-    char *path;       /* owned, for the program's life */
+    file_identity which; /* of the file, or of its folder if it is not there */
+    const char *last;    /* the last part of its name then; else NULL */
+    char *path;          /* owned, for the program's life */
 } file_name;
 
 typedef struct file_names {
@@ -56,7 +54,7 @@ static kd_status add(file_names *to, file_name name, const char *path) {
 static const char *find(const file_names *in, const file_name *name) {
     for (uint64_t i = 0; i < in->count; ++i) {
         const file_name *item = &in->items[i];
-        if (item->device == name->device && item->inode == name->inode &&
+        if (item->which.device == name->which.device && item->which.number == name->which.number &&
             (item->last && name->last ? strcmp(item->last, name->last) == 0
                                       : item->last == name->last))
             return item->path;
@@ -64,8 +62,8 @@ static const char *find(const file_names *in, const file_name *name) {
     return NULL;
 }
 
-static void see_input(const char *path, const struct stat *info) {
-    const file_name name = {info->st_dev, info->st_ino, NULL, NULL};
+static void see_input(const char *path, file_identity which) {
+    const file_name name = {which, NULL, NULL};
     pthread_mutex_lock(&inputs_lock);
     if (!find(&inputs, &name) && add(&inputs, name, path) != KD_OK) {
         inputs.incomplete = true;
@@ -80,17 +78,12 @@ void output_watch_inputs(void) {
 
 /* False for a device, a pipe, and what cannot be known. */
 static bool name_file(file_name *out, const char *path, const char *folder) {
-    struct stat info;
     memset(out, 0, sizeof *out);
-    if (stat(path, &info) == 0) {
-        if (!S_ISREG(info.st_mode)) return false;
-    } else {
-        const char *slash = strrchr(path, '/');
-        if (!folder || stat(folder, &info) != 0) return false;
-        out->last = slash ? slash + 1 : path;
-    }
-    out->device = info.st_dev;
-    out->inode = info.st_ino;
+    const file_kind kind = file_identify(&out->which, path);
+    if (kind != FILE_ABSENT) return kind == FILE_REGULAR;
+    const char *slash = strrchr(path, '/');
+    if (!folder || file_identify(&out->which, folder) == FILE_ABSENT) return false;
+    out->last = slash ? slash + 1 : path;
     return true;
 }
 
@@ -129,17 +122,16 @@ static kd_status claim(const char *path, const char *folder) {
 /* --- can it be written ------------------------------------------------------------------------ */
 
 kd_status output_check(const char *path) {
-    struct stat info;
     KD_REQUIRE(path[0], KD_ERROR_USAGE, "an output needs a name");
-    KD_REQUIRE(stat(path, &info) != 0 || !S_ISDIR(info.st_mode), KD_ERROR_RUNTIME,
+    KD_REQUIRE(file_identify(NULL, path) != FILE_FOLDER, KD_ERROR_RUNTIME,
                "%s: cannot write: it is a folder", path);
     char folder[4096];
     const char *slash = strrchr(path, '/');
     const int length = slash == path ? 1 : slash ? (int)(slash - path) : 0;
     KD_REQUIRE(length < (int)sizeof folder, KD_ERROR_USAGE, "%.60s...: the path is too long", path);
     snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
-    KD_REQUIRE(access(folder, W_OK | X_OK) == 0, KD_ERROR_RUNTIME, "%s: cannot write: %s", path,
-               strerror(errno));
+    KD_REQUIRE(place_allows(folder, PLACE_WRITABLE_FOLDER), KD_ERROR_RUNTIME,
+               "%s: cannot write: %s", path, strerror(errno));
     KD_TRY(claim(path, folder));
     return KD_OK;
 }

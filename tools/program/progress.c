@@ -1,12 +1,11 @@
 #include "tools/program/progress.h"
+#include "core/system/terminal.h"
 #include "core/timing.h"
 #include "tools/program/line/general.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER; /* jobs report from any thread */
 static const char *running_stage;
@@ -67,12 +66,6 @@ static void format_rate(char *out, size_t bytes, double rate) {
     snprintf(out, bytes, "%.3g%.*s/s", rate, unit > 0, units + unit);
 }
 
-static int terminal_columns(void) {
-    struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-    return size.ws_col;
-}
-
 static void draw_bar(void *context, const char *stage, int64_t done, int64_t total) {
     (void)context;
     pthread_mutex_lock(&drawing);
@@ -112,7 +105,7 @@ static void wipe_bar(void) {
 void progress_open(progress_mode mode, job *watched) {
     if (mode == PROGRESS_AUTO) {
         const char *terminal = getenv("TERM");
-        const bool able = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+        const bool able = terminal_is_there() && terminal && strcmp(terminal, "dumb") != 0;
         mode = able ? PROGRESS_BAR : PROGRESS_OFF;
     }
     watched->report = mode == PROGRESS_BAR ? draw_bar : mode == PROGRESS_JSON ? print_json : NULL;

@@ -1,6 +1,7 @@
 /* kandela bench: measures, and says it in a table, in JSON lines and as a page; compares results.
  */
 #include "core/files/file.h"
+#include "core/system/place.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/papers/papers.h"
 #include "tools/bench/report/compare.h"
@@ -12,7 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct bench_values {
     general_options general;
@@ -119,17 +119,17 @@ static kd_status open_lines(bench_request *request, const char *path, bool anew)
 
 /* The folder, made if need be, and its file of lines. */
 static kd_status report_lines(char *out, size_t bytes, const char *folder) {
-    KD_REQUIRE(mkdir(folder, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME, "%s: cannot make: %s",
-               folder, strerror(errno));
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot make: %s", folder,
+               strerror(errno));
     const int length = snprintf(out, bytes, "%s/results.jsonl", folder);
     KD_REQUIRE(length > 0 && (size_t)length < bytes, KD_ERROR_USAGE, "%s: too long a name", folder);
     return KD_OK;
 }
 
 static bool same_file(const char *a, const char *b) {
-    struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
+    file_identity of_a, of_b;
+    return file_identify(&of_a, a) != FILE_ABSENT && file_identify(&of_b, b) != FILE_ABSENT &&
+           of_a.device == of_b.device && of_a.number == of_b.number;
 }
 
 static kd_status copy_file(const char *to, const char *from) {
@@ -158,12 +158,18 @@ static kd_status draw_png(const char *lines, const char *folder) {
     return KD_OK;
 }
 
+static bool is_empty(const char *path) {
+    FILE *file = fopen(path, "rb");
+    const bool empty = file && fgetc(file) == EOF && !ferror(file);
+    if (file) fclose(file);
+    return empty;
+}
+
 /* `may_be_empty`: a paper's figure has a picture, and perhaps no lines. */
 static kd_status write_page(const char *lines, const char *folder, bool may_be_empty) {
     results measured;
-    struct stat info;
     memset(&measured, 0, sizeof measured);
-    const bool empty = may_be_empty && stat(lines, &info) == 0 && info.st_size == 0;
+    const bool empty = may_be_empty && is_empty(lines);
     if (!empty) KD_TRY(results_open(&measured, lines));
     kd_status status = page_write(folder, &measured);
     results_close(&measured);

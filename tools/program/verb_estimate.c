@@ -3,6 +3,7 @@
 #include "core/files/file.h"
 #include "core/image/compare.h"
 #include "core/memory.h"
+#include "core/system/place.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
@@ -18,7 +19,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { RUNGS = 16, BLOCK = 4 };
 
@@ -115,11 +115,10 @@ static kd_status read_lists(laboratory *work) {
 }
 
 static kd_status open_report(const char *folder) {
-    struct stat info;
-    KD_REQUIRE(mkdir(folder, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME,
-               "%s: cannot make the folder: %s", folder, strerror(errno));
-    KD_REQUIRE(stat(folder, &info) == 0 && S_ISDIR(info.st_mode), KD_ERROR_RUNTIME,
-               "%s: is no folder", folder);
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot make the folder: %s",
+               folder, strerror(errno));
+    KD_REQUIRE(file_identify(NULL, folder) == FILE_FOLDER, KD_ERROR_RUNTIME, "%s: is no folder",
+               folder);
     return KD_OK;
 }
 

@@ -11,6 +11,8 @@
 #include "core/parallel/cores.h"
 #include "core/parallel/parallel.h"
 #include "core/ranks/ranks.h"
+#include "core/system/machine.h"
+#include "core/system/signals.h"
 #include "core/timing.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
@@ -30,7 +32,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 typedef struct rendering {
     const char *path; /* of the scene */
@@ -64,7 +65,7 @@ static void rank_place_apply(const ranks *among, kd_render_options *options,
     /* a launcher that has bound this process to some cores has shared them out itself */
     const int cores = cores_count();
     if (options->threads > 0 || option_line_has(line, "threads") || among->locals < 2) return;
-    if (cores < sysconf(_SC_NPROCESSORS_ONLN)) return;
+    if (cores < machine_cores_online()) return;
     options->threads = cores / among->locals > 1 ? cores / among->locals : 1;
 }
 
@@ -449,8 +450,8 @@ static void end_ranks(const ranks *among, kd_status status, bool agreed) {
     enum { PATIENCE_SECONDS = 2 };
     if (!ranks_shared(among) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
     char message[1200];
-    if (among->rank > 0 && sleep(PATIENCE_SECONDS) > 0)
-        _exit((int)status); /* a signal: it has ended all */
+    if (among->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
+        signals_leave((int)status); /* a signal: it has ended all */
     snprintf(message, sizeof message, "rank %d of %d: %s", among->rank, among->size,
              kd_last_error());
     general_error(message);

@@ -4,6 +4,7 @@
 #include "core/image/image.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/system/place.h"
 #include "scenes/assembly/room_camera.h"
 #include "scenes/assembly/scene.h"
 #include "tools/bench/report/gallery.h"
@@ -19,7 +20,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct trace_values {
     general_options general;
@@ -286,8 +286,8 @@ static kd_status trace(tracing *work, const option_line *line) {
         KD_TRY(output_check(values->heat));
     }
     if (values->report)
-        KD_REQUIRE(mkdir(values->report, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME,
-                   "%s: cannot make: %s", values->report, strerror(errno));
+        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME, "%s: cannot make: %s",
+                   values->report, strerror(errno));
     work->path = line->arguments[0];
     KD_TRY(output_check_input(work->path));
     interrupt_watch(&work->watched);

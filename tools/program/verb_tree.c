@@ -1,5 +1,6 @@
 /* kandela tree: a triangle tree X-rayed, level by level. */
 #include "accel/builders.h"
+#include "core/system/place.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/lab/tree_levels.h"
@@ -11,7 +12,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 typedef struct tree_values {
     general_options general;
@@ -71,8 +71,8 @@ static kd_status check_outputs(const tree_values *values, const char *path) {
         KD_TRY(output_check(values->export_path));
     }
     if (values->report)
-        KD_REQUIRE(mkdir(values->report, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME,
-                   "%s: cannot make: %s", values->report, strerror(errno));
+        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME, "%s: cannot make: %s",
+                   values->report, strerror(errno));
     return output_check_input(path);
 }
 

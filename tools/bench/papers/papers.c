@@ -5,9 +5,9 @@
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/system/machine.h"
 #include "points/builders.h"
 #include <string.h>
-#include <unistd.h>
 
 paper_table paper_table_make(const bench_request *request, const char *name,
                              const char *published_on, bool is_rate, uint64_t cpu_most) {
@@ -147,8 +147,8 @@ static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t th
 }
 
 static uint64_t host_memory(void) {
-    const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
-    return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : UINT64_MAX;
+    const uint64_t bytes = machine_bytes();
+    return bytes > 0 ? bytes : UINT64_MAX;
 }
 
 static kd_status build_there(paper_row *row, const bench_cloud *cloud,

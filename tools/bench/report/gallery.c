@@ -1,18 +1,48 @@
 #include "tools/bench/report/gallery.h"
 #include "core/files/file.h"
+#include "core/memory.h"
+#include "core/system/folder.h"
 #include "tools/bench/report/plot.h"
-#include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int is_picture(const struct dirent *entry) {
-    const char *suffix = file_suffix(entry->d_name);
-    return strcmp(suffix, ".svg") == 0 || strcmp(suffix, ".png") == 0;
+/* The names of a folder's pictures. */
+typedef struct picture_list {
+    char **names;
+    uint64_t count, room;
+    const char *prefix; /* that the names have */
+    kd_status status;
+} picture_list;
+
+static bool is_chosen(const picture_list *list, const char *name) {
+    const char *suffix = file_suffix(name);
+    return strncmp(name, list->prefix, strlen(list->prefix)) == 0 &&
+           (strcmp(suffix, ".svg") == 0 || strcmp(suffix, ".png") == 0);
 }
 
-static int is_figure(const struct dirent *entry) {
-    return strncmp(entry->d_name, "figure-", 7) == 0 && is_picture(entry);
+static kd_status add_name(picture_list *to, const char *name) {
+    if (to->count == to->room) {
+        const uint64_t room = to->room ? 2 * to->room : 16;
+        KD_TRY(KD_GROW(to->names, to->count, room));
+        to->room = room;
+    }
+    char *own = NULL;
+    KD_TRY(KD_RESERVE(own, strlen(name) + 1));
+    strcpy(own, name);
+    to->names[to->count++] = own;
+    return KD_OK;
+}
+
+static void see_name(void *context, const char *name) {
+    picture_list *list = (picture_list *)context;
+    if (list->status == KD_OK && is_chosen(list, name)) list->status = add_name(list, name);
+}
+
+static int by_name(const void *a, const void *b) {
+    const char *const *first = (const char *const *)a, *const *second = (const char *const *)b;
+    return strcmp(*first, *second);
 }
 
 static void write_base64(FILE *to, const unsigned char *bytes, size_t count) {
@@ -53,23 +83,25 @@ static kd_status write_figure(FILE *to, const char *folder, const char *name) {
     return KD_OK;
 }
 
-static kd_status write_all(FILE *to, const char *folder, const char *title,
-                           int (*chosen)(const struct dirent *)) {
-    struct dirent **entries = NULL;
-    const int count = scandir(folder, &entries, chosen, alphasort);
-    if (count > 0) fprintf(to, "%s<div class=\"case\">\n", title);
-    kd_status status = KD_OK;
-    for (int i = 0; i < count; ++i) {
-        if (status == KD_OK) status = write_figure(to, folder, entries[i]->d_name);
-        free(entries[i]);
+static kd_status write_all(FILE *to, const char *folder, const char *title, const char *prefix) {
+    picture_list list = {.prefix = prefix, .status = KD_OK};
+    folder_each(folder, see_name, &list);
+    kd_status status = list.status;
+    if (list.count > 0) {
+        qsort(list.names, (size_t)list.count, sizeof *list.names, by_name);
+        fprintf(to, "%s<div class=\"case\">\n", title);
     }
-    free(entries);
-    if (count > 0) fputs("</div>\n", to);
+    for (uint64_t i = 0; i < list.count; ++i) {
+        if (status == KD_OK) status = write_figure(to, folder, list.names[i]);
+        memory_free(list.names[i]);
+    }
+    memory_free(list.names);
+    if (list.count > 0) fputs("</div>\n", to);
     return status;
 }
 
 kd_status gallery_write(FILE *to, const char *folder) {
-    return write_all(to, folder, "<h2>Pictures</h2>\n", is_figure);
+    return write_all(to, folder, "<h2>Pictures</h2>\n", "figure-");
 }
 
 void gallery_head(FILE *to, const char *title, const char *headline) {
@@ -108,7 +140,7 @@ kd_status gallery_page(const char *folder, const char *title, const char *text) 
     fputs("<p>", output.stream);
     plot_text(output.stream, text);
     fputs("</p>\n", output.stream);
-    const kd_status status = write_all(output.stream, folder, "", is_picture);
+    const kd_status status = write_all(output.stream, folder, "", "");
     fputs("</body></html>\n", output.stream);
     if (status == KD_OK) return file_output_commit(&output);
     file_output_discard(&output);

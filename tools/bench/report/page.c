@@ -1,6 +1,7 @@
 #include "tools/bench/report/page.h"
 #include "core/files/file.h"
 #include "core/memory.h"
+#include "core/system/place.h"
 #include "tools/bench/report/charts.h"
 #include "tools/bench/report/gallery.h"
 #include "tools/bench/report/plot.h"
@@ -8,7 +9,6 @@
 #include <inttypes.h>
 #include <kandela/version.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789."
 
@@ -206,8 +206,8 @@ static kd_status write_body(FILE *to, const char *folder, const results *of,
 }
 
 kd_status page_write(const char *folder, const results *of) {
-    KD_REQUIRE(mkdir(folder, 0777) == 0 || errno == EEXIST, KD_ERROR_RUNTIME, "%s: cannot make: %s",
-               folder, strerror(errno));
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot make: %s", folder,
+               strerror(errno));
     char path[4096];
     const int length = snprintf(path, sizeof path, "%s/index.html", folder);
     KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,

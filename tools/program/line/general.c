@@ -1,10 +1,10 @@
 #include "tools/program/line/general.h"
 #include "core/log.h"
 #include "core/parallel/parallel.h"
+#include "core/system/terminal.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 const option_row general_rows[] = {{.name = "threads",
                                     .argument = "N",
@@ -61,7 +61,7 @@ void general_apply(const general_options *options) {
 
 bool general_colours(void) {
     const char *no_color = getenv("NO_COLOR");
-    return isatty(STDERR_FILENO) && !(no_color && *no_color);
+    return terminal_is_there() && !(no_color && *no_color);
 }
 
 void general_note(const char *format, ...) {

@@ -1,0 +1,23 @@
+# Toolchain file of a cross build for Windows, by Debian's mingw-w64; what is built runs under wine (wine64):
+#   cmake -S . -B build-windows -DCMAKE_TOOLCHAIN_FILE=cmake/windows.cmake -DKD_SOURCES=FOLDER -DKD_CUDA=OFF
+# FOLDER has cjson/cJSON.h and .c, stb/*.h, xxhash.h: tools/package/sources makes one. A cmocka for Windows, for the tests,
+# is found in FOLDER/windows/{include,lib}.
+set(CMAKE_SYSTEM_NAME Windows)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
+set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
+set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
+set(CMAKE_EXE_LINKER_FLAGS_INIT -static)    # one file: threads and GCC's own library are in it
+set(CMAKE_SHARED_LINKER_FLAGS_INIT -static)
+
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES KD_SOURCES)
+set(CMAKE_FIND_ROOT_PATH /usr/x86_64-w64-mingw32 ${KD_SOURCES}/windows)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+
+find_program(KD_WINE NAMES wine64 wine PATHS /usr/lib/wine)
+if(KD_WINE)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${KD_WINE})
+endif()

@@ -1,0 +1,38 @@
+/* Names of files are UTF-8 in the house and UTF-16 in Windows. */
+#ifndef KD_CORE_WINDOWS_WINDOWS_NAMES_H
+#define KD_CORE_WINDOWS_WINDOWS_NAMES_H
+#include "core/system/place.h"
+#include <errno.h>
+#include <windows.h>
+
+/* False with ENAMETOOLONG. */
+static inline bool wide_from(wchar_t out[PLACE_BYTES], const char *name) {
+    const bool fits = MultiByteToWideChar(CP_UTF8, 0, name, -1, out, PLACE_BYTES) > 0;
+    if (!fits) errno = ENAMETOOLONG;
+    return fits;
+}
+
+/* With '/' between folders. */
+static inline bool name_from(char out[PLACE_BYTES], const wchar_t *wide) {
+    if (wcsncmp(wide, L"\\\\?\\", 4) == 0) wide += 4; /* how Windows says a final name */
+    if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, out, PLACE_BYTES, NULL, NULL) <= 0) return false;
+    for (char *at = out; *at; ++at)
+        if (*at == '\\') *at = '/';
+    return true;
+}
+
+/* What POSIX would have said. */
+static inline void errno_from_system(void) {
+    switch (GetLastError()) {
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND:
+    case ERROR_INVALID_NAME: errno = ENOENT; break;
+    case ERROR_ACCESS_DENIED: errno = EACCES; break;
+    case ERROR_SHARING_VIOLATION: errno = EWOULDBLOCK; break;
+    case ERROR_NOT_ENOUGH_MEMORY: errno = ENOMEM; break;
+    case ERROR_DISK_FULL: errno = ENOSPC; break;
+    default: errno = EIO; break;
+    }
+}
+
+#endif

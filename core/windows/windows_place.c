@@ -1,0 +1,58 @@
+#include "core/windows/windows_names.h"
+#include <stdlib.h>
+
+bool place_of_path(char out[PLACE_BYTES], const char *path) {
+    wchar_t name[PLACE_BYTES], whole[PLACE_BYTES];
+    if (!wide_from(name, path)) return false;
+    const HANDLE file = CreateFileW(name, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                                    NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (file == INVALID_HANDLE_VALUE) return false;
+    const DWORD length = GetFinalPathNameByHandleW(file, whole, PLACE_BYTES, 0);
+    CloseHandle(file);
+    return length > 0 && length < PLACE_BYTES && name_from(out, whole);
+}
+
+static bool of_module(char out[PLACE_BYTES], HMODULE module) {
+    wchar_t name[PLACE_BYTES];
+    const DWORD length = GetModuleFileNameW(module, name, PLACE_BYTES);
+    return length > 0 && length < PLACE_BYTES && name_from(out, name);
+}
+
+bool place_of_program(char out[PLACE_BYTES]) {
+    return of_module(out, NULL);
+}
+
+bool place_of_library(char out[PLACE_BYTES]) {
+    static const char here = 0;
+    HMODULE module = NULL;
+    return GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
+                                  GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                              &here, &module) &&
+           of_module(out, module);
+}
+
+bool place_allows(const char *path, place_use use) {
+    wchar_t name[PLACE_BYTES];
+    if (!wide_from(name, path)) return false;
+    const DWORD found = GetFileAttributesW(name);
+    if (found == INVALID_FILE_ATTRIBUTES) {
+        errno_from_system();
+        return false;
+    }
+    const bool is_folder = (found & FILE_ATTRIBUTE_DIRECTORY) != 0;
+    if (use == PLACE_EXISTS || (use == PLACE_WRITABLE_FOLDER) == is_folder) return true;
+    errno = use == PLACE_WRITABLE_FOLDER ? ENOTDIR : EACCES;
+    return false;
+}
+
+const char *place_variable(const char *name) {
+    return getenv(name);
+}
+
+bool place_make_folder(const char *path) {
+    wchar_t name[PLACE_BYTES];
+    if (!wide_from(name, path)) return false;
+    if (CreateDirectoryW(name, NULL) || GetLastError() == ERROR_ALREADY_EXISTS) return true;
+    errno_from_system();
+    return false;
+}
