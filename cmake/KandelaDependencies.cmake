@@ -4,10 +4,6 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig)
 target_link_libraries(kd_common INTERFACE Threads::Threads m)
 
-if(WIN32)
-  target_link_libraries(kd_common INTERFACE ws2_32 psapi)
-endif()
-
 # Where there is no package of them: cjson/cJSON.h and .c, stb/*.h and xxhash.h below a folder; then cJSON is
 # compiled into the library.
 set(KD_SOURCES "" CACHE PATH "Folder of the sources of cJSON, stb and xxHash, where no packages of these are used")

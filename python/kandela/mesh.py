@@ -107,6 +107,15 @@ class TriangleMesh:
         """
         return _c.kd_triangles_describe(self._c)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the tree holds, on whatever device, without what the first closest_point makes.
+
+        >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).nbytes > 36
+        True
+        """
+        return self.describe()["bytes"]
+
     @staticmethod
     def _rays(origins, directions, tmin, tmax):
         origins, directions = np.asarray(origins), np.asarray(directions)

@@ -127,6 +127,15 @@ class Points:
         """
         return _c.kd_points_describe(self._c)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the tree holds, on whatever device: about what memory grows by when it is made.
+
+        >>> Points(np.zeros((1000, 3), np.float32)).nbytes < 100_000
+        True
+        """
+        return self.describe()["bytes"]
+
     def _query(self, x, max_radius, radii, coherent, method, stream=None):
         query = _c.kd_points_query_default()
         if is_foreign(x):

@@ -65,6 +65,41 @@ def test_many_calls_leave_nothing(call):
     assert grown < 2 << 20, f"{grown} bytes more after {CALLS[call]} calls"
 
 
+GROWTH = """
+import gc, os, sys
+import numpy as np, kandela
+def resident():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+draw = np.random.default_rng(3)
+count, dims, kind = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+if kind == "mesh":
+    v, f = draw.random((3 * count, 3), np.float32), np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
+    make = lambda part: kandela.TriangleMesh(v[:3 * part], f[:part])
+else:
+    x = draw.random((count, dims)).astype(kind)
+    make = lambda part: kandela.Points(x[:part])
+make(1000)  # threads are there
+before = resident()
+tree = make(count)
+grown = resident() - before
+print(tree.nbytes, grown)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no /proc")
+@pytest.mark.parametrize("count,dims,kind", [(500_000, 3, "float32"), (500_000, 3, "float64"), (200_000, 8, "float32"),
+                                             (100_000, 3, "mesh")])
+def test_nbytes_is_what_memory_grows_by(count, dims, kind):
+    done = subprocess.run([sys.executable, "-c", GROWTH, str(count), str(dims), kind], capture_output=True, text=True,
+                          timeout=300, env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"})  # scratch goes back at once
+    assert done.returncode == 0, done.stderr
+    said, grown = map(int, done.stdout.split())
+    print(f"{kind} {dims}: {said / count:.1f} bytes an item said, {grown / count:.1f} grown")
+    assert abs(grown - said) < 0.15 * said + (2 << 20), (said / count, grown / count)
+
+
 def test_nothing_is_left_at_the_end():
     lines = ("import numpy as np, kandela; x = np.random.default_rng(0).random((500, 3)); t = kandela.KDTree(x); t.query(x);"
              "m = kandela.TriangleMesh(x, np.arange(300).reshape(-1, 3)); m.intersect(x, x); kandela.dbscan(x, 0.1)")
