@@ -8,6 +8,7 @@
 #include "points/api/points_device.h"
 #include "points/api/points_parts.h"
 #include "points/neighbours/query.h"
+#include "points/parts/call.h"
 #include "points/parts/host_arrays.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
@@ -249,32 +250,48 @@ kd_status points_ask_within(const kd_points *tree, const kd_points_query *query,
 /* --- a tree in parts: what ranks check they say together ---------------------------------------
  */
 
+/* Whether rows, queries and radii of a call may lie on devices: then they are looked at there. */
+static bool stays_there(const kd_points *tree, parts_kind kind) {
+    return parts_answers_there(tree->parts, kind, tree->renamed);
+}
+
+static bool is_of_a_device(const void *at) {
+    return at && device_in_use() && device_of_pointer(at) >= 0;
+}
+
 static kd_status check_in_parts(const kd_points *tree, const kd_points_query *query,
                                 const parts_rows *rows, const uint64_t *offsets) {
-    const point_rows narrow = {rows->ids, rows->dist2, rows->counts};
+    const uint32_t scalar = (uint32_t)point_scalar_bytes(tree->tree.scalar);
     const point_queries queries = queries_of(tree, query);
-    const caller_array wide = {rows->wide, "places for ids", sizeof *rows->wide};
+    const caller_array arrays[] = {{query->points.coordinates, "queries", scalar},
+                                   {query->radii, "radii", scalar},
+                                   {rows->ids, "places for ids", sizeof *rows->ids},
+                                   {rows->dist2, "places for dist2", scalar},
+                                   {rows->counts, "places for counts", sizeof *rows->counts},
+                                   {offsets, "offsets", sizeof *offsets},
+                                   {rows->wide, "places for ids", sizeof *rows->wide}};
     point_box box;
     KD_REQUIRE(rows->wide || rows->sums || !points_parts_wide(tree), KD_ERROR_USAGE,
                "a tree whose ids have 64 bits, expected a call with such ids");
-    KD_TRY(check_memory(tree, query, &narrow, offsets));
-    KD_TRY(caller_memory_check(&wide, 1, true));
-    KD_TRY(check_radii(tree, query));
-    return point_scan(&box, &queries.points);
+    KD_TRY(caller_memory_check(arrays, sizeof arrays / sizeof *arrays, false));
+    if (!is_of_a_device(query->radii)) KD_TRY(check_radii(tree, query));
+    return is_of_a_device(query->points.coordinates) ? KD_OK : point_scan(&box, &queries.points);
 }
 
-/* What lies on a device comes to the host; `answers` ids and distances go back. */
+/* What lies on a device comes to the host, but for what `stays`; `answers` ids and distances go
+   back. */
 static kd_status bring(host_arrays *arrays, const kd_points *tree, kd_points_query *query,
-                       parts_rows *rows, uint64_t answers) {
+                       parts_rows *rows, uint64_t answers, bool stays) {
     const uint64_t count = query->points.count, scalar = point_scalar_bytes(tree->tree.scalar);
     arrays->stream = query->stream ? query->stream : tree->options.stream;
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums));
+    if (stays) return device_stream_wait(arrays->stream); /* other devices' streams do not */
     KD_TRY(host_arrays_points(arrays, &query->points));
     KD_TRY(host_arrays_in(arrays, &query->radii, count * scalar));
     KD_TRY(host_arrays_out(arrays, (void **)&rows->ids, answers * sizeof *rows->ids));
     KD_TRY(host_arrays_out(arrays, (void **)&rows->wide, answers * sizeof *rows->wide));
     KD_TRY(host_arrays_out(arrays, &rows->dist2, answers * scalar));
-    KD_TRY(host_arrays_out(arrays, (void **)&rows->counts, count * sizeof *rows->counts));
-    return host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums);
+    return host_arrays_out(arrays, (void **)&rows->counts, count * sizeof *rows->counts);
 }
 
 kd_status points_parts_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
@@ -284,7 +301,9 @@ kd_status points_parts_ask_nearest(const kd_points *tree, const kd_points_query 
     kd_points_query taken;
     kd_status checked = check_query(&taken, tree, query);
     if (checked == KD_OK) checked = points_check_answers(taken.points.count, k);
-    if (checked == KD_OK) checked = bring(&arrays, tree, &taken, &to, taken.points.count * k);
+    if (checked == KD_OK)
+        checked = bring(&arrays, tree, &taken, &to, taken.points.count * k,
+                        stays_there(tree, PARTS_NEAREST));
     if (checked == KD_OK) checked = check_in_parts(tree, &taken, &to, NULL);
     return host_arrays_end(&arrays, points_parts_nearest(tree, &taken, k, &to, checked));
 }
@@ -295,7 +314,8 @@ static kd_status count_in_parts(const kd_points *tree, const kd_points_query *qu
     parts_rows to = {.sums = offsets};
     kd_points_query taken;
     kd_status checked = check_query(&taken, tree, query);
-    if (checked == KD_OK) checked = bring(&arrays, tree, &taken, &to, 0);
+    if (checked == KD_OK)
+        checked = bring(&arrays, tree, &taken, &to, 0, stays_there(tree, PARTS_COUNT));
     if (checked == KD_OK) checked = check_in_parts(tree, &taken, &to, to.sums);
     return host_arrays_end(&arrays, points_parts_count_within(tree, &taken, to.sums, checked));
 }
@@ -314,7 +334,9 @@ kd_status points_parts_ask_within(const kd_points *tree, const kd_points_query *
         checked = host_arrays_in(&arrays, (const void **)&offsets, (count + 1) * sizeof *offsets);
     }
     if (checked == KD_OK) checked = points_check_offsets(offsets, count);
-    if (checked == KD_OK) checked = bring(&arrays, tree, &taken, &to, offsets[count]);
+    if (checked == KD_OK)
+        checked =
+            bring(&arrays, tree, &taken, &to, offsets[count], stays_there(tree, PARTS_WITHIN));
     if (checked == KD_OK) checked = check_in_parts(tree, &taken, &to, offsets);
     return host_arrays_end(&arrays, points_parts_within(tree, &taken, offsets, &to, checked));
 }

@@ -9,10 +9,50 @@
 #include "core/parallel/primitives.h"
 #include "points/parts/agree.h"
 #include "points/parts/merge.h"
-#include "points/tree/walk_metric.h"
+#include "points/parts/reach.h"
 #include <string.h>
 
 enum { CHUNK_ANSWERS = 1 << 20 };
+
+/* --- which parts a query needs --------------------------------------------------------------- */
+
+static const void *scalars_at(const kd_point_array *points, uint64_t i) {
+    const uint64_t packed =
+        points->dims * point_scalar_bytes(points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
+    return (const char *)points->coordinates +
+           i * (points->stride_bytes ? points->stride_bytes : packed);
+}
+
+static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
+    const point_box *box = &call->of->all[part].box;
+    const void *lo = scalars_at(&call->query.points, query), *hi = scalars_at(&call->hi, query);
+    for (uint32_t axis = 0; axis < call->of->dims; ++axis)
+        if (!(point_coordinate(lo, call->of->scalar, axis) <= box->hi[axis] &&
+              point_coordinate(hi, call->of->scalar, axis) >= box->lo[axis]))
+            return false;
+    return true;
+}
+
+static bool may_hold(const parts_call *call, uint64_t query, int32_t part, double bound) {
+    const part_reach reach = parts_reach(call);
+    if (parts_asks_boxes(call->kind))
+        return call->of->all[part].count > 0 && box_overlaps(call, query, part);
+    return reach_may_hold(&reach, scalars_at(&call->query.points, query), part, bound);
+}
+
+static int32_t home_of(const parts_call *call, uint64_t query) {
+    const part_reach reach = parts_reach(call);
+    return reach_home(&reach, scalars_at(&call->query.points, query));
+}
+
+static double radius_of(const parts_call *call, uint64_t query) {
+    const double own = call->query.radii
+                           ? point_coordinate((const char *)call->query.radii +
+                                                  query * point_scalar_bytes(call->of->scalar),
+                                              call->of->scalar, 0)
+                           : (double)INFINITY;
+    return own < call->query.max_radius ? own : call->query.max_radius;
+}
 
 /* --- which part is asked what ----------------------------------------------------------------- */
 
@@ -28,10 +68,8 @@ typedef struct choosing {
 /* The distance within which a query still has to look: in the second round that of the k-th. */
 static double bound_of(const choosing *work, uint64_t i) {
     const parts_call *call = work->call;
-    const point_norm norm = call->query.norm == 2   ? POINT_NORM_2
-                            : call->query.norm == 1 ? POINT_NORM_1
-                                                    : POINT_NORM_MOST;
-    const double radius = metric_bound(call->of->scalar, norm, parts_radius(call, call->begin + i));
+    const double radius =
+        metric_bound(call->of->scalar, parts_reach(call).norm, radius_of(call, call->begin + i));
     if (!work->known) return radius;
     const merge_run *run = &work->known->runs[work->known->begins[i]];
     if (work->known->begins[i] == work->known->begins[i + 1] || run->end - run->at < call->k)
@@ -47,9 +85,9 @@ static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bou
     const bool first = work->homes && !work->known;
     if (work->homes && (work->homes[i] == part) != first) return false;
     if (parts_asks_boxes(call->kind))
-        return parts_may_hold(call, call->begin + i, part, (double)INFINITY);
+        return may_hold(call, call->begin + i, part, (double)INFINITY);
     *bound = bound_of(work, i);
-    return parts_may_hold(call, call->begin + i, part, *bound);
+    return may_hold(call, call->begin + i, part, *bound);
 }
 
 /* One question: the scalars of the point, and a radius; or two corners. */
@@ -68,8 +106,9 @@ static void write_question(const choosing *work, uint64_t i, double bound, char 
                bytes);
         return;
     }
-    const double own = parts_radius(call, query);
-    const double near = work->known ? parts_radius_of(call, bound) : own;
+    const double own = radius_of(call, query);
+    const part_reach reach = parts_reach(call);
+    const double near = work->known ? reach_radius_of(&reach, bound) : own;
     const double radius = near < own ? near : own;
     const float narrow = (float)radius;
     memcpy(to + bytes, scalar == sizeof radius ? (const void *)&radius : (const void *)&narrow,
@@ -163,7 +202,7 @@ static void find_piece(void *context, int64_t begin, int64_t end, int thread) {
     const homing *work = (const homing *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i)
-        work->homes[i] = parts_home(work->call, work->call->begin + (uint64_t)i);
+        work->homes[i] = home_of(work->call, work->call->begin + (uint64_t)i);
 }
 
 static kd_status find_homes(chunk *at, const parts_call *call) {

@@ -6,6 +6,7 @@
 #include "core/parallel/primitives.h"
 #include "core/ranks/ranks_threads.h"
 #include "points/parts/answer.h"
+#include "points/parts/answer_device.h"
 
 static const void *behind(const void *at, uint64_t bytes) {
     return at ? (const char *)at + bytes : NULL;
@@ -28,7 +29,16 @@ static kd_status answer_part(void *context, ranks *among) {
     skip_queries(&call.hi, begin, end);
     call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.of->scalar));
     call.first_row = begin;
-    return parts_answer(&call, KD_OK);
+    return parts_answers_there(call.of, call.kind, call.names) ? answer_device(&call)
+                                                               : parts_answer(&call, KD_OK);
+}
+
+bool parts_answers_there(const points_parts *parts, parts_kind kind, const uint32_t *names) {
+    if (parts_are_shared(parts) || parts->copies || parts->wide || names || parts_asks_boxes(kind))
+        return false;
+    for (int32_t p = 0; p < parts->size; ++p)
+        if (parts->part[p].device < 0) return false;
+    return true;
 }
 
 /* Numbers of points become the caller's ids. */

@@ -219,6 +219,7 @@ static kd_status plant(planting *of, kd_status own) {
     KD_TRY(parts_agree(of->among, build_part(of)));
     KD_TRY(gather_summaries(of));
     of->part->begin = 0;
+    of->part->device = of->device;
     for (int32_t r = 0; r < of->among->rank; ++r) of->part->begin += of->all[r].count;
     if (of->among->rank != 0 && !parts_are_shared(of->parts)) return KD_OK;
     of->parts->all = of->all;

@@ -17,6 +17,7 @@ typedef struct points_part {
     kd_points *tree;   /* its ids are the points' numbers; of a wide tree places in `numbers` */
     uint64_t *numbers; /* of a wide tree, else NULL: ascending */
     uint64_t begin;    /* points of the parts before it */
+    int32_t device;    /* the CUDA device that has it; -1: a CPU */
 } points_part;
 
 typedef struct points_parts {

@@ -8,6 +8,7 @@
               points, planes -> a part's number each; a sort of these; find_begins: sorted numbers
               -> where parts begin; move_points: points in that order. Each launch waits for the
               one before it. */
+#include "core/device/borrowed.cuh"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -25,13 +26,6 @@ int blocks_for(uint64_t count) {
     const uint64_t blocks = (count + BLOCK - 1) / BLOCK;
     return blocks < 1 ? 1 : blocks < BLOCKS_MOST ? (int)blocks : BLOCKS_MOST;
 }
-
-/* Memory of the pool for the length of a call. */
-struct borrowed {
-    void *memory = NULL;
-    ~borrowed() { device_pool_release(memory, NULL); }
-    kd_status take(uint64_t bytes) { return device_pool_reserve(&memory, bytes, NULL); }
-};
 
 kd_status upload(borrowed *to, const void *from, uint64_t bytes) {
     KD_TRY(to->take(bytes));

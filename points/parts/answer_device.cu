@@ -1,0 +1,382 @@
+/* Idea: the k nearest are asked for where a query lies first; what lies there bounds how far the
+         others have to be asked. A rank asks all parts itself, each by a call of its own sub-tree
+         on its device, and merges what comes into rows that grow: both are ordered by (dist2,
+         number), so the larger of the two ends is dropped, or placed last, until all is in.
+   Work: a look at each part's box a query and round, and twice the answers to merge.
+   Memory: rows of 2^24 answers at a time, and as many of one part's, a rank.
+   Data flow: of each chunk of queries: find_homes, a thread a query: points -> the part it lies in.
+              Then for each part and round pick, a thread a query: points, boxes, rows so far ->
+              who is asked, their points and radii; the part's own kernels: these -> its answers;
+              merge_answers, or add_counts, a thread a question: answers -> rows of who asked. In
+              the end close_rows, a thread a query: rows -> what is not filled. Each waits for the
+              one before it. */
+#include "core/device/borrowed.cuh"
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "core/memory.h"
+#include "points/parts/answer_device.h"
+#include "points/parts/answer_kernels.cuh"
+#include "points/parts/share_device.h"
+
+namespace {
+#ifdef KD_CUDA_EMULATED
+constexpr uint64_t ANSWERS_MOST = 1 << 9, ANSWERS_LEAST = 1 << 8; /* tests see several chunks */
+#else
+constexpr uint64_t ANSWERS_MOST = 1 << 24, ANSWERS_LEAST = 1 << 16;
+#endif
+
+unsigned blocks_of(uint64_t count) {
+    return (unsigned)((count + BLOCK - 1) / BLOCK);
+}
+
+/* --- a chunk ---------------------------------------------------------------------------------- */
+
+/* What a chunk holds in the asking device's memory. */
+struct chunk {
+    const parts_call *call;
+    uint64_t first, count; /* queries */
+    uint64_t rows;         /* answers that there is room for */
+    asking of;
+    questions out;
+    borrowed points, radii, homes, fill, ids, dist2, begins, flags, wide;
+    borrowed who, asked, asked_points, asked_radii;
+};
+
+uint64_t scalar_bytes(const parts_call *call) {
+    return point_scalar_bytes(call->of->scalar);
+}
+
+/* An array of the caller's on this device: itself, or a copy. */
+kd_status bring(const void **out, borrowed *room, const void *given, uint64_t bytes,
+                int32_t device) {
+    *out = given;
+    if (!given || bytes == 0 || device_of_pointer(given) == device) return KD_OK;
+    KD_TRY(room->take(bytes));
+    *out = room->memory;
+    return device_copy(room->memory, given, bytes, NULL);
+}
+
+kd_status bring_queries(chunk *at) {
+    const parts_call *call = at->call;
+    const kd_point_array *given = &call->query.points;
+    const uint64_t scalar = scalar_bytes(call), one = call->of->dims * scalar;
+    const uint64_t stride = given->stride_bytes ? given->stride_bytes : one;
+    const void *from = (const char *)given->coordinates + at->first * stride;
+    const bool elsewhere = device_of_pointer(from) >= 0;
+    point_array *points = &at->of.points;
+    *points = point_array_make(NULL, at->count, call->of->dims, call->of->scalar);
+    points->stride_bytes = stride;
+    KD_TRY(bring(&points->coordinates, &at->points, from, (at->count - 1) * stride + one,
+                 call->part->device));
+    if (call->query.radii)
+        KD_TRY(bring(&at->of.radii, &at->radii,
+                     (const char *)call->query.radii + at->first * scalar, at->count * scalar,
+                     call->part->device));
+    point_box box;
+    return elsewhere ? share_device_scan(&box, points) : KD_OK; /* the host's were looked at */
+}
+
+kd_status clear(borrowed *room, uint64_t bytes) {
+    KD_TRY(room->take(bytes));
+    KD_CUDA(cudaMemsetAsync(room->memory, 0, bytes, (cudaStream_t)NULL));
+    return KD_OK;
+}
+
+kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach) {
+    const parts_call *call = at->call;
+    const uint64_t scalar = scalar_bytes(call), count = at->count;
+    const bool counts = parts_counts_only(call->kind), nearest = call->kind == PARTS_NEAREST;
+    memset(&at->of, 0, sizeof at->of);
+    memset(&at->out, 0, sizeof at->out);
+    at->of.reach = reach;
+    at->of.reach.all = summaries;
+    at->of.max_radius = call->query.max_radius;
+    at->of.k = nearest ? call->k : 0;
+    KD_TRY(bring_queries(at));
+    KD_TRY(clear(&at->fill, count * sizeof(uint32_t)));
+    KD_TRY(clear(&at->flags, sizeof(uint32_t)));
+    KD_TRY(at->asked.take(sizeof(uint32_t)));
+    KD_TRY(at->who.take(count * sizeof(uint32_t)));
+    KD_TRY(at->asked_points.take(count * call->of->dims * scalar));
+    KD_TRY(at->asked_radii.take(count * scalar));
+    at->of.fill = at->fill.as<uint32_t>();
+    at->of.flags = at->flags.as<uint32_t>();
+    at->out.who = at->who.as<uint32_t>();
+    at->out.count = at->asked.as<uint32_t>();
+    at->out.points = at->asked_points.memory;
+    if (nearest) {
+        KD_TRY(at->homes.take(count * sizeof(int32_t)));
+        at->of.homes = at->homes.as<int32_t>();
+    }
+    if (counts) return KD_OK;
+    KD_TRY(at->ids.take(at->rows * sizeof(uint32_t)));
+    KD_TRY(at->dist2.take(at->rows * scalar));
+    at->of.ids = at->ids.as<uint32_t>();
+    at->of.dist2 = at->dist2.memory;
+    if (call->out.wide) KD_TRY(at->wide.take(at->rows * sizeof(uint64_t)));
+    return KD_OK;
+}
+
+/* Offsets that begin with 0. */
+kd_status bring_begins(chunk *at) {
+    const uint64_t *given = at->call->offsets + at->call->first_row + at->first;
+    uint64_t *begins = NULL;
+    KD_TRY(KD_RESERVE(begins, at->count + 1));
+    for (uint64_t i = 0; i <= at->count; ++i) begins[i] = given[i] - given[0];
+    kd_status status = at->begins.take((at->count + 1) * sizeof *begins);
+    if (status == KD_OK)
+        status = device_copy(at->begins.memory, begins, (at->count + 1) * sizeof *begins, NULL);
+    if (status == KD_OK) status = device_stream_wait(NULL);
+    memory_free(begins);
+    at->of.begins = at->begins.as<uint64_t>();
+    return status;
+}
+
+/* --- a part ----------------------------------------------------------------------------------- */
+
+/* What a part is asked and says, in memory of its device; `here` in that of who asks. */
+struct serving {
+    entered on;
+    borrowed points, radii, ids, dist2, counts, offsets;
+};
+struct heard {
+    borrowed ids, dist2, counts, offsets;
+};
+
+kd_status send_questions(serving *at, const chunk *from, uint64_t count, kd_points_query *query,
+                         bool apart) {
+    const parts_call *call = from->call;
+    const uint64_t scalar = scalar_bytes(call), bytes = count * call->of->dims * scalar;
+    const void *points = from->out.points, *radii = from->out.radii;
+    if (apart) {
+        KD_TRY(at->points.take(bytes));
+        KD_TRY(device_copy(at->points.memory, points, bytes, NULL));
+        points = at->points.memory;
+        if (radii) {
+            KD_TRY(at->radii.take(count * scalar));
+            KD_TRY(device_copy(at->radii.memory, radii, count * scalar, NULL));
+            radii = at->radii.memory;
+        }
+        KD_TRY(device_stream_wait(NULL));
+    }
+    *query = call->query;
+    query->points = kd_point_array_make(points, count, call->of->dims,
+                                        call->of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    query->radii = radii;
+    query->scratch = NULL;
+    query->scratch_bytes = 0;
+    query->stream = NULL;
+    query->asynchronous = 0;
+    query->skip_self = 0;
+    return KD_OK;
+}
+
+kd_status find_answers(serving *at, const parts_call *call, const kd_points *tree,
+                       const kd_points_query *query, uint64_t *found) {
+    const uint64_t count = query->points.count, scalar = scalar_bytes(call);
+    if (call->kind == PARTS_NEAREST) {
+        *found = count * call->k;
+        KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
+        KD_TRY(at->dist2.take(*found * scalar));
+        KD_TRY(at->counts.take(count * sizeof(uint32_t)));
+        return kd_points_nearest(tree, query, call->k, at->ids.as<uint32_t>(), at->dist2.memory,
+                                 at->counts.as<uint32_t>());
+    }
+    KD_TRY(at->offsets.take((count + 1) * sizeof(uint64_t)));
+    KD_TRY(kd_points_within_count(tree, query, at->offsets.as<uint64_t>()));
+    *found = 0;
+    if (parts_counts_only(call->kind)) return KD_OK;
+    KD_TRY(device_copy(found, at->offsets.as<uint64_t>() + count, sizeof *found, NULL));
+    KD_TRY(device_stream_wait(NULL));
+    KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
+    KD_TRY(at->dist2.take(*found * scalar));
+    return kd_points_within(tree, query, at->offsets.as<uint64_t>(), at->ids.as<uint32_t>(),
+                            at->dist2.memory);
+}
+
+/* From the part's device to the asking one, which is the current one. */
+kd_status fetch(const void **out, borrowed *here, const borrowed *there, uint64_t bytes,
+                bool apart) {
+    *out = there->memory;
+    if (!there->memory || !apart) return KD_OK;
+    KD_TRY(here->take(bytes));
+    *out = here->memory;
+    return device_copy(here->memory, there->memory, bytes, NULL);
+}
+
+kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *asked) {
+    const unsigned blocks = blocks_of(at->count);
+    /* where no query has a radius of its own, the call's serves all */
+    at->out.radii = at->of.radii || round == ROUND_OTHERS ? at->asked_radii.memory : NULL;
+    KD_CUDA(cudaMemsetAsync(at->out.count, 0, sizeof *asked, (cudaStream_t)NULL));
+    if (at->call->of->scalar == POINT_DOUBLE)
+        pick<double><<<blocks, BLOCK>>>(at->of, at->out, part, round);
+    else
+        pick<float><<<blocks, BLOCK>>>(at->of, at->out, part, round);
+    KD_CUDA_LAUNCHED("pick");
+    KD_TRY(device_copy(asked, at->out.count, sizeof *asked, NULL));
+    return device_stream_wait(NULL);
+}
+
+kd_status launch_merge(const chunk *at, const answers *from) {
+    const unsigned blocks = blocks_of(from->count);
+    if (parts_counts_only(at->call->kind))
+        add_counts<<<blocks, BLOCK>>>(at->of, *from);
+    else if (at->call->of->scalar == POINT_DOUBLE)
+        merge_answers<double><<<blocks, BLOCK>>>(at->of, *from);
+    else
+        merge_answers<float><<<blocks, BLOCK>>>(at->of, *from);
+    KD_CUDA_LAUNCHED("merge_answers");
+    return device_stream_wait(NULL);
+}
+
+kd_status ask_part(chunk *at, int32_t part, which_round round) {
+    const parts_call *call = at->call;
+    const points_part *asked = &call->of->part[part];
+    const bool apart = asked->device != call->part->device;
+    const uint64_t scalar = scalar_bytes(call);
+    answers said;
+    uint64_t found = 0;
+    memset(&said, 0, sizeof said);
+    if (call->of->all[part].count == 0) return KD_OK;
+    KD_TRY(launch_pick(at, part, round, &said.count));
+    if (said.count == 0) return KD_OK;
+    said.who = at->out.who;
+    heard here;
+    {
+        serving there;
+        kd_points_query query;
+        KD_TRY(there.on.enter(asked->device));
+        KD_TRY(send_questions(&there, at, said.count, &query, apart));
+        KD_TRY(find_answers(&there, call, asked->tree, &query, &found));
+        entered back;
+        KD_TRY(back.enter(call->part->device));
+        KD_TRY(fetch((const void **)&said.ids, &here.ids, &there.ids, found * sizeof(uint32_t),
+                     apart));
+        KD_TRY(fetch(&said.dist2, &here.dist2, &there.dist2, found * scalar, apart));
+        KD_TRY(fetch((const void **)&said.counts, &here.counts, &there.counts,
+                     said.count * sizeof(uint32_t), apart));
+        KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &there.offsets,
+                     (said.count + 1) * sizeof(uint64_t), apart));
+        KD_TRY(launch_merge(at, &said));
+    }
+    return KD_OK;
+}
+
+/* --- rows to the caller ----------------------------------------------------------------------- */
+
+kd_status tell_flags(const chunk *at) {
+    uint32_t flags = 0;
+    KD_TRY(device_copy(&flags, at->of.flags, sizeof flags, NULL));
+    KD_TRY(device_stream_wait(NULL));
+    KD_REQUIRE(!(flags & BAD_RADIUS), KD_ERROR_INPUT,
+               "a radius is negative or no number, expected 0 or more");
+    KD_REQUIRE(!(flags & MISFIT), KD_ERROR_USAGE,
+               "the offsets of some queries do not fit their answers, expected those of the same "
+               "query's count");
+    return KD_OK;
+}
+
+kd_status give_counts(const chunk *at) {
+    uint64_t *sums = at->call->out.sums + at->call->first_row + at->first;
+    uint32_t *counts = NULL;
+    KD_TRY(KD_RESERVE(counts, at->count));
+    kd_status status = device_copy(counts, at->of.fill, at->count * sizeof *counts, NULL);
+    if (status == KD_OK) status = device_stream_wait(NULL);
+    for (uint64_t i = 0; status == KD_OK && i < at->count; ++i) sums[i] = counts[i];
+    memory_free(counts);
+    return status;
+}
+
+kd_status give(void *to, uint64_t place, uint64_t bytes, const void *from, uint64_t count) {
+    return to && count ? device_copy((char *)to + place * bytes, from, count * bytes, NULL) : KD_OK;
+}
+
+kd_status give_rows(chunk *at) {
+    const parts_call *call = at->call;
+    const parts_rows *out = &call->out;
+    const uint64_t row = call->first_row + at->first;
+    const uint64_t place = call->kind == PARTS_NEAREST ? row * call->k : call->offsets[row];
+    const unsigned blocks = blocks_of(at->count);
+    uint64_t *wide = at->wide.as<uint64_t>();
+    if (call->of->scalar == POINT_DOUBLE)
+        close_rows<double><<<blocks, BLOCK>>>(at->of, wide);
+    else
+        close_rows<float><<<blocks, BLOCK>>>(at->of, wide);
+    KD_CUDA_LAUNCHED("close_rows");
+    KD_TRY(tell_flags(at));
+    KD_TRY(give(out->ids, place, sizeof *out->ids, at->of.ids, at->rows));
+    KD_TRY(give(out->wide, place, sizeof *out->wide, wide, at->rows));
+    KD_TRY(give(out->dist2, place, scalar_bytes(call), at->of.dist2, at->rows));
+    if (call->kind == PARTS_NEAREST)
+        KD_TRY(give(out->counts, row, sizeof *out->counts, at->of.fill, at->count));
+    return device_stream_wait(NULL);
+}
+
+kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reach) {
+    const parts_call *call = at->call;
+    const bool nearest = call->kind == PARTS_NEAREST;
+    KD_TRY(begin_chunk(at, summaries, reach));
+    if (nearest) {
+        find_homes<<<blocks_of(at->count), BLOCK>>>(at->of);
+        KD_CUDA_LAUNCHED("find_homes");
+    }
+    if (call->kind == PARTS_WITHIN) KD_TRY(bring_begins(at));
+    for (int32_t part = 0; part < call->of->size; ++part)
+        KD_TRY(ask_part(at, part, nearest ? ROUND_HOME : ROUND_ALL));
+    for (int32_t part = 0; nearest && part < call->of->size; ++part)
+        KD_TRY(ask_part(at, part, ROUND_OTHERS));
+    if (!parts_counts_only(call->kind)) return give_rows(at);
+    KD_TRY(tell_flags(at));
+    return give_counts(at);
+}
+
+/* Queries from `first` on whose answers are not too many; one at least. */
+void size_chunk(chunk *at, uint64_t most) {
+    const parts_call *call = at->call;
+    const uint64_t left = call->query.points.count - at->first;
+    uint64_t count = call->kind == PARTS_NEAREST ? most / call->k : most / 4;
+    count = count < 1 ? 1 : count;
+    at->count = count < left ? count : left;
+    at->rows = call->kind == PARTS_NEAREST ? at->count * call->k : 0;
+    if (call->kind != PARTS_WITHIN) return;
+    const uint64_t *offsets = call->offsets + call->first_row + at->first;
+    uint64_t fits = 1, over = at->count + 1; /* offsets never run backwards */
+    while (over - fits > 1) {
+        const uint64_t middle = fits + (over - fits) / 2;
+        *(offsets[middle] - offsets[0] <= most ? &fits : &over) = middle;
+    }
+    at->count = fits;
+    at->rows = offsets[fits] - offsets[0];
+}
+
+kd_status answer_all(const parts_call *call, uint64_t most, uint64_t *done) {
+    const uint64_t bytes = (uint64_t)call->of->size * sizeof *call->of->all;
+    borrowed summaries;
+    const part_reach reach = parts_reach(call);
+    KD_TRY(summaries.take(bytes));
+    KD_TRY(device_copy(summaries.memory, call->of->all, bytes, NULL));
+    while (*done < call->query.points.count) {
+        chunk at;
+        at.call = call;
+        at.first = *done;
+        size_chunk(&at, most);
+        KD_TRY(answer_chunk(&at, summaries.as<part_summary>(), reach));
+        *done += at.count;
+    }
+    return KD_OK;
+}
+} // namespace
+
+/* In smaller chunks where there is no memory for large ones. */
+kd_status answer_device(const parts_call *call) {
+    uint64_t done = 0;
+    entered on;
+    KD_TRY(on.enter(call->part->device));
+    for (uint64_t most = ANSWERS_MOST;; most /= 4) {
+        const kd_status status = answer_all(call, most, &done);
+        if (status != KD_ERROR_MEMORY || most / 4 < ANSWERS_LEAST) return status;
+        status_clear();
+    }
+}
