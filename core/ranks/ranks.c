@@ -91,6 +91,28 @@ kd_status ranks_any(ranks *of, bool mine, bool *any) {
     return KD_OK;
 }
 
+kd_status ranks_measure(ranks *of, double *bandwidth) {
+    enum { BYTES = 1 << 20, TIMES = 4 };
+    char *room = NULL;
+    double least = 0;
+    kd_status status = KD_OK;
+    *bandwidth = 0;
+    if (!ranks_shared(of)) return KD_OK;
+    const uint64_t all = (uint64_t)of->size * BYTES;
+    KD_TRY(KD_RESERVE_ZEROED(room, all));
+    for (int i = 0; i < TIMES && status == KD_OK; ++i) {
+        const double begun = timing_now();
+        status = ranks_all_gather_even(of, room, BYTES);
+        const double took = timing_now() - begun;
+        if (i == 0 || took < least) least = took;
+    }
+    memory_free(room);
+    KD_TRY(status);
+    /* each rank's bytes go to all others */
+    if (least > 0) *bandwidth = (double)(all - BYTES) / least;
+    return ranks_broadcast(of, bandwidth, sizeof *bandwidth);
+}
+
 void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end) {
     const uint64_t size = of ? (uint64_t)of->size : 1, each = count / size, more = count % size;
     const uint64_t at = (uint64_t)rank;

@@ -16,7 +16,8 @@ typedef struct ranks {
     int32_t local, locals; /* the same among those on this machine, if the launcher says so */
     const ranks_calls *calls;
     void *with;
-    void *library; /* the plug-in */
+    void *library;           /* the plug-in */
+    struct ranks_link *link; /* from device to device (link.h); NULL: bytes go through the host */
     /* Of threads: how bytes go from one's memory to another's, 0 if they did; NULL: by memcpy. */
     int (*copy)(void *to, const void *from, uint64_t bytes);
     uint64_t sent; /* bytes that this rank has given away: a broadcast's count once */
@@ -53,6 +54,9 @@ kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins,
 kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count);
 kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
                         int32_t *sender);
+/* What leaves a rank while all tell all a MiB: bytes a second, the best of some times; the same on
+   all. 0 alone. */
+kd_status ranks_measure(ranks *of, double *bandwidth);
 /* Whether a rank says so. */
 kd_status ranks_any(ranks *of, bool mine, bool *any);
 

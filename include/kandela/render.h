@@ -77,6 +77,9 @@ typedef struct kd_render_options {
     float clamp;      /* "path": indirect light, scattered more than once, adds at most this to a
                          sample at each surface, W/(sr m^2) in the brightest channel; 0: all of it.
                          Less noise, and less light */
+    char maps[16];    /* "photon", "ppm", "sppm" on several devices or ranks: "whole", each has all
+                         photons; "apart", each keeps those that it has traced, which takes 1/N of
+                         the memory, on CPUs; "auto", whole. The picture is the same */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -58,12 +58,11 @@ KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const crease_view *cr
     return flux_sum_scaled(sum, map->scale, 1 / (integral * radius * radius));
 }
 
-/* Radiance towards `wo` by all photons within map->radius of a surface. */
-KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *creases,
-                                 const surface *at, vec3 wo) {
+/* What all photons within map->radius of a surface scatter towards `wo`. */
+KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, vec3 wo) {
     const float bound2 = pointtree_bound2(map->radius);
-    if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
     flux_sum sum = flux_sum_none();
+    if (map->tree.count == 0 || !(bound2 > 0)) return sum;
     const float per_bound2 = 1 / bound2;
     const estimate_point here = estimate_point_of(at);
     pointtree_walk walk = pointtree_walk_begin();
@@ -75,7 +74,30 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
+    return sum;
+}
+
+/* Radiance towards `wo` by them. */
+KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *creases,
+                                 const surface *at, vec3 wo) {
+    const flux_sum sum = photon_fixed_sum(map, at, wo);
+    const estimate_point here = estimate_point_of(at);
     return photon_sum_radiance(map, creases, &here, map->radius, &sum);
+}
+
+/* What some photons that were found scatter, where the farthest lies at `radius`. */
+KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, vec3 wo,
+                                const neighbour *found, uint32_t count, float radius) {
+    flux_sum sum = flux_sum_none();
+    const estimate_point here = estimate_point_of(at);
+    const float per_radius2 = 1 / (radius * radius);
+    for (uint32_t i = 0; i < count; ++i) {
+        const photon *landed = &map->photons[found[i].node];
+        if (!estimate_accepts(landed, &here, photon_height_radius(map, radius))) continue;
+        const float kernel = photon_kernel_at(map->kernel, found[i].dist2 * per_radius2);
+        flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
+    }
+    return sum;
 }
 
 #endif

@@ -42,6 +42,7 @@ typedef struct emit_batch {
     double ledger_scale;
     ledger_sum ledger; /* of all paths up to the last one */
     photon *destination;
+    uint64_t shift; /* of the list's first place, of one that lies apart */
     emit_share share;
 } emit_batch;
 
@@ -113,7 +114,7 @@ static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t p = begin; p < end; ++p) {
         const emit_piece *piece = &batch->pieces[p];
         if (piece->taken == 0) continue;
-        memcpy(batch->destination + piece->place, piece->photons,
+        memcpy(batch->destination + (piece->place - batch->shift), piece->photons,
                piece->taken * sizeof *piece->photons);
     }
 }
@@ -183,9 +184,10 @@ static void list_finish(photon_list *list, const emit_batch *batch) {
 /* As many paths as will probably do: what is traced beyond the last photon wanted is lost work. */
 static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
     if (batch->order->batch_paths) return batch->paths_most;
-    const double missing = (double)(batch->order->wanted - list->count);
-    const double paths = list->count ? 1.02 * missing * (double)list->emitted / (double)list->count
-                                     : 0.5 * missing + (double)list->emitted;
+    const uint64_t count = list->count + list->others;
+    const double missing = (double)(batch->order->wanted - count);
+    const double paths = count ? 1.02 * missing * (double)list->emitted / (double)count
+                               : 0.5 * missing + (double)list->emitted;
     if (!(paths < batch->paths_most)) return batch->paths_most;
     return paths > BATCH_PATHS_LEAST ? (uint32_t)paths : BATCH_PATHS_LEAST;
 }
@@ -203,6 +205,14 @@ static kd_status trace_batch(emit_batch *batch, uint64_t *landed) {
     return KD_OK;
 }
 
+/* Room for what a part of a list apart takes, and its place among all. */
+static kd_status begin_run(photon_list *list, uint64_t place, uint64_t photons) {
+    if (photons == 0) return KD_OK;
+    KD_TRY(KD_GROW(list->runs, list->run_count, (uint64_t)list->run_count + 1));
+    list->runs[list->run_count++] = (photon_run){list->count, place};
+    return KD_OK;
+}
+
 /* Traces one batch, by all ranks, and appends what landed. */
 static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
                            bool *stopped, job *watched) {
@@ -216,12 +226,16 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     batch->paths = (uint32_t)share->paths;
     KD_TRY(trace_batch(batch, &landed));
     KD_TRY(emit_share_landed(share, landed, job_cancelled(watched), stopped));
-    const emit_part counted = {batch->first_path, list->count + share->before, 0, 0};
+    const uint64_t before = list->count, all_before = before + list->others;
+    const emit_part counted = {batch->first_path, all_before + share->before, 0, 0};
     emit_part own = scan_batch(batch, counted), all;
-    const uint64_t before = list->count;
-    KD_TRY(emit_share_parts(share, &own, before, &all));
+    KD_TRY(emit_share_parts(share, &own, all_before, &all));
     sum_ledgers(batch, own.paths);
-    list->count += all.photons;
+    const bool apart = batch->order->apart && share->among;
+    if (apart) KD_TRY(begin_run(list, counted.photons, own.photons));
+    batch->shift = apart ? counted.photons - before : 0;
+    list->count += apart ? own.photons : all.photons;
+    list->others += apart ? all.photons - own.photons : 0;
     list->emitted += all.paths;
     list->complete = all.complete;
     *done = all.ended;
@@ -233,7 +247,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     batch->destination = list->photons;
     const uint32_t pieces = (uint32_t)((own.paths + PIECE_PATHS - 1) / PIECE_PATHS);
     parallel_for(pieces, 16, copy_pieces, batch);
-    KD_TRY(emit_share_photons(share, list->photons));
+    if (!apart) KD_TRY(emit_share_photons(share, list->photons));
     job_advance(watched, (int64_t)all.photons);
     return KD_OK;
 }
@@ -245,7 +259,9 @@ bool emit_is_overdue(const photon_order *order, uint64_t emitted) {
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
                            job *watched) {
     memset(out, 0, sizeof *out);
-    KD_REQUIRE(order->wanted <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+    const bool apart = order->apart && ranks_shared(order->among);
+    const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
+    KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons wanted, expected at most %u in one map",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
     if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
@@ -258,16 +274,16 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.paths_most = order->batch_paths ? order->batch_paths : BATCH_PATHS;
     if (ranks_shared(order->among) && !order->batch_paths)
         batch.paths_most *= (uint32_t)(order->among->size < 64 ? order->among->size : 64);
-    uint64_t capacity = order->wanted + LIST_SPARE;
+    uint64_t capacity = order->wanted / keepers + LIST_SPARE;
     bool done = false, stopped = false;
     KD_TRY_GOTO(emit_share_open(&batch.share, order->among));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
     while (!done) {
         KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, watched));
         if (!done && stopped) {
-            status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
-                                 "interrupted after %llu of %llu photons",
-                                 (unsigned long long)out->count, (unsigned long long)order->wanted);
+            status = status_fail(
+                KD_INTERRUPTED, __FILE__, __LINE__, "interrupted after %llu of %llu photons",
+                (unsigned long long)(out->count + out->others), (unsigned long long)order->wanted);
             goto done;
         }
     }
@@ -291,6 +307,7 @@ kd_status photon_list_own(photon_list *of) {
 }
 
 void photon_list_close(photon_list *owned) {
+    memory_free(owned->runs);
     if (!owned->borrowed) memory_free(owned->photons);
     memset(owned, 0, sizeof *owned);
 }

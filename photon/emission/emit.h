@@ -12,9 +12,18 @@ extern "C" {
 
 struct ranks;
 
+/* Photons that lie one behind the other in the list of all ranks: those from `begin` on of one's
+   own have the places from `place` on there. */
+typedef struct photon_run {
+    uint64_t begin, place;
+} photon_run;
+
 typedef struct photon_list {
     photon *photons; /* in the order (path, bounce); power in W: they add up to the flux landed */
     uint64_t count;
+    uint64_t others;  /* of a list apart: photons that other ranks have */
+    photon_run *runs; /* of a list apart: ascending; else NULL */
+    uint32_t run_count;
     uint64_t emitted;      /* paths */
     uint64_t rays;         /* cast by them */
     photon_ledger ledger;  /* mean over paths = totals of the scene's light, W */
@@ -39,7 +48,18 @@ typedef struct photon_order {
     uint32_t batch_paths; /* traced at a time; 0: chosen. No influence on the result */
     double deadline;      /* timing_now() at which no more paths begin; 0: none */
     struct ranks *among;  /* who trace its paths together and get the same list; NULL: alone */
+    bool apart;           /* each keeps what it has traced: parts of that list */
 } photon_order;
+
+/* The place of one's own photon in the list of all. */
+static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, uint64_t own) {
+    uint32_t low = 0, high = count;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        *(runs[middle].begin <= own ? &low : &high) = middle;
+    }
+    return count ? runs[low].place + (own - runs[low].begin) : own;
+}
 
 /* The list ends with the first path at which `wanted` photons have landed. It ends short of that,
    with complete == false,

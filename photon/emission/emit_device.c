@@ -1,6 +1,7 @@
 /* The parts of emission on a device that are no kernels. */
 #include "photon/emission/emit_device.h"
 #include "core/memory.h"
+#include "core/ranks/link.h"
 #include "photon/emission/emit_ranks.h"
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned) {
@@ -39,6 +40,10 @@ kd_status photon_list_cuda_exchange(photon_list_cuda *list, emit_share *share) {
     const int32_t rank = share->among->rank, size = share->among->size;
     const uint64_t first = share->begins[0], bytes = share->begins[size] - first;
     char *host = NULL, *there = (char *)list->photons.memory;
+    if (ranks_linked(share->among)) {
+        KD_TRY(ranks_link_gather(share->among, there, share->begins, NULL));
+        return device_wait();
+    }
     KD_TRY(memory_reserve((void **)&host, bytes, 1));
     const uint64_t own = share->begins[rank], own_end = share->begins[rank + 1];
     for (int32_t r = 0; r <= size; ++r) share->begins[r] -= first;

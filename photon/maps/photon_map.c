@@ -6,6 +6,7 @@
 #include "core/timing.h"
 #include "photon/emission/aim.h"
 #include "photon/emission/photon_hash.h"
+#include "photon/maps/apart.h"
 #include "points/builders.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -100,27 +101,27 @@ float photon_radius_of(float *distances, uint64_t count, bool fixed) {
 /* Twice the median distance to the k-th photon where photons are: the disc stays of one size where
    light is dense, and thin light far from all photons is not smeared over the scene. A fixed radius
    is that distance itself. */
-static kd_status map_choose_radius(photon_map *map, const photon_options *options) {
+static kd_status choose_radius(float *radius, const pointtree *of, const photon_options *options) {
     const uint32_t gather = options->gather;
-    if (map->count == 0) return KD_OK;
+    const uint64_t all = of->count;
+    if (all == 0) return KD_OK;
     neighbour *found = NULL;
     KD_TRY(KD_RESERVE(found, gather));
-    const pointtree_view tree = pointtree_get_view(&map->tree);
+    const pointtree_view tree = pointtree_get_view(of);
     float distances[RADIUS_PROBES];
-    const uint64_t probes = map->count < RADIUS_PROBES ? map->count : RADIUS_PROBES;
+    const uint64_t probes = all < RADIUS_PROBES ? all : RADIUS_PROBES;
     for (uint64_t i = 0; i < probes; ++i) {
-        const vec3 at = tree.points[i * map->count / probes];
+        const vec3 at = tree.points[i * all / probes];
         const uint32_t count = pointtree_nearest_k(&tree, at, gather, INFINITY, found);
         distances[i] = sqrtf(found[count - 1].dist2);
     }
     memory_free(found);
-    map->radius =
-        photon_radius_of(distances, probes, photon_estimators[options->estimator].one_radius);
+    *radius = photon_radius_of(distances, probes, photon_estimators[options->estimator].one_radius);
     return KD_OK;
 }
 
 typedef struct list_reading {
-    const photon *photons;
+    const photon_list *list;
     atomic_ullong hash;
     atomic_uint strongest; /* bits of a float that is not negative: they order as it does */
 } list_reading;
@@ -130,9 +131,11 @@ static void read_photons(void *context, int64_t begin, int64_t end, int thread) 
     list_reading *work = (list_reading *)context;
     uint64_t hash = 0;
     float strongest = 0;
+    const photon_list *list = work->list;
     for (int64_t i = begin; i < end; ++i) {
-        hash += photon_hash(&work->photons[i], (uint64_t)i);
-        strongest = float_max(vec3_largest(work->photons[i].power), strongest);
+        const photon *landed = &list->photons[i];
+        hash += photon_hash(landed, photon_run_place(list->runs, list->run_count, (uint64_t)i));
+        strongest = float_max(vec3_largest(landed->power), strongest);
     }
     atomic_fetch_add(&work->hash, hash);
     uint32_t before = atomic_load(&work->strongest);
@@ -141,13 +144,17 @@ static void read_photons(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-static void map_read_list(photon_map *map, const photon_list *list) {
+/* `apart`: the ranks whose lists make one together, or NULL. */
+static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *apart) {
     list_reading work;
     memset(&work, 0, sizeof work);
-    work.photons = list->photons;
+    work.list = list;
     parallel_for((int64_t)list->count, ORDER_GRAIN, read_photons, &work);
+    uint32_t strongest = atomic_load(&work.strongest);
     map->hash = atomic_load(&work.hash);
-    map->scale = flux_scale(float_from_bits(atomic_load(&work.strongest)));
+    if (apart) KD_TRY(photon_apart_meet(apart, &map->hash, &strongest));
+    map->scale = flux_scale(float_from_bits(strongest));
+    return KD_OK;
 }
 
 void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order) {
@@ -183,20 +190,33 @@ static kd_status emit_list(photon_list *out, const scene_view *scene, const phot
 
 /* Closes the list. */
 static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
-                          job *watched) {
+                          bool is_apart, job *watched) {
     kd_status status = KD_OK;
-    out->count = list->count;
+    ranks *apart = is_apart && ranks_shared(options->among) ? options->among : NULL;
+    pointtree whole;
+    memset(&whole, 0, sizeof whole);
+    out->count = list->count + list->others;
+    out->runs = list->runs;
+    out->run_count = list->run_count;
+    list->runs = NULL;
     out->emitted = list->emitted;
     out->rays = list->rays;
     out->ledger = list->ledger;
     out->complete = list->complete;
     out->cut = list->cut;
-    map_read_list(out, list);
+    list->runs = out->runs; /* looked at, not owned any more */
+    status = map_read_list(out, list, apart);
+    list->runs = NULL;
+    KD_TRY_GOTO(status);
     job_stage_begin(watched, "photon_tree", (int64_t)list->count);
     KD_TRY_GOTO(map_plant(out, list, options->lookup, watched));
     out->radius = options->radius;
-    if (!(out->radius > 0)) KD_TRY_GOTO(map_choose_radius(out, options));
+    if (out->radius > 0) goto done;
+    if (apart) KD_TRY_GOTO(photon_apart_whole_tree(&whole, apart, list, out->runs, out->run_count));
+    KD_TRY_GOTO(choose_radius(&out->radius, apart ? &whole : &out->tree, options));
+    if (apart) KD_TRY_GOTO(ranks_broadcast(apart, &out->radius, sizeof out->radius));
 done:
+    pointtree_close(&whole);
     job_stage_end(watched);
     photon_list_close(list);
     return status;
@@ -205,6 +225,7 @@ done:
 static void map_close(photon_map *owned) {
     memory_free(owned->photons);
     memory_free(owned->irradiance);
+    memory_free(owned->runs);
     pointtree_close(&owned->tree);
     leafindex_close(&owned->index);
     memset(owned, 0, sizeof *owned);
@@ -222,6 +243,7 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
     order.wanted = wanted;
     order.batch_paths = options->batch_paths;
     order.among = options->among;
+    order.apart = options->apart;
     return order;
 }
 
@@ -251,6 +273,7 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
 static photon_order media_order(const scene_view *scene, const photon_options *options) {
     photon_order order =
         order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
+    order.apart = false; /* places in media look into all of it */
     order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
     order.emission =
         photon_emission_make(options->seed, MEDIA_PASS + options->pass, box3_centre(scene->box),
@@ -335,9 +358,11 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     out->estimator = options->estimator;
     out->lookup = options->lookup;
     out->surface = options->surface;
-    KD_TRY_GOTO(map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, watched));
-    KD_TRY_GOTO(map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, watched));
-    KD_TRY_GOTO(map_open(&out->media, &lists[PHOTON_LIST_MEDIA], options, watched));
+    KD_TRY_GOTO(
+        map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, watched));
+    KD_TRY_GOTO(
+        map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, watched));
+    KD_TRY_GOTO(map_open(&out->media, &lists[PHOTON_LIST_MEDIA], options, false, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->outlines) {
         job_stage_begin(watched, "photon_tree", 0);
@@ -369,7 +394,7 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.kernel = (int32_t)maps->kernel;
     view.scale = map->scale;
     view.walks = photon_lookups[maps->lookup].walks;
-    view.finder = map->count && !view.walks ? map_nearest : NULL;
+    view.finder = map->tree.count && !view.walks ? map_nearest : NULL;
     view.whole_sides = photon_surfaces[maps->surface].tiles;
     view.index = &map->index;
     view.irradiance = map->irradiance;

@@ -32,6 +32,7 @@ typedef struct photon_options {
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
     bool outlines; /* find the creases, or tiles; else the caller has them from another pass */
     struct ranks *among; /* who make the maps together: photon_order.among */
+    bool apart;          /* each keeps its photons of the global and of the caustic map */
 } photon_options;
 
 typedef struct photon_map {
@@ -39,8 +40,11 @@ typedef struct photon_map {
     vec3 *
         irradiance; /* W/m^2 at each photon by both maps, in the tree's order; NULL: not computed */
     pointtree tree;
-    leafindex index; /* answers as the tree does, faster on a CPU; none where lookups walk */
-    uint64_t count, emitted, rays;
+    leafindex index;  /* answers as the tree does, faster on a CPU; none where lookups walk */
+    uint64_t count;   /* of a map apart those of all ranks; its tree holds one's own */
+    photon_run *runs; /* of a map apart: where these are in the list of all */
+    uint32_t run_count;
+    uint64_t emitted, rays;
     photon_ledger ledger; /* W */
     uint64_t hash;        /* of the photons in the order (path, bounce) */
     float radius;         /* largest gather radius */

@@ -114,6 +114,7 @@ static void bind_option_texts(options_class &bound) {
     TEXT(estimator);
     TEXT(lookup);
     TEXT(surface);
+    TEXT(maps);
 #undef TEXT
     bound.def_prop_rw(
         "photon_map",

@@ -6,11 +6,13 @@
 #include "accel/packed/packed_make.h"
 #include "core/names.h"
 #include "photon/density/tile_set.h"
+#include "photon/maps/apart.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
 #include "render/integrators.h"
+#include "render/photon_mapping/looks_apart.h"
 #include "render/waves/waves.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>
@@ -55,6 +57,13 @@ static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
     }
 }
 
+/* k of an estimate where photons lie apart, 0 of a fixed radius. */
+static uint32_t apart_gather(const kd_render_options *options) {
+    const bool fixed = integrator_find(options->integrator)->pass ||
+                       photon_estimator_named(options->estimator)->one_radius;
+    return fixed ? 0 : (uint32_t)options->gather;
+}
+
 static const char *const map_names[PHOTON_LISTS] = {"global photon map", "caustic photon map",
                                                     "media photon map"};
 
@@ -79,8 +88,19 @@ static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_o
     return options->gather > 0 ? most / (uint64_t)options->gather : UINT64_MAX;
 }
 
+/* Of a map whose photons several ranks have: its share, and at rank 0 the tree that says its
+ * radius.
+ */
+static uint64_t map_bytes(uint64_t photons, bool apart, const kd_render_options *options,
+                          int32_t rank_count) {
+    if (!apart) return photon_map_bytes_most(photons);
+    const uint64_t keepers = (uint64_t)rank_count;
+    const uint64_t own = photon_map_bytes_most((photons + keepers - 1) / keepers);
+    return own + (options->radius > 0 ? 0 : photon_apart_tree_bytes(photons));
+}
+
 static kd_status plan_here(render_plan *out, const scene_view *from,
-                           const kd_render_options *options) {
+                           const kd_render_options *options, int32_t rank_count) {
     const tritree_builder *builder = tritree_builder_find(options->builder);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
@@ -88,14 +108,17 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     add(out, "tree for rays", tritree_widen_bytes_most(builder, from->mesh.stored_count));
     add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], lists = 0, batch = 0, all = 0;
+    const bool all_apart = rank_count > 1 && rank_maps_apart(options->maps);
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        add(out, map_names[l], photon_map_bytes_most(photons[l]));
-        lists += photon_list_bytes(photons[l]);
+        const bool apart = all_apart && l != PHOTON_LIST_MEDIA;
+        add(out, map_names[l], map_bytes(photons[l], apart, options, rank_count));
+        lists += photon_list_bytes(apart ? photons[l] / (uint64_t)rank_count : photons[l]);
         if (photon_batch_bytes(photons[l]) > batch) batch = photon_batch_bytes(photons[l]);
         all += photons[l];
     }
     add(out, "emission", lists + batch);
+    if (all && all_apart) add(out, "looks into maps", looks_apart_bytes(apart_gather(options)));
     if (all && photon_surface_tiles(options->surface))
         add(out, "surface tiles",
             tile_set_bytes_most(from->mesh.triangle_count, discs_of(photons, options)));
@@ -160,19 +183,28 @@ uint64_t render_plan_sent(const scene_view *from, const kd_render_options *optio
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) each += photons[l] * sizeof(photon);
     const uint64_t sums = pixels_of(options) * sizeof(film_pixel);
+    if (rank_maps_apart(options->maps))
+        return (uint64_t)integrator_samples(how, options) *
+                   looks_apart_sent(pixels_of(options), apart_gather(options), rank_count) +
+               sums / (uint64_t)rank_count;
     return passes * (each / (uint64_t)rank_count + state_bytes(options)) +
            sums / (uint64_t)rank_count;
 }
 
 kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options) {
+    return render_plan_make_among(out, from, options, 1);
+}
+
+kd_status render_plan_make_among(render_plan *out, const scene_view *from,
+                                 const kd_render_options *options, int32_t rank_count) {
     device where;
     memset(out, 0, sizeof *out);
     KD_TRY(render_choose_device(&where, options));
     add(out, "film", film_bytes_of(pixels_of(options)));
     add(out, "picture", film_picture_bytes(pixels_of(options)));
     return where.kind == DEVICE_CUDA ? plan_there(out, from, options)
-                                     : plan_here(out, from, options);
+                                     : plan_here(out, from, options, rank_count);
 }
 
 /* The device's builder that needs the least for this mesh; NULL: there is none. */
@@ -238,5 +270,52 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
         : last > 1 ? "fewer --photons, "
                    : "",
         there ? ", or --device cpu" : "");
+    return KD_OK;
+}
+
+/* The bytes of one way of spreading photons, and whether they are few enough; false: it is none. */
+static bool spread_fits(const scene_view *from, const kd_render_options *options, rank_maps maps,
+                        uint64_t most, maps_choice *choice) {
+    render_plan plan;
+    kd_render_options tried = *options;
+    const integrator *how = integrator_find(options->integrator);
+    choice->sent[maps] = 0;
+    snprintf(tried.maps, sizeof tried.maps, "%s", rank_maps_name((int)maps));
+    if (maps == RANK_MAPS_APART && !(how->maps && integrator_may_be_apart(how, options)))
+        return false;
+    if (render_plan_make_among(&plan, from, &tried, choice->rank_count) != KD_OK) {
+        status_clear();
+        return false;
+    }
+    choice->sent[maps] = render_plan_sent(from, &tried, choice->rank_count);
+    return most == 0 || fits(&plan, most);
+}
+
+kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
+                                kd_render_options *options, uint64_t most, maps_choice *choice) {
+    const int32_t asked = options->batches;
+    device where;
+    if (choice->rank_count < 2) return render_plan_fit(out, from, options, most);
+    KD_TRY(rank_maps_find(&choice->chosen, options->maps));
+    KD_TRY(render_choose_device(&where, options));
+    const bool whole = spread_fits(from, options, RANK_MAPS_WHOLE, most, choice);
+    bool apart = spread_fits(from, options, RANK_MAPS_APART, most, choice);
+    /* a device would be left: only where it cannot do it */
+    if (where.kind == DEVICE_CUDA && (whole || !name_is_auto(options->device))) apart = false;
+    if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, apart);
+    snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
+    if (choice->chosen == RANK_MAPS_APART) {
+        KD_TRY(render_plan_make_among(out, from, options, choice->rank_count));
+        KD_REQUIRE(most == 0 || fits(out, most), KD_ERROR_MEMORY,
+                   "%llu bytes are needed with photons apart and %llu allowed: give more ranks, "
+                   "fewer --photons or --radius",
+                   (unsigned long long)out->total, (unsigned long long)most);
+        return KD_OK;
+    }
+    KD_TRY(render_plan_fit(out, from, options, most));
+    KD_REQUIRE(options->batches == asked || choice->inexact, KD_ERROR_MEMORY,
+               "the photons fit %llu bytes in %d batches only, which make another picture: give "
+               "--ranks-inexact to allow that, --batches %d, or more ranks",
+               (unsigned long long)most, options->batches, options->batches);
     return KD_OK;
 }

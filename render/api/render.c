@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
+#include "core/ranks/link.h"
 #include "core/timing.h"
 #include "render/api/render_devices.h"
 #include "render/frame/display.h"
@@ -13,6 +14,7 @@
 #include "render/frame/frame_device.h"
 #include "render/frame/state.h"
 #include "render/integrators.h"
+#include "render/ranks/maps_choice.h"
 #include "scenes/assembly/room_camera.h"
 #include <stdio.h>
 
@@ -50,6 +52,12 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
                options->batches, how->name, BATCHES_MOST);
     KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
                "%d passes of %d batches: too many", options->passes, options->batches);
+    rank_maps maps;
+    KD_TRY(rank_maps_find(&maps, options->maps));
+    KD_REQUIRE(maps != RANK_MAPS_APART || integrator_may_be_apart(how, options), KD_ERROR_USAGE,
+               "photons apart by the integrator %s with these options, expected sppm, ppm, or "
+               "photon without final gather, adaptive estimates and files",
+               how->name);
     const tritree_options tree = tree_options(options);
     KD_TRY(tritree_check_options(&tree));
     crop[0] = whole ? 0 : options->crop[0];
@@ -82,10 +90,11 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     char first[64];
     device_list_name(first, options->device, 0);
     KD_TRY(device_find(&found, first));
-    if (found.kind == DEVICE_CUDA && !how->launch) {
+    const bool apart = rank_maps_apart(options->maps);
+    if (found.kind == DEVICE_CUDA && (!how->launch || apart)) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
-                   "%s runs on the CPU only, not on %s: give --device cpu or auto",
-                   options->integrator, found.name);
+                   "%s%s runs on the CPU only, not on %s: give --device cpu or auto",
+                   options->integrator, apart ? " with photons apart" : "", found.name);
         device_cpu_describe(&found);
     }
     *out = found;
@@ -300,6 +309,18 @@ static void aim(frame *of, const scene *from) {
     of->moves = scene_camera_moves(from);
 }
 
+/* If there is one; then ranks that have one each are linked. */
+static kd_status open_device(frame *of, frame_cuda *there, const device *where) {
+    if (where->kind == DEVICE_CUDA) {
+        job_stage_begin(of->watched, "context", 0);
+        const kd_status status = frame_cuda_open(there, where);
+        job_stage_end(of->watched);
+        KD_TRY(status);
+        of->there = there;
+    }
+    return ranks_link_open(of->among, of->there != NULL);
+}
+
 static kd_status run_on(const device *where, render_result *out, const scene *from,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job *watched) {
@@ -322,6 +343,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
                 .keeper = &keeper,
                 .options = options,
                 .among = keeping->among,
+                .apart = ranks_shared(keeping->among) && rank_maps_apart(options->maps),
                 .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                 .watched = watched};
     render_trees trees;
@@ -336,19 +358,14 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     job_stage_end(watched);
     KD_TRY_GOTO(status);
     if (ranks_shared(of.among)) KD_TRY_GOTO(open_figures(out, of.among));
-    if (out->where.kind == DEVICE_CUDA) {
-        job_stage_begin(watched, "context", 0);
-        status = frame_cuda_open(&there, &out->where);
-        job_stage_end(watched);
-        KD_TRY_GOTO(status);
-        of.there = &there;
-    }
+    KD_TRY_GOTO(open_device(&of, &there, &out->where));
     status = shoot(out, &trees, &view, &of, &negative, &saving, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         const kd_status developed = finish(&saving, &of, &negative);
         if (developed != KD_OK) status = developed;
     }
 done:
+    ranks_link_close(of.among, status != KD_OK && status != KD_INTERRUPTED);
     if (keeping->display) display_close(&saving.viewer);
     job_stage_begin(watched, "free", 0);
     frame_cuda_close(&there);

@@ -26,6 +26,7 @@ static void fill(kd_render_options *options) {
     strcpy(options->estimator, "nearest");
     strcpy(options->lookup, "auto");
     strcpy(options->surface, "outlines");
+    strcpy(options->maps, "auto");
     options->frame = 1;
 }
 

@@ -56,6 +56,7 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     cJSON_AddStringToObject(to, "estimator", options->estimator);
     cJSON_AddStringToObject(to, "lookup", options->lookup);
     cJSON_AddStringToObject(to, "surface", options->surface);
+    cJSON_AddStringToObject(to, "maps", options->maps);
     add_number(to, "frame", (double)options->frame);
     add_number(to, "shutter", (double)options->shutter);
     add_number(to, "clamp", (double)options->clamp);
@@ -149,6 +150,16 @@ static void add_ranks(cJSON *root, const render_result *result) {
     }
 }
 
+/* How photons were spread, and by what that was chosen. */
+static void add_choice(cJSON *root, const maps_choice *choice) {
+    if (!choice || choice->rank_count < 2) return;
+    cJSON *to = cJSON_AddObjectToObject(root, "rank_maps");
+    cJSON_AddStringToObject(to, "chosen", rank_maps_name((int)choice->chosen));
+    add_number(to, "bytes_a_second", choice->bandwidth);
+    add_count(to, "sent_whole", choice->sent[RANK_MAPS_WHOLE]);
+    add_count(to, "sent_apart", choice->sent[RANK_MAPS_APART]);
+}
+
 kd_status stats_write(const char *path, const stats_input *input) {
     file_output output;
     memset(&output, 0, sizeof output);
@@ -163,6 +174,7 @@ kd_status stats_write(const char *path, const stats_input *input) {
         add_tree(root, input->result);
         add_light(root, input->result);
         add_ranks(root, input->result);
+        add_choice(root, input->choice);
         add_options(root, input->options);
         text = cJSON_Print(root);
     }

@@ -4,6 +4,10 @@ int32_t integrator_batches_most(const integrator *of, const kd_render_options *o
     return of->batches_most ? of->batches_most(options) : 1;
 }
 
+bool integrator_may_be_apart(const integrator *of, const kd_render_options *options) {
+    return of->take_apart && (!of->may_be_apart || of->may_be_apart(options));
+}
+
 uint32_t integrator_maps(const integrator *of, const kd_render_options *options) {
     return of->maps ? of->maps(options) : MAPS_NONE;
 }

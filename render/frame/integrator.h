@@ -30,6 +30,13 @@ struct ranks;
 struct integrator;
 struct frame_cuda;
 struct sample_range;
+struct sample_counts;
+
+/* A sample of all pixels that ranks take together, of which each keeps a band of rows. */
+typedef struct apart_range {
+    uint32_t sample;
+    int32_t own_top, own_bottom; /* of the film */
+} apart_range;
 
 /* Saves what is there while a frame runs. */
 typedef struct frame_keeper {
@@ -54,6 +61,7 @@ typedef struct frame {
     job *watched;
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
     struct ranks *among;        /* who work at this frame together (render/ranks); NULL: alone */
+    bool apart;                 /* their photons stay where they are traced (take_apart) */
     double pause;               /* timing_now() after which the keeper waits for a film; 0: none */
     struct frame_cuda *there;   /* on a CUDA device (frame_device.h); NULL: on the CPU */
     bool on_target;             /* options->target_error was reached */
@@ -86,6 +94,11 @@ typedef struct integrator {
     /* The same samples on a CUDA device (frame_device.h), not waited for; prepare, pass and close
        then care for what lies there. NULL: it runs on the CPU only. */
     kd_status (*launch)(const frame *of, const struct sample_range *range);
+    /* The same on a CPU, of photons that lie apart (render/ranks): all ranks call it. *over: one of
+       them was told to stop. NULL: it has none, or only `may_be_apart` options let it. */
+    kd_status (*take_apart)(struct frame *of, struct film *to, const apart_range *range,
+                            struct sample_counts *counts, bool *over);
+    bool (*may_be_apart)(const kd_render_options *options);
     /* Of those whose launch takes samples by waves (render/waves): how many it takes at most, and
        the device's bytes that it needs. NULL: it takes them a thread each. */
     uint64_t (*launch_samples)(const kd_render_options *options);
@@ -109,6 +122,8 @@ typedef struct integrator {
 enum { BATCHES_MOST = 65536 };
 /* In how many batches its photons can be made at most; 1 for one that makes none. */
 int32_t integrator_batches_most(const integrator *of, const kd_render_options *options);
+/* Whether several ranks can keep their photons apart, and show the same picture. */
+bool integrator_may_be_apart(const integrator *of, const kd_render_options *options);
 uint32_t integrator_maps(const integrator *of, const kd_render_options *options);
 uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *options);
 /* The device's memory that its launches need. */

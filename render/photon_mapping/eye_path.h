@@ -41,7 +41,7 @@ typedef struct eye_requests {
 
 typedef struct photon_view {
     photon_map_view global, caustic, media;
-    eye_requests later; /* devices only */
+    eye_requests later; /* of devices; on a CPU where photons lie apart */
     crease_view creases;
     path_options path;     /* its scatterings are not looked at */
     uint32_t final_gather; /* rays, at most FINAL_GATHER_MOST; 0: the global map is seen directly */
@@ -100,14 +100,8 @@ KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const crease_vi
     const estimate_point here = estimate_point_of(at);
     photon_gather_at(map, creases, &here, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
-    flux_sum sum = flux_sum_none();
-    const float per_radius2 = 1 / (gathered.radius * gathered.radius);
-    for (uint32_t i = 0; i < gathered.count; ++i) {
-        const photon *landed = &map->photons[gathered.found[i].node];
-        if (!estimate_accepts(landed, &here, photon_height_radius(map, gathered.radius))) continue;
-        const float kernel = photon_kernel_at(map->kernel, gathered.found[i].dist2 * per_radius2);
-        flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
-    }
+    const flux_sum sum =
+        photon_found_sum(map, at, wo, gathered.found, gathered.count, gathered.radius);
     return photon_sum_radiance(map, creases, &here, gathered.radius, &sum);
 }
 
@@ -321,6 +315,20 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
 }
 #endif
 
+#ifndef __CUDA_ARCH__
+/* The same on a CPU, by one thread: those of a path lie one behind the other. */
+static inline void eye_note(const eye_requests *later, const surface *at, vec3 wo,
+                            vec3 throughput) {
+    const uint32_t place = later->asked->requests++;
+    if (place >= later->room) return;
+    eye_request *made = later->list + place;
+    made->at = *at;
+    made->wo = wo;
+    made->throughput = throughput;
+    made->next = KD_NONE;
+}
+#endif
+
 /* What the maps show of a surface that the eye sees. */
 KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way, const surface *at,
                         vec3 wo) {
@@ -329,6 +337,11 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
         const uint32_t last = path->last_request;
         path->last_request = eye_ask(&photons->later, at, wo, path->state.throughput, last);
         if (last == KD_NONE) path->first_request = path->last_request;
+        return;
+    }
+#else
+    if (photons->later.list) {
+        eye_note(&photons->later, at, wo, path->state.throughput);
         return;
     }
 #endif

@@ -9,6 +9,7 @@
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/eye_path.h"
+#include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photons_device.h"
 #include "scenes/assembly/scene_hash.h"
 
@@ -242,6 +243,7 @@ static kd_status photon_prepare(frame *prepared) {
     if (status != KD_OK) goto done;
     photon_share_options(&state->options, options);
     state->options.among = prepared->among;
+    state->options.apart = prepared->apart;
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
@@ -261,6 +263,18 @@ static pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_
     const ray cast = pixel_ray(&view, x, y, key);
     const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
     return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
+}
+
+static kd_status photon_take_apart(frame *of, film *to, const apart_range *range,
+                                   struct sample_counts *counts, bool *over) {
+    const photon_state *state = (const photon_state *)of->state;
+    return looks_apart_take(of, to, &state->maps, &state->view, range, 0, counts, over);
+}
+
+/* A final gather and an adaptive estimate ask for photons, not for sums of them; a file has all. */
+static bool photon_may_be_apart(const kd_render_options *options) {
+    return options->final_gather == 0 && !options->photon_map &&
+           !photon_estimator_named(options->estimator)->adaptive;
 }
 
 static kd_status photon_launch(const frame *of, const struct sample_range *range) {
@@ -284,6 +298,8 @@ const integrator integrator_photon = {.name = "photon",
                                       .sample = photon_sample,
                                       .close = photon_close,
                                       .launch = photon_launch,
+                                      .take_apart = photon_take_apart,
+                                      .may_be_apart = photon_may_be_apart,
                                       .identify = photon_identify,
                                       .maps = photon_all_maps,
                                       .batches_most = photon_batches_most,

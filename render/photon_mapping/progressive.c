@@ -18,6 +18,7 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "render/photon_mapping/eye_path.h"
+#include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photons_device.h"
 
 /* frame.carried: what is fixed by pass 0, and sums over passes */
@@ -56,6 +57,7 @@ static kd_status progressive_prepare(frame *prepared) {
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
     state->photons.among = prepared->among;
+    state->photons.apart = prepared->apart;
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
@@ -221,6 +223,19 @@ static pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t s
     return sample_pass(of, x, y, sample, sample % (uint32_t)of->options->spp);
 }
 
+static kd_status sppm_take_apart(frame *of, film *to, const apart_range *range,
+                                 struct sample_counts *counts, bool *over) {
+    const progressive_state *state = (const progressive_state *)of->state;
+    return looks_apart_take(of, to, &state->maps, &state->view, range, 0, counts, over);
+}
+
+static kd_status ppm_take_apart(frame *of, film *to, const apart_range *range,
+                                struct sample_counts *counts, bool *over) {
+    const progressive_state *state = (const progressive_state *)of->state;
+    return looks_apart_take(of, to, &state->maps, &state->view, range, (uint32_t)of->options->spp,
+                            counts, over);
+}
+
 static kd_status sppm_launch(const frame *of, const struct sample_range *range) {
     progressive_state *state = (progressive_state *)of->state;
     return photon_cuda_take(&state->there, of, &state->view, range, 0);
@@ -249,6 +264,7 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .close = progressive_close,
                                     .pass = progressive_pass,
                                     .launch = sppm_launch,
+                                    .take_apart = sppm_take_apart,
                                     .maps = photon_all_maps,
                                     .batches_most = progressive_batches_most};
 
@@ -260,6 +276,7 @@ const integrator integrator_ppm = {.name = "ppm",
                                    .close = progressive_close,
                                    .pass = progressive_pass,
                                    .launch = ppm_launch,
+                                   .take_apart = ppm_take_apart,
                                    .maps = photon_all_maps,
                                    .batches_most = progressive_batches_most,
                                    .counts_samples = ppm_counts_samples};

@@ -20,6 +20,21 @@ kd_status pass_by_bands(shared_pass *pass) {
     return KD_OK;
 }
 
+kd_status pass_apart(shared_pass *pass) {
+    frame *of = pass->of;
+    const int32_t rank = pass->among->rank;
+    apart_range range = {0, pass->bounds[rank], pass->bounds[rank + 1]};
+    const double begun = timing_now(), waited = pass->among->waited;
+    bool over = false;
+    for (uint32_t s = 0; s < pass->samples.count && !over; ++s) {
+        range.sample = pass->samples.begin + s;
+        KD_TRY(of->how->take_apart(of, pass->to, &range, &pass->counts, &over));
+    }
+    pass->worked += timing_now() - begun - (pass->among->waited - waited);
+    pass->rows += (uint64_t)(range.own_bottom - range.own_top);
+    return KD_OK;
+}
+
 kd_status pass_collect(shared_pass *pass) {
     film *to = pass->to;
     frame *of = pass->of;

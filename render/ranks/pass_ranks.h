@@ -25,6 +25,8 @@ typedef struct shared_pass {
 kd_status pass_by_chunks(shared_pass *pass);
 /* A band of rows each; sums stay where they are until pass_collect. */
 kd_status pass_by_bands(shared_pass *pass);
+/* The same where photons lie apart: all ranks look for all rows, each keeps its band. */
+kd_status pass_apart(shared_pass *pass);
 /* All bands' sums to all ranks, counts to the statistics of all. */
 kd_status pass_collect(shared_pass *pass);
 /* After all ranks have told the seconds of their bands: a better split, if there is one. */

@@ -91,6 +91,11 @@ static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {
     return KD_OK;
 }
 
+/* Whether rows stay with a rank from pass to pass. */
+static bool has_bands(const frame *of) {
+    return of->how->pass || of->apart;
+}
+
 /* --- passes ------------------------------------------------------------------------------------
  */
 
@@ -119,7 +124,7 @@ static kd_status report(shared_pass *pass, bool *over) {
 /* Between two passes: bands whose seconds differ are changed, and the film is shown to who looks.
  */
 static kd_status between_passes(shared_pass *pass, bool looked, bool *over) {
-    const bool bands = pass->of->how->pass != NULL;
+    const bool bands = has_bands(pass->of);
     KD_TRY(report(pass, over));
     if (bands && !*over) KD_TRY(pass_split_again(pass));
     if (!looked) return KD_OK;
@@ -131,7 +136,7 @@ static kd_status between_passes(shared_pass *pass, bool looked, bool *over) {
 
 static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *spoilt) {
     frame *of = pass->of;
-    const bool bands = of->how->pass != NULL;
+    const bool bands = has_bands(of);
     if (plan->save && bands) {
         KD_TRY(pass_collect(pass));
         if (pass->among->rank == 0) KD_TRY(keep(pass));
@@ -144,7 +149,7 @@ static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *spoilt
     *spoilt = of->maps_cut && pass->samples.begin > 0 && !of->film_cut;
     if (*spoilt) return KD_OK;
     of->film_cut |= of->maps_cut;
-    KD_TRY(bands ? pass_by_bands(pass) : pass_by_chunks(pass));
+    KD_TRY(of->apart ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
     pass->samples.begin += pass->samples.count;
     return KD_OK;
 }
@@ -210,7 +215,7 @@ kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figu
     if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
     status = run_passes(&pass);
     if (status != KD_OK && status != KD_INTERRUPTED) goto done;
-    if (how->pass) {
+    if (has_bands(of)) {
         const kd_status met = pass_collect(&pass);
         if (met != KD_OK) status = met;
     }

@@ -5,6 +5,9 @@
 #include "gpu.h"
 #include "render/api/render.h"
 #include "test.h"
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
 static uint64_t run(const scene *from, kd_render_options options, const char *devices) {
     render_result result;
@@ -20,20 +23,24 @@ static uint64_t run(const scene *from, kd_render_options options, const char *de
     return hash;
 }
 
+static scene *open_small(kd_render_options *options) {
+    scene *made = NULL;
+    kd_render_options_default(options);
+    assert_int_equal(
+        scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", options, NULL), KD_OK);
+    options->width = options->height = 16;
+    options->spp = options->passes = 3;
+    options->photons = 700;
+    options->caustic_photons = 500;
+    return made;
+}
+
 static void test_mixed_ranks(void **state) {
     (void)state;
     static const char *const methods[] = {"path", "sppm", "photon", "light"};
     static const char *const mixes[] = {"cpu,cuda:0", "cuda:0,cpu,cuda:0"};
     kd_render_options options;
-    scene *made = NULL;
-    kd_render_options_default(&options);
-    assert_int_equal(
-        scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", &options, NULL),
-        KD_OK);
-    options.width = options.height = 16;
-    options.spp = options.passes = 3;
-    options.photons = 700;
-    options.caustic_photons = 500;
+    scene *made = open_small(&options);
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         strcpy(options.integrator, methods[m]);
         options.final_gather = strcmp(methods[m], "photon") == 0 ? 2 : 0; /* irradiance, too */
@@ -45,8 +52,51 @@ static void test_mixed_ranks(void **state) {
     scene_close(made);
 }
 
+#ifdef KD_TEST_NCCL
+/* From device to device by a library that has NCCL's names, and where it refuses, or is no library,
+   through the host: the same bits. */
+static void test_linked_ranks(void **state) {
+    (void)state;
+    static const char *const methods[] = {"sppm", "photon", "light"};
+    void *library = dlopen(KD_TEST_NCCL, RTLD_NOW);
+    assert_non_null(library);
+    atomic_ullong *bytes = (atomic_ullong *)dlsym(library, "stand_in_bytes");
+    assert_non_null(bytes);
+    kd_render_options options;
+    scene *made = open_small(&options);
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
+        strcpy(options.integrator, methods[m]);
+        const uint64_t alone = run(made, options, "cpu");
+        for (int way = 0; way < 4; ++way) {
+            const char *devices = way ? "cuda:0,cuda:0" : "cuda:0,cuda:0,cuda:0";
+            const bool linked = way < 2;
+            setenv("KANDELA_NCCL", way == 3 ? "/nowhere/libnccl.so" : KD_TEST_NCCL, 1);
+            if (way == 2) setenv("KANDELA_STAND_IN_REFUSES", "1", 1);
+            const uint64_t before = atomic_load(bytes);
+            if (run(made, options, devices) != alone)
+                fail_msg("%s on %s, way %d: other bits", methods[m], devices, way);
+            assert_true((atomic_load(bytes) > before) == linked);
+            unsetenv("KANDELA_STAND_IN_REFUSES");
+        }
+        setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* a CPU among them */
+        const uint64_t before = atomic_load(bytes);
+        assert_true(run(made, options, "cuda:0,cpu,cuda:0") == alone);
+        assert_true(atomic_load(bytes) == before);
+        setenv("KANDELA_NCCL", "off", 1);
+        assert_true(run(made, options, "cuda:0,cuda:0") == alone);
+        unsetenv("KANDELA_NCCL");
+    }
+    scene_close(made);
+    dlclose(library);
+}
+#endif
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mixed_ranks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mixed_ranks),
+#ifdef KD_TEST_NCCL
+                                       cmocka_unit_test(test_linked_ranks)
+#endif
+    };
     if (gpu_is_missing()) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

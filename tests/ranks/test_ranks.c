@@ -3,6 +3,7 @@
    tests/tools/test_mpirun.sh. */
 #include "core/files/file.h"
 #include "core/hash.h"
+#include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/integrators.h"
 #include "render/ranks/deal.h"
@@ -107,6 +108,104 @@ static void test_crop_and_target(void **state) {
     options.passes = 24;
     options.target_error = 0.5;
     expect_same("cornell_diffuse", options, few);
+}
+
+/* Photons that stay where they are traced show what all of them show. */
+static void expect_apart(const char *scene_name, kd_render_options options, const int *sizes) {
+    strcpy(options.maps, "apart");
+    expect_same(scene_name, options, sizes);
+}
+
+static void test_photons_apart(void **state) {
+    (void)state;
+    static const int several[] = {2, 3, 4, 0};
+    kd_render_options options = small_options("sppm");
+    expect_apart("cornell_caustic", options, several);
+    strcpy(options.surface, "tiles");
+    expect_apart("cornell_diffuse", options, few);
+    options = small_options("sppm");
+    options.batches = 2;
+    expect_apart("cornell_fog", options, few);
+    options = small_options("ppm");
+    options.radius = 0.05f;
+    expect_apart("prism", options, few);
+    options = small_options("photon");
+    expect_apart("cornell_caustic", options, several);
+    strcpy(options.lookup, "walk");
+    options.gather = 700;
+    expect_apart("cornell_fog", options, few);
+    options = small_options("photon");
+    strcpy(options.estimator, "fixed");
+    options.batches = 3;
+    expect_apart("cornell_diffuse", options, few);
+    options.photons = 3; /* some ranks have none */
+    options.caustic_photons = 2;
+    options.gather = 2;
+    options.batches = 1;
+    strcpy(options.estimator, "nearest");
+    expect_apart("cornell_diffuse", options, several);
+    options = small_options("sppm");
+    const int32_t crop[4] = {3, 2, 17, 9};
+    memcpy(options.crop, crop, sizeof crop);
+    options.passes = 24;
+    options.target_error = 0.5;
+    expect_apart("cornell_diffuse", options, few);
+}
+
+static void test_photons_apart_refused(void **state) {
+    (void)state;
+    static const char *const methods[] = {"path", "photon", "photon"};
+    scene *made = open_scene("cornell_diffuse");
+    for (int i = 0; i < 3; ++i) {
+        kd_render_options options = small_options(methods[i]);
+        render_result result;
+        strcpy(options.maps, "apart");
+        strcpy(options.device, "cpu,cpu");
+        options.final_gather = i == 1 ? 4 : 0;
+        if (i == 2) strcpy(options.estimator, "adaptive");
+        assert_int_equal(render_run(&result, made, &options, NULL), KD_ERROR_USAGE);
+    }
+    kd_render_options options = small_options("sppm");
+    render_result result;
+    strcpy(options.maps, "nowhere");
+    assert_int_equal(render_run(&result, made, &options, NULL), KD_ERROR_USAGE);
+    scene_close(made);
+}
+
+/* Whole maps where they fit, else apart, else batches if other bits are allowed. */
+static void test_choice_of_maps(void **state) {
+    (void)state;
+    scene *made = open_scene("cornell_diffuse");
+    const scene_view view = scene_get_view(made);
+    kd_render_options options = small_options("sppm"), settled;
+    maps_choice choice = {.rank_count = 4, .bandwidth = 1e9};
+    render_plan plan;
+    options.photons = options.caustic_photons = 4000000;
+    options.radius = 0.01f;
+    strcpy(options.device, "cpu");
+    settled = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
+    assert_string_equal(settled.maps, "whole");
+    const uint64_t whole = plan.total;
+    assert_true(choice.sent[RANK_MAPS_WHOLE] > choice.sent[RANK_MAPS_APART]);
+    settled = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole - 1, &choice), KD_OK);
+    assert_string_equal(settled.maps, "apart");
+    assert_true(plan.total < whole / 2 && settled.batches == 1);
+    settled = options;
+    choice.bandwidth = 1e6; /* a connection on which the photons of all passes take minutes */
+    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
+    assert_string_equal(settled.maps, "apart");
+    settled = options;
+    choice.bandwidth = 0;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole / 20, &choice),
+                     KD_ERROR_MEMORY);
+    assert_non_null(strstr(kd_last_error(), "--ranks-inexact"));
+    settled = options;
+    choice.inexact = true;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole / 20, &choice), KD_OK);
+    assert_true(settled.batches > 1 && plan.total <= whole / 20);
+    scene_close(made);
 }
 
 /* Cancels after so many reports of its progress. */
@@ -235,6 +334,9 @@ int main(void) {
         cmocka_unit_test(test_every_integrator),
         cmocka_unit_test(test_photon_forms),
         cmocka_unit_test(test_crop_and_target),
+        cmocka_unit_test(test_photons_apart),
+        cmocka_unit_test(test_photons_apart_refused),
+        cmocka_unit_test(test_choice_of_maps),
         cmocka_unit_test(test_resumed_by_others),
         cmocka_unit_test(test_a_failing_rank_ends_all),
     };

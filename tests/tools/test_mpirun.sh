@@ -43,6 +43,35 @@ expect_true "path's bits with a rank without files" same path
 expect_true "sppm on 3 ranks" on 3 "${sppm[@]}" -o many.pfm
 expect_true "sppm's bits on 3 ranks" same sppm
 
+# Photons that stay with the rank that has traced them: the same bits, said in plan and figures.
+photon=(box.obj --resolution 20x15 --integrator photon --spp 4 --photons 1500 --gather 20 --save-every 1000)
+"$program" render --quiet "${photon[@]}" -o photon.pfm
+for ranks in 1 2 3 4; do
+    expect_true "sppm, photons apart, $ranks ranks" on $ranks "${sppm[@]}" --ranks-maps apart -o many.pfm --stats many.json
+    expect_true "sppm's bits, photons apart, $ranks ranks" same sppm
+    expect_true "photon, photons apart, $ranks ranks" on $ranks "${photon[@]}" --ranks-maps apart -o many.pfm
+    expect_true "photon's bits, photons apart, $ranks ranks" same photon
+done
+expect_says many.json '"maps":' # of the options, and of the ranks:
+expect_says many.json '"chosen":.*"apart"'
+large=(box.obj --integrator sppm --photons 8M --radius 0.1 --resolution 64x48 --plan)
+expect_true "a plan of whole maps" on 4 "${large[@]}"
+expect_says out 'photons  *whole'
+expect_says out 'sent with photons apart'
+expect_true "a plan of maps that do not fit" on 4 "${large[@]}" --max-memory 1500M
+expect_says out 'photons  *apart'
+on 2 "${large[@]}" --max-memory 400M
+expect_true "what fits in batches only is refused" test $? = 4
+expect_says err 'ranks-inexact'
+expect_true "or allowed" on 2 "${large[@]}" --max-memory 400M --ranks-inexact
+
+# Every method tells what its ranks did.
+for method in path direct light whitted ao photon ppm sppm; do
+    expect_true "$method on 2 ranks" on 2 box.obj --integrator $method --resolution 16x12 --spp 2 --passes 2 \
+        --photons 500 -o figures.pfm --stats figures.json
+    expect_true "$method's figures of ranks" test "$(grep -c -e idle_share -e bytes_sent -e waited figures.json)" = 6
+done
+
 # One line, and the code of what was wrong.
 on 2 missing.obj -o many.pfm
 code=$?
@@ -91,6 +120,22 @@ expect_true "it ends within seconds" test $((SECONDS - started)) -lt 20
 expect_true "with a code" test $code != 0
 expect_says err 'signal 9'
 goes_on
+
+# A rank that stands still for a while changes no bit, and ends nothing.
+slow=(box.obj --resolution 60x45 --spp 256 --save-every 1000)
+"$program" render --quiet "${slow[@]}" -o slow.pfm
+mpirun --bind-to none -n 3 "$program" render --quiet "${slow[@]}" -o many.pfm >out 2>err &
+run=$!
+for ((tries = 0; tries < 200; ++tries)); do
+    stopped=$(a_rank) && [[ $stopped != . ]] && break
+    sleep 0.02
+done
+kill -STOP "$stopped"
+sleep 1
+kill -CONT "$stopped"
+wait $run
+expect_true "a rank that stood still" test $? = 0
+expect_true "leaves the bits" same slow
 
 # A signal to any rank ends all and keeps what is there. (One to mpirun does, too, if saving takes less than the
 # second that Open MPI grants.)

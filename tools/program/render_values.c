@@ -3,6 +3,7 @@
 #include "core/spelling.h"
 #include "photon/density/estimate.h"
 #include "photon/maps/photon_map.h"
+#include "render/api/plan.h"
 #include "render/api/render_placing.h"
 #include "render/frame/pixel_filter.h"
 #include "render/integrators.h"
@@ -100,6 +101,11 @@ static const option_row output_rows[] = {
      .initial = "0",
      .kind = OPTION_BYTES,
      OPTION_FIELD(render_values, max_memory)},
+    {.name = "ranks-inexact",
+     .help = "of several ranks that --max-memory limits: make photons in batches where they fit no "
+             "other way; a picture of other bits than one rank's with all photons",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(render_values, ranks_inexact)},
     {.name = "display-server",
      .argument = "HOST:PORT",
      .help = "show the picture after passes in a viewer that speaks tev's protocol; tev listens on "
@@ -241,6 +247,15 @@ static const option_row photon_rows[] = {
      .least = 1,
      .most = 65536,
      OPTION_FIELD(kd_render_options, batches)},
+    {.name = "ranks-maps",
+     .argument = "HOW",
+     .help = "of photon, ppm and sppm on several ranks or devices: whole, each has all photons; "
+             "apart, each keeps those that it has traced, on CPUs; auto chooses by bytes and by "
+             "what the connection moves; the picture is the same",
+     .initial = "auto",
+     .kind = OPTION_NAME,
+     .choice = rank_maps_name,
+     OPTION_FIELD(kd_render_options, maps)},
     {.name = "alpha",
      .argument = "A",
      .help = "of ppm and sppm: how slowly the gather radius shrinks from pass to pass, 0 to 1",
@@ -455,4 +470,19 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
                     "rays of the final gather");
     }
     general_note("quick:%s", text[0] ? text : " nothing to reduce");
+}
+
+void render_values_print_choice(const render_values *of, const scene_view *view,
+                                const maps_choice *choice) {
+    const kd_render_options *options = &of->render;
+    printf("%-25s %14d\n", "ranks", choice->rank_count);
+    printf("%-25s %14" PRIu64 "\n", "sent a rank",
+           render_plan_sent(view, options, choice->rank_count));
+    if (choice->bandwidth > 0)
+        printf("%-25s %14.0f\n", "bytes a second out of one", choice->bandwidth);
+    if (!integrator_find(options->integrator)->take_apart) return;
+    printf("%-25s %14s\n", "photons", options->maps);
+    for (int i = RANK_MAPS_WHOLE; i < RANK_MAPS; ++i)
+        if (choice->sent[i])
+            printf("sent with photons %-7s %14" PRIu64 "\n", rank_maps_name(i), choice->sent[i]);
 }

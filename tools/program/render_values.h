@@ -1,6 +1,7 @@
 /* What kandela render is told: its tables of options and the struct that they fill. */
 #ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
+#include "render/api/plan.h"
 #include "shaders/camera.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/options.h"
@@ -19,7 +20,7 @@ typedef struct render_values {
     int32_t progress;        /* progress_mode */
     int32_t placements;      /* render_placing */
     int32_t frames[2];       /* first and last; both 0: one picture, of the frame of `render` */
-    bool quick, resume, plan, strict, denoise, glass_by_ni, turntable;
+    bool quick, resume, plan, strict, ranks_inexact, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */
 } render_values;
@@ -33,6 +34,9 @@ kd_status render_values_check_names(const char *path, const kd_render_options *f
 
 /* Bounds what costs time, for a preview. */
 void render_values_quicken(kd_render_options *options);
+/* Bytes that one of several ranks sends, and how its photons are spread. */
+void render_values_print_choice(const render_values *of, const scene_view *view,
+                                const maps_choice *choice);
 /* Says what differs between the two. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
 

@@ -50,6 +50,7 @@ typedef struct rendering {
     bool rendered;  /* all ranks have come to the end of it, or all were interrupted */
     waking devices;
     ranks among;        /* by mpirun; or alone */
+    maps_choice choice; /* how their photons are spread */
     file_parcel parcel; /* of the files that rank 0 has read */
 } rendering;
 
@@ -263,6 +264,7 @@ static kd_status keep_result(rendering *work, bool interrupted) {
                                .result = &work->result,
                                .watched = &work->watched,
                                .total_seconds = timing_now() - work->started,
+                               .choice = &work->choice,
                                .outcome = interrupted              ? "interrupted"
                                           : work->result.on_target ? "target error"
                                           : complete               ? "complete"
@@ -276,9 +278,15 @@ static kd_status consider_plan(rendering *work) {
     render_plan plan;
     const int32_t asked = values->render.batches;
     const scene_view view = scene_get_view(work->loaded);
-    KD_TRY(render_plan_fit(&plan, &view, &values->render, values->max_memory));
+    maps_choice *choice = &work->choice;
+    const bool many = ranks_shared(&work->among);
+    choice->rank_count = many ? work->among.size : device_list_count(values->render.device);
+    choice->inexact = values->ranks_inexact;
+    KD_TRY(ranks_measure(&work->among, &choice->bandwidth));
+    KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
     /* what rank 0's machine needs, all do */
     KD_TRY(ranks_broadcast(&work->among, &values->render.batches, sizeof values->render.batches));
+    KD_TRY(ranks_broadcast(&work->among, values->render.maps, sizeof values->render.maps));
     const int32_t batches = values->render.batches;
     if (batches > asked && !values->plan)
         general_note("photons in %d batches of 1/%d each, to need at most %" PRIu64 " bytes",
@@ -294,11 +302,7 @@ static kd_status consider_plan(rendering *work) {
     if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
     if (integrator_find(values->render.integrator)->batches_most)
         printf("%-25s %14d\n", "batches", batches);
-    if (ranks_shared(&work->among)) {
-        printf("%-25s %14d\n", "ranks", work->among.size);
-        printf("%-25s %14" PRIu64 "\n", "sent a rank",
-               render_plan_sent(&view, &values->render, work->among.size));
-    }
+    if (choice->rank_count > 1) render_values_print_choice(values, &view, choice);
     return KD_OK;
 }
 

@@ -1,0 +1,116 @@
+/* Idea: what a map needs to know of all photons is a hash and a largest power, which meet as
+         numbers, and its radius, which is asked of some nodes of the tree of all: that tree is
+         planted once, at one rank, of positions alone. */
+#include "photon/maps/apart.h"
+#include "core/memory.h"
+#include "points/builders.h"
+
+kd_status photon_apart_meet(ranks *among, uint64_t *hash, uint32_t *strongest) {
+    int64_t sum = 0;
+    uint32_t *all = NULL;
+    memcpy(&sum, hash, sizeof sum);
+    KD_TRY(ranks_all_sum(among, &sum, 1));
+    memcpy(hash, &sum, sizeof sum);
+    KD_TRY(KD_RESERVE_ZEROED(all, (uint64_t)among->size));
+    all[among->rank] = *strongest;
+    const kd_status status = ranks_all_gather_even(among, all, sizeof *all);
+    for (int32_t r = 0; r < among->size; ++r)
+        if (all[r] > *strongest) *strongest = all[r];
+    memory_free(all);
+    return status;
+}
+
+uint64_t photon_apart_tree_bytes(uint64_t photons) {
+    const uint64_t each = 3 * sizeof(vec3) + sizeof(uint32_t); /* came, in order, in the tree */
+    return photons * each + pointtree_builders[0]->scratch_bytes(photons);
+}
+
+/* Items of every rank come to rank 0; counts[r] of each. */
+static kd_status bring_to_first(ranks *among, const void *own, uint64_t bytes,
+                                const uint64_t *counts, uint64_t every, void *into) {
+    const uint64_t size = (uint64_t)among->size, rank = (uint64_t)among->rank;
+    uint64_t *begins = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(begins, 2 * (size + 1)));
+    uint64_t *arrive = begins + size + 1;
+    for (uint64_t r = 1; r <= size; ++r) begins[r] = counts[rank * every] * bytes;
+    for (uint64_t r = 0; r < size; ++r)
+        arrive[r + 1] = arrive[r] + (rank == 0 ? counts[r * every] * bytes : 0);
+    const kd_status status = ranks_all_to_all(among, own, begins, into, arrive);
+    memory_free(begins);
+    return status;
+}
+
+typedef struct arrivals {
+    uint64_t *counts; /* of each rank: photons, runs */
+    uint64_t all, all_runs;
+    vec3 *own, *came, *ordered;
+    photon_run *runs;
+} arrivals;
+
+static void arrivals_free(arrivals *owned) {
+    memory_free(owned->counts);
+    memory_free(owned->own);
+    memory_free(owned->came);
+    memory_free(owned->ordered);
+    memory_free(owned->runs);
+}
+
+/* Positions by their places among all. */
+static void put_in_order(arrivals *of, int32_t size) {
+    const vec3 *came = of->came;
+    const photon_run *runs = of->runs;
+    for (int32_t r = 0; r < size; ++r) {
+        const uint64_t photons = of->counts[2 * r], count = of->counts[2 * r + 1];
+        for (uint64_t i = 0; i < count; ++i) {
+            const uint64_t end = i + 1 < count ? runs[i + 1].begin : photons;
+            memcpy(of->ordered + runs[i].place, came + runs[i].begin,
+                   (end - runs[i].begin) * sizeof *came);
+        }
+        came += photons;
+        runs += count;
+    }
+}
+
+static kd_status gather_positions(arrivals *of, ranks *among, const photon_list *list,
+                                  const photon_run *runs, uint32_t run_count) {
+    const uint64_t size = (uint64_t)among->size, rank = (uint64_t)among->rank;
+    KD_TRY(KD_RESERVE_ZEROED(of->counts, 2 * size));
+    of->counts[2 * rank] = list->count;
+    of->counts[2 * rank + 1] = run_count;
+    KD_TRY(ranks_all_gather_even(among, of->counts, 2 * sizeof *of->counts));
+    for (uint64_t r = 0; r < size; ++r) {
+        of->all += of->counts[2 * r];
+        of->all_runs += of->counts[2 * r + 1];
+    }
+    KD_REQUIRE(of->all <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "the radius of %llu photons, expected --radius to say it for more than %u",
+               (unsigned long long)of->all, POINTTREE_COUNT_MAX);
+    KD_TRY(KD_RESERVE(of->own, list->count));
+    for (uint64_t i = 0; i < list->count; ++i) of->own[i] = list->photons[i].position;
+    if (rank == 0) {
+        KD_TRY(KD_RESERVE(of->came, of->all));
+        KD_TRY(KD_RESERVE(of->runs, of->all_runs));
+    }
+    KD_TRY(bring_to_first(among, of->own, sizeof *of->own, of->counts, 2, of->came));
+    memory_free(of->own);
+    of->own = NULL;
+    return bring_to_first(among, runs, sizeof *runs, of->counts + 1, 2, of->runs);
+}
+
+kd_status photon_apart_whole_tree(pointtree *out, ranks *among, const photon_list *list,
+                                  const photon_run *runs, uint32_t run_count) {
+    arrivals of;
+    kd_status status = KD_OK;
+    memset(&of, 0, sizeof of);
+    memset(out, 0, sizeof *out);
+    KD_TRY_GOTO(gather_positions(&of, among, list, runs, run_count));
+    if (among->rank > 0) goto done;
+    KD_TRY_GOTO(KD_RESERVE(of.ordered, of.all));
+    put_in_order(&of, among->size);
+    memory_free(of.came);
+    of.came = NULL;
+    KD_TRY_GOTO(pointtree_open(out, of.ordered, of.all, NULL, NULL, NULL));
+done:
+    arrivals_free(&of);
+    return status;
+}

@@ -1,0 +1,371 @@
+/* Idea: a path from the eye does not hang on what maps show, so it only notes where it looks, in
+         the order of pixels, which all ranks have. Photons within a radius add up to whole numbers
+         (flux_sum.h), whose sum over the ranks knows no order. For the k nearest the radius is
+         found first: each rank has its own k nearest in the order (distance, place in the list of
+         all), and how many of them lie before a key is a sum over the ranks, too; so the k-th key
+         of all is found by bisection.
+   Work: eye paths by every rank, looks into 1/N of the photons; 64 sums for the k nearest.
+   Memory: a chunk of rows: 300 bytes a look and 48 for its sums, 24 k more for the k nearest. */
+#include "render/photon_mapping/looks_apart.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/ranks/ranks.h"
+
+enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KEY_BITS = 64 };
+
+/* The looks of a row's paths. */
+typedef struct row_looks {
+    eye_request *list;
+    eye_asked asked;
+    uint32_t room;
+    uint64_t before; /* of the rows before it in the chunk */
+    pixel_sample *samples;
+    uint32_t *first; /* of each pixel's looks; width + 1 */
+    kd_status status;
+} row_looks;
+
+/* The k nearest of a look into one map. */
+typedef struct near_keys {
+    uint64_t *keys; /* distance and place, ascending */
+    uint32_t *nodes;
+    uint32_t count;
+} near_keys;
+
+typedef struct apart_chunk {
+    const frame *of;
+    film *to;
+    const photon_map *maps[MAPS]; /* global, caustic */
+    const photon_map_view *views[MAPS];
+    const photon_view *view;
+    ranks *among;
+    uint32_t sample, camera_sample;
+    int32_t top, rows;
+    const apart_range *range;
+    row_looks *row;
+    uint64_t looks;
+    int64_t *sums;   /* of each look and map three, and one: a rank was told to stop */
+    near_keys *near; /* of each look and map; NULL: the radius is fixed */
+    uint64_t *keys;
+    uint32_t *nodes;
+    uint64_t *lo, *hi; /* the k-th key is one of these */
+    int64_t *counted;
+    atomic_ullong rays, nan_samples;
+} apart_chunk;
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+static uint32_t room_for(uint32_t requests) {
+    return requests + requests / 4 + 16;
+}
+
+/* A path's sample; again with more room if it has looked more often than there was. */
+static kd_status follow(const apart_chunk *work, row_looks *row, int32_t x, int32_t y,
+                        pixel_sample *out) {
+    const pixel_view eye = integrator_view(work->of);
+    photon_view view = *work->view;
+    const uint32_t before = row->asked.requests;
+    for (;;) {
+        view.later.list = row->list;
+        view.later.asked = &row->asked;
+        view.later.room = row->room;
+        const rng_key key = pixel_key(&eye, x, y, work->sample);
+        const ray cast = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
+        const eye_path path = photon_eye_path(work->of->scene, &view, EYE_LOOKS, cast, key);
+        *out = pixel_of(&eye, &cast, &path.found.first, path.found.radiance, path.found.rays);
+        if (row->asked.requests <= row->room) return KD_OK;
+        const uint32_t room = room_for(row->asked.requests);
+        KD_TRY(KD_GROW(row->list, before, room));
+        row->room = room;
+        row->asked.requests = before;
+    }
+}
+
+static kd_status follow_row(const apart_chunk *work, row_looks *row, int32_t y) {
+    const int32_t width = work->to->width;
+    row->room = room_for((uint32_t)width);
+    KD_TRY(KD_RESERVE(row->list, row->room));
+    KD_TRY(KD_RESERVE(row->samples, (uint64_t)width));
+    KD_TRY(KD_RESERVE(row->first, (uint64_t)width + 1));
+    for (int32_t x = 0; x < width; ++x) {
+        row->first[x] = row->asked.requests;
+        KD_TRY(follow(work, row, work->to->x0 + x, work->to->y0 + y, &row->samples[x]));
+    }
+    row->first[width] = row->asked.requests;
+    return KD_OK;
+}
+
+static void follow_rows(void *context, int64_t begin, int64_t end, int thread) {
+    const apart_chunk *work = (const apart_chunk *)context;
+    (void)thread;
+    for (int64_t r = begin; r < end; ++r)
+        work->row[r].status = follow_row(work, &work->row[r], work->top + (int32_t)r);
+}
+
+static kd_status follow_all(apart_chunk *work) {
+    parallel_for(work->rows, 1, follow_rows, work);
+    work->looks = 0;
+    for (int32_t r = 0; r < work->rows; ++r) {
+        KD_TRY(work->row[r].status);
+        work->row[r].before = work->looks;
+        work->looks += work->row[r].asked.requests;
+    }
+    return KD_RESERVE_ZEROED(work->sums, work->looks * MAPS * CHANNELS + 1);
+}
+
+/* --- the k nearest of all ----------------------------------------------------------------------
+ */
+
+static uint64_t key_of(const photon_map *map, const neighbour *found) {
+    const uint64_t place = photon_run_place(map->runs, map->run_count, map->tree.ids[found->node]);
+    return (uint64_t)float_bits(found->dist2) << 32 | place;
+}
+
+static void find_near(const apart_chunk *work, const eye_request *look, uint64_t slot) {
+    neighbour found[ESTIMATE_GATHER_MAX];
+    const int m = (int)(slot % MAPS);
+    near_keys *out = &work->near[slot];
+    const uint32_t k = work->view->global.gather;
+    out->keys = work->keys + slot * k;
+    out->nodes = work->nodes + slot * k;
+    out->count = work->views[m]->tree.count == 0
+                     ? 0
+                     : photon_nearest(work->views[m], look->at.position, k, found);
+    for (uint32_t i = 0; i < out->count; ++i) {
+        out->keys[i] = key_of(work->maps[m], &found[i]);
+        out->nodes[i] = found[i].node;
+    }
+}
+
+static uint32_t keys_up_to(const near_keys *of, uint64_t key) {
+    uint32_t low = 0, high = of->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (of->keys[middle] <= key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void count_slots(void *context, int64_t begin, int64_t end, int thread) {
+    const apart_chunk *work = (const apart_chunk *)context;
+    (void)thread;
+    for (int64_t s = begin; s < end; ++s)
+        work->counted[s] =
+            keys_up_to(&work->near[s], work->lo[s] + (work->hi[s] - work->lo[s]) / 2);
+}
+
+/* The least key up to which all ranks have k photons; all ones where they have fewer. */
+static kd_status find_last_keys(apart_chunk *work) {
+    const uint64_t slots = work->looks * MAPS;
+    const int64_t k = work->view->global.gather;
+    KD_TRY(KD_RESERVE_ZEROED(work->lo, slots));
+    KD_TRY(KD_RESERVE(work->hi, slots));
+    KD_TRY(KD_RESERVE(work->counted, slots));
+    memset(work->hi, 0xff, slots * sizeof *work->hi);
+    for (int bit = 0; bit < KEY_BITS; ++bit) {
+        parallel_for((int64_t)slots, 1024, count_slots, work);
+        KD_TRY(ranks_all_sum(work->among, work->counted, slots));
+        for (uint64_t s = 0; s < slots; ++s) {
+            const uint64_t middle = work->lo[s] + (work->hi[s] - work->lo[s]) / 2;
+            if (work->counted[s] >= k)
+                work->hi[s] = middle;
+            else if (work->lo[s] < work->hi[s])
+                work->lo[s] = middle + 1;
+        }
+    }
+    return KD_OK;
+}
+
+static float radius_of(const apart_chunk *work, uint64_t slot) {
+    const float most = work->views[slot % MAPS]->radius;
+    if (!work->near || work->hi[slot] == UINT64_MAX) return most;
+    return sqrtf(float_from_bits((uint32_t)(work->hi[slot] >> 32)));
+}
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+/* The k-th photon only sets the radius. */
+static flux_sum near_sum(const apart_chunk *work, const eye_request *look, uint64_t slot) {
+    neighbour found[ESTIMATE_GATHER_MAX];
+    const near_keys *near = &work->near[slot];
+    const uint64_t last = work->hi[slot];
+    const float radius = radius_of(work, slot);
+    uint32_t count = 0;
+    while (count < near->count && near->keys[count] < last) {
+        found[count].dist2 = float_from_bits((uint32_t)(near->keys[count] >> 32));
+        found[count].node = near->nodes[count];
+        ++count;
+    }
+    if (count == 0 || !(radius > 0)) return flux_sum_none();
+    return photon_found_sum(work->views[slot % MAPS], &look->at, look->wo, found, count, radius);
+}
+
+static void look_rows(void *context, int64_t begin, int64_t end, int thread) {
+    const apart_chunk *work = (const apart_chunk *)context;
+    (void)thread;
+    for (int64_t r = begin; r < end; ++r)
+        for (uint32_t i = 0; i < work->row[r].asked.requests; ++i)
+            for (int m = 0; m < MAPS; ++m) {
+                const eye_request *look = &work->row[r].list[i];
+                const uint64_t slot = (work->row[r].before + i) * MAPS + (uint64_t)m;
+                const flux_sum sum = work->near
+                                         ? near_sum(work, look, slot)
+                                         : photon_fixed_sum(work->views[m], &look->at, look->wo);
+                memcpy(work->sums + slot * CHANNELS, &sum, sizeof sum);
+            }
+}
+
+static void find_rows(void *context, int64_t begin, int64_t end, int thread) {
+    const apart_chunk *work = (const apart_chunk *)context;
+    (void)thread;
+    for (int64_t r = begin; r < end; ++r)
+        for (uint32_t i = 0; i < work->row[r].asked.requests; ++i)
+            for (int m = 0; m < MAPS; ++m)
+                find_near(work, &work->row[r].list[i],
+                          (work->row[r].before + i) * MAPS + (uint64_t)m);
+}
+
+static kd_status find_all_near(apart_chunk *work) {
+    const uint64_t slots = work->looks * MAPS, k = work->view->global.gather;
+    if (k == 0) return KD_OK;
+    for (int m = 0; m < MAPS; ++m)
+        KD_REQUIRE(work->maps[m]->count <= UINT32_MAX, KD_ERROR_USAGE,
+                   "the k nearest of %llu photons that lie apart, expected fewer than 2^32: or a "
+                   "fixed radius",
+                   (unsigned long long)work->maps[m]->count);
+    KD_TRY(KD_RESERVE(work->near, slots));
+    KD_TRY(KD_RESERVE(work->keys, slots * k));
+    KD_TRY(KD_RESERVE(work->nodes, slots * k));
+    parallel_for(work->rows, 1, find_rows, work);
+    return find_last_keys(work);
+}
+
+static kd_status sum_all(apart_chunk *work, bool *over) {
+    static_assert(sizeof(flux_sum) == CHANNELS * sizeof(int64_t), "summed as numbers");
+    const uint64_t last = work->looks * MAPS * CHANNELS;
+    parallel_for(work->rows, 1, look_rows, work);
+    work->sums[last] = frame_is_over(work->of, work->sample);
+    KD_TRY(ranks_all_sum(work->among, work->sums, last + 1));
+    *over = work->sums[last] != 0;
+    return KD_OK;
+}
+
+/* --- the film --------------------------------------------------------------------------------- */
+
+static vec3 shown(const apart_chunk *work, const eye_request *look, uint64_t slot) {
+    flux_sum sum;
+    const float radius = radius_of(work, slot);
+    const estimate_point here = estimate_point_of(&look->at);
+    memcpy(&sum, work->sums + slot * CHANNELS, sizeof sum);
+    if (!(radius > 0)) return vec3_all(0);
+    return photon_sum_radiance(work->views[slot % MAPS], &work->view->creases, &here, radius, &sum);
+}
+
+static void add_row(apart_chunk *work, const row_looks *row, int32_t y) {
+    film *to = work->to;
+    uint64_t rays = 0, nans = 0;
+    for (int32_t x = 0; x < to->width; ++x) {
+        pixel_sample *sample = &row->samples[x];
+        if (film_samples(to, to->x0 + x, to->y0 + y) > work->sample) continue;
+        vec3 gathered = vec3_all(0);
+        for (uint32_t i = row->first[x]; i < row->first[x + 1]; ++i) {
+            const uint64_t slot = (row->before + i) * MAPS;
+            const vec3 caustic = shown(work, &row->list[i], slot + 1);
+            const vec3 sum = vec3_add(caustic, shown(work, &row->list[i], slot));
+            gathered = vec3_add(gathered, vec3_mul(row->list[i].throughput, sum));
+        }
+        sample->radiance = vec3_add(sample->radiance, gathered);
+        rays += sample->rays;
+        nans += !film_add(to, to->x0 + x, to->y0 + y, sample);
+    }
+    atomic_fetch_add(&work->rays, rays);
+    atomic_fetch_add(&work->nan_samples, nans);
+}
+
+static void add_rows(void *context, int64_t begin, int64_t end, int thread) {
+    apart_chunk *work = (apart_chunk *)context;
+    (void)thread;
+    for (int64_t r = begin; r < end; ++r) {
+        const int32_t y = work->top + (int32_t)r;
+        if (y >= work->range->own_top && y < work->range->own_bottom)
+            add_row(work, &work->row[r], y);
+    }
+}
+
+/* --- chunks ----------------------------------------------------------------------------------- */
+
+static void chunk_free(apart_chunk *work) {
+    for (int32_t r = 0; work->row && r < work->rows; ++r) {
+        memory_free(work->row[r].list);
+        memory_free(work->row[r].samples);
+        memory_free(work->row[r].first);
+    }
+    memory_free(work->row);
+    memory_free(work->sums);
+    memory_free(work->near);
+    memory_free(work->keys);
+    memory_free(work->nodes);
+    memory_free(work->lo);
+    memory_free(work->hi);
+    memory_free(work->counted);
+}
+
+static kd_status take_chunk(apart_chunk *work, bool *over) {
+    KD_TRY(KD_RESERVE_ZEROED(work->row, (uint64_t)work->rows));
+    KD_TRY(follow_all(work));
+    KD_TRY(find_all_near(work));
+    KD_TRY(sum_all(work, over));
+    parallel_for(work->rows, 1, add_rows, work);
+    return KD_OK;
+}
+
+static uint64_t chunk_samples(uint32_t gather) {
+    const uint64_t near = CHUNK_KEYS / (gather + 1u);
+    return near < CHUNK_SAMPLES ? near : CHUNK_SAMPLES;
+}
+
+kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
+                           const photon_view *view, const apart_range *range, uint32_t period,
+                           sample_counts *counts, bool *over) {
+    const uint64_t most = chunk_samples(view->global.gather) / (uint64_t)to->width;
+    const int32_t rows = most < 1 ? 1 : most > INT32_MAX ? INT32_MAX : (int32_t)most;
+    *over = false;
+    for (int32_t top = 0; top < to->height && !*over;) {
+        apart_chunk work = {.of = of,
+                            .to = to,
+                            .maps = {&maps->global, &maps->caustic},
+                            .views = {&view->global, &view->caustic},
+                            .view = view,
+                            .among = of->among,
+                            .sample = range->sample,
+                            .camera_sample = period ? range->sample % period : range->sample,
+                            .top = top,
+                            .range = range};
+        work.rows = to->height - top < rows ? to->height - top : rows;
+        atomic_init(&work.rays, 0);
+        atomic_init(&work.nan_samples, 0);
+        const kd_status status = take_chunk(&work, over);
+        counts->rays += atomic_load(&work.rays);
+        counts->nan_samples += atomic_load(&work.nan_samples);
+        chunk_free(&work);
+        KD_TRY(status);
+        top += work.rows;
+        job_advance(of->watched, (int64_t)work.rows * to->width);
+    }
+    return KD_OK;
+}
+
+/* One look a path, or one and a quarter. */
+uint64_t looks_apart_bytes(uint32_t gather) {
+    const uint64_t near = gather ? 12 * (uint64_t)gather + 48 : 0;
+    return chunk_samples(gather) * 5 / 4 *
+           (sizeof(eye_request) + sizeof(pixel_sample) + MAPS * (sizeof(flux_sum) + near));
+}
+
+/* A sum over N ranks sends twice all but the own part. */
+uint64_t looks_apart_sent(uint64_t pixels, uint32_t gather, int32_t rank_count) {
+    const uint64_t each = MAPS * (sizeof(flux_sum) + (gather ? KEY_BITS * sizeof(int64_t) : 0));
+    return pixels * each * 2 * ((uint64_t)rank_count - 1) / (uint64_t)rank_count;
+}

@@ -1,0 +1,26 @@
+/* Whether ranks have all photons each, or each keeps those that it has traced: both show the same
+   picture, so bytes and what the connection moves decide. */
+#ifndef KD_RENDER_RANKS_MAPS_CHOICE_H
+#define KD_RENDER_RANKS_MAPS_CHOICE_H
+#include "core/ranks/ranks.h"
+
+typedef enum rank_maps { RANK_MAPS_AUTO, RANK_MAPS_WHOLE, RANK_MAPS_APART, RANK_MAPS } rank_maps;
+
+const char *rank_maps_name(int which); /* NULL: there is no such one */
+kd_status rank_maps_find(rank_maps *out, const char *name);
+bool rank_maps_apart(const char *name);
+
+/* What is known when it is chosen. */
+typedef struct maps_choice {
+    int32_t rank_count;       /* below 2: nothing is to be chosen */
+    double bandwidth;         /* of the connection, bytes a second out of a rank; 0: not known */
+    bool inexact;             /* a picture of other bits is allowed */
+    uint64_t sent[RANK_MAPS]; /* by a rank in all, photons whole and apart; 0: not possible */
+    rank_maps chosen;
+} maps_choice;
+
+/* Of two that fit: the whole maps, but where their bytes take a second and more, and four times as
+   long as the others': photons apart are looked for by paths that every rank follows. */
+rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits);
+
+#endif
