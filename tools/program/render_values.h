@@ -1,12 +1,14 @@
 /* What kandela render is told: its tables of options and the struct that they fill. */
 #ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
-#include "render/api/plan.h"
+#include "render/ranks/maps_choice.h"
 #include "shaders/camera.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/options.h"
 #include "tools/program/progress.h"
 #include <kandela/render.h>
+
+struct scene_view;
 
 typedef struct render_values {
     general_options general;
@@ -35,7 +37,7 @@ kd_status render_values_check_names(const char *path, const kd_render_options *f
 /* Bounds what costs time, for a preview. */
 void render_values_quicken(kd_render_options *options);
 /* Bytes that one of several ranks sends, and how its photons are spread. */
-void render_values_print_choice(const render_values *of, const scene_view *view,
+void render_values_print_choice(const render_values *of, const struct scene_view *view,
                                 const maps_choice *choice);
 /* Says what differs between the two. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
