@@ -131,7 +131,8 @@ done:;
     return status;
 }
 
-const image_format image_format_exr = {.suffix = ".exr", .read = exr_read, .write = exr_write};
+const image_format image_format_exr = {
+    .suffix = ".exr", .read = exr_read, .read_colours = exr_read_colours, .write = exr_write};
 #else
 const image_format image_format_exr = {.suffix = ".exr", .lacks = "OpenEXR"};
 #endif

@@ -25,5 +25,20 @@ kd_status exr_answered(const exr_stream *stream, exr_result_t code, kd_status fa
 void exr_matrix_transpose(float to[16], const float from[16]);
 
 kd_status exr_read(image *out, const char *path, const file_view *file);
+/* R, G, B, A alone. */
+kd_status exr_read_colours(image *out, const char *path, const file_view *file);
+
+/* ZIP and ZIPS chunks by libdeflate, which inflates faster than the zlib that the library calls. */
+typedef struct exr_inflate {
+    void *inflater; /* of libdeflate; owned, as the bytes are */
+    unsigned char *bytes;
+    uint64_t room;
+    exr_result_t (*usual)(exr_decode_pipeline_t *pipeline); /* for all other chunks */
+} exr_inflate;
+
+/* The pipeline decompresses by this from now on, where it can; builds without libdeflate change
+   nothing. `by` lives as long as the pipeline does. */
+void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline);
+void exr_inflate_close(exr_inflate *owned); /* takes a zeroed one */
 #endif
 #endif

@@ -33,11 +33,13 @@ typedef struct exr_reader {
     exr_stream stream;
     exr_attr_box2i_t window;
     exr_storage_t storage;
+    bool colours_alone;
 } exr_reader;
 
 /* What one thread decodes chunks by. */
 typedef struct exr_decoder {
     exr_decode_pipeline_t pipeline;
+    exr_inflate inflate;
     int is_open;
 } exr_decoder;
 
@@ -52,7 +54,7 @@ static int is_colour(const char *name) {
 
 /* Planes for the colours first, then for the others as far as the image has room and name. */
 static kd_status channels_add(exr_reader *reader, image *out, const exr_attr_chlist_t *list) {
-    for (int pass = 0; pass < 2; ++pass)
+    for (int pass = 0; pass < (reader->colours_alone ? 1 : 2); ++pass)
         for (int i = 0; i < list->num_channels; ++i) {
             const exr_attr_chlist_entry_t *entry = &list->entries[i];
             const char *name = entry->name.str;
@@ -142,6 +144,7 @@ static kd_status chunk_decode(const exr_reader *reader, exr_decoder *by, const i
     if (is_first)
         KD_TRY(
             understood(reader, exr_decoding_choose_default_routines(reader->context, 0, pipeline)));
+    exr_inflate_choose(&by->inflate, pipeline);
     KD_TRY(understood(reader, exr_decoding_run(reader->context, 0, pipeline)));
     return KD_OK;
 }
@@ -217,9 +220,11 @@ static kd_status pixels_read(const exr_reader *reader, const image *out) {
     KD_TRY(KD_RESERVE_ZEROED(work.decoders, PARALLEL_THREADS_MAX));
     const int64_t chunk = (int64_t)work.wide * work.high * out->channel_count;
     parallel_for(count, 1 + CHUNK_SAMPLES / chunk, chunks_read, &work);
-    for (int i = 0; i < PARALLEL_THREADS_MAX; ++i)
+    for (int i = 0; i < PARALLEL_THREADS_MAX; ++i) {
         if (work.decoders[i].is_open)
             exr_decoding_destroy(reader->context, &work.decoders[i].pipeline);
+        exr_inflate_close(&work.decoders[i].inflate);
+    }
     memory_free(work.decoders);
     KD_REQUIRE(work.status == KD_OK, work.status, "%s", work.trouble);
     return KD_OK;
@@ -256,12 +261,13 @@ static void attributes_read(const exr_reader *reader, image *out) {
         out->render_seconds = (double)seconds;
 }
 
-kd_status exr_read(image *out, const char *path, const file_view *file) {
+static kd_status read_as(image *out, const char *path, const file_view *file, bool colours_alone) {
     static const uint8_t magic[] = {0x76, 0x2f, 0x31, 0x01};
     KD_REQUIRE(file->count >= 8 && !memcmp(file->bytes, magic, 4), KD_ERROR_INPUT,
                "%s: not an EXR file: expected it to begin with 76 2f 31 01", path);
     exr_reader local, *reader = &local;
     memset(reader, 0, sizeof *reader);
+    reader->colours_alone = colours_alone;
     exr_complaint_forget();
     reader->stream.path = path;
     reader->stream.input = file;
@@ -280,5 +286,13 @@ kd_status exr_read(image *out, const char *path, const file_view *file) {
 done:
     exr_finish(&reader->context);
     return status;
+}
+
+kd_status exr_read(image *out, const char *path, const file_view *file) {
+    return read_as(out, path, file, false);
+}
+
+kd_status exr_read_colours(image *out, const char *path, const file_view *file) {
+    return read_as(out, path, file, true);
 }
 #endif

@@ -10,6 +10,8 @@ typedef struct image_format {
     const char *suffix; /* with its dot, lower case */
     /* `out` is zeroed; the caller closes it after a failure. Messages name `path`. */
     kd_status (*read)(image *out, const char *path, const file_view *file);
+    /* The same, but perhaps without planes other than R, G, B and A; NULL: `read` it. */
+    kd_status (*read_colours)(image *out, const char *path, const file_view *file);
     /* R, G and B exist. */
     kd_status (*write)(const image *from, const image_encoding *encoding, file_output *file);
     /* What others have to know of it. */

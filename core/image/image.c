@@ -93,19 +93,28 @@ kd_status image_write(const image *from, const char *path, const image_encoding 
     return KD_OK;
 }
 
-kd_status image_read(image *out, const char *path) {
+static kd_status read_planes(image *out, const char *path, bool colours_alone) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
     KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
     file_view file;
     KD_TRY(file_open(&file, path));
-    const kd_status status = format->read(out, path, &file);
+    const bool fewer = colours_alone && format->read_colours;
+    const kd_status status = (fewer ? format->read_colours : format->read)(out, path, &file);
     file_close(&file);
     if (status != KD_OK) {
         image_close(out);
         return status_pass(status, __FILE__, __LINE__, "format->read");
     }
     return KD_OK;
+}
+
+kd_status image_read(image *out, const char *path) {
+    return read_planes(out, path, false);
+}
+
+kd_status image_read_colours(image *out, const char *path) {
+    return read_planes(out, path, true);
 }
 
 uint64_t image_hash(const image *of) {

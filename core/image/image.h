@@ -36,6 +36,8 @@ typedef struct image_encoding { /* for 8-bit files */
 kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
 /* 8 bits come back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
 kd_status image_read(image *out, const char *path);
+/* The same for those who look at R, G, B and A alone: other planes may be there or not. */
+kd_status image_read_colours(image *out, const char *path);
 /* mid-grey, a reflectance of 18 %; the share of what is covered that an exposure may cut */
 #define IMAGE_GREY 0.18f
 #define IMAGE_HIGHLIGHTS 0.05f

@@ -69,13 +69,20 @@ static kd_status write_files(const image *of, const develop_values *values) {
     return KD_OK;
 }
 
+/* Nothing but what a screen shows is asked for. */
+static bool shows_alone(const develop_values *values) {
+    for (int i = 0; i < values->outputs.count; ++i)
+        if (!image_format_find(values->outputs.items[i])->display) return false;
+    return !values->denoise;
+}
+
 static kd_status run(const option_line *line) {
     developing work = {.path = NULL};
     image picture;
     memset(&picture, 0, sizeof picture);
     KD_TRY(check_line(&work, line));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(image_read(&picture, work.path));
+    KD_TRY_GOTO((shows_alone(&work.values) ? image_read_colours : image_read)(&picture, work.path));
     KD_TRY_GOTO(output_check_inputs());
     KD_TRY_GOTO(change(&picture, line, &work.values));
     KD_TRY_GOTO(write_files(&picture, &work.values));
