@@ -1,4 +1,5 @@
-/* A pinhole (or thin-lens) camera. Pixel (0, 0) is the top left one. */
+/* A camera: a pinhole or thin lens, or parallel rays (orthographic). Pixel (0, 0) is the top left
+   one. */
 #ifndef KD_SHADERS_CAMERA_H
 #define KD_SHADERS_CAMERA_H
 #include "core/math/ray.h"
@@ -10,6 +11,7 @@ typedef struct camera {
     float fov_degrees;    /* vertical, (0, 180) */
     float lens_radius;    /* 0: pinhole */
     float focus_distance; /* along the view axis; 0: distance to look_at */
+    float tall;           /* orthographic: height of what is seen, scene units; 0: perspective */
 } camera;
 
 /* Between two, at t of 0 to 1, each number evenly. */
@@ -21,6 +23,7 @@ KD_FN camera camera_between(const camera *a, const camera *b, float t) {
     at.fov_degrees = a->fov_degrees + t * (b->fov_degrees - a->fov_degrees);
     at.lens_radius = a->lens_radius + t * (b->lens_radius - a->lens_radius);
     at.focus_distance = a->focus_distance + t * (b->focus_distance - a->focus_distance);
+    at.tall = a->tall + t * (b->tall - a->tall);
     return at;
 }
 
@@ -43,13 +46,18 @@ KD_FN frame3 camera_frame(const camera *view) {
 KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
                      rng_block random) {
     const frame3 axes = camera_frame(view);
-    const float half =
-        float_tan(view->fov_degrees * (KD_PI / 360)); /* of the image's height at 1 */
+    const bool parallel = view->tall > 0;
+    const float half = parallel ? 0.5f * view->tall
+                                : float_tan(view->fov_degrees * (KD_PI / 360)); /* at distance 1 */
     const float pixel = 2 * half / (float)height;
     const float across = ((float)x + random.value[0] - 0.5f * (float)width) * pixel;
     const float upward = (0.5f * (float)height - (float)y - random.value[1]) * pixel;
     vec3 local = vec3_make(across, upward, 1);
     vec3 origin = view->eye;
+    if (parallel) {
+        origin = vec3_add(origin, frame3_to_world(&axes, vec3_make(across, upward, 0)));
+        local = vec3_make(0, 0, 1);
+    }
     if (view->lens_radius > 0) {
         const float focus = view->focus_distance > 0
                                 ? view->focus_distance

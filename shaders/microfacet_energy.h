@@ -6,13 +6,14 @@
    Differs: colours and the way through glass are those of walks among facets (Heitz et al.
             2016), not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the
             lobe is drawn by an integral of about its own shape, so that no weight is large.
-   Work: two to ten looks into tables of 18 KiB (microfacet_tables.h). Beyond the nodes (indices
+   Work: two to ten looks into tables of 18 KiB, of 16 KiB more for metals of long facets (microfacet_tables.h). Beyond the nodes (indices
          of glass outside [1/3, 3]) the last one holds. */
 #ifndef KD_SHADERS_MICROFACET_ENERGY_H
 #define KD_SHADERS_MICROFACET_ENERGY_H
 #include "core/math/elementary.h"
 #include "core/math/vec3.h"
 #include "shaders/fresnel.h"
+#include "shaders/microfacet.h"
 #include "shaders/microfacet_nodes.h"
 #include "shaders/microfacet_tables.h"
 
@@ -94,6 +95,78 @@ KD_FN vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine_b, ve
     const vec3 all = vec3_scale(energy_metal_share_mean(alpha, mean, reflectance), mean);
     return vec3_make(energy_ratio(a.x, b.x, all.x), energy_ratio(a.y, b.y, all.y),
                      energy_ratio(a.z, b.z, all.z));
+}
+
+/* --- metals of long facets -------------------------------------------------------------------- */
+
+/* The alpha of a surface's profile along a direction. */
+KD_FN float energy_seen_alpha(ggx_ellipse of, vec3 direction) {
+    const float low = direction.x * direction.x + direction.y * direction.y;
+    if (!(low > 0)) return of.y;
+    return sqrtf((float_square(of.x * direction.x) + float_square(of.y * direction.y)) / low);
+}
+
+typedef struct energy_long_place {
+    energy_place row, ratio;
+} energy_long_place;
+
+KD_FN energy_long_place energy_long_place_of(float longer, float shorter) {
+    energy_long_place at;
+    at.row = energy_place_at(sqrtf(longer) * (ENERGY_LONGS - 1), ENERGY_LONGS);
+    at.ratio = energy_place_at(sqrtf(shorter / longer) * (ENERGY_RATIOS - 1), ENERGY_RATIOS);
+    return at;
+}
+
+/* energy_missing of a direction. */
+KD_FN float energy_missing_long(ggx_ellipse of, vec3 direction) {
+    const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
+    const float seen = float_clamp(energy_seen_alpha(of, direction), shorter, longer);
+    const float round = energy_missing(seen, direction.z);
+    if (!(longer > shorter)) return round;
+    const energy_long_place place = energy_long_place_of(longer, shorter);
+    const energy_place turn =
+        energy_place_at((seen - shorter) / (longer - shorter) * (ENERGY_TURNS - 1), ENERGY_TURNS);
+    const energy_place at = energy_column(seen, direction.z, ENERGY_LONG_COSINES);
+    float rows[2];
+    for (int i = 0; i < 2; ++i) {
+        float ratios[2];
+        for (int j = 0; j < 2; ++j) {
+            const int a = place.row.first + i, b = place.ratio.first + j;
+            float turns[2];
+            for (int k = 0; k < 2; ++k)
+                turns[k] =
+                    energy_mix(energy_table_long(a, b, turn.first + k, at.first),
+                               energy_table_long(a, b, turn.first + k, at.first + 1), at.rest);
+            ratios[j] = energy_mix(turns[0], turns[1], turn.rest);
+        }
+        rows[i] = energy_mix(ratios[0], ratios[1], place.ratio.rest);
+    }
+    return float_max(round + energy_mix(rows[0], rows[1], place.row.rest), 0);
+}
+
+/* Its mean over directions, weighted by the cosine. */
+KD_FN float energy_missing_long_mean(ggx_ellipse of) {
+    const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
+    const energy_long_place place = energy_long_place_of(longer, shorter);
+    float rows[2];
+    for (int i = 0; i < 2; ++i)
+        rows[i] = energy_mix(energy_table_long_mean(place.row.first + i, place.ratio.first),
+                             energy_table_long_mean(place.row.first + i, place.ratio.first + 1),
+                             place.ratio.rest);
+    return longer * longer * energy_mix(rows[0], rows[1], place.row.rest);
+}
+
+/* energy_metal_evaluate; colours are those of round facets that lose about as much. */
+KD_FN_APART vec3 energy_long_evaluate(ggx_ellipse of, vec3 a, vec3 b, vec3 reflectance) {
+    const float alpha = ggx_ellipse_mean(of), mean = energy_missing_mean(alpha);
+    const vec3 from =
+        vec3_scale(energy_metal_share(alpha, a.z, mean, reflectance), energy_missing_long(of, a));
+    const vec3 to =
+        vec3_scale(energy_metal_share(alpha, b.z, mean, reflectance), energy_missing_long(of, b));
+    const vec3 all =
+        vec3_scale(energy_metal_share_mean(alpha, mean, reflectance), energy_missing_long_mean(of));
+    return vec3_make(energy_ratio(from.x, to.x, all.x), energy_ratio(from.y, to.y, all.y),
+                     energy_ratio(from.z, to.z, all.z));
 }
 
 /* --- coats ------------------------------------------------------------------------------------ */

@@ -13,7 +13,13 @@ enum {
     ENERGY_COAT_COSINES = 12,
     ENERGY_INDICES = 25, /* of glass, 1/3 to 3: even in the root of the logarithm */
     ENERGY_SHARE_COSINES = 5,
-    ENERGY_COATS = 5 /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
+    ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
+    /* of metals of long facets: even in the root of the longer alpha, in the root of the shorter
+       over the longer, in what alpha a direction sees between both, in s */
+    ENERGY_LONGS = 9,
+    ENERGY_RATIOS = 12,
+    ENERGY_TURNS = 6,
+    ENERGY_LONG_COSINES = 12
 };
 #define ENERGY_INDEX_SPAN 1.0986123f /* ln 3 */
 
@@ -47,6 +53,15 @@ KD_FN energy_place energy_column(float alpha, float cosine, int nodes) {
     const float mu = float_clamp(cosine, 0, 1);
     const float left = sqrtf(alpha * (1 - mu) / (mu + alpha));
     return energy_place_at((1 - left) * (float)(nodes - 1), nodes);
+}
+/* The nodes of long facets: the longer alpha, the shorter over it. */
+KD_FN float energy_long(int node) {
+    const float root = (float)node / (ENERGY_LONGS - 1);
+    return float_max(root * root, 1e-3f);
+}
+KD_FN float energy_ratio_at(int node) {
+    const float root = (float)node / (ENERGY_RATIOS - 1);
+    return float_max(root * root, 1e-3f);
 }
 KD_FN float energy_mix(float a, float b, float share) {
     return a + share * (b - a);

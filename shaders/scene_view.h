@@ -13,10 +13,13 @@
 
 typedef struct mesh_view {
     const vec3 *positions;
-    const vec3 *normals;   /* unit; may be NULL if normal_count is 0 */
-    const vec2 *texcoords; /* may be NULL if texcoord_count is 0 */
-    const float *colours;  /* 4 beside each texcoord, linear: factors of diffuse and opacity;
-                              NULL: none has any */
+    const vec3 *normals;          /* unit; may be NULL if normal_count is 0 */
+    const vec2 *texcoords;        /* may be NULL if texcoord_count is 0 */
+    const float *colours;         /* 4 beside each texcoord, linear: factors of diffuse and opacity;
+                                     NULL: none has any */
+    const vec2 *texcoords_second; /* one beside each texcoord; NULL: no image lies by them */
+    const float *tangents; /* 4 beside each normal: unit, where u grows, and the sign of what is
+                              across it; zeros: none; NULL: none has any */
     /* 3 per triangle */
     const uint32_t *triangles;          /* into positions, always in range */
     const uint32_t *normal_indices;     /* KD_NONE: geometric normal; NULL: none has any */

@@ -79,9 +79,8 @@ KD_FN void surface_bend_normal(surface *at, vec3 wo) {
     if (!vec3_is_zero(half)) at->normal = vec3_scale(half, side);
 }
 
-KD_FN void surface_dress(surface *at, const scene_view *scene) {
+KD_FN void surface_dress(surface *at, const scene_view *scene, surface_uv uv) {
     const material *made = scene->materials + at->material;
-    const vec2 uv = at->texcoord;
     at->kind = made->kind;
     at->diffuse = surface_texture(scene, made->diffuse_map, uv, made->diffuse);
     at->specular = surface_texture(scene, made->specular_map, uv, made->specular);
@@ -155,17 +154,17 @@ KD_FN surface surface_at_placed(const scene_view *scene, const ray *cast, ray_hi
     at.triangle = hit.triangle;
     at.material = scene->mesh.triangle_materials[hit.triangle];
     at.front = vec3_dot(cast->direction, at.geometric) < 0;
-    at.texcoord = surface_texcoord(&scene->mesh, hit);
+    const surface_uv uv = surface_texcoord(&scene->mesh, hit);
+    at.texcoord = uv.first;
     surface_smooth(&at, scene, hit, placed);
     const vec3 smooth = at.normal;
-    at.normal =
-        surface_mapped_normal(scene, at.material, hit.triangle, placed, at.texcoord, at.normal);
+    at.normal = surface_mapped_normal(scene, at.material, hit, placed, uv, at.normal);
     if (vec3_dot(at.normal, at.geometric) < 0) at.normal = vec3_negate(at.normal);
-    surface_dress(&at, scene);
+    surface_dress(&at, scene, uv);
     surface_tint(&at, scene, hit);
     if (at.kind == MATERIAL_PRINCIPLED)
-        at.layers = surface_layers_at(scene, at.material, at.triangle, placed, at.texcoord, smooth,
-                                      at.alpha, at.ior);
+        at.layers =
+            surface_layers_at(scene, at.material, hit, placed, uv, smooth, at.alpha, at.ior);
     if (at.kind != MATERIAL_DIFFUSE)
         surface_bend_normal(&at, vec3_negate(vec3_normalize(cast->direction)));
     return at;

@@ -32,9 +32,9 @@ KD_FN float surface_index_scaled(float ior, float factor) {
 }
 
 /* A normal map's direction in a frame; `scale` stretches its slopes. */
-KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, vec2 uv, float scale,
+KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, surface_uv uv, float scale,
                                  const frame3 *axes) {
-    const vec3 texel = texture_sample(scene->textures + map, uv);
+    const vec3 texel = surface_sample(scene, map, uv);
     const vec3 local = vec3_make(scale * (2 * texel.x - 1), scale * (2 * texel.y - 1),
                                  float_max(2 * texel.z - 1, 0));
     const vec3 turned = vec3_normalize(frame3_to_world(axes, local));
@@ -44,12 +44,12 @@ KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, vec2 uv,
 /* Ellipses of facets: alpha times and over the root of 1 - 0.9 anisotropy's root, as in Burley
    2012, "Physically based shading at Disney". `axes`: u and v on the surface, if it has any. */
 KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const principled *from,
-                           vec2 uv, float alpha, const frame3 *axes) {
+                           surface_uv uv, float alpha, const frame3 *axes) {
     float amount = from->anisotropy, x = float_cos(from->turn), y = float_sin(from->turn);
     to->alpha_u = to->alpha_v = alpha;
     to->tangent = vec3_all(0);
     if (from->anisotropy_map != KD_NONE) {
-        const vec3 texel = texture_sample(scene->textures + from->anisotropy_map, uv);
+        const vec3 texel = surface_sample(scene, from->anisotropy_map, uv);
         const float s = 2 * texel.x - 1, t = 2 * texel.y - 1;
         const float turned = x * s - y * t;
         y = y * s + x * t;
@@ -66,12 +66,14 @@ KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const pr
 
 /* `smooth` is the interpolated normal, without maps; `alpha` and `ior` are the base's. */
 KD_FN_APART surface_layers surface_layers_at(const scene_view *scene, uint32_t material_index,
-                                             uint32_t triangle, uint32_t placed, vec2 uv,
+                                             ray_hit hit, uint32_t placed, surface_uv uv,
                                              vec3 smooth, float alpha, float ior) {
     const principled *from = scene->layers + material_index;
     surface_layers to;
     frame3 axes;
-    if (!surface_texture_frame(scene, triangle, placed, smooth, &axes))
+    const uint32_t map =
+        from->coat_normal_map != KD_NONE ? from->coat_normal_map : from->anisotropy_map;
+    if (!surface_texture_frame(scene, map, hit, placed, smooth, &axes))
         axes = frame3_around(smooth);
     surface_stretch(&to, scene, from, uv, alpha, &axes);
     to.coat_normal = smooth;

@@ -5,10 +5,21 @@
 #define KD_SHADERS_SURFACE_MAPS_H
 #include "shaders/scene_view.h"
 
+/* A point in the mesh's two sets of texture coordinates. */
+typedef struct surface_uv {
+    vec2 first, second;
+} surface_uv;
+
+/* A texture at a point. */
+KD_FN vec3 surface_sample(const scene_view *scene, uint32_t map, surface_uv at) {
+    const texture_view *from = scene->textures + map;
+    return texture_sample(from, from->clamp & TEXTURE_SECOND ? at.second : at.first);
+}
+
 /* `constant` times the texture `map` (KD_NONE: none) at a point. */
-KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, vec2 texcoord, vec3 constant) {
+KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, surface_uv at, vec3 constant) {
     if (map == KD_NONE) return constant;
-    return vec3_mul(constant, texture_sample(scene->textures + map, texcoord));
+    return vec3_mul(constant, surface_sample(scene, map, at));
 }
 
 /* A triangle's corners as they lie in the world, in a placement or (KD_NONE) in none. */
@@ -26,14 +37,22 @@ KD_FN bool surface_has_texcoords(const mesh_view *mesh, uint32_t triangle) {
     return corner[0] != KD_NONE && corner[1] != KD_NONE && corner[2] != KD_NONE;
 }
 
-/* (0, 0) if the triangle has none. */
-KD_FN vec2 surface_texcoord(const mesh_view *mesh, ray_hit hit) {
-    if (!surface_has_texcoords(mesh, hit.triangle)) return vec2_make(0, 0);
-    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)hit.triangle;
-    const vec2 a = mesh->texcoords[corner[0]], b = mesh->texcoords[corner[1]],
-               c = mesh->texcoords[corner[2]];
+/* Of corners that have some. */
+KD_FN vec2 surface_blend(const vec2 *texcoords, const uint32_t corner[3], ray_hit hit) {
+    const vec2 a = texcoords[corner[0]], b = texcoords[corner[1]], c = texcoords[corner[2]];
     const float w = 1 - hit.u - hit.v;
     return vec2_make(w * a.x + hit.u * b.x + hit.v * c.x, w * a.y + hit.u * b.y + hit.v * c.y);
+}
+
+/* (0, 0) if the triangle has none. Meshes without a second set have the first one twice. */
+KD_FN surface_uv surface_texcoord(const mesh_view *mesh, ray_hit hit) {
+    surface_uv at;
+    at.first = at.second = vec2_make(0, 0);
+    if (!surface_has_texcoords(mesh, hit.triangle)) return at;
+    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)hit.triangle;
+    at.first = at.second = surface_blend(mesh->texcoords, corner, hit);
+    if (mesh->texcoords_second) at.second = surface_blend(mesh->texcoords_second, corner, hit);
+    return at;
 }
 
 /* The corners' colours and opacities, blended: at least one corner of the mesh has one. */
@@ -50,18 +69,50 @@ KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opac
                      w * a[2] + hit.u * b[2] + hit.v * c[2]);
 }
 
-/* Unit directions in which u and v grow over the triangle, made orthogonal to `normal`; the
-   frame's handedness is the texture's. False if the texture is squeezed to a line. */
-KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t triangle, uint32_t placed,
-                                 vec3 normal, frame3 *axes) {
+/* The frame by tangents that came with the mesh, blended; false if some corner has none. */
+KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uint32_t placed,
+                                       vec3 normal, frame3 *axes) {
     const mesh_view *mesh = &scene->mesh;
+    const float share[3] = {1 - hit.u - hit.v, hit.u, hit.v};
+    vec3 sum = vec3_all(0);
+    float side = 0;
+    for (int i = 0; i < 3; ++i) {
+        const uint32_t corner = mesh->normal_indices[3 * (size_t)hit.triangle + (size_t)i];
+        if (corner == KD_NONE) return false;
+        const float *t = mesh->tangents + 4 * (size_t)corner;
+        if (t[3] == 0) return false;
+        sum = vec3_along(sum, share[i], vec3_make(t[0], t[1], t[2]));
+        side += share[i] * t[3];
+    }
+    if (placed != KD_NONE) {
+        const transform *by = &scene->placed.list[placed].to_world;
+        sum = transform_way(by, sum);
+        if (transform_determinant(by) < 0) side = -side;
+    }
+    const vec3 along = vec3_normalize(vec3_along(sum, -vec3_dot(sum, normal), normal));
+    if (vec3_is_zero(along)) return false;
+    axes->tangent = along;
+    axes->bitangent = vec3_scale(vec3_cross(normal, along), side < 0 ? -1.0f : 1.0f);
+    axes->normal = normal;
+    return true;
+}
+
+/* Unit directions in which u and v of that texture's set grow over the triangle, made orthogonal to
+   `normal`; the frame's handedness is the texture's. False if the texture is squeezed to a line. */
+KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t map, ray_hit hit,
+                                 uint32_t placed, vec3 normal, frame3 *axes) {
+    const mesh_view *mesh = &scene->mesh;
+    const uint32_t triangle = hit.triangle;
+    if (mesh->tangents && surface_tangent_frame(scene, hit, placed, normal, axes)) return true;
     if (!surface_has_texcoords(mesh, triangle)) return false;
     const uint32_t *uv = mesh->texcoord_indices + 3 * (size_t)triangle;
+    const vec2 *texcoords = mesh->texcoords;
+    if (mesh->texcoords_second && map != KD_NONE && scene->textures[map].clamp & TEXTURE_SECOND)
+        texcoords = mesh->texcoords_second;
     vec3 p[3];
     surface_corners(scene, triangle, placed, p);
     const vec3 ab = vec3_sub(p[1], p[0]), ac = vec3_sub(p[2], p[0]);
-    const vec2 ta = mesh->texcoords[uv[0]], tb = mesh->texcoords[uv[1]],
-               tc = mesh->texcoords[uv[2]];
+    const vec2 ta = texcoords[uv[0]], tb = texcoords[uv[1]], tc = texcoords[uv[2]];
     const float bu = tb.x - ta.x, bv = tb.y - ta.y, cu = tc.x - ta.x, cv = tc.y - ta.y;
     const float area = bu * cv - bv * cu;
     if (!(fabsf(area) > 0)) return false;
@@ -91,15 +142,15 @@ KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
 }
 
 /* The shading normal under the material's maps; `normal` if it has none. */
-KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, uint32_t triangle,
-                                 uint32_t placed, vec2 texcoord, vec3 normal) {
+KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hit hit,
+                                 uint32_t placed, surface_uv at, vec3 normal) {
     frame3 axes;
     const material *made = scene->materials + index;
     if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
-    if (!surface_texture_frame(scene, triangle, placed, normal, &axes)) return normal;
+    if (!surface_texture_frame(scene, made->normal_map, hit, placed, normal, &axes)) return normal;
     vec3 local = vec3_make(0, 0, 1);
     if (made->normal_map != KD_NONE) {
-        const vec3 texel = texture_sample(scene->textures + made->normal_map, texcoord);
+        const vec3 texel = surface_sample(scene, made->normal_map, at);
         local = vec3_make(2 * texel.x - 1, 2 * texel.y - 1, float_max(2 * texel.z - 1, 0));
         if (made->kind == MATERIAL_PRINCIPLED) {
             local.x *= scene->layers[index].normal_scale;
@@ -107,7 +158,7 @@ KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, uint32
         }
     }
     if (made->bump_map != KD_NONE) {
-        const vec2 slope = surface_bump_slope(scene->textures + made->bump_map, texcoord);
+        const vec2 slope = surface_bump_slope(scene->textures + made->bump_map, at.first);
         local.x -= made->bump_scale * slope.x;
         local.y -= made->bump_scale * slope.y;
     }

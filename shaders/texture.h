@@ -11,10 +11,14 @@ typedef struct texture_view {
     const float *floats;  /* width x height x 3, linear */
     int32_t width, height;
     uint32_t srgb;      /* bytes are sRGB encoded (colour), else linear (data) */
-    uint32_t clamp;     /* texture_wraps: 0 the image repeats, 1 its edge is held */
+    uint32_t clamp;     /* texture_wraps: 0 the image repeats, 1 its edge is held; and
+                           TEXTURE_SECOND */
     vec2 scale, offset; /* u' = u scale.x + v shear.x + offset.x, */
     vec2 shear;         /* v' = v scale.y + u shear.y + offset.y */
 } texture_view;
+
+/* A bit of `clamp`: it lies by the second set of texture coordinates. */
+enum { TEXTURE_SECOND = 16 };
 
 /* Beyond an image's edge. */
 typedef enum texture_wrap { TEXTURE_REPEAT = 0, TEXTURE_HOLD = 1, TEXTURE_MIRROR = 2 } texture_wrap;

@@ -39,6 +39,15 @@ KD_FN vec3 transform_point(const transform *by, vec3 point) {
     return vec3_make((float)to[0], (float)to[1], (float)to[2]);
 }
 
+/* A way along a surface, of any length. */
+KD_FN vec3 transform_way(const transform *by, vec3 way) {
+    const double x = (double)way.x, y = (double)way.y, z = (double)way.z;
+    double to[3];
+    for (int row = 0; row < 3; ++row)
+        to[row] = by->m[row][0] * x + by->m[row][1] * y + by->m[row][2] * z;
+    return vec3_make((float)to[0], (float)to[1], (float)to[2]);
+}
+
 /* A unit normal again, by the inverse transpose; mirroring does not flip it. */
 KD_FN vec3 transform_normal(const transform *by, vec3 normal) {
     double c[3][3], to[3], largest = 0;

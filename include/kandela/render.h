@@ -66,6 +66,7 @@ typedef struct kd_render_options {
     char lookup[16];        /* how photons near a place are found: "auto", "index" or "walk", the
                                stack-free walk of the left-balanced tree; the picture is the same */
     int32_t filter;   /* 0: box; 1: Blackman-Harris, 1.5 pixels; 2: Gaussian, 1.5 pixels, sigma 0.5;
+                         3: Mitchell, 2 pixels, whose samples count +-1.145;
                          samples are drawn from it, so that pixels stay independent. Not of "light"
                          and "debug", which are box */
     char surface[16]; /* what a density estimate divides by: "outlines", the part of the disc

@@ -41,7 +41,8 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     KD_REQUIRE(pixel_filter_name(options->filter), KD_ERROR_USAGE,
-               "filter %d, expected 0 (box), 1 (Blackman-Harris) or 2 (Gaussian)", options->filter);
+               "filter %d, expected 0 (box), 1 (Blackman-Harris), 2 (Gaussian) or 3 (Mitchell)",
+               options->filter);
     KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !how->box_alone, KD_ERROR_USAGE,
                "the integrator %s has box pixels alone, not %s", how->name,
                pixel_filter_name(options->filter));
@@ -76,6 +77,11 @@ static kd_status check_scene(const scene *from, const kd_render_options *options
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(!how->box_alone || !scene_camera_moves(from), KD_ERROR_USAGE,
                "the integrator %s knows no camera that moves while the shutter is open", how->name);
+    KD_REQUIRE(
+        !(options->shutter > 0) || !scene_moves(from), KD_ERROR_USAGE,
+        "the shutter is open for %g frames, but meshes, placements or lights have keys: only a "
+        "camera's motion is blurred; a shutter of 0 shows them as they stand",
+        (double)options->shutter);
     const uint32_t count = scene_placement_count(from);
     KD_REQUIRE(count == 0 || how->placed, KD_ERROR_USAGE,
                "%u placements in memory: %s takes copies alone (render_settle_placements)", count,

@@ -55,6 +55,7 @@ typedef struct tile_samples {
 /* Takes the samples asked for; the film adds up each pixel's in their order. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
     const integrator *how = pass->of->how;
+    const pixel_view view = integrator_view(pass->of);
     if (how->samples)
         how->samples(pass->of, tile->asked, tile->count, tile->found);
     else
@@ -62,9 +63,10 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
             tile->found[i] =
                 how->sample(pass->of, tile->asked[i].x, tile->asked[i].y, tile->asked[i].sample);
     for (uint32_t i = 0; i < tile->count; ++i) {
+        const pixel_request *asked = &tile->asked[i];
         tile->rays += tile->found[i].rays;
-        if (!film_add(pass->to, tile->asked[i].x, tile->asked[i].y, &tile->found[i]))
-            ++tile->nan_samples;
+        pixel_weigh(&view, asked->x, asked->y, asked->sample, &tile->found[i]);
+        if (!film_add(pass->to, asked->x, asked->y, &tile->found[i])) ++tile->nan_samples;
     }
     tile->count = 0;
 }

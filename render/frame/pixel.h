@@ -72,6 +72,17 @@ KD_FN pixel_sample pixel_of(const pixel_view *of, const ray *cast, const surface
     return sample;
 }
 
+/* By the filter, where it has lobes of both signs; before the film takes the sample. */
+KD_FN void pixel_weigh(const pixel_view *of, int32_t x, int32_t y, uint32_t number,
+                       pixel_sample *sample) {
+    if (of->filter != PIXEL_FILTER_MITCHELL) return;
+    const rng_block random = sobol_draw(pixel_key(of, x, y, number), 0, PATH_DRAW_CAMERA);
+    const vec2 place = pixel_filter_draw(of->filter, random.value[0], random.value[1]);
+    const float weight = pixel_filter_weight(of->filter, place);
+    sample->radiance = vec3_scale(sample->radiance, weight);
+    sample->alpha *= weight;
+}
+
 /* --- sums of samples -------------------------------------------------------------------------- */
 
 typedef struct film_pixel {

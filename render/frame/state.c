@@ -30,6 +30,13 @@ static uint64_t text_hash(uint64_t hash, const char *text) {
     return hash_combine(hash, text, strlen(text) + 1);
 }
 
+/* Perspective ones as when there were no others. */
+static uint64_t camera_hash(uint64_t hash, const camera *view) {
+    static_assert(offsetof(camera, tall) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
+    hash = hash_combine(hash, view, offsetof(camera, tall));
+    return view->tall > 0 ? hash_combine(hash, &view->tall, sizeof view->tall) : hash;
+}
+
 /* All that a sample depends on, and nothing that may change from run to run. */
 static uint64_t options_hash(const frame *of) {
     const kd_render_options *options = of->options;
@@ -50,10 +57,9 @@ static uint64_t options_hash(const frame *of) {
     if (photon_surface_tiles(options->surface)) hash = text_hash(hash, options->surface);
     if (of->photon_map_hash)
         hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
-    static_assert(sizeof(camera) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
-    if (of->moves) hash = hash_combine(hash, &of->view_end, sizeof of->view_end);
+    if (of->moves) hash = camera_hash(hash, &of->view_end);
     if (options->clamp > 0) hash = hash_combine(hash, &options->clamp, sizeof options->clamp);
-    return hash_combine(hash, &of->view, sizeof of->view);
+    return camera_hash(hash, &of->view);
 }
 
 static state_header header_of(const frame *of, const film *from) {

@@ -50,7 +50,8 @@ __global__ __launch_bounds__(TAKE_BLOCK,
         film_pixel sum = *to;
         const uint32_t first = sum.samples > range.begin ? sum.samples : range.begin;
         for (uint32_t s = first; s < range.begin + range.count; ++s) {
-            const pixel_sample sample = how(&view, range.x0 + x, range.y0 + y, s);
+            pixel_sample sample = how(&view, range.x0 + x, range.y0 + y, s);
+            pixel_weigh(&view, range.x0 + x, range.y0 + y, s, &sample);
             rays += sample.rays;
             nans += !film_pixel_add(&sum, &sample);
         }

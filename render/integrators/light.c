@@ -39,6 +39,8 @@ static kd_status light_prepare(frame *prepared) {
                (unsigned long long)options->photons, PATHS_MOST);
     KD_REQUIRE(options->passes >= 1, KD_ERROR_USAGE, "%d passes, expected at least 1",
                options->passes);
+    KD_REQUIRE(!(prepared->view.tall > 0), KD_ERROR_USAGE,
+               "light tracing knows no orthographic camera");
     KD_REQUIRE(!(prepared->view.lens_radius > 0), KD_ERROR_USAGE,
                "light tracing sees through a pinhole only: this camera has a lens of radius %g",
                (double)prepared->view.lens_radius);

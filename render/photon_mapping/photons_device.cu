@@ -19,6 +19,7 @@ namespace {
 
 struct film_work {
     sample_range range;
+    pixel_view view; /* without its scene */
     film_pixel *pixels;
     uint32_t sample;
     const pixel_look *looks; /* NULL: what paths have brought is in */
@@ -105,6 +106,9 @@ __launch_bounds__(LOOK_BLOCK) void add_to_film(const __grid_constant__ photon_vi
             seen.sample.radiance =
                 vec3_add(seen.sample.radiance, gathered(&photons, work, seen.first_request));
         rays = seen.sample.rays;
+        pixel_weigh(&work.view, range.x0 + (int32_t)(i % (uint32_t)range.width),
+                    range.y0 + range.top + (int32_t)(i / (uint32_t)range.width), work.sample,
+                    &seen.sample);
         nans = !film_pixel_add(work.pixels + (int64_t)range.top * range.width + i, &seen.sample);
     }
     take_counts(work.counts, rays, nans);
@@ -189,6 +193,7 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
     film_work work;
     memset(&work, 0, sizeof work);
     work.range = *range;
+    work.view = integrator_view(of);
     work.pixels = of->there->pixels;
     work.sample = looked->sample;
     if (slots)

@@ -60,6 +60,7 @@ static __global__ __launch_bounds__(FILM_BLOCK) void wave_film(const __grid_cons
             sample.albedo = first_three(albedo);
             sample.alpha = albedo.w;
             sample.rays = 0;
+            pixel_weigh(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, begin + k, &sample);
             nans += !film_pixel_add(&sum, &sample);
         }
         *to = sum;

@@ -1,4 +1,5 @@
 #include "scenes/assembly/scene.h"
+#include "accel/placed/placed_tree.h"
 #include "core/files/file.h"
 #include "core/log.h"
 #include "core/memory.h"
@@ -94,9 +95,29 @@ static bool only_glows(const mesh *of, const char *path) {
     return any;
 }
 
+/* Parts of a mesh file become shapes, and where it puts them placements. */
+static kd_status draft_parts(scene_draft *to) {
+    const mesh *from = &to->geometry;
+    for (uint32_t i = 0; i < from->part_count; ++i) {
+        const mesh_part *part = &from->parts[i];
+        const draft_shape made = {
+            part->first,  part->count,        part->position, part->position_count,
+            part->normal, part->normal_count, KD_NONE};
+        KD_TRY(scene_draft_add_shape(to, &made));
+    }
+    for (uint32_t i = 0; i < from->put_count; ++i) {
+        placement made;
+        KD_TRY(placement_make(&made, &from->puts[i].to_world, from->puts[i].part));
+        if (from->parts[made.shape].count) KD_TRY(scene_draft_add_placement(to, &made));
+    }
+    return KD_OK;
+}
+
 /* A mesh by itself is its own scene: with the file's lights, by its first camera. */
 static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
-    KD_TRY(scene_load_mesh(&to->geometry, path, watched));
+    const obj_options options = {.keep_parts = true};
+    KD_TRY(mesh_load(&to->geometry, path, &options, watched));
+    KD_TRY(draft_parts(to));
     for (uint32_t i = 0; i < to->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(to, &to->geometry.lights[i]));
     to->glows = only_glows(&to->geometry, path);
@@ -237,6 +258,8 @@ scene_view scene_get_view(const scene *from) {
     view.mesh.normals = geometry->normals;
     view.mesh.texcoords = geometry->texcoords;
     view.mesh.colours = geometry->colours;
+    view.mesh.texcoords_second = geometry->texcoords_second;
+    view.mesh.tangents = geometry->tangents;
     view.mesh.triangles = geometry->triangles;
     view.mesh.normal_indices = geometry->normal_indices;
     view.mesh.texcoord_indices = geometry->texcoord_indices;

@@ -31,6 +31,8 @@ static void place_mesh(placing *to, mesh_view *mesh) {
     mesh->normals = PLACE(to, vec3, mesh->normals, mesh->normal_count);
     mesh->texcoords = PLACE(to, vec2, mesh->texcoords, mesh->texcoord_count);
     mesh->colours = PLACE(to, float, mesh->colours, 4 * (uint64_t)mesh->texcoord_count);
+    mesh->texcoords_second = PLACE(to, vec2, mesh->texcoords_second, mesh->texcoord_count);
+    mesh->tangents = PLACE(to, float, mesh->tangents, 4 * (uint64_t)mesh->normal_count);
     mesh->normal_indices = PLACE(to, uint32_t, mesh->normal_indices, corners);
     mesh->texcoord_indices = PLACE(to, uint32_t, mesh->texcoord_indices, corners);
     mesh->triangle_materials = PLACE(to, uint32_t, mesh->triangle_materials, mesh->stored_count);

@@ -21,6 +21,9 @@ static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
     if (mesh->normal_indices) hash = add(hash, mesh->normal_indices, corners, sizeof(uint32_t));
     if (mesh->texcoord_indices) hash = add(hash, mesh->texcoord_indices, corners, sizeof(uint32_t));
     if (mesh->colours) hash = add(hash, mesh->colours, mesh->texcoord_count, 4 * sizeof(float));
+    if (mesh->texcoords_second)
+        hash = add(hash, mesh->texcoords_second, mesh->texcoord_count, sizeof(vec2));
+    if (mesh->tangents) hash = add(hash, mesh->tangents, mesh->normal_count, 4 * sizeof(float));
     return add(hash, mesh->triangle_materials, triangles, sizeof *mesh->triangle_materials);
 }
 

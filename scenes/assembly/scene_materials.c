@@ -29,6 +29,7 @@ static kd_status request(scene *to, mesh_material *from, mesh_map map, texture_r
     asked.wraps = form->placed      ? texture_wraps(form->wrap[0], form->wrap[1])
                   : from->map_clamp ? TEXTURE_HOLD
                                     : TEXTURE_REPEAT;
+    if (form->second) asked.wraps |= TEXTURE_SECOND;
     return texture_store_add(&to->textures, &asked, index);
 }
 

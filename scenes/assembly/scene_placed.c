@@ -73,7 +73,22 @@ uint64_t scene_copies_bytes(const scene *of) {
     const uint64_t indices = of->geometry.normal_indices ? 2 : 1;
     const uint64_t all = indices + (of->geometry.texcoord_indices ? 1 : 0);
     return sum.triangles * (all * 12 + 4 + TREE_BYTES) +
-           (sum.positions + sum.normals) * sizeof(vec3);
+           (sum.positions + sum.normals) * sizeof(vec3) +
+           (of->geometry.tangents ? sum.normals * 4 * sizeof(float) : 0);
+}
+
+static void copy_tangents(const mesh *from, const draft_shape *part, const transform *by,
+                          mesh *to) {
+    const float side = transform_determinant(by) < 0 ? -1.0f : 1.0f;
+    for (uint32_t i = 0; i < part->normal_count; ++i) {
+        const float *old = from->tangents + 4 * (size_t)(part->normal + i);
+        float *made = to->tangents + 4 * (size_t)(to->normal_count + i);
+        const vec3 way = transform_way(by, vec3_make(old[0], old[1], old[2]));
+        made[0] = way.x;
+        made[1] = way.y;
+        made[2] = way.z;
+        made[3] = side * old[3];
+    }
 }
 
 /* A placement's copy goes behind what `to` has; corners name its own vertices. */
@@ -86,6 +101,7 @@ static void copy_one(const scene *of, const placement *put, mesh *to) {
             placed_corner(put, from->positions[part->position + i]);
     for (uint32_t i = 0; i < part->normal_count; ++i)
         to->normals[to->normal_count + i] = transform_normal(by, from->normals[part->normal + i]);
+    if (from->tangents) copy_tangents(from, part, by, to);
     const uint64_t first = 3 * (uint64_t)part->first, count = 3 * (uint64_t)part->count;
     const uint64_t begin = 3 * (uint64_t)to->triangle_count;
     for (uint64_t i = 0; i < count; ++i)
@@ -113,6 +129,7 @@ static kd_status copy_plain(const scene *of, const copy_counts *more, mesh *to) 
     KD_TRY(KD_RESERVE(to->triangles, 3 * triangles));
     KD_TRY(KD_RESERVE(to->triangle_materials, triangles));
     if (from->normals) KD_TRY(KD_RESERVE(to->normals, from->normal_count + more->normals));
+    if (from->tangents) KD_TRY(KD_RESERVE(to->tangents, 4 * (from->normal_count + more->normals)));
     if (from->normal_indices) KD_TRY(KD_RESERVE(to->normal_indices, 3 * triangles));
     if (from->texcoord_indices) KD_TRY(KD_RESERVE(to->texcoord_indices, 3 * triangles));
     to->position_count = from->position_count;
@@ -120,6 +137,8 @@ static kd_status copy_plain(const scene *of, const copy_counts *more, mesh *to) 
     to->triangle_count = of->plain_count;
     memcpy(to->positions, from->positions, from->position_count * sizeof(vec3));
     if (from->normals) memcpy(to->normals, from->normals, from->normal_count * sizeof(vec3));
+    if (from->tangents)
+        memcpy(to->tangents, from->tangents, from->normal_count * 4 * sizeof(float));
     memcpy(to->triangles, from->triangles, 3 * plain * sizeof(uint32_t));
     memcpy(to->triangle_materials, from->triangle_materials, plain * sizeof(uint32_t));
     if (from->normal_indices)
@@ -134,6 +153,7 @@ static void exchange(mesh *a, mesh *b) {
     mesh made = *a;
     made.positions = b->positions;
     made.normals = b->normals;
+    made.tangents = b->tangents;
     made.triangles = b->triangles;
     made.normal_indices = b->normal_indices;
     made.texcoord_indices = b->texcoord_indices;
@@ -144,6 +164,7 @@ static void exchange(mesh *a, mesh *b) {
     memset(b, 0, sizeof *b);
     b->positions = a->positions;
     b->normals = a->normals;
+    b->tangents = a->tangents;
     b->triangles = a->triangles;
     b->normal_indices = a->normal_indices;
     b->texcoord_indices = a->texcoord_indices;

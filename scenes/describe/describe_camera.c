@@ -3,8 +3,8 @@
 #include "scenes/describe/describe_reader.h"
 
 static camera camera_of(const described_camera *words) {
-    const camera view = {words->eye, words->look_at,     words->up,
-                         words->fov, words->lens_radius, words->focus_distance};
+    const camera view = {words->eye,         words->look_at,        words->up,  words->fov,
+                         words->lens_radius, words->focus_distance, words->tall};
     return view;
 }
 

@@ -231,6 +231,9 @@ const json_key describe_medium_keys[] = {
          .unit = "degrees",                                                                        \
          .initial = "40",                                                                          \
          .help = "vertical field of view"},                                                        \
+        {KEY("orthographic", JSON_FLOAT, described_camera, tall), AT_LEAST_0, .unit = "m",         \
+         .initial = "0",                                                                           \
+         .help = "parallel rays, which show so much from bottom to top; 0: by `fov`"},             \
         {KEY("lens_radius", JSON_FLOAT, described_camera, lens_radius), AT_LEAST_0, .unit = "m",   \
          .initial = "0", .help = "0: everything is sharp"},                                        \
     {                                                                                              \
@@ -406,7 +409,7 @@ const json_key describe_render_keys[] = {
     {KEY("tonemap", JSON_CHOICE, described_render, options.tonemap),
      .choices = "linear|reinhard|aces|agx|neutral", .initial = "\"linear\""},
     {KEY("filter", JSON_CHOICE, described_render, options.filter),
-     .choices = "box|blackman-harris|gaussian", .initial = "\"box\"",
+     .choices = "box|blackman-harris|gaussian|mitchell", .initial = "\"box\"",
      .help = "how samples lie about their pixel"},
     {KEY("sah_costs", JSON_FLOAT, described_render, sah_costs), .count = 2, ABOVE_0,
      .initial = "[1.5, 1]", .help = "of a traversal step and a triangle test"},

@@ -68,7 +68,7 @@ typedef struct described_scatter {
 
 typedef struct described_camera {
     vec3 eye, look_at, up;
-    float fov, lens_radius, focus_distance;
+    float fov, lens_radius, focus_distance, tall;
     double frame; /* of a key */
     const cJSON *keys;
 } described_camera;

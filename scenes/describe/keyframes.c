@@ -1,6 +1,6 @@
 #include "scenes/describe/keyframes.h"
 
-enum { CAMERA_NUMBERS = 12 };
+enum { CAMERA_NUMBERS = 13 };
 
 /* Number k of the slope at key i, a frame. */
 static double slope(const double *frames, const double *values, uint32_t count, uint32_t width,
@@ -52,9 +52,11 @@ camera keyframes_camera(const camera_key *keys, uint32_t count, double frame) {
         to[9] = (double)view->fov_degrees;
         to[10] = (double)view->lens_radius;
         to[11] = (double)view->focus_distance;
+        to[12] = (double)view->tall;
     }
     keyframes_at(frames, values, near, CAMERA_NUMBERS, frame, at);
-    const camera view = {get_vector(at), get_vector(at + 3),     get_vector(at + 6),
-                         (float)at[9],   (float)fmax(at[10], 0), (float)fmax(at[11], 0)};
+    const camera view = {get_vector(at),        get_vector(at + 3),     get_vector(at + 6),
+                         (float)at[9],          (float)fmax(at[10], 0), (float)fmax(at[11], 0),
+                         (float)fmax(at[12], 0)};
     return view;
 }

@@ -28,6 +28,7 @@ static const char *const extensions_known[] = {
     "KHR_texture_basisu",
     "EXT_texture_webp",
     "EXT_meshopt_compression",
+    "EXT_mesh_gpu_instancing",
     "KHR_draco_mesh_compression",
     "KHR_materials_pbrSpecularGlossiness",
 };

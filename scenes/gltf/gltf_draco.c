@@ -46,8 +46,9 @@ static kd_status attribute_take(packed_primitive *of, const char *key, uint32_t 
 
 static kd_status numbers_take(packed_primitive *of, gltf_numbers_read *out) {
     const gltf_primitive *from = of->from;
-    char texcoord[32];
+    char texcoord[32], second[32];
     snprintf(texcoord, sizeof texcoord, "TEXCOORD_%u", from->texcoord_set);
+    snprintf(second, sizeof second, "TEXCOORD_%u", from->second_set);
     if (of->unpacked.point_count != from->vertices ||
         3 * (uint64_t)of->unpacked.triangle_count != from->corners || from->mode != GLTF_TRIANGLES)
         return gltf_fail(of->of, "bad-value", of->at,
@@ -58,6 +59,8 @@ static kd_status numbers_take(packed_primitive *of, gltf_numbers_read *out) {
     KD_TRY(attribute_take(of, "POSITION", from->position, &out->positions));
     KD_TRY(attribute_take(of, "NORMAL", from->normal, &out->normals));
     KD_TRY(attribute_take(of, texcoord, from->texcoord, &out->texcoords));
+    KD_TRY(attribute_take(of, second, from->second, &out->second));
+    KD_TRY(attribute_take(of, "TANGENT", from->tangent, &out->tangents));
     KD_TRY(attribute_take(of, "COLOR_0", from->colour, &out->colours));
     KD_TRY(attribute_take(of, "JOINTS_0", from->joints, &out->joints));
     KD_TRY(attribute_take(of, "WEIGHTS_0", from->weights, &out->weights));

@@ -79,6 +79,13 @@ kd_status gltf_fail(gltf_file *of, const char *kind, const json_place *at, const
 void gltf_warn(gltf_file *of, const char *kind, const json_place *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Whether Blender says that it wrote the file: some numbers mean something else then. */
+static inline bool gltf_is_blenders(const gltf_file *of) {
+    const cJSON *asset = cJSON_GetObjectItemCaseSensitive(of->root, "asset");
+    const cJSON *program = cJSON_GetObjectItemCaseSensitive(asset, "generator");
+    return cJSON_IsString(program) && strstr(program->valuestring, "Blender");
+}
+
 static inline json_place gltf_place(const gltf_file *of, gltf_list list, uint32_t index) {
     return json_place_item(&of->lists[list].place, (int)index);
 }

@@ -49,11 +49,13 @@ static kd_status sheen_read(gltf_surface *to, const json_place *at, const cJSON 
 }
 
 /* Of glTF: alpha along the tangent is alpha + (1 - alpha) strength^2, across it alpha. Ours are
-   alpha / a and alpha a: the same two where neither roughness nor strength is an image. */
-static void anisotropy_convert(mesh_material *made, float strength) {
+   alpha / a and alpha a: the same two where neither roughness nor strength is an image. Blender
+   writes its own number, which is ours, for the strength. */
+static void anisotropy_convert(mesh_material *made, float strength, bool is_blenders) {
     const float across = made->record.roughness * made->record.roughness;
     const float along = across + (1 - across) * strength * strength;
     made->layers.anisotropy = strength;
+    if (is_blenders) return;
     if (made->roughness_map || *mesh_material_map(made, MESH_MAP_ANISOTROPY) || !(across > 0))
         return;
     made->layers.anisotropy = float_clamp((1 - across / along) / 0.9f, 0, 1);
@@ -69,7 +71,7 @@ static kd_status anisotropy_read(gltf_surface *to, const json_place *at, const c
     KD_TRY(
         gltf_map_read(to, at, from, "anisotropyTexture", MESH_MAP_ANISOTROPY, MESH_CHANNEL_USUAL));
     to->to->layers.turn = (float)turn;
-    anisotropy_convert(to->to, strength);
+    anisotropy_convert(to->to, strength, gltf_is_blenders(to->of));
     return KD_OK;
 }
 
@@ -172,23 +174,40 @@ static kd_status glossiness_read(gltf_surface *to, const json_place *at, const c
     return KD_OK;
 }
 
+typedef struct layer_row {
+    const char *name;
+    kd_status (*read)(gltf_surface *to, const json_place *at, const cJSON *from);
+} layer_row;
+
+/* Extensions that no row reads: said, as the surface looks otherwise. */
+static void others_tell(gltf_surface *to, const layer_row *rows, size_t count) {
+    const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(to->from, "extensions");
+    if (!cJSON_IsObject(all)) return;
+    cJSON_ArrayForEach(item, all) {
+        size_t i = 0;
+        while (i < count && (!item->string || strcmp(rows[i].name, item->string) != 0)) ++i;
+        if (i == count && item->string)
+            gltf_warn(to->of, "unsupported", &to->place,
+                      "found the extension %.60s, which is not read: the surface is without it",
+                      item->string);
+    }
+}
+
 /* In an order in which each finds what it builds on. */
 kd_status gltf_layers_read(gltf_surface *to) {
-    static const struct {
-        const char *name;
-        kd_status (*read)(gltf_surface *to, const json_place *at, const cJSON *from);
-    } rows[] = {{"KHR_materials_pbrSpecularGlossiness", glossiness_read},
-                {"KHR_materials_emissive_strength", strength_read},
-                {"KHR_materials_ior", ior_read},
-                {"KHR_materials_transmission", transmission_read},
-                {"KHR_materials_volume", volume_read},
-                {"KHR_materials_dispersion", dispersion_read},
-                {"KHR_materials_clearcoat", coat_read},
-                {"KHR_materials_specular", specular_read},
-                {"KHR_materials_sheen", sheen_read},
-                {"KHR_materials_anisotropy", anisotropy_read},
-                {"KHR_materials_unlit", unlit_read}};
+    static const layer_row rows[] = {{"KHR_materials_pbrSpecularGlossiness", glossiness_read},
+                                     {"KHR_materials_emissive_strength", strength_read},
+                                     {"KHR_materials_ior", ior_read},
+                                     {"KHR_materials_transmission", transmission_read},
+                                     {"KHR_materials_volume", volume_read},
+                                     {"KHR_materials_dispersion", dispersion_read},
+                                     {"KHR_materials_clearcoat", coat_read},
+                                     {"KHR_materials_specular", specular_read},
+                                     {"KHR_materials_sheen", sheen_read},
+                                     {"KHR_materials_anisotropy", anisotropy_read},
+                                     {"KHR_materials_unlit", unlit_read}};
     const json_place inner = json_place_key(&to->place, "extensions");
+    others_tell(to, rows, sizeof rows / sizeof *rows);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const json_place at = json_place_key(&inner, rows[i].name);
         const cJSON *from = NULL;

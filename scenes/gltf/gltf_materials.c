@@ -95,12 +95,20 @@ static kd_status surface_read(gltf_surface *to) {
     return KD_OK;
 }
 
+/* Whether something on it lies along a texture's directions. */
+static bool needs_tangents(mesh_material *made) {
+    return made->normal_map || made->layers.anisotropy > 0 ||
+           *mesh_material_map(made, MESH_MAP_COAT_NORMAL);
+}
+
 static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names) {
     const uint32_t count = of->lists[GLTF_MATERIALS].count + 1;
     out->image_count = of->lists[GLTF_IMAGES].count;
     KD_TRY(KD_RESERVE_ZEROED(out->made, count));
     KD_TRY(KD_RESERVE_ZEROED(out->texcoords, count));
     KD_TRY(KD_RESERVE_ZEROED(out->blends, count));
+    KD_TRY(KD_RESERVE_ZEROED(out->seconds, count));
+    KD_TRY(KD_RESERVE_ZEROED(out->turns, count));
     KD_TRY(KD_RESERVE_ZEROED(out->image_paths, out->image_count));
     KD_TRY(KD_RESERVE_ZEROED(out->image_missing, out->image_count));
     for (uint32_t i = 0; i < count; ++i) {
@@ -109,6 +117,7 @@ static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names)
                            i + 1 < count ? gltf_item(of, GLTF_MATERIALS, i) : NULL,
                            gltf_place(of, GLTF_MATERIALS, i),
                            &out->made[i],
+                           KD_NONE,
                            KD_NONE};
         const char *name = "default";
         mesh_material_default(to.to);
@@ -117,6 +126,8 @@ static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names)
         KD_TRY(name_give(names, name, i, &to.to->name));
         KD_TRY(surface_read(&to));
         out->texcoords[i] = to.texcoord == KD_NONE ? 0 : to.texcoord;
+        out->seconds[i] = to.second;
+        out->turns[i] = needs_tangents(to.to);
     }
     return KD_OK;
 }
@@ -140,6 +151,8 @@ void gltf_materials_close(gltf_materials *owned) {
     memory_free(owned->made);
     memory_free(owned->texcoords);
     memory_free(owned->blends);
+    memory_free(owned->seconds);
+    memory_free(owned->turns);
     memory_free(owned->pictures);
     memory_free(owned->media);
     memory_free(owned->image_paths);

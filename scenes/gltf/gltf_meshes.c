@@ -1,7 +1,8 @@
-/* From primitives and the nodes that show them to one mesh in world space.
+/* From primitives and the nodes that show them to one mesh, in world space but for its parts.
    Idea:   everything is counted first, so that each instance of each primitive has its place in the
            arrays; a primitive's numbers are read once and written once for every node that shows
-           it. Then places that are the same get one number.
+           it, or once for all that place it (gltf_shapes.c). Then places that are the same get one
+           number.
    Work:   O(vertices and triangles of all instances), the writing on all cores.
    Memory: 12 bytes of place and 12 of normal a vertex of an instance, 16 to 40 a triangle; texture
            coordinates are kept once for all instances.
@@ -10,25 +11,26 @@
 #include "core/parallel/parallel.h"
 #include "scenes/gltf/gltf_parts.h"
 #include "scenes/mesh/mesh_squeeze.h"
-#include "scenes/mesh/weld.h"
 
 enum { GRAIN = 4096 };
 
 typedef struct gltf_draw {               /* an instance of a primitive */
     uint32_t primitive, placement, next; /* next: of the same primitive, or KD_NONE */
     uint32_t first_vertex, first_triangle;
+    uint32_t shape; /* KD_NONE: as the node places it; else in its own space */
 } gltf_draw;
 
 typedef struct mesh_writer {
     gltf_file *of;
     const gltf_nodes *nodes;
     const gltf_materials *materials;
+    gltf_shapes shapes;
     mesh *into;
     gltf_primitive *primitives;
     uint32_t *mesh_first; /* first primitive of each mesh; one more entry: their number */
     gltf_draw *draws;
     uint32_t primitive_count, draw_count;
-    bool has_normals, has_colours;
+    bool has_normals, has_colours, has_second, has_tangents;
     mesh_faults faults;
     /* of the primitive that is being written */
     const gltf_primitive *from;
@@ -36,6 +38,7 @@ typedef struct mesh_writer {
     gltf_numbers_read read;
     uint32_t colour_components;
     gltf_skin skin; /* of the draw; no bones: its node places it */
+    transform world;
     bool turned;
 } mesh_writer;
 
@@ -85,30 +88,52 @@ typedef struct mesh_totals {
     uint64_t draws, vertices, triangles, texcoords;
 } mesh_totals;
 
-/* In the nodes' order; with to->draws each gets its place. */
+static void draws_of(mesh_writer *to, mesh_totals *sum, uint32_t shown, uint32_t placement,
+                     uint32_t shape) {
+    for (uint32_t p = to->mesh_first[shown]; p < to->mesh_first[shown + 1]; ++p) {
+        gltf_primitive *from = &to->primitives[p];
+        if (to->draws) {
+            const gltf_draw made = {p,
+                                    placement,
+                                    from->first_draw,
+                                    (uint32_t)sum->vertices,
+                                    (uint32_t)sum->triangles,
+                                    shape};
+            to->draws[sum->draws] = made;
+            from->first_draw = (uint32_t)sum->draws;
+        }
+        ++sum->draws;
+        sum->vertices += from->vertices;
+        sum->triangles += from->triangles;
+    }
+}
+
+/* In the nodes' order, then in the shapes'; with to->draws each gets its place. */
 static mesh_totals draws_walk(mesh_writer *to) {
     mesh_totals sum = {0, 0, 0, 0};
     for (uint32_t i = 0; i < to->nodes->count; ++i) {
         const uint32_t shown = to->nodes->placed[i].mesh;
-        if (shown == KD_NONE) continue;
-        for (uint32_t p = to->mesh_first[shown]; p < to->mesh_first[shown + 1]; ++p) {
-            gltf_primitive *from = &to->primitives[p];
-            if (to->draws) {
-                const gltf_draw made = {p, i, from->first_draw, (uint32_t)sum.vertices,
-                                        (uint32_t)sum.triangles};
-                to->draws[sum.draws] = made;
-                from->first_draw = (uint32_t)sum.draws;
-            }
-            ++sum.draws;
-            sum.vertices += from->vertices;
-            sum.triangles += from->triangles;
-        }
+        if (shown != KD_NONE && to->shapes.shape_of[i] == KD_NONE)
+            draws_of(to, &sum, shown, i, KD_NONE);
+    }
+    for (uint32_t i = 0; i < to->shapes.count; ++i) {
+        const mesh_totals before = sum;
+        draws_of(to, &sum, to->shapes.shapes[i].mesh, 0, i);
+        if (!to->draws) continue;
+        mesh_part *part = &to->into->parts[i];
+        part->first = (uint32_t)before.triangles;
+        part->count = (uint32_t)(sum.triangles - before.triangles);
+        part->position = part->normal = (uint32_t)before.vertices;
+        part->position_count = (uint32_t)(sum.vertices - before.vertices);
+        part->normal_count = to->has_normals ? part->position_count : 0;
     }
     for (uint32_t p = 0; p < to->primitive_count; ++p) {
         gltf_primitive *from = &to->primitives[p];
         from->first_texcoord = (uint32_t)sum.texcoords;
         if (from->texcoord != KD_NONE || from->colour != KD_NONE) sum.texcoords += from->vertices;
         if (from->colour != KD_NONE) to->has_colours = true;
+        if (from->second != KD_NONE && from->texcoord != KD_NONE) to->has_second = true;
+        if (from->tangent != KD_NONE) to->has_tangents = true;
         if (from->normal != KD_NONE) to->has_normals = true;
     }
     return sum;
@@ -126,6 +151,8 @@ static kd_status arrays_reserve(mesh_writer *to) {
                to->of->path, (unsigned long long)sum.vertices, (unsigned long long)sum.triangles);
     KD_TRY(KD_RESERVE(to->draws, sum.draws));
     to->draw_count = (uint32_t)sum.draws;
+    KD_TRY(KD_RESERVE(into->parts, to->shapes.count));
+    into->part_count = to->shapes.count;
     (void)draws_walk(to);
     into->position_count = (uint32_t)sum.vertices;
     into->triangle_count = into->face_count = (uint32_t)sum.triangles;
@@ -136,32 +163,46 @@ static kd_status arrays_reserve(mesh_writer *to) {
         into->normal_count = (uint32_t)sum.vertices;
         KD_TRY(KD_RESERVE(into->normals, sum.vertices));
         KD_TRY(KD_RESERVE(into->normal_indices, 3 * sum.triangles));
+        if (to->has_tangents) KD_TRY(KD_RESERVE_ZEROED(into->tangents, 4 * sum.vertices));
     }
     if (sum.texcoords) {
         into->texcoord_count = (uint32_t)sum.texcoords;
         KD_TRY(KD_RESERVE(into->texcoords, sum.texcoords));
         KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * sum.triangles));
         if (to->has_colours) KD_TRY(KD_RESERVE(into->colours, 4 * sum.texcoords));
+        if (to->has_second) KD_TRY(KD_RESERVE(into->texcoords_second, sum.texcoords));
     }
     return KD_OK;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+static void tangent_write(const mesh_writer *to, const transform *world, int64_t i, size_t at) {
+    const float *from = to->read.tangents + 4 * i;
+    const vec3 way = transform_way(world, vec3_make(from[0], from[1], from[2]));
+    const vec3 unit = vec3_normalize(way);
+    float *made = to->into->tangents + 4 * at;
+    if (!vec3_is_finite(unit) || vec3_is_zero(unit) || !(fabsf(from[3]) <= FLT_MAX)) return;
+    made[0] = unit.x;
+    made[1] = unit.y;
+    made[2] = unit.z;
+    made[3] = (from[3] < 0) != to->turned ? -1 : 1;
+}
+
 static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     mesh_writer *to = (mesh_writer *)context;
-    const transform *placed = &to->nodes->placed[to->draw->placement].world;
     for (int64_t i = begin; i < end; ++i) {
         const transform held = to->skin.bones ? gltf_skin_at(&to->skin, to->read.joints + 4 * i,
                                                              to->read.weights + 4 * i)
-                                              : *placed;
+                                              : to->world;
         const transform *world = &held;
         const float *p = to->read.positions + 3 * i,
                     *n = to->read.normals ? to->read.normals + 3 * i : NULL;
         const size_t at = to->draw->first_vertex + (size_t)i;
         to->into->positions[at] = transform_point(world, vec3_make(p[0], p[1], p[2]));
         if (!to->has_normals) continue;
+        if (to->read.tangents) tangent_write(to, world, i, at);
         to->into->normals[at] = vec3_all(0);
         if (!n) continue;
         const vec3 unit = transform_normal(world, vec3_make(n[0], n[1], n[2]));
@@ -255,6 +296,14 @@ static float colour_of(const mesh_writer *to, uint32_t vertex, uint32_t k) {
     return value >= 0 && value <= 1e6f ? value : 1;
 }
 
+/* As the first set, where there is no other or it is no number. */
+static vec2 second_of(const mesh_writer *to, uint32_t vertex, vec2 first) {
+    if (!to->read.second) return first;
+    const float *uv = to->read.second + 2 * (size_t)vertex;
+    if (!isfinite(uv[0]) || !isfinite(uv[1])) return first;
+    return vec2_make(uv[0], 1 - uv[1]);
+}
+
 /* v runs down in glTF. Of opaque materials the corners' opacity does not count. */
 static void texcoords_write(mesh_writer *to) {
     const gltf_primitive *from = to->from;
@@ -264,6 +313,8 @@ static void texcoords_write(mesh_writer *to) {
         const size_t at = from->first_texcoord + (size_t)i;
         const float *uv = to->read.texcoords ? to->read.texcoords + 2 * (size_t)i : NULL;
         to->into->texcoords[at] = uv ? vec2_make(uv[0], 1 - uv[1]) : vec2_make(0, 0);
+        if (to->has_second)
+            to->into->texcoords_second[at] = second_of(to, i, to->into->texcoords[at]);
         for (uint32_t k = 0; k < 4 && to->has_colours; ++k)
             to->into->colours[4 * at + k] = k == 3 && is_opaque ? 1 : colour_of(to, i, k);
     }
@@ -276,6 +327,8 @@ static kd_status numbers_read(mesh_writer *to, const json_place *at) {
     KD_TRY(floats_of(to, from->position, &to->read.positions));
     KD_TRY(floats_of(to, from->normal, &to->read.normals));
     KD_TRY(floats_of(to, from->texcoord, &to->read.texcoords));
+    KD_TRY(floats_of(to, from->second, &to->read.second));
+    KD_TRY(floats_of(to, from->tangent, &to->read.tangents));
     KD_TRY(floats_of(to, from->colour, &to->read.colours));
     KD_TRY(floats_of(to, from->joints, &to->read.joints));
     KD_TRY(floats_of(to, from->weights, &to->read.weights));
@@ -300,8 +353,11 @@ static kd_status primitive_load(mesh_writer *to) {
 static kd_status draw_write(mesh_writer *to, const gltf_draw *draw) {
     const gltf_placement *placed = &to->nodes->placed[draw->placement];
     to->draw = draw;
-    to->turned = transform_determinant(&placed->world) < 0;
-    if (placed->skin != KD_NONE && to->read.joints && to->read.weights) {
+    const bool own = draw->shape != KD_NONE;
+    to->world = own ? transform_identity() : placed->world;
+    to->turned =
+        own ? to->shapes.shapes[draw->shape].turned : transform_determinant(&placed->world) < 0;
+    if (!own && placed->skin != KD_NONE && to->read.joints && to->read.weights) {
         KD_TRY(gltf_skin_open(to->of, to->nodes, placed->skin, &to->skin));
         to->turned = to->skin.bone_count && transform_determinant(&to->skin.bones[0]) < 0;
     }
@@ -321,35 +377,14 @@ static kd_status primitive_write(mesh_writer *to, const gltf_primitive *from) {
     memory_free(to->read.positions);
     memory_free(to->read.normals);
     memory_free(to->read.texcoords);
+    memory_free(to->read.second);
+    memory_free(to->read.tangents);
     memory_free(to->read.colours);
     memory_free(to->read.joints);
     memory_free(to->read.weights);
     memory_free(to->read.indices);
     memset(&to->read, 0, sizeof to->read);
     return status;
-}
-
-/* Places that are the same become one. Those that are not finite are no corner's by now. */
-static kd_status places_weld(mesh_writer *to) {
-    mesh *into = to->into;
-    uint32_t *numbers = NULL, kept_count = 0;
-    vec3 *kept = NULL;
-    for (uint32_t i = 0; i < into->position_count; ++i)
-        if (!vec3_is_finite(into->positions[i])) {
-            into->positions[i] = vec3_all(0);
-            to->faults.unusable = true;
-        }
-    KD_TRY(KD_RESERVE(numbers, into->position_count));
-    const kd_status status =
-        weld_places(into->positions, into->position_count, numbers, &kept, &kept_count);
-    for (uint64_t i = 0; i < 3 * (uint64_t)into->triangle_count && status == KD_OK; ++i)
-        if (into->triangles[i] != KD_NONE) into->triangles[i] = numbers[into->triangles[i]];
-    memory_free(numbers);
-    KD_TRY(status);
-    memory_free(into->positions);
-    into->positions = kept;
-    into->position_count = kept_count;
-    return KD_OK;
 }
 
 static void materials_hand_over(gltf_materials *from, mesh *into) {
@@ -366,6 +401,7 @@ static void materials_hand_over(gltf_materials *from, mesh *into) {
 }
 
 static kd_status mesh_write(mesh_writer *to) {
+    KD_TRY(gltf_shapes_find(to->of, to->nodes, &to->shapes));
     KD_TRY(primitives_list(to));
     KD_TRY(arrays_reserve(to));
     for (uint32_t i = 0; i < to->primitive_count; ++i) {
@@ -373,8 +409,9 @@ static kd_status mesh_write(mesh_writer *to) {
                    to->of->path);
         KD_TRY(primitive_write(to, &to->primitives[i]));
     }
-    KD_TRY(places_weld(to));
-    return KD_OK;
+    KD_TRY(gltf_places_weld(to->into, &to->faults.unusable));
+    gltf_parts_recount(to->into);
+    return gltf_shapes_put(&to->shapes, to->nodes, to->into);
 }
 
 kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
@@ -384,6 +421,7 @@ kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_material
     memory_free(to.primitives);
     memory_free(to.mesh_first);
     memory_free(to.draws);
+    gltf_shapes_close(&to.shapes);
     KD_TRY(status);
     materials_hand_over(materials, into);
     to.faults.normal = to.faults.texcoord = true;

@@ -1,4 +1,5 @@
-/* The tree of nodes: each is met once, so that neither a circle nor a depth can harm. */
+/* The tree of nodes: each is met once, so that neither a circle nor a depth can harm. Then the
+   nodes that show their mesh many times (EXT_mesh_gpu_instancing). */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 
@@ -141,6 +142,80 @@ static kd_status roots_push(node_walk *to) {
     return KD_OK;
 }
 
+/* --- EXT_mesh_gpu_instancing ------------------------------------------------------------------ */
+
+typedef struct instance_numbers {
+    float *moves, *turns, *scales; /* owned; NULL: none is given */
+    uint32_t count;
+} instance_numbers;
+
+static kd_status instance_floats(gltf_file *of, const json_place *at, const cJSON *attributes,
+                                 const char *key, uint32_t components, instance_numbers *all,
+                                 float **values) {
+    const json_place place = json_place_key(at, key);
+    uint32_t index = KD_NONE;
+    gltf_accessor from;
+    KD_TRY(gltf_index(of, at, attributes, key, GLTF_ACCESSORS, &index));
+    if (index == KD_NONE) return KD_OK;
+    KD_TRY(gltf_accessor_open(of, index, &from));
+    if (from.components != components)
+        return gltf_fail(of, "bad-value", &place,
+                         "found accessors[%u] of %u components, expected %u", index,
+                         from.components, components);
+    if (all->count != KD_NONE && all->count != from.count)
+        return gltf_fail(of, "bad-value", &place, "found %u elements, expected %u as before",
+                         from.count, all->count);
+    all->count = from.count;
+    return gltf_accessor_floats(of, &from, values);
+}
+
+static transform instance_of(const instance_numbers *from, uint64_t i) {
+    double turn[4] = {0, 0, 0, 1};
+    for (uint64_t k = 0; k < 4 && from->turns; ++k) turn[k] = (double)from->turns[4 * i + k];
+    transform made = rotation_of(turn);
+    for (uint64_t row = 0; row < 3; ++row) {
+        for (uint64_t k = 0; k < 3 && from->scales; ++k)
+            made.m[row][k] *= (double)from->scales[3 * i + k];
+        made.m[row][3] = from->moves ? (double)from->moves[3 * i + row] : 0;
+    }
+    return made;
+}
+
+/* Instead of its mesh, a node with the extension has a placement of it for each element. */
+static kd_status instances_place(gltf_file *of, gltf_nodes *out, uint32_t holder) {
+    const uint32_t node = out->placed[holder].node;
+    const json_place node_at = gltf_place(of, GLTF_NODES, node);
+    const json_place extensions = json_place_key(&node_at, "extensions");
+    const json_place at = json_place_key(&extensions, "EXT_mesh_gpu_instancing");
+    const json_place words = json_place_key(&at, "attributes");
+    const cJSON *inner = NULL, *attributes = NULL;
+    instance_numbers all = {NULL, NULL, NULL, KD_NONE};
+    kd_status status = KD_OK;
+    KD_TRY(gltf_extension(of, &node_at, gltf_item(of, GLTF_NODES, node), "EXT_mesh_gpu_instancing",
+                          &inner));
+    if (!inner || out->placed[holder].mesh == KD_NONE) return KD_OK;
+    KD_TRY(gltf_inner(of, &at, inner, "attributes", false, &attributes));
+    if (!attributes) return KD_OK;
+    KD_TRY_GOTO(instance_floats(of, &words, attributes, "TRANSLATION", 3, &all, &all.moves));
+    KD_TRY_GOTO(instance_floats(of, &words, attributes, "ROTATION", 4, &all, &all.turns));
+    KD_TRY_GOTO(instance_floats(of, &words, attributes, "SCALE", 3, &all, &all.scales));
+    if (all.count == KD_NONE) goto done;
+    KD_TRY_GOTO(KD_GROW(out->placed, out->count, (uint64_t)out->count + all.count));
+    gltf_placement made = out->placed[holder];
+    out->placed[holder].mesh = KD_NONE;
+    made.skin = made.camera = made.light = KD_NONE;
+    for (uint32_t i = 0; i < all.count; ++i) {
+        const transform local = instance_of(&all, i);
+        made.world = transform_compose(&out->placed[holder].world, &local);
+        out->placed[out->count++] = made;
+    }
+done:
+    memory_free(all.moves);
+    memory_free(all.turns);
+    memory_free(all.scales);
+    return status;
+}
+
 kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
     const uint32_t count = of->lists[GLTF_NODES].count;
     node_walk walk = {.of = of, .out = out};
@@ -156,6 +231,8 @@ kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
         --walk.depth;
         KD_TRY_GOTO(node_place(&walk, walk.waiting[walk.depth], walk.parents[walk.depth]));
     }
+    for (uint32_t i = 0, nodes = out->count; i < nodes; ++i)
+        KD_TRY_GOTO(instances_place(of, out, i));
 done:
     memory_free(walk.waiting);
     memory_free(walk.parents);

@@ -44,7 +44,9 @@ kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
 typedef struct gltf_materials {
     mesh_material *made; /* owned: handed to the mesh; the last one is glTF's default */
     uint32_t *texcoords; /* number of the TEXCOORD that the maps of each use; owned */
+    uint32_t *seconds;   /* another one that some of them use, KD_NONE: none; owned */
     bool *blends;        /* whether the opacity of each counts; owned */
+    bool *turns;         /* whether it asks for tangents; owned */
     uint32_t count;
     mesh_picture *pictures; /* owned, handed to the mesh: those inside the file */
     uint32_t picture_count;
@@ -66,6 +68,7 @@ typedef struct gltf_surface {
     json_place place;
     mesh_material *to;
     uint32_t texcoord; /* the number that its maps use; KD_NONE: no map yet */
+    uint32_t second;   /* another one, KD_NONE: none yet */
 } gltf_surface;
 
 /* The image that `key` of `object` names becomes the map `map`, if it can be found. */
@@ -83,11 +86,11 @@ enum { GLTF_TRIANGLES = 4, GLTF_STRIP = 5, GLTF_FAN = 6 };
 
 typedef struct gltf_primitive {
     uint32_t mesh, index; /* meshes[mesh].primitives[index] */
-    uint32_t mode, material, texcoord_set;
+    uint32_t mode, material, texcoord_set, second_set;
     const cJSON *json, *packed;            /* packed: by Draco; NULL: it is not */
     uint32_t vertices, corners, triangles; /* how many; corners: indices, or vertices without any */
     /* accessors, KD_NONE: none */
-    uint32_t position, normal, texcoord, colour, joints, weights, indices;
+    uint32_t position, normal, texcoord, second, tangent, colour, joints, weights, indices;
     uint32_t first_texcoord; /* of the mesh that is made */
     uint32_t first_draw;     /* KD_NONE: no node shows it */
 } gltf_primitive;
@@ -96,7 +99,7 @@ kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, co
                               const cJSON *from, gltf_primitive *out);
 
 typedef struct gltf_numbers_read { /* owned; NULL: none */
-    float *positions, *normals, *texcoords, *colours, *joints, *weights;
+    float *positions, *normals, *texcoords, *second, *tangents, *colours, *joints, *weights;
     uint32_t *indices;
 } gltf_numbers_read;
 
@@ -112,6 +115,31 @@ kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primit
 
 kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,
                             gltf_numbers_read *to);
+
+/* --- gltf_shapes.c -----------------------------------------------------------------------------
+ */
+
+typedef struct gltf_shape { /* a mesh that is placed, or its mirror image */
+    uint32_t mesh;
+    bool turned;
+} gltf_shape;
+
+typedef struct gltf_shapes {
+    gltf_shape *shapes; /* owned */
+    uint32_t *shape_of; /* of each placement of the nodes; KD_NONE: it is written out; owned */
+    uint32_t count, put_count;
+} gltf_shapes;
+
+/* None, if the options do not ask for parts. */
+kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *out);
+void gltf_shapes_close(gltf_shapes *owned);
+/* Where the nodes put them; the mesh has its parts. */
+kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh *into);
+/* Places that are the same become one, in each part and in the rest. Those that are not finite are
+   no corner's by now; *unusable is set if there are any. */
+kd_status gltf_places_weld(mesh *of, bool *unusable);
+/* The parts' runs, as they will be without the triangles that cannot be used. */
+void gltf_parts_recount(mesh *of);
 
 /* --- gltf_meshes.c -----------------------------------------------------------------------------
  */

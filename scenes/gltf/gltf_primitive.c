@@ -26,15 +26,21 @@ static kd_status attributes_read(gltf_file *of, const gltf_materials *materials,
                                  const json_place *at, const cJSON *attributes,
                                  gltf_primitive *out) {
     gltf_accessor positions;
-    char texcoord[32];
+    char texcoord[32], second[32];
     out->texcoord_set = materials->texcoords[out->material];
+    out->second_set = materials->seconds[out->material];
     snprintf(texcoord, sizeof texcoord, "TEXCOORD_%u", out->texcoord_set);
+    snprintf(second, sizeof second, "TEXCOORD_%u", out->second_set);
     KD_TRY(attribute_find(of, at, attributes, "POSITION", 3, 3, NULL, &out->position));
     if (out->position == KD_NONE) return KD_OK;
     KD_TRY(gltf_accessor_open(of, out->position, &positions));
     out->vertices = positions.count;
     KD_TRY(attribute_find(of, at, attributes, "NORMAL", 3, 3, out, &out->normal));
     KD_TRY(attribute_find(of, at, attributes, texcoord, 2, 2, out, &out->texcoord));
+    if (out->second_set != KD_NONE)
+        KD_TRY(attribute_find(of, at, attributes, second, 2, 2, out, &out->second));
+    if (materials->turns[out->material] && out->normal != KD_NONE)
+        KD_TRY(attribute_find(of, at, attributes, "TANGENT", 4, 4, out, &out->tangent));
     KD_TRY(attribute_find(of, at, attributes, "COLOR_0", 3, 4, out, &out->colour));
     KD_TRY(attribute_find(of, at, attributes, "JOINTS_0", 4, 4, out, &out->joints));
     KD_TRY(attribute_find(of, at, attributes, "WEIGHTS_0", 4, 4, out, &out->weights));
@@ -69,7 +75,7 @@ kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, co
     if (out->material == KD_NONE) out->material = materials->count - 1;
     KD_TRY(gltf_inner(of, at, from, "attributes", false, &attributes));
     out->normal = out->texcoord = out->position = out->colour = KD_NONE;
-    out->joints = out->weights = KD_NONE;
+    out->joints = out->weights = out->second = out->tangent = KD_NONE;
     if (attributes) KD_TRY(attributes_read(of, materials, &place, attributes, out));
     KD_TRY(gltf_extension(of, at, from, "KHR_draco_mesh_compression", &out->packed));
     out->json = from;

@@ -34,21 +34,36 @@ static const char *name_of(const gltf_file *of, const gltf_placement *at) {
     return "camera";
 }
 
+/* Its volume is twice as tall as ymag says, whatever the picture's shape. */
+static kd_status parallel_read(gltf_file *of, const json_place *at, const cJSON *lens,
+                               float *tall) {
+    double half = 1;
+    KD_TRY(gltf_number(of, at, lens, "ymag", -1e30, 1e30, &half));
+    *tall = (float)(2 * fabs(half));
+    if (!(*tall > 0))
+        return gltf_fail(of, "bad-value", at, "found a ymag of %g, expected one that is not 0",
+                         half);
+    return KD_OK;
+}
+
 static kd_status camera_read(gltf_file *of, const gltf_placement *from, mesh_camera *out,
                              bool *usable) {
     const json_place at = gltf_place(of, GLTF_CAMERAS, from->camera);
     const json_place lens_place = json_place_key(&at, "perspective");
-    const cJSON *lens = NULL;
+    const json_place parallel_place = json_place_key(&at, "orthographic");
+    const cJSON *lens = NULL, *parallel = NULL;
     double angle = pi / 4;
     *usable = false;
     KD_TRY(gltf_inner(of, &at, gltf_item(of, GLTF_CAMERAS, from->camera), "perspective", false,
                       &lens));
-    if (!lens) {
-        gltf_warn(of, "unsupported", &at,
-                  "found an orthographic camera, which Kandela has none of; left out");
+    KD_TRY(gltf_inner(of, &at, gltf_item(of, GLTF_CAMERAS, from->camera), "orthographic", false,
+                      &parallel));
+    if (!lens && !parallel) {
+        gltf_warn(of, "unsupported", &at, "found no perspective and no orthographic; left out");
         return KD_OK;
     }
-    KD_TRY(gltf_number(of, &lens_place, lens, "yfov", 1e-4, 3.1, &angle));
+    if (lens) KD_TRY(gltf_number(of, &lens_place, lens, "yfov", 1e-4, 3.1, &angle));
+    if (!lens) KD_TRY(parallel_read(of, &parallel_place, parallel, &out->view.tall));
     out->view.eye = place_of(&from->world);
     const vec3 forward = way_of(&from->world, 0, 0, -1);
     out->view.look_at = vec3_add(out->view.eye, forward);
@@ -79,10 +94,7 @@ static kd_status camera_add(gltf_file *of, const gltf_placement *from, mesh *int
 /* --- lights ----------------------------------------------------------------------------------- */
 
 static double watts_a_lumen(const gltf_file *of) {
-    const cJSON *asset = cJSON_GetObjectItemCaseSensitive(of->root, "asset");
-    const cJSON *program = cJSON_GetObjectItemCaseSensitive(asset, "generator");
-    const bool is_blender = cJSON_IsString(program) && strstr(program->valuestring, "Blender");
-    return is_blender ? 1 / blender_lumens_a_watt : 1;
+    return gltf_is_blenders(of) ? 1 / blender_lumens_a_watt : 1;
 }
 
 static kd_status spot_read(gltf_file *of, const json_place *at, const cJSON *from, light *out) {

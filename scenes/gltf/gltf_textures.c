@@ -201,10 +201,13 @@ kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *obj
     KD_TRY(texture_read(to, texture, &image, &form));
     if (image == KD_NONE) return KD_OK;
     if (to->texcoord == KD_NONE) to->texcoord = texcoord < 64 ? (uint32_t)texcoord : 0;
-    if (to->texcoord != texcoord) {
+    form.second = to->texcoord != texcoord;
+    if (form.second && to->second == KD_NONE) to->second = texcoord < 64 ? (uint32_t)texcoord : 0;
+    if (form.second && to->second != texcoord) {
         gltf_warn(of, "unsupported", &place,
-                  "found TEXCOORD_%llu where other maps of the material use TEXCOORD_%u; left out",
-                  (unsigned long long)texcoord, to->texcoord);
+                  "found TEXCOORD_%llu where other maps of the material use TEXCOORD_%u and "
+                  "TEXCOORD_%u; left out",
+                  (unsigned long long)texcoord, to->texcoord, to->second);
         return KD_OK;
     }
     to->to->forms[map] = form;

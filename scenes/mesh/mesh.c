@@ -31,6 +31,10 @@ void mesh_close(mesh *owned) {
     for (uint32_t i = 0; i < owned->material_count; ++i) mesh_material_close(&owned->materials[i]);
     memory_free(owned->materials);
     memory_free(owned->colours);
+    memory_free(owned->texcoords_second);
+    memory_free(owned->tangents);
+    memory_free(owned->parts);
+    memory_free(owned->puts);
     for (uint32_t i = 0; i < owned->picture_count; ++i) {
         memory_free(owned->pictures[i].name);
         memory_free(owned->pictures[i].bytes);

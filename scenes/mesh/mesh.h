@@ -1,6 +1,7 @@
 /* A triangle mesh in host memory, as importers yield it. Owner of its arrays. */
 #ifndef KD_SCENES_MESH_MESH_H
 #define KD_SCENES_MESH_MESH_H
+#include "core/math/transform.h"
 #include "core/status.h"
 #include "scenes/mesh/maps.h"
 #include "shaders/scene_view.h"
@@ -10,6 +11,7 @@ typedef struct mesh_map_form {
     bool placed;                         /* else only `channel` counts */
     uint8_t wrap[2];                     /* texture_wrap along u and v */
     uint8_t channel;                     /* mesh_channel, of maps of numbers */
+    bool second;                         /* by the second set of texture coordinates */
     float scale[2], shear[2], offset[2]; /* as in texture_view */
 } mesh_map_form;
 
@@ -46,6 +48,17 @@ typedef struct mesh_camera {
     camera view;
 } mesh_camera;
 
+/* A run of triangles in a space of its own, of which the mesh has what is put; the last ones of the
+   mesh, as are the positions and normals that these alone have. */
+typedef struct mesh_part {
+    uint32_t first, count, position, position_count, normal, normal_count;
+} mesh_part;
+
+typedef struct mesh_put { /* mirrors only if the part's triangles are stored for that */
+    uint32_t part;
+    transform to_world;
+} mesh_put;
+
 typedef struct mesh {
     vec3 *positions;
     vec3 *normals;
@@ -59,6 +72,11 @@ typedef struct mesh {
     uint32_t face_count; /* as read, before triangulation */
     /* what some files have besides; world space; lights without `power` */
     float *colours; /* 4 an entry of texcoords: factors of base colour and opacity; or NULL */
+    vec2 *texcoords_second; /* one an entry of texcoords, or NULL */
+    float *tangents;        /* 4 an entry of normals (scene_view.h), or NULL */
+    mesh_part *parts;       /* only where the reader was asked for them (obj_options) */
+    mesh_put *puts;
+    uint32_t part_count, put_count;
     mesh_picture *pictures;
     mesh_camera *cameras;
     light *lights;

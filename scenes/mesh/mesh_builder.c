@@ -244,6 +244,53 @@ static void append_colours(mesh_builder *to, const mesh *part, uint64_t first) {
                (size_t)part->texcoord_count * 4 * sizeof(float));
 }
 
+/* Texture coordinates up to `count` have second ones: themselves. */
+static void repeat_texcoords(mesh_builder *to, uint64_t count) {
+    if (count <= to->second_count) return;
+    make_room(to, (void **)&to->made.texcoords_second, to->second_count, count - to->second_count,
+              &to->second_room, sizeof(vec2));
+    if (to->status != KD_OK) return;
+    memcpy(to->made.texcoords_second + to->second_count, to->made.texcoords + to->second_count,
+           (size_t)(count - to->second_count) * sizeof(vec2));
+    to->second_count = count;
+}
+
+static void append_second(mesh_builder *to, const mesh *part, uint64_t first) {
+    if (!part->texcoords_second) return;
+    repeat_texcoords(to, first + part->texcoord_count);
+    if (to->status == KD_OK)
+        memcpy(to->made.texcoords_second + first, part->texcoords_second,
+               (size_t)part->texcoord_count * sizeof(vec2));
+}
+
+/* Normals up to `count` have no tangents. */
+static void clear_tangents(mesh_builder *to, uint64_t count) {
+    if (count <= to->tangent_count) return;
+    make_room(to, (void **)&to->made.tangents, to->tangent_count, count - to->tangent_count,
+              &to->tangent_room, 4 * sizeof(float));
+    if (to->status != KD_OK) return;
+    memset(to->made.tangents + 4 * to->tangent_count, 0,
+           (size_t)(count - to->tangent_count) * 4 * sizeof(float));
+    to->tangent_count = count;
+}
+
+static void append_tangents(mesh_builder *to, const mesh *part, uint64_t first,
+                            const transform *placed) {
+    const float side = transform_determinant(placed) < 0 ? -1.0f : 1.0f;
+    if (!part->tangents) return;
+    clear_tangents(to, first + part->normal_count);
+    for (uint32_t i = 0; i < part->normal_count && to->status == KD_OK; ++i) {
+        const float *from = part->tangents + 4 * (size_t)i;
+        float *at = to->made.tangents + 4 * (first + i);
+        const vec3 way =
+            vec3_normalize(transform_way(placed, vec3_make(from[0], from[1], from[2])));
+        at[0] = way.x;
+        at[1] = way.y;
+        at[2] = way.z;
+        at[3] = side * from[3];
+    }
+}
+
 static bool has_picture(const mesh *in, const char *name) {
     for (uint32_t i = 0; i < in->picture_count; ++i)
         if (strcmp(in->pictures[i].name, name) == 0) return true;
@@ -298,6 +345,8 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
         memcpy(made->texcoords + base.texcoord_count, part->texcoords,
                part->texcoord_count * sizeof(vec2));
     append_colours(to, part, base.texcoord_count);
+    append_second(to, part, base.texcoord_count);
+    append_tangents(to, part, base.normal_count, placed);
     append_pictures(to, part);
     if (to->status != KD_OK) return 0;
     made->normal_count += part->normal_count;
@@ -342,6 +391,8 @@ static void swap_corners(uint32_t *indices, uint64_t triangles) {
 
 void mesh_turn(mesh *of) {
     for (uint32_t i = 0; i < of->normal_count; ++i) of->normals[i] = vec3_negate(of->normals[i]);
+    for (uint32_t i = 0; i < of->normal_count && of->tangents; ++i)
+        of->tangents[4 * (size_t)i + 3] = -of->tangents[4 * (size_t)i + 3];
     swap_corners(of->triangles, of->triangle_count);
     swap_corners(of->normal_indices, of->triangle_count);
     swap_corners(of->texcoord_indices, of->triangle_count);
@@ -370,6 +421,8 @@ kd_status mesh_drop_unused_materials(mesh *of) {
 
 kd_status mesh_builder_finish(mesh_builder *from, mesh *out) {
     if (from->made.colours) whiten(from, from->made.texcoord_count);
+    if (from->made.texcoords_second) repeat_texcoords(from, from->made.texcoord_count);
+    if (from->made.tangents) clear_tangents(from, from->made.normal_count);
     const kd_status status = from->status;
     mesh *made = &from->made;
     memset(out, 0, sizeof *out);

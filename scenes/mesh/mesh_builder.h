@@ -9,9 +9,11 @@
 typedef struct mesh_builder {
     mesh made; /* index arrays are always there, KD_NONE where a corner has no normal or texcoord */
     uint64_t position_room, normal_room, texcoord_room, triangle_room, material_room;
-    uint64_t colour_room, colour_count; /* texcoords that have colours so far */
-    uint32_t material;                  /* of the triangles that follow */
-    name_table names;                   /* of the materials */
+    uint64_t colour_room, colour_count;   /* texcoords that have colours so far */
+    uint64_t second_room, second_count;   /* texcoords that have second ones so far */
+    uint64_t tangent_room, tangent_count; /* normals that have tangents so far */
+    uint32_t material;                    /* of the triangles that follow */
+    name_table names;                     /* of the materials */
     uint32_t *copies; /* of each material, the last number that a copy of its name was given */
     uint64_t copies_room;
     kd_status status;

@@ -24,6 +24,7 @@ typedef struct obj_options {
        lines (memory_free) */
     uint32_t **triangle_lines;
     uint32_t chunk_bytes; /* of text that a thread takes at a time; 0: 1 MiB. Changes no result. */
+    bool keep_parts; /* `out` may have parts that are placed (mesh.h), of formats that know them */
 } obj_options;
 
 enum { PROBLEM_TEXT = 200, PROBLEMS_KEPT = 256 };

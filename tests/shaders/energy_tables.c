@@ -1,5 +1,5 @@
 /* Makes shaders/microfacet_*.inc: what single scattering by a rough boundary loses, and where that
-   goes. Usage: energy_tables FOLDER; some minutes.
+   goes. Usage: energy_tables FOLDER [long]; some minutes.
    Idea: what single scattering keeps is a smooth integral over the facets seen (midpoints in both
    numbers of the draw, crowded to the rim, where GGX has its long tail). What becomes of the rest
    is told by walks among the facets (microfacet_walk.h) as shares of that rest, so that their noise
@@ -7,10 +7,11 @@
    Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks" (the form of
    the lobe); Heitz et al. 2016 (the walks). */
 #include "microfacet_walk.h"
-#include "shaders/microfacet_nodes.h"
+#include "shaders/microfacet_energy.h"
 #include <stdio.h>
+#include <string.h>
 
-enum { GRID = 160, WALKS = 40000, REFLECTANCES = 11 };
+enum { GRID = 160, LONG_GRID = 300, WALKS = 40000, REFLECTANCES = 11 };
 typedef struct double3 {
     double x, y, z;
 } double3;
@@ -316,6 +317,7 @@ static bool print_table(const char *folder, const char *name, const double *valu
                         bool shares) {
     char path[1024];
     snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, name);
+    const size_t row = count > 5000 ? 16 : 10;
     FILE *out = fopen(path, "w");
     if (!out) {
         perror(path);
@@ -326,17 +328,104 @@ static bool print_table(const char *folder, const char *name, const double *valu
             fprintf(out, " %.0f,", values[i] * 65536);
         else
             fprintf(out, " %.5ff,", values[i]);
-        if (i % 10 == 9 || i + 1 == count) fputc('\n', out);
+        if (i % row == row - 1 || i + 1 == count) fputc('\n', out);
     }
     return fclose(out) == 0;
+}
+
+/* --- metals of long facets -------------------------------------------------------------------- */
+
+static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSINES];
+static double long_mean[ENERGY_LONGS][ENERGY_RATIOS];
+
+/* What single scattering keeps of light that leaves at cosine mu, along `way` of the plane. */
+static double kept_long(double ax, double ay, double mu, const double way[2]) {
+    const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * way[0], oy = sine * way[1];
+    double s[3] = {ax * ox, ay * oy, mu}, sum = 0;
+    const double length = sqrt(s[0] * s[0] + s[1] * s[1] + mu * mu);
+    for (int i = 0; i < 3; ++i) s[i] /= length;
+    const double flat = sqrt(s[0] * s[0] + s[1] * s[1]);
+    const double t[2] = {flat > 0 ? -s[1] / flat : 1, flat > 0 ? s[0] / flat : 0};
+    const double b[3] = {-s[2] * t[1], s[2] * t[0], s[0] * t[1] - s[1] * t[0]};
+    const double out = sqrt(1 + (ax * ax * ox * ox + ay * ay * oy * oy) / (mu * mu));
+    for (int i = 0; i < LONG_GRID; ++i)
+        for (int k = 0; k < LONG_GRID; ++k) {
+            const double rim = (i + 0.5) / LONG_GRID,
+                         weight = 4 * rim * rim * rim / LONG_GRID / LONG_GRID;
+            const double radius = sqrt(1 - rim * rim * rim * rim), share = 0.5 * (1 + s[2]);
+            const double angle = 2 * 3.14159265358979323846 * (k + 0.5) / LONG_GRID;
+            const double x = radius * cos(angle);
+            const double y = (1 - share) * sqrt(fmax(0, 1 - x * x)) + share * radius * sin(angle);
+            const double z = sqrt(fmax(0, 1 - x * x - y * y));
+            double mx = ax * (x * t[0] + y * b[0] + z * s[0]),
+                   my = ay * (x * t[1] + y * b[1] + z * s[1]), mz = fmax(0, y * b[2] + z * s[2]);
+            const double norm = sqrt(mx * mx + my * my + mz * mz);
+            const double facing = (ox * mx + oy * my + mu * mz) / norm;
+            const double ix = 2 * facing * mx / norm - ox, iy = 2 * facing * my / norm - oy,
+                         iz = 2 * facing * mz / norm - mu;
+            if (!(facing > 0) || !(iz > 0)) continue;
+            const double in = sqrt(1 + (ax * ax * ix * ix + ay * ay * iy * iy) / (iz * iz));
+            sum += weight * (1 + out) / (out + in); /* of 2 / (1 + out) and 2 / (out + in) */
+        }
+    return sum;
+}
+
+/* As it will be read. */
+static double round_missing(double alpha, double mu) {
+    return (double)energy_missing((float)alpha, (float)mu);
+}
+
+/* As energy_missing_long reads it. */
+static double long_at(int row, int ratio, double turn, double s, double seen, double mu) {
+    double ends[2];
+    const double at = turn * (ENERGY_TURNS - 1);
+    const int first = (int)fmin(at, ENERGY_TURNS - 2);
+    for (int k = 0; k < 2; ++k)
+        ends[k] = row_at(longs[row][ratio][first + k], ENERGY_LONG_COSINES, s) - 0.5;
+    return fmax((double)energy_missing((float)seen, (float)mu) + ends[0] +
+                    (at - first) * (ends[1] - ends[0]),
+                0);
+}
+
+static void fill_long(int row, int ratio) {
+    const double ax = (double)energy_long(row), ay = ax * (double)energy_ratio_at(ratio);
+    double sum = 0;
+    enum { STEPS = 64 };
+    for (int k = 0; k < ENERGY_TURNS; ++k) {
+        const double seen = ay + (ax - ay) * k / (ENERGY_TURNS - 1);
+        const double part = ax > ay ? (seen * seen - ay * ay) / (ax * ax - ay * ay) : 0;
+        const double way[2] = {sqrt(fmin(part, 1)), sqrt(fmax(1 - part, 0))};
+        for (int l = 0; l < ENERGY_LONG_COSINES; ++l) {
+            const double mu = fmax(cosine_of(seen, (double)l / (ENERGY_LONG_COSINES - 1)), 1e-4);
+            const double more = 1 - kept_long(ax, ay, mu, way) - round_missing(seen, mu);
+            longs[row][ratio][k][l] = printed(ax > ay ? 0.5 + more : 0.5);
+        }
+    }
+    for (int i = 0; i < STEPS; ++i)
+        for (int k = 0; k < STEPS; ++k) {
+            const double mu = sqrt((i + 0.5) / STEPS);
+            const double angle = 1.57079632679489661923 * (k + 0.5) / STEPS;
+            const double seen =
+                sqrt(ax * ax * cos(angle) * cos(angle) + ay * ay * sin(angle) * sin(angle));
+            const double s = 1 - sqrt(seen * (1 - mu) / (mu + seen));
+            const double turn = ax > ay ? (seen - ay) / (ax - ay) : 0;
+            sum += long_at(row, ratio, turn, s, seen, mu) / (STEPS * STEPS);
+        }
+    long_mean[row][ratio] = sum / (ax * ax);
 }
 
 #define PRINT(name, values, shares)                                                                \
     print_table(folder, name, (const double *)values, sizeof values / sizeof(double), shares)
 
 int main(int count, char **words) {
-    if (count != 2) return 2;
+    if (count != 2 && count != 3) return 2;
     const char *folder = words[1];
+    if (count == 3) { /* long: of long facets alone, by the other tables as they are */
+        if (strcmp(words[2], "long") != 0) return 2;
+        for (int row = 0; row < ENERGY_LONGS; ++row)
+            for (int ratio = 0; ratio < ENERGY_RATIOS; ++ratio) fill_long(row, ratio);
+        return PRINT("long", longs, true) && PRINT("long_mean", long_mean, false) ? 0 : 1;
+    }
     for (int row = 0; row < ENERGY_ROUGHNESSES; ++row) {
         fill_single(row);
         fill_metal(row);

@@ -13,10 +13,26 @@ static double window(double x) { /* of -1.5 .. 1.5, not normed */
     return 0.35875 - 0.48829 * cos(t) + 0.14128 * cos(2 * t) - 0.01168 * cos(3 * t);
 }
 
+/* Mitchell and Netravali, B = C = 1/3, as in their paper. */
+static double mitchell(double x) {
+    const double t = fabs(x), b = 1.0 / 3, c = 1.0 / 3;
+    if (t >= 2) return 0;
+    if (t < 1)
+        return ((12 - 9 * b - 6 * c) * t * t * t + (-18 + 12 * b + 6 * c) * t * t + 6 - 2 * b) / 6;
+    return ((-b - 6 * c) * t * t * t + (6 * b + 30 * c) * t * t + (-12 * b - 48 * c) * t + 8 * b +
+            24 * c) /
+           6;
+}
+
+static double reach(int filter) {
+    return filter == PIXEL_FILTER_MITCHELL ? 2 : 1.5;
+}
+
 /* In one axis; the Gaussian's disc of radius 1.5 has chords. */
 static double density(int filter, double x) {
     enum { STEPS = 200 };
     if (filter == PIXEL_FILTER_BOX) return fabs(x) < 0.5;
+    if (filter == PIXEL_FILTER_MITCHELL) return mitchell(x);
     if (fabs(x) >= 1.5) return 0;
     if (filter == PIXEL_FILTER_BLACKMAN_HARRIS) return window(x);
     const double half = sqrt(1.5 * 1.5 - x * x);
@@ -33,25 +49,29 @@ static void samples_lie_as_the_curve_says(void **state) {
     (void)state;
     enum { CELLS = 60, SAMPLES = 400 };
     for (int filter = 0; pixel_filter_name(filter); ++filter) {
-        double seen[2][CELLS] = {{0}}, curve[CELLS], total = 0;
+        const double far = reach(filter);
+        double seen[2][CELLS] = {{0}}, curve[CELLS], total = 0, weights = 0;
         for (int i = 0; i < CELLS; ++i) {
             curve[i] = 0;
             for (int k = 0; k < 20; ++k)
-                curve[i] += density(filter, -1.5 + 3 * (i + (k + 0.5) / 20) / CELLS);
+                curve[i] += fabs(density(filter, far * (2 * (i + (k + 0.5) / 20) / CELLS - 1)));
             total += curve[i];
         }
         for (int i = 0; i < SAMPLES; ++i)
             for (int j = 0; j < SAMPLES; ++j) {
                 const vec2 at = pixel_filter_draw(filter, ((float)i + 0.5f) / SAMPLES,
                                                   ((float)j + 0.5f) / SAMPLES);
+                weights += (double)pixel_filter_weight(filter, at) / (SAMPLES * SAMPLES);
                 const double place[2] = {(double)at.x - 0.5, (double)at.y - 0.5};
                 for (int a = 0; a < 2; ++a) {
-                    assert_true(fabs(place[a]) <= 1.5 + 1e-5);
-                    int cell = (int)((place[a] + 1.5) / 3 * CELLS);
+                    assert_true(fabs(place[a]) <= far + 1e-5);
+                    int cell = (int)((place[a] / far + 1) / 2 * CELLS);
                     cell = cell < 0 ? 0 : cell >= CELLS ? CELLS - 1 : cell;
                     seen[a][cell] += 1.0 / (SAMPLES * SAMPLES);
                 }
             }
+        if (fabs(weights - 1) > 0.01)
+            fail_msg("%s: samples count %g in the mean", pixel_filter_name(filter), weights);
         for (int a = 0; a < 2; ++a) {
             double share = 0, meant = 0;
             for (int i = 0; i < CELLS; ++i) {
@@ -90,11 +110,11 @@ static void edges_are_the_filters_ramps(void **state) {
         assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
         const float *red = kd_image_channel(image, "R");
         double total = 0;
-        for (int k = 0; k < 3000; ++k) total += density(filter, -1.5 + (k + 0.5) / 1000);
+        for (int k = 0; k < 4000; ++k) total += density(filter, -2 + (k + 0.5) / 1000);
         for (int x = 0; x < SIDE; ++x) {
             double meant = 0; /* what lies right of the middle, seen from the centre of pixel x */
-            for (int k = 0; k < 3000; ++k) {
-                const double offset = -1.5 + (k + 0.5) / 1000;
+            for (int k = 0; k < 4000; ++k) {
+                const double offset = -2 + (k + 0.5) / 1000;
                 if (x + 0.5 + offset > SIDE / 2.0) meant += density(filter, offset) / total;
             }
             const double found = (double)red[SIDE * SIDE / 2 + x];
@@ -125,7 +145,7 @@ static void what_knows_no_filter_says_so(void **state) {
         assert_non_null(strstr(kd_last_error(), "gaussian"));
     }
     strcpy(options.integrator, "path");
-    options.filter = 3;
+    options.filter = 4;
     assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_ERROR_USAGE);
     kd_scene_close(scene);
 }

@@ -14,8 +14,8 @@ static const layer_case cases[] = {
     {"dielectric", 0.4f, 0, 0, 0, 0, 0, 0, 0, false, 0.005f},
     {"smooth dielectric", 0, 0, 0, 0, 0, 0, 0, 0, false, 0.002f},
     {"metal", 0.5f, 1, 0, 0, 0, 0, 0, 0, false, 0.008f},
-    {"brushed metal", 0.4f, 1, 0.3f, 0, 0, 0, 0, 0, false, 0.02f},
-    {"much brushed metal", 0.5f, 1, 0.6f, 0, 0, 0, 0, 0, false, 0.055f},
+    {"brushed metal", 0.4f, 1, 0.3f, 0, 0, 0, 0, 0, false, 0.007f},
+    {"much brushed metal", 0.5f, 1, 0.6f, 0, 0, 0, 0, 0, false, 0.007f},
     {"brushed dielectric", 0.5f, 0, 0.8f, 0, 0, 0, 0, 0, false, 0.01f},
     {"lacquer", 0.7f, 0, 0, 0, 0, 1, 0, 0, false, 0.01f},
     {"lacquer over lacquer", 0, 0, 0, 0, 0, 1, 0, 0, false, 0.013f},
@@ -32,6 +32,9 @@ static const layer_case cases[] = {
     {"window", 0, 0, 0, 0, 0, 0, 0, 1, true, 0.001f},
     {"frosted window", 0.6f, 0, 0, 0, 0, 0, 0, 1, true, 0.01f},
     {"paper", 0.5f, 0, 0, 0, 0, 0.5f, 0, 0.4f, true, 0.01f},
+    {"rough brushed metal", 0.75f, 1, 0.8f, 0, 0, 0, 0, 0, false, 0.007f},
+    {"metal of long facets", 0.6f, 1, 1, 0, 0, 0, 0, 0, false, 0.007f},
+    {"metal of the longest facets", 1, 1, 1, 0, 0, 0, 0, 0, false, 0.007f},
 };
 enum { CASES = sizeof cases / sizeof *cases, COSINES = 5 };
 static const float cosines[COSINES] = {1, 0.8f, 0.5f, 0.2f, 0.05f};
@@ -62,9 +65,17 @@ static surface made_of(const layer_case *of) {
     return at;
 }
 
+/* In a plane along which the facets of made_of look short, */
 static vec3 direction_at(float cosine) {
     const float sine = sqrtf(1 - cosine * cosine);
     return vec3_make(0.6f * sine, 0.8f * sine, cosine);
+}
+
+/* and in planes at an angle to it. */
+static vec3 direction_turned(float cosine, float angle) {
+    const float sine = sqrtf(1 - cosine * cosine);
+    const float x = cosf(angle), y = sinf(angle);
+    return vec3_make((0.6f * x - 0.8f * y) * sine, (0.8f * x + 0.6f * y) * sine, cosine);
 }
 
 static rng_block even(uint32_t i) {
@@ -102,6 +113,29 @@ static void test_furnace(void **state) {
                 fail_msg("%s from %g: %.4f of the light comes back", cases[c].name, (double)cosine,
                          share);
         }
+}
+
+/* Facets of any two widths, seen from all around. */
+static void test_long_facets(void **state) {
+    (void)state;
+    static const float widths[][2] = {{0.9f, 0.09f}, {0.7f, 0.16f},  {1, 0.03f},   {0.4f, 0.3f},
+                                      {0.3f, 0.02f}, {0.15f, 0.05f}, {0.05f, 0.6f}};
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w) {
+        const layer_case metal = {"", 0.5f, 1, 0.5f, 0, 0, 0, 0, 0, false, 0};
+        surface at = made_of(&metal);
+        at.layers.alpha_u = widths[w][0];
+        at.layers.alpha_v = widths[w][1];
+        for (int d = 0; d < COSINES; ++d)
+            for (int turn = 0; turn < 4; ++turn) {
+                double spread;
+                const double share =
+                    drawn(&at, direction_turned(cosines[d], 0.5235988f * (float)turn), &spread);
+                if (!(fabs(share - 1) <= 0.013))
+                    fail_msg("facets %g x %g from %g, turned %d: %.4f comes back",
+                             (double)widths[w][0], (double)widths[w][1], (double)cosines[d],
+                             30 * turn, share);
+            }
+    }
 }
 
 /* Midpoints over angles. */
@@ -254,7 +288,8 @@ static void test_index_of_one(void **state) {
     made.roughness = 0.5f;
     scene.materials = &made;
     surface dressed = made_of(cases + 15), at = dressed;
-    surface_dress(&dressed, &scene);
+    const surface_uv nowhere = {{0, 0}, {0, 0}};
+    surface_dress(&dressed, &scene, nowhere);
     at.ior = at.layers.coat_index = dressed.ior;
     for (int d = 0; d < COSINES; ++d) {
         double spread;
@@ -279,13 +314,10 @@ static void test_metal_edge(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_furnace),
-        cmocka_unit_test(test_integrals),
-        cmocka_unit_test(test_plain_limits),
-        cmocka_unit_test(test_base_colour),
-        cmocka_unit_test(test_draws_and_reciprocity),
-        cmocka_unit_test(test_sheet),
-        cmocka_unit_test(test_metal_edge),
+        cmocka_unit_test(test_furnace),      cmocka_unit_test(test_long_facets),
+        cmocka_unit_test(test_integrals),    cmocka_unit_test(test_plain_limits),
+        cmocka_unit_test(test_base_colour),  cmocka_unit_test(test_draws_and_reciprocity),
+        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_metal_edge),
         cmocka_unit_test(test_index_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,7 +288,7 @@ static const option_row picture_rows[] = {
     {.name = "filter",
      .argument = "NAME",
      .help = "how samples lie about their pixel: evenly in it, or as a smooth window of 1.5 pixels "
-             "says",
+             "says, or by Mitchell's filter, whose lobes sharpen and cost samples",
      .initial = "box",
      .kind = OPTION_CHOICE,
      .choice = pixel_filter_name,
@@ -370,6 +370,14 @@ const option_row camera_rows[] = {{.name = "eye",
                                    .least = 0.01,
                                    .most = 179,
                                    OPTION_FIELD(camera, fov_degrees)},
+                                  {.name = "orthographic",
+                                   .argument = "HEIGHT",
+                                   .help = "parallel rays, which show so much from bottom to top, "
+                                           "scene units; 0 is by --fov",
+                                   .kind = OPTION_FLOAT,
+                                   .least = 0,
+                                   .most = 3e38,
+                                   OPTION_FIELD(camera, tall)},
                                   {.name = "lens-radius",
                                    .argument = "R",
                                    .help = "of the lens, scene units: what is not at the focus is "

@@ -1,0 +1,213 @@
+/* scenes/gltf: what corners carry besides places and normals (tangents, a second set of texture
+   coordinates), parallel cameras, what Blender means by its numbers, what is not read. */
+#include "core/memory.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/gltf/gltf.h"
+#include "shaders/surface.h"
+#include "tests/gltf/gltf_files.h"
+#include <math.h>
+#include <stb/stb_image_write.h>
+
+/* A quad in the plane z = 0, u along x and v along y, whose tangents lie 30 degrees from x; its
+   second texture coordinates are turned round. Two nodes share it, the second one is turned by a
+   quarter about z. */
+#define QUAD                                                                                       \
+    "\"scenes\":[{\"nodes\":[0,1]}],\"nodes\":[{\"mesh\":0},{\"mesh\":0,\"translation\":[5,0,0],"  \
+    "\"rotation\":[0,0,0.70710678,0.70710678]}],"                                                  \
+    "\"textures\":[{\"source\":0}],\"images\":[{\"uri\":\"halves.png\"}],"                         \
+    "\"materials\":[{%s}],"                                                                        \
+    "\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0,\"NORMAL\":1,\"TEXCOORD_0\":2,"  \
+    "\"TEXCOORD_1\":3,\"TANGENT\":4},\"indices\":5,\"material\":0}]}]"
+
+static void quad_write(const char *name, const char *material_text, float side) {
+    static const float places[4][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}};
+    static const uint16_t indices[6] = {0, 1, 2, 0, 2, 3};
+    static gltf_maker made;
+    static char text[4096];
+    float normals[4][3], first[4][2], second[4][2], tangents[4][4];
+    memset(&made, 0, sizeof made);
+    for (int i = 0; i < 4; ++i) {
+        normals[i][0] = normals[i][1] = 0;
+        normals[i][2] = 1;
+        first[i][0] = places[i][0];
+        first[i][1] = 1 - places[i][1];
+        second[i][0] = 1 - places[i][0];
+        second[i][1] = places[i][1];
+        tangents[i][0] = 0.8660254f;
+        tangents[i][1] = 0.5f;
+        tangents[i][2] = 0;
+        tangents[i][3] = side;
+    }
+    gltf_put(&made, places, GLTF_FLOAT, 3, 4, "");
+    gltf_put(&made, normals, GLTF_FLOAT, 3, 4, "");
+    gltf_put(&made, first, GLTF_FLOAT, 2, 4, "");
+    gltf_put(&made, second, GLTF_FLOAT, 2, 4, "");
+    gltf_put(&made, tangents, GLTF_FLOAT, 4, 4, "");
+    gltf_put(&made, indices, GLTF_USHORT, 1, 6, "");
+    snprintf(text, sizeof text, QUAD, material_text);
+    gltf_write_glb(name, &made, text);
+}
+
+static scene *scene_of(const char *name, bool placed) {
+    kd_render_options options;
+    scene *opened = NULL;
+    kd_render_options_default(&options);
+    const kd_status status = placed
+                                 ? scene_open_placed(&opened, file_in(name), NULL, &options, NULL)
+                                 : scene_open(&opened, file_in(name), &options, NULL);
+    if (status != KD_OK) fail_msg("%s", kd_last_error());
+    return opened;
+}
+
+#define EXPECT_WAY(way, a, b, c)                                                                   \
+    assert_true(fabsf((way).x - (a)) < 1e-5f && fabsf((way).y - (b)) < 1e-5f &&                    \
+                fabsf((way).z - (c)) < 1e-5f)
+
+static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
+    (void)state;
+    for (int side = -1; side <= 1; side += 2)
+        for (int placed = 0; placed < 2; ++placed) {
+            quad_write("tangents.glb",
+                       "\"pbrMetallicRoughness\":{\"roughnessFactor\":0.5},\"extensions\":{"
+                       "\"KHR_materials_anisotropy\":{\"anisotropyStrength\":0.5}}",
+                       (float)side);
+            scene *opened = scene_of("tangents.glb", placed == 1);
+            const scene_view view = scene_get_view(opened);
+            assert_non_null(view.mesh.tangents);
+            for (uint32_t k = 0; k < 2; ++k) {
+                frame3 axes;
+                const uint32_t first = placed ? view.placed.shapes[0].first : 2 * k;
+                const ray_hit hit = {.triangle = first, .u = 0.25f, .v = 0.5f};
+                assert_true(surface_texture_frame(&view, KD_NONE, hit, placed ? k : KD_NONE,
+                                                  vec3_make(0, 0, 1), &axes));
+                const float c = 0.8660254f, s = 0.5f, up = (float)side;
+                if (k == 0) {
+                    EXPECT_WAY(axes.tangent, c, s, 0);
+                    EXPECT_WAY(axes.bitangent, -s * up, c * up, 0);
+                } else {
+                    EXPECT_WAY(axes.tangent, -s, c, 0);
+                    EXPECT_WAY(axes.bitangent, -c * up, -s * up, 0);
+                }
+            }
+            scene_close(opened);
+        }
+    quad_write("plain.glb", "\"name\":\"plain\"", 1); /* nothing lies along them */
+    mesh read = load("plain.glb");
+    assert_null(read.tangents);
+    mesh_close(&read);
+}
+
+static void halves_take(void *context, void *bytes, int count) {
+    fwrite(bytes, 1, (size_t)count, (FILE *)context);
+}
+
+static void maps_by_two_sets_of_coordinates(void **state) {
+    (void)state;
+    static const uint8_t texels[8] = {255, 0, 0, 255, 0, 0, 255, 255}; /* red, blue */
+    FILE *file = fopen(file_in("halves.png"), "wb");
+    assert_true(file && stbi_write_png_to_func(halves_take, file, 2, 1, 4, texels, 8));
+    fclose(file);
+    quad_write("two.glb",
+               "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0}},"
+               "\"emissiveFactor\":[1,1,1],\"emissiveTexture\":{\"index\":0,\"texCoord\":1}",
+               1);
+    mesh read = load("two.glb");
+    assert_non_null(read.texcoords_second);
+    assert_true(!read.materials[0].forms[MESH_MAP_DIFFUSE].second &&
+                read.materials[0].forms[MESH_MAP_EMISSION].second);
+    mesh_close(&read);
+    scene *opened = scene_of("two.glb", false);
+    const scene_view view = scene_get_view(opened);
+    const ray down = ray_make(vec3_make(0.2f, 0.1f, 1), vec3_make(0, 0, -1), 0, INFINITY);
+    const ray_hit hit = {.triangle = 0, .u = 0.1f, .v = 0.1f, .t = 1};
+    const surface at = surface_at(&view, &down, hit);
+    assert_true(at.diffuse.x > 0.8f && at.diffuse.z < 0.2f);   /* left: red */
+    assert_true(at.emission.x < 0.2f && at.emission.z > 0.8f); /* seen from the other side: blue */
+    scene_close(opened);
+    quad_write("three.glb",
+               "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0},"
+               "\"metallicRoughnessTexture\":{\"index\":0,\"texCoord\":1}},"
+               "\"emissiveTexture\":{\"index\":0,\"texCoord\":2}",
+               1);
+    heard ears = {.count = 0};
+    const obj_options options = {.problem = hear, .context = &ears};
+    assert_int_equal(gltf_load(&read, file_in("three.glb"), &options, NULL), KD_OK);
+    assert_int_equal(ears.count, 1);
+    assert_non_null(strstr(ears.what[0], "found TEXCOORD_2 where other maps of the material use "
+                                         "TEXCOORD_0 and TEXCOORD_1; left out"));
+    mesh_close(&read);
+}
+
+/* Rays of an orthographic camera are parallel and as far apart as it is tall. */
+static void orthographic_cameras(void **state) {
+    (void)state;
+    static gltf_maker made;
+    box_put(&made);
+    gltf_write_glb(
+        "parallel.glb", &made,
+        "\"scenes\":[{\"nodes\":[0,1]}],\"nodes\":[{\"mesh\":0},{\"camera\":0,"
+        "\"translation\":[0,0,9]}],\"cameras\":[{\"type\":\"orthographic\","
+        "\"orthographic\":{\"xmag\":3,\"ymag\":2,\"znear\":0,\"zfar\":50}}]," BOX_PRIMITIVE);
+    scene *opened = scene_of("parallel.glb", false);
+    const camera view = scene_camera(opened);
+    const rng_block middle = {{0.5f, 0.5f, 0, 0}};
+    assert_true(view.tall == 4);
+    for (int32_t y = 0; y < 8; ++y)
+        for (int32_t x = 0; x < 12; ++x) {
+            const ray cast = camera_ray(&view, 12, 8, x, y, middle);
+            EXPECT_WAY(cast.direction, 0, 0, -1);
+            EXPECT_WAY(cast.origin, 0.5f * ((float)x - 5.5f), 0.5f * (3.5f - (float)y), 9);
+        }
+    scene_close(opened);
+}
+
+static void blenders_anisotropy_is_its_own(void **state) {
+    (void)state;
+    static gltf_maker made;
+    static unsigned char whole[GLTF_TEXT];
+    static const char said[] = "\"generator\":\"Khronos glTF Blender I/O v5.0\",";
+    box_put(&made);
+    gltf_text_make(gltf_text_room, &made,
+                   ONE_NODE "\"materials\":[{\"pbrMetallicRoughness\":{\"roughnessFactor\":0.4},"
+                            "\"extensions\":{\"KHR_materials_anisotropy\":{\"anisotropyStrength\":"
+                            "0.8}}}]," PRIMITIVE("\"attributes\":{\"POSITION\":0},\"indices\":3,"
+                                                 "\"material\":0"),
+                   "");
+    char *version = strstr(gltf_text_room, "\"version\":\"2.0\"");
+    memmove(version + strlen(said), version, strlen(version) + 1);
+    memcpy(version, said, strlen(said));
+    file_put("blender.glb", (const char *)whole,
+             glb_make(whole, gltf_text_room, made.bin, made.bytes));
+    mesh read = load("blender.glb");
+    assert_true(fabsf(read.materials[0].layers.anisotropy - 0.8f) < 1e-6f);
+    assert_true(fabsf(read.materials[0].record.roughness - 0.4f) < 1e-6f);
+    mesh_close(&read);
+}
+
+static void extensions_that_are_not_read_are_said(void **state) {
+    (void)state;
+    quad_write("film.glb",
+               "\"extensions\":{\"KHR_materials_iridescence\":{\"iridescenceFactor\":1},"
+               "\"KHR_materials_ior\":{\"ior\":1.4}}",
+               1);
+    heard ears = {.count = 0};
+    const obj_options options = {.problem = hear, .context = &ears};
+    mesh read;
+    assert_int_equal(gltf_load(&read, file_in("film.glb"), &options, NULL), KD_OK);
+    assert_int_equal(ears.count, 1);
+    assert_non_null(strstr(ears.what[0],
+                           "materials[0]: found the extension KHR_materials_iridescence, which is "
+                           "not read: the surface is without it"));
+    mesh_close(&read);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tangents_of_the_file_turn_what_lies_along_them),
+        cmocka_unit_test(maps_by_two_sets_of_coordinates),
+        cmocka_unit_test(orthographic_cameras),
+        cmocka_unit_test(blenders_anisotropy_is_its_own),
+        cmocka_unit_test(extensions_that_are_not_read_are_said),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}
