@@ -70,16 +70,20 @@ kd_status photon_lookup_find(photon_lookup *out, const char *name) {
     return KD_OK;
 }
 
-kd_status photon_surface_find(photon_surface_kind *out, const char *name) {
-    int index = 0;
-    KD_TRY(find(&index, "surface", photon_surface_name, name));
+const char *photon_surface_choice(int index) {
+    return index == 0 ? "auto" : photon_surface_name(index - 1);
+}
+
+kd_status photon_surface_find(photon_surface_kind *out, const char *name, uint64_t triangles) {
+    int index = triangles <= PHOTON_TILES_MOST ? PHOTON_SURFACE_TILES : PHOTON_SURFACE_OUTLINES;
+    if (!name_is_auto(name)) KD_TRY(find(&index, "surface", photon_surface_name, name));
     *out = (photon_surface_kind)index;
     return KD_OK;
 }
 
-bool photon_surface_tiles(const char *name) {
+bool photon_surface_tiles(const char *name, uint64_t triangles) {
     photon_surface_kind found;
-    return photon_surface_find(&found, name) == KD_OK && photon_surfaces[found].tiles;
+    return photon_surface_find(&found, name, triangles) == KD_OK && photon_surfaces[found].tiles;
 }
 
 const photon_lookup_row *photon_lookup_named(const char *name) {

@@ -127,6 +127,7 @@ KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray ca
 /* What of some light is left after the part of a ray up to t = end. */
 KD_FN vec3 passage_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
                           vec3 before) {
+    if (scene->medium_count == 0) return before; /* a device would read of no medium, unused */
     const medium *in = medium_of(scene, where);
     if (!in) return before;
     const medium_span span = passage_span(scene, cast, end);

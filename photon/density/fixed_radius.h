@@ -50,12 +50,18 @@ KD_FN estimate_point estimate_point_of(const surface *at) {
     return here;
 }
 
+/* Radiance by what photons within a radius scattered in all, and the kernel's integral there. */
+KD_FN vec3 photon_sum_over(const photon_map_view *map, const flux_sum *sum, float integral,
+                           float radius) {
+    return flux_sum_scaled(sum, map->scale, 1 / (integral * radius * radius));
+}
+
 /* The radiance that photons within a radius make, by what they scattered in all. */
 KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const crease_view *creases,
                                const estimate_point *here, float radius, const flux_sum *sum) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
     const float integral = crease_kernel_integral(creases, here, radius, map->kernel);
-    return flux_sum_scaled(sum, map->scale, 1 / (integral * radius * radius));
+    return photon_sum_over(map, sum, integral, radius);
 }
 
 /* What all photons within map->radius of a surface scatter towards `wo`. */

@@ -156,7 +156,7 @@ static void fill_box(const box_builder *with, tile_box *box) {
         box->cosine = float_min(box->cosine, vec3_dot(box->axis, with->tiles[i].normal));
     box->sine = sqrtf(float_max(0, 1 - box->cosine * box->cosine));
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
-        box->modelled |= (with->tiles[i].triangle & TILE_MODELLED) != 0;
+        box->modelled |= (with->tiles[i].triangle & TILE_MODELLED) != 0u;
 }
 
 static bool tile_is_large(const box_builder *with, const tile *of) {
@@ -180,10 +180,12 @@ static void build_box(box_builder *with, uint32_t begin, uint32_t count) {
     box->begin = begin;
     box->count = count;
     fill_box(with, box);
+    box->second = count;
     if (count > TILE_LEAF) {
         const uint32_t large = index == 0 ? part_large(with, count) : 0;
         const uint32_t first = large && large < count ? large : cut_tiles(with, begin, count);
         build_box(with, begin, first);
+        with->boxes[index].second = with->count;
         build_box(with, begin + first, count - first);
     }
     with->boxes[index].skip = with->count;

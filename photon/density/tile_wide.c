@@ -3,8 +3,10 @@
          together first, four by four, each by one look with the kernel 1 in a ball that holds those
          of all places of them: what it finds is the whole disc's area only if nothing ends, begins
          or lies near by.
+         Small triangles are tried by the boxes of their tiles, where these lie in one plane: there
+         the area within the ball is added up exactly, whole boxes at a time.
    Work: a look for each group of parts that is tried. Fewer than 16 parts are not tried alone, nor
-         triangles that are small beside the radius: that takes more than it spares. */
+         fewer than 8 small triangles: that takes more than it spares. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_set.h"
@@ -13,6 +15,11 @@ enum { FACE_GRAIN = 16, GROUP_DEPTH = 2 };
 /* Radii that a group of parts may reach from its middle; error of an area that is whole. */
 #define GROUP_MOST 3.0f
 #define AREA_ERROR 1e-4f
+/* Boxes of small triangles: how far they may reach, in radii, how alike their normals are, how many
+   tiles they have, and how many boxes and tiles may be met about them. */
+#define PLANE_REACH 2.0f
+#define PLANE_COSINE 0.99999f
+enum { PLANE_LEAST = 8, PLANE_MEETS = 2048, PLANE_GRAIN = 4 };
 
 typedef struct wide_search {
     const tile_parts *parts;
@@ -43,7 +50,7 @@ static bool group_is_wide(const wide_search *in, const tile_face *face, const pa
                                      1.001f * in->tiles.span + reach, PHOTON_KERNEL_DISC);
     if (tile_look_at_all(&in->tiles, &look, TILE_COSINE) < in->tiles.box_count) return false;
     if (look.modelled) return false;
-    return fabsf(look.lit - KD_PI) <= AREA_ERROR * KD_PI;
+    return fabsf((float)look.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
 
 static void search_group(const wide_search *in, const tile_face *face, const part_group *group) {
@@ -82,6 +89,130 @@ static void search_faces(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
+/* --- small triangles ---------------------------------------------------------------------------
+ */
+
+typedef struct plane_search {
+    tile_view tiles;
+    const uint32_t *first; /* per triangle: its part, if it is not parted, or KD_NONE */
+    uint8_t *wide;
+    uint32_t *boxes; /* in which to begin */
+    uint32_t box_count;
+} plane_search;
+
+/* The farthest that a corner of the box's bounds may lie from its middle. */
+static float box_reach(const tile_box *box) {
+    const vec3 below = vec3_sub(box->middle, box->lo), above = vec3_sub(box->hi, box->middle);
+    return vec3_length(vec3_max(below, above));
+}
+
+/* Whether all of a box lies in the ball, faces like the place, and can be added as it is. */
+static bool box_lies_within(const tile_look *look, const tile_box *box) {
+    const vec3 below = vec3_sub(look->position, box->lo), above = vec3_sub(box->hi, look->position);
+    return box->cosine > PLANE_COSINE && !box->modelled &&
+           fabsf(vec3_dot(box->axis, look->normal)) > PLANE_COSINE &&
+           vec3_length2(vec3_max(below, above)) <= look->bound2;
+}
+
+/* Adds a tile by its closed form alone. */
+static void add_exactly(tile_look *look, const tile *of) {
+    const float weight = tile_weight(look, of, TILE_COSINE);
+    vec3 p[3];
+    if (!(weight > 0)) return;
+    tile_see(look, of, p);
+    tile_add(look, of, weight,
+             triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal));
+}
+
+/* Whether the ball holds a whole disc and nothing else that faces alike. */
+static bool ball_holds_disc(const tile_view *view, tile_look *look) {
+    uint32_t i = 0;
+    while (i < view->box_count && !look->modelled && look->looked_at++ < PLANE_MEETS) {
+        const tile_box *box = &view->boxes[i];
+        const bool near = tile_box_dist2(box, look->position) <= look->bound2;
+        const bool whole = near && box_lies_within(look, box), leaf = box->skip == i + 1;
+        if (whole)
+            look->lit +=
+                tile_units(box->weight[vec3_dot(box->axis, look->normal) < 0] / look->bound2);
+        else if (near && leaf)
+            for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
+                add_exactly(look, &view->tiles[t]);
+        i = near && !whole ? i + 1 : box->skip;
+    }
+    return i >= view->box_count && !look->modelled &&
+           fabsf((float)look->lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
+}
+
+static bool box_may_be_plane(const plane_search *in, const tile_box *box) {
+    return box->count >= PLANE_LEAST && box->cosine > PLANE_COSINE &&
+           box_reach(box) <= PLANE_REACH * in->tiles.span;
+}
+
+/* Marks the sides of a box's triangles about which nothing else lies. */
+static void search_box(const plane_search *in, uint32_t which, uint32_t sides) {
+    const tile_box *box = &in->tiles.boxes[which];
+    if (box->count < PLANE_LEAST) return;
+    for (uint32_t side = 0; side < 2; ++side) {
+        if (!(sides >> side & 1u)) continue;
+        const uint32_t triangle = in->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
+        tile_look look =
+            tile_look_begin(box->middle, side ? vec3_negate(box->axis) : box->axis, triangle,
+                            1.001f * in->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
+        if (!(box->weight[side] > 0))
+            sides &= ~(1u << side);
+        else if (ball_holds_disc(&in->tiles, &look)) {
+            for (uint32_t t = box->begin; t < box->begin + box->count; ++t) {
+                const uint32_t part = in->first[in->tiles.tiles[t].triangle & ~TILE_MODELLED];
+                if (part != KD_NONE) in->wide[part] |= (uint8_t)(1u << side);
+            }
+            sides &= ~(1u << side);
+        }
+    }
+    if (sides == 0 || box->skip == which + 1) return;
+    search_box(in, which + 1, sides);
+    search_box(in, box->second, sides);
+}
+
+static void search_boxes(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const plane_search *in = (const plane_search *)context;
+    for (int64_t i = begin; i < end; ++i) search_box(in, in->boxes[i], 3);
+}
+
+/* The largest boxes that may be planes; counted only, if there is no room for them. */
+static void find_planes(plane_search *in) {
+    in->box_count = 0;
+    for (uint32_t i = 0; i < in->tiles.box_count;) {
+        const tile_box *box = &in->tiles.boxes[i];
+        const bool plane = box_may_be_plane(in, box);
+        if (plane && in->boxes) in->boxes[in->box_count] = i;
+        in->box_count += plane;
+        i = plane || box->count < PLANE_LEAST ? box->skip : i + 1;
+    }
+}
+
+/* `first`: of each triangle; what is found of those that are not parted goes to `wide`. */
+static kd_status search_planes(const tile_set *of, const tile_parts *parts, uint32_t *first,
+                               const tile_view *tiles) {
+    plane_search search = {*tiles, first, of->wide, NULL, 0};
+    for (uint32_t i = 0; i < parts->face_count; ++i)
+        if (parts->faces[i].depth == 0) first[parts->faces[i].triangle] = parts->faces[i].first;
+    find_planes(&search);
+    KD_TRY(KD_RESERVE(search.boxes, search.box_count));
+    find_planes(&search);
+    parallel_for(search.box_count, PLANE_GRAIN, search_boxes, &search);
+    memory_free(search.boxes);
+    return KD_OK;
+}
+
+/* --- all ---------------------------------------------------------------------------------------
+ */
+
+/* The triangle's parts are worth a look into what is known of them. */
+static bool face_knows(const tile_face *face, const uint8_t *wide) {
+    return face->depth >= GROUP_DEPTH || (face->depth == 0 && wide[face->first]);
+}
+
 kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts) {
     const uint32_t triangles = of->scene->mesh.triangle_count;
     if (parts->count >> 28) return KD_OK; /* no room for numbers of parts */
@@ -92,10 +223,12 @@ kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts) {
     wide_search search = {parts, tile_set_get_view(of), of->wide};
     search.tiles.patches = NULL;
     parallel_for(parts->face_count, FACE_GRAIN, search_faces, &search);
-    for (uint32_t i = 0; i < parts->face_count; ++i)
-        if (parts->faces[i].depth >= GROUP_DEPTH)
-            of->patches[parts->faces[i].triangle] =
-                parts->faces[i].first << 4 | parts->faces[i].depth;
+    KD_TRY(search_planes(of, parts, of->patches, &search.tiles));
+    for (uint32_t i = 0; i < parts->face_count; ++i) {
+        const tile_face *face = &parts->faces[i];
+        of->patches[face->triangle] =
+            face_knows(face, of->wide) ? face->first << 4 | face->depth : KD_NONE;
+    }
     of->wide_count = parts->count;
     return KD_OK;
 }

@@ -11,10 +11,13 @@
          they are more (grass), the others are shared out over the boxes that are left: a box
          that got too little to be opened counts by the first three moments of its sides'
          normals.
-   Invariants: a function of the place, its normal and the radius; the same bits on every device.
-               Exact where no box was taken as one. */
+   Invariants: a function of the place, its normal and the radius; the same bits on every device,
+               since what tiles add are whole numbers, in whatever order they are met
+               (photon/maps/tile_looks.cu meets them by warps). Exact where no box was taken as
+               one. */
 #ifndef KD_PHOTON_DENSITY_TILES_H
 #define KD_PHOTON_DENSITY_TILES_H
+#include "photon/density/flux_sum.h"
 #include "photon/density/tile_openness.h"
 #include "photon/density/tile_parts.h"
 #include "photon/density/triangle_integral.h"
@@ -44,6 +47,8 @@
 /* Tiles of a box without parts, and boxes that may wait to be opened. */
 #define TILE_LEAF 4u
 #define TILE_WAITING 40
+/* Units of an integral. */
+#define TILE_UNITS 0x1p36f
 
 #define TILE_MODELLED 0x80000000u
 
@@ -58,20 +63,22 @@ typedef struct tile {
 } tile;
 
 /* A box of tiles, in depth-first order: its first part follows it, the next box that holds none of
-   its tiles is `skip`. */
+   its tiles is `skip`. What every look reads comes first, 64 bytes. */
 typedef struct tile_box {
     vec3 lo, hi;         /* of the tiles' corners */
-    vec3 middle;         /* of their area */
+    uint32_t skip;       /* the next one: it is a leaf */
+    uint32_t begin;      /* of its tiles */
     vec3 axis;           /* unit, of their normals */
     float cosine;        /* all normals are within this of the axis; below 0: they are not alike */
     float sine;          /* of the same angle */
+    float dark[2];       /* sums of area times weight of those that no light reaches, positive */
+    uint32_t second;     /* its other part; of a leaf: how many tiles it has */
+    vec3 middle;         /* of their area */
     float weight[2];     /* sum of area times weight, of fronts and backs */
-    float dark[2];       /* the same of those that no light reaches, positive */
     vec3 odd;            /* sum of (front - back) normal */
     vec3 square, across; /* sums of (front + back) times the normal's xx yy zz, xy yz zx */
-    uint32_t begin, count;
-    uint32_t skip;
-    bool modelled; /* some lit weight is not the opacity alone */
+    uint32_t modelled;   /* some lit weight is not the opacity alone */
+    uint32_t count;      /* of its tiles */
 } tile_box;
 
 typedef struct tile_view {
@@ -94,9 +101,9 @@ typedef struct tile_look {
     int32_t kernel;
     uint32_t triangle; /* that the place lies on */
     uint32_t looked_at;
-    float lit, dark;  /* integrals over what light reaches, and what it does not */
-    bool in_the_dark; /* the place itself lies in such a tile */
-    bool modelled;    /* something that was met is not open */
+    int64_t lit, dark; /* integrals over what light reaches, and what it does not: TILE_UNITS */
+    bool in_the_dark;  /* the place itself lies in such a tile */
+    bool modelled;     /* something that was met is not open */
 } tile_look;
 
 typedef enum tile_verdict {
@@ -119,6 +126,10 @@ KD_FN tile_look tile_look_begin(vec3 position, vec3 normal, uint32_t triangle, f
     look.lit = look.dark = 0;
     look.in_the_dark = look.modelled = false;
     return look;
+}
+
+KD_FN int64_t tile_units(float part) {
+    return flux_round(part, TILE_UNITS);
 }
 
 /* Squared distance of a place to a box. */
@@ -165,8 +176,8 @@ KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, fl
 KD_FN void tile_box_take(tile_look *look, const tile_box *box) {
     const int side = vec3_dot(box->axis, look->normal) < 0;
     const float kernel = tile_box_kernel(look, box);
-    look->lit += kernel * box->weight[side];
-    look->dark += kernel * box->dark[side];
+    look->lit += tile_units(kernel * box->weight[side]);
+    look->dark += tile_units(kernel * box->dark[side]);
     look->modelled |= box->modelled && kernel > 0;
 }
 
@@ -215,7 +226,7 @@ KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
     const float cosine = vec3_dot(box->axis, n);
     const bool alike = box->cosine > TILE_ALIKE && fabsf(cosine) > TILE_ALIKE;
     const float counts = alike ? box->weight[cosine < 0] : float_clamp(shown, 0, all);
-    look->lit += tile_box_mean_kernel(look, box) * counts;
+    look->lit += tile_units(tile_box_mean_kernel(look, box) * counts);
     look->modelled |= box->modelled;
 }
 
@@ -245,44 +256,64 @@ KD_FN float tile_mean_kernel(int32_t kernel, const vec3 p[3]) {
     return sum;
 }
 
-/* A small tile by some of its places, where the kernel has neither its tip nor its rim; another in
-   closed form. */
-KD_FN float tile_integral(const tile_look *look, const tile *of) {
-    vec3 p[3];
+/* Corners over the radius, about the place. */
+KD_FN void tile_see(const tile_look *look, const tile *of, vec3 p[3]) {
     for (int i = 0; i < 3; ++i)
         p[i] = vec3_scale(vec3_sub(of->corner[i], look->position), look->per_radius);
+}
+
+/* Whether a tile needs no closed form, with its integral: none of it is near, or it is small and
+   lies where the kernel has neither its tip nor its rim, and some of its places do. */
+KD_FN bool tile_is_smooth(const tile_look *look, const tile *of, const vec3 p[3], float *part) {
+    const vec3 lo = vec3_min(vec3_min(p[0], p[1]), p[2]), hi = vec3_max(vec3_max(p[0], p[1]), p[2]);
+    const vec3 away = vec3_max(vec3_max(lo, vec3_negate(hi)), vec3_all(0));
+    *part = 0;
+    if (vec3_length2(away) >= 1) return true;
     const float longest2 = float_max(
         vec3_length2(vec3_sub(p[1], p[0])),
         float_max(vec3_length2(vec3_sub(p[2], p[1])), vec3_length2(vec3_sub(p[0], p[2]))));
     if (longest2 < TILE_SMALL * TILE_SMALL) {
         const vec3 middle = vec3_scale(vec3_add(vec3_add(p[0], p[1]), p[2]), 1.0f / 3);
-        return photon_kernel_at(look->kernel, vec3_length2(middle)) * of->area / look->bound2;
+        *part = photon_kernel_at(look->kernel, vec3_length2(middle)) * of->area / look->bound2;
+        return true;
     }
-    if (longest2 < TILE_SMOOTH * TILE_SMOOTH) {
-        const float near2 =
-            float_min(vec3_length2(p[0]), float_min(vec3_length2(p[1]), vec3_length2(p[2])));
-        const float far2 =
-            float_max(vec3_length2(p[0]), float_max(vec3_length2(p[1]), vec3_length2(p[2])));
-        if (near2 > 1.5f * longest2 && far2 <= 1)
-            return tile_mean_kernel(look->kernel, p) * of->area / look->bound2;
-    }
-    return triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal);
+    if (!(longest2 < TILE_SMOOTH * TILE_SMOOTH)) return false;
+    const float near2 =
+        float_min(vec3_length2(p[0]), float_min(vec3_length2(p[1]), vec3_length2(p[2])));
+    const float far2 =
+        float_max(vec3_length2(p[0]), float_max(vec3_length2(p[1]), vec3_length2(p[2])));
+    if (!(near2 > 1.5f * longest2 && far2 <= 1)) return false;
+    *part = tile_mean_kernel(look->kernel, p) * of->area / look->bound2;
+    return true;
 }
 
-KD_FN void tile_take(tile_look *look, const tile *of, float limit) {
+/* The weight of the side that a look sees; 0: the tile does not count. */
+KD_FN float tile_weight(const tile_look *look, const tile *of, float limit) {
     const float cosine = vec3_dot(of->normal, look->normal);
-    if (!(fabsf(cosine) >= limit)) return;
-    const float weight = of->weight[cosine < 0];
-    if (weight == 0) return;
-    const float part = tile_integral(look, of);
+    return fabsf(cosine) >= limit ? of->weight[cosine < 0] : 0;
+}
+
+/* Adds a tile's integral. */
+KD_FN void tile_add(tile_look *look, const tile *of, float weight, float part) {
     if (weight > 0) {
-        look->lit += weight * part;
+        look->lit += tile_units(weight * part);
         look->modelled |= (of->triangle & TILE_MODELLED) && part > 0;
         return;
     }
-    look->dark -= weight * part;
+    look->dark -= tile_units(weight * part);
     if ((of->triangle & ~TILE_MODELLED) == look->triangle && tile_holds(of, look->position))
         look->in_the_dark = true;
+}
+
+KD_FN void tile_take(tile_look *look, const tile *of, float limit) {
+    const float weight = tile_weight(look, of, limit);
+    vec3 p[3];
+    float part;
+    if (weight == 0) return;
+    tile_see(look, of, p);
+    if (!tile_is_smooth(look, of, p, &part))
+        part = triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal);
+    tile_add(look, of, weight, part);
 }
 
 KD_FN void tile_box_take_all(const tile_view *view, tile_look *look, const tile_box *box,
@@ -346,7 +377,7 @@ KD_FN uint32_t tile_look_by_share(const tile_view *view, tile_look *look, float 
             tile_box_take_all(view, look, of, limit);
             continue;
         }
-        const uint32_t first = now.box + 1, second = view->boxes[first].skip;
+        const uint32_t first = now.box + 1, second = of->second;
         const bool opens = tile_meet_box(view, look, limit, second);
         const bool open_first = tile_meet_box(view, look, limit, first);
         if (opens) {
@@ -409,20 +440,30 @@ KD_FN bool tile_place_is_wide(const tile_view *view, const tile_look *look) {
     return (view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0) & 1u) != 0;
 }
 
-/* The integral over what counts, of the unit disc's radius, over the model at the place itself. */
-KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float limit) {
+/* What was found of a place. */
+KD_FN float tile_look_found(const tile_look *look) {
+    const int64_t found = look->in_the_dark ? look->lit + look->dark : look->lit;
+    return (float)found * (1 / TILE_UNITS);
+}
+
+/* The integral by what was found and the model at the place itself: 1 if nothing is modelled. */
+KD_FN float tile_look_over_model(const tile_look *look, float found, float model) {
     const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
-    if (tile_place_is_wide(view, look)) return whole;
+    return float_max(found / float_max(OPENNESS_LEAST, model), TILE_LEAST_SHARE * whole);
+}
+
+/* The integral over what counts, of the unit disc's radius. */
+KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float limit) {
+    if (tile_place_is_wide(view, look)) return 2 * KD_PI * photon_kernel_sector(look->kernel);
     const uint32_t rest = tile_look_at_all(view, look, limit);
     if (rest < view->box_count) {
         tile_note_bounded(view);
         tile_look_at_rest(view, look, limit, rest);
     }
-    float found = look->in_the_dark ? look->lit + look->dark : look->lit;
+    float model = 1;
     if (look->modelled)
-        found /= float_max(OPENNESS_LEAST, openness_at(view->scene, look->position, look->normal,
-                                                       look->triangle, view->span));
-    return float_max(found, TILE_LEAST_SHARE * whole);
+        model = openness_at(view->scene, look->position, look->normal, look->triangle, view->span);
+    return tile_look_over_model(look, tile_look_found(look), model);
 }
 
 #endif

@@ -90,6 +90,10 @@ typedef struct photon_gather_cuda {
    Nothing is waited for. */
 KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which, uint32_t gather,
                                          float radius, const photon_gather_cuda *asked));
+/* The kernel's integrals over the tiles there, of all whose sum is not 0, after the gathering;
+   `integrals`: device memory, one a request. Nothing is waited for. */
+KD_DEVICE_CALL(photon_maps_cuda_measure,
+               (const photon_maps_cuda *maps, const photon_gather_cuda *asked, float *integrals));
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@ void photon_cuda_close(photon_cuda *owned) {
     for (int m = 0; m < 2; ++m) {
         device_buffer_free(&owned->sums[m]);
         device_buffer_free(&owned->radii[m]);
+        device_buffer_free(&owned->integrals[m]);
     }
     memset(owned, 0, sizeof *owned);
 }
@@ -23,7 +24,7 @@ uint64_t photon_cuda_look_bytes(uint64_t pixels) {
     /* of whole tiles; paths that a thread follows take less */
     const uint64_t slots = taken + taken / 16 + 4096;
     return slots * (waves_path_bytes(false) + waves_sample_bytes() + sizeof(uint32_t)) +
-           (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + sizeof(float)));
+           (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + 2 * sizeof(float)));
 }
 
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,

@@ -6,12 +6,13 @@
          scenes with media or cut-outs: there, and without room for waves, a thread follows each.
          A final gather's rays look into the maps by themselves, and so do paths through media that
          scatter light, at places on their way.
-   Work: waves, or a kernel, a sample of every pixel, two for the maps, one for the film.
+   Work: waves, or a kernel, a sample of every pixel, two for the maps (five by tiles), one for the
+         film.
    Memory: 335 bytes a pixel by waves, else 56; 300 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h).
    Data flow: of each sample: eye waves or take_looks -> requests and looks; gathering, once a
-              map -> sums and radii of each request; add_to_film, a thread a pixel: its look,
-              its requests' sums in order -> the film. */
+              map -> sums and radii of each request, and by tiles integrals (tile_looks.cu);
+              add_to_film, a thread a pixel: its look, its requests' sums in order -> the film. */
 #include "render/photon_mapping/eye_path.cuh"
 #include "render/photon_mapping/eye_waves.h"
 
@@ -27,7 +28,8 @@ struct film_work {
     const eye_request *requests;
     const flux_sum *sums[2]; /* global, caustic */
     const float *radii[2];
-    bool later; /* maps were asked */
+    const float *integrals[2]; /* over tiles; NULL: outlines are asked here */
+    bool later;                /* maps were asked */
     sample_counts *counts;
 };
 
@@ -36,7 +38,9 @@ __device__ __forceinline__ vec3 shown(const photon_view *photons, const photon_m
                                       const film_work &work, int which, uint32_t request) {
     const flux_sum sum = work.sums[which][request];
     const float radius = work.radii[which][request];
-    if (!(radius > 0)) return vec3_all(0);
+    if (!(radius > 0) || flux_sum_is_zero(&sum)) return vec3_all(0);
+    if (work.integrals[which])
+        return photon_sum_over(map, &sum, work.integrals[which][request], radius);
     const estimate_point here = estimate_point_of(&work.requests[request].at);
     return photon_sum_radiance(map, &photons->creases, &here, radius, &sum);
 }
@@ -141,6 +145,7 @@ kd_status reserve_requests(photon_cuda *with, uint32_t room) {
     for (int m = 0; m < 2; ++m) {
         KD_TRY(device_buffer_reserve(&with->sums[m], (uint64_t)room * sizeof(flux_sum)));
         KD_TRY(device_buffer_reserve(&with->radii[m], (uint64_t)room * sizeof(float)));
+        KD_TRY(device_buffer_reserve(&with->integrals[m], (uint64_t)room * sizeof(float)));
     }
     with->room = room;
     return KD_OK;
@@ -183,6 +188,9 @@ kd_status look_into_maps(photon_cuda *with, const photon_view *view, const eye_a
         gather.sums = (flux_sum *)with->sums[m].memory;
         gather.radii = (float *)with->radii[m].memory;
         KD_TRY(photon_maps_cuda_gather(&with->maps, m, map->gather, map->radius, &gather));
+        if (view->creases.tiles.box_count)
+            KD_TRY(
+                photon_maps_cuda_measure(&with->maps, &gather, (float *)with->integrals[m].memory));
     }
     return KD_OK;
 }
@@ -204,6 +212,8 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
     for (int m = 0; m < 2; ++m) {
         work.sums[m] = (const flux_sum *)with->sums[m].memory;
         work.radii[m] = (const float *)with->radii[m].memory;
+        if (view->creases.tiles.box_count)
+            work.integrals[m] = (const float *)with->integrals[m].memory;
     }
     work.later = later;
     work.counts = of->there->counts;

@@ -24,7 +24,7 @@ typedef struct photon_cuda {
     device_buffer requests; /* eye_request */
     device_buffer packets;  /* eye_packet, of these */
     device_buffer alone;    /* those that packets leave */
-    device_buffer sums[2], radii[2];
+    device_buffer sums[2], radii[2], integrals[2];
     device_buffer asked;                 /* eye_asked */
     uint32_t room;                       /* for requests, and for packets */
     void *marks[PHOTON_CUDA_STAGES + 1]; /* cudaEvent_t */

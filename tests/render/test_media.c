@@ -158,6 +158,30 @@ static void single_scattering_is_the_integral(void **state) {
     }
 }
 
+/* The total transmittance and reflectance of a slab for light at right angles: van de Hulst 1980,
+   "Multiple Light Scattering" (optical thickness 2, albedo 0.9, g = 0.75), as Wang, Jacques
+   and Zheng 1995 give them. Seen backwards: an even lamp behind the slab, or before it. */
+static void thick_fog_is_as_in_tables(void **state) {
+    (void)state;
+    const double expected[2] = {0.66096, 0.09739}, tolerance[2] = {0.002, 0.0013};
+    const float extinction = 4.5f, depth = 2 / extinction, wide = 300;
+    for (int before = 0; before < 2; ++before) {
+        fixture_clear(&stage);
+        const uint32_t in =
+            fixture_medium(&stage, vec3_all(0.1f * extinction), vec3_all(0.9f * extinction), 0.75f);
+        add_box(boundary_of(in), vec3_make(-200, -200, 0), vec3_make(200, 200, depth));
+        material lamp = material_default();
+        lamp.diffuse = vec3_all(0);
+        lamp.emission = vec3_all(1);
+        const float z = before ? 8 : -0.05f, x = before ? -wide : wide; /* it shines at the slab */
+        fixture_quad(&stage, fixture_material(&stage, lamp), vec3_make(-x, -wide, z),
+                     vec3_make(x, -wide, z), vec3_make(x, wide, z), vec3_make(-x, wide, z));
+        fixture_finish(&stage);
+        const kd_render_options options = options_for("path", 16, 2048);
+        expect_near(mean_of(&straight, &options, "G"), expected[before], tolerance[before]);
+    }
+}
+
 /* A cloud that only scatters, in a white sky, is not seen: colours, many scatterings, any phase. */
 static void a_white_furnace_hides_clouds(void **state) {
     (void)state;
@@ -246,6 +270,7 @@ int main(void) {
         cmocka_unit_test(ink_obeys_beer),
         cmocka_unit_test(the_eye_may_be_inside),
         cmocka_unit_test(single_scattering_is_the_integral),
+        cmocka_unit_test(thick_fog_is_as_in_tables),
         cmocka_unit_test(a_white_furnace_hides_clouds),
         cmocka_unit_test(the_ledger_has_a_row_for_media),
     };

@@ -220,10 +220,11 @@ static const option_row photon_rows[] = {
     {.name = "surface",
      .argument = "NAME",
      .help = "what a density estimate divides by: the part of the disc that a smooth patch's "
-             "outlines leave, or tiles: all sides of triangles in the ball that face alike",
-     .initial = "outlines",
+             "outlines leave, or tiles: all sides of triangles in the ball that face alike; auto: "
+             "tiles up to 2^19 triangles",
+     .initial = "auto",
      .kind = OPTION_NAME,
-     .choice = photon_surface_name,
+     .choice = photon_surface_choice,
      OPTION_FIELD(kd_render_options, surface)},
     {.name = "photon-map",
      .argument = "FILE.kdp",
