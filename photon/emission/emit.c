@@ -8,6 +8,7 @@
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
 #include "photon/emission/emit_ranks.h"
+#include "photon/emission/emit_stop.h"
 #include "points/tree/pointtree.h"
 
 enum {
@@ -93,7 +94,8 @@ static emit_part scan_batch(emit_batch *batch, emit_part counted) {
         part.photons += batch->counts[i];
         ++part.paths;
         const uint64_t photons = counted.photons + part.photons, paths = counted.paths + part.paths;
-        const bool vain = paths % EMIT_PATHS_IN_VAIN == 0 && photons < paths / EMIT_PATHS_IN_VAIN;
+        const bool vain = paths % EMIT_PATHS_IN_VAIN == 0 &&
+                          photons < paths / EMIT_PATHS_IN_VAIN * emit_least_landed(batch->order);
         part.complete = photons >= wanted;
         part.ended = part.complete || paths >= longest || vain;
     }

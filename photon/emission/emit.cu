@@ -14,6 +14,7 @@
 #include "core/device/cuda.h"
 #include "photon/emission/emit_device.h"
 #include "photon/emission/emit_ranks.h"
+#include "photon/emission/emit_stop.h"
 #include "photon/emission/emit_waves.cuh"
 #include "photon/emission/photon_hash.h"
 #include "points/tree/pointtree.h"
@@ -29,6 +30,7 @@ constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
 struct emission_state {
     uint64_t count, emitted; /* of the list before this batch */
     uint64_t wanted, longest;
+    uint64_t least;         /* emit_least_landed */
     uint32_t landed;        /* photons in the heap; may be more than it holds */
     uint32_t taken_paths;   /* of the batch, that belong to the list */
     uint32_t taken;         /* photons of theirs */
@@ -70,7 +72,7 @@ __global__ void find_end(const emission_batch batch, emission_state *state) {
     for (;; ++multiple) {
         const uint64_t vain = multiple * EMIT_PATHS_IN_VAIN - state->emitted;
         if (vain > end || vain >= limit) break;
-        if (state->count + landed_by(batch, state, vain) >= multiple) continue;
+        if (state->count + landed_by(batch, state, vain) >= multiple * state->least) continue;
         limit = vain;
         break;
     }
@@ -371,6 +373,7 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     memset(&begun, 0, sizeof begun);
     begun.wanted = order->wanted;
     begun.longest = emit_paths_most(order);
+    begun.least = emit_least_landed(order);
     KD_CUDA(cudaMemcpy(with->state.memory, &begun, sizeof begun, cudaMemcpyHostToDevice));
     emit_share share;
     kd_status status = emit_share_open(&share, order->among);

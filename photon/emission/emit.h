@@ -63,8 +63,8 @@ static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, 
 
 /* The list ends with the first path at which `wanted` photons have landed. It ends short of that,
    with complete == false,
-   - at a multiple of EMIT_PATHS_IN_VAIN paths, if fewer photons have landed than it is multiples:
-     where nothing can land, after that many paths;
+   - at a multiple of EMIT_PATHS_IN_VAIN paths, if fewer photons have landed than it is multiples,
+     for caustics than sixteen times that (emit_stop.h): where next to nothing can land;
    - after emit_paths_most() paths: a yield below one in EMIT_PATHS_PER_PHOTON, or for caustics one
    in EMIT_PATHS_PER_CAUSTIC: each photon then carries at most that part of what it would if all
    aimed light were shared out among as many as wanted, which is fine enough for light so faint; or,

@@ -253,6 +253,33 @@ static void escaping_photons_end_the_emission(void **state) {
     photon_scene_free(scene);
 }
 
+/* A mirror so dark that its caustics are not worth their paths. */
+static void faint_caustics_end_the_emission(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    material dark = photon_scene_diffuse(0, 0);
+    dark.kind = MATERIAL_MIRROR;
+    dark.specular = vec3_all(1e-4f);
+    const uint32_t mirror = fixture_material(to, dark);
+    const uint32_t lamp = fixture_material(to, photon_scene_diffuse(0.5f, 5));
+    const uint32_t faces[6] = {lamp, lamp, mirror, lamp, lamp, lamp};
+    fixture_box(to, faces, vec3_all(-1), vec3_all(1), true);
+    photon_scene_finish(scene);
+    device_scene there;
+    photon_maps_cuda made;
+    memset(&made, 0, sizeof made);
+    to_device(&there, scene);
+    log_set_sink(ignore, NULL);
+    const photon_options options = options_for(1000);
+    check_maps(scene, &there, &options, &made);
+    assert_true(made.map[PHOTON_LIST_CAUSTIC].list.emitted == EMIT_PATHS_IN_VAIN);
+    log_set_sink(NULL, NULL);
+    photon_maps_cuda_close(&made);
+    device_scene_close(&there);
+    photon_scene_free(scene);
+}
+
 /* A deadline ends the lists of both after the same batch. */
 static void deadlines_cut_the_same_lists(void **state) {
     (void)state;
@@ -347,6 +374,7 @@ int main(void) {
         cmocka_unit_test(same_maps_in_fog),
         cmocka_unit_test(same_maps_for_every_kind_of_light),
         cmocka_unit_test(escaping_photons_end_the_emission),
+        cmocka_unit_test(faint_caustics_end_the_emission),
         cmocka_unit_test(deadlines_cut_the_same_lists),
         cmocka_unit_test(uploaded_photons_are_the_same),
         cmocka_unit_test(known_trees_are_proved),

@@ -1,6 +1,7 @@
 /* photon/aim, shaders/light_emit: photons aimed at what passes light on carry the flux of those
    that find it by chance, from every kind of light; the sky emits photons. */
 #include "photon/emission/aim.h"
+#include "photon/emission/emit_stop.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "shaders/bsdf.h"
@@ -201,11 +202,50 @@ static void faint_caustics_end_early(void **state) {
     photon_scene_free(scene);
 }
 
+/* A dark mirror for a floor: where fewer than one of 4096 aimed paths brings a photon, all that
+   caustics could add is fainter than that part of the light, and emission ends at once. */
+static void caustics_too_faint_to_see_end_at_once(void **state) {
+    (void)state;
+    for (int bright = 0; bright < 2; ++bright) {
+        photon_scene *scene = photon_scene_new();
+        scene_fixture *to = &scene->fixture;
+        material dark = photon_scene_diffuse(0, 0);
+        dark.kind = MATERIAL_MIRROR;
+        dark.specular = vec3_all(bright ? 1e-2f : 1e-4f);
+        const uint32_t mirror = fixture_material(to, dark);
+        const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+        const uint32_t lamp = fixture_material(to, photon_scene_diffuse(0, 5));
+        const uint32_t faces[6] = {white, white, mirror, white, white, white};
+        fixture_box(to, faces, vec3_all(-1), vec3_all(1), true);
+        fixture_quad(to, lamp, vec3_make(-0.5f, 0.9f, -0.5f), vec3_make(0.5f, 0.9f, -0.5f),
+                     vec3_make(0.5f, 0.9f, 0.5f), vec3_make(-0.5f, 0.9f, 0.5f));
+        photon_scene_finish(scene);
+        photon_options options = photon_options_default();
+        options.photons = 0;
+        options.caustics = 20000;
+        photon_order orders[PHOTON_LISTS];
+        assert_int_equal(photon_orders_make(orders, &scene->view, &options), KD_OK);
+        photon_list found;
+        assert_int_equal(photon_list_open(&found, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
+                         KD_OK);
+        if (bright)
+            assert_true(found.emitted > EMIT_PATHS_IN_VAIN && found.count > 100);
+        else
+            assert_true(found.emitted == EMIT_PATHS_IN_VAIN && found.count < EMIT_FAINT_CAUSTICS &&
+                        !found.complete && !found.cut);
+        photon_list_close(&found);
+        photon_scene_free(scene);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_light_aims_fairly), cmocka_unit_test(the_sky_emits_photons),
-        cmocka_unit_test(targets_hold_the_lenses), cmocka_unit_test(faint_caustics_end_early),
+        cmocka_unit_test(every_light_aims_fairly),
+        cmocka_unit_test(the_sky_emits_photons),
+        cmocka_unit_test(targets_hold_the_lenses),
+        cmocka_unit_test(faint_caustics_end_early),
         cmocka_unit_test(no_lens_no_target),
+        cmocka_unit_test(caustics_too_faint_to_see_end_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
