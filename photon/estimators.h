@@ -26,8 +26,9 @@ extern "C" {
    all sides of triangles in the ball that face alike (photon/density/tiles.h). */
 #define PHOTON_SURFACE_ROWS(ROW) ROW(OUTLINES, outlines, false) ROW(TILES, tiles, true)
 
-/* Triangles up to which tiles are chosen: beyond them a device's frames take more than 1.1 of what
-   they take by outlines (tools/bench/results/h200-frames.txt). */
+/* Triangles up to which tiles are chosen. A device's frames then take about as long as by outlines
+   in rooms, and longer amid small triangles: 2.6 times in Sponza, 2.9 in a hall of a million
+   (tools/bench/results/h200-frames.txt). */
 #define PHOTON_TILES_MOST (1u << 19)
 
 #define PHOTON_ESTIMATOR_ID(id, name, one_radius, adaptive) PHOTON_ESTIMATOR_##id,

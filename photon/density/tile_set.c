@@ -294,7 +294,7 @@ uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
     const bool few = discs < PARTS_WANTED / PARTS_A_DISC;
     const uint64_t parts = (few ? discs * PARTS_A_DISC : PARTS_WANTED) + triangles;
     const uint64_t probing = tile_parts_reach_bytes_most(parts, triangles);
-    const uint64_t making = parts * (sizeof(tile) + 2 * sizeof(tile_box));
+    const uint64_t making = parts * sizeof(tile) + (parts + parts / 4 + 4) * sizeof(tile_box);
     /* what no look is needed for, and boxes that may be planes */
     const uint64_t wide = parts + triangles * sizeof(uint32_t) + parts / 2;
     return triangles * (sizeof(tile_face) + 4 * sizeof(uint32_t)) + parts * sizeof(float[2]) +

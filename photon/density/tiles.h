@@ -26,8 +26,8 @@
  */
 #define TILE_COSINE 0.5f
 /* Boxes and tiles that an estimate looks at. */
-#define TILE_MOST 1024u
-#define TILE_EXACT 896u
+#define TILE_MOST 4096u
+#define TILE_EXACT 3968u
 /* A box is taken as one if its diagonal is at most this of the radius. */
 #define TILE_TOGETHER 0.5f
 /* A tile counts by its middle if its sides are below this of the radius. */
