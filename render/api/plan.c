@@ -169,7 +169,10 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                photon_map_cuda_bytes(photons[l], ordered || l == PHOTON_LIST_MEDIA));
         all += photons[l];
     }
-    if (all) add_to(out, true, "looks into maps", photon_cuda_look_bytes(pixels_of(options)));
+    if (all)
+        add_to(out, true, "looks into maps",
+               photon_cuda_look_bytes(pixels_of(options), options->final_gather > 0 &&
+                                                              photon_cuda_gathers_by_waves(from)));
     return KD_OK;
 }
 

@@ -9,7 +9,12 @@
 #include "render/frame/take_samples.cuh"
 #include "render/photon_mapping/photons_device.h"
 
-constexpr int LOOK_BLOCK = 128, LOOK_EACH = 4; /* threads; blocks on a multiprocessor */
+constexpr int LOOK_BLOCK = 128; /* threads */
+
+/* Blocks on a multiprocessor. */
+constexpr int looks_each(eye_way way) {
+    return way == EYE_LOOKS ? 6 : 4;
+}
 
 /* What one path has brought, but for the maps. */
 struct pixel_look {
@@ -45,10 +50,9 @@ static __device__ __forceinline__ pixel_look look(const pixel_view *view,
 }
 
 template <eye_way way>
-__global__ __launch_bounds__(LOOK_BLOCK,
-                             LOOK_EACH) void take_looks(const __grid_constant__ scene_view scene,
-                                                        const __grid_constant__ photon_view photons,
-                                                        const __grid_constant__ look_work work) {
+__global__ __launch_bounds__(LOOK_BLOCK, looks_each(way)) void take_looks(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ look_work work) {
     const sample_range &range = work.range;
     const int32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t x = (int32_t)blockIdx.x * TAKE_WIDTH + warp % 2 * 8 + lane % 8;

@@ -223,12 +223,12 @@ KD_FN bool eye_through_lenses(const scene_view *scene, const photon_view *photon
     return false;
 }
 
-/* One gather ray, which has left its surface: what comes back by it, without the light that the
+/* One gather ray, which has left its surface (then what it meets first counts by its emission, and
+   it has travelled nothing) or goes on somewhere: what comes back by it, without the light that the
    surface's caustic map holds. */
-KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, eye_path *path) {
+KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, eye_path *path,
+                          float travelled) {
     surface at;
-    float travelled = 0;
-    path->emission = true;
     while (eye_through_lenses(scene, photons, path, &at, &travelled)) {
         const vec3 wo = vec3_negate(path->state.cast.direction);
         const bool near = travelled < photons->near && path->depth < photons->path.max_depth;
@@ -263,8 +263,9 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_w
         if (goes_on && !part.state.specular) {
             surface met;
             float travelled = 0;
+            part.emission = true;
             if (way == EYE_LOOKS && photons->final_gather)
-                eye_gather_ray(scene, photons, &part);
+                eye_gather_ray(scene, photons, &part, 0);
             else
                 eye_next(scene, photons, way, &part, &met, &travelled);
         }
@@ -357,6 +358,7 @@ KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_
                        eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(scene, photons, path, at, wo, path->depth < photons->path.max_depth);
     eye_add_maps(path, photons, way, at, wo);
+    if (way == EYE_ASKS && photons->final_gather) return; /* gather_waves.cu does it */
     eye_gather(scene, photons, way, path, at, wo);
 }
 

@@ -9,47 +9,13 @@
    Memory: that of waves for all slots of a launch.
    Invariants: what is added to a slot, and in which order, is photon_eye_path's: emission or sky,
                then what the shadow ray brings, then, one wave later, the drawn half. */
-#include "render/frame/take_samples.cuh"
-#include "render/photon_mapping/eye_waves.h"
-#include "render/photon_mapping/photons_device.h"
-#include "render/waves/path_run.cuh"
-#include "render/waves/path_shade.cuh"
+#include "render/photon_mapping/eye_store.cuh"
 #include "render/waves/waves.h"
 
 namespace {
 
-enum {
-    EYE_FEW = 1 << 15, /* paths that are not worth a wave */
-    EYE_LOOK_FIRST = 4,
-    EYE_LOOK_EVERY = 2, /* waves between two looks of the host */
-    EYE_FINISH_BLOCK = 32,
-    EYE_FINISH_EACH = 8
-};
-
 /* What a ray of an eye's path is for. */
 enum eye_part { EYE_MAIN, EYE_DRAWN_HALF };
-
-/* --- paths ------------------------------------------------------------------------------------ */
-
-/* A path in no medium and with no cut-outs to pass has no use for `where` and `layers`: there lie
-   its last request, and its part. */
-__device__ __forceinline__ void store_eye_path(const path_store &to, uint32_t at, wave_path p,
-                                               eye_part part, uint32_t last_request) {
-    p.state.layers = part;
-    p.state.where = last_request;
-    store_path(to, at, p);
-}
-
-__device__ __forceinline__ wave_path load_eye_path(const path_store &from, uint32_t at,
-                                                   eye_part *part, uint32_t *last_request) {
-    wave_path p = load_path(from, at);
-    *part = (eye_part)p.state.layers;
-    *last_request = p.state.where;
-    p.state.layers = 0;
-    p.state.where = MEDIUM_FOG;
-    p.state.flies = false;
-    return p;
-}
 
 /* Data flow: slots -> paths, radiance 0. A slot outside of the picture, or of a sample that the
    film has, becomes a path that is none. */
@@ -65,6 +31,7 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
         p.slot = KD_NONE;
         p.depth = 1;
         p.state = path_begin(ray_make(vec3_all(0), vec3_all(0), 0, -1));
+        slots.first_request[slot] = KD_NONE;
         if (!slot_is_inside(w, at) ||
             at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples) {
             ++left_out;
@@ -74,7 +41,6 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
                 path_begin(pixel_ray(&w.view, x, y, pixel_key(&w.view, x, y, slots.camera_sample)));
             p.slot = slot;
             w.radiance[slot] = make_float4(0, 0, 0, 0);
-            slots.first_request[slot] = KD_NONE;
         }
         store_eye_path(w.stores[0], slot, p, EYE_MAIN, KD_NONE);
     }
@@ -87,7 +53,7 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
 /* A path on its way through the steps. */
 struct eye_shaded {
     wave_path path;
-    eye_part part;
+    uint32_t part; /* eye_part */
     uint32_t last_request;
     rng_key key;
     surface at;
@@ -178,8 +144,13 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
 }
 
 /* Whether the path has another ray. */
-__device__ __forceinline__ bool eye_goes_on(const photon_view &photons, eye_shaded &on) {
+__device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const eye_slots &slots,
+                                            eye_shaded &on) {
     path_state &state = on.path.state;
+    if (on.is_there && on.lands && photons.final_gather) { /* later, from here */
+        store_eye_path(slots.landed, on.path.slot, on.path, 0, 0);
+        return false;
+    }
     const int32_t depth = (int32_t)on.path.depth++;
     if (on.is_there) {
         const rng_block random =
@@ -212,7 +183,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         eye_ask_for_light<diffuse>(scene, photons, slots, &now->shadows, on);
         __syncthreads();
-        const bool goes_on = eye_goes_on(photons, on);
+        const bool goes_on = eye_goes_on(photons, slots, on);
         __syncthreads();
         if (goes_on) store_eye_path(to, take_place(&next->rays), on.path, on.part, on.last_request);
     };
@@ -221,6 +192,13 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ void store_landed(const eye_slots &slots, wave_path p,
+                                             const eye_path &path) {
+    p.state = path.state;
+    p.depth = (uint32_t)path.depth;
+    store_eye_path(slots.landed, p.slot, p, 0, 0);
+}
 
 /* The last few paths, a thread each, to their ends.
    Data flow: paths of the wave -> radiance, first surfaces, requests, counts. */
@@ -232,8 +210,7 @@ __global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
     uint32_t rays = 0;
     for (uint32_t i = blockIdx.x * EYE_FINISH_BLOCK + threadIdx.x; i < count;
          i += gridDim.x * EYE_FINISH_BLOCK) {
-        eye_part part;
-        uint32_t last_request;
+        uint32_t part, last_request;
         const wave_path p = load_eye_path(w.stores[wave % 2], i, &part, &last_request);
         if (p.slot == KD_NONE) continue;
         const ray first = p.state.cast;
@@ -245,6 +222,7 @@ __global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
         path.first_request = slots.first_request[p.slot];
         if (part == EYE_MAIN) {
             eye_follow(&scene, &photons, EYE_ASKS, &path);
+            if (photons.final_gather && path.first_request != KD_NONE) store_landed(slots, p, path);
         } else {
             surface met;
             float travelled = 0;
@@ -259,17 +237,6 @@ __global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
 }
 
 /* --- the host's side -------------------------------------------------------------------------- */
-
-/* KERNEL(scene, photons, slots, wave). */
-template <class KERNEL>
-kd_status start_eye(const wave_run *run, const photon_view *photons, const eye_slots *slots,
-                    KERNEL kernel, int block, const char *name) {
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
-    kernel<<<blocks, block>>>(run->of->there->scene.view, *photons, *slots, run->wave);
-    KD_CUDA_LAUNCHED(name);
-    return KD_OK;
-}
 
 kd_status eye_begin_paths(const eye_slots *slots) {
     unsigned blocks = 0;
@@ -288,10 +255,16 @@ kd_status run_eye_wave(const wave_run *run, const photon_view *photons, const ey
     return add_unblocked(run);
 }
 
-void lay_out_slots(eye_slots *to, cuda_arena *arena) {
+void lay_out_slots(eye_slots *to, cuda_arena *arena, bool gathers) {
+    const uint64_t slots = to->waves.slots;
     lay_out_waves(&to->waves, arena, false);
     to->waves.counts = (sample_counts *)cuda_arena_take(arena, 1, sizeof(sample_counts));
     to->first_request = (uint32_t *)cuda_arena_take(arena, to->waves.slots, sizeof(uint32_t));
+    if (!gathers) return;
+    lay_out_store(&to->landed, arena, slots);
+    to->part = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
+    to->gathered = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
+    to->pending = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
 }
 
 } // namespace
@@ -300,7 +273,7 @@ bool eye_goes_by_waves(const frame *of) {
     return !waves_are_general(of->scene);
 }
 
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range) {
+kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool gathers) {
     path_waves *w = &out->waves;
     memset(out, 0, sizeof *out);
     w->view = integrator_view(of);
@@ -312,11 +285,11 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->capacity = w->tiled;
     cuda_arena arena = {NULL, 0};
-    lay_out_slots(out, &arena);
+    lay_out_slots(out, &arena, gathers);
     KD_TRY(device_buffer_reserve(&of->there->work, arena.used));
     arena.base = (char *)of->there->work.memory;
     arena.used = 0;
-    lay_out_slots(out, &arena);
+    lay_out_slots(out, &arena, gathers);
     return frame_cuda_pack(of->there);
 }
 

@@ -11,15 +11,23 @@ struct eye_slots {
     path_waves waves;
     uint32_t *first_request; /* of each slot; KD_NONE: none */
     uint32_t camera_sample;  /* whose camera ray the sample takes */
+    /* Of a final gather, else not there (gather_waves.cu): */
+    path_store landed;       /* of each slot: the path at its first request's surface */
+    float4 *part, *gathered; /* of each slot: what a gather ray brings; the sum of those before */
+    float4 *pending;        /* of each path of a wave: what maps show it, and its slot or KD_NONE */
+    uint32_t gather_number; /* of the rays on their way */
 };
 
 /* Whether this scene's paths go by waves: those that fly through media, or cut-outs, do not. */
 bool eye_goes_by_waves(const frame *of);
-/* Memory of the device for the range's slots, one sample a pixel. Which sample, and whose camera
+/* Memory of the device for the range's slots, one sample a pixel, and, if that is wanted, their
+   final gather. Which sample, and whose camera
    ray it takes, is for the caller to set: waves.range.begin, camera_sample. */
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range);
+kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool gathers);
 /* The paths of all slots, as photon_eye_path takes them. `photons->later` gets the requests. What
    it counts is in waves.counts, which is cleared first. */
 kd_status eye_take_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
+/* Adds their final gather, once all requests are there. */
+kd_status eye_gather_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
 
 #endif

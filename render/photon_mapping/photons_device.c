@@ -18,12 +18,23 @@ void photon_cuda_close(photon_cuda *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-uint64_t photon_cuda_look_bytes(uint64_t pixels) {
+bool photon_cuda_gathers_by_waves(const scene_view *scene) {
+    if (waves_are_general(scene) || photon_scene_scatters(scene)) return false;
+    for (uint32_t i = 0; i < scene->material_count; ++i) {
+        const material *made = &scene->materials[i];
+        const principled *layers = scene->layers ? &scene->layers[i] : NULL;
+        if (material_holds_photons(made, layers) && material_passes_on(made, layers)) return false;
+    }
+    return true;
+}
+
+uint64_t photon_cuda_look_bytes(uint64_t pixels, bool gathers) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
     /* of whole tiles; paths that a thread follows take less */
     const uint64_t slots = taken + taken / 16 + 4096;
-    return slots * (waves_path_bytes(false) + waves_sample_bytes() + sizeof(uint32_t)) +
+    const uint64_t gather = gathers ? 6 * 16 + 3 * 16 : 0; /* a path of a store, three sums */
+    return slots * (waves_path_bytes(false) + waves_sample_bytes() + sizeof(uint32_t) + gather) +
            (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + 2 * sizeof(float)));
 }
 

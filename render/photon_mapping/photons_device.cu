@@ -4,11 +4,12 @@
          want to look, in the order of the picture's tiles; then every look is answered; then
          each pixel adds up what its path has seen. These paths go by waves (eye_waves.cu), but for
          scenes with media or cut-outs: there, and without room for waves, a thread follows each.
-         A final gather's rays look into the maps by themselves, and so do paths through media that
-         scatter light, at places on their way.
+         A final gather's rays go by waves, too (gather_waves.cu); without room for these, or where
+         coats mirror, paths gather by themselves, as do those through media that scatter light, at
+         places on their way.
    Work: waves, or a kernel, a sample of every pixel, two for the maps (five by tiles), one for the
          film.
-   Memory: 335 bytes a pixel by waves, else 56; 300 a look.
+   Memory: 335 bytes a pixel by waves, 479 with final gather, else 56; 300 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h).
    Data flow: of each sample: eye waves or take_looks -> requests and looks; gathering, once a
               map -> sums and radii of each request, and by tiles integrals (tile_looks.cu);
@@ -232,9 +233,10 @@ kd_status reserve_looks(photon_cuda *with, const frame *of, const photon_view *v
                         look_work *work, eye_slots *slots, bool *by_waves) {
     const uint64_t pixels =
         (uint64_t)work->range.width * (uint64_t)(work->range.bottom - work->range.top);
-    *by_waves = !eye_walks(of, view, later) && eye_goes_by_waves(of);
+    const bool gathers = later && view->final_gather && photon_cuda_gathers_by_waves(of->scene);
+    *by_waves = gathers || (!eye_walks(of, view, later) && eye_goes_by_waves(of));
     if (*by_waves) {
-        const kd_status status = eye_slots_open(slots, of, &work->range);
+        const kd_status status = eye_slots_open(slots, of, &work->range, gathers);
         if (status != KD_ERROR_MEMORY) return status;
         *by_waves = false;
     }
@@ -251,6 +253,7 @@ kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view, con
     KD_TRY(mark(with, PHOTON_CUDA_LOOK));
     if (!later) KD_TRY(mark(with, PHOTON_CUDA_GATHER));
     KD_TRY(take_all_looks(with, of, view, work, slots, later, &asked));
+    if (slots && view->final_gather) KD_TRY(eye_gather_slots(of, view, slots));
     if (later) {
         KD_TRY(mark(with, PHOTON_CUDA_GATHER));
         KD_TRY(look_into_maps(with, view, &asked));

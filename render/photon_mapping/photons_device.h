@@ -50,9 +50,12 @@ void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to);
 KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * with, const frame *of, const photon_view *view,
                                   const sample_range *range, uint32_t period));
 
+/* Whether final gathers of this scene go by waves: without media or cut-outs, and where nothing
+   mirrors beside what holds photons. */
+bool photon_cuda_gathers_by_waves(const scene_view *scene);
 /* Device memory for the samples of so many pixels, where each path asks once; a launch takes no
-   more than LAUNCH_SAMPLES of them. */
-uint64_t photon_cuda_look_bytes(uint64_t pixels);
+   more than LAUNCH_SAMPLES of them. `gathers`: a final gather by waves with them. */
+uint64_t photon_cuda_look_bytes(uint64_t pixels, bool gathers);
 
 /* Of a zeroed one, and of its marks alone. */
 KD_DEVICE_ANSWER(void, photon_cuda_drop_marks, (photon_cuda * owned), );

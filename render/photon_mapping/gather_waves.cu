@@ -1,0 +1,292 @@
+/* Rays of the final gather by waves.
+   Idea: the eye's waves (eye_waves.cu) leave at most one surface a slot that is to be gathered at:
+         the request has it, and `landed` the path as it came there. Then, number after number, the
+         gather rays of all slots go together: a wave takes each one surface further, as `path`
+         does; the last few are followed a thread each. Numbers of a slot are added up in order.
+   Work: a thread a gather ray that looks into a map; rays by the batch's loops.
+   Memory: 144 bytes a slot, beside what the eye's waves have.
+   Invariants: what is added to a gather ray, and in which order, is eye_gather_ray's: emission or
+               sky, then what the shadow ray brings, then what the maps show.
+   Data flow: of each number: gather_begin, a thread a slot: requests, landed -> paths; waves of
+              gather_shade, others and diffuse ones: paths, hits, maps -> part, shadow rays,
+   pending, the next wave's paths; wave_add, gather_add: -> part; gather_finish, a thread a path:
+              paths -> part; gather_sum, a thread a slot: part -> sum, with the last number ->
+              radiance. */
+#include "render/photon_mapping/eye_store.cuh"
+
+namespace {
+
+enum { GATHER_BLOCK = 256 };
+
+/* The random numbers of a slot's gather ray: as eye_gather has them. */
+__device__ __forceinline__ rng_key gather_key(const eye_slots &slots, const photon_view &photons,
+                                              uint32_t slot) {
+    rng_key key = key_of_slot(slots.waves, place_of_slot(slots.waves, slot));
+    key.path = key.path >> 32 << 32 |
+               (uint32_t)((uint32_t)key.path * photons.final_gather + slots.gather_number);
+    return key;
+}
+
+__global__ __launch_bounds__(BEGIN_BLOCK,
+                             4) void gather_begin(const __grid_constant__ photon_view photons,
+                                                  const __grid_constant__ eye_slots slots,
+                                                  uint32_t wave) {
+    const path_waves &w = slots.waves;
+    wave_record *now = wave_at(w, wave);
+    for (uint32_t slot = blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < w.slots;
+         slot += gridDim.x * BEGIN_BLOCK) {
+        w.radiance[slot] = make_float4(0, 0, 0, 0);
+        const uint32_t request = slots.first_request[slot];
+        if (request == KD_NONE) continue;
+        const eye_request &asked = photons.later.list[request];
+        uint32_t number, word;
+        wave_path p = load_eye_path(slots.landed, slot, &number, &word);
+        const int32_t depth = (int32_t)p.depth++;
+        if (depth >= photons.path.max_depth) continue;
+        const rng_block random =
+            sobol_draw(gather_key(slots, photons, slot), p.state.step, EYE_DRAW_GATHER);
+        if (!path_scatter(&p.state, &asked.at, asked.wo, depth, random) || p.state.specular)
+            continue;
+        store_eye_path(w.stores[wave % 2], take_place(&now->rays), p, 1, 0);
+    }
+}
+
+/* --- at surfaces ------------------------------------------------------------------------------ */
+
+struct gather_shaded {
+    wave_path path;
+    rng_key key;
+    surface at;
+    float travelled;
+    bool emission; /* what the ray meets next counts by what it emits */
+    bool is_there; /* it has met a surface, which is `at` */
+    bool lands;    /* that holds photons */
+    bool near;     /* too near to be blurred: the ray goes on */
+};
+
+__device__ __forceinline__ vec3 gather_eye(const gather_shaded &on) {
+    return vec3_negate(on.path.state.cast.direction);
+}
+
+template <bool diffuse>
+__device__ __forceinline__ void gather_arrive(const scene_view &scene, const photon_view &photons,
+                                              const eye_slots &slots, const path_store &from,
+                                              uint32_t i, gather_shaded &on) {
+    const path_waves &w = slots.waves;
+    uint32_t number, word;
+    on.is_there = on.lands = on.near = false;
+    on.path.depth = 0;
+    if (i == KD_NONE) return;
+    on.path = load_eye_path(from, i, &number, &word);
+    on.emission = number != 0;
+    on.travelled = __uint_as_float(word);
+    on.key = gather_key(slots, photons, on.path.slot);
+    path_state &state = on.path.state;
+    const ray_hit hit = load_stored_hit(w.hits, i);
+    ++state.step;
+    if (hit.triangle == KD_NONE) {
+        if (on.emission) add_radiance(w, on.path.slot, path_sky(&scene, &state));
+        return;
+    }
+    on.at = path_surface(&scene, &state, hit, on.key);
+    on.travelled += hit.t;
+    if (on.emission) add_radiance(w, on.path.slot, path_emission(&scene, &state, &on.at));
+    on.is_there = true;
+    if (diffuse) on.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
+    on.lands = surface_holds_photons(&on.at);
+    on.near =
+        on.lands && on.travelled < photons.near && (int32_t)on.path.depth < photons.path.max_depth;
+}
+
+/* Direct light by one light drawn. */
+__device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_slots &slots,
+                                           uint32_t *shadows, const gather_shaded &on) {
+    if (!on.lands) return;
+    const path_waves &w = slots.waves;
+    const path_state &state = on.path.state;
+    path_asked asked;
+    const bool asks = path_ask_at(&scene, &on.at, gather_eye(on), state.where, on.near,
+                                  sobol_draw(on.key, state.step, PATH_DRAW_LIGHT), &asked);
+    add_radiance(w, on.path.slot,
+                 vec3_mul(state.throughput, path_asked_light(&asked, vec3_all(0))));
+    if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
+}
+
+/* What the maps show, to be added once the shadow ray is cast. */
+__device__ __forceinline__ void gather_look(const photon_view &photons, const eye_slots &slots,
+                                            uint32_t i, const gather_shaded &on) {
+    if (i == KD_NONE) return;
+    float4 pending = make_float4(0, 0, 0, __uint_as_float(KD_NONE));
+    if (on.lands) {
+        const vec3 wo = gather_eye(on);
+        const vec3 seen = on.near
+                              ? photon_map_radiance(&photons.caustic, &photons.creases, &on.at, wo)
+                              : photon_far_radiance(&photons, &on.at, wo);
+        pending =
+            with_fourth(vec3_mul(on.path.state.throughput, seen), __uint_as_float(on.path.slot));
+    }
+    slots.pending[i] = pending;
+}
+
+/* Whether the ray goes on, through a lens or from too near a place. */
+__device__ __forceinline__ bool gather_goes_on(const photon_view &photons, gather_shaded &on) {
+    path_state &state = on.path.state;
+    if (!on.is_there || (on.lands && !on.near)) return false;
+    const int32_t depth = (int32_t)on.path.depth++;
+    if (!path_scatter(&state, &on.at, gather_eye(on), depth,
+                      sobol_draw(on.key, state.step, PATH_DRAW_SCATTER)))
+        return false;
+    on.emission = on.lands && !state.specular;
+    if (on.emission) on.travelled = 0;
+    return depth < photons.path.max_depth;
+}
+
+template <bool diffuse>
+__global__
+__launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void gather_shade(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ eye_slots slots, uint32_t wave) {
+    const path_waves &w = slots.waves;
+    wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
+    const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
+    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    const auto fetch = [&](uint32_t i) {
+        fetch_path_ahead(from, i);
+        fetch_ahead(w.hits + i);
+    };
+    const auto shade = [&](uint32_t i) {
+        gather_shaded on;
+        gather_arrive<diffuse>(scene, photons, slots, from, i, on);
+        __syncthreads();
+        gather_ask(scene, slots, &now->shadows, on);
+        __syncthreads();
+        gather_look(photons, slots, i, on);
+        __syncthreads();
+        const bool goes_on = gather_goes_on(photons, on);
+        __syncthreads();
+        if (goes_on)
+            store_eye_path(to, take_place(&next->rays), on.path, on.emission,
+                           __float_as_uint(on.travelled));
+    };
+    shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
+                 fetch, shade);
+}
+
+__global__ __launch_bounds__(GATHER_BLOCK) void gather_add(const __grid_constant__ eye_slots slots,
+                                                           uint32_t wave) {
+    const path_waves &w = slots.waves;
+    const uint32_t count = wave_at(w, wave)->rays;
+    for (uint32_t i = blockIdx.x * GATHER_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * GATHER_BLOCK) {
+        const float4 pending = slots.pending[i];
+        const uint32_t slot = __float_as_uint(pending.w);
+        if (slot != KD_NONE) add_radiance(w, slot, first_three(pending));
+    }
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* The last few, a thread each. */
+__global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void gather_finish(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ eye_slots slots, uint32_t wave) {
+    const path_waves &w = slots.waves;
+    const uint32_t count = wave_at(w, wave)->rays;
+    uint32_t rays = 0;
+    for (uint32_t i = blockIdx.x * EYE_FINISH_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * EYE_FINISH_BLOCK) {
+        uint32_t number, word;
+        const wave_path p = load_eye_path(w.stores[wave % 2], i, &number, &word);
+        eye_path path = eye_begin(p.state.cast, gather_key(slots, photons, p.slot));
+        path.state = p.state;
+        path.depth = (int32_t)p.depth - 1;
+        path.emission = number != 0;
+        path.haze = EYE_HAZE_GATHERED;
+        path.found.radiance = first_three(w.radiance[p.slot]);
+        eye_gather_ray(&scene, &photons, &path, __uint_as_float(word));
+        w.radiance[p.slot] = with_fourth(path.found.radiance, 0);
+        rays += path.found.rays;
+    }
+    take_counts(w.counts, rays, 0);
+}
+
+/* `radiance`: of the eye's paths. */
+__global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant__ eye_slots slots,
+                                                           float4 *radiance, uint32_t numbers) {
+    const path_waves &w = slots.waves;
+    for (uint32_t slot = blockIdx.x * GATHER_BLOCK + threadIdx.x; slot < w.slots;
+         slot += gridDim.x * GATHER_BLOCK) {
+        if (slots.first_request[slot] == KD_NONE) continue;
+        const vec3 before = slots.gather_number ? first_three(slots.gathered[slot]) : vec3_all(0);
+        const vec3 sum = vec3_add(before, first_three(w.radiance[slot]));
+        if (slots.gather_number + 1 < numbers) {
+            slots.gathered[slot] = with_fourth(sum, 0);
+            continue;
+        }
+        const vec3 seen = first_three(radiance[slot]);
+        radiance[slot] = with_fourth(vec3_along(seen, 1 / (float)numbers, sum), 0);
+    }
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+kd_status begin_gather(const wave_run *run, const photon_view *photons, const eye_slots *slots) {
+    unsigned blocks = 0;
+    KD_CUDA(cudaMemsetAsync(run->work.ring, 0, WAVE_RING * sizeof(wave_record)));
+    KD_TRY(cuda_resident_blocks(&blocks, gather_begin, BEGIN_BLOCK));
+    gather_begin<<<blocks, BEGIN_BLOCK>>>(*photons, *slots, run->wave);
+    KD_CUDA_LAUNCHED("gather_begin");
+    return KD_OK;
+}
+
+kd_status run_gather_wave(const wave_run *run, const photon_view *photons, const eye_slots *slots) {
+    unsigned blocks = 0;
+    KD_TRY(cast_paths(run));
+    KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
+    KD_TRY(start_eye(run, photons, slots, gather_shade<false>, SHADE_BLOCK, "gather_shade"));
+    KD_TRY(start_eye(run, photons, slots, gather_shade<true>, SHADE_BLOCK, "gather_shade"));
+    KD_TRY(cast_shadows(run));
+    KD_TRY(add_unblocked(run));
+    KD_TRY(cuda_resident_blocks(&blocks, gather_add, GATHER_BLOCK));
+    gather_add<<<blocks, GATHER_BLOCK>>>(*slots, run->wave);
+    KD_CUDA_LAUNCHED("gather_add");
+    return KD_OK;
+}
+
+/* One ray of each slot. The first wave's number is not 0: its rays are in no order. */
+kd_status gather_number(wave_run *run, const photon_view *photons, const eye_slots *slots) {
+    const uint32_t first = WAVE_RING, few = min((uint32_t)EYE_FEW, run->work.capacity / 8);
+    run->wave = first;
+    KD_TRY(begin_gather(run, photons, slots));
+    for (;; ++run->wave) {
+        KD_TRY(plan_wave(run, false));
+        const uint32_t since = run->wave - first;
+        if (since + 1 >= EYE_LOOK_FIRST && (since + 1) % EYE_LOOK_EVERY == 0) {
+            wave_record seen;
+            KD_TRY(device_memory_download(&seen, record_of(run), sizeof seen));
+            if (seen.rays <= few) break;
+        }
+        KD_TRY(run_gather_wave(run, photons, slots));
+    }
+    return start_eye(run, photons, slots, gather_finish, EYE_FINISH_BLOCK, "gather_finish");
+}
+
+} // namespace
+
+kd_status eye_gather_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+    eye_slots rays = *slots; /* what is added goes to the ray's own sum */
+    unsigned blocks = 0;
+    wave_run run;
+    rays.waves.radiance = slots->part;
+    run.of = of;
+    run.general = false;
+    KD_TRY(cuda_resident_blocks(&blocks, gather_sum, GATHER_BLOCK));
+    for (uint32_t number = 0; number < photons->final_gather; ++number) {
+        rays.gather_number = number;
+        run.work = rays.waves;
+        KD_TRY(gather_number(&run, photons, &rays));
+        gather_sum<<<blocks, GATHER_BLOCK>>>(rays, slots->waves.radiance, photons->final_gather);
+        KD_CUDA_LAUNCHED("gather_sum");
+    }
+    return KD_OK;
+}
