@@ -239,7 +239,7 @@ kd_status scene_build_lights(scene *to, const scene_draft *from) {
         if (made.power > 0) to->lights[to->light_count++] = made;
     }
     if (from->sky) KD_TRY(add_described_sky(to, from));
-    if (to->light_count == 0 || from->glows) KD_TRY(add_default_light(to));
+    if (to->light_count == 0 || (from->glows && !from->sky)) KD_TRY(add_default_light(to));
     KD_TRY(build_cdf(to));
     return KD_OK;
 }

@@ -388,6 +388,21 @@ static void what_only_glows_is_lit(void **state) {
         assert_int_equal(view.environment.light != KD_NONE, i);
         scene_close(opened);
     }
+    /* a sky that is given is the only one */
+    static const char sky[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n"
+                              "\200\200\200\203\200\200\200\203";
+    char path[256];
+    scene *lit = NULL;
+    kd_render_options options;
+    file_put("sky.hdr", sky, sizeof sky - 1);
+    snprintf(path, sizeof path, "%s", file_in("sky.hdr"));
+    kd_render_options_default(&options);
+    assert_int_equal(scene_open_lit(&lit, file_in("nodes.glb"), path, &options, NULL), KD_OK);
+    const scene_view view = scene_get_view(lit);
+    assert_int_equal(view.light_count, 12 + 1);
+    assert_true(view.lights[view.environment.light].emitted.x == 1);
+    assert_int_equal(view.environment.width, 2);
+    scene_close(lit);
 }
 
 /* --- cameras and lights ----------------------------------------------------------------------- */
