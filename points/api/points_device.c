@@ -48,6 +48,19 @@ static kd_status reserve_index(points_cuda *c, const point_build_cuda *arguments
     return point_index_cuda_open(&c->index, arguments, c->memory, bytes);
 }
 
+/* Once all is done: how own points ask. */
+static kd_status wait_for_index(points_cuda *c, void *stream) {
+    point_index_cuda *index = &c->index;
+    void *ties = NULL;
+    if (!index->ties) return device_stream_wait(stream);
+    KD_TRY(device_staging_take(&ties));
+    kd_status status = device_copy(ties, index->ties, sizeof(uint32_t), stream);
+    if (status == KD_OK) status = device_stream_wait(stream);
+    if (status == KD_OK) index->sorts_from = point_index_sorts_from(index, *(const uint32_t *)ties);
+    device_staging_give(ties);
+    return status;
+}
+
 static kd_status keep_names(points_cuda *c, const uint32_t *renamed, uint64_t count, void *stream) {
     if (!renamed) return KD_OK;
     KD_TRY(keep(c, (void **)&c->renamed, count * sizeof *renamed, stream));
@@ -83,7 +96,7 @@ static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
     KD_TRY_GOTO(reserve_index(c, &a));
     c->index.tree.box = tree->box; /* walks of periodic space want it */
     KD_TRY_GOTO(keep_names(c, renamed, tree->count, stream));
-    KD_TRY_GOTO(device_stream_wait(stream));
+    KD_TRY_GOTO(wait_for_index(c, stream));
 done:
     device_pool_release(staged, stream);
     device_pool_release(a.scratch, stream);

@@ -5,12 +5,14 @@
    the second its place on a curve through that group's box. Points on walls and in spots fill few
    of the box's cells, so the code has all bits that a word holds: about 31, four passes of a radix
    sort.
+   Memory: 16 bytes a query, and what the sort takes.
    Data flow: find_codes, a thread a query: queries, the tree's planes, group boxes -> codes and
               numbers; a radix sort of both; the kernels of the neighbours read the numbers in
               that order. */
 #ifndef KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
 #define KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
 #include "points/neighbours/leaf_index.cuh"
+#include <cub/device/device_radix_sort.cuh>
 
 namespace point_index {
 
@@ -66,9 +68,8 @@ __device__ inline uint32_t find_group(const view &index, vec3 q, uint32_t levels
     return node + 1 - (1u << levels);
 }
 
-template <class ASKED>
-__global__ void find_codes(const __grid_constant__ view index, ASKED queries, code_plan plan,
-                           uint32_t *codes, uint32_t *which) {
+static __global__ void find_codes(const __grid_constant__ view index, asked queries, code_plan plan,
+                                  uint32_t *codes, uint32_t *which) {
     const uint32_t i = blockIdx.x * ORDER_BLOCK + threadIdx.x;
     if (i >= queries.count) return;
     const vec3 q = asked_point(queries, i);
@@ -81,6 +82,45 @@ __global__ void find_codes(const __grid_constant__ view index, ASKED queries, co
                hilbert_place(curve_cell(q.x, a.x, scale, most), curve_cell(q.y, a.y, scale, most),
                              curve_cell(q.z, a.z, scale, most), plan.bits);
     which[i] = i;
+}
+
+/* --- the sort --------------------------------------------------------------------------------- */
+
+struct curve_sort {
+    code_plan code;
+    uint32_t *codes, *codes_sorted, *numbers, *order;
+    void *cub;
+    size_t cub_bytes;
+};
+
+/* With scratch NULL: *bytes becomes what the sort takes. */
+inline kd_status sort_codes(void *scratch, size_t *bytes, const curve_sort *s, uint64_t count,
+                            cudaStream_t stream) {
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, *bytes, s->codes, s->codes_sorted, s->numbers,
+                                            s->order, (uint32_t)count, 0,
+                                            (int)(s->code.levels + 3 * s->code.bits), stream));
+    return KD_OK;
+}
+
+inline kd_status lay_out_sort(curve_sort *s, cuda_arena *arena, const point_index_cuda *index,
+                              uint64_t count) {
+    s->code = code_plan_of(index);
+    s->codes = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+    s->codes_sorted = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+    s->numbers = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+    s->order = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+    KD_TRY(sort_codes(NULL, &s->cub_bytes, s, count, 0));
+    s->cub = cuda_arena_take(arena, s->cub_bytes, 1);
+    return KD_OK;
+}
+
+/* `queries` without an order; s->order and s->codes_sorted become theirs. */
+inline kd_status sort_queries(curve_sort *s, const point_index_cuda *index, const asked &queries,
+                              cudaStream_t stream) {
+    find_codes<<<(queries.count + ORDER_BLOCK - 1) / ORDER_BLOCK, ORDER_BLOCK, 0, stream>>>(
+        view_of(index), queries, s->code, s->codes, s->numbers);
+    KD_CUDA_LAUNCHED("find_codes");
+    return sort_codes(s->cub, &s->cub_bytes, s, queries.count, stream);
 }
 
 } // namespace point_index

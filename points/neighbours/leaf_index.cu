@@ -46,12 +46,33 @@ __global__ void order_points(const float *points, int stride, const uint32_t *id
     out[own.begin + own.left] = make_float4(x, y, z, __uint_as_float(id));
 }
 
-/* What a query needs to find its group. */
-__global__ void list_planes(const float *nodes, const uint8_t *axes, uint32_t count, float2 *out) {
+__device__ uint32_t axis_of(const uint8_t *axes, uint32_t node) {
+    return axes ? axes[node] : pointtree_level_of(node) % 3;
+}
+
+/* Whether the node's plane is that of the next one above on its axis: it parts equal coordinates.
+ */
+__device__ bool parts_ties(const float *nodes, const uint8_t *axes, uint32_t node, uint32_t axis) {
+    for (uint32_t up = node; up > 0;) {
+        up = (up - 1) / 2;
+        if (axis_of(axes, up) == axis) return nodes[3ull * up + axis] == nodes[3ull * node + axis];
+    }
+    return false;
+}
+
+/* What a query needs to find its group; *ties: groups below nodes that part equal coordinates, as
+   often as they are below one. */
+__global__ void list_planes(const float *nodes, const uint8_t *axes, uint32_t count, float2 *out,
+                            uint32_t *ties) {
     const uint32_t node = blockIdx.x * BLOCK + threadIdx.x;
-    if (node >= count) return;
-    const uint32_t axis = axes ? axes[node] : pointtree_level_of(node) % 3;
-    out[node] = make_float2(nodes[3ull * node + axis], __uint_as_float(axis));
+    uint32_t below = 0;
+    if (node < count) {
+        const uint32_t axis = axis_of(axes, node);
+        out[node] = make_float2(nodes[3ull * node + axis], __uint_as_float(axis));
+        if (parts_ties(nodes, axes, node, axis)) below = (count + 1) >> pointtree_level_of(node);
+    }
+    below = __reduce_add_sync(ALL_LANES, below);
+    if (below && threadIdx.x % 32 == 0) atomicAdd(ties, below);
 }
 
 __device__ float least_of(float x) {
@@ -148,6 +169,7 @@ void lay_out(point_index_cuda *out, cuda_arena *arena, const point_build_cuda *a
     out->boxes = (float *)cuda_arena_take(arena, all + 1ull, 2 * sizeof(float4));
     out->planes = (float *)cuda_arena_take(arena, out->box_count[1], sizeof(float2));
     out->strays = (uint32_t *)cuda_arena_take(arena, out->chunk_count, sizeof(uint32_t));
+    out->ties = (uint32_t *)cuda_arena_take(arena, 1, sizeof(uint32_t));
     out->pair_count = 2 * leaves - 1;
     out->pairs = (float *)cuda_arena_take(arena, out->pair_count, 4 * sizeof(float4));
 }
@@ -178,9 +200,10 @@ kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
             v, level, (float4 *)index->boxes);
         KD_CUDA_LAUNCHED("join_boxes");
     }
+    KD_CUDA(cudaMemsetAsync(index->ties, 0, sizeof *index->ties, stream));
     list_planes<<<(unsigned)blocks_for(index->box_count[1]), BLOCK, 0, stream>>>(
         (const float *)index->tree.coordinates, index->tree.axes, index->box_count[1] - 1,
-        (float2 *)index->planes);
+        (float2 *)index->planes, index->ties);
     KD_CUDA_LAUNCHED("list_planes");
     return KD_OK;
 }

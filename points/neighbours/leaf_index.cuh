@@ -149,6 +149,10 @@ struct asked_own {
     uint32_t count;     /* turns */
     bool skips;         /* a point is none of its own answers */
     bool by_id;         /* rows are in the order of ids, not of the index */
+    const uint32_t
+        *order; /* which place asks when; NULL: the index's order. Then no turn is void */
+    const uint32_t *codes; /* of those in order, as in `asked` */
+    uint32_t code_shift;
 };
 
 /* Turns of `together` each that leave nobody's group across the end of the first part. */
@@ -158,7 +162,16 @@ inline asked_own asked_own_of(const view &index, double max_radius, bool skips, 
     uint32_t end = (shallow + 1) * CHUNK_WIDTH + index.low;
     if (end > index.count) end = index.count;
     const uint32_t gap = (together - end % together) % together;
-    return {index.points, (float)max_radius, end, gap, index.count + gap, skips, by_id};
+    return {
+        index.points, (float)max_radius, end, gap, index.count + gap, skips, by_id, NULL, NULL, 0};
+}
+
+/* In an order of their own, with codes. */
+inline asked_own asked_own_sorted(const view &index, double max_radius, bool skips, bool by_id,
+                                  const uint32_t *order, const uint32_t *codes,
+                                  uint32_t code_shift) {
+    return {index.points, (float)max_radius, index.count, 0, index.count, skips, by_id, order,
+            codes,        code_shift};
 }
 
 /* The chunk of a place in the index's order. */
@@ -167,7 +180,7 @@ __device__ inline uint32_t chunk_of(const view &index, const asked_own &queries,
                                      : (place - index.low) / CHUNK_WIDTH;
 }
 
-/* A query of a turn: where it lies in the index's order, whose row it fills, and the id that it
+/* A query of a turn: where it lies in the order of answers, whose row it fills, and the id that it
    does not answer with. */
 struct own_query {
     bool there;
@@ -179,9 +192,10 @@ __device__ inline own_query own_query_of(const asked_own &queries, uint32_t turn
     const bool later = turn >= queries.first_end;
     const bool there = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
     const uint32_t place = later ? there ? turn - queries.gap : queries.first_end - 1 : turn;
-    const float4 p = queries.points[place];
+    const uint32_t at = queries.order ? queries.order[place] : place; /* in the index */
+    const float4 p = queries.points[at];
     const uint32_t id = __float_as_uint(p.w);
-    return {there, place, queries.by_id ? id : place, queries.skips ? id : KD_NONE,
+    return {there, place, queries.by_id ? id : at, queries.skips ? id : KD_NONE,
             vec3_make(p.x, p.y, p.z)};
 }
 

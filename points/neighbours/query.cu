@@ -12,7 +12,6 @@
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
-#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
 namespace {
@@ -26,20 +25,12 @@ struct plan {
     point_query_method method;
     bool sorted;
     code_plan code;
-    uint32_t *codes, *codes_sorted, *queries, *queries_sorted;
-    void *cub;
+    curve_sort sort;
+    void *cub; /* of a scan */
     size_t cub_bytes;
     neighbour_nd *lists;
     uint64_t walkers; /* threads */
 };
-
-kd_status sort_pairs(void *scratch, size_t *bytes, const plan *p, uint64_t count,
-                     cudaStream_t stream) {
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, *bytes, p->codes, p->codes_sorted, p->queries,
-                                            p->queries_sorted, (uint32_t)count, 0,
-                                            (int)(p->code.levels + 3 * p->code.bits), stream));
-    return KD_OK;
-}
 
 kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t count,
                       cudaStream_t stream) {
@@ -100,17 +91,9 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     const query_way way = choose(q);
     p->method = way.method;
     p->sorted = way.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
-    size_t scan_bytes = 0, sort_bytes = 0;
-    KD_TRY(scan_counts(NULL, &scan_bytes, NULL, count, 0));
     p->code = code_plan_of(q->index);
-    if (p->sorted) {
-        p->codes = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
-        p->codes_sorted = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
-        p->queries = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
-        p->queries_sorted = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
-        KD_TRY(sort_pairs(NULL, &sort_bytes, p, count, 0));
-    }
-    p->cub_bytes = sort_bytes > scan_bytes ? sort_bytes : scan_bytes;
+    if (p->sorted) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
+    KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK) return KD_OK;
     const uint64_t list_bytes = (q->k ? q->k : 1) * sizeof(neighbour_nd);
@@ -136,13 +119,9 @@ kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
                 3 * p->code.bits,
                 p->code.levels};
     if (!p->sorted) return KD_OK;
-    const cudaStream_t stream = (cudaStream_t)q->stream;
-    find_codes<<<(unsigned)blocks_for(q->points.count, ORDER_BLOCK), ORDER_BLOCK, 0, stream>>>(
-        view_of(q->index), *queries, p->code, p->codes, p->queries);
-    KD_CUDA_LAUNCHED("find_codes");
-    KD_TRY(sort_pairs(p->cub, &p->cub_bytes, p, q->points.count, stream));
-    queries->order = p->queries_sorted;
-    queries->codes = p->codes_sorted;
+    KD_TRY(sort_queries(&p->sort, q->index, *queries, (cudaStream_t)q->stream));
+    queries->order = p->sort.order;
+    queries->codes = p->sort.codes_sorted;
     return KD_OK;
 }
 

@@ -3,13 +3,17 @@
          group, with a tighter box than any run of a curve has. So nothing is copied, sorted or read
          in another order, and nobody looks for the group that a query is at home in. A point's own
          id is no answer where that is wanted: packets drop it from what they take in, groups find
-         one more and move up what follows it, walks likewise.
-   Work: that of the kernels of query.cu without find_codes and its radix sort.
-   Memory: what a scan of the counts takes; k answers a thread to walk.
+         one more and move up what follows it, walks likewise. On walls, where
+         sub-trees lie across each other, a leaf's points are far apart for what lies between them:
+         many are then sorted along the curve as a caller's are, few ask by leaves.
+   Work: that of the kernels of query.cu without find_codes and its radix sort, unless they are sorted.
+   Memory: what a scan of the counts takes; k answers a thread to walk; 16 bytes a point to sort.
    Invariants: rows are those of the same call with a copy of the points, bit for bit.
-   Data flow: list_order, a thread a place: index -> whose row each place is; then the kernels
+   Data flow: curve_order.cuh where they are sorted: index -> order of places; list_order, a thread a
+              place: index -> whose row each place is; then the kernels
               of packets, groups or leaves, or *_own_by_walk, a thread a point -> a row each at
               the point's id. */
+#include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
 #include <cub/device/device_scan.cuh>
@@ -22,18 +26,25 @@ constexpr unsigned ORDER_THREADS = 256;
 
 struct plan {
     point_query_method method;
+    bool sorted;
+    curve_sort sort;
     void *cub;
     size_t cub_bytes;
     neighbour_nd *lists;
     uint64_t walkers; /* threads */
 };
 
-point_query_method choose(const point_query_cuda *q, const point_own *own) {
+query_way choose(const point_query_cuda *q, const point_own *own) {
     const bool walks = q->method == POINT_QUERY_WALK || q->metric || !q->index->points;
-    if (walks || q->k > POINT_LEAVES_K_MAX) return POINT_QUERY_WALK;
-    if (q->k == 0 || q->method == POINT_QUERY_LEAVES) return POINT_QUERY_LEAVES;
-    if (q->k <= POINT_PACKETS_K_MAX && q->method != POINT_QUERY_GROUPS) return POINT_QUERY_PACKETS;
-    return q->k + own->skips <= POINT_GROUPS_K_MAX ? POINT_QUERY_GROUPS : POINT_QUERY_LEAVES;
+    if (walks || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
+    if (q->k == 0 || q->method == POINT_QUERY_LEAVES) return {POINT_QUERY_LEAVES, false};
+    const uint32_t from = q->index->sorts_from;
+    const bool sorts = from && q->index->tree.count >= from;
+    if (from && !sorts) return {POINT_QUERY_LEAVES, false};
+    if (q->k <= POINT_PACKETS_K_MAX && q->method != POINT_QUERY_GROUPS)
+        return {POINT_QUERY_PACKETS, sorts};
+    if (q->k + own->skips <= POINT_GROUPS_K_MAX) return {POINT_QUERY_GROUPS, sorts};
+    return {POINT_QUERY_LEAVES, false};
 }
 
 kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t count,
@@ -45,7 +56,10 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
 kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const point_own *own) {
     memset(p, 0, sizeof *p);
     const uint64_t count = q->index->tree.count;
-    p->method = choose(q, own);
+    const query_way way = choose(q, own);
+    p->method = way.method;
+    p->sorted = way.sorted;
+    if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
     if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
@@ -84,6 +98,18 @@ kd_status give_order(const plan *p, const point_query_cuda *q, const point_own *
 
 asked_own asked_by(const point_query_cuda *q, const point_own *own, uint32_t together) {
     return asked_own_of(view_of(q->index), q->max_radius, own->skips, !own->order, together);
+}
+
+/* The places of the index along the curve. */
+kd_status sort_own(plan *p, const point_query_cuda *q, const point_own *own, asked_own *out) {
+    const point_index_cuda *index = q->index;
+    const uint32_t bits = 3 * p->sort.code.bits;
+    const asked places = {index->points,     4,    NULL, INFINITY,           NULL,
+                          index->tree.count, NULL, bits, p->sort.code.levels};
+    KD_TRY(sort_queries(&p->sort, index, places, (cudaStream_t)q->stream));
+    *out = asked_own_sorted(view_of(index), q->max_radius, own->skips, !own->order, p->sort.order,
+                            p->sort.codes_sorted, bits);
+    return KD_OK;
 }
 
 /* Queries that a warp answers together: of the shapes of groups in nearest_call.cuh. */
@@ -231,10 +257,9 @@ extern "C" kd_status point_own_cuda_nearest(const point_query_cuda *q, const poi
     if (q->index->tree.count == 0 || q->k == 0) return KD_OK;
     KD_TRY(give_order(&p, q, own));
     if (p.method == POINT_QUERY_WALK) return nearest_walk(&p, q, own);
-    const nearest_call<asked_own> call = {
-        q,
-        asked_by(q, own, together_of(p.method, q->k + own->skips)),
-        {q->ids, (float *)q->dist2, q->counts}};
+    asked_own queries = asked_by(q, own, together_of(p.method, q->k + own->skips));
+    if (p.sorted) KD_TRY(sort_own(&p, q, own, &queries));
+    const nearest_call<asked_own> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}};
     return call.launch(p.method);
 }
 

@@ -98,9 +98,11 @@ __device__ inline home_order home_order_of(const view &index, const asked &queri
 }
 
 /* Those of a leaf are at home together, but for an ancestor among them: a box around all of them
-   might hold a large part of the points. */
+   might hold a large part of the points. Sorted ones are as a caller's. */
 __device__ inline home_order home_order_of(const view &index, const asked_own &queries,
                                            uint32_t place, vec3, bool on) {
+    if (queries.codes)
+        return {queries.codes[place] >> queries.code_shift, __ballot_sync(ALL_LANES, on)};
     const bool strays = index.strays[chunk_of(index, queries, place)] == place;
     return {strays ? 1u : 0u, __ballot_sync(ALL_LANES, on)};
 }

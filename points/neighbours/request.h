@@ -30,8 +30,12 @@ typedef struct point_index_cuda {
     float *planes;          /* of the nodes above groups of 32 leaves: coordinate, axis's bits */
     float *pairs;           /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree
                                over half leaves */
-    uint32_t *strays; /* of each sub-tree of ten levels: where the ancestor lies that it holds,
-                         often far from the others */
+    uint32_t *strays;    /* of each sub-tree of ten levels: where the ancestor lies that it holds,
+                            often far from the others */
+    uint32_t *ties;      /* one number: groups below nodes that part points of equal coordinates, as
+                            often as they are below one */
+    uint32_t sorts_from; /* so many own points are sorted to ask, fewer ask by leaves; 0: neither,
+                            they ask as they lie. Set by who reads `ties` */
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS];
     uint32_t box_levels; /* of groups; the root's box is behind them */
     uint32_t pair_count;
@@ -45,6 +49,12 @@ typedef struct point_index_cuda {
 KD_DEVICE_CALL(point_index_cuda_bytes, (size_t * bytes, const point_build_cuda *arguments));
 KD_DEVICE_CALL(point_index_cuda_open, (point_index_cuda * out, const point_build_cuda *arguments,
                                        void *memory, size_t bytes));
+
+/* Where a plane has to part points of equal coordinates, as on walls, both sides lie across each
+   other: then leaves are wide, and what asks together had better be sorted. */
+static inline uint32_t point_index_sorts_from(const point_index_cuda *index, uint32_t ties) {
+    return (uint64_t)ties * 16 >= index->box_count[1] ? 200000 : 0;
+}
 
 typedef enum point_query_method {
     POINT_QUERY_AUTO = 0,
@@ -83,7 +93,8 @@ KD_DEVICE_CALL(point_query_cuda_count_within, (const point_query_cuda *query, ui
 KD_DEVICE_CALL(point_query_cuda_within, (const point_query_cuda *query, const uint64_t *offsets));
 
 /* The same calls with the tree's own points as queries (query_own.cu): of `query` points, radii,
-   coherent and turns are not looked at. Nothing is sorted: the index has them in order already. */
+   coherent and turns are not looked at. The index has them in order already;
+   where that is no good order, they are sorted (sorts_from). */
 /* What such a call wants beside its k or its radius; on the CPU, too (query.h). */
 typedef struct point_own {
     bool skips;        /* a point is not among its own answers */

@@ -29,6 +29,53 @@ static void three_floats(void **state) {
             }
 }
 
+/* As where sub-trees lie across each other: sorted, and by leaves where there are fewer. */
+static void sorted_along_the_curve(void **state) {
+    (void)state;
+    static const uint32_t ks[] = {8, 1, 16, 17, 111, 112, 0};
+    static const uint32_t counts[] = {1, 33, 1023, 1500, 4096};
+    uint32_t number = 0;
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (uint32_t c = 0; c < 5; ++c, ++number) {
+            if (gpu_leaves_out(number, 7) || counts[c] > gpu_size(4096, 1500)) continue;
+            const own_case of = {"cuda:0",
+                                 counts[c],
+                                 3,
+                                 KD_FLOAT,
+                                 (case_points)which,
+                                 number % 3 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                 number % 4 > 1,
+                                 number % 2 != 0,
+                                 "auto",
+                                 number % 5 ? 1 : counts[c] + 1};
+            own_check(&of, ks);
+        }
+}
+
+/* Points on a wall have sub-trees across each other, points in space have not. */
+static void walls_are_noticed(void **state) {
+    (void)state;
+    const uint32_t count = gpu_size(300000, 8000);
+    float(*cloud)[3] = (float(*)[3])malloc(count * sizeof *cloud);
+    assert_non_null(cloud);
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "cuda:0");
+    for (int wall = 0; wall < 2; ++wall) {
+        kd_points *tree = NULL;
+        for (uint32_t i = 0; i < count; ++i) {
+            const vec3 p = case_point(CASE_UNIFORM, i, count);
+            for (int axis = 0; axis < 3; ++axis) cloud[i][axis] = vec3_axis(p, axis);
+            if (wall && i % 2) cloud[i][2] = 0;
+        }
+        const kd_point_array points = kd_point_array_make(cloud, count, 3, KD_FLOAT);
+        assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
+        assert_int_equal(tree->cuda->index.sorts_from != 0, wall);
+        kd_points_close(tree);
+    }
+    free(cloud);
+}
+
 static void other_points(void **state) {
     (void)state;
     static const uint32_t ks[] = {2, 9, 40, 0};
@@ -103,8 +150,9 @@ static void asynchronous_with_scratch(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(three_floats),
-                                       cmocka_unit_test(other_points),
-                                       cmocka_unit_test(asynchronous_with_scratch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_floats), cmocka_unit_test(sorted_along_the_curve),
+        cmocka_unit_test(walls_are_noticed), cmocka_unit_test(other_points),
+        cmocka_unit_test(asynchronous_with_scratch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
    points for one neighbour more, the point itself taken out by hand. */
 #ifndef KD_TESTS_POINTS_OWN_CASES_H
 #define KD_TESTS_POINTS_OWN_CASES_H
+#include "points/api/points_device.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>
@@ -15,6 +16,7 @@ typedef struct own_case {
     kd_points_split split;
     bool named, skips;
     const char *method;
+    uint32_t sorts_from; /* of its index, on a device; 0: as it was found */
 } own_case;
 
 static kd_points_spread own_spread; /* where the device is several */
@@ -231,6 +233,7 @@ static void own_check(const own_case *of, const uint32_t *ks) {
     own_state own;
     own_begin(&own, of);
     snprintf(own.query.method, sizeof own.query.method, "%s", of->method);
+    if (of->sorts_from) own.asked->cuda->index.sorts_from = of->sorts_from;
     for (int i = 0; ks[i]; ++i) own_check_nearest(&own, ks[i]);
     if (of->count > 40) {
         const double side = of->scalar == KD_DOUBLE
