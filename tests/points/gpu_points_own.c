@@ -46,10 +46,11 @@ static void sorted_along_the_curve(void **state) {
                                  number % 3 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
                                  number % 4 > 1,
                                  number % 2 != 0,
-                                 "auto",
-                                 number % 5 ? 1 : counts[c] + 1};
+                                 "auto"};
+            own_sorts_from = number % 5 ? 1 : counts[c] + 1;
             own_check(&of, ks);
         }
+    own_sorts_from = 0;
 }
 
 /* Points on a wall have sub-trees across each other, points in space have not. */

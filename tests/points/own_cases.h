@@ -16,10 +16,10 @@ typedef struct own_case {
     kd_points_split split;
     bool named, skips;
     const char *method;
-    uint32_t sorts_from; /* of its index, on a device; 0: as it was found */
 } own_case;
 
 static kd_points_spread own_spread; /* where the device is several */
+static uint32_t own_sorts_from;     /* of indices on a device; 0: as they were found */
 
 /* Of one case: the cloud, what is expected and what came. */
 typedef struct own_state {
@@ -233,7 +233,7 @@ static void own_check(const own_case *of, const uint32_t *ks) {
     own_state own;
     own_begin(&own, of);
     snprintf(own.query.method, sizeof own.query.method, "%s", of->method);
-    if (of->sorts_from) own.asked->cuda->index.sorts_from = of->sorts_from;
+    if (own_sorts_from) own.asked->cuda->index.sorts_from = own_sorts_from;
     for (int i = 0; ks[i]; ++i) own_check_nearest(&own, ks[i]);
     if (of->count > 40) {
         const double side = of->scalar == KD_DOUBLE
