@@ -1,6 +1,8 @@
 #include "render/ranks/maps_choice.h"
 #include <string.h>
 
+enum { NAME_BYTES = 16 }; /* of an option, which may have no end */
+
 static const double unseen_seconds = 1, worth_it = 4;
 
 static const char *const names[RANK_MAPS] = {"auto", "whole", "apart"};
@@ -11,15 +13,15 @@ const char *rank_maps_name(int which) {
 
 kd_status rank_maps_find(rank_maps *out, const char *name) {
     for (int i = 0; i < RANK_MAPS; ++i)
-        if (strcmp(names[i], name) == 0) {
+        if (strncmp(names[i], name, NAME_BYTES) == 0) {
             *out = (rank_maps)i;
             return KD_OK;
         }
-    KD_FAIL(KD_ERROR_USAGE, "unknown maps \"%s\", expected auto, whole or apart", name);
+    KD_FAIL(KD_ERROR_USAGE, "unknown maps \"%.15s\", expected auto, whole or apart", name);
 }
 
 bool rank_maps_apart(const char *name) {
-    return strcmp(names[RANK_MAPS_APART], name) == 0;
+    return strncmp(names[RANK_MAPS_APART], name, NAME_BYTES) == 0;
 }
 
 rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits) {
