@@ -183,6 +183,7 @@ static void test_choice_of_maps(void **state) {
     options.photons = options.caustic_photons = 4000000;
     options.radius = 0.01f;
     strcpy(options.device, "cpu");
+    strcpy(options.surface, "outlines"); /* no tiles, which all ranks hold whole */
     settled = options;
     assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
     assert_string_equal(settled.maps, "whole");
