@@ -3,8 +3,8 @@
 #include "core/ranks/link.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/system/plugin.h"
 #include "core/timing.h"
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,19 +67,19 @@ static bool take_names(struct ranks_link *of) {
                  {"ncclBroadcast", (void **)&of->calls.broadcast},
                  {"ncclAllReduce", (void **)&of->calls.all_reduce}};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        if (!(*names[i].to = dlsym(of->library, names[i].name))) return false;
+        if (!(*names[i].to = plugin_symbol(of->library, names[i].name))) return false;
     return of->calls.version(&of->version) == 0 && of->version >= NCCL_VERSION_LEAST;
 }
 
 static bool load(struct ranks_link *of) {
     const char *name = library_name();
     if (strcmp(name, "off") == 0) return false;
-    of->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    of->library = plugin_open(name, false);
     return of->library && take_names(of);
 }
 
 static void drop(struct ranks_link *of) {
-    if (of->library) dlclose(of->library);
+    if (of && of->library) plugin_close(of->library);
     memory_free(of);
 }
 
@@ -108,8 +108,9 @@ kd_status ranks_link_open(ranks *of, bool on_device) {
     if (!ranks_shared(of)) return KD_OK;
     KD_TRY(ranks_any(of, !on_device, &lacking));
     if (lacking) return KD_OK; /* a CPU among them */
-    KD_TRY(KD_RESERVE_ZEROED(link, 1));
-    kd_status status = ranks_any(of, !load(link), &lacking);
+    /* the others hear of it, or they would wait */
+    const bool none = KD_RESERVE_ZEROED(link, 1) != KD_OK;
+    kd_status status = ranks_any(of, none || !load(link), &lacking);
     if (status == KD_OK && !lacking) status = join(link, of, &joined, &why);
     if (status != KD_OK || !joined) {
         if (of->rank == 0 && status == KD_OK && !lacking)

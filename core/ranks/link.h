@@ -11,8 +11,9 @@
 extern "C" {
 #endif
 
-/* All ranks call it, `on_device` with the current device that they will use; one line of the log
-   says what came of it. KD_OK without a link, too. */
+/* All ranks call it, `on_device` with the current device that they will use. The log of rank 0 says
+   that they are joined, or why NCCL refused; nothing where a rank has no device or no NCCL. KD_OK
+   without a link, too. */
 kd_status ranks_link_open(ranks *of, bool on_device);
 /* All ranks, on that device; `failed`: the others are not waited for. Takes one without a link. */
 void ranks_link_close(ranks *of, bool failed);

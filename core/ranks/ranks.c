@@ -95,11 +95,18 @@ kd_status ranks_measure(ranks *of, double *bandwidth) {
     enum { BYTES = 1 << 20, TIMES = 4 };
     char *room = NULL;
     double least = 0;
-    kd_status status = KD_OK;
+    bool lacking = false;
     *bandwidth = 0;
     if (!ranks_shared(of)) return KD_OK;
     const uint64_t all = (uint64_t)of->size * BYTES;
-    KD_TRY(KD_RESERVE_ZEROED(room, all));
+    kd_status status = KD_RESERVE_ZEROED(room, all);
+    const kd_status heard = ranks_any(of, status != KD_OK, &lacking);
+    if (status == KD_OK) status = heard;
+    if (status == KD_OK && lacking) { /* all end, or the others would wait for it */
+        memory_free(room);
+        KD_FAIL(KD_ERROR_MEMORY, "another rank is out of memory: %llu bytes were needed",
+                (unsigned long long)all);
+    }
     for (int i = 0; i < TIMES && status == KD_OK; ++i) {
         const double begun = timing_now();
         status = ranks_all_gather_even(of, room, BYTES);

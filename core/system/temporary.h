@@ -16,8 +16,7 @@ int temporary_hold(int descriptor); /* a second one, which keeps the lock; -1 wi
 int temporary_sync(int descriptor); /* its bytes are on the disk; -1 with errno */
 /* Under its new name, in place of what was there; -1 with errno. */
 int temporary_rename(const char *name, const char *to);
-/* Opens what is no regular file, such as a pipe, or a file to be written in place; -1 with errno.
- */
+/* Opens for writing what is no regular file, such as a pipe; -1 with errno. */
 int temporary_direct(const char *path);
 /* If `path` is a link, what it points to, from malloc; NULL if it is none, or with ENOMEM. */
 char *temporary_target(const char *path);

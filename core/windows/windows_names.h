@@ -12,10 +12,17 @@ static inline bool wide_from(wchar_t out[PLACE_BYTES], const char *name) {
     return fits;
 }
 
-/* With '/' between folders. */
+/* With '/' between folders. Windows says a final name as \\?\C:\..., one of a network as
+   \\?\UNC\server\share\..., which is \\server\share\... elsewhere. */
 static inline bool name_from(char out[PLACE_BYTES], const wchar_t *wide) {
-    if (wcsncmp(wide, L"\\\\?\\", 4) == 0) wide += 4; /* how Windows says a final name */
-    if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, out, PLACE_BYTES, NULL, NULL) <= 0) return false;
+    const bool of_network = wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0;
+    if (of_network)
+        wide += 7;
+    else if (wcsncmp(wide, L"\\\\?\\", 4) == 0)
+        wide += 4;
+    if (of_network) *out++ = '/';
+    if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, out, PLACE_BYTES - of_network, NULL, NULL) <= 0)
+        return false;
     for (char *at = out; *at; ++at)
         if (*at == '\\') *at = '/';
     return true;
