@@ -40,8 +40,8 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
     return true;
 }
 
-/* Where less than two sevenths of packets' tests were of rays that meet the leaf, rays are faster
-   on their own: how many packets are to go apart. */
+/* Where packets took more than their rays would have taken in a stream: how many are to go apart
+   now. */
 static int packets_apart(packet_use *use) {
     const bool poor = use->together > use->apart;
     use->together -= use->together / 4; /* what was long ago counts less */
