@@ -75,7 +75,8 @@ def resident():
 draw = np.random.default_rng(3)
 count, dims, kind = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 if kind == "mesh":
-    v, f = draw.random((3 * count, 3), np.float32), np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
+    v = (draw.random((count, 1, 3), np.float32) + 0.01 * draw.random((count, 3, 3), np.float32)).reshape(-1, 3)
+    f = np.arange(3 * count, dtype=np.int32).reshape(-1, 3)
     make = lambda part: kandela.TriangleMesh(v[:3 * part], f[:part])
 else:
     x = draw.random((count, dims)).astype(kind)
