@@ -42,6 +42,11 @@ expect_exit 0 "${render[@]}" camera.json --eye 1,1,4 -o last.pfm
 same late0009.pfm last.pfm
 expect_exit 2 "${render[@]}" camera.json --frames 2-2 --shutter 1 --integrator light --passes 1
 expect_says err "no camera that moves"
+expect_exit 2 "${render[@]}" box.json --frames 2-2 --shutter 1 -o refused.pfm # only a camera's motion is blurred
+expect_says err "meshes, placements or lights have keys"
+expect_true "no picture" test ! -e refused0002.pfm
+expect_exit 0 "${render[@]}" box.json --frames 2-2 --shutter 0 -o shut.pfm
+same shut0002.pfm f_02.pfm
 
 # once round: frame 3 of 4 is the other side
 blob=(gen:blob:300 --look-at 0,0,0)
