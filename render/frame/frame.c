@@ -52,6 +52,14 @@ typedef struct tile_samples {
     uint64_t rays, nan_samples;
 } tile_samples;
 
+/* The sample by whose numbers the camera's ray is drawn: of a method by passes that counts its
+   samples (ppm) they come again after spp. */
+static uint32_t camera_sample(const frame *of, uint32_t sample) {
+    const bool again =
+        of->how->pass && of->how->counts_samples && of->how->counts_samples(of->options);
+    return again ? sample % (uint32_t)of->options->spp : sample;
+}
+
 /* Takes the samples asked for; the film adds up each pixel's in their order. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
     const integrator *how = pass->of->how;
@@ -65,7 +73,8 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
     for (uint32_t i = 0; i < tile->count; ++i) {
         const pixel_request *asked = &tile->asked[i];
         tile->rays += tile->found[i].rays;
-        pixel_weigh(&view, asked->x, asked->y, asked->sample, &tile->found[i]);
+        pixel_weigh(&view, asked->x, asked->y, camera_sample(pass->of, asked->sample),
+                    &tile->found[i]);
         if (!film_add(pass->to, asked->x, asked->y, &tile->found[i])) ++tile->nan_samples;
     }
     tile->count = 0;

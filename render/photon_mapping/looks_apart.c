@@ -265,6 +265,7 @@ static vec3 shown(const apart_chunk *work, const eye_request *look, uint64_t slo
 
 static void add_row(apart_chunk *work, const row_looks *row, int32_t y) {
     film *to = work->to;
+    const pixel_view eye = integrator_view(work->of);
     uint64_t rays = 0, nans = 0;
     for (int32_t x = 0; x < to->width; ++x) {
         pixel_sample *sample = &row->samples[x];
@@ -278,6 +279,7 @@ static void add_row(apart_chunk *work, const row_looks *row, int32_t y) {
         }
         sample->radiance = vec3_add(sample->radiance, gathered);
         rays += sample->rays;
+        pixel_weigh(&eye, to->x0 + x, to->y0 + y, work->camera_sample, sample);
         nans += !film_add(to, to->x0 + x, to->y0 + y, sample);
     }
     atomic_fetch_add(&work->rays, rays);

@@ -23,7 +23,7 @@ struct film_work {
     sample_range range;
     pixel_view view; /* without its scene */
     film_pixel *pixels;
-    uint32_t sample;
+    uint32_t sample, camera_sample;
     const pixel_look *looks; /* NULL: what paths have brought is in */
     eye_slots slots;
     const eye_request *requests;
@@ -112,7 +112,7 @@ __launch_bounds__(LOOK_BLOCK) void add_to_film(const __grid_constant__ photon_vi
                 vec3_add(seen.sample.radiance, gathered(&photons, work, seen.first_request));
         rays = seen.sample.rays;
         pixel_weigh(&work.view, range.x0 + (int32_t)(i % (uint32_t)range.width),
-                    range.y0 + range.top + (int32_t)(i / (uint32_t)range.width), work.sample,
+                    range.y0 + range.top + (int32_t)(i / (uint32_t)range.width), work.camera_sample,
                     &seen.sample);
         nans = !film_pixel_add(work.pixels + (int64_t)range.top * range.width + i, &seen.sample);
     }
@@ -205,6 +205,7 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
     work.view = integrator_view(of);
     work.pixels = of->there->pixels;
     work.sample = looked->sample;
+    work.camera_sample = looked->camera_sample;
     if (slots)
         work.slots = *slots;
     else

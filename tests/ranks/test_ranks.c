@@ -5,6 +5,7 @@
 #include "core/hash.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
+#include "render/frame/pixel_filter.h"
 #include "render/integrators.h"
 #include "render/ranks/deal.h"
 #include "test.h"
@@ -150,6 +151,12 @@ static void test_photons_apart(void **state) {
     options.passes = 24;
     options.target_error = 0.5;
     expect_apart("cornell_diffuse", options, few);
+    static const char *const methods[] = {"sppm", "ppm", "photon"};
+    for (int i = 0; i < 3; ++i) {
+        options = small_options(methods[i]);
+        options.filter = PIXEL_FILTER_MITCHELL; /* whose samples count by their places */
+        expect_apart("cornell_diffuse", options, few);
+    }
 }
 
 static void test_photons_apart_refused(void **state) {

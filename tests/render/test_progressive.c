@@ -58,6 +58,27 @@ static void test_furnace(void **state) {
     }
 }
 
+/* The same ray in every pass counts the same in every pass: a filter with lobes below 0 makes no
+   mean of it. */
+static void test_rays_taken_again_count_alike(void **state) {
+    (void)state;
+    still_life_build(&stage);
+    kd_render_options options = small_options("ppm", 24, 4);
+    options.spp = 1;
+    options.filter = PIXEL_FILTER_MITCHELL;
+    const double least = fabs((double)pixel_filter_weight(options.filter, vec2_make(0.5f, 0.5f)));
+    shot s = shoot(&stage, &still_life_camera, &options, NULL);
+    assert_int_equal(s.status, KD_OK);
+    const float *alpha = image_plane(&s.picture, "A");
+    bool below = false;
+    for (int i = 0; i < 24 * 24; ++i) {
+        if (alpha[i] != 0) expect_near(fabs((double)alpha[i]), least, 1e-6);
+        below |= alpha[i] < 0;
+    }
+    assert_true(below);
+    image_close(&s.picture);
+}
+
 static void test_threads_make_no_difference(void **state) {
     (void)state;
     still_life_build(&stage);
@@ -92,6 +113,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_radius_shrinks_as_published),
         cmocka_unit_test(test_furnace),
+        cmocka_unit_test(test_rays_taken_again_count_alike),
         cmocka_unit_test(test_threads_make_no_difference),
         cmocka_unit_test(test_misuse_is_refused),
     };
