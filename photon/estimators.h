@@ -27,7 +27,7 @@ extern "C" {
 #define PHOTON_SURFACE_ROWS(ROW) ROW(OUTLINES, outlines, false) ROW(TILES, tiles, true)
 
 /* Triangles up to which tiles are chosen. A device's frames then take about as long as by outlines
-   in rooms, and longer amid small triangles: 2.6 times in Sponza, 2.9 in a hall of a million
+   in rooms, and longer amid small triangles: 1.9 to 3.3 times in Sponza and in a hall of a million
    (tools/bench/results/h200-frames.txt). */
 #define PHOTON_TILES_MOST (1u << 19)
 

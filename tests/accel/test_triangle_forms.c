@@ -49,7 +49,7 @@ static pair pair_make(uint32_t i, int shape, float scale) {
     return made;
 }
 
-/* As accel/rays/packet.c and accel/wide/wide_walk.h bring corners to the rays' space. */
+/* As accel/wide/wide_packet.h and accel/wide/wide_walk.h bring corners to the rays' space. */
 static void shear(triangle8 *eight, int lane, const pair *of, const triangle_caster *with) {
     for (int k = 0; k < 3; ++k) {
         const float z = vec3_axis(of->corner[k], with->kz) - vec3_axis(with->origin, with->kz);
