@@ -95,11 +95,14 @@ int ncclGetUniqueId(id *out) {
 /* KANDELA_STAND_IN_REFUSES: as two ranks of one device are refused. */
 int ncclCommInitRank(communicator **out, int size, id from, int rank) {
     communicator *made = calloc(1, sizeof *made);
+    world *in;
+    memcpy(&in, &from, sizeof in);
     if (getenv("KANDELA_STAND_IN_REFUSES") || size > RANKS || !made) {
+        if (rank == 0) free(in); /* nobody else comes there */
         free(made);
         return 5;
     }
-    memcpy(&made->in, &from, sizeof made->in);
+    made->in = in;
     made->rank = rank;
     pthread_mutex_lock(&mutex);
     made->in->size = size;
