@@ -1,9 +1,10 @@
 /* scenes/gltf: what corners carry besides places and normals (tangents, a second set of texture
    coordinates), parallel cameras, what Blender means by its numbers, what is not read. */
+#include "shaders/surface.h"
+/* before the types `scene` and `mesh`: parameters of the header above have those names */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/gltf/gltf.h"
-#include "shaders/surface.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 #include <stb/stb_image_write.h>
@@ -138,6 +139,75 @@ static void maps_by_two_sets_of_coordinates(void **state) {
     mesh_close(&read);
 }
 
+/* What a map is of: 'r' 'g' 'a' a channel, 'c' a colour, 'd' three numbers; '-': not looked at. */
+static const struct {
+    const char *text;
+    size_t at; /* of its index in the layers; in the record where those are not meant */
+    bool of_record;
+    char channel;
+} channels[] = {
+#define IMAGE "\":{\"index\":0}"
+#define EXTENSION(name, rest) "\"extensions\":{\"KHR_materials_" name "\":{\"" rest IMAGE "}}"
+    {"\"emissiveFactor\":[1,1,1],\"emissiveTexture" IMAGE, offsetof(material, emission_map), true,
+     'c'},
+    {"\"normalTexture" IMAGE, offsetof(material, normal_map), true, 'd'},
+    {"\"occlusionTexture" IMAGE, 0, true, '-'}, /* paths find it themselves */
+    {EXTENSION("clearcoat", "clearcoatFactor\":1,\"clearcoatTexture"),
+     offsetof(principled, coat_map), false, 'r'},
+    {EXTENSION("clearcoat", "clearcoatFactor\":1,\"clearcoatRoughnessTexture"),
+     offsetof(principled, coat_roughness_map), false, 'g'},
+    {EXTENSION("clearcoat", "clearcoatFactor\":1,\"clearcoatNormalTexture"),
+     offsetof(principled, coat_normal_map), false, 'd'},
+    {EXTENSION("specular", "specularTexture"), offsetof(principled, specular_map), false, 'a'},
+    {EXTENSION("specular", "specularColorTexture"), offsetof(principled, specular_tint_map), false,
+     'c'},
+    {EXTENSION("sheen", "sheenColorFactor\":[1,1,1],\"sheenColorTexture"),
+     offsetof(principled, sheen_map), false, 'c'},
+    {EXTENSION("sheen", "sheenColorFactor\":[1,1,1],\"sheenRoughnessTexture"),
+     offsetof(principled, sheen_roughness_map), false, 'a'},
+    {EXTENSION("transmission", "transmissionFactor\":1,\"transmissionTexture"),
+     offsetof(principled, transmission_map), false, 'r'},
+    {EXTENSION("anisotropy", "anisotropyStrength\":1,\"anisotropyTexture"),
+     offsetof(principled, anisotropy_map), false, 'd'},
+};
+
+static void maps_of_layers_have_their_channels(void **state) {
+    (void)state;
+    static const uint8_t texels[8] = {255, 0, 0, 102, 0, 255, 255, 255};
+    FILE *file = fopen(file_in("halves.png"), "wb");
+    assert_true(file && stbi_write_png_to_func(halves_take, file, 2, 1, 4, texels, 8));
+    fclose(file);
+    quad_write("layered.glb", "", 1);
+    scene *plain = scene_of("layered.glb", false);
+    const uint32_t others = scene_get_view(plain).texture_count; /* the sky's */
+    scene_close(plain);
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; ++i) {
+        const char how = channels[i].channel;
+        quad_write("layered.glb", channels[i].text, 1);
+        scene *opened = scene_of("layered.glb", false);
+        const scene_view view = scene_get_view(opened);
+        const uint32_t of = view.mesh.triangle_materials[0];
+        if (how == '-') assert_int_equal(view.texture_count, others);
+        if (how != '-') {
+            const char *record = channels[i].of_record ? (const char *)&view.materials[of]
+                                                       : (const char *)&view.layers[of];
+            uint32_t map;
+            memcpy(&map, record + channels[i].at, sizeof map);
+            assert_true(map < view.texture_count);
+            const vec3 left = texture_sample(view.textures + map, vec2_make(0.25f, 0.5f));
+            const bool wide = how == 'c' || how == 'd';
+            assert_true(fabsf(left.x - (how == 'a' ? 0.4f : how == 'g' ? 0 : 1)) < 1e-6f);
+            assert_true(fabsf(left.y - (wide ? 0 : left.x)) < 1e-6f);
+            assert_int_equal(view.textures[map].srgb, how == 'c');
+        }
+        scene_close(opened);
+    }
+    quad_write("scaled.glb", "\"normalTexture\":{\"index\":0,\"scale\":0.5}", 1);
+    mesh read = load("scaled.glb");
+    assert_true(read.materials[0].layers.normal_scale == 0.5f);
+    mesh_close(&read);
+}
+
 /* Rays of an orthographic camera are parallel and as far apart as it is tall. */
 static void orthographic_cameras(void **state) {
     (void)state;
@@ -205,6 +275,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tangents_of_the_file_turn_what_lies_along_them),
         cmocka_unit_test(maps_by_two_sets_of_coordinates),
+        cmocka_unit_test(maps_of_layers_have_their_channels),
         cmocka_unit_test(orthographic_cameras),
         cmocka_unit_test(blenders_anisotropy_is_its_own),
         cmocka_unit_test(extensions_that_are_not_read_are_said),

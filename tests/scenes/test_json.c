@@ -238,6 +238,32 @@ static void layers_and_metals_arrive(void **state) {
     assert_true(silver->record.kind == MATERIAL_CONDUCTOR && silver->record.specular.x > 0.9f);
 }
 
+/* Red, green and blue of white light along the normal, to a hundredth. */
+static void metals_have_colours_of_their_own(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        float colour[3];
+    } rows[] = {{"aluminium", {0.91f, 0.92f, 0.92f}}, {"chromium", {0.63f, 0.66f, 0.70f}},
+                {"copper", {0.96f, 0.64f, 0.54f}},    {"gold", {1, 0.78f, 0.34f}},
+                {"iron", {0.53f, 0.51f, 0.49f}},      {"iridium", {0.70f, 0.69f, 0.66f}},
+                {"platinum", {0.68f, 0.64f, 0.58f}},  {"rhodium", {0.80f, 0.76f, 0.74f}},
+                {"silver", {0.97f, 0.96f, 0.92f}},    {"titanium", {0.62f, 0.58f, 0.54f}},
+                {"tungsten", {0.52f, 0.50f, 0.47f}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 START "\"meshes\": [{\"box\": {}, \"material\": {\"metal\": \"%s\"}}]}",
+                 rows[i].name);
+        assert_int_equal(parse(text), KD_OK);
+        const mesh_material *made = &draft.geometry.materials[0];
+        assert_true(fabsf(made->record.diffuse.x - rows[i].colour[0]) < 0.006f);
+        assert_true(fabsf(made->record.diffuse.y - rows[i].colour[1]) < 0.006f);
+        assert_true(fabsf(made->record.diffuse.z - rows[i].colour[2]) < 0.006f);
+        assert_true(made->layers.specular_tint.x > 0.7f && made->layers.specular_tint.x < 1);
+    }
+}
+
 static void a_byte_order_mark_and_remarks_are_fine(void **state) {
     (void)state;
     assert_int_equal(parse("\xef\xbb\xbf" START "\"about\": \"x\", " BOX "}"), KD_OK);
@@ -337,6 +363,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_said_stays_as_it_was),
         cmocka_unit_test(paths_start_beside_the_file),
         cmocka_unit_test(layers_and_metals_arrive),
+        cmocka_unit_test(metals_have_colours_of_their_own),
         cmocka_unit_test(a_byte_order_mark_and_remarks_are_fine),
         cmocka_unit_test(the_description_lists_every_key),
         cmocka_unit_test(damaged_files_are_refused_or_read),

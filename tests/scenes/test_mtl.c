@@ -8,7 +8,7 @@ static kd_status read_text(heard *to, const char *text) {
     mtl_library_close(&made_library);
     memset(to, 0, sizeof *to);
     file_put_text("a.mtl", text);
-    const obj_options options = {hear, to, false, NULL, 0};
+    const obj_options options = {.problem = hear, .context = to};
     return mtl_load(&made_library, file_in("a.mtl"), &options);
 }
 
@@ -142,6 +142,15 @@ static void blender_has_an_exponent_of_its_own(void **state) {
         assert_float_equal(m->record.roughness, rough[i], 1e-3f);
     }
     assert_true(blender_material(BLENDER_5, "")->record.roughness == 1);
+    static const struct {
+        const char *first;
+        float rough; /* of Ns 250 */
+    } versions[] = {{"# Blender 4.2.0 MTL File: 'x.blend'\n# www.blender.org\nnewmtl m\n", 0.5f},
+                    {"# Blender 3.6.5 MTL File: 'x.blend'\nnewmtl m\n", 0.4729537f},
+                    {"# Blender v2.79 (sub 0) MTL File: ''\nnewmtl m\n", 0.4729537f}};
+    for (int i = 0; i < 3; ++i)
+        assert_float_equal(blender_material(versions[i].first, "Ns 250\n")->record.roughness,
+                           versions[i].rough, 1e-6f);
 }
 
 static void blender_has_keys_of_its_own(void **state) {
@@ -150,6 +159,7 @@ static void blender_has_keys_of_its_own(void **state) {
         blender_material(BLENDER_5, "Ka .25 .25 .25\nKd .9 .6 .1\nKs .5 .5 .5\nNs 250\nillum 3\n");
     assert_true(m->record.metallic == 0.25f && m->record.diffuse.y == 0.6f);
     assert_float_equal(m->record.roughness, 0.5f, 1e-6f);
+    assert_true(blender_material(BLENDER_5, "Pc 2\n")->layers.coat == 0.5f);
     m = blender_material(BLENDER_5, "Kd 1 1 1\nKe 2 2 2\nd .5\nillum 9\n");
     assert_true(m->record.opacity == 0.5f && m->record.two_sided && m->record.emission.x == 2);
     m = blender_material(BLENDER_5, "Kd 1 1 1\nNi 1.45\nPr .1\nPm 0\nPs .5\nPc 4\nPcr .2\n"

@@ -199,7 +199,12 @@ static void the_sun_keeps_its_energy(void **state) {
 
 static void what_is_no_sky_is_refused(void **state) {
     (void)state;
+    static const char wide[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n"
+                               "\200\200\200\203\200\200\200\203";
+    file_put("wide.hdr", wide, sizeof wide - 1);
     static const char *const bad[][2] = {
+        {"\"image\": \"wide.hdr\", \"projection\": \"equal_area\"",
+         "wide.hdr: 2 x 1 texels, expected a square"},
         {"\"sky\": {\"sun\": [0, -1, 0]}", "environment.sky: the sun is not above the horizon"},
         {"\"sky\": {\"turbidity\": 20}", "environment.sky.turbidity"},
         {"\"sky\": {}, \"image\": \"a.hdr\"", "expected either image or sky"}};

@@ -111,6 +111,31 @@ opaque=$(figure t.json image.hash)
 expect_exit 0 "${glassy[@]}" --glass-by-ni
 expect_true "glass looks like glass" test "$(figure t.json image.hash)" != "$opaque"
 
+# of a glTF file's cameras, the one that the line names
+python3 - >eyes.gltf <<'EOF'
+import base64, json, struct
+corners = struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
+print(json.dumps({
+    "asset": {"version": "2.0"}, "scenes": [{"nodes": [0, 1, 2]}],
+    "nodes": [{"mesh": 0}, {"name": "near", "camera": 0, "translation": [0, 0, 3]},
+              {"name": "far", "camera": 0, "translation": [0, 0, 30]}],
+    "cameras": [{"type": "perspective", "perspective": {"yfov": 0.8, "znear": 0.1}}],
+    "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
+    "buffers": [{"byteLength": 36, "uri":
+                 "data:application/octet-stream;base64," + base64.b64encode(corners).decode()}],
+    "bufferViews": [{"buffer": 0, "byteLength": 36}],
+    "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}]}))
+EOF
+eyes=("$program" render eyes.gltf --device cpu --resolution 16x16 --spp 4 --stats t.json)
+expect_exit 0 "${eyes[@]}"
+near=$(figure t.json image.hash)
+expect_exit 0 "${eyes[@]}" --camera near
+is "$near" t.json image.hash
+expect_exit 0 "${eyes[@]}" --camera far
+expect_true "another camera sees another picture" test "$(figure t.json image.hash)" != "$near"
+expect_exit 2 "${eyes[@]}" --camera none
+expect_says err "0 (near), 1 (far)"
+
 # the camera of the line is used, crops are cut from the whole picture
 "${render[@]}" -q --eye 0,0,9 --look-at 0,0,0 --up 0,1,0 --fov 20 -o far.pfm >/dev/null
 "${render[@]}" -q --eye 0,0,90 --look-at 0,0,0 --fov 2 -o farther.pfm >/dev/null

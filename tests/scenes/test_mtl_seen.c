@@ -1,0 +1,190 @@
+/* What an MTL says, as shaders see it: a square of the material, its pictures read, looked at in
+   two places and from both sides. */
+#include "shaders/surface.h"
+/* before the type `scene`: parameters of the header above have that name */
+#include "scenes/assembly/scene.h"
+#include "tests/scenes/files.h"
+#include <math.h>
+#include <stb/stb_image_write.h>
+
+#define BLENDER "# Blender 5.0.1 MTL File: 'x.blend'\n"
+
+static scene *opened;
+
+/* The scene of a unit square with this material; the one before it is closed. */
+static scene_view view_of(const char *first, const char *lines) {
+    char text[512];
+    kd_render_options options;
+    if (opened) scene_close(opened);
+    opened = NULL;
+    snprintf(text, sizeof text, "%snewmtl m\n%s", first, lines);
+    file_put_text("m.mtl", text);
+    file_put_text("square.obj", "mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvt 0 0\nvt 1 0\n"
+                                "vt 1 1\nvt 0 1\nusemtl m\nf 1/1 2/2 3/3 4/4\n");
+    kd_render_options_default(&options);
+    if (scene_open(&opened, file_in("square.obj"), &options, NULL) != KD_OK)
+        fail_msg("%s", kd_last_error());
+    return scene_get_view(opened);
+}
+
+/* The square at (x, 0.1), seen from its front (z = 1) or its back. */
+static surface seen(const scene_view *view, float x, bool front) {
+    const float side = front ? 1.0f : -1.0f;
+    const ray cast = ray_make(vec3_make(x, 0.1f, side), vec3_make(0, 0, -side), 0, INFINITY);
+    const ray_hit hit = {.triangle = 0, .u = x - 0.1f, .v = 0.1f, .t = 1};
+    return surface_at(view, &cast, hit);
+}
+
+static void file_take(void *context, void *bytes, int count) {
+    fwrite(bytes, 1, (size_t)count, (FILE *)context);
+}
+
+/* A picture of one row. */
+static void row_put(const char *name, const uint8_t *texels, int count, int channels) {
+    FILE *file = fopen(file_in(name), "wb");
+    assert_true(file && stbi_write_png_to_func(file_take, file, count, 1, channels, texels, 0));
+    fclose(file);
+}
+
+#define EXPECT(found, expected, within)                                                            \
+    do {                                                                                           \
+        const double is = (double)(found), meant = (expected);                                     \
+        if (!(fabs(is - meant) <= (within))) fail_msg("%s: %g, not %g", #found, is, meant);        \
+    } while (0)
+
+/* A fifth of it on the left, whole on the right: by alpha, and by grey where alpha says nothing. */
+static void cut_outs_are_where_the_picture_says(void **state) {
+    (void)state;
+    static const uint8_t opaque[8] = {51, 51, 51, 255, 255, 255, 255, 255};
+    static const uint8_t alpha[8] = {255, 255, 255, 51, 255, 255, 255, 255};
+    static const uint8_t grey[6] = {51, 51, 51, 255, 255, 255};
+    row_put("opaque.png", opaque, 2, 4);
+    row_put("alpha.png", alpha, 2, 4);
+    row_put("grey.png", grey, 2, 3);
+    static const char *const keys[] = {"map_d", "map_opacity"};
+    static const char *const files[] = {"opaque.png", "alpha.png", "grey.png"};
+    for (int i = 0; i < 6; ++i) {
+        char lines[128];
+        snprintf(lines, sizeof lines, "Kd 1 1 1\n%s %s\n", keys[i % 2], files[i / 2]);
+        const scene_view view = view_of("", lines);
+        const ray_hit left = {.triangle = 0, .u = 0.15f, .v = 0.1f, .t = 1};
+        EXPECT(seen(&view, 0.25f, true).opacity, 0.2, 1e-6);
+        EXPECT(seen(&view, 0.75f, true).opacity, 1, 1e-6);
+        EXPECT(surface_passes(&view, left), 0.8, 1e-6);
+    }
+    static const char *const kinds[] = {"illum 9\n", "illum 4\nNi 1\n"}; /* the latter SketchUp's */
+    for (int i = 0; i < 2; ++i) {
+        char lines[128];
+        snprintf(lines, sizeof lines, "Kd 1 1 1\nd .5\n%s", kinds[i]);
+        const scene_view view = view_of("", lines);
+        EXPECT(seen(&view, 0.25f, true).opacity, 0.5, 0);
+        assert_int_not_equal(seen(&view, 0.25f, true).kind, MATERIAL_GLASS);
+    }
+}
+
+/* A normal of (0.6, 0, 0.8) by either word; heights that rise by 4/3 along u lean by as much. */
+static void normals_are_normals_by_either_word(void **state) {
+    (void)state;
+    static const uint8_t normals[6] = {204, 128, 230, 204, 128, 230};
+    static const uint8_t heights[12] = {0, 0, 0, 85, 85, 85, 170, 170, 170, 255, 255, 255};
+    row_put("normals.png", normals, 2, 3);
+    row_put("heights.png", heights, 4, 3);
+    static const struct {
+        const char *lines;
+        double x, z;
+    } rows[] = {{"Kd 1 1 1\nmap_Bump normals.png\n", 0.6, 0.8},
+                {"Kd 1 1 1\nmap_Bump -bm 1 normals.png\n", 0.6, 0.8},
+                {"Kd 1 1 1\nbump normals.png\n", 0.6, 0.8},
+                {"Kd 1 1 1\nnorm normals.png\n", 0.6, 0.8},
+                {"Kd 1 1 1\nmap_Bump -bm 100 heights.png\n", -0.8, 0.6},
+                {"Kd 1 1 1\n", 0, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        const scene_view view = view_of("", rows[i].lines);
+        const surface at = seen(&view, 0.5f, true);
+        EXPECT(at.normal.x, rows[i].x, 0.005);
+        EXPECT(at.normal.y, 0, 0.005);
+        EXPECT(at.normal.z, rows[i].z, 0.005);
+    }
+}
+
+/* Black: no coat. White: that of Ks 0.04, which is an index of 1.5. */
+static void a_picture_of_ks_is_the_coats(void **state) {
+    (void)state;
+    static const uint8_t halves[6] = {0, 0, 0, 255, 255, 255};
+    row_put("halves.png", halves, 2, 3);
+    scene_view view = view_of("", "Kd .5 .5 .5\nKs .04 .04 .04\nNs 50\nmap_Ks halves.png\n");
+    EXPECT(seen(&view, 0.25f, true).layers.coat_index, 1, 1e-3);
+    EXPECT(seen(&view, 0.75f, true).layers.coat_index, 1.5, 1e-3);
+    /* Blender's map_Ns is a picture of roughness, of which shaders take the square */
+    view = view_of(BLENDER, "Kd 1 1 1\nmap_Ns halves.png\n");
+    EXPECT(seen(&view, 0.25f, true).alpha, 0, 0);
+    EXPECT(seen(&view, 0.75f, true).alpha, 1, 1e-6);
+    view = view_of("", "Kd 1 1 1\nKs .04 .04 .04\nNs 98\nmap_Ns halves.png\n"); /* left out */
+    EXPECT(seen(&view, 0.25f, true).alpha, sqrt(0.02), 1e-6);
+    EXPECT(seen(&view, 0.75f, true).alpha, sqrt(0.02), 1e-6);
+}
+
+static void light_leaves_blenders_both_sides(void **state) {
+    (void)state;
+    for (int blender = 0; blender < 2; ++blender) {
+        const scene_view view = view_of(blender ? BLENDER : "", "Kd 0 0 0\nKe 2 3 4\n");
+        EXPECT(seen(&view, 0.5f, true).emission.y, 3, 0);
+        EXPECT(seen(&view, 0.5f, false).emission.y, blender ? 3 : 0, 0);
+    }
+}
+
+static void metals_keep_colour_and_roughness(void **state) {
+    (void)state;
+    scene_view view = view_of(BLENDER, "Ka .25 .25 .25\nKd .9 .6 .1\nKs .5 .5 .5\nNs 250\n"
+                                       "illum 3\n");
+    surface at = seen(&view, 0.5f, true);
+    EXPECT(at.metallic, 0.25, 0);
+    EXPECT(at.diffuse.y, 0.6, 1e-6);
+    EXPECT(at.alpha, 0.25, 1e-6); /* the square of Ns 250's 0.5 */
+    view = view_of("", "Kd .25 .2 .07\nKs .63 .56 .37\nNs 98\n");
+    at = seen(&view, 0.5f, true);
+    assert_int_equal(at.kind, MATERIAL_CONDUCTOR);
+    EXPECT(at.specular.x, 0.88, 1e-6);
+    EXPECT(at.specular.z, 0.44, 1e-6);
+    EXPECT(at.alpha, sqrt(0.02), 1e-6);
+}
+
+/* What Blender writes of glass: opaque unless asked for; with its PBR extensions, glass. */
+static void glass_is_taken_where_asked_for(void **state) {
+    (void)state;
+    scene_view view = view_of(BLENDER, "Kd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n");
+    EXPECT(seen(&view, 0.5f, true).layers.transmission, 0, 0);
+    assert_int_equal(scene_take_glass(opened), KD_OK);
+    view = scene_get_view(opened);
+    surface at = seen(&view, 0.5f, true);
+    EXPECT(at.layers.transmission, 1, 0);
+    EXPECT(at.ior, 1.45, 1e-6);
+    EXPECT(at.alpha, 0, 0);
+    assert_false(at.layers.thin);
+    view = view_of(BLENDER, "Kd 1 1 1\nNs 250\nNi 1.5\nd 1\nillum 2\n"); /* rough: no glass */
+    assert_int_equal(scene_take_glass(opened), KD_OK);
+    view = scene_get_view(opened);
+    EXPECT(seen(&view, 0.5f, true).layers.transmission, 0, 0);
+    view = view_of(BLENDER, "Kd 1 1 1\nNi 1.45\nPr .5\nPm 0\nPc 2\nTf 1 1 1\nillum 2\n");
+    at = seen(&view, 0.5f, true);
+    EXPECT(at.layers.transmission, 1, 1e-6);
+    EXPECT(at.layers.clear, 0.5, 1e-6); /* a whole coat is Pc 4 */
+    EXPECT(at.alpha, 0.25, 1e-6);
+}
+
+static int end(void **state) {
+    if (opened) scene_close(opened);
+    return folder_remove(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cut_outs_are_where_the_picture_says),
+        cmocka_unit_test(normals_are_normals_by_either_word),
+        cmocka_unit_test(a_picture_of_ks_is_the_coats),
+        cmocka_unit_test(light_leaves_blenders_both_sides),
+        cmocka_unit_test(metals_keep_colour_and_roughness),
+        cmocka_unit_test(glass_is_taken_where_asked_for),
+    };
+    return cmocka_run_group_tests(tests, folder_make, end);
+}
