@@ -82,12 +82,12 @@ kd_status photon_surface_find(photon_surface_kind *out, const char *name, uint64
 }
 
 bool photon_surface_tiles(const char *name, uint64_t triangles) {
-    photon_surface_kind found;
+    photon_surface_kind found = PHOTON_SURFACE_OUTLINES;
     return photon_surface_find(&found, name, triangles) == KD_OK && photon_surfaces[found].tiles;
 }
 
 const photon_lookup_row *photon_lookup_named(const char *name) {
-    photon_lookup found;
+    photon_lookup found = (photon_lookup)0;
     return &photon_lookups[photon_lookup_find(&found, name) == KD_OK ? found : 0];
 }
 

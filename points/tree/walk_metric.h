@@ -111,11 +111,11 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
     return true;
 }
 
-KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, const double *image,
+KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, const double *query,
                              uint32_t node) {
     double all = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
-        const double apart = pointtree_nd_difference(tree->scalar, image[axis],
+        const double apart = pointtree_nd_difference(tree->scalar, query[axis],
                                                      pointtree_nd_coordinate(tree, node, axis));
         all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, apart));
     }
@@ -125,7 +125,7 @@ KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, con
 /* pointtree_nd_walk_next with the distances of another norm, from an image of the query. Written
    out a second time on purpose: a step is most of what a query costs, and one for both would have
    to ask for the norm in each step of those that have none. */
-KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const double *image,
+KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const double *query,
                        double bound, pointtree_nd_walk *walk) {
     uint32_t node = walk->node, from = walk->from;
     if (node == KD_NONE) {
@@ -135,7 +135,7 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
     const double slack = pointtree_nd_slack(tree);
     for (;;) {
         const uint32_t axis = pointtree_nd_axis(tree, node);
-        const double distance = pointtree_nd_difference(tree->scalar, image[axis],
+        const double distance = pointtree_nd_difference(tree->scalar, query[axis],
                                                         pointtree_nd_coordinate(tree, node, axis));
         const uint32_t side = distance > 0;
         const uint32_t near = 2 * node + 1 + side, far = 2 * node + 2 - side;

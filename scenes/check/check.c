@@ -128,7 +128,7 @@ static void reader_gave_up(examination *of) {
 }
 
 static kd_status body_read(examination *of) {
-    const obj_options options = {hear, of, true, &of->lines, 0};
+    const obj_options options = {hear, of, true, &of->lines, 0, false};
     of->is_obj = !procedural_is_path(of->path) && mesh_reader_find(of->path)->load == obj_load;
     const kd_status status = mesh_load(&of->body, of->path, &options, of->watched);
     if (status != KD_ERROR_INPUT) return status;

@@ -88,17 +88,14 @@ typedef struct mesh_totals {
     uint64_t draws, vertices, triangles, texcoords;
 } mesh_totals;
 
-static void draws_of(mesh_writer *to, mesh_totals *sum, uint32_t shown, uint32_t placement,
+static void draws_of(mesh_writer *to, mesh_totals *sum, uint32_t shown, uint32_t placing,
                      uint32_t shape) {
     for (uint32_t p = to->mesh_first[shown]; p < to->mesh_first[shown + 1]; ++p) {
         gltf_primitive *from = &to->primitives[p];
         if (to->draws) {
-            const gltf_draw made = {p,
-                                    placement,
-                                    from->first_draw,
-                                    (uint32_t)sum->vertices,
-                                    (uint32_t)sum->triangles,
-                                    shape};
+            const gltf_draw made = {
+                p,    placing, from->first_draw, (uint32_t)sum->vertices, (uint32_t)sum->triangles,
+                shape};
             to->draws[sum->draws] = made;
             from->first_draw = (uint32_t)sum->draws;
         }

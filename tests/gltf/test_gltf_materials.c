@@ -336,7 +336,7 @@ static void what_is_not_there_is_said(void **state) {
         snprintf(text, sizeof text, TEXTURED, "", "");
         box_of("less.glb", text, rows[i].rest);
         heard ears = {.count = 0};
-        obj_options options = {hear, &ears, false, NULL, 0};
+        obj_options options = {hear, &ears, false, NULL, 0, false};
         mesh read;
         assert_int_equal(gltf_load(&read, file_in("less.glb"), &options, NULL), KD_OK);
         assert_int_equal(ears.count, 1);

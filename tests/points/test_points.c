@@ -475,7 +475,7 @@ static void one_query_a_call(void **state) {
         own_asked[dims - 1] = NAN;
         query.points.coordinates = own_asked;
         assert_int_equal(kd_points_nearest(tree, &query, 1, one_ids, NULL, NULL), KD_ERROR_INPUT);
-        query.max_radius = NAN;
+        query.max_radius = (double)NAN;
         query.points.coordinates = own_cloud;
         assert_int_equal(kd_points_nearest(tree, &query, 1, one_ids, NULL, NULL), KD_ERROR_INPUT);
         query.max_radius = 1;

@@ -40,6 +40,6 @@ static inline void still_life_build(scene_fixture *stage) {
     fixture_finish(stage);
 }
 
-static const camera still_life_camera = {{0, 0.5f, 5}, {0, -0.2f, 0}, {0, 1, 0}, 40, 0, 0};
+static const camera still_life_camera = {{0, 0.5f, 5}, {0, -0.2f, 0}, {0, 1, 0}, 40, 0, 0, 0};
 
 #endif

@@ -7,7 +7,7 @@
 #include "test.h"
 
 static scene_fixture stage;
-static const camera above_the_floor = {{0, 0.45f, 1.1f}, {0, 0, 0.1f}, {0, 1, 0}, 45, 0, 0};
+static const camera above_the_floor = {{0, 0.45f, 1.1f}, {0, 0, 0.1f}, {0, 1, 0}, 45, 0, 0, 0};
 
 static void build(int32_t ceiling) {
     material above = material_default();

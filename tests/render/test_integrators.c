@@ -54,7 +54,7 @@ static void test_whitted_is_direct(void **state) {
     expect_near(split, drawn, 0.01 * drawn);
 }
 
-static const camera above = {{0, 2, 0.001f}, {0, 0, 0}, {0, 1, 0}, 20, 0, 0};
+static const camera above = {{0, 2, 0.001f}, {0, 0, 0}, {0, 1, 0}, 20, 0, 0, 0};
 
 /* A floor under a disc-like lid: open sky is white, and what stands nearer than the reach hides it.
  */
@@ -86,7 +86,7 @@ static void test_light_is_path(void **state) {
     const uint32_t walls[6] = {grey, grey, grey, lamp, grey, grey};
     fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
     fixture_finish(&stage);
-    static const camera inside = {{0.1f, -0.2f, 0.9f}, {0, -0.4f, 0}, {0, 1, 0}, 70, 0, 0};
+    static const camera inside = {{0.1f, -0.2f, 0.9f}, {0, -0.4f, 0}, {0, 1, 0}, 70, 0, 0, 0};
     kd_render_options options = small_options("light", 16, 16);
     options.photons = 100000;
     shot splats = take(&inside, &options);
@@ -134,7 +134,7 @@ static void test_debug_channels(void **state) {
     const uint32_t walls[6] = {wall, wall, wall, wall, wall, wall};
     fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
     fixture_finish(&stage);
-    static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 60, 0, 0};
+    static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 60, 0, 0, 0};
     kd_render_options options = small_options("debug", 16, 4);
     options.photons = 24000; /* on 24 square metres */
     strcpy(options.channel, "density");

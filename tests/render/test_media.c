@@ -63,7 +63,7 @@ static material boundary_of(uint32_t in) {
     return made;
 }
 
-static const camera straight = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0};
+static const camera straight = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0, 0};
 
 /* --- absorption --------------------------------------------------------------------------------
  */

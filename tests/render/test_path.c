@@ -35,7 +35,7 @@ static kd_render_options small_options(const char *name, int32_t size, int32_t s
     return options;
 }
 
-static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 70, 0, 0};
+static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 70, 0, 0, 0};
 
 /* Albedo 1/2, every wall emits 1: 1 + 1/2 + 1/4 + ... = 2 in every direction; direct light is the
    first two terms. */
@@ -157,7 +157,7 @@ static void naive_blocks(const camera *view, double mean[MIXED_BLOCKS]) {
 static void test_agrees_with_naive_paths(void **state) {
     (void)state;
     make_mixed_scene();
-    const camera view = {{0, 0.4f, 4}, {0, -0.3f, 0}, {0, 1, 0}, 40, 0, 0};
+    const camera view = {{0, 0.4f, 4}, {0, -0.3f, 0}, {0, 1, 0}, 40, 0, 0, 0};
     kd_render_options options = small_options("path", MIXED_SIZE, MIXED_SPP);
     options.max_depth = 12;
     shot s = shoot(&stage, &view, &options, NULL);
@@ -203,7 +203,7 @@ static void test_point_light_and_opacity(void **state) {
         lamp.power = 1;
         fixture_light(&stage, lamp);
         fixture_finish(&stage);
-        const camera view = {{0.5f, 1, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0};
+        const camera view = {{0.5f, 1, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0, 0};
         kd_render_options options = small_options("path", 4, 16);
         options.max_depth = 2;
         shot s = shoot(&stage, &view, &options, NULL);
@@ -212,7 +212,7 @@ static void test_point_light_and_opacity(void **state) {
         expect_near(shot_mean(&s, "N.Y"), 1, 1e-6);
         image_close(&s.picture);
         /* the veil itself: half of what is behind it */
-        const camera above = {{0.5f, 2.9f, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0};
+        const camera above = {{0.5f, 2.9f, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0, 0};
         options.spp = 1024;
         options.max_depth = 1;
         fixture_clear(&stage);
@@ -241,12 +241,12 @@ static void test_sky(void **state) {
     stage.sky = 0;
     fixture_light(&stage, sky);
     fixture_finish(&stage);
-    const camera close_up = {{0, 0, 4}, {0, 0, 0}, {0, 1, 0}, 12, 0, 0};
+    const camera close_up = {{0, 0, 4}, {0, 0, 0}, {0, 1, 0}, 12, 0, 0, 0};
     const kd_render_options options = small_options("direct", 16, 16);
     shot s = shoot(&stage, &close_up, &options, NULL);
     expect_near(shot_mean(&s, "R"), 0.8, 0.002);
     image_close(&s.picture);
-    const camera away = {{0, 0, 4}, {0, 0, 9}, {0, 1, 0}, 12, 0, 0};
+    const camera away = {{0, 0, 4}, {0, 0, 9}, {0, 1, 0}, 12, 0, 0, 0};
     s = shoot(&stage, &away, &options, NULL);
     expect_near(shot_mean(&s, "R"), 1, 0);
     assert_true(isinf(image_plane(&s.picture, "Z")[0]));

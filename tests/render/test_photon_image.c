@@ -34,7 +34,7 @@ static kd_render_options small_options(const char *name, int32_t size, int32_t s
     return options;
 }
 
-static const camera inside = {{0.1f, -0.2f, 0.9f}, {0, 0, 0}, {0, 1, 0}, 80, 0, 0};
+static const camera inside = {{0.1f, -0.2f, 0.9f}, {0, 0, 0}, {0, 1, 0}, 80, 0, 0, 0};
 
 static double furnace_mean(const kd_render_options *options) {
     shot s = shoot(&stage, &inside, options, NULL);

@@ -127,7 +127,7 @@ static void a_picture_shows_a_rainbow(void **state) {
     kd_render_options options;
     kd_render_options_default(&options);
     assert_int_equal(scene_open(&made, path, &options, NULL), KD_OK);
-    const camera view = {{1.5f, 0.9f, 0.3f}, {3.5f, 0.9f, 0}, {0, 1, 0}, 45, 0, 0};
+    const camera view = {{1.5f, 0.9f, 0.3f}, {3.5f, 0.9f, 0}, {0, 1, 0}, 45, 0, 0, 0};
     scene_set_camera(made, &view);
     options.width = 16;
     options.height = BANDS;

@@ -40,7 +40,7 @@ static void test_furnace(void **state) {
     const uint32_t walls[6] = {wall, wall, wall, wall, wall, wall};
     fixture_box(&stage, walls, vec3_make(-1, -1, -1), vec3_make(1, 1, 1), true);
     fixture_finish(&stage);
-    static const camera inside = {{0.1f, -0.2f, 0.9f}, {0, 0, 0}, {0, 1, 0}, 80, 0, 0};
+    static const camera inside = {{0.1f, -0.2f, 0.9f}, {0, 0, 0}, {0, 1, 0}, 80, 0, 0, 0};
     static const char *const kernels[] = {"disc", "cone", "epanechnikov"};
     for (int i = 0; i < 3; ++i) {
         kd_render_options options = small_options("sppm", 24, 6);

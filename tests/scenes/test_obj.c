@@ -6,7 +6,7 @@
 static kd_status read_bytes(mesh *into, heard *to, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
     memset(to, 0, sizeof *to);
-    const obj_options options = {hear, to, false, NULL, 0};
+    const obj_options options = {hear, to, false, NULL, 0, false};
     return obj_load(into, file_in("a.obj"), &options, NULL);
 }
 
@@ -248,7 +248,7 @@ static void chunks_and_threads_change_nothing(void **state) {
             mesh read;
             heard to = {0};
             uint32_t *lines = NULL;
-            const obj_options options = {hear, &to, true, &lines, bytes};
+            const obj_options options = {hear, &to, true, &lines, bytes, false};
             parallel_set_threads(threads);
             assert_int_equal(obj_load(&read, file_in("c.obj"), &options, NULL), KD_OK);
             if (!first.positions) {

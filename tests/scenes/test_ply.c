@@ -200,7 +200,7 @@ static void faults_are_told_where_they_are(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         heard to = {.count = 0};
-        const obj_options options = {hear, &to, true, NULL, 0};
+        const obj_options options = {hear, &to, true, NULL, 0, false};
         mesh read;
         file_put_text("bad.ply", cases[i].text);
         assert_int_equal(ply_load(&read, file_in("bad.ply"), &options, NULL), KD_OK);
