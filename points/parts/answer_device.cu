@@ -323,10 +323,12 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
         KD_CUDA_LAUNCHED("find_homes");
     }
     if (call->kind == PARTS_WITHIN) KD_TRY(bring_begins(at));
-    for (int32_t part = 0; part < call->of->size; ++part)
-        KD_TRY(ask_part(at, part, nearest ? ROUND_HOME : ROUND_ALL));
-    for (int32_t part = 0; nearest && part < call->of->size; ++part)
-        KD_TRY(ask_part(at, part, ROUND_OTHERS));
+    /* each rank begins with its own part, so that no two ask the same one at once */
+    const int32_t size = call->of->size, own = call->among->rank;
+    for (int32_t i = 0; i < size; ++i)
+        KD_TRY(ask_part(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
+    for (int32_t i = 0; nearest && i < size; ++i)
+        KD_TRY(ask_part(at, (own + i) % size, ROUND_OTHERS));
     if (!parts_counts_only(call->kind)) return give_rows(at);
     KD_TRY(tell_flags(at));
     return give_counts(at);

@@ -43,6 +43,13 @@ typedef struct progressive_state {
     photon_view view;
 } progressive_state;
 
+static kd_status check_apart(const frame *of, const photon_options *photons) {
+    KD_REQUIRE(!of->apart || !of->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
+               "photons apart on CUDA devices by --lookup %s, expected auto or leaves",
+               photon_lookups[photons->lookup].name);
+    return KD_OK;
+}
+
 static kd_status progressive_prepare(frame *prepared) {
     kd_status status = KD_OK;
     const kd_render_options *options = prepared->options;
@@ -58,7 +65,7 @@ static kd_status progressive_prepare(frame *prepared) {
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
     state->photons.among = prepared->among;
-    state->photons.apart = prepared->apart;
+    KD_TRY_GOTO(check_apart(prepared, &state->photons));
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
@@ -184,6 +191,9 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
     photon_options *options = &state->photons;
     options->pass = pass;
+    /* a device's radius is chosen among all photons: they lie apart from the next pass on */
+    options->apart = of->apart && !(of->there && first && !(of->options->radius > 0));
+    state->there.apart = options->apart && of->there;
     photon_limit_time(options, of, pass == 0);
     if (!first) {
         options->radius = 1; /* not looked at: no need to find one */
@@ -266,6 +276,7 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .pass = progressive_pass,
                                     .launch = sppm_launch,
                                     .take_apart = sppm_take_apart,
+                                    .apart_there = true,
                                     .maps = photon_all_maps,
                                     .batches_most = progressive_batches_most};
 
@@ -278,6 +289,7 @@ const integrator integrator_ppm = {.name = "ppm",
                                    .pass = progressive_pass,
                                    .launch = ppm_launch,
                                    .take_apart = ppm_take_apart,
+                                   .apart_there = true,
                                    .maps = photon_all_maps,
                                    .batches_most = progressive_batches_most,
                                    .counts_samples = ppm_counts_samples};
