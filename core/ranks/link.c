@@ -13,7 +13,7 @@ enum {
     NCCL_UINT8 = 1,
     NCCL_INT64 = 4,
     NCCL_SUM = 0,
-    NCCL_VERSION_LEAST = 20700 /* send, receive */
+    NCCL_VERSION_LEAST = 20000
 };
 
 typedef struct nccl_id {
@@ -34,10 +34,6 @@ typedef struct nccl_calls {
     int (*group_end)(void);
     int (*broadcast)(const void *from, void *to, size_t count, int type, int root,
                      nccl_communicator of, cuda_stream stream);
-    int (*send)(const void *from, size_t count, int type, int to, nccl_communicator of,
-                cuda_stream stream);
-    int (*receive)(void *to, size_t count, int type, int from, nccl_communicator of,
-                   cuda_stream stream);
     int (*all_reduce)(const void *from, void *to, size_t count, int type, int operation,
                       nccl_communicator of, cuda_stream stream);
 } nccl_calls;
@@ -69,8 +65,6 @@ static bool take_names(struct ranks_link *of) {
                  {"ncclGroupStart", (void **)&of->calls.group_start},
                  {"ncclGroupEnd", (void **)&of->calls.group_end},
                  {"ncclBroadcast", (void **)&of->calls.broadcast},
-                 {"ncclSend", (void **)&of->calls.send},
-                 {"ncclRecv", (void **)&of->calls.receive},
                  {"ncclAllReduce", (void **)&of->calls.all_reduce}};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (!(*names[i].to = plugin_symbol(of->library, names[i].name))) return false;
@@ -160,26 +154,6 @@ kd_status ranks_link_gather(ranks *of, void *bytes, const uint64_t *begins, void
     of->waited += timing_now() - begun;
     of->sent += begins[of->rank + 1] - begins[of->rank];
     return tell(of, error ? error : ended, "all-gather");
-}
-
-kd_status ranks_link_swap(ranks *of, const void *bytes, const uint64_t *begins, void *into,
-                          const uint64_t *into_begins, void *stream) {
-    const nccl_calls *calls = &of->link->calls;
-    const double begun = timing_now();
-    int error = calls->group_start();
-    for (int32_t r = 0; r < of->size && !error; ++r) {
-        const uint64_t out = begins[r + 1] - begins[r], in = into_begins[r + 1] - into_begins[r];
-        if (out)
-            error = calls->send((const char *)bytes + begins[r], out, NCCL_UINT8, r, of->link->with,
-                                stream);
-        if (in && !error)
-            error = calls->receive((char *)into + into_begins[r], in, NCCL_UINT8, r, of->link->with,
-                                   stream);
-        if (r != of->rank) of->sent += out;
-    }
-    const int ended = calls->group_end();
-    of->waited += timing_now() - begun;
-    return tell(of, error ? error : ended, "all-to-all");
 }
 
 kd_status ranks_link_sum(ranks *of, int64_t *values, uint64_t count, void *stream) {

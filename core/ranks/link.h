@@ -24,9 +24,6 @@ static inline bool ranks_linked(const ranks *of) {
 /* ranks_all_gather of device memory, put on `stream` (a cudaStream_t, NULL the default one); not
    waited for. Of linked ranks. */
 kd_status ranks_link_gather(ranks *of, void *bytes, const uint64_t *begins, void *stream);
-/* ranks_all_to_all of device memory, likewise. */
-kd_status ranks_link_swap(ranks *of, const void *bytes, const uint64_t *begins, void *into,
-                          const uint64_t *into_begins, void *stream);
 /* ranks_all_sum of device memory, likewise. */
 kd_status ranks_link_sum(ranks *of, int64_t *values, uint64_t count, void *stream);
 

@@ -35,24 +35,6 @@ done:
     return status;
 }
 
-kd_status exchange_swap(ranks *among, const void *bytes, const uint64_t *begins, void *into,
-                        const uint64_t *into_begins) {
-    const uint64_t out = begins[among->size], in = into_begins[among->size];
-    char *host = NULL;
-    kd_status status = KD_OK;
-    if (ranks_linked(among)) {
-        KD_TRY(ranks_link_swap(among, bytes, begins, into, into_begins, NULL));
-        return wait_counted(among);
-    }
-    KD_TRY(memory_reserve((void **)&host, out + in + 1, 1));
-    KD_TRY_GOTO(device_memory_download(host, bytes, out));
-    KD_TRY_GOTO(ranks_all_to_all(among, host, begins, host + out, into_begins));
-    KD_TRY_GOTO(device_memory_upload(into, host + out, in));
-done:
-    memory_free(host);
-    return status;
-}
-
 kd_status exchange_sum(ranks *among, int64_t *values, uint64_t count) {
     int64_t *host = NULL;
     kd_status status = KD_OK;

@@ -11,10 +11,6 @@ extern "C" {
 /* `bytes` is device memory for what all ranks have, rank r's at begins[r] to begins[r + 1]; one's
    own is there, the others' comes. */
 kd_status exchange_gather(ranks *among, void *bytes, const uint64_t *begins);
-/* Bytes begins[r] to begins[r + 1] of device memory go to rank r; what rank r gives comes to
-   into_begins[r] of `into`, device memory, too. */
-kd_status exchange_swap(ranks *among, const void *bytes, const uint64_t *begins, void *into,
-                        const uint64_t *into_begins);
 /* Whole numbers in device memory become the sums over the ranks. */
 kd_status exchange_sum(ranks *among, int64_t *values, uint64_t count);
 

@@ -2,10 +2,9 @@
    more in the order of the index's leaves, 48 bytes each, so that a warp that looks at a leaf reads
    neighbours. Everything is a function of the list: the same tree as the CPU's.
    Data flow: list -> tree by the point builder -> order_photons, a thread a photon, or the
-              index of photon_leaves.cuh; take_positions, a thread a photon that came from another
-              rank: photons -> what the tree is built from; take_probes, a thread a probe: photons
-   -> requests, whose radii the host reads; precompute, a thread a photon: maps -> irradiance, read
-   by final gathers. */
+              index of photon_leaves.cuh; take_probes, a thread a probe: photons -> requests,
+              whose radii the host reads; precompute, a thread a photon: maps -> irradiance,
+              read by final gathers. */
 #include "core/device/cuda.h"
 #include "core/ranks/ranks.h"
 #include "photon/density/precomputed.h"
@@ -32,12 +31,6 @@ __global__ __launch_bounds__(BLOCK) void order_photons(const photon *list, const
     const photon at = list[ids[node]];
     ordered[node] = at;
     points[node] = at.position;
-}
-
-__global__ __launch_bounds__(BLOCK) void take_positions(const photon *list, uint32_t count,
-                                                        vec3 *positions) {
-    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < count) positions[i] = list[i].position;
 }
 
 /* Requests at photons of which nothing but the radius is wanted: surfaces without a normal. */
@@ -190,12 +183,12 @@ kd_status order(photon_map_cuda *map) {
     return KD_OK;
 }
 
-kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered, bool apart) {
+kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered) {
     gather_index::index index;
     map->known = false;
     map->scale = flux_scale(map->list.strongest);
     map->radius = options->radius;
-    if (map->list.here == 0 || apart) return KD_OK;
+    if (map->list.here == 0) return KD_OK;
     KD_TRY(plant(map, &index));
     if (!(options->radius > 0)) KD_TRY(choose_radius(map, options, &index));
     return ordered ? order(map) : KD_OK;
@@ -227,29 +220,13 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->estimator = options->estimator;
     maps->lookup = options->lookup;
     maps->surface = options->surface;
-    const bool apart = options->apart && ranks_shared(options->among);
     job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
-    kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, apart);
-    if (status == KD_OK)
-        status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, apart);
-    if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true, false);
+    kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered);
+    if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered);
+    if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true);
     if (status == KD_OK) status = device_wait();
     job_stage_end(watched);
     return status;
-}
-
-extern "C" kd_status photon_map_cuda_take_arrived(photon_maps_cuda *maps, int which,
-                                                  uint64_t count) {
-    photon_map_cuda *map = &maps->map[which];
-    gather_index::index index;
-    map->list.here = count;
-    if (count == 0) return KD_OK;
-    KD_TRY(device_buffer_reserve(&map->list.positions, count * sizeof(vec3)));
-    take_positions<<<blocks_for(count), BLOCK>>>((const photon *)map->list.photons.memory,
-                                                 (uint32_t)count,
-                                                 (vec3 *)map->list.positions.memory);
-    KD_CUDA_LAUNCHED("take_positions");
-    return plant(map, &index);
 }
 
 extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,

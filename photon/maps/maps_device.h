@@ -46,13 +46,9 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
 /* Trees and what gatherings need; with `ordered`, also the photons in tree order, which kernels
    that walk the tree by themselves read; the map of the media always has them. Radii are
    options->radius or found from the density. A tree that came with its photons and is none of
-   theirs is KD_ERROR_INPUT. Of maps apart only that of the media: the others come later. Stage:
-   photon_tree. */
+   theirs is KD_ERROR_INPUT. Stage: photon_tree. */
 KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_options *options,
                                         bool ordered, job *watched));
-/* A map of `count` photons that have come from other ranks to the memory of its list, without a
-   radius of its own. */
-KD_DEVICE_CALL(photon_map_cuda_take_arrived, (photon_maps_cuda * maps, int which, uint64_t count));
 /* Copies the outlines to the device. */
 kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *from,
                                    uint32_t triangle_count);

@@ -180,9 +180,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
         all += photons[l];
     }
     if (all && rank_count > 1 && rank_maps_apart(options->maps))
-        add_to(out, true, "photons on their way",
-               looks_apart_there_bytes(photons[PHOTON_LIST_GLOBAL] + photons[PHOTON_LIST_CAUSTIC],
-                                       rank_count));
+        add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
     if (all)
         add_to(out, true, "looks into maps",
                photon_cuda_look_bytes(pixels_of(options), options->final_gather > 0 &&
@@ -200,11 +198,10 @@ uint64_t render_plan_sent(const scene_view *from, const kd_render_options *optio
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) each += photons[l] * sizeof(photon);
     const uint64_t sums = pixels_of(options) * sizeof(film_pixel);
-    const uint64_t apart = photons[PHOTON_LIST_GLOBAL] + photons[PHOTON_LIST_CAUSTIC];
     if (rank_maps_apart(options->maps))
         return (uint64_t)integrator_samples(how, options) *
                    (on_devices
-                        ? looks_apart_there_sent(apart, rank_count)
+                        ? looks_apart_there_sent(pixels_of(options), rank_count)
                         : looks_apart_sent(pixels_of(options), apart_gather(options), rank_count)) +
                sums / (uint64_t)rank_count;
     return passes * (each / (uint64_t)rank_count + state_bytes(options)) +

@@ -269,8 +269,8 @@ kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view, con
     if (slots && view->final_gather) KD_TRY(eye_gather_slots(of, view, slots));
     if (later) {
         KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-        if (with->apart) KD_TRY(looks_apart_there(with, of->among, view, &asked));
-        KD_TRY(look_into_maps(with, view, &asked));
+        KD_TRY(with->apart ? looks_apart_there(with, of->among, view, &asked)
+                           : look_into_maps(with, view, &asked));
         if (view->creases.tiles.box_count) KD_TRY(measure_tiles(with, view, &asked));
     }
     KD_TRY(mark(with, PHOTON_CUDA_FILM));

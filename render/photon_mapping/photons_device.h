@@ -16,14 +16,9 @@ extern "C" {
 enum { PIXEL_LOOK_BYTES = 56 }; /* eye_path.cuh */
 enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
-/* What a rank keeps whose photons lie apart (looks_apart_device.cu). */
+/* What ranks whose photons lie apart ask of each other (looks_apart_device.cu). */
 typedef struct looks_met {
-    device_buffer own[2]; /* the photons that it has emitted, once it looks: global, caustic */
-    uint64_t own_count[2];
-    bool kept;          /* those of this pass */
-    device_buffer sent; /* photons by ranks */
-    device_buffer bits; /* of all ranks: cells that they look into */
-    device_buffer totals;
+    device_buffer requests, packets, alone, sums, radii; /* of all ranks, in their order */
 } looks_met;
 
 typedef struct photon_cuda {

@@ -150,15 +150,23 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
     return KD_OK;
 }
 
+static kd_status find_outlines_here(progressive_state *state, const frame *of, float radius) {
+    job_stage_begin(of->watched, "surface", 0);
+    const kd_status status =
+        photon_surfaces[state->photons.surface].tiles
+            ? tile_set_open(&state->tiles, of->scene, radius, true, of->watched)
+            : crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched);
+    job_stage_end(of->watched);
+    return status;
+}
+
 /* Once: they are of the scene, not of the pass. */
 static kd_status find_outlines(progressive_state *state, frame *of, float radius) {
     if (state->outlined) return KD_OK;
     if (of->there)
         KD_TRY(photon_cuda_find_outlines(&state->there, of, radius));
-    else if (photon_surfaces[state->photons.surface].tiles)
-        KD_TRY(tile_set_open(&state->tiles, of->scene, radius, true, of->watched));
     else
-        KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched));
+        KD_TRY(find_outlines_here(state, of, radius));
     state->outlined = true;
     return KD_OK;
 }

@@ -22,7 +22,7 @@ typedef struct maps_choice {
 
 /* Of two that fit. On CPUs the whole maps, but where their bytes take a second and more, and four
    times as long as the others': photons apart are looked for by paths that every rank follows. On
-   devices, where none is followed twice and each rank plants only what it looks for, what sends
+   devices, where none is followed twice and each rank plants only its own photons, what sends
    less. */
 rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits);
 
