@@ -1,7 +1,7 @@
 /* One piece of work as its caller watches it: progress goes out, cancellation comes in, and the
    seconds of each named stage stay in it. Every long-running function takes a job, NULL if nobody
    watches. Stage names are those of the stats file: context load plan build hash film emit
-   photon_tree render free develop save write. */
+   photon_tree surface render free develop save write. */
 #ifndef KD_CORE_JOB_H
 #define KD_CORE_JOB_H
 #include <stdbool.h>

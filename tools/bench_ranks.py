@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""usage: bench_ranks.py [--runs N] [--cases NAME,...] [--mpi] [--small] PROGRAM DEVICE...
+"""usage: bench_ranks.py [--runs N] [--cases NAME,...] [--passes N] [--spp N] [--counts N,...] [--more OPTIONS] [--mpi] [--small] PROGRAM DEVICE...
 
-Renders each case with the first device, the first two, four, eight, ... and all of them, and prints a
-row for each: seconds of the stage render (least of N runs, usually 3), how many times as fast as one
-device, whether the state's hash is that of one device, bytes that a rank sent, the largest share of
-its time that a rank waited. Without --mpi the devices are those of one process (--device A,B); with
+Renders each case with the first device, the first two, four, eight, ... and all of them (--counts: these
+numbers of devices), and prints a row for each: seconds of photons, their trees and samples together
+(least of N runs, usually 3) and each alone, how many times as fast as one device, whether the state's
+hash is that of one device, bytes that a rank sent, the largest share of its time that a rank waited.
+--passes and --spp shorten the cases, --more are further options of render. Without --mpi the devices are those of one process (--device A,B); with
 it each is a rank that mpirun starts. --small makes every case small enough for a try. SPONZA names
 sponza.obj; without it its case is left out. Exit 1 if a hash differs or a run failed.
 
@@ -26,9 +27,10 @@ SPPM = "--integrator sppm --resolution 1920x1080 --passes 256 --photons 10000000
 CASES = {
     "demo": ("scenes/cornell_caustic.json", SPPM),
     "hall": ("scenes/hall.json", SPPM),
-    "large": ("scenes/cornell_caustic.json", SPPM.replace("10000000", "250000000").replace("256", "4")),
+    "large": ("scenes/cornell_caustic.json", SPPM.replace("--photons 1", "--photons 25").replace("256", "4")),
     "sponza": (os.environ.get("SPONZA"), "--integrator path --resolution 1920x1080 --spp 1024"),
 }
+STAGES = ("emit", "photon_tree", "render")
 SMALL = "--resolution 160x90 --photons 40000 --caustic-photons 20000 --passes 8 --spp 16"
 
 
@@ -52,7 +54,7 @@ def measure(line, folder, runs):
         with open(os.path.join(folder, "stats.json"), encoding="utf-8") as file:
             found = json.load(file)
         # the photons of each pass, their trees and the samples
-        seconds = sum(found["seconds"][stage] for stage in ("emit", "photon_tree", "render"))
+        seconds = sum(found["seconds"][stage] for stage in STAGES)
         if least is None or seconds < least:
             least, told = seconds, found
     with open(os.path.join(folder, "p.pfm.state"), "rb") as file:
@@ -63,16 +65,25 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0][7:])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--passes", type=int)
+    parser.add_argument("--spp", type=int)
+    parser.add_argument("--counts")
+    parser.add_argument("--more", default="")
     parser.add_argument("--mpi", action="store_true")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("program")
     parser.add_argument("devices", nargs="+")
     asked = parser.parse_args()
     program, wrong = os.path.abspath(asked.program), 0
-    counts = sorted({n for n in (1, 2, 4, 8, 16, len(asked.devices)) if n <= len(asked.devices)})
+    most = len(asked.devices)
+    counts = sorted({n for n in (1, 2, 4, 8, 16, most) if n <= most})
+    if asked.counts:
+        counts = [int(n) for n in asked.counts.split(",")]
+    if min(counts) < 1 or max(counts) > most:
+        parser.error(f"--counts: from 1 to the {most} devices that are named")
     print(f"# {' '.join(sys.argv)}")
     print(f"# {subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout.splitlines()[0]}")
-    print("case devices seconds ratio same_bits sent_bytes most_idle")
+    print("case devices seconds ratio same_bits sent_bytes most_idle " + " ".join(STAGES))
     for name in asked.cases.split(","):
         scene, options = CASES[name]
         if not scene:
@@ -80,6 +91,9 @@ def main():
             continue
         scene = scene if os.path.isabs(scene) else os.path.join(ROOT, scene)
         options += " " + SMALL if asked.small else ""
+        options += f" --passes {asked.passes}" if asked.passes and "--passes" in options else ""
+        options += f" --spp {asked.spp}" if asked.spp and "--spp" in options else ""
+        options += " " + asked.more
         first = None
         for count in counts:
             with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +105,8 @@ def main():
             sent = max((rank["bytes_sent"] for rank in ranks), default=0)
             idle = max((rank["idle_share"] for rank in ranks), default=0)
             same = "yes" if state == first[1] else "NO"
-            print(f"{name} {count} {seconds:.3f} {first[0] / seconds:.2f} {same} {sent} {idle:.3f}", flush=True)
+            stages = " ".join(f"{told['seconds'][stage]:.3f}" for stage in STAGES)
+            print(f"{name} {count} {seconds:.3f} {first[0] / seconds:.2f} {same} {sent} {idle:.3f} {stages}", flush=True)
     sys.exit(wrong > 0)
 
 

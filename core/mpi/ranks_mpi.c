@@ -1,6 +1,7 @@
 /* The plug-in kandela-mpi.so: the one file that knows MPI.
-   Idea: calls that do not wait are started, and looked at until they are done: at once at first,
-         then with pauses, so that ranks that wait leave their core to those that work.
+   Idea: calls that do not wait are started, and looked at until they are done: again and again at
+         first, then with pauses, so that ranks that wait leave their core to those that work. MPI
+         moves bytes while it is looked at: no pause before so many could have come.
    Invariants: MPI counts by int: whatever is longer goes in pieces of PIECE bytes. */
 #include "core/ranks/ranks_calls.h"
 #include <mpi.h>
@@ -10,13 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum {
-    SWAP_TAG = 32000,
-    PIECE = 1 << 30,
-    LOOKS = 200,
-    PAUSE_LEAST_NS = 20000,
-    PAUSE_MOST_NS = 500000
-};
+enum { SWAP_TAG = 32000, PIECE = 1 << 30, PAUSE_LEAST_NS = 20000, PAUSE_MOST_NS = 500000 };
 
 typedef struct connection {
     MPI_Comm world;
@@ -24,23 +19,29 @@ typedef struct connection {
     bool opened; /* MPI was started here */
 } connection;
 
-static void pause_a_little(int *looks, long *nanoseconds) {
-    if ((*looks)++ < LOOKS) {
-        sched_yield();
-        return;
-    }
-    const struct timespec pause = {0, *nanoseconds};
-    nanosleep(&pause, NULL);
-    if (*nanoseconds < PAUSE_MOST_NS) *nanoseconds *= 2;
+/* What is waited for without a pause: a small message, and a byte of a large one where memory or a
+   network is slow, seconds. */
+static const double at_once = 1e-3, byte_seconds = 1e-8;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int wait_for(MPI_Request *request, MPI_Status *status) {
-    int done = 0, looks = 0;
+static int wait_for(MPI_Request *request, MPI_Status *status, uint64_t bytes) {
+    const double pausing = now() + at_once + byte_seconds * (double)bytes;
     long nanoseconds = PAUSE_LEAST_NS;
-    for (;;) {
+    for (int done = 0;;) {
         if (MPI_Test(request, &done, status) != MPI_SUCCESS) return 1;
         if (done) return 0;
-        pause_a_little(&looks, &nanoseconds);
+        if (now() < pausing) {
+            sched_yield();
+            continue;
+        }
+        const struct timespec pause = {0, nanoseconds};
+        nanosleep(&pause, NULL);
+        if (nanoseconds < PAUSE_MOST_NS) nanoseconds *= 2;
     }
 }
 
@@ -70,7 +71,7 @@ failed:
 static void mpi_close(void *with) {
     connection *own = (connection *)with;
     MPI_Request request;
-    if (MPI_Ibarrier(own->world, &request) == MPI_SUCCESS) wait_for(&request, MPI_STATUS_IGNORE);
+    if (MPI_Ibarrier(own->world, &request) == MPI_SUCCESS) wait_for(&request, MPI_STATUS_IGNORE, 0);
     MPI_Comm_free(&own->world);
     if (own->opened) MPI_Finalize();
     free(own);
@@ -87,7 +88,7 @@ static int mpi_broadcast(void *with, void *bytes, uint64_t count, int32_t from) 
         MPI_Request request;
         if (MPI_Ibcast((char *)bytes + at, piece, MPI_BYTE, from, own->world, &request) !=
                 MPI_SUCCESS ||
-            wait_for(&request, MPI_STATUS_IGNORE))
+            wait_for(&request, MPI_STATUS_IGNORE, (uint64_t)piece))
             return 1;
         at += (uint64_t)piece;
     }
@@ -114,7 +115,7 @@ static int mpi_all_gather(void *with, void *bytes, const uint64_t *begins) {
     MPI_Request request;
     failed = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, (char *)bytes + begins[0], counts,
                              places, MPI_BYTE, own->world, &request) != MPI_SUCCESS ||
-             wait_for(&request, MPI_STATUS_IGNORE);
+             wait_for(&request, MPI_STATUS_IGNORE, all);
     free(counts);
     return failed;
 }
@@ -126,7 +127,7 @@ static int mpi_all_sum(void *with, int64_t *values, uint64_t count) {
         MPI_Request request;
         if (MPI_Iallreduce(MPI_IN_PLACE, values + at, piece, MPI_INT64_T, MPI_SUM, own->world,
                            &request) != MPI_SUCCESS ||
-            wait_for(&request, MPI_STATUS_IGNORE))
+            wait_for(&request, MPI_STATUS_IGNORE, 8 * (uint64_t)piece))
             return 1;
         at += (uint64_t)piece;
     }
@@ -145,7 +146,9 @@ static int swap_piece(connection *own, const char *out, int out_count, int to, c
         failed |= MPI_Isend(out, out_count, MPI_BYTE, to, SWAP_TAG, own->world, &requests[1]) !=
                   MPI_SUCCESS;
     for (int i = 0; i < 2 && !failed; ++i)
-        failed |= requests[i] != MPI_REQUEST_NULL && wait_for(&requests[i], MPI_STATUS_IGNORE);
+        failed |=
+            requests[i] != MPI_REQUEST_NULL &&
+            wait_for(&requests[i], MPI_STATUS_IGNORE, (uint64_t)in_count + (uint64_t)out_count);
     return failed;
 }
 
@@ -177,7 +180,7 @@ static int mpi_send(void *with, int32_t to, int32_t tag, const void *bytes, uint
         MPI_Request request;
         if (MPI_Isend((const char *)bytes + at, piece, MPI_BYTE, to, tag, own->world, &request) !=
                 MPI_SUCCESS ||
-            wait_for(&request, MPI_STATUS_IGNORE))
+            wait_for(&request, MPI_STATUS_IGNORE, (uint64_t)piece))
             return 1;
         at += (uint64_t)piece;
     } while (at < count);
@@ -196,7 +199,7 @@ static int mpi_receive(void *with, int32_t from, int32_t tag, void *bytes, uint6
         int found = 0;
         if (MPI_Irecv((char *)bytes + at, piece, MPI_BYTE, source, tag, own->world, &request) !=
                 MPI_SUCCESS ||
-            wait_for(&request, &status) ||
+            wait_for(&request, &status, (uint64_t)piece) ||
             MPI_Get_count(&status, MPI_BYTE, &found) != MPI_SUCCESS || found != piece)
             return 1;
         source = status.MPI_SOURCE; /* the pieces that follow are of the same */

@@ -12,6 +12,7 @@
               thread). After the last: finish_photons, a thread a photon: list -> powers in W,
               positions, hash. */
 #include "core/device/cuda.h"
+#include "core/memory.h"
 #include "photon/emission/emit_device.h"
 #include "photon/emission/emit_ranks.h"
 #include "photon/emission/emit_stop.h"
@@ -118,15 +119,15 @@ __global__ __launch_bounds__(FLAT_BLOCK) void sum_ledgers(const emission_batch b
     if (threadIdx.x == 0) atomicAdd(&state->rays, (unsigned long long)rays);
 }
 
-/* From the heap to their places in the list. */
+/* From the heap to their places in the list, whose first place is `shift` of the list of all. */
 __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch batch,
                                                             const emission_state *state,
-                                                            photon *list) {
+                                                            photon *list, uint64_t shift) {
     const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
     if (i >= state->landed) return;
     const uint2 number = batch.numbers[i];
     if (number.x >= state->taken_paths) return;
-    list[state->count + batch.counts[number.x] + number.y] = batch.landed[i];
+    list[state->count - shift + batch.counts[number.x] + number.y] = batch.landed[i];
 }
 
 __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t emitted) {
@@ -135,10 +136,11 @@ __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t
     state->landed = state->taken = state->taken_paths = 0;
 }
 
-/* Powers in W at last, positions apart, hash and strongest channel. */
+/* Powers in W at last, positions apart, hash and strongest channel. `place` is that of the first
+   one in the list of all. */
 __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 *positions,
-                                                             uint32_t count, float factor,
-                                                             emission_state *state) {
+                                                             uint32_t count, uint64_t place,
+                                                             float factor, emission_state *state) {
     const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
     uint64_t hash = 0;
     uint32_t strongest = 0;
@@ -147,7 +149,7 @@ __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 
         at.power = vec3_scale(at.power, factor);
         if (factor != 1) list[i].power = at.power;
         positions[i] = at.position;
-        hash = photon_hash(&at, i);
+        hash = photon_hash(&at, place + i);
         strongest = float_bits(float_max(vec3_largest(at.power), 0));
     }
     hash = block_sum(hash);
@@ -232,14 +234,16 @@ kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const sc
 
 /* Ledgers, and photons to their places. */
 kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_state *state,
-                     const emission_state *told) {
+                     const emission_state *told, bool apart) {
     if (told->taken_paths == 0) return KD_OK;
+    if (apart) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
+    const uint64_t shift = apart ? told->count - list->here : 0;
     const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
     sum_ledgers<<<blocks, FLAT_BLOCK>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
     if (told->landed) {
-        place_photons<<<blocks_for(told->landed), FLAT_BLOCK>>>(*batch, state,
-                                                                (photon *)list->photons.memory);
+        place_photons<<<blocks_for(told->landed), FLAT_BLOCK>>>(
+            *batch, state, (photon *)list->photons.memory, shift);
         KD_CUDA_LAUNCHED("place_photons");
     }
     return KD_OK;
@@ -255,11 +259,13 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
     KD_TRY(emit_share_landed(share, told->landed, job_cancelled(watched), stopped));
     KD_TRY(find_end_behind(batch, state, told, share));
     KD_TRY(agree_on_end(state, told, share, list->count, &all));
-    KD_TRY(take_batch(list, batch, state, told));
-    KD_TRY(photon_list_cuda_exchange(list, share));
+    const bool apart = order->apart && share->among;
+    KD_TRY(take_batch(list, batch, state, told, apart));
+    if (!apart) KD_TRY(photon_list_cuda_exchange(list, share));
     begin_next_batch<<<1, 1>>>(state, list->count + all.photons, list->emitted + all.paths);
     KD_CUDA_LAUNCHED("begin_next_batch");
     list->count += all.photons;
+    list->here += apart ? told->taken : all.photons;
     list->emitted += all.paths;
     list->complete = all.complete != 0;
     told->done = all.ended;
@@ -269,10 +275,14 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
 
 kd_status finish_list(photon_list_cuda *list, emission_state *state, emission_state *told,
                       float factor) {
-    if (list->count) {
-        finish_photons<<<blocks_for(list->count), FLAT_BLOCK>>>(
-            (photon *)list->photons.memory, (vec3 *)list->positions.memory, (uint32_t)list->count,
-            factor, state);
+    const photon_run all = {0, 0}, *runs = list->runs ? list->runs : &all;
+    const uint32_t run_count = list->runs ? list->run_count : list->here > 0;
+    for (uint32_t r = 0; r < run_count; ++r) {
+        const uint64_t begin = runs[r].begin,
+                       end = r + 1 < run_count ? runs[r + 1].begin : list->here;
+        finish_photons<<<blocks_for(end - begin), FLAT_BLOCK>>>(
+            (photon *)list->photons.memory + begin, (vec3 *)list->positions.memory + begin,
+            (uint32_t)(end - begin), runs[r].place, factor, state);
         KD_CUDA_LAUNCHED("finish_photons");
     }
     KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
@@ -283,6 +293,7 @@ kd_status finish_list(photon_list_cuda *list, emission_state *state, emission_st
 
 void clear_list(photon_list_cuda *list) {
     const device_buffer photons = list->photons, positions = list->positions;
+    memory_free(list->runs);
     memset(list, 0, sizeof *list);
     list->photons = photons;
     list->positions = positions;
@@ -294,16 +305,18 @@ kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *with, uint64
     return device_buffer_reserve(&with->state, sizeof(emission_state));
 }
 
-/* Paths of the next batch: what should be enough, and a little more. */
+/* Paths of the next batch, of all ranks: what should be enough, and a little more. */
 uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
                     const photon_list_cuda *list) {
     if (order->batch_paths) return order->batch_paths;
+    const uint64_t most =
+        MOST_PATHS * (ranks_shared(order->among) ? (uint64_t)order->among->size : 1);
     double yield = with->yield;
     if (list->emitted) yield = (double)list->count / (double)list->emitted;
     if (!(yield > 0)) return list->emitted ? 16 * FIRST_PATHS : FIRST_PATHS;
     const double missing = (double)(order->wanted - list->count);
     const double paths = missing / yield + 4 * sqrt(missing / yield) + 64;
-    return paths < (double)MOST_PATHS ? (uint64_t)paths : MOST_PATHS;
+    return paths < (double)most ? (uint64_t)paths : most;
 }
 
 /* What rank 0 chooses, or that time is up; and this rank's part of it. */
@@ -364,11 +377,16 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
                                            const scene_view *scene, const photon_order *order,
                                            job *watched) {
     clear_list(list);
-    KD_REQUIRE(order->wanted <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+    const bool apart = order->apart && ranks_shared(order->among);
+    const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
+    KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons wanted, expected at most %u in one map",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
     if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
-    KD_TRY(reserve_list(list, with, order->wanted + LIST_SPARE));
+    /* one that lies apart grows where a rank is faster than the others */
+    const uint64_t own =
+        apart ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
+    KD_TRY(reserve_list(list, with, own + LIST_SPARE));
     emission_state begun;
     memset(&begun, 0, sizeof begun);
     begun.wanted = order->wanted;
@@ -405,7 +423,7 @@ extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photo
     KD_TRY_GOTO(
         device_memory_upload(list->photons.memory, from->photons, from->count * sizeof(photon)));
     KD_TRY_GOTO(device_memory_upload(with.state.memory, &begun, sizeof begun));
-    list->count = from->count;
+    list->count = list->here = from->count;
     list->emitted = from->emitted;
     list->rays = from->rays;
     list->ledger = from->ledger;

@@ -1,8 +1,9 @@
 /* The parts of emission on a device that are no kernels. */
 #include "photon/emission/emit_device.h"
+#include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "core/ranks/link.h"
 #include "photon/emission/emit_ranks.h"
+#include "photon/emission/exchange.h"
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned) {
     device_buffer_free(&owned->batch);
@@ -13,6 +14,7 @@ void photon_emitter_cuda_close(photon_emitter_cuda *owned) {
 void photon_list_cuda_close(photon_list_cuda *owned) {
     device_buffer_free(&owned->photons);
     device_buffer_free(&owned->positions);
+    memory_free(owned->runs);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -35,25 +37,32 @@ kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *fr
 }
 
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, emit_share *share) {
-    kd_status status = KD_OK;
     if (!share->among) return KD_OK;
-    const int32_t rank = share->among->rank, size = share->among->size;
-    const uint64_t first = share->begins[0], bytes = share->begins[size] - first;
-    char *host = NULL, *there = (char *)list->photons.memory;
-    if (ranks_linked(share->among)) {
-        KD_TRY(ranks_link_gather(share->among, there, share->begins, NULL));
-        return device_wait();
+    return exchange_gather(share->among, list->photons.memory, share->begins);
+}
+
+/* More room, with what is there. */
+static kd_status grow(device_buffer *buffer, uint64_t used, uint64_t bytes) {
+    void *memory = NULL;
+    if (bytes <= buffer->bytes) return KD_OK;
+    KD_TRY(device_memory_reserve(&memory, bytes));
+    const kd_status status = device_copy(memory, buffer->memory, used, NULL);
+    if (status == KD_OK) {
+        device_buffer_free(buffer);
+        *buffer = (device_buffer){memory, bytes};
+    } else {
+        device_memory_free(memory);
     }
-    KD_TRY(memory_reserve((void **)&host, bytes, 1));
-    const uint64_t own = share->begins[rank], own_end = share->begins[rank + 1];
-    for (int32_t r = 0; r <= size; ++r) share->begins[r] -= first;
-    KD_TRY_GOTO(device_memory_download(host + (own - first), there + own, own_end - own));
-    KD_TRY_GOTO(emit_share_photons(share, (photon *)(void *)host));
-    if (own > first) KD_TRY_GOTO(device_memory_upload(there + first, host, own - first));
-    if (first + bytes > own_end)
-        KD_TRY_GOTO(device_memory_upload(there + own_end, host + (own_end - first),
-                                         first + bytes - own_end));
-done:
-    memory_free(host);
     return status;
+}
+
+kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uint64_t photons) {
+    if (photons == 0) return KD_OK;
+    const uint64_t all = list->here + photons, room = all + all / 8;
+    KD_TRY(KD_GROW(list->runs, list->run_count, (uint64_t)list->run_count + 1));
+    list->runs[list->run_count++] = (photon_run){list->here, place};
+    if (all * sizeof(photon) > list->photons.bytes)
+        KD_TRY(grow(&list->photons, list->here * sizeof(photon), room * sizeof(photon)));
+    if (all * sizeof(vec3) <= list->positions.bytes) return KD_OK;
+    return device_buffer_reserve(&list->positions, room * sizeof(vec3)); /* not filled yet */
 }

@@ -17,6 +17,9 @@ typedef struct photon_list_cuda {
     device_buffer photons;   /* in the order (path, bounce) */
     device_buffer positions; /* vec3 each: what a tree is built from */
     uint64_t count, emitted, rays;
+    uint64_t here;      /* photons in this memory: all, but of a list apart */
+    photon_run *runs;   /* of a list apart: of these, ascending; else NULL */
+    uint32_t run_count; /* host memory */
     photon_ledger ledger;
     bool complete, cut;
     uint64_t hash;   /* photon_hash's sum */
@@ -40,10 +43,11 @@ KD_DEVICE_CALL(photon_list_cuda_emit,
                 const photon_order *order, job *watched));
 /* From photons on the host, a file's for example. */
 KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));
-/* After emit_share_parts: own photons to the other ranks and theirs to the list, by way of the
- * host.
- */
+/* After emit_share_parts: own photons to the other ranks and theirs to the list. */
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *share);
+/* Of a list apart: so many photons come behind those that are here, whose place among all is
+   `place`. Memory of the list grows if it has to. */
+kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uint64_t photons);
 /* To the host: `out` is opened. */
 kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from);
 /* Device memory that emitting and keeping a list takes, where paths leave a fourth of a photon each

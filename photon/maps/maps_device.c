@@ -2,6 +2,7 @@
 #include "photon/maps/maps_device.h"
 #include "core/hash.h"
 #include "core/memory.h"
+#include "photon/maps/apart.h"
 
 static void map_close(photon_map_cuda *owned) {
     photon_list_cuda_close(&owned->list);
@@ -20,11 +21,20 @@ void photon_maps_cuda_close(photon_maps_cuda *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+/* What a list that lies apart knows of all of it. */
+static kd_status meet_list(photon_list_cuda *list, ranks *among) {
+    uint32_t strongest = float_bits(list->strongest);
+    KD_TRY(photon_apart_meet(among, &list->hash, &strongest));
+    list->strongest = float_from_bits(strongest);
+    return KD_OK;
+}
+
 static kd_status emit_list(photon_map_cuda *map, const scene_view *device_scene,
                            const photon_order *order, const char *name, job *watched) {
     map->planted = false;
     job_stage_begin(watched, "emit", (int64_t)order->wanted);
     KD_TRY(photon_list_cuda_emit(&map->list, &map->emitter, device_scene, order, watched));
+    if (order->apart && ranks_shared(order->among)) KD_TRY(meet_list(&map->list, order->among));
     photon_list told;
     memset(&told, 0, sizeof told);
     told.count = map->list.count;
@@ -133,11 +143,11 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     const photon_map_cuda *map = &from->map[which];
     photon_map_view view;
     memset(&view, 0, sizeof view);
-    if (map->list.count) {
+    if (map->list.here) {
         view.photons = (const photon *)map->ordered.memory;
         view.tree.points = (const vec3 *)map->ordered_points.memory;
         view.tree.ids = (const uint32_t *)map->ids.memory;
-        view.tree.count = (uint32_t)map->list.count;
+        view.tree.count = (uint32_t)map->list.here;
     }
     view.radius = map->radius;
     view.gather = photon_estimators[from->estimator].one_radius ? 0 : from->gather;

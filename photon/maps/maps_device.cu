@@ -62,7 +62,7 @@ void (*nearest_kernel(uint32_t k))(gather_work) {
 
 /* Builds the tree, or proves the one that came with the photons. */
 kd_status make_tree(photon_map_cuda *map) {
-    const uint64_t count = map->list.count;
+    const uint64_t count = map->list.here;
     point_build_cuda build;
     memset(&build, 0, sizeof build);
     build.points = point_array_make(map->list.positions.memory, count, 3, POINT_FLOAT);
@@ -83,7 +83,7 @@ kd_status make_tree(photon_map_cuda *map) {
 
 /* The tree, and its index. */
 kd_status plant(photon_map_cuda *map, gather_index::index *index) {
-    const uint64_t count = map->list.count;
+    const uint64_t count = map->list.here;
     KD_TRY(make_tree(map));
     cuda_arena arena = {NULL, 0};
     gather_index::lay_out(index, &arena, (uint32_t)count);
@@ -99,7 +99,7 @@ kd_status plant(photon_map_cuda *map, gather_index::index *index) {
 gather_index::index index_of(const photon_map_cuda *map) {
     gather_index::index found;
     cuda_arena arena = {(char *)map->index.memory, 0};
-    gather_index::lay_out(&found, &arena, (uint32_t)map->list.count);
+    gather_index::lay_out(&found, &arena, (uint32_t)map->list.here);
     return found;
 }
 
@@ -173,7 +173,7 @@ kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
 }
 
 kd_status order(photon_map_cuda *map) {
-    const uint64_t count = map->list.count;
+    const uint64_t count = map->list.here;
     KD_TRY(device_buffer_reserve(&map->ordered, count * sizeof(photon)));
     KD_TRY(device_buffer_reserve(&map->ordered_points, count * sizeof(vec3)));
     order_photons<<<blocks_for(count), BLOCK>>>(
@@ -188,7 +188,7 @@ kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool or
     map->known = false;
     map->scale = flux_scale(map->list.strongest);
     map->radius = options->radius;
-    if (map->list.count == 0) return KD_OK;
+    if (map->list.here == 0) return KD_OK;
     KD_TRY(plant(map, &index));
     if (!(options->radius > 0)) KD_TRY(choose_radius(map, options, &index));
     return ordered ? order(map) : KD_OK;
@@ -256,7 +256,7 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
                                              const photon_gather_cuda *asked) {
     const photon_map_cuda *map = &maps->map[which];
     if (asked->count == 0) return KD_OK;
-    if (map->list.count == 0 || !(pointtree_bound2(radius) > 0)) {
+    if (map->list.here == 0 || !(pointtree_bound2(radius) > 0)) {
         KD_CUDA(cudaMemsetAsync(asked->sums, 0, asked->count * sizeof *asked->sums));
         KD_CUDA(cudaMemsetAsync(asked->radii, 0, asked->count * sizeof *asked->radii));
         return KD_OK;

@@ -365,7 +365,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     KD_TRY_GOTO(map_open(&out->media, &lists[PHOTON_LIST_MEDIA], options, false, watched));
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->outlines) {
-        job_stage_begin(watched, "photon_tree", 0);
+        job_stage_begin(watched, "surface", 0);
         KD_TRY_GOTO(find_surface(out, scene, radius, watched));
     }
 done:

@@ -3,7 +3,7 @@
          on its device, and merges what comes into rows that grow: both are ordered by (dist2,
          number), so the larger of the two ends is dropped, or placed last, until all is in.
    Work: a look at each part's box a query and round, and twice the answers to merge.
-   Memory: rows of 2^24 answers at a time, and as many of one part's, a rank.
+   Memory: rows of 2^26 answers at a time, and as many of one part's, a rank.
    Data flow: of each chunk of queries: find_homes, a thread a query: points -> the part it lies in.
               Then for each part and round pick, a thread a query: points, boxes, rows so far ->
               who is asked, their points and radii; the part's own kernels: these -> its answers;
@@ -23,7 +23,7 @@ namespace {
 #ifdef KD_CUDA_EMULATED
 constexpr uint64_t ANSWERS_MOST = 1 << 9, ANSWERS_LEAST = 1 << 8; /* tests see several chunks */
 #else
-constexpr uint64_t ANSWERS_MOST = 1 << 24, ANSWERS_LEAST = 1 << 16;
+constexpr uint64_t ANSWERS_MOST = 1 << 26, ANSWERS_LEAST = 1 << 16;
 #endif
 
 unsigned blocks_of(uint64_t count) {
@@ -323,10 +323,12 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
         KD_CUDA_LAUNCHED("find_homes");
     }
     if (call->kind == PARTS_WITHIN) KD_TRY(bring_begins(at));
-    for (int32_t part = 0; part < call->of->size; ++part)
-        KD_TRY(ask_part(at, part, nearest ? ROUND_HOME : ROUND_ALL));
-    for (int32_t part = 0; nearest && part < call->of->size; ++part)
-        KD_TRY(ask_part(at, part, ROUND_OTHERS));
+    /* each rank begins with its own part, so that no two ask the same one at once */
+    const int32_t size = call->of->size, own = call->among->rank;
+    for (int32_t i = 0; i < size; ++i)
+        KD_TRY(ask_part(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
+    for (int32_t i = 0; nearest && i < size; ++i)
+        KD_TRY(ask_part(at, (own + i) % size, ROUND_OTHERS));
     if (!parts_counts_only(call->kind)) return give_rows(at);
     KD_TRY(tell_flags(at));
     return give_counts(at);

@@ -192,6 +192,21 @@ kd_status share_device_reach(int32_t) { /* one device has no others */
     return KD_OK;
 }
 #else
+namespace {
+/* Pools have rights of their own: cudaDeviceEnablePeerAccess opens what cudaMalloc gives alone. */
+kd_status reach_pool(int now, int other) {
+    cudaMemPool_t pool;
+    cudaMemAccessDesc right;
+    memset(&right, 0, sizeof right);
+    right.location.type = cudaMemLocationTypeDevice;
+    right.location.id = now;
+    right.flags = cudaMemAccessFlagsProtReadWrite;
+    KD_CUDA(cudaDeviceGetDefaultMemPool(&pool, other));
+    KD_CUDA(cudaMemPoolSetAccess(pool, &right, 1));
+    return KD_OK;
+}
+} // namespace
+
 kd_status share_device_reach(int32_t other) {
     int now = 0, can = 0;
     KD_CUDA(cudaGetDevice(&now));
@@ -199,12 +214,11 @@ kd_status share_device_reach(int32_t other) {
     KD_CUDA(cudaDeviceCanAccessPeer(&can, now, other));
     if (!can) return KD_OK;
     const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-    if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    if (error == cudaErrorPeerAccessAlreadyEnabled)
         cudaGetLastError();
-        return KD_OK;
-    }
-    KD_CUDA(error);
-    return KD_OK;
+    else
+        KD_CUDA(error);
+    return reach_pool(now, other);
 }
 #endif
 

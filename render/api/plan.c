@@ -13,6 +13,7 @@
 #include "render/frame/film.h"
 #include "render/integrators.h"
 #include "render/photon_mapping/looks_apart.h"
+#include "render/photon_mapping/looks_apart_device.h"
 #include "render/waves/waves.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>
@@ -142,8 +143,16 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
     return KD_OK;
 }
 
+/* Of a map whose photons several ranks have, while its radius is not known: all of it. */
+static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_options *options,
+                                int32_t rank_count) {
+    const bool apart = rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
+    const uint64_t keepers = apart ? (uint64_t)rank_count : 1;
+    return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
+}
+
 static kd_status plan_there(render_plan *out, const scene_view *from,
-                            const kd_render_options *options) {
+                            const kd_render_options *options, int32_t rank_count) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0;
     /* methods that need the global map alone look into it by themselves */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
@@ -166,9 +175,12 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                    "%llu photons in one map on a device, expected at most %u: give more --batches",
                    (unsigned long long)photons[l], POINTTREE_COUNT_MAX / 2);
         add_to(out, true, map_names[l],
-               photon_map_cuda_bytes(photons[l], ordered || l == PHOTON_LIST_MEDIA));
+               l == PHOTON_LIST_MEDIA ? photon_map_cuda_bytes(photons[l], true)
+                                      : map_bytes_there(photons[l], ordered, options, rank_count));
         all += photons[l];
     }
+    if (all && rank_count > 1 && rank_maps_apart(options->maps))
+        add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
     if (all)
         add_to(out, true, "looks into maps",
                photon_cuda_look_bytes(pixels_of(options), options->final_gather > 0 &&
@@ -177,7 +189,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
 }
 
 uint64_t render_plan_sent(const scene_view *from, const kd_render_options *options,
-                          int32_t rank_count) {
+                          int32_t rank_count, bool on_devices) {
     const integrator *how = integrator_find(options->integrator);
     const uint64_t passes =
         how->pass ? (uint64_t)integrator_samples(how, options) : (uint64_t)options->batches;
@@ -188,7 +200,9 @@ uint64_t render_plan_sent(const scene_view *from, const kd_render_options *optio
     const uint64_t sums = pixels_of(options) * sizeof(film_pixel);
     if (rank_maps_apart(options->maps))
         return (uint64_t)integrator_samples(how, options) *
-                   looks_apart_sent(pixels_of(options), apart_gather(options), rank_count) +
+                   (on_devices
+                        ? looks_apart_there_sent(pixels_of(options), rank_count)
+                        : looks_apart_sent(pixels_of(options), apart_gather(options), rank_count)) +
                sums / (uint64_t)rank_count;
     return passes * (each / (uint64_t)rank_count + state_bytes(options)) +
            sums / (uint64_t)rank_count;
@@ -206,7 +220,7 @@ kd_status render_plan_make_among(render_plan *out, const scene_view *from,
     KD_TRY(render_choose_device(&where, options));
     add(out, "film", film_bytes_of(pixels_of(options)));
     add(out, "picture", film_picture_bytes(pixels_of(options)));
-    return where.kind == DEVICE_CUDA ? plan_there(out, from, options)
+    return where.kind == DEVICE_CUDA ? plan_there(out, from, options, rank_count)
                                      : plan_here(out, from, options, rank_count);
 }
 
@@ -290,7 +304,7 @@ static bool spread_fits(const scene_view *from, const kd_render_options *options
         status_clear();
         return false;
     }
-    choice->sent[maps] = render_plan_sent(from, &tried, choice->rank_count);
+    choice->sent[maps] = render_plan_sent(from, &tried, choice->rank_count, choice->on_devices);
     return most == 0 || fits(&plan, most);
 }
 
@@ -303,8 +317,11 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
     KD_TRY(render_choose_device(&where, options));
     const bool whole = spread_fits(from, options, RANK_MAPS_WHOLE, most, choice);
     bool apart = spread_fits(from, options, RANK_MAPS_APART, most, choice);
+    const bool there = where.kind == DEVICE_CUDA,
+               stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
+                       !photon_lookup_named(options->lookup)->walks;
     /* a device would be left: only where it cannot do it */
-    if (where.kind == DEVICE_CUDA && (whole || !name_is_auto(options->device))) apart = false;
+    if (there && !stays && (whole || !name_is_auto(options->device))) apart = false;
     if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, apart);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
     if (choice->chosen == RANK_MAPS_APART) {

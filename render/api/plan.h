@@ -21,9 +21,9 @@ typedef struct render_plan {
 
 /* Bytes that one of so many ranks sends while it renders with the others: its photons to all, or,
    where they lie apart, what their looks add up to; and the sums of its pixels, of all passes. What
-   is small is left out. */
+   is small is left out. `on_devices`: all ranks have a CUDA device. */
 uint64_t render_plan_sent(const scene_view *from, const kd_render_options *options,
-                          int32_t rank_count);
+                          int32_t rank_count, bool on_devices);
 /* render_plan_make for one of so many ranks: options->maps say whose photons it holds. */
 kd_status render_plan_make_among(render_plan *out, const scene_view *from,
                                  const kd_render_options *options, int32_t rank_count);

@@ -97,7 +97,7 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     device_list_name(first, options->device, 0);
     KD_TRY(device_find(&found, first));
     const bool apart = rank_maps_apart(options->maps);
-    if (found.kind == DEVICE_CUDA && (!how->launch || apart)) {
+    if (found.kind == DEVICE_CUDA && (!how->launch || (apart && !how->apart_there))) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "%s%s runs on the CPU only, not on %s: give --device cpu or auto",
                    options->integrator, apart ? " with photons apart" : "", found.name);
@@ -105,6 +105,19 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     }
     *out = found;
     return KD_OK;
+}
+
+bool render_is_on_devices(const kd_render_options *options) {
+    const integrator *how = integrator_find(options->integrator);
+    bool all = how && how->launch;
+    for (int32_t i = 0; all && i < device_list_count(options->device); ++i) {
+        device found;
+        char name[64];
+        device_list_name(name, options->device, i);
+        all = device_find(&found, name) == KD_OK && found.kind == DEVICE_CUDA;
+    }
+    status_clear();
+    return all;
 }
 
 static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *how,
@@ -327,6 +340,18 @@ static kd_status open_device(frame *of, frame_cuda *there, const device *where) 
     return ranks_link_open(of->among, of->there != NULL);
 }
 
+/* CPUs tell each other other things than devices do. */
+static kd_status check_apart(const frame *of) {
+    bool cpus = false, devices = false;
+    if (!of->apart) return KD_OK;
+    KD_TRY(ranks_any(of->among, !of->there, &cpus));
+    KD_TRY(ranks_any(of->among, of->there != NULL, &devices));
+    KD_REQUIRE(!cpus || !devices, KD_ERROR_USAGE,
+               "photons apart on CPUs and CUDA devices together, expected ranks of one kind: give "
+               "--device, or --ranks-maps whole");
+    return KD_OK;
+}
+
 static kd_status run_on(const device *where, render_result *out, const scene *from,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job *watched) {
@@ -365,6 +390,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     KD_TRY_GOTO(status);
     if (ranks_shared(of.among)) KD_TRY_GOTO(open_figures(out, of.among));
     KD_TRY_GOTO(open_device(&of, &there, &out->where));
+    KD_TRY_GOTO(check_apart(&of));
     status = shoot(out, &trees, &view, &of, &negative, &saving, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         const kd_status developed = finish(&saving, &of, &negative);

@@ -46,6 +46,8 @@ typedef struct render_keeping {
 /* Where a rendering will run: "auto" takes the first CUDA device, if there is one and the
    integrator runs there. */
 kd_status render_choose_device(device *out, const kd_render_options *options);
+/* Whether all devices that the options name are CUDA devices on which the integrator runs. */
+bool render_is_on_devices(const kd_render_options *options);
 
 /* Where "auto" finds too little memory on a device it goes on with the next builder of trees, then
    with one on the CPU, then with all of the rendering on the CPU, and logs each step.

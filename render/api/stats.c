@@ -32,9 +32,9 @@ static void add_run(cJSON *root, const stats_input *input) {
     cJSON_AddStringToObject(root, "outcome", input->outcome);
     cJSON_AddStringToObject(root, "device", input->result->where.name);
     add_count(root, "threads", (uint64_t)parallel_threads());
-    static const char *const stages[] = {"context", "load", "plan",        "build",  "hash",
-                                         "film",    "emit", "photon_tree", "render", "free",
-                                         "develop", "save", "write"};
+    static const char *const stages[] = {"context", "load",    "plan",        "build",   "hash",
+                                         "film",    "emit",    "photon_tree", "surface", "render",
+                                         "free",    "develop", "save",        "write"};
     cJSON *seconds = cJSON_AddObjectToObject(root, "seconds");
     for (size_t i = 0; i < sizeof stages / sizeof *stages; ++i)
         add_number(seconds, stages[i], job_seconds(input->watched, stages[i]));

@@ -99,6 +99,7 @@ typedef struct integrator {
     kd_status (*take_apart)(struct frame *of, struct film *to, const apart_range *range,
                             struct sample_counts *counts, bool *over);
     bool (*may_be_apart)(const kd_render_options *options);
+    bool apart_there; /* on devices its launch looks into such photons, too: of whole bands */
     /* Of those whose launch takes samples by waves (render/waves): how many it takes at most, and
        the device's bytes that it needs. NULL: it takes them a thread each. */
     uint64_t (*launch_samples)(const kd_render_options *options);

@@ -15,7 +15,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/ranks/link.h"
+#include "photon/emission/exchange.h"
 #include "render/frame/frame_device.h"
 #include "render/integrators/launches.h"
 
@@ -119,27 +119,15 @@ static kd_status trace_pass(frame *of, light_state *state) {
 
 /* Splats are whole numbers: the ranks' sums add up to those of one. */
 static kd_status add_ranks(const frame *of, light_state *state) {
-    int64_t *sums = state->sums,
-            counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
+    int64_t counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
     const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
-    kd_status status = KD_OK;
     if (!ranks_shared(of->among)) return KD_OK;
-    const bool linked = of->there && ranks_linked(of->among);
-    if (linked) KD_TRY(ranks_link_sum(of->among, state->sums, count, NULL));
-    if (of->there && !linked) {
-        sums = NULL;
-        KD_TRY(KD_RESERVE(sums, count));
-        KD_TRY_GOTO(device_memory_download(sums, state->sums, count * sizeof *sums));
-    }
-    if (!linked) KD_TRY_GOTO(ranks_all_sum(of->among, sums, count));
-    KD_TRY_GOTO(ranks_all_sum(of->among, counts, 2));
+    KD_TRY(of->there ? exchange_sum(of->among, state->sums, count)
+                     : ranks_all_sum(of->among, state->sums, count));
+    KD_TRY(ranks_all_sum(of->among, counts, 2));
     state->counts.rays = (uint64_t)counts[0];
     state->counts.cut = (uint64_t)counts[1];
-    if (of->there && !linked)
-        KD_TRY_GOTO(device_memory_upload(state->sums, sums, count * sizeof *sums));
-done:
-    if (of->there && !linked) memory_free(sums);
-    return status;
+    return KD_OK;
 }
 
 static kd_status light_pass(frame *of, uint32_t pass) {

@@ -1,5 +1,6 @@
 /* Maps for the photon integrators on a CUDA device; and a build without CUDA. */
 #include "render/photon_mapping/photons_device.h"
+#include "render/photon_mapping/looks_apart_device.h"
 #include "render/waves/waves.h"
 
 void photon_cuda_close(photon_cuda *owned) {
@@ -10,6 +11,11 @@ void photon_cuda_close(photon_cuda *owned) {
     device_buffer_free(&owned->packets);
     device_buffer_free(&owned->alone);
     device_buffer_free(&owned->asked);
+    device_buffer_free(&owned->met.requests);
+    device_buffer_free(&owned->met.packets);
+    device_buffer_free(&owned->met.alone);
+    device_buffer_free(&owned->met.sums);
+    device_buffer_free(&owned->met.radii);
     for (int m = 0; m < 2; ++m) {
         device_buffer_free(&owned->sums[m]);
         device_buffer_free(&owned->radii[m]);
@@ -46,6 +52,7 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
     else
         KD_TRY(photon_orders_make(to->orders, of->scene, options));
     to->has_orders = true;
+    to->orders[PHOTON_LIST_GLOBAL].apart = to->orders[PHOTON_LIST_CAUSTIC].apart = to->apart;
     if (options->photons == 0) to->orders[PHOTON_LIST_GLOBAL].wanted = 0;
     if (options->caustics == 0) to->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
     if (options->strayed == 0) to->orders[PHOTON_LIST_MEDIA].wanted = 0;
@@ -79,7 +86,7 @@ static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
 }
 
 kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float radius) {
-    job_stage_begin(of->watched, "photon_tree", 0);
+    job_stage_begin(of->watched, "surface", 0);
     const bool tiles = photon_surfaces[to->maps.surface].tiles;
     const kd_status status = tiles ? bring_tiles(to, of, radius) : bring_outlines(to, of, radius);
     job_stage_end(of->watched);
@@ -106,4 +113,16 @@ void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to) {
     to->gather_seconds = from->seconds[PHOTON_CUDA_GATHER];
     to->film_seconds = from->seconds[PHOTON_CUDA_FILM];
     to->looks_bounded += from->looks_bounded + photon_maps_cuda_looks_bounded(&from->maps);
+}
+
+uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count) {
+    const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) / 16,
+                   sums = 2 * sizeof(flux_sum) * 2;
+    return pixels * (request + sums * ((uint64_t)rank_count - 1)) / (uint64_t)rank_count;
+}
+
+uint64_t looks_apart_there_bytes(uint64_t pixels) {
+    const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
+    return taken * (sizeof(eye_request) + sizeof(eye_packet) / 16 + 2 * sizeof(flux_sum) +
+                    sizeof(float) + sizeof(uint32_t));
 }

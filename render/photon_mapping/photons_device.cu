@@ -16,6 +16,7 @@
               add_to_film, a thread a pixel: its look, its requests' sums in order -> the film. */
 #include "render/photon_mapping/eye_path.cuh"
 #include "render/photon_mapping/eye_waves.h"
+#include "render/photon_mapping/looks_apart_device.h"
 
 namespace {
 
@@ -177,21 +178,32 @@ kd_status take_all_looks(photon_cuda *with, const frame *of, photon_view *view,
     }
 }
 
-kd_status look_into_maps(photon_cuda *with, const photon_view *view, const eye_asked *asked) {
+photon_gather_cuda gather_of(const photon_cuda *with, int m, const eye_asked *asked) {
     photon_gather_cuda gather;
     gather.requests = (const eye_request *)with->requests.memory;
     gather.count = asked->requests;
     gather.packets = (const eye_packet *)with->packets.memory;
     gather.packet_count = asked->packets;
     gather.alone = (uint32_t *)with->alone.memory;
+    gather.sums = (flux_sum *)with->sums[m].memory;
+    gather.radii = (float *)with->radii[m].memory;
+    return gather;
+}
+
+kd_status look_into_maps(photon_cuda *with, const photon_view *view, const eye_asked *asked) {
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
-        gather.sums = (flux_sum *)with->sums[m].memory;
-        gather.radii = (float *)with->radii[m].memory;
+        const photon_gather_cuda gather = gather_of(with, m, asked);
         KD_TRY(photon_maps_cuda_gather(&with->maps, m, map->gather, map->radius, &gather));
-        if (view->creases.tiles.box_count)
-            KD_TRY(
-                photon_maps_cuda_measure(&with->maps, &gather, (float *)with->integrals[m].memory));
+    }
+    return KD_OK;
+}
+
+/* The integrals of what was found over the tiles. */
+kd_status measure_tiles(photon_cuda *with, const photon_view *view, const eye_asked *asked) {
+    for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
+        const photon_gather_cuda gather = gather_of(with, m, asked);
+        KD_TRY(photon_maps_cuda_measure(&with->maps, &gather, (float *)with->integrals[m].memory));
     }
     return KD_OK;
 }
@@ -257,12 +269,23 @@ kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view, con
     if (slots && view->final_gather) KD_TRY(eye_gather_slots(of, view, slots));
     if (later) {
         KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-        KD_TRY(look_into_maps(with, view, &asked));
+        KD_TRY(with->apart ? looks_apart_there(with, of->among, view, &asked)
+                           : look_into_maps(with, view, &asked));
+        if (view->creases.tiles.box_count) KD_TRY(measure_tiles(with, view, &asked));
     }
     KD_TRY(mark(with, PHOTON_CUDA_FILM));
     KD_TRY(add_all_to_film(with, of, view, work, slots, later));
     KD_TRY(mark(with, PHOTON_CUDA_STAGES));
     return add_seconds(with);
+}
+
+/* A rank that has no pixels of a launch, whose photons others ask for. */
+kd_status look_for_others(photon_cuda *with, const frame *of, const photon_view *view,
+                          const sample_range *range) {
+    const eye_asked none = {0, 0};
+    for (uint32_t s = 0; with->apart && s < range->count; ++s)
+        KD_TRY(looks_apart_there(with, of->among, view, &none));
+    return KD_OK;
 }
 
 } // namespace
@@ -282,6 +305,7 @@ extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *of, const 
     look_work work;
     eye_slots slots;
     bool by_waves;
+    if (pixels == 0) return look_for_others(with, of, view, range);
     memset(&work, 0, sizeof work);
     work.view = integrator_view(of);
     work.range = *range;

@@ -16,8 +16,15 @@ extern "C" {
 enum { PIXEL_LOOK_BYTES = 56 }; /* eye_path.cuh */
 enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
+/* What ranks whose photons lie apart ask of each other (looks_apart_device.cu). */
+typedef struct looks_met {
+    device_buffer requests, packets, alone, sums, radii; /* of all ranks, in their order */
+} looks_met;
+
 typedef struct photon_cuda {
     photon_maps_cuda maps;
+    bool apart; /* photons of the global and of the caustic map are at the ranks that traced them */
+    looks_met met;
     photon_order orders[PHOTON_LISTS]; /* of the pass before */
     bool has_orders;
     device_buffer looks;    /* of each pixel */

@@ -43,6 +43,13 @@ typedef struct progressive_state {
     photon_view view;
 } progressive_state;
 
+static kd_status check_apart(const frame *of, const photon_options *photons) {
+    KD_REQUIRE(!of->apart || !of->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
+               "photons apart on CUDA devices by --lookup %s, expected auto or leaves",
+               photon_lookups[photons->lookup].name);
+    return KD_OK;
+}
+
 static kd_status progressive_prepare(frame *prepared) {
     kd_status status = KD_OK;
     const kd_render_options *options = prepared->options;
@@ -58,7 +65,7 @@ static kd_status progressive_prepare(frame *prepared) {
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
     state->photons.among = prepared->among;
-    state->photons.apart = prepared->apart;
+    KD_TRY_GOTO(check_apart(prepared, &state->photons));
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
@@ -143,15 +150,23 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
     return KD_OK;
 }
 
+static kd_status find_outlines_here(progressive_state *state, const frame *of, float radius) {
+    job_stage_begin(of->watched, "surface", 0);
+    const kd_status status =
+        photon_surfaces[state->photons.surface].tiles
+            ? tile_set_open(&state->tiles, of->scene, radius, true, of->watched)
+            : crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched);
+    job_stage_end(of->watched);
+    return status;
+}
+
 /* Once: they are of the scene, not of the pass. */
 static kd_status find_outlines(progressive_state *state, frame *of, float radius) {
     if (state->outlined) return KD_OK;
     if (of->there)
         KD_TRY(photon_cuda_find_outlines(&state->there, of, radius));
-    else if (photon_surfaces[state->photons.surface].tiles)
-        KD_TRY(tile_set_open(&state->tiles, of->scene, radius, true, of->watched));
     else
-        KD_TRY(crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched));
+        KD_TRY(find_outlines_here(state, of, radius));
     state->outlined = true;
     return KD_OK;
 }
@@ -184,6 +199,9 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
     photon_options *options = &state->photons;
     options->pass = pass;
+    /* a device's radius is chosen among all photons: they lie apart from the next pass on */
+    options->apart = of->apart && !(of->there && first && !(of->options->radius > 0));
+    state->there.apart = options->apart && of->there;
     photon_limit_time(options, of, pass == 0);
     if (!first) {
         options->radius = 1; /* not looked at: no need to find one */
@@ -266,6 +284,7 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .pass = progressive_pass,
                                     .launch = sppm_launch,
                                     .take_apart = sppm_take_apart,
+                                    .apart_there = true,
                                     .maps = photon_all_maps,
                                     .batches_most = progressive_batches_most};
 
@@ -278,6 +297,7 @@ const integrator integrator_ppm = {.name = "ppm",
                                    .pass = progressive_pass,
                                    .launch = ppm_launch,
                                    .take_apart = ppm_take_apart,
+                                   .apart_there = true,
                                    .maps = photon_all_maps,
                                    .batches_most = progressive_batches_most,
                                    .counts_samples = ppm_counts_samples};

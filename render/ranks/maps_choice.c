@@ -26,6 +26,9 @@ bool rank_maps_apart(const char *name) {
 
 rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits) {
     if (!whole_fits || !apart_fits) return apart_fits ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
+    if (of->on_devices)
+        return of->sent[RANK_MAPS_APART] < of->sent[RANK_MAPS_WHOLE] ? RANK_MAPS_APART
+                                                                     : RANK_MAPS_WHOLE;
     if (!(of->bandwidth > 0)) return RANK_MAPS_WHOLE;
     const double whole = (double)of->sent[RANK_MAPS_WHOLE] / of->bandwidth;
     const double apart = (double)of->sent[RANK_MAPS_APART] / of->bandwidth;

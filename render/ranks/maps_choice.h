@@ -15,12 +15,15 @@ typedef struct maps_choice {
     int32_t rank_count;       /* below 2: nothing is to be chosen */
     double bandwidth;         /* of the connection, bytes a second out of a rank; 0: not known */
     bool inexact;             /* a picture of other bits is allowed */
+    bool on_devices;          /* each rank has a CUDA device */
     uint64_t sent[RANK_MAPS]; /* by a rank in all, photons whole and apart; 0: not possible */
     rank_maps chosen;
 } maps_choice;
 
-/* Of two that fit: the whole maps, but where their bytes take a second and more, and four times as
-   long as the others': photons apart are looked for by paths that every rank follows. */
+/* Of two that fit. On CPUs the whole maps, but where their bytes take a second and more, and four
+   times as long as the others': photons apart are looked for by paths that every rank follows. On
+   devices, where none is followed twice and each rank plants only its own photons, what sends
+   less. */
 rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits);
 
 #endif

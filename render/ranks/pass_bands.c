@@ -1,6 +1,7 @@
 /* Each rank has a band of rows for many passes, and keeps its sums: a pass sends no pixels. */
 #include "core/memory.h"
 #include "core/timing.h"
+#include "render/frame/frame_device.h"
 #include "render/ranks/pass_ranks.h"
 #include <string.h>
 
@@ -20,8 +21,42 @@ kd_status pass_by_bands(shared_pass *pass) {
     return KD_OK;
 }
 
+static int32_t longest_band(const shared_pass *pass) {
+    int32_t longest = 0;
+    for (int32_t r = 0; r < pass->among->size; ++r) {
+        const int32_t rows = pass->bounds[r + 1] - pass->bounds[r];
+        if (rows > longest) longest = rows;
+    }
+    return longest;
+}
+
+/* Ranks with devices look together, each for rows of its own band; of short bands the last launches
+   have none. */
+static kd_status pass_apart_there(shared_pass *pass) {
+    const frame *of = pass->of;
+    const film *to = pass->to;
+    const int32_t rank = pass->among->rank, longest = longest_band(pass);
+    const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
+    const int32_t rows =
+        frame_cuda_rows(to->width, to->height, 1, frame_cuda_launch_samples(of->how, of->options));
+    const double begun = timing_now(), waited = pass->among->waited;
+    for (uint32_t s = 0; s < pass->samples.count; ++s)
+        for (int32_t at = 0; at < longest; at += rows) {
+            const int32_t first = bottom - top < at ? bottom : top + at;
+            const int32_t end = bottom - first < rows ? bottom : first + rows;
+            const sample_range range = {
+                to->x0, to->y0, to->width, first, end, pass->samples.begin + s, 1};
+            KD_TRY(frame_cuda_take(of, of->how, &range, &pass->counts));
+        }
+    pass->seconds[rank] = timing_now() - begun - (pass->among->waited - waited);
+    pass->worked += pass->seconds[rank];
+    pass->rows += (uint64_t)(bottom - top);
+    return KD_OK;
+}
+
 kd_status pass_apart(shared_pass *pass) {
     frame *of = pass->of;
+    if (of->there) return pass_apart_there(pass);
     const int32_t rank = pass->among->rank;
     apart_range range = {0, pass->bounds[rank], pass->bounds[rank + 1]};
     const double begun = timing_now(), waited = pass->among->waited;

@@ -52,6 +52,70 @@ static void test_mixed_ranks(void **state) {
     scene_close(made);
 }
 
+/* Photons that stay at the devices that have traced them: the same bits, whether the radius is
+   given (they lie apart from the first pass on) or chosen among all photons of the first pass;
+   where a rank has no rows or no photons; with media, whose map stays whole; crops. */
+static void expect_apart(const char *name, kd_render_options options, const char *devices) {
+    scene *made = NULL;
+    char path[256];
+    kd_render_options read;
+    kd_render_options_default(&read);
+    snprintf(path, sizeof path, KD_TEST_SOURCE_DIR "/scenes/%s.json", name);
+    assert_int_equal(scene_open(&made, path, &read, NULL), KD_OK);
+    for (int given = 0; given < 2; ++given) {
+        options.radius = given ? 0.1f : 0;
+        strcpy(options.maps, "whole");
+        const uint64_t alone = run(made, options, "cpu");
+        strcpy(options.maps, "apart");
+        if (run(made, options, devices) != alone)
+            fail_msg("%s of %s apart on %s, radius %s: other bits", options.integrator, name,
+                     devices, given ? "given" : "chosen");
+    }
+    scene_close(made);
+}
+
+static void test_photons_apart(void **state) {
+    (void)state;
+    kd_render_options options;
+    scene_close(open_small(&options));
+    strcpy(options.integrator, "sppm");
+    expect_apart("cornell_caustic", options, "cuda:0,cuda:0,cuda:0");
+    expect_apart("cornell_fog", options, "cuda:0,cuda:0");
+    options.photons = 3; /* fewer than ranks */
+    expect_apart("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0,cuda:0");
+    options.photons = 700;
+    options.height = 2; /* fewer rows than ranks */
+    expect_apart("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0");
+    options.height = 16;
+    const int32_t crop[4] = {3, 2, 14, 9};
+    memcpy(options.crop, crop, sizeof crop);
+    strcpy(options.integrator, "ppm");
+    options.spp = 2;
+    expect_apart("cornell_caustic", options, "cuda:0,cuda:0");
+}
+
+static void test_photons_apart_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *integrator, *lookup, *devices;
+        kd_status status;
+    } cases[] = {{"sppm", "auto", "cpu,cuda:0", KD_ERROR_USAGE},
+                 {"sppm", "walk", "cuda:0,cuda:0", KD_ERROR_USAGE},
+                 {"photon", "auto", "cuda:0,cuda:0", KD_ERROR_DEVICE}};
+    kd_render_options options;
+    scene *made = open_small(&options);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        render_result result;
+        options.final_gather = 0;
+        strcpy(options.integrator, cases[i].integrator);
+        strcpy(options.lookup, cases[i].lookup);
+        strcpy(options.device, cases[i].devices);
+        strcpy(options.maps, "apart");
+        assert_int_equal(render_run(&result, made, &options, NULL), cases[i].status);
+    }
+    scene_close(made);
+}
+
 #ifdef KD_TEST_NCCL
 /* From device to device by a library that has NCCL's names, and where it refuses, or is no library,
    through the host: the same bits. */
@@ -72,10 +136,15 @@ static void test_linked_ranks(void **state) {
             const bool linked = way < 2;
             setenv("KANDELA_NCCL", way == 3 ? "/nowhere/libnccl.so" : KD_TEST_NCCL, 1);
             if (way == 2) setenv("KANDELA_STAND_IN_REFUSES", "1", 1);
-            const uint64_t before = atomic_load(bytes);
-            if (run(made, options, devices) != alone)
-                fail_msg("%s on %s, way %d: other bits", methods[m], devices, way);
-            assert_true((atomic_load(bytes) > before) == linked);
+            for (int apart = 0; apart <= (m == 0); ++apart) {
+                const uint64_t before = atomic_load(bytes);
+                strcpy(options.maps, apart ? "apart" : "auto");
+                if (run(made, options, devices) != alone)
+                    fail_msg("%s on %s, way %d, apart %d: other bits", methods[m], devices, way,
+                             apart);
+                assert_true((atomic_load(bytes) > before) == linked);
+            }
+            strcpy(options.maps, "auto");
             unsetenv("KANDELA_STAND_IN_REFUSES");
         }
         setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* a CPU among them */
@@ -93,6 +162,8 @@ static void test_linked_ranks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_mixed_ranks),
+                                       cmocka_unit_test(test_photons_apart),
+                                       cmocka_unit_test(test_photons_apart_refused),
 #ifdef KD_TEST_NCCL
                                        cmocka_unit_test(test_linked_ranks)
 #endif

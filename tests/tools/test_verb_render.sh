@@ -35,7 +35,7 @@ if "$program" --version | grep -q 'OpenEXR *[0-9]'; then
 fi
 
 # every name that others read is in the figures
-for name in schema device hash_kind outcome peak_bytes rays seconds.{load,build,hash,film,emit,photon_tree,develop,save} \
+for name in schema device hash_kind outcome peak_bytes rays seconds.{load,build,hash,film,emit,photon_tree,surface,develop,save} \
     seconds.{render,write,total} scene.{triangles,materials,lights} tree.{builder,nodes,leaves} \
     tree.{references_per_triangle,depth,sah_cost,hash} photons.{emitted,stored,hash} \
     energy_watts.{emitted,absorbed,escaped,ended} image.{hash,mean_radiance}; do

@@ -251,8 +251,8 @@ static const option_row photon_rows[] = {
     {.name = "ranks-maps",
      .argument = "HOW",
      .help = "of photon, ppm and sppm on several ranks or devices: whole, each has all photons; "
-             "apart, each keeps those that it has traced, on CPUs; auto chooses by bytes and by "
-             "what the connection moves; the picture is the same",
+             "apart, each keeps those that it has traced (photon on CPUs alone); auto chooses by "
+             "bytes and by what the connection moves; the picture is the same",
      .initial = "auto",
      .kind = OPTION_NAME,
      .choice = rank_maps_name,
@@ -486,7 +486,7 @@ void render_values_print_choice(const render_values *of, const scene_view *view,
     const kd_render_options *options = &of->render;
     printf("%-25s %14d\n", "ranks", choice->rank_count);
     printf("%-25s %14" PRIu64 "\n", "sent a rank",
-           render_plan_sent(view, options, choice->rank_count));
+           render_plan_sent(view, options, choice->rank_count, choice->on_devices));
     if (choice->bandwidth > 0)
         printf("%-25s %14.0f\n", "bytes a second out of one", choice->bandwidth);
     if (!integrator_find(options->integrator)->take_apart) return;

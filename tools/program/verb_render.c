@@ -283,6 +283,9 @@ static kd_status consider_plan(rendering *work) {
     choice->rank_count = many ? work->among.size : device_list_count(values->render.device);
     choice->inexact = values->ranks_inexact;
     KD_TRY(ranks_measure(&work->among, &choice->bandwidth));
+    bool cpus = !render_is_on_devices(&values->render);
+    if (many) KD_TRY(ranks_any(&work->among, cpus, &cpus));
+    choice->on_devices = !cpus;
     KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
     /* what rank 0's machine needs, all do */
     KD_TRY(ranks_broadcast(&work->among, &values->render.batches, sizeof values->render.batches));

@@ -1,0 +1,158 @@
+/* Looks into photons that lie apart, by ranks with a CUDA device each.
+   Idea: each rank follows the paths of its own rows only; what they ask goes to all ranks, each
+         answers all of it by its own photons in whole-number sums (flux_sum.h), which meet by one
+         sum over the ranks; of the sums each rank takes those of its own requests.
+   Work: paths and film of 1/N of the rows, looks of all rows into 1/N of the photons.
+   Memory: beside the own requests those of all ranks, and 48 bytes of sums for each.
+   Invariants: the sums are those of one rank with all photons, bit for bit.
+   Data flow: own requests -> requests of all, packets likewise, whose firsts shift_packets, a
+              thread a packet, moves behind the ranks before; gathering, once a map -> sums of all;
+              the sum over the ranks; own sums are copied, fill_radii, a thread a request. */
+#include "core/device/cuda.h"
+#include "core/device/device_stream.h"
+#include "core/memory.h"
+#include "photon/emission/exchange.h"
+#include "points/tree/pointtree.h"
+#include "render/photon_mapping/looks_apart_device.h"
+
+namespace {
+
+constexpr int BLOCK = 256, MAPS = 2, CHANNELS = sizeof(flux_sum) / sizeof(int64_t);
+
+unsigned blocks_for(uint64_t items) {
+    return (unsigned)((items + BLOCK - 1) / BLOCK);
+}
+
+__global__ void shift_packets(eye_packet *packets, uint32_t count, uint32_t shift) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < count) packets[i].first += shift;
+}
+
+__global__ void fill_radii(float *radii, uint32_t count, float radius) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < count) radii[i] = radius;
+}
+
+/* Where each rank's requests and packets begin among those of all; size + 1 of each. */
+struct places {
+    uint64_t *requests, *packets;
+};
+
+kd_status find_places(places *out, ranks *among, const eye_asked *own) {
+    const uint64_t size = (uint64_t)among->size;
+    eye_asked *all = NULL;
+    KD_TRY(KD_RESERVE(all, size));
+    all[among->rank] = *own;
+    kd_status status = ranks_all_gather_even(among, all, sizeof *all);
+    if (status == KD_OK) status = KD_RESERVE_ZEROED(out->requests, 2 * (size + 1));
+    if (status == KD_OK) {
+        out->packets = out->requests + size + 1;
+        for (uint64_t r = 0; r < size; ++r) {
+            out->requests[r + 1] = out->requests[r] + all[r].requests;
+            out->packets[r + 1] = out->packets[r] + all[r].packets;
+        }
+    }
+    memory_free(all);
+    return status;
+}
+
+/* One's own of a list behind those of the ranks before; all of it has room. */
+kd_status put_own(device_buffer *to, const device_buffer *from, const uint64_t *begins,
+                  const ranks *among, uint64_t bytes) {
+    const uint64_t begin = begins[among->rank], end = begins[among->rank + 1];
+    KD_TRY(device_buffer_reserve(to, begins[among->size] * bytes + 1));
+    return device_copy((char *)to->memory + begin * bytes, from->memory, (end - begin) * bytes,
+                       NULL);
+}
+
+/* Everybody's, in place of item numbers by those of bytes. */
+kd_status bring_all(ranks *among, device_buffer *list, const uint64_t *begins, uint64_t bytes) {
+    uint64_t *in_bytes = NULL;
+    KD_TRY(KD_RESERVE(in_bytes, (uint64_t)among->size + 1));
+    for (int32_t r = 0; r <= among->size; ++r) in_bytes[r] = begins[r] * bytes;
+    const kd_status status = exchange_gather(among, list->memory, in_bytes);
+    memory_free(in_bytes);
+    return status;
+}
+
+kd_status bring_requests(photon_cuda *with, ranks *among, const places *at) {
+    looks_met *met = &with->met;
+    const uint64_t first = at->packets[among->rank], packets = at->packets[among->rank + 1] - first;
+    KD_TRY(put_own(&met->requests, &with->requests, at->requests, among, sizeof(eye_request)));
+    KD_TRY(put_own(&met->packets, &with->packets, at->packets, among, sizeof(eye_packet)));
+    if (packets) {
+        shift_packets<<<blocks_for(packets), BLOCK>>>((eye_packet *)met->packets.memory + first,
+                                                      (uint32_t)packets,
+                                                      (uint32_t)at->requests[among->rank]);
+        KD_CUDA_LAUNCHED("shift_packets");
+    }
+    KD_TRY(device_wait());
+    KD_TRY(bring_all(among, &met->requests, at->requests, sizeof(eye_request)));
+    return bring_all(among, &met->packets, at->packets, sizeof(eye_packet));
+}
+
+const photon_map_view *map_of(const photon_view *view, int m) {
+    return m ? &view->caustic : &view->global;
+}
+
+/* Of all requests, by one's own photons; then by all. */
+kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
+    looks_met *met = &with->met;
+    const uint64_t count = at->requests[among->size];
+    photon_gather_cuda gather;
+    KD_TRY(device_buffer_reserve(&met->sums, MAPS * count * sizeof(flux_sum)));
+    KD_TRY(device_buffer_reserve(&met->radii, count * sizeof(float)));
+    KD_TRY(device_buffer_reserve(&met->alone, (count + 2) * sizeof(uint32_t)));
+    gather.requests = (const eye_request *)met->requests.memory;
+    gather.count = (uint32_t)count;
+    gather.packets = (const eye_packet *)met->packets.memory;
+    gather.packet_count = (uint32_t)at->packets[among->size];
+    gather.alone = (uint32_t *)met->alone.memory;
+    gather.radii = (float *)met->radii.memory;
+    for (int m = 0; m < MAPS; ++m) {
+        gather.sums = (flux_sum *)met->sums.memory + (uint64_t)m * count;
+        KD_TRY(photon_maps_cuda_gather(&with->maps, m, 0, map_of(view, m)->radius, &gather));
+    }
+    KD_TRY(device_wait());
+    return exchange_sum(among, (int64_t *)met->sums.memory, MAPS * CHANNELS * count);
+}
+
+kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *view,
+                   const places *at) {
+    const uint64_t begin = at->requests[among->rank], count = at->requests[among->size],
+                   own = at->requests[among->rank + 1] - begin;
+    for (int m = 0; own && m < MAPS; ++m) {
+        const float radius = map_of(view, m)->radius;
+        const bool there = with->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
+        KD_TRY(device_copy(with->sums[m].memory,
+                           (flux_sum *)with->met.sums.memory + (uint64_t)m * count + begin,
+                           own * sizeof(flux_sum), NULL));
+        fill_radii<<<blocks_for(own), BLOCK>>>((float *)with->radii[m].memory, (uint32_t)own,
+                                               there ? radius : 0);
+        KD_CUDA_LAUNCHED("fill_radii");
+    }
+    return KD_OK;
+}
+
+kd_status look(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
+    KD_REQUIRE(
+        at->requests[among->size] < UINT32_MAX, KD_ERROR_USAGE,
+        "%llu looks into photons that lie apart at once, expected fewer than 2^32: a smaller "
+        "--resolution or a --crop",
+        (unsigned long long)at->requests[among->size]);
+    if (at->requests[among->size] == 0) return KD_OK;
+    KD_TRY(bring_requests(with, among, at));
+    KD_TRY(sum_all(with, among, view, at));
+    return take_own(with, among, view, at);
+}
+
+} // namespace
+
+extern "C" kd_status looks_apart_there(photon_cuda *with, ranks *among, const photon_view *view,
+                                       const eye_asked *asked) {
+    places at = {NULL, NULL};
+    KD_TRY(find_places(&at, among, asked));
+    const kd_status status = look(with, among, view, &at);
+    memory_free(at.requests);
+    return status;
+}
