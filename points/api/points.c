@@ -72,9 +72,14 @@ static void drop_arrays(pointtree *tree) {
 kd_status points_copy_arrays(pointtree *out, const kd_points *tree, bool coordinates, bool ids) {
     kd_status status = KD_OK;
     const pointtree *from = &tree->tree;
-    *out = *from;
-    out->coordinates = NULL;
-    out->ids = NULL;
+    memset(out, 0, sizeof *out); /* not copied whole: another thread may be lending */
+    out->axes = from->axes;
+    out->count = from->count;
+    out->dims = from->dims;
+    out->scalar = from->scalar;
+    out->box = from->box;
+    out->options = from->options;
+    out->order = from->order;
     if (coordinates)
         KD_TRY_GOTO(memory_reserve(&out->coordinates, from->count, from->dims * sizeof(float)));
     if (ids) KD_TRY_GOTO(KD_RESERVE(out->ids, from->count));
@@ -291,7 +296,7 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
 /* Of a tree on the host; 0 if memory is short. */
 static uint64_t hash_here(const kd_points *tree) {
     pointtree copy;
-    if (!tree->lean) return pointtree_hash(&tree->tree);
+    if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) return pointtree_hash(&tree->tree);
     if (points_copy_arrays(&copy, tree, false, true) != KD_OK) return 0;
     const uint64_t hash = pointtree_hash(&copy);
     points_close_arrays(&copy);

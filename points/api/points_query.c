@@ -183,6 +183,21 @@ kd_status points_check_answers(uint64_t count, uint32_t k) {
     return KD_OK;
 }
 
+/* For indexes, which have no use for the arrays: another thread may be lending those. */
+static pointtree_nd_view view_without_arrays(const pointtree *of) {
+    pointtree_nd_view view;
+    memset(&view, 0, sizeof view);
+    view.axes = of->axes;
+    view.count = of->count;
+    view.dims = of->dims;
+    view.scalar = of->scalar;
+    view.box = of->box;
+    view.order = of->order;
+    view.cells = of->options.cells;
+    view.unique = of->options.unique;
+    return view;
+}
+
 kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query) {
     point_query_method method = POINT_QUERY_AUTO;
     (void)points_method_find(&method, query->method); /* it was found before */
@@ -190,6 +205,8 @@ kd_status points_target(point_target *out, const kd_points *tree, const kd_point
     const bool walk = method == POINT_QUERY_WALK || points_metric(&metric, query);
     if (walk)
         KD_TRY(points_lend(&out->tree, tree));
+    else if (tree->index.shape.count)
+        out->tree = view_without_arrays(&tree->tree);
     else
         out->tree = pointtree_get_nd_view(&tree->tree);
     out->index = tree->index.shape.count && !walk ? &tree->index : NULL;
