@@ -4,7 +4,8 @@
    many are on their way together and take their steps in turns: those at nodes first, then those
    at leaves, then new rays for those that are over. Which list a ray joins costs no branch, and
    memory is asked in a pass of its own for all leaves that come next (and for nodes, where the tree
-   is larger than caches). A ray alone guesses instead: that it meets no cell, or one.
+   is larger than caches). A ray alone guesses one thing, whether it meets a cell at all, and asks
+   memory for what is behind the cell that is next.
    Memory: 128 bytes a ray on the way and its stack; all stacks together 256 kB. */
 #ifndef KD_ACCEL_WIDE_WIDE_CAST_H
 #define KD_ACCEL_WIDE_WIDE_CAST_H
@@ -34,7 +35,16 @@ typedef struct wide_lengths {
     uint32_t nodes, leaves, over;
 } wide_lengths;
 
-/* The node's cells of a ray alone; true: what is next is known. */
+/* Asks memory for a node or a leaf. */
+VECTOR8_FN void expect_alone(const wide_tree *tree, uint32_t word) {
+    enum { LEAF = WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* lines */
+    const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+    const float *to = word & WIDE_COUNT_MASK ? leaf : wide_node_of(tree, word);
+    for (int line = 0; line < (LEAF > NODE ? LEAF : NODE); ++line)
+        __builtin_prefetch(to + 16 * line);
+}
+
+/* The ray is at a node: what it meets there, or what waits, is next. */
 VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
                            const wide_far *from_far) {
     const float *node = wide_node_of(tree, at->word);
@@ -44,24 +54,19 @@ VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
     wide_meet_cells(at, node, from_far, &near, &far);
     const uint32_t met = lanes_met(near, far);
     if (met == 0) {
-        --top;
-        while (!any && nears[top] > at->limit) --top;
-        at->top = top;
-        at->word = at->words[top];
-        return;
+        do --top;
+        while (!any && nears[top] > at->limit);
+    } else {
+        if (any)
+            lanes_put_any(at->words + top, wide_node_words(node), met);
+        else
+            lanes_put_in_order(at->words + top, nears + top, wide_node_words(node),
+                               wide_node_order(node, at->octant), near, far);
+        top += (uint32_t)__builtin_popcount(met) - 1;
     }
-    if ((met & (met - 1)) == 0) {
-        at->word = wide_node_words(node)[__builtin_ctz(met)];
-        return;
-    }
-    if (any)
-        lanes_put_any(at->words + top, wide_node_words(node), met);
-    else
-        lanes_put_in_order(at->words + top, nears + top, wide_node_words(node),
-                           wide_node_order(node, at->octant), near, far);
-    top += (uint32_t)__builtin_popcount(met) - 1;
     at->top = top;
     at->word = at->words[top];
+    expect_alone(tree, at->words[top - 1]);
 }
 
 VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cast, bool any,
@@ -85,19 +90,29 @@ VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cas
     } while (walk->word != WIDE_OVER);
 }
 
+/* The rare ray that comes from far away; apart, so that the others' code is short. */
+static __attribute__((noinline, unused)) ray_hit cast_from_far(const tritree_view *tree,
+                                                               const ray *cast, bool any) {
+    wide_ray walk;
+    uint32_t words[2 * WIDE_STACK];
+    (void)wide_ray_begin(&walk, tree, cast);
+    const wide_far far = wide_ray_far(&walk);
+    wide_stack_empty(&walk, words, (float *)(void *)(words + WIDE_STACK));
+    walk.number = 0;
+    walk_alone(&walk, tree->wide, cast, any, &far);
+    return walk.best;
+}
+
 VECTOR8_FN ray_hit wide_cast_one(const tritree_view *tree, const ray *cast, bool any) {
     wide_ray walk;
     uint32_t words[2 * WIDE_STACK];
     const wide_aim aim = wide_ray_begin(&walk, tree, cast);
-    if (aim == WIDE_PLAIN) return tritree_cast(tree, *cast, any, NULL);
+    if (__builtin_expect(aim != WIDE_NEAR, 0))
+        return aim == WIDE_FAR ? cast_from_far(tree, cast, any)
+                               : tritree_cast(tree, *cast, any, NULL);
     wide_stack_empty(&walk, words, (float *)(void *)(words + WIDE_STACK));
     walk.number = 0;
-    if (aim == WIDE_FAR) {
-        const wide_far far = wide_ray_far(&walk);
-        walk_alone(&walk, tree->wide, cast, any, &far);
-    } else {
-        walk_alone(&walk, tree->wide, cast, any, NULL);
-    }
+    walk_alone(&walk, tree->wide, cast, any, NULL);
     return walk.best;
 }
 

@@ -2,6 +2,7 @@
 #include "accel/geometry/triangle_clip.h"
 #include "accel/wide/wide_parts.h"
 #include "accel/wide/wide_rays.h"
+#include "core/large_pages.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
@@ -291,6 +292,8 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     const uint64_t floats = sum.triangles * WIDE_LEAF_FLOATS;
     KD_TRY(KD_RESERVE(out->nodes, sum.nodes * wide_node_floats(out->cells)));
     KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MOST));
+    large_pages_prefer(out->nodes, sum.nodes * wide_node_floats(out->cells) * sizeof *out->nodes);
+    large_pages_prefer(out->leaves, floats * sizeof *out->leaves);
     memset(out->leaves + floats, 0, WIDE_LEAF_MOST * sizeof *out->leaves);
     parallel_for(m->count - m->top, 1, make_roots, m);
     make_top(m);

@@ -123,19 +123,20 @@ VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
 /* Where the ray is in each cell of the node that it is at. */
 VECTOR8_FN void wide_meet_cells(const wide_ray *at, const float *node, const wide_far *from_far,
                                 lanes *near, lanes *far) {
-    *near = lanes_all(at->begin);
-    *far = lanes_all(at->limit);
+    lanes in[3], out[3];
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
         const lanes inverse = lanes_all(at->inverse[axis]);
         const float more = from_far ? from_far->more[axis] : 0;
-        const lanes in = lanes_multiply_add(lanes_load(bound + at->nearer[axis]), inverse,
-                                            lanes_all(at->back[axis] - more));
-        const lanes out = lanes_multiply_add(lanes_load(bound + (WIDE_LANES - at->nearer[axis])),
-                                             inverse, lanes_all(at->back[axis] + more));
-        *near = lanes_max(in, *near); /* what is no number changes nothing */
-        *far = lanes_min(out, *far);
+        in[axis] = lanes_multiply_add(lanes_load(bound + at->nearer[axis]), inverse,
+                                      lanes_all(at->back[axis] - more));
+        out[axis] = lanes_multiply_add(lanes_load(bound + (WIDE_LANES - at->nearer[axis])), inverse,
+                                       lanes_all(at->back[axis] + more));
     }
+    /* none is NaN: bounds are numbers or infinite, and wide_ray_begin lets no other rays through
+       than those whose inverse and back are finite, inverse not 0 */
+    *near = lanes_max(lanes_max(in[1], in[2]), lanes_max(in[0], lanes_all(at->begin)));
+    *far = lanes_min(lanes_min(out[1], out[2]), lanes_min(out[0], lanes_all(at->limit)));
 }
 
 VECTOR8_FN const float *wide_node_of(const wide_tree *tree, uint32_t word) {

@@ -118,7 +118,7 @@ typedef struct kd_points_info {
     char builder[32], device[256];
     double lo[8], hi[8];  /* bounding box; lo > hi without points */
     double build_seconds; /* tree and boxes */
-    uint64_t bytes;       /* that the tree holds */
+    uint64_t bytes;       /* that the tree holds; walks, boxes and metrics make it hold more */
     uint64_t hash;      /* XXH3 of the order of the points, and of the axes; for it parts of a tree
                            are brought together */
     uint32_t layers;    /* trees that it is made of: 1 until points were inserted */

@@ -1,9 +1,11 @@
 /* Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5.
-   Idea: a batch of paths is traced by all cores in pieces, each piece keeps its photons in the
-   order (path, bounce); a scan over the paths' counts finds their places and the path at which
-         enough have landed. Nothing depends on how paths were dealt out.
+   Idea: a batch of paths is traced by all cores in pieces, whose rays are cast together, as many as
+         are on their way; each piece puts its photons into the order (path, bounce); a scan over
+   the paths' counts finds their places and the path at which enough have landed. Nothing depends on
+   how paths were dealt out.
    Memory: the photons, and one batch: about 10 MB of photons and 64 bytes a path. */
 #include "photon/emission/emit.h"
+#include "accel/rays/batch.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
@@ -47,22 +49,97 @@ typedef struct emit_batch {
     emit_share share;
 } emit_batch;
 
-static kd_status piece_trace_path(emit_batch *batch, emit_piece *piece, uint32_t index) {
-    const uint64_t path = batch->first_path + index;
-    for (;;) {
-        const uint64_t room = piece->capacity - piece->count;
-        const uint32_t landed =
-            photon_trace(batch->scene, &batch->order->emission, path, &batch->order->wish,
-                         piece->photons + piece->count, (uint32_t)room, &batch->ledgers[index]);
-        if (landed <= room) {
-            batch->counts[index] = landed;
-            piece->count += landed;
-            return KD_OK;
-        }
-        const uint64_t larger = 2 * (piece->capacity + landed);
-        KD_TRY(KD_GROW(piece->photons, piece->count, larger));
-        piece->capacity = larger;
+/* The paths of a piece that are on their way, all at once: each flies on to where its ray ends, and
+   so on until none is left. */
+typedef struct wave {
+    photon_way ways[PIECE_PATHS];
+    uint16_t flying[PIECE_PATHS]; /* which of them, ascending */
+    uint32_t count;
+    ray rays[PIECE_PATHS];
+    ray_hit hits[PIECE_PATHS];
+} wave;
+
+static kd_status piece_put(emit_piece *piece, const photon *landed) {
+    if (piece->count == piece->capacity) {
+        KD_TRY(KD_GROW(piece->photons, piece->count, 2 * piece->capacity));
+        piece->capacity *= 2;
     }
+    piece->photons[piece->count++] = *landed;
+    return KD_OK;
+}
+
+/* What photon_way_next does once a ray's hit is known. *on: the path has another ray. */
+static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index, photon_way *way,
+                             ray_hit hit, bool *on) {
+    const scene_view *scene = batch->scene;
+    const photon_wish *wish = &batch->order->wish;
+    photon_ledger *ledger = &batch->ledgers[index];
+    photon landing;
+    surface at;
+    bool strayed;
+    *on = photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
+                        ledger);
+    if (*on) return KD_OK;
+    const photon_turn turn = photon_way_arrive(scene, way, hit, strayed, &at, ledger);
+    if (turn == PHOTON_ENDS) return KD_OK;
+    if (photon_way_lands(scene, wish, turn, &at, way, &landing)) {
+        KD_TRY(piece_put(piece, &landing));
+        ++batch->counts[index];
+    }
+    *on = photon_way_go_on(scene, wish, turn, &at, way, ledger) &&
+          !photon_way_is_over(wish, way, ledger);
+    return KD_OK;
+}
+
+/* Paths first ... first + paths; photons as they land. */
+static kd_status piece_trace(emit_batch *batch, emit_piece *piece, uint32_t first, uint32_t paths) {
+    wave w;
+    w.count = 0;
+    for (uint32_t i = 0; i < paths; ++i) {
+        photon_ledger *ledger = &batch->ledgers[first + i];
+        batch->counts[first + i] = 0;
+        if (photon_way_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
+                             &w.ways[i], ledger) &&
+            !photon_way_is_over(&batch->order->wish, &w.ways[i], ledger))
+            w.flying[w.count++] = (uint16_t)i;
+    }
+    while (w.count) {
+        const uint32_t count = w.count;
+        for (uint32_t j = 0; j < count; ++j) {
+            w.rays[j] = w.ways[w.flying[j]].flying.cast;
+            ++w.ways[w.flying[j]].step;
+            ++batch->ledgers[first + w.flying[j]].rays;
+        }
+        (void)trace_closest(&batch->scene->tree, w.rays, w.hits, count, NULL, NULL);
+        w.count = 0;
+        for (uint32_t j = 0; j < count; ++j) {
+            const uint16_t i = w.flying[j];
+            bool on = false;
+            KD_TRY(wave_arrive(batch, piece, first + i, &w.ways[i], w.hits[j], &on));
+            w.flying[w.count] = i;
+            w.count += on;
+        }
+    }
+    return KD_OK;
+}
+
+/* Into the order (path, bounce): those of a path have landed one after the other. */
+static kd_status piece_order(const emit_batch *batch, emit_piece *piece, uint32_t first,
+                             uint32_t paths) {
+    photon *ordered = NULL;
+    uint64_t place[PIECE_PATHS], next = 0;
+    if (piece->count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(ordered, piece->capacity));
+    for (uint32_t i = 0; i < paths; ++i) {
+        place[i] = next;
+        next += batch->counts[first + i];
+    }
+    const uint32_t low = (uint32_t)(batch->first_path + first); /* of a path's number */
+    for (uint64_t i = 0; i < piece->count; ++i)
+        ordered[place[piece->photons[i].path - low]++] = piece->photons[i];
+    memory_free(piece->photons);
+    piece->photons = ordered;
+    return KD_OK;
 }
 
 static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) {
@@ -70,13 +147,11 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
     emit_batch *batch = (emit_batch *)context;
     for (int64_t p = begin; p < end; ++p) {
         emit_piece *piece = &batch->pieces[p];
+        const uint32_t first = (uint32_t)p * PIECE_PATHS, left = batch->paths - first;
+        const uint32_t paths = left < PIECE_PATHS ? left : PIECE_PATHS;
         piece->count = 0;
-        piece->status = KD_OK;
-        const uint32_t first = (uint32_t)p * PIECE_PATHS;
-        for (uint32_t i = first; i < first + PIECE_PATHS && i < batch->paths; ++i) {
-            piece->status = piece_trace_path(batch, piece, i);
-            if (piece->status != KD_OK) break;
-        }
+        piece->status = piece_trace(batch, piece, first, paths);
+        if (piece->status == KD_OK) piece->status = piece_order(batch, piece, first, paths);
     }
 }
 

@@ -264,11 +264,11 @@ kd_status points_changes_targets(const kd_points *tree, const kd_points_query *q
                                  point_target targets[LAYERS_MOST], uint32_t *count) {
     const points_changes *changes = tree->changes;
     *count = 1;
-    targets[0] = points_target(tree, query);
+    if (changes) KD_TRY(check_method(changes, query));
+    KD_TRY(points_target(&targets[0], tree, query));
     if (!changes) return KD_OK;
-    KD_TRY(check_method(changes, query));
     for (int l = 1; l < changes->count; ++l)
-        targets[l] = points_target(changes->layers[l].tree, query);
+        KD_TRY(points_target(&targets[l], changes->layers[l].tree, query));
     *count = (uint32_t)changes->count;
     return KD_OK;
 }

@@ -73,7 +73,10 @@ static void mark(const removal *work) {
 /* Place `slot` of the buckets of whichever index the tree has. */
 static uint32_t id_in(const kd_points *tree, uint32_t slot) {
     const uint32_t leaf = slot / LEAF_POINTS, lane = slot % LEAF_POINTS;
-    if (tree->index.shape.count) return tree->index.leaves[leaf].id[lane];
+    if (tree->index.shape.count) {
+        const leaf_points bucket = leafindex_bucket(&tree->index, leaf);
+        return lane < (uint32_t)bucket.places ? bucket.id[lane] : KD_NONE;
+    }
     if (tree->index_double.shape.count) return tree->index_double.leaves[leaf].id[lane];
     return tree->index_nd.ids[slot];
 }
@@ -102,7 +105,8 @@ done:
 static void empty_slot(kd_points *tree, uint32_t slot) {
     const uint32_t leaf = slot / LEAF_POINTS, lane = slot % LEAF_POINTS;
     if (tree->index.shape.count) {
-        tree->index.leaves[leaf].x[lane] = NAN;
+        const leaf_points bucket = leafindex_bucket(&tree->index, leaf);
+        tree->index.leaves[bucket.x - tree->index.leaves + lane] = NAN;
         return;
     }
     if (tree->index_double.shape.count) {

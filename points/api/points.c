@@ -4,6 +4,7 @@
 #include "core/device/device.h"
 #include "core/memory.h"
 #include "core/sized.h"
+#include "core/system/threads.h"
 #include "core/timing.h"
 #include "points/api/arguments.h"
 #include "points/api/changes.h"
@@ -58,13 +59,71 @@ static kd_status choose_device(int32_t *out, const kd_points_options *options,
                          point_builder_cuda_find(options->builder) != NULL);
 }
 
+/* --- the tree's arrays, which buckets of floats hold as well ------------------------------------
+ */
+
+static void drop_arrays(pointtree *tree) {
+    memory_free(tree->coordinates);
+    memory_free(tree->ids);
+    tree->coordinates = NULL;
+    tree->ids = NULL;
+}
+
+kd_status points_copy_arrays(pointtree *out, const kd_points *tree, bool coordinates, bool ids) {
+    kd_status status = KD_OK;
+    const pointtree *from = &tree->tree;
+    memset(out, 0, sizeof *out); /* not copied whole: another thread may be lending */
+    out->axes = from->axes;
+    out->count = from->count;
+    out->dims = from->dims;
+    out->scalar = from->scalar;
+    out->box = from->box;
+    out->options = from->options;
+    out->order = from->order;
+    if (coordinates)
+        KD_TRY_GOTO(memory_reserve(&out->coordinates, from->count, from->dims * sizeof(float)));
+    if (ids) KD_TRY_GOTO(KD_RESERVE(out->ids, from->count));
+    leafindex_restore(&tree->index, from->dims, (float *)out->coordinates, out->ids);
+done:
+    if (status != KD_OK) drop_arrays(out);
+    return status;
+}
+
+void points_close_arrays(pointtree *owned) {
+    drop_arrays(owned);
+}
+
+kd_status points_lend(pointtree_nd_view *out, const kd_points *tree) {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    kd_points *held = (kd_points *)(uintptr_t)tree; /* what it is does not change */
+    kd_status status = KD_OK;
+    if (__atomic_load_n(&held->lean, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&one_at_a_time);
+        if (held->lean) {
+            pointtree whole;
+            status = points_copy_arrays(&whole, tree, true, true);
+            if (status == KD_OK) {
+                held->tree.coordinates = whole.coordinates;
+                held->tree.ids = whole.ids;
+                __atomic_store_n(&held->lean, 0, __ATOMIC_RELEASE);
+            }
+        }
+        pthread_mutex_unlock(&one_at_a_time);
+    }
+    if (status == KD_OK) *out = pointtree_get_nd_view(&tree->tree);
+    return status;
+}
+
 static kd_status make_index(kd_points *points) {
     const pointtree *tree = &points->tree;
     if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
     if (tree->dims > 3) return leafindex_nd_open(&points->index_nd, &view);
     if (tree->scalar == POINT_DOUBLE) return leafindex_double_open(&points->index_double, &view);
-    return leafindex_open(&points->index, &view, false);
+    KD_TRY(leafindex_open(&points->index, &view, false));
+    drop_arrays(&points->tree);
+    points->lean = 1;
+    return KD_OK;
 }
 
 /* The points of the tree, in their order, once more. */
@@ -103,6 +162,7 @@ kd_status points_finish(kd_points *points) {
 void points_release(kd_points *owned) {
     pointtree_close(&owned->tree);
     leafindex_close(&owned->index);
+    owned->lean = 0;
     leafindex_double_close(&owned->index_double);
     leafindex_nd_close(&owned->index_nd);
     memory_free(owned->renamed);
@@ -212,8 +272,10 @@ uint64_t points_bytes_held(const kd_points *tree) {
     uint64_t bytes = sizeof *tree;
     if (tree->parts) return bytes + parts_bytes(tree->parts);
     if (tree->cuda) return bytes + tree->cuda->bytes;
-    const uint64_t a_point = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids +
-                             (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
+    const bool lean = __atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE) != 0;
+    const uint64_t arrays = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids;
+    const uint64_t a_point =
+        (lean ? 0 : arrays) + (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
     bytes += t->count * a_point;
     if (tree->changes) bytes += points_changes_bytes(tree->changes);
     return bytes + leafindex_bytes(&tree->index) + leafindex_double_bytes(&tree->index_double) +
@@ -231,12 +293,22 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
     memcpy(info->device, where.name, sizeof info->device);
 }
 
+/* Of a tree on the host; 0 if memory is short. */
+static uint64_t hash_here(const kd_points *tree) {
+    pointtree copy;
+    if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) return pointtree_hash(&tree->tree);
+    if (points_copy_arrays(&copy, tree, false, true) != KD_OK) return 0;
+    const uint64_t hash = pointtree_hash(&copy);
+    points_close_arrays(&copy);
+    return hash;
+}
+
 /* Of a tree that may lie on a device; 0 if it cannot be brought here. */
 static uint64_t hash_of(const kd_points *tree) {
-    if (points_is_whole(tree)) return pointtree_hash(&tree->tree);
+    if (points_is_whole(tree)) return hash_here(tree);
     kd_points copy;
     if (points_copy_whole(&copy, tree) != KD_OK) return 0;
-    const uint64_t hash = pointtree_hash(&copy.tree);
+    const uint64_t hash = hash_here(&copy);
     points_release(&copy);
     return hash;
 }
@@ -249,7 +321,7 @@ static void describe_changes(const kd_points *tree, kd_points_info *info) {
     info->touched = tree->changes->touched;
     info->hash = 0;
     if (points_copy_whole(&copy, tree) != KD_OK) return;
-    info->hash = pointtree_hash(&copy.tree);
+    info->hash = hash_here(&copy);
     memcpy(info->lo, copy.tree.box.lo, sizeof info->lo);
     memcpy(info->hi, copy.tree.box.hi, sizeof info->hi);
     points_release(&copy);
@@ -305,10 +377,14 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
         {ids, "places for ids", sizeof *ids},
         {axes, "places for axes", 1}};
     KD_TRY(caller_memory_check(places, 3, true));
-    if (coordinates)
-        memcpy(coordinates, t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar));
-    for (uint32_t i = 0; ids && i < t->count; ++i)
-        ids[i] = tree->renamed ? tree->renamed[t->ids[i]] : t->ids[i];
+    if (tree->index.shape.count) {
+        leafindex_restore(&tree->index, t->dims, (float *)coordinates, ids);
+    } else {
+        if (coordinates)
+            memcpy(coordinates, t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar));
+        if (ids) memcpy(ids, t->ids, t->count * sizeof *ids);
+    }
+    for (uint32_t i = 0; ids && tree->renamed && i < t->count; ++i) ids[i] = tree->renamed[ids[i]];
     for (uint32_t i = 0; axes && i < t->count; ++i)
         axes[i] = (uint8_t)(t->axes ? t->axes[i] : pointtree_level_of(i) % t->dims);
     return KD_OK;

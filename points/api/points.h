@@ -13,8 +13,10 @@ struct points_changes;
 struct points_parts;
 
 struct kd_points {
-    pointtree tree;                /* without its arrays if it lies on a CUDA device */
-    leafindex index;               /* of two or three floats; else empty */
+    pointtree tree;  /* without its arrays if it lies on a CUDA device; see `lean` */
+    leafindex index; /* of one to three floats; else empty */
+    int lean; /* 1: the tree's coordinates and ids are not held, as `index` has them all; only
+                 points_lend and what makes trees look at it */
     leafindex_double index_double; /* of one to three doubles; else empty */
     leafindex_nd index_nd;         /* of all others */
     uint32_t *renamed;             /* the caller's id of each point of the input, or NULL */
@@ -46,8 +48,15 @@ const point_metric *points_metric(point_metric *out, const kd_points_query *quer
 kd_status points_check_answers(uint64_t count, uint32_t k);
 /* Of host memory: whether they begin with 0 and never run backwards. */
 kd_status points_check_offsets(const uint64_t *offsets, uint64_t count);
+/* A tree on the CPU with its arrays, for walks: made once more if they are not held, and kept then,
+   16 bytes a point. By several threads at once. */
+kd_status points_lend(pointtree_nd_view *out, const kd_points *tree);
+/* The same as a copy of its own; only what is asked for is in it, but for axes, which are lent. */
+kd_status points_copy_arrays(pointtree *out, const kd_points *tree, bool coordinates, bool ids);
+void points_close_arrays(pointtree *owned);
+
 /* A tree on the CPU as the query's method asks it. */
-point_target points_target(const kd_points *tree, const kd_points_query *query);
+kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query);
 
 /* One tree on the CPU, without what changed; arguments were checked. `bounds2`: of each query the
    largest dist2 of use, or NULL. */

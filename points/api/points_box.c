@@ -89,10 +89,12 @@ static kd_status answer_all(const kd_points *tree, box_work *work) {
     const bool copied = !points_is_whole(tree);
     if (copied) KD_TRY(points_copy_whole(&copy, tree));
     const kd_points *of = copied ? &copy : tree;
-    work->tree = pointtree_get_nd_view(&of->tree);
+    const kd_status status = points_lend(&work->tree, of);
     work->renamed = of->renamed;
-    parallel_for((int64_t)work->boxes->lo.count, BOX_GRAIN, answer_piece, work);
+    if (status == KD_OK)
+        parallel_for((int64_t)work->boxes->lo.count, BOX_GRAIN, answer_piece, work);
     if (copied) points_release(&copy);
+    KD_TRY(status);
     const uint64_t mismatched = atomic_load(&work->mismatched);
     KD_REQUIRE(mismatched == 0, KD_ERROR_USAGE,
                "the offsets of %llu boxes do not fit their answers, expected those of the same "

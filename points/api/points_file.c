@@ -19,15 +19,26 @@ typedef struct points_header {
 enum { POINTS_VERSION = 1, POINTS_ORDER = 0x01020304 };
 
 /* The arrays of a tree, in the order of the file. */
-static int list_parts(const kd_points *tree, file_part parts[4]) {
-    const pointtree *t = &tree->tree;
-    const file_part all[4] = {
-        {t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar)},
-        {t->ids, t->count * sizeof *t->ids},
-        {t->axes, t->axes ? t->count : 0},
-        {tree->renamed, tree->renamed ? t->count * sizeof *tree->renamed : 0}};
+static int list_parts(const pointtree *t, uint32_t *renamed, file_part parts[4]) {
+    const file_part all[4] = {{t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar)},
+                              {t->ids, t->count * sizeof *t->ids},
+                              {t->axes, t->axes ? t->count : 0},
+                              {renamed, renamed ? t->count * sizeof *renamed : 0}};
     memcpy(parts, all, sizeof all);
     return 4;
+}
+
+static kd_status write_parts(const kd_points *tree, const char *path, const points_header *header) {
+    file_part parts[4];
+    pointtree copy;
+    if (!tree->index.shape.count)
+        return parts_file_write(path, header, sizeof *header, parts,
+                                list_parts(&tree->tree, tree->renamed, parts));
+    KD_TRY(points_copy_arrays(&copy, tree, true, true));
+    const int count = list_parts(&copy, tree->renamed, parts);
+    const kd_status status = parts_file_write(path, header, sizeof *header, parts, count);
+    points_close_arrays(&copy);
+    return status;
 }
 
 kd_status kd_points_save(const kd_points *tree, const char *path) {
@@ -51,9 +62,7 @@ kd_status kd_points_save(const kd_points *tree, const char *path) {
     header.split = tree->options.split == KD_POINTS_SPLIT_ROUND_ROBIN;
     header.renamed = tree->renamed != NULL;
     memcpy(header.builder, tree->builder, sizeof header.builder - 1);
-    file_part parts[4];
-    const int part_count = list_parts(tree, parts);
-    return parts_file_write(path, &header, sizeof header, parts, part_count);
+    return write_parts(tree, path, &header);
 }
 
 static kd_status read_header(points_header *header, const file_view *file, const char *path) {
@@ -118,7 +127,7 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     if (!header->split) KD_TRY(KD_RESERVE(tree->axes, count));
     if (header->renamed) KD_TRY(KD_RESERVE(out->renamed, count));
     file_part parts[4];
-    const int part_count = list_parts(out, parts);
+    const int part_count = list_parts(tree, out->renamed, parts);
     KD_TRY(parts_file_read(file, path, sizeof *header, parts, part_count));
     return check_tree(tree, path);
 }

@@ -31,7 +31,9 @@ static kd_status open(own_tree *out, const kd_points *tree, const kd_points_quer
                       uint32_t *order) {
     out->copied = !points_is_whole(tree);
     if (out->copied) KD_TRY(points_copy_whole(&out->copy, tree));
-    out->target = points_target(out->copied ? &out->copy : tree, query);
+    const kd_status status = points_target(&out->target, out->copied ? &out->copy : tree, query);
+    if (status != KD_OK && out->copied) points_release(&out->copy);
+    KD_TRY(status);
     out->own.skips = query->skip_self != 0;
     out->own.order = order;
     out->own.max_radius = query->max_radius;

@@ -28,17 +28,34 @@ typedef struct pile_work {
     point_pile *to;
 } pile_work;
 
+static void pile_put(const pile_work *work, uint32_t index, const void *at, size_t bytes) {
+    const uint32_t place = work->places[index];
+    if (place == KD_NONE) return;
+    memcpy((char *)work->to->coordinates + place * bytes, at, bytes);
+    work->to->ids[place] = points_id_of(work->from, index);
+}
+
 static void pile_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const pile_work *work = (const pile_work *)context;
     const pointtree *tree = &work->from->tree;
     const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
-    for (int64_t node = begin; node < end; ++node) {
-        const uint32_t index = tree->ids[node], place = work->places[index];
-        if (place == KD_NONE) continue;
-        memcpy((char *)work->to->coordinates + place * bytes,
-               (const char *)tree->coordinates + (uint64_t)node * bytes, bytes);
-        work->to->ids[place] = points_id_of(work->from, index);
+    for (int64_t node = begin; node < end; ++node)
+        pile_put(work, tree->ids[node], (const char *)tree->coordinates + (uint64_t)node * bytes,
+                 bytes);
+}
+
+/* The same by buckets. */
+static void pile_buckets(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const pile_work *work = (const pile_work *)context;
+    const size_t bytes = work->from->tree.dims * sizeof(float);
+    for (int64_t s = begin; s < end; ++s) {
+        const leaf_points leaf = leafindex_bucket(&work->from->index, (uint32_t)s);
+        for (int i = 0; i < leaf.places && leaf.id[i] != KD_NONE; ++i) {
+            const float at[3] = {leaf.x[i], leaf.y[i], leaf.z[i]};
+            pile_put(work, leaf.id[i], at, bytes);
+        }
     }
 }
 
@@ -50,7 +67,10 @@ kd_status pile_add(point_pile *to, const kd_points *from, const points_gone *gon
     for (uint32_t i = 0; i < count; ++i)
         places[i] = gone->flags && gone->flags[i] ? KD_NONE : next++;
     pile_work work = {from, places, to};
-    parallel_for(count, PILE_GRAIN, pile_piece, &work);
+    if (from->index.shape.count)
+        parallel_for(from->index.shape.leaf_count, PILE_GRAIN / LEAF_POINTS, pile_buckets, &work);
+    else
+        parallel_for(count, PILE_GRAIN, pile_piece, &work);
     to->count = next;
     memory_free(places);
     return KD_OK;

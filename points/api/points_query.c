@@ -183,25 +183,44 @@ kd_status points_check_answers(uint64_t count, uint32_t k) {
     return KD_OK;
 }
 
-point_target points_target(const kd_points *tree, const kd_points_query *query) {
+/* For indexes, which have no use for the arrays: another thread may be lending those. */
+static pointtree_nd_view view_without_arrays(const pointtree *of) {
+    pointtree_nd_view view;
+    memset(&view, 0, sizeof view);
+    view.axes = of->axes;
+    view.count = of->count;
+    view.dims = of->dims;
+    view.scalar = of->scalar;
+    view.box = of->box;
+    view.order = of->order;
+    view.cells = of->options.cells;
+    view.unique = of->options.unique;
+    return view;
+}
+
+kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query) {
     point_query_method method = POINT_QUERY_AUTO;
     (void)points_method_find(&method, query->method); /* it was found before */
     point_metric metric;
     const bool walk = method == POINT_QUERY_WALK || points_metric(&metric, query);
-    point_target target;
-    target.tree = pointtree_get_nd_view(&tree->tree);
-    target.index = tree->index.shape.count && !walk ? &tree->index : NULL;
-    target.index_double = tree->index_double.shape.count && !walk ? &tree->index_double : NULL;
-    target.index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
-    target.renamed = tree->renamed;
-    return target;
+    if (walk)
+        KD_TRY(points_lend(&out->tree, tree));
+    else if (tree->index.shape.count)
+        out->tree = view_without_arrays(&tree->tree);
+    else
+        out->tree = pointtree_get_nd_view(&tree->tree);
+    out->index = tree->index.shape.count && !walk ? &tree->index : NULL;
+    out->index_double = tree->index_double.shape.count && !walk ? &tree->index_double : NULL;
+    out->index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
+    out->renamed = tree->renamed;
+    return KD_OK;
 }
 
 /* For a tree on the CPU. */
 static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
     memset(out, 0, sizeof *out);
     KD_TRY(check_radii(tree, query));
-    out->target = points_target(tree, query);
+    KD_TRY(points_target(&out->target, tree, query));
     out->queries = queries_of(tree, query);
     out->queries.metric = points_metric(&out->metric, query);
     point_box box;

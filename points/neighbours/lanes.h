@@ -11,11 +11,19 @@
 enum { LEAF_POINTS = 16, LEAF_GROUP = 8 };
 #define LANE_NEVER INT32_MAX /* above every distance */
 
-/* A bucket; what is not there is NaN, which is within no distance. */
+/* A bucket of sixteen or eight places; what is not there is NaN, which is within no distance. */
 typedef struct leaf_points {
-    float x[LEAF_POINTS], y[LEAF_POINTS], z[LEAF_POINTS];
-    uint32_t id[LEAF_POINTS];
+    const float *x, *y, *z; /* 32 bytes aligned */
+    const uint32_t *id;
+    int places;
 } leaf_points;
+
+/* What lies from `at` on: x of all places, y, z, ids. */
+static inline leaf_points leaf_points_at(const float *at, int places) {
+    const leaf_points leaf = {at, at + places, at + 2 * places,
+                              (const uint32_t *)(const void *)(at + 3 * places), places};
+    return leaf;
+}
 
 /* The boxes of eight children. */
 typedef struct leaf_group {
@@ -52,7 +60,7 @@ static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
 static inline uint32_t lanes_points_plain(const leaf_points *leaf, vec3 query, float bound2,
                                           float dist2[LEAF_POINTS]) {
     uint32_t within = 0;
-    for (int i = 0; i < LEAF_POINTS; ++i) {
+    for (int i = 0; i < leaf->places; ++i) {
         const float x = query.x - leaf->x[i], y = query.y - leaf->y[i], z = query.z - leaf->z[i];
         dist2[i] = x * x + y * y + z * z;
         within |= (uint32_t)(dist2[i] <= bound2) << i;
@@ -191,7 +199,7 @@ static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float b
     const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
     const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
     uint32_t within = 0;
-    for (int half = 0; half < LEAF_POINTS; half += 8) {
+    for (int half = 0; half < leaf->places; half += 8) {
         const __m256 d = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + half)),
                                      _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + half)),
                                      _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + half)));
@@ -205,8 +213,11 @@ static inline lanes_one lanes_closest(const leaf_points *leaf, vec3 query, float
     const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
     const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
     lanes_one one = {false, 0, 0};
+    const int halves = leaf->places / 8;
     __m256 d[2], within[2];
-    for (int half = 0; half < 2; ++half) {
+    d[1] = _mm256_set1_ps(NAN);
+    within[1] = _mm256_setzero_ps();
+    for (int half = 0; half < halves; ++half) {
         d[half] = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + 8 * half)),
                               _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + 8 * half)),
                               _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + 8 * half)));

@@ -4,7 +4,8 @@
    Idea: a bucket is a sub-tree of four levels with the node that follows it in order, so the
          buckets in order are all points in order, and three levels of the tree are a group of eight
          boxes. A query looks at eight boxes or sixteen points at once, nearest box first.
-   Memory: 256 bytes a bucket of 8 to 16 points, 224 bytes a group.
+   Memory: 256 bytes a bucket of 9 to 16 points, 128 of up to eight; 224 bytes a group. The buckets
+           hold all that the tree does: it can be had back from them.
    Invariants: a box's distance is rounded like a point's, hence never above that of a point in it:
            the answers are exact. */
 #include "points/neighbours/leaf_index.h"
@@ -28,6 +29,9 @@ leaf_shape leaf_shape_of(uint32_t count) {
         shape.groups += leaf_groups(&shape, level);
     }
     if (shape.levels) shape.root_children = shape.leaf_count >> 3 * (shape.levels - 1);
+    /* a bucket has seven nodes above the last level, eight of it while they last, and one more */
+    const uint32_t low = count - pointtree_level_begin(tree_levels - 1);
+    shape.wide_leaves = shape.bucket_level > 0 ? (low + 7) / 8 : shape.leaf_count;
     return shape;
 }
 
@@ -68,77 +72,91 @@ void leaf_group_set(leaf_group *groups, const leaf_shape *shape, uint32_t level,
     }
 }
 
+/* A bucket's points, by place. */
+typedef struct bucket_points {
+    float at[LEAF_POINTS][3];
+    uint32_t id[LEAF_POINTS];
+} bucket_points;
+
 /* The points of bucket s in the order of leaf_members, what is not there being the first of them
    again, of no id. Returns how many there are. */
-static uint32_t bucket_gather(const index_work *work, uint32_t s, float points[LEAF_POINTS][3],
-                              uint32_t ids[LEAF_POINTS]) {
+static uint32_t bucket_gather(const index_work *work, uint32_t s, bucket_points *to) {
     const pointtree_nd_view *tree = work->tree;
     uint32_t nodes[LEAF_POINTS];
     const uint32_t filled = leaf_members(&work->out->shape, s, nodes);
     for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
         const uint32_t node = nodes[i < filled ? i : 0];
         const float *c = (const float *)tree->coordinates + (uint64_t)node * tree->dims;
-        points[i][0] = c[0];
-        points[i][1] = tree->dims > 1 ? c[1] : 0;
-        points[i][2] = tree->dims == 3 ? c[2] : 0;
-        ids[i] = i < filled ? tree->ids[node] : KD_NONE;
+        to->at[i][0] = c[0];
+        to->at[i][1] = tree->dims > 1 ? c[1] : 0;
+        to->at[i][2] = tree->dims == 3 ? c[2] : 0;
+        to->id[i] = i < filled ? tree->ids[node] : KD_NONE;
     }
     return filled;
 }
 
-/* The same for 15 points of three floats with the one that follows: runs of 1, 2, 4, 8 nodes. */
-static uint32_t bucket_gather_full(const index_work *work, uint32_t s, float points[LEAF_POINTS][3],
-                                   uint32_t ids[LEAF_POINTS]) {
+/* The same for `places` - 1 points of three floats with the one that follows: runs of 1, 2, 4 and
+   8 nodes. */
+static uint32_t bucket_gather_full(const index_work *work, uint32_t s, int places,
+                                   bucket_points *to) {
     const vec3 *from = (const vec3 *)work->tree->coordinates;
-    const uint32_t *from_ids = work->tree->ids, level = work->out->shape.bucket_level;
+    const uint32_t *ids = work->tree->ids, level = work->out->shape.bucket_level;
     const uint32_t node = pointtree_level_begin(level) + s, up = (uint32_t)__builtin_ctz(s + 1) + 1;
     const uint32_t next = pointtree_level_begin(level - up) + (s >> up);
-    memcpy(points[0], from + node, sizeof points[0]);
-    memcpy(points[1], from + 2 * node + 1, 2 * sizeof points[0]);
-    memcpy(points[3], from + 4 * node + 3, 4 * sizeof points[0]);
-    memcpy(points[7], from + 8 * node + 7, 8 * sizeof points[0]);
-    memcpy(points[15], from + next, sizeof points[0]);
-    ids[0] = from_ids[node];
-    memcpy(ids + 1, from_ids + 2 * node + 1, 2 * sizeof *ids);
-    memcpy(ids + 3, from_ids + 4 * node + 3, 4 * sizeof *ids);
-    memcpy(ids + 7, from_ids + 8 * node + 7, 8 * sizeof *ids);
-    ids[15] = from_ids[next];
-    return LEAF_POINTS;
+    memcpy(to->at[0], from + node, sizeof to->at[0]);
+    memcpy(to->at[1], from + 2 * node + 1, 2 * sizeof to->at[0]);
+    memcpy(to->at[3], from + 4 * node + 3, 4 * sizeof to->at[0]);
+    to->id[0] = ids[node];
+    memcpy(to->id + 1, ids + 2 * node + 1, 2 * sizeof *ids);
+    memcpy(to->id + 3, ids + 4 * node + 3, 4 * sizeof *ids);
+    if (places == LEAF_POINTS) {
+        memcpy(to->at[7], from + 8 * node + 7, 8 * sizeof to->at[0]);
+        memcpy(to->id + 7, ids + 8 * node + 7, 8 * sizeof *ids);
+    }
+    memcpy(to->at[places - 1], from + next, sizeof to->at[0]);
+    to->id[places - 1] = ids[next];
+    return (uint32_t)places;
+}
+
+/* Whether bucket s has as many points as places. */
+static bool bucket_is_full(const leaf_shape *shape, uint32_t s) {
+    const uint32_t node = pointtree_level_begin(shape->bucket_level) + s;
+    if (s + 1 >= shape->leaf_count) return false;
+    return s >= shape->wide_leaves || 8 * node + 14 < shape->count;
+}
+
+static void bucket_fill(const index_work *work, uint32_t s) {
+    leafindex *index = work->out;
+    const leaf_points leaf = leafindex_bucket(index, s);
+    float *at = index->leaves + (leaf.x - index->leaves);
+    bucket_points points;
+    const uint32_t filled = work->tree->dims == 3 && bucket_is_full(&index->shape, s)
+                                ? bucket_gather_full(work, s, leaf.places, &points)
+                                : bucket_gather(work, s, &points);
+    box3 box;
+    for (int axis = 0; axis < 3; ++axis, at += leaf.places) {
+        float lo = points.at[0][axis], hi = lo;
+        for (int i = 0; i < leaf.places; ++i) {
+            const float x = points.at[i][axis];
+            at[i] = x;
+            lo = x < lo ? x : lo;
+            hi = x > hi ? x : hi;
+        }
+        vec3_set_axis(&box.lo, axis, lo);
+        vec3_set_axis(&box.hi, axis, hi);
+        for (int i = (int)filled; i < leaf.places; ++i) at[i] = NAN;
+    }
+    memcpy(at, points.id, (size_t)leaf.places * sizeof *points.id);
+    uint32_t least_id = KD_NONE;
+    for (int i = 0; i < leaf.places; ++i)
+        least_id = points.id[i] < least_id ? points.id[i] : least_id;
+    if (index->shape.levels)
+        leaf_group_set(index->groups, &index->shape, index->shape.levels - 1, s, &box, least_id);
 }
 
 static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    index_work *work = (index_work *)context;
-    leafindex *index = work->out;
-    for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s) {
-        leaf_points *leaf = &index->leaves[s];
-        float points[LEAF_POINTS][3];
-        const bool full =
-            work->tree->dims == 3 && s + 1 < index->shape.leaf_count &&
-            8 * (pointtree_level_begin(index->shape.bucket_level) + s) + 14 < index->shape.count;
-        const uint32_t filled =
-            (full ? bucket_gather_full : bucket_gather)(work, s, points, leaf->id);
-        float *const columns[3] = {leaf->x, leaf->y, leaf->z};
-        box3 box;
-        for (int axis = 0; axis < 3; ++axis) {
-            float lo = points[0][axis], hi = lo, *to = columns[axis];
-            for (int i = 0; i < LEAF_POINTS; ++i) {
-                const float x = points[i][axis];
-                to[i] = x;
-                lo = x < lo ? x : lo;
-                hi = x > hi ? x : hi;
-            }
-            vec3_set_axis(&box.lo, axis, lo);
-            vec3_set_axis(&box.hi, axis, hi);
-            for (uint32_t i = filled; i < LEAF_POINTS; ++i) to[i] = NAN;
-        }
-        uint32_t least_id = KD_NONE;
-        for (int i = 0; i < LEAF_POINTS; ++i)
-            least_id = leaf->id[i] < least_id ? leaf->id[i] : least_id;
-        if (index->shape.levels)
-            leaf_group_set(index->groups, &index->shape, index->shape.levels - 1, s, &box,
-                           least_id);
-    }
+    for (int64_t s = begin; s < end; ++s) bucket_fill((const index_work *)context, (uint32_t)s);
 }
 
 /* Where each id is. */
@@ -173,6 +191,10 @@ void leaf_groups_fill(leaf_group *groups, const leaf_shape *shape) {
     }
 }
 
+static uint64_t leaf_floats(const leaf_shape *shape) {
+    return 4 * (uint64_t)(LEAF_POINTS / 2) * ((uint64_t)shape->leaf_count + shape->wide_leaves);
+}
+
 kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
@@ -181,10 +203,11 @@ kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool pla
     assert(tree->scalar == POINT_FLOAT && tree->dims <= 3);
     index_work work = {tree, out};
     const uint64_t group_bytes = out->shape.groups * sizeof *out->groups;
-    KD_TRY_GOTO(KD_RESERVE(out->leaves, out->shape.leaf_count));
+    const uint64_t floats = leaf_floats(&out->shape);
+    KD_TRY_GOTO(KD_RESERVE(out->leaves, floats));
     KD_TRY_GOTO(KD_RESERVE(out->groups, out->shape.groups));
     if (places) KD_TRY_GOTO(KD_RESERVE(out->nodes, tree->count));
-    large_pages_prefer(out->leaves, out->shape.leaf_count * sizeof *out->leaves);
+    large_pages_prefer(out->leaves, floats * sizeof *out->leaves);
     large_pages_prefer(out->groups, group_bytes);
     if (places) large_pages_prefer(out->nodes, tree->count * sizeof *out->nodes);
     memset(out->groups, 0, group_bytes); /* the root may have less than eight */
@@ -209,6 +232,33 @@ uint64_t leafindex_bytes(const leafindex *index) {
 
 uint64_t leafindex_bytes_of(uint64_t count, bool places) {
     const leaf_shape shape = leaf_shape_of((uint32_t)count);
-    return shape.leaf_count * sizeof(leaf_points) + shape.groups * sizeof(leaf_group) +
+    return leaf_floats(&shape) * sizeof(float) + shape.groups * sizeof(leaf_group) +
            (places ? count * sizeof(uint32_t) : 0);
+}
+
+typedef struct restoring {
+    const leafindex *from;
+    uint32_t dims;
+    float *coordinates;
+    uint32_t *ids;
+} restoring;
+
+static void restore_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const restoring *work = (const restoring *)context;
+    for (int64_t s = begin; s < end; ++s) {
+        uint32_t nodes[LEAF_POINTS];
+        const uint32_t filled = leaf_members(&work->from->shape, (uint32_t)s, nodes);
+        const leaf_points leaf = leafindex_bucket(work->from, (uint32_t)s);
+        const float *const columns[3] = {leaf.x, leaf.y, leaf.z};
+        for (uint32_t i = 0; work->ids && i < filled; ++i) work->ids[nodes[i]] = leaf.id[i];
+        for (uint32_t axis = 0; work->coordinates && axis < work->dims; ++axis)
+            for (uint32_t i = 0; i < filled; ++i)
+                work->coordinates[(uint64_t)nodes[i] * work->dims + axis] = columns[axis][i];
+    }
+}
+
+void leafindex_restore(const leafindex *index, uint32_t dims, float *coordinates, uint32_t *ids) {
+    restoring work = {index, dims, coordinates, ids};
+    parallel_for(index->shape.leaf_count, 512, restore_piece, &work);
 }

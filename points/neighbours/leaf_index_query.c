@@ -175,7 +175,8 @@ static inline __attribute__((always_inline)) void leaf_walk(const leafindex *ind
                                                             uint32_t *near) {
     if (index->shape.count == 0) return;
     if (index->shape.levels == 0) {
-        visit(answers, &index->leaves[0], query);
+        const leaf_points leaf = leafindex_bucket(index, 0);
+        visit(answers, &leaf, query);
         return;
     }
     leaf_path path;
@@ -204,7 +205,8 @@ static inline __attribute__((always_inline)) void leaf_walk(const leafindex *ind
         if (level + 1 == index->shape.levels) {
             if (near) *near = group;
             near = NULL; /* the first one is the nearest */
-            visit(answers, &index->leaves[child], query);
+            const leaf_points leaf = leafindex_bucket(index, child);
+            visit(answers, &leaf, query);
             continue;
         }
         path.kept[level] = here;

@@ -1,8 +1,8 @@
-/* Source: Morton 1966, "A computer oriented geodetic data base", for the curve.
-   Idea: neighbouring queries meet the same nodes, so they are worked on in the order of a Morton
+/* Idea: neighbouring queries meet the same nodes, so they are worked on in the order of a Morton
          curve through the tree's box; answers go where the caller's order wants them.
    Work: a radix sort of 8 bytes a query, beside the queries themselves. */
 #include "points/neighbours/query.h"
+#include "core/math/morton.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
@@ -48,38 +48,6 @@ static uint32_t morton_code(const pointtree_nd_view *tree, const void *query) {
     return code;
 }
 
-/* Ten bits, two zeros behind each. */
-static uint32_t spread_by_three(uint32_t x) {
-    x = (x | x << 16) & 0x030000ff;
-    x = (x | x << 8) & 0x0300f00f;
-    x = (x | x << 4) & 0x030c30c3;
-    return (x | x << 2) & 0x09249249;
-}
-
-/* The same code of three doubles, for speed. */
-static uint32_t morton_code_double3(const pointtree_nd_view *tree, double scale,
-                                    const double *query) {
-    uint32_t cells[3];
-    for (int axis = 0; axis < 3; ++axis) {
-        const double x = (query[axis] - tree->box.lo[axis]) * scale;
-        cells[axis] = (uint32_t)(x > 0 ? x < 1023 ? x : 1023 : 0);
-    }
-    return spread_by_three(cells[0]) << 2 | spread_by_three(cells[1]) << 1 |
-           spread_by_three(cells[2]);
-}
-
-/* The same code of three floats, for speed. */
-static uint32_t morton_code3(vec3 lo, float scale, const float *query) {
-    uint32_t cells[3];
-    const float from[3] = {lo.x, lo.y, lo.z};
-    for (int axis = 0; axis < 3; ++axis) {
-        const float x = (query[axis] - from[axis]) * scale;
-        cells[axis] = (uint32_t)(x > 0 ? x < 1023 ? x : 1023 : 0);
-    }
-    return spread_by_three(cells[0]) << 2 | spread_by_three(cells[1]) << 1 |
-           spread_by_three(cells[2]);
-}
-
 static void code_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const query_work *work = (const query_work *)context;
@@ -98,7 +66,7 @@ static void code_piece(void *context, int64_t begin, int64_t end, int thread) {
         const double fine = widest > 0 && 1024 / widest <= DBL_MAX ? 1024 / widest : 0;
         for (int64_t i = begin; i < end; ++i) {
             const double *query = (const double *)point_array_at(points, (uint64_t)i);
-            work->order[i] = (uint64_t)morton_code_double3(tree, fine, query) << 32 | (uint64_t)i;
+            work->order[i] = (uint64_t)morton_code3_double(lo, fine, query) << 32 | (uint64_t)i;
         }
         return;
     }
@@ -166,9 +134,10 @@ static uint32_t leave_out_key(uint64_t *keys, uint32_t count, uint32_t id) {
     return kept;
 }
 
-/* A query: which of the array it is, whose row it fills, and how many answers of its own point are
-   found and left out. */
+/* A query: where, which of the array it is, whose row it fills, and how many answers of its own
+   point are found and left out. */
 typedef struct asked_query {
+    const void *place;
     uint64_t at, row;
     uint32_t skipped; /* id; KD_NONE: none */
     uint32_t more;    /* 1 if one is */
@@ -187,8 +156,7 @@ static uint32_t answer_by_index(const query_work *work, const asked_query *asked
     const leafindex *index = work->target->index;
     const uint64_t i = asked->row;
     const uint32_t more = asked->more;
-    const vec3 query =
-        vec3_of(point_array_at(&work->queries->points, asked->at), work->queries->points.dims);
+    const vec3 query = vec3_of(asked->place, work->queries->points.dims);
     const float bound2 = (float)query_bound2(work, asked->at);
     if (work->counts) return leafindex_within_keys(index, query, bound2, 0, NULL) - more;
     uint64_t at = i * work->k;
@@ -261,7 +229,7 @@ static uint32_t find_nearest(const query_work *work, const void *query, uint32_t
 static uint32_t answer_by_neighbours(const query_work *work, const asked_query *asked,
                                      neighbour_nd *room, uint32_t *near) {
     const pointtree_nd_view *tree = &work->target->tree;
-    const void *query = point_array_at(&work->queries->points, asked->at);
+    const void *query = asked->place;
     const double bound2 = query_bound2(work, asked->at);
     const uint64_t i = asked->row;
     uint64_t at = i * work->k;
@@ -379,30 +347,52 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
     room_open(&room);
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
-        const asked_query asked = {i, i, KD_NONE, 0};
+        const asked_query asked = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
         if (!answer(work, &asked, &room)) break;
     }
     memory_free(room.own);
 }
 
-/* The points of some buckets ask; queries are the tree's points by nodes. */
+/* The i-th point of a bucket, which is that of a node: its id, and where it is, of floats in
+ *copied. */
+static uint32_t own_point(const point_target *target, const leaf_points *leaf, uint32_t i,
+                          uint32_t node, float copied[3], const void **place) {
+    const pointtree_nd_view *tree = &target->tree;
+    if (!target->index) {
+        *place = (const char *)tree->coordinates +
+                 (uint64_t)node * tree->dims * point_scalar_bytes(tree->scalar);
+        return tree->ids[node];
+    }
+    copied[0] = leaf->x[i];
+    copied[1] = leaf->y[i];
+    copied[2] = leaf->z[i];
+    *place = copied;
+    return leaf->id[i];
+}
+
+/* The points of some buckets ask. */
 static void answer_buckets(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     query_work *work = (query_work *)context;
-    const pointtree_nd_view *tree = &work->target->tree;
-    const uint32_t *renamed = work->target->renamed;
-    const leaf_shape shape = leaf_shape_of(tree->count);
+    const point_target *target = work->target;
+    const uint32_t *renamed = target->renamed;
+    const leaf_shape shape = leaf_shape_of(target->tree.count);
     query_room room;
     room_open(&room);
     bool goes_on = true;
     for (uint32_t s = (uint32_t)begin; goes_on && s < (uint32_t)end; ++s) {
         uint32_t nodes[LEAF_POINTS];
+        leaf_points leaf = {NULL, NULL, NULL, NULL, 0};
         const uint32_t filled = leaf_members(&shape, s, nodes);
+        if (target->index) leaf = leafindex_bucket(target->index, s);
         room.near = s / LEAF_GROUP;
         for (uint32_t i = 0; goes_on && i < filled; ++i) {
-            const uint32_t node = nodes[i], id = tree->ids[node], *order = work->own->order;
-            const asked_query asked = {node, order ? node : id, work->own->skips ? id : KD_NONE,
-                                       work->own->skips};
+            float copied[3];
+            const void *place;
+            const uint32_t node = nodes[i], *order = work->own->order;
+            const uint32_t id = own_point(target, &leaf, i, node, copied, &place);
+            const asked_query asked = {place, node, order ? node : id,
+                                       work->own->skips ? id : KD_NONE, work->own->skips};
             if (order) work->own->order[node] = renamed ? renamed[id] : id;
             goes_on = answer(work, &asked, &room);
         }

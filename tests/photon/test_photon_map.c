@@ -148,6 +148,41 @@ static void threads_and_batches_make_no_difference(void **state) {
     photon_scene_free(scene);
 }
 
+/* Paths fly together; each stores what it does alone. */
+static void paths_together_are_paths_alone(void **state) {
+    (void)state;
+    enum { MOST = 256 };
+    static photon alone[MOST];
+    for (int which = 0; which < 4; ++which) {
+        photon_scene *scene = which % 2 ? photon_scene_fog() : photon_scene_balls();
+        const vec3 centre = box3_centre(scene->view.box);
+        const float radius = 0.5f * vec3_length(vec3_sub(scene->view.box.hi, scene->view.box.lo));
+        const photon_order order = {
+            .emission = photon_emission_make(7, (uint32_t)which, centre, radius, false),
+            .wish = {~0u, ~0u, which < 2 ? 32 : 3, which == 2},
+            .wanted = 5000};
+        photon_list list;
+        uint64_t at = 0, rays = 0;
+        assert_int_equal(photon_list_open(&list, &scene->view, &order, NULL), KD_OK);
+        assert_true(list.count >= 5000);
+        const float factor = (float)(1 / (double)list.emitted);
+        for (uint64_t path = 0; path < list.emitted; ++path) {
+            photon_ledger ledger;
+            const uint32_t landed = photon_trace(&scene->view, &order.emission, path, &order.wish,
+                                                 alone, MOST, &ledger);
+            assert_true(landed <= MOST && at + landed <= list.count);
+            for (uint32_t i = 0; i < landed; ++i)
+                alone[i].power = vec3_scale(alone[i].power, factor);
+            assert_memory_equal(list.photons + at, alone, landed * sizeof *alone);
+            at += landed;
+            rays += ledger.rays;
+        }
+        assert_true(at == list.count && rays == list.rays);
+        photon_list_close(&list);
+        photon_scene_free(scene);
+    }
+}
+
 static void photons_are_what_they_say(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
@@ -284,6 +319,7 @@ int main(void) {
         cmocka_unit_test(ledger_closes_for_every_kind_of_light),
         cmocka_unit_test(stored_power_is_the_geometric_series),
         cmocka_unit_test(threads_and_batches_make_no_difference),
+        cmocka_unit_test(paths_together_are_paths_alone),
         cmocka_unit_test(photons_are_what_they_say),
         cmocka_unit_test(aimed_photons_carry_the_same_flux),
         cmocka_unit_test(nothing_lands_and_it_says_so),

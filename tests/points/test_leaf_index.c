@@ -93,6 +93,35 @@ static void answers_equal_stack_free_ones(void **state) {
         }
 }
 
+/* The buckets hold the tree: of one to three floats, whatever they are. */
+static void the_tree_comes_back_from_its_buckets(void **state) {
+    (void)state;
+    static float given[3 * POINTS_MAX], coordinates[3 * POINTS_MAX];
+    static uint32_t ids[POINTS_MAX];
+    for (int which = 0; which < CASE_POINT_SETS; ++which)
+        for (int c = 0; c < CASE_COUNTS; ++c) {
+            const uint32_t count = case_counts[c], dims = 1 + (uint32_t)(c + which) % 3;
+            for (uint32_t i = 0; i < count; ++i) {
+                const vec3 at = case_point((case_points)which, i, count);
+                for (uint32_t axis = 0; axis < dims; ++axis)
+                    given[i * dims + axis] = vec3_axis(at, (int)axis);
+            }
+            pointtree tree;
+            leafindex index;
+            const point_array input = point_array_make(given, count, dims, POINT_FLOAT);
+            assert_int_equal(pointtree_open_nd(&tree, &input, NULL, "auto", NULL), KD_OK);
+            const pointtree_nd_view view = pointtree_get_nd_view(&tree);
+            assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
+            memset(coordinates, 0x55, sizeof coordinates);
+            memset(ids, 0x55, sizeof ids);
+            leafindex_restore(&index, dims, coordinates, ids);
+            assert_memory_equal(coordinates, tree.coordinates, count * dims * sizeof(float));
+            assert_memory_equal(ids, tree.ids, count * sizeof *ids);
+            leafindex_close(&index);
+            pointtree_close(&tree);
+        }
+}
+
 static double doubles[3 * POINTS_MAX];
 static neighbour_nd nd_expected[POINTS_MAX], nd_found[POINTS_MAX];
 
@@ -179,15 +208,22 @@ static void doubles_equal_stack_free_ones(void **state) {
 static void lanes_equal_plain_ones(void **state) {
     (void)state;
     static _Alignas(64) leaf_group group;
-    static _Alignas(64) leaf_points leaf;
+    static _Alignas(64) float places[4 * LEAF_POINTS];
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t round = 0; round < 100; ++round) {
+            const int count = round % 3 ? LEAF_POINTS : LEAF_POINTS / 2;
+            const leaf_points leaf = leaf_points_at(places, count);
             for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
                 const vec3 a = case_point((case_points)which, round * 32 + i, 0);
                 const vec3 b = case_point((case_points)which, round * 32 + 16 + i, 0);
-                leaf.x[i] = i == 7 ? NAN : a.x;
-                leaf.y[i] = a.y;
-                leaf.z[i] = a.z;
+                float *to = places + i;
+                if (i < (uint32_t)count) {
+                    const uint32_t id = (i * 7 + round) % (uint32_t)count;
+                    to[0] = i == 7 ? NAN : a.x;
+                    to[count] = a.y;
+                    to[2 * count] = a.z;
+                    memcpy(to + 3 * count, &id, sizeof id);
+                }
                 for (int axis = 0; axis < 3 && i < LEAF_GROUP; ++axis) {
                     const float p = vec3_axis(a, axis), q = vec3_axis(b, axis);
                     group.lo[axis][i] = p < q ? p : q;
@@ -206,9 +242,8 @@ static void lanes_equal_plain_ones(void **state) {
                 pointtree_dist2(query, case_point((case_points)which, round + 9, 0));
             assert_int_equal(lanes_points(&leaf, query, bound2, dist2),
                              lanes_points_plain(&leaf, query, bound2, plain_dist2));
-            for (int i = 0; i < LEAF_POINTS; ++i)
+            for (int i = 0; i < count; ++i)
                 assert_true(i == 7 || float_bits(dist2[i]) == float_bits(plain_dist2[i]));
-            for (uint32_t i = 0; i < LEAF_POINTS; ++i) leaf.id[i] = (i * 7 + round) % LEAF_POINTS;
             const float bounds[] = {bound2, 0, INFINITY};
             for (int i = 0; i < 3; ++i) {
                 const lanes_one one = lanes_closest(&leaf, query, bounds[i]);
@@ -294,6 +329,7 @@ int main(void) {
         cmocka_unit_test(nearest_eight_equal_plain_ones),
         cmocka_unit_test(keys_are_sorted),
         cmocka_unit_test(answers_equal_stack_free_ones),
+        cmocka_unit_test(the_tree_comes_back_from_its_buckets),
         cmocka_unit_test(doubles_equal_stack_free_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,14 @@
-// Kandela beside nanoflann, FLANN and CGAL in one run: build and k nearest neighbours of uniform
-// points of three floats. Queries in random order (Kandela's own sort of them counted) and along a
-// Morton curve (sorted before, for everybody).
-//     compare_knn [--threads N] [--k A,B] [--alone] [POINTS [QUERIES]]
+// Kandela beside nanoflann, FLANN, CGAL and PicoTree in one run: build and k nearest neighbours of
+// uniform points of three floats. Queries in random order (Kandela's own sort of them counted) and
+// along a Morton curve (sorted before, for everybody).
+//     compare_knn [--threads N] [--k A,B] [--alone] [--own] [--cloud FILE] [POINTS [QUERIES]]
 // --k: how many neighbours, 8,50 unless told. --alone: Kandela, too, is asked one query a call.
-// One thread, the default: processor time of the process. More: wall-clock time; each library does
-// with threads what it can, and the last lines say what that is. Each figure is the least of five,
-// and the libraries take turns, so that whatever else the machine does meets all of them. All must
-// give the same distances: exit 6 if one does not.
+// --own: the points ask, as the columns' second: in the order they came in, of Kandela by
+// kd_points_nearest_own. --cloud: the first POINTS of a file of floats x, y, z; queries are some of
+// them. One thread, the default: processor time of the process. More: wall-clock time; each library
+// does with threads what it can, and the last lines say what that is. Each figure is the least of
+// five, and the libraries take turns, so that whatever else the machine does meets all of them. All
+// must give the same distances: exit 6 if one does not.
 #include "tools/peers/compare_knn.hpp"
 #include <kandela/points.h>
 
@@ -88,6 +90,16 @@ class Kandela : public Contender {
         return sum_of_last(dist2, k);
     }
 
+    double ask_own(const Cloud &cloud, unsigned k) override {
+        if (alone) return ask(cloud, k, true);
+        ids.resize(cloud.size() / 3 * k);
+        dist2.resize(ids.size());
+        kd_points_query query;
+        kd_points_query_default(&query);
+        demand(kd_points_nearest_own(tree, &query, k, nullptr, ids.data(), dist2.data(), nullptr));
+        return sum_of_last(dist2, k);
+    }
+
   private:
     static void demand(kd_status status) {
         if (status == KD_OK) return;
@@ -116,6 +128,7 @@ void let_threads_sleep(int threads) {
 struct Row {
     double figure[COLUMNS]; // seconds, the least so far
     double sum[2];          // of distances, of both k
+    double own_sum[2];      // of the points' own
 };
 
 void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int threads,
@@ -131,14 +144,21 @@ void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int t
         }
 }
 
-std::vector<Row> measure(const Contenders &all, const Cloud &random, const unsigned k[2],
+struct Input {
+    Cloud cloud, random, sorted; // points; queries
+    bool own;                    // instead of sorted ones
+};
+
+std::vector<Row> measure(const Contenders &all, const Input &input, const unsigned k[2],
                          int threads) {
-    const Cloud sorted = along_a_curve(random);
-    std::vector<Row> rows(all.size(), Row{{1e30, 1e30, 1e30, 1e30, 1e30}, {0, 0}});
+    std::vector<Row> rows(all.size(), Row{{1e30, 1e30, 1e30, 1e30, 1e30}, {0, 0}, {0, 0}});
     take_turns(all, rows, 0, threads, [](Contender &one, Row &) { one.build(); });
     for (int i = 0; i < 4; ++i)
         take_turns(all, rows, 1 + i, threads, [&](Contender &one, Row &row) {
-            row.sum[i / 2] = one.ask(i % 2 ? sorted : random, k[i / 2], i % 2);
+            if (i % 2 && input.own)
+                row.own_sum[i / 2] = one.ask_own(input.cloud, k[i / 2]);
+            else
+                row.sum[i / 2] = one.ask(i % 2 ? input.sorted : input.random, k[i / 2], i % 2);
         });
     return rows;
 }
@@ -157,15 +177,22 @@ void print_ratios(const std::vector<Row> &rows) {
 }
 
 // Whether all found the same: sums differ by the order of their addition at most.
-bool print_rows(const Contenders &all, const std::vector<Row> &rows, double queries) {
+bool same_sums(const double a[2], const double b[2], int k) {
+    return std::fabs(a[k] - b[k]) <= 1e-6 * b[k];
+}
+
+bool print_rows(const Contenders &all, const std::vector<Row> &rows, const Input &input) {
+    const double queries = double(input.random.size() / 3);
+    const double second = input.own ? double(input.cloud.size() / 3) : queries;
     bool same = true;
     for (size_t i = 0; i < all.size(); ++i) {
         const Row &row = rows[i];
         std::printf("%-16s %11.1f", all[i]->name().c_str(), 1e3 * row.figure[0]);
         for (int k = 0; k < 2; ++k) {
             std::printf(" %12.0f %11.0f (%.3f)", queries / row.figure[1 + 2 * k],
-                        queries / row.figure[2 + 2 * k], row.sum[k]);
-            same &= std::fabs(row.sum[k] - rows[0].sum[k]) <= 1e-6 * rows[0].sum[k];
+                        second / row.figure[2 + 2 * k], row.sum[k]);
+            same &=
+                same_sums(row.sum, rows[0].sum, k) && same_sums(row.own_sum, rows[0].own_sum, k);
         }
         std::printf("\n");
     }
@@ -173,55 +200,113 @@ bool print_rows(const Contenders &all, const std::vector<Row> &rows, double quer
 }
 
 int usage() {
-    std::fprintf(stderr, "usage: compare_knn [--threads N] [--k A,B] [--alone] [POINTS >= A, B "
-                         "[QUERIES]]\n");
+    std::fprintf(stderr,
+                 "usage: compare_knn [--threads N] [--k A,B] [--alone] [--own] [--cloud FILE] "
+                 "[POINTS >= A, B [QUERIES]]\n");
     return 2;
+}
+
+struct Asked {
+    long long given[3] = {1, 1000000, 100000}; // threads, points, queries
+    unsigned k[2] = {8, 50};
+    bool alone = false, own = false;
+    const char *file = nullptr;
+};
+
+bool read_line(Asked &asked, int argc, char **argv) {
+    for (int i = 1, next = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        const bool takes = word == "--threads" || word == "--k" || word == "--cloud";
+        if (takes && ++i == argc) return false;
+        if (word == "--alone") {
+            asked.alone = true;
+        } else if (word == "--own") {
+            asked.own = true;
+        } else if (word == "--cloud") {
+            asked.file = argv[i];
+        } else if (word == "--k") {
+            if (std::sscanf(argv[i], "%u,%u", &asked.k[0], &asked.k[1]) != 2) return false;
+        } else {
+            if (!takes && next > 2) return false;
+            asked.given[takes ? 0 : next++] = std::atoll(argv[i]);
+        }
+    }
+    const long long *given = asked.given;
+    return given[0] >= 1 && given[0] <= 1024 && asked.k[0] && asked.k[1] && given[2] >= 1 &&
+           given[1] >= (long long)std::max(asked.k[0], asked.k[1]);
+}
+
+// Floats x, y, z, as many points as there are, `most` at most.
+Cloud cloud_of_file(const char *path, size_t most) {
+    Cloud cloud(3 * most);
+    std::FILE *file = std::fopen(path, "rb");
+    if (file) cloud.resize(std::fread(cloud.data(), 12, most, file) * 3);
+    if (file) std::fclose(file);
+    if (file && !cloud.empty()) return cloud;
+    std::fprintf(stderr, "%s: no floats x, y, z there\n", path);
+    std::exit(4);
+}
+
+Input input_of(Asked &asked) {
+    Input input;
+    const size_t queries = size_t(asked.given[2]);
+    input.own = asked.own;
+    if (!asked.file) {
+        input.cloud = random_cloud(size_t(asked.given[1]), 1);
+        input.random = random_cloud(queries, 2);
+        input.sorted = along_a_curve(input.random);
+        return input;
+    }
+    input.cloud = cloud_of_file(asked.file, size_t(asked.given[1]));
+    asked.given[1] = (long long)(input.cloud.size() / 3);
+    std::mt19937 bits(2);
+    std::vector<uint32_t> chosen;
+    for (size_t i = 0; i < queries; ++i) chosen.push_back(uint32_t(bits() % asked.given[1]));
+    for (bool in_order : {false, true}) {
+        if (in_order) std::sort(chosen.begin(), chosen.end());
+        for (uint32_t at : chosen)
+            for (int axis = 0; axis < 3; ++axis)
+                (in_order ? input.sorted : input.random).push_back(input.cloud[3 * at + axis]);
+    }
+    return input;
+}
+
+Contenders contenders_of(const Input &input, bool alone, int threads) {
+    Contenders all;
+    all.push_back(std::make_unique<Kandela>(input.cloud, alone));
+    add_nanoflann(all, input.cloud, threads);
+    add_flann(all, input.cloud, threads);
+#ifdef COMPARE_CGAL
+    add_cgal(all, input.cloud, threads);
+#ifdef COMPARE_TBB
+    if (threads > 1) add_cgal_tbb(all, input.cloud, threads);
+#endif
+#endif
+#ifdef COMPARE_PICO_TREE
+    add_pico_tree(all, input.cloud, threads);
+#endif
+    return all;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-    long long given[3] = {1, 1000000, 100000}; // threads, points, queries
-    unsigned k[2] = {8, 50};
-    bool alone = false;
-    for (int i = 1, next = 1; i < argc; ++i) {
-        const bool is_threads = std::strcmp(argv[i], "--threads") == 0;
-        if (std::strcmp(argv[i], "--alone") == 0) {
-            alone = true;
-            continue;
-        }
-        if (std::strcmp(argv[i], "--k") == 0) {
-            if (++i == argc || std::sscanf(argv[i], "%u,%u", &k[0], &k[1]) != 2) return usage();
-            continue;
-        }
-        if (is_threads ? ++i == argc : next > 2) return usage();
-        given[is_threads ? 0 : next++] = std::atoll(argv[i]);
-    }
-    if (given[0] < 1 || given[0] > 1024 || !k[0] || !k[1] || given[2] < 1 ||
-        given[1] < (long long)std::max(k[0], k[1]))
-        return usage();
-    const int threads = int(given[0]);
+    Asked asked;
+    if (!read_line(asked, argc, argv)) return usage();
+    const int threads = int(asked.given[0]);
     omp_set_num_threads(threads); // the environment was read before main
-    const Cloud cloud = random_cloud(size_t(given[1]), 1);
-    const Cloud random = random_cloud(size_t(given[2]), 2);
-    Contenders all;
-    all.push_back(std::make_unique<Kandela>(cloud, alone));
-    add_nanoflann(all, cloud, threads);
-    add_flann(all, cloud, threads);
-#ifdef COMPARE_CGAL
-    add_cgal(all, cloud, threads);
-#ifdef COMPARE_TBB
-    if (threads > 1) add_cgal_tbb(all, cloud, threads);
-#endif
-#endif
+    const Input input = input_of(asked);
+    const Contenders all = contenders_of(input, asked.alone, threads);
+    const char *second = asked.own ? "own" : "sorted";
     std::printf("%lld points, %lld queries, %d thread%s, %s time, least of %d, in turns;\n"
                 "%squeries a second, and the sum of k-th distances\n"
                 "%-16s %11s %5s%2u random %11s %13s%3u random %11s\n",
-                given[1], given[2], threads, threads > 1 ? "s" : "",
-                threads > 1 ? "wall-clock" : "processor", TURNS, alone ? "one query a call; " : "",
-                "", "build ms", "k =", k[0], "sorted", "k =", k[1], "sorted");
-    const std::vector<Row> rows = measure(all, random, k, threads);
-    const bool same = print_rows(all, rows, double(given[2]));
+                asked.given[1], asked.given[2], threads, threads > 1 ? "s" : "",
+                threads > 1 ? "wall-clock" : "processor", TURNS,
+                asked.alone ? "one query a call; " : "", "", "build ms", "k =", asked.k[0], second,
+                "k =", asked.k[1], second);
+    const std::vector<Row> rows = measure(all, input, asked.k, threads);
+    const bool same = print_rows(all, rows, input);
     if (all.size() > 1) print_ratios(rows);
     for (const auto &one : all)
         if (threads > 1) std::printf("%s: %s\n", one->name().c_str(), one->on_threads().c_str());

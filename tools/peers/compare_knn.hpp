@@ -21,6 +21,8 @@ class Contender {
     // The k nearest of all queries; the sum over these of the distance to the k-th. `sorted`:
     // neighbours in the list are near each other.
     virtual double ask(const Cloud &queries, unsigned k, bool sorted) = 0;
+    // The same of the cloud's own points, in the order they came in.
+    virtual double ask_own(const Cloud &cloud, unsigned k) { return ask(cloud, k, true); }
 };
 
 using Contenders = std::vector<std::unique_ptr<Contender>>;
@@ -47,8 +49,9 @@ inline double sum_of_last(const std::vector<float> &dist2, unsigned k) {
     return sum;
 }
 
-// Each appends its library, the first two if that was there when this was built.
+// Each appends its library; nanoflann and FLANN if they were there when this was built.
 void add_nanoflann(Contenders &all, const Cloud &cloud, int threads);
+void add_pico_tree(Contenders &all, const Cloud &cloud, int threads);
 void add_flann(Contenders &all, const Cloud &cloud, int threads);
 void add_cgal(Contenders &all, const Cloud &cloud, int threads);     // builds on one thread
 void add_cgal_tbb(Contenders &all, const Cloud &cloud, int threads); // on all, by TBB
