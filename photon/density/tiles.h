@@ -38,8 +38,10 @@
 /* A box counts by one side alone if its normals are all as near to its axis, and that to the
  * place's. */
 #define TILE_ALIKE 0.87f
-/* Rounding of cosines. */
+/* Rounding of cosines; and more than all rounding: a box that is passed by because it is turned
+   away holds no tile that would count. */
 #define TILE_ROUNDING 1e-4f
+#define TILE_APART 1e-3f
 /* Least share of the whole disc's integral that is believed. */
 #define TILE_LEAST_SHARE 0.04f
 /* Tiles with longer sides, in radii, are the first part of the root. */
@@ -163,7 +165,7 @@ KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, fl
     const float across = sqrtf(float_max(0, 1 - along * along));
     const float least = along * box->cosine - across * box->sine;
     const float most = along >= box->cosine ? 1 : along * box->cosine + across * box->sine;
-    if (most < limit - TILE_ROUNDING) return TILE_OUTSIDE;
+    if (most < limit - TILE_APART) return TILE_OUTSIDE;
     if (!(least >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
     const float size2 = vec3_length2(vec3_sub(box->hi, box->lo));
     const float most2 = TILE_TOGETHER * TILE_TOGETHER * look->bound2;
