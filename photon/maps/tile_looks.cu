@@ -17,7 +17,7 @@ namespace {
 
 using namespace tile_groups;
 
-constexpr int WARPS = 4, BLOCKS = 8, AGAIN_BLOCK = 128;
+constexpr int WARPS = 4, BLOCKS = 5, AGAIN_BLOCK = 128;
 constexpr unsigned AGAIN_BLOCKS = 1056;
 
 /* Whether this request has to be met: its integral is not known, and wanted. */
@@ -70,7 +70,8 @@ __device__ __forceinline__ void end_look(const measure_work &work, const waiting
         work.list[atomicAdd(work.left, 1u)] = request;
         return;
     }
-    tile_look look = look_of(work, room, which);
+    tile_look look = tile_look_begin(room.position[which], room.normal[which], room.triangle[which],
+                                     room.radius[which], work.kernel);
     look.lit = (int64_t)((uint64_t)room.lit[1][which] << 32 | room.lit[0][which]);
     look.dark = (int64_t)((uint64_t)room.dark[1][which] << 32 | room.dark[0][which]);
     look.in_the_dark = (found & IN_THE_DARK) != 0;
@@ -83,6 +84,7 @@ __device__ __forceinline__ void end_look(const measure_work &work, const waiting
     }
 }
 
+template <int32_t kernel>
 __global__ __launch_bounds__(32 * WARPS,
                              BLOCKS) void meet_all(const __grid_constant__ measure_work work) {
     __shared__ waiting_room rooms[WARPS];
@@ -94,9 +96,18 @@ __global__ __launch_bounds__(32 * WARPS,
         if (lane_id() < looks) room.met[lane_id()] = NOT_HERE;
         __syncwarp();
     } else {
-        meet_looks(work, room, looks);
+        meet_looks<kernel>(work, room, looks);
     }
     if (lane_id() < looks) end_look(work, room, lane_id());
+}
+
+void (*meet_of(photon_kernel kernel))(measure_work) {
+    switch (kernel) {
+    case PHOTON_KERNEL_DISC: return meet_all<PHOTON_KERNEL_DISC>;
+    case PHOTON_KERNEL_CONE: return meet_all<PHOTON_KERNEL_CONE>;
+    case PHOTON_KERNEL_GAUSSIAN: return meet_all<PHOTON_KERNEL_GAUSSIAN>;
+    default: return meet_all<PHOTON_KERNEL_EPANECHNIKOV>;
+    }
 }
 
 /* Looks that were left, as the CPU does them. */
@@ -160,7 +171,8 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.modelled = asked->alone + 1;
     work.list = asked->alone + 2;
     KD_CUDA(cudaMemsetAsync(asked->alone, 0, 2 * sizeof(uint32_t)));
-    meet_all<<<(asked->packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
+    void (*meet)(measure_work) = meet_of(maps->kernel);
+    meet<<<(asked->packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
     KD_CUDA_LAUNCHED("meet_all");
     again<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
     KD_CUDA_LAUNCHED("again");
