@@ -27,8 +27,8 @@ extern "C" {
 #define PHOTON_SURFACE_ROWS(ROW) ROW(OUTLINES, outlines, false) ROW(TILES, tiles, true)
 
 /* Triangles up to which tiles are chosen. A device's frames then take about as long as by outlines
-   in rooms, and longer amid small triangles: 1.9 to 3.3 times in Sponza and in a hall of a million
-   (tools/bench/results/h200-frames.txt). */
+   in rooms, and longer amid small triangles: 1.5 times in Sponza, 2.2 to 2.4 times in halls
+   (tools/bench/results/h100-tiles.txt). */
 #define PHOTON_TILES_MOST (1u << 19)
 
 #define PHOTON_ESTIMATOR_ID(id, name, one_radius, adaptive) PHOTON_ESTIMATOR_##id,

@@ -15,12 +15,14 @@ enum {
     ENERGY_SHARE_COSINES = 5,
     ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
     /* of metals of long facets: even in the root of the longer alpha, in the root of the shorter
-       over the longer, in what alpha a direction sees between both, in s */
+       over the longer, in what alpha a direction sees between both, in s (1 + c) / (s + c), since
+       near the horizon, where s is 0, they differ most from round ones */
     ENERGY_LONGS = 9,
     ENERGY_RATIOS = 12,
     ENERGY_TURNS = 6,
-    ENERGY_LONG_COSINES = 12
+    ENERGY_LONG_COSINES = 16
 };
+#define ENERGY_LONG_CROWDING 0.25f   /* c */
 #define ENERGY_INDEX_SPAN 1.0986123f /* ln 3 */
 
 KD_FN float energy_alpha(int row) {
@@ -53,6 +55,14 @@ KD_FN energy_place energy_column(float alpha, float cosine, int nodes) {
     const float mu = float_clamp(cosine, 0, 1);
     const float left = sqrtf(alpha * (1 - mu) / (mu + alpha));
     return energy_place_at((1 - left) * (float)(nodes - 1), nodes);
+}
+KD_FN float energy_long_crowded(float s) {
+    return s * (1 + ENERGY_LONG_CROWDING) / (s + ENERGY_LONG_CROWDING);
+}
+KD_FN energy_place energy_long_column(float alpha, float cosine) {
+    const float mu = float_clamp(cosine, 0, 1);
+    const float s = float_max(1 - sqrtf(alpha * (1 - mu) / (mu + alpha)), 0);
+    return energy_place_at(energy_long_crowded(s) * (ENERGY_LONG_COSINES - 1), ENERGY_LONG_COSINES);
 }
 /* The nodes of long facets: the longer alpha, the shorter over it. */
 KD_FN float energy_long(int node) {

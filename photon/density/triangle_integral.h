@@ -2,15 +2,15 @@
    forms.
    Idea: the triangle's plane cuts the ball in a disc about the foot of its centre. Each side of the
          triangle, with the foot, spans a triangle of the plane, counted with the sign of its turn;
-         of that the part inside the disc is a triangle to the line, where the line runs inside, and
-         sectors of the disc elsewhere. With the height h of the centre over the plane, a place at
-         the distance p from the foot weighs K(sqrt(h^2 + p^2)); out to p that integrates, a radian,
-         to a function of p alone, whose integral over the angle along a line is elementary for each
-         kernel (the Gaussian's by its series).
+         the angles of the three make a whole turn about a foot that lies within, else none. So the
+         integral is that over the whole disc, or 0, less what lies in the disc beyond each side
+         that cuts it: a sector less the triangle to the chord. With the height h of the centre over
+   the plane, a place at the distance p from the foot weighs K(sqrt(h^2 + p^2)); out to p that
+   integrates, a radian, to a function of p alone, whose integral over the angle along a line is
+   elementary for each kernel (the Gaussian's by its series).
    Source: no paper; at h = 0 these are the sectors and lines of photon_kernel.h.
-   Work: nothing where no side cuts the disc; else for each side of three at most two arcus
-         tangents, for the cone four and a logarithm; inside the disc two for the cone, and none if
-         the centre lies in the plane.
+   Work: nothing where no side cuts the disc; for each side that does an arcus tangent, for the cone
+         two and a logarithm.
    Invariants: within 2e-5 of the integral for triangles up to some radii large; never below 0.
    Units: lengths over the ball's radius. */
 #ifndef KD_PHOTON_DENSITY_TRIANGLE_INTEGRAL_H
@@ -19,6 +19,10 @@
 
 /* Planes nearer to the centre are taken for planes through it where that is cheaper: below 1e-7. */
 #define KERNEL_PLANE_LOW 0.004f
+/* Lines nearer to the foot are taken for lines through it. */
+#define KERNEL_LINE_LOW 1e-7f
+/* Feet nearer to a corner: there the angles of its sides are not sure to make a whole turn. */
+#define KERNEL_CORNER 1e-3f
 
 /* The plane at the height h, 0 to 1, over which a kernel is integrated. */
 typedef struct kernel_plane {
@@ -60,8 +64,8 @@ KD_FN float kernel_plane_sum(float a2, float t, float s) {
 }
 
 /* The cone's part of the integral to a line at the distance d > 0 from the foot that is not flat:
-   of the distance to the centre, over a stretch of the line. */
-KD_FN float kernel_plane_cone(const kernel_plane *on, float d, float from, float to) {
+   of the distance to the centre, over a stretch of the line that the foot sees under an angle. */
+KD_FN float kernel_plane_cone(const kernel_plane *on, float d, float from, float to, float angle) {
     const float h = on->h, a2 = h * h + d * d;
     const float s0 = sqrtf(a2 + from * from), s1 = sqrtf(a2 + to * to);
     const float ratio = kernel_plane_sum(a2, to, s1) / kernel_plane_sum(a2, from, s0);
@@ -69,18 +73,19 @@ KD_FN float kernel_plane_cone(const kernel_plane *on, float d, float from, float
     if (h > KERNEL_PLANE_LOW) {
         const float turned =
             float_atan2(h * d * (to * s0 - from * s1), d * d * s0 * s1 + h * h * from * to);
-        sum += h * h * h * (turned - kernel_plane_angle(d, from, to));
+        sum += h * h * h * (turned - angle);
     }
     return sum / 3;
 }
 
 /* The integral over the triangle between the foot and a line's stretch at the distance d > 0 from
-   it; inside the disc. */
-KD_FN float kernel_plane_to_line(const kernel_plane *on, float d, float from, float to) {
+   it, seen under an angle; inside the disc. */
+KD_FN float kernel_plane_to_line(const kernel_plane *on, float d, float from, float to,
+                                 float angle) {
     const float flat = 0.5f * d * (to - from);
     switch (on->kernel) {
     case PHOTON_KERNEL_DISC: return flat;
-    case PHOTON_KERNEL_CONE: return flat - kernel_plane_cone(on, d, from, to);
+    case PHOTON_KERNEL_CONE: return flat - kernel_plane_cone(on, d, from, to, angle);
     case PHOTON_KERNEL_GAUSSIAN:
         return on->fade * (photon_gaussian_to_line(d, to) - photon_gaussian_to_line(d, from)) +
                (1 - on->fade) * KERNEL_GAUSSIAN_A * flat;
@@ -90,17 +95,21 @@ KD_FN float kernel_plane_to_line(const kernel_plane *on, float d, float from, fl
     }
 }
 
-/* The same for a side from `from` to `to` along a line at the distance d, wherever it runs. */
-KD_FN float kernel_plane_side(const kernel_plane *on, float d, float from, float to) {
+/* The sector of the disc that a side from `from` to `to` at the distance d subtends, less the
+   triangle between the foot and what of the side lies in the disc. `within`: all of the triangle
+   lies in the disc, and sectors, which make none or the whole, are left out. */
+KD_FN float kernel_plane_beyond(const kernel_plane *on, bool within, float d, float from,
+                                float to) {
     const float chord2 = on->rim2 - d * d;
-    if (!(chord2 > 0)) return on->sector * kernel_plane_angle(d, from, to);
+    if (!(chord2 > 0)) return 0;
     const float chord = sqrtf(chord2);
-    const float first = float_max(from, -chord), last = float_min(to, chord);
-    if (!(first < last)) return on->sector * kernel_plane_angle(d, from, to);
-    float sum = kernel_plane_to_line(on, d, first, last);
-    if (from < first) sum += on->sector * kernel_plane_angle(d, from, first);
-    if (last < to) sum += on->sector * kernel_plane_angle(d, last, to);
-    return sum;
+    const float first = within ? from : float_max(from, -chord);
+    const float last = within ? to : float_min(to, chord);
+    if (!(first < last)) return 0;
+    const bool bent = on->kernel == PHOTON_KERNEL_CONE && on->h > KERNEL_PLANE_LOW;
+    const float angle = within && !bent ? 0 : kernel_plane_angle(d, first, last);
+    const float sector = within ? 0 : on->sector * angle;
+    return d > KERNEL_LINE_LOW ? sector - kernel_plane_to_line(on, d, first, last, angle) : sector;
 }
 
 /* A side of a triangle as the foot sees it. */
@@ -131,13 +140,19 @@ KD_FN float triangle_kernel_integral(int32_t kernel, vec3 a, vec3 b, vec3 c, vec
     if (least < 0 && least * least >= rim2) return 0;
     const kernel_plane on = kernel_plane_make(kernel, h);
     if (least > 0 && least * least >= rim2) return 2 * KD_PI * on.sector;
-    float sum = 0;
+    const float near2 = KERNEL_CORNER * KERNEL_CORNER;
+    const bool within = vec3_length2(a) <= 1 && vec3_length2(b) <= 1 && vec3_length2(c) <= 1;
+    bool corner = false;
+    for (int i = 0; i < 3; ++i)
+        corner |= sides[i].begin * sides[i].begin + sides[i].turn * sides[i].turn < near2;
+    float sum = !within && !corner && least >= 0 ? 2 * KD_PI * on.sector : 0;
     for (int i = 0; i < 3; ++i) {
         const kernel_side *side = &sides[i];
-        const float d = fabsf(side->turn);
-        if (!(d > 1e-7f && side->length > 0)) continue;
-        const float part = kernel_plane_side(&on, d, side->begin, side->begin + side->length);
-        sum += side->turn < 0 ? -part : part;
+        const float d = fabsf(side->turn), from = side->begin, to = from + side->length;
+        float beyond = kernel_plane_beyond(&on, within, d, from, to);
+        if (corner && !within)
+            beyond = d > KERNEL_LINE_LOW ? beyond - on.sector * kernel_plane_angle(d, from, to) : 0;
+        sum += side->turn < 0 ? beyond : -beyond;
     }
     return float_max(sum, 0);
 }

@@ -381,7 +381,9 @@ static double long_at(int row, int ratio, double turn, double s, double seen, do
     const double at = turn * (ENERGY_TURNS - 1);
     const int first = (int)fmin(at, ENERGY_TURNS - 2);
     for (int k = 0; k < 2; ++k)
-        ends[k] = row_at(longs[row][ratio][first + k], ENERGY_LONG_COSINES, s) - 0.5;
+        ends[k] = row_at(longs[row][ratio][first + k], ENERGY_LONG_COSINES,
+                         (double)energy_long_crowded((float)s)) -
+                  0.5;
     return fmax((double)energy_missing((float)seen, (float)mu) + ends[0] +
                     (at - first) * (ends[1] - ends[0]),
                 0);
@@ -393,10 +395,12 @@ static void fill_long(int row, int ratio) {
     enum { STEPS = 64 };
     for (int k = 0; k < ENERGY_TURNS; ++k) {
         const double seen = ay + (ax - ay) * k / (ENERGY_TURNS - 1);
-        const double part = ax > ay ? (seen * seen - ay * ay) / (ax * ax - ay * ay) : 0;
+        const double part = ax > ay ? fmax(seen * seen - ay * ay, 0) / (ax * ax - ay * ay) : 0;
         const double way[2] = {sqrt(fmin(part, 1)), sqrt(fmax(1 - part, 0))};
         for (int l = 0; l < ENERGY_LONG_COSINES; ++l) {
-            const double mu = fmax(cosine_of(seen, (double)l / (ENERGY_LONG_COSINES - 1)), 1e-4);
+            const double c = (double)ENERGY_LONG_CROWDING;
+            const double v = (double)l / (ENERGY_LONG_COSINES - 1);
+            const double mu = fmax(cosine_of(seen, c * v / (1 + c - v)), 1e-4);
             const double more = 1 - kept_long(ax, ay, mu, way) - round_missing(seen, mu);
             longs[row][ratio][k][l] = printed(ax > ay ? 0.5 + more : 0.5);
         }

@@ -1,0 +1,387 @@
+/* Looks into tiles by groups: a warp for up to 32 looks that lie together.
+   Idea: neighbours in a picture meet much the same boxes and tiles. So a group of looks goes down
+         the tree of boxes once, 32 boxes at a time, a lane each, by a box that holds all its
+         places: down to leaves, and to boxes so small that some look may take them as one. These
+         each look walks by itself, as a CPU does: the lanes are the group's looks, as many boxes
+         at a time as lanes are left, and what they add they keep in registers. Tiles that need
+         their closed form wait, as pairs of a tile and a look, until there are 32.
+         A group that lies too wide apart, or meets more than a look may, is halved.
+   Work: what a look meets, and what its neighbours meet beside it; of the way to the leaves 1/32
+         of a group's.
+   Memory: 4.5 KB of shared memory a warp.
+   Invariants: the bits of tile_kernel_integral for looks that meet at most SURELY boxes and tiles.
+               What a group leaves out, each of its looks would: a box outside of the box about
+               all places, widened by the largest radius, is outside of each ball, as computed; a
+               box turned away from all normals holds no tile that counts. */
+#ifndef KD_PHOTON_MAPS_TILE_GROUPS_CUH
+#define KD_PHOTON_MAPS_TILE_GROUPS_CUH
+#include "core/device/cuda.h"
+#include "photon/density/fixed_radius.h"
+#include "photon/density/request.h"
+#include "photon/maps/maps_device.h"
+
+namespace tile_groups {
+
+constexpr unsigned ALL = 0xffffffffu;
+constexpr uint32_t BOXES = 512, ITEMS = 128, ROUGH = 64;
+constexpr uint32_t LOOK_BITS = 5, NUMBERS = 1u << (32 - LOOK_BITS);
+/* Looks that met no more have met all, in any order. */
+constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
+constexpr uint32_t NOT_HERE = 0x80000000u; /* met: this look is left to others */
+constexpr uint32_t MODELLED = 1, IN_THE_DARK = 2;
+/* A group's places lie in a box whose diagonal is at most this of their largest radius. */
+constexpr float TOGETHER = 4;
+/* Cosines of a box turned away from a group: more than all rounding, and TILE_APART. */
+constexpr float TURNED_AWAY = 4e-3f;
+
+struct measure_work {
+    tile_view tiles;
+    const eye_request *requests;
+    uint32_t count;
+    const eye_packet *packets;
+    uint32_t packet_count;
+    const flux_sum *sums;
+    const float *radii;
+    int32_t kernel;
+    float *integrals;
+    uint32_t *list, *left, *modelled; /* list: room for `count` */
+};
+
+/* What the lanes of a warp share: what they have still to meet, and their looks. */
+struct waiting_room {
+    uint32_t boxes[BOXES], items[ITEMS]; /* of the group; for each of its looks */
+    uint32_t rough[ROUGH];               /* a tile << LOOK_BITS | the look */
+    vec3 position[32], normal[32];
+    float radius[32];
+    uint32_t triangle[32], request[32];
+    uint32_t met[32], lit[2][32], dark[2][32], found[32];
+};
+
+/* Looks first .. first + size - 1 of the room, size a power of two; the same in all lanes but for
+   what is a lane's own. */
+struct look_group {
+    vec3 lo, hi;                  /* of their places */
+    float bound2;                 /* the largest squared radius */
+    vec3 axis;                    /* of their normals */
+    float cosine, sine;           /* all are within this of the axis; cosine 0: they may not be */
+    uint32_t boxes, items, rough; /* how many wait */
+    uint32_t passed;              /* boxes met on the way */
+    uint32_t slots;               /* 32 / size: boxes that are walked at a time */
+    uint32_t slot, own;           /* of this lane: which of them, and the look */
+    bool looks;                   /* there is such a look */
+    tile_look look;
+};
+
+__device__ __forceinline__ uint32_t lane_id() {
+    return threadIdx.x & 31;
+}
+
+__device__ __forceinline__ uint32_t before_me(unsigned lanes) {
+    return (uint32_t)__popc(lanes & ((1u << lane_id()) - 1));
+}
+
+/* Kernels are known when this is compiled: what goes by them costs nothing then. */
+template <int32_t kernel>
+__device__ __forceinline__ tile_look look_of(const waiting_room &room, uint32_t which) {
+    return tile_look_begin(room.position[which], room.normal[which], room.triangle[which],
+                           room.radius[which], kernel);
+}
+
+__device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, int64_t units) {
+    const uint32_t low = (uint32_t)units, high = (uint32_t)(units >> 32);
+    if (units == 0) return;
+    const uint32_t before = atomicAdd(&to[0][which], low);
+    const uint32_t carried = high + (before + low < low ? 1 : 0);
+    if (carried) atomicAdd(&to[1][which], carried);
+}
+
+/* Brings what a lane has found to its look. */
+__device__ __forceinline__ void bring(waiting_room &room, uint32_t which, const tile_look &look) {
+    add_units(room.lit, which, look.lit);
+    add_units(room.dark, which, look.dark);
+    const uint32_t found = (look.modelled ? MODELLED : 0) | (look.in_the_dark ? IN_THE_DARK : 0);
+    if (found) atomicOr(&room.found[which], found);
+}
+
+/* What every look reads of a box. */
+__device__ __forceinline__ tile_box box_to_judge(const tile_box *boxes, uint32_t which) {
+    const float4 *from = (const float4 *)(boxes + which);
+    const float4 a = __ldg(from), b = __ldg(from + 1), c = __ldg(from + 2), d = __ldg(from + 3);
+    tile_box made;
+    made.lo = vec3_make(a.x, a.y, a.z);
+    made.hi = vec3_make(a.w, b.x, b.y);
+    made.skip = __float_as_uint(b.z);
+    made.begin = __float_as_uint(b.w);
+    made.axis = vec3_make(c.x, c.y, c.z);
+    made.cosine = c.w;
+    made.sine = d.x;
+    made.dark[0] = d.y;
+    made.dark[1] = d.z;
+    made.second = __float_as_uint(d.w);
+    return made;
+}
+
+/* And of one that is taken. */
+__device__ __forceinline__ void box_to_take(const tile_box *boxes, uint32_t which, tile_box *to) {
+    const tile_box *from = boxes + which;
+    const float4 e = __ldg((const float4 *)from + 4);
+    to->middle = vec3_make(e.x, e.y, e.z);
+    to->weight[0] = e.w;
+    to->weight[1] = __ldg(&from->weight[1]);
+    to->modelled = __ldg(&from->modelled);
+}
+
+__device__ __forceinline__ tile tile_to_take(const tile *tiles, uint32_t which) {
+    const float4 *from = (const float4 *)(tiles + which);
+    const float4 a = __ldg(from), b = __ldg(from + 1), c = __ldg(from + 2), d = __ldg(from + 3);
+    tile made;
+    made.corner[0] = vec3_make(a.x, a.y, a.z);
+    made.corner[1] = vec3_make(a.w, b.x, b.y);
+    made.corner[2] = vec3_make(b.z, b.w, c.x);
+    made.normal = vec3_make(c.y, c.z, c.w);
+    made.weight[0] = d.x;
+    made.weight[1] = d.y;
+    made.area = d.z;
+    made.triangle = __float_as_uint(d.w);
+    return made;
+}
+
+static_assert(sizeof(tile_box) == 128 && sizeof(tile) == 64, "as they are read");
+static_assert(offsetof(tile_box, axis) == 32 && offsetof(tile_box, middle) == 64 &&
+                  offsetof(tile, normal) == 36 && offsetof(tile, weight) == 48,
+              "as they are read");
+
+/* --- a group -------------------------------------------------------------------------------------
+ */
+
+template <class MERGE> __device__ __forceinline__ float of_warp(float value, const MERGE &merge) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        value = merge(value, __shfl_xor_sync(ALL, value, step));
+    return value;
+}
+
+__device__ __forceinline__ float least_of(float value) {
+    return of_warp(value, [](float a, float b) { return float_min(a, b); });
+}
+
+__device__ __forceinline__ float most_of(float value) {
+    return of_warp(value, [](float a, float b) { return float_max(a, b); });
+}
+
+/* The look of this lane: a lane beyond the group's looks has its first one, for its bounds. */
+template <int32_t kernel>
+__device__ __forceinline__ look_group group_of(const waiting_room &room, uint32_t first,
+                                               uint32_t size, uint32_t looks) {
+    look_group made;
+    made.slots = 32 / size;
+    made.slot = lane_id() / size;
+    made.own = first + (lane_id() & (size - 1));
+    made.looks = made.own < looks;
+    made.look = look_of<kernel>(room, made.looks ? made.own : first);
+    const vec3 p = made.look.position;
+    made.lo = vec3_make(least_of(p.x), least_of(p.y), least_of(p.z));
+    made.hi = vec3_make(most_of(p.x), most_of(p.y), most_of(p.z));
+    made.bound2 = most_of(made.look.bound2);
+    made.axis = room.normal[first];
+    made.cosine = float_max(least_of(vec3_dot(made.axis, made.look.normal)), 0);
+    made.sine = sqrtf(float_max(0, 1 - made.cosine * made.cosine));
+    made.boxes = made.items = made.rough = made.passed = 0;
+    return made;
+}
+
+__device__ __forceinline__ bool lies_together(const look_group &of) {
+    const float apart2 = vec3_length2(vec3_sub(of.hi, of.lo));
+    return of.slots == 32 || apart2 <= TOGETHER * TOGETHER * of.bound2;
+}
+
+/* Whether none of the group's looks counts anything in the box. */
+__device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_box &box) {
+    const vec3 away =
+        vec3_max(vec3_max(vec3_sub(box.lo, of.hi), vec3_sub(of.lo, box.hi)), vec3_all(0));
+    if (away.x * away.x + away.y * away.y + away.z * away.z > of.bound2) return true;
+    const float cosine = box.cosine * of.cosine - box.sine * of.sine;
+    if (!(box.cosine > 0 && of.cosine > 0 && cosine > 0)) return false;
+    const float sine = box.sine * of.cosine + box.cosine * of.sine;
+    const float along = fabsf(vec3_dot(box.axis, of.axis));
+    const float across = sqrtf(float_max(0, 1 - along * along));
+    return along < cosine && along * cosine + across * sine < TILE_COSINE - TURNED_AWAY;
+}
+
+/* 32 boxes of the group: their parts wait next, or they do, for each look. */
+__device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_room &room,
+                                           look_group *of) {
+    const uint32_t room_left = BOXES - of->boxes;
+    const uint32_t most = room_left < 32 ? room_left : 32;
+    const uint32_t taken = of->boxes < most ? of->boxes : most;
+    of->boxes -= taken;
+    of->passed += taken;
+    const bool has = lane_id() < taken;
+    const uint32_t number = has ? room.boxes[of->boxes + lane_id()] : 0;
+    bool parts = false, item = false;
+    uint32_t second = 0;
+    if (has) {
+        const tile_box box = box_to_judge(work.tiles.boxes, number);
+        const float size2 = vec3_length2(vec3_sub(box.hi, box.lo));
+        const bool small = box.cosine > 0 && size2 <= TILE_TOGETHER * TILE_TOGETHER * of->bound2;
+        const bool met = !box_is_outside(*of, box);
+        item = met && (small || box.skip == number + 1);
+        parts = met && !item;
+        second = box.second;
+    }
+    const unsigned items = __ballot_sync(ALL, item), opened = __ballot_sync(ALL, parts);
+    if (item) room.items[of->items + before_me(items)] = number;
+    if (parts) {
+        const uint32_t to = of->boxes + 2 * before_me(opened);
+        room.boxes[to] = second;
+        room.boxes[to + 1] = number + 1;
+    }
+    of->items += (uint32_t)__popc(items);
+    of->boxes += 2 * (uint32_t)__popc(opened);
+    __syncwarp();
+}
+
+/* The last of `rough` tiles that wait, at most 32, by their closed form. Called, so that what it
+   needs of registers is not held all the time. */
+template <int32_t kernel>
+static __device__ __noinline__ void meet_rough(const tile *tiles, waiting_room &room,
+                                               uint32_t rough) {
+    const uint32_t taken = rough < 32 ? rough : 32;
+    if (lane_id() < taken) {
+        const uint32_t pair = room.rough[rough - taken + lane_id()], which = pair & 31u;
+        const tile tile = tile_to_take(tiles, pair >> LOOK_BITS);
+        tile_look look = look_of<kernel>(room, which);
+        vec3 p[3];
+        tile_see(&look, &tile, p);
+        const float part = triangle_kernel_integral(kernel, p[0], p[1], p[2], tile.normal);
+        tile_add(&look, &tile, tile_weight(&look, &tile, TILE_COSINE), part);
+        bring(room, which, look);
+    }
+    __syncwarp();
+}
+
+/* Each lane's tiles for its look: those that need their closed form wait. */
+template <int32_t kernel>
+__device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_room &room,
+                                           look_group *of, uint32_t begin, uint32_t count) {
+    for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
+        bool rough = false;
+        if (t < count) {
+            const tile tile = tile_to_take(work.tiles.tiles, begin + t);
+            const float weight = tile_weight(&of->look, &tile, TILE_COSINE);
+            vec3 p[3];
+            float part = 0;
+            if (weight != 0) {
+                tile_see(&of->look, &tile, p);
+                rough = !tile_is_smooth(&of->look, &tile, p, &part);
+            }
+            if (weight != 0 && !rough) tile_add(&of->look, &tile, weight, part);
+        }
+        const unsigned all = __ballot_sync(ALL, rough);
+        if (rough) room.rough[of->rough + before_me(all)] = (begin + t) << LOOK_BITS | of->own;
+        of->rough += (uint32_t)__popc(all);
+        __syncwarp();
+        if (of->rough >= 32) {
+            meet_rough<kernel>(work.tiles.tiles, room, of->rough);
+            of->rough -= 32;
+        }
+    }
+}
+
+/* The next box of a lane's walk, with its tiles if it is a leaf that has to be opened. */
+struct walk_step {
+    uint32_t begin, count;
+};
+__device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_look *look,
+                                              uint32_t *next, uint32_t *end) {
+    walk_step found = {0, 0};
+    tile_box box = box_to_judge(work.tiles.boxes, *next);
+    const tile_verdict verdict = tile_box_judge(look, &box, TILE_COSINE);
+    const bool opens = verdict == TILE_OPEN_BOX, leaf = box.skip == *next + 1;
+    if (verdict == TILE_AS_ONE) {
+        box_to_take(work.tiles.boxes, *next, &box);
+        tile_box_take(look, &box);
+    }
+    if (opens && leaf) found = {box.begin, box.second};
+    if (*end == 0) *end = box.skip;
+    ++look->looked_at;
+    look->looked_at += found.count;
+    *next = opens && !leaf ? *next + 1 : box.skip;
+    return found;
+}
+
+/* All boxes that wait for each look: a lane a look and box. */
+template <int32_t kernel>
+__device__ __forceinline__ void walk_items(const measure_work &work, waiting_room &room,
+                                           look_group *of) {
+    for (uint32_t item = of->slot; __any_sync(ALL, item < of->items); item += of->slots) {
+        uint32_t next = 0, end = 0;
+        bool goes = of->looks && item < of->items;
+        if (goes) next = room.items[item];
+        while (__any_sync(ALL, goes)) {
+            walk_step step = {0, 0};
+            if (goes) {
+                step = walk_box(work, &of->look, &next, &end);
+                goes = next < end;
+            }
+            meet_tiles<kernel>(work, room, of, step.begin, step.count);
+        }
+    }
+    of->items = 0;
+    __syncwarp();
+}
+
+/* Meets all that the group's looks do; false: something may be left out. */
+template <int32_t kernel>
+__device__ __forceinline__ bool meet_group(const measure_work &work, waiting_room &room,
+                                           look_group *of) {
+    if (lane_id() == 0) room.boxes[0] = 0; /* the root */
+    of->boxes = 1;
+    __syncwarp();
+    while (of->boxes | of->items) {
+        if (of->boxes == BOXES || of->passed > SURELY) return false;
+        if (of->boxes && of->items + 32 <= ITEMS)
+            pass_boxes(work, room, of);
+        else
+            walk_items<kernel>(work, room, of);
+    }
+    if (of->rough) meet_rough<kernel>(work.tiles.tiles, room, of->rough);
+    if (of->looks) {
+        bring(room, of->own, of->look);
+        atomicAdd(&room.met[of->own], of->look.looked_at);
+    }
+    __syncwarp();
+    return __all_sync(ALL, !of->looks || room.met[of->own] + of->passed <= SURELY);
+}
+
+__device__ __forceinline__ void clear_sums(waiting_room &room, uint32_t which) {
+    room.met[which] = room.found[which] = 0;
+    room.lit[0][which] = room.lit[1][which] = room.dark[0][which] = room.dark[1][which] = 0;
+}
+
+/* Meets all that the room's looks do, in groups as large as they lie together. */
+template <int32_t kernel>
+__device__ __forceinline__ void meet_looks(const measure_work &work, waiting_room &room,
+                                           uint32_t looks) {
+    uint32_t first = 0, size = 32;
+    while (size > 1 && size / 2 >= looks) size /= 2;
+    while (first < looks) {
+        look_group group = group_of<kernel>(room, first, size, looks);
+        const bool done = lies_together(group) && meet_group<kernel>(work, room, &group);
+        const uint32_t own = first + lane_id();
+        if (!done && lane_id() < size) {
+            clear_sums(room, own);
+            if (size == 1) room.met[own] = NOT_HERE;
+        }
+        __syncwarp();
+        if (!done && size > 1) {
+            size /= 2;
+            continue;
+        }
+        first += size;
+        while (size < 32 && first % (2 * size) == 0 && first + size < looks) size *= 2;
+    }
+}
+
+} // namespace tile_groups
+#endif
