@@ -26,9 +26,6 @@ typedef struct query_work {
     _Atomic uint64_t mismatched;  /* rows whose offsets leave another room than there are answers */
 } query_work;
 
-/* --- order -------------------------------------------------------------------------------------
- */
-
 static uint32_t morton_code(const pointtree_nd_view *tree, const void *query) {
     const uint32_t bits = 30 / tree->dims;
     uint32_t cells[POINT_DIMS_MAX], code = 0;
@@ -56,24 +53,12 @@ static uint32_t spread_by_three(uint32_t x) {
     return (x | x << 2) & 0x09249249;
 }
 
-/* The same code of three doubles, for speed. */
-static uint32_t morton_code_double3(const pointtree_nd_view *tree, double scale,
-                                    const double *query) {
+/* The same code of three axes, for speed. */
+static inline uint32_t morton_code3(const double lo[3], double scale, const void *query,
+                                    point_scalar scalar) {
     uint32_t cells[3];
-    for (int axis = 0; axis < 3; ++axis) {
-        const double x = (query[axis] - tree->box.lo[axis]) * scale;
-        cells[axis] = (uint32_t)(x > 0 ? x < 1023 ? x : 1023 : 0);
-    }
-    return spread_by_three(cells[0]) << 2 | spread_by_three(cells[1]) << 1 |
-           spread_by_three(cells[2]);
-}
-
-/* The same code of three floats, for speed. */
-static uint32_t morton_code3(vec3 lo, float scale, const float *query) {
-    uint32_t cells[3];
-    const float from[3] = {lo.x, lo.y, lo.z};
-    for (int axis = 0; axis < 3; ++axis) {
-        const float x = (query[axis] - from[axis]) * scale;
+    for (uint32_t axis = 0; axis < 3; ++axis) {
+        const double x = (point_coordinate(query, scalar, axis) - lo[axis]) * scale;
         cells[axis] = (uint32_t)(x > 0 ? x < 1023 ? x : 1023 : 0);
     }
     return spread_by_three(cells[0]) << 2 | spread_by_three(cells[1]) << 1 |
@@ -93,22 +78,14 @@ static void code_piece(void *context, int64_t begin, int64_t end, int thread) {
         return;
     }
     const double *lo = tree->box.lo, *hi = tree->box.hi;
-    if (points->scalar == POINT_DOUBLE) {
-        const double widest = fmax(hi[0] - lo[0], fmax(hi[1] - lo[1], hi[2] - lo[2]));
-        const double fine = widest > 0 && 1024 / widest <= DBL_MAX ? 1024 / widest : 0;
-        for (int64_t i = begin; i < end; ++i) {
-            const double *query = (const double *)point_array_at(points, (uint64_t)i);
-            work->order[i] = (uint64_t)morton_code_double3(tree, fine, query) << 32 | (uint64_t)i;
-        }
-        return;
-    }
-    const float x = (float)(hi[0] - lo[0]), y = (float)(hi[1] - lo[1]), z = (float)(hi[2] - lo[2]);
-    const float most = float_max(x, float_max(y, z));
-    const float scale = most > 0 && 1024 / most <= FLT_MAX ? 1024 / most : 0;
-    const vec3 from = vec3_make((float)lo[0], (float)lo[1], (float)lo[2]);
+    const double widest = fmax(hi[0] - lo[0], fmax(hi[1] - lo[1], hi[2] - lo[2]));
+    const double fine = widest > 0 && 1024 / widest <= DBL_MAX ? 1024 / widest : 0;
     for (int64_t i = begin; i < end; ++i) {
-        const float *query = (const float *)point_array_at(points, (uint64_t)i);
-        work->order[i] = (uint64_t)morton_code3(from, scale, query) << 32 | (uint64_t)i;
+        const void *query = point_array_at(points, (uint64_t)i);
+        const uint32_t code = points->scalar == POINT_DOUBLE
+                                  ? morton_code3(lo, fine, query, POINT_DOUBLE)
+                                  : morton_code3(lo, fine, query, POINT_FLOAT);
+        work->order[i] = (uint64_t)code << 32 | (uint64_t)i;
     }
 }
 
@@ -127,9 +104,6 @@ static void order_queries(query_work *work, void *scratch) {
     parallel_for((int64_t)count, 1 << 14, code_piece, work);
     radix_sort(work->order, count, 32, 62, rest);
 }
-
-/* --- answers -----------------------------------------------------------------------------------
- */
 
 static double query_bound2(const query_work *work, uint64_t i) {
     const point_queries *queries = work->queries;
@@ -303,7 +277,8 @@ static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
 typedef struct query_room {
     uint64_t on_stack[ROOM_ON_STACK], bytes;
     void *at, *own;
-    uint32_t near; /* where the last query began */
+    uint32_t near;    /* where the last query began */
+    asked_query last; /* of row UINT64_MAX: none */
 } query_room;
 
 static void room_open(query_room *room) {
@@ -311,6 +286,7 @@ static void room_open(query_room *room) {
     room->at = room->on_stack;
     room->own = NULL;
     room->near = 0;
+    room->last.row = UINT64_MAX;
 }
 
 static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
@@ -326,8 +302,33 @@ static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
     return true;
 }
 
+/* Whether the query before, in order, lies at the same place and its row of nearest points serves:
+   many do where places are steps of a grid. */
+static bool answer_again(query_work *work, const asked_query *asked, query_room *room) {
+    const point_array *points = &work->queries->points;
+    if (work->counts || work->offsets || asked->more || work->queries->radii ||
+        work->queries->bounds2)
+        return false;
+    const asked_query last = room->last;
+    const bool again = last.row != UINT64_MAX &&
+                       memcmp(point_array_at(points, asked->at), point_array_at(points, last.at),
+                              points->dims * point_scalar_bytes(points->scalar)) == 0;
+    room->last = *asked;
+    if (!again) return false;
+    const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
+    const uint64_t from = last.row * work->k, to = asked->row * work->k;
+    char *dist2 = (char *)work->rows.dist2;
+    if (work->rows.ids)
+        memcpy(work->rows.ids + to, work->rows.ids + from, work->k * sizeof *work->rows.ids);
+    if (dist2)
+        memcpy(dist2 + to * scalar_bytes, dist2 + from * scalar_bytes, work->k * scalar_bytes);
+    if (work->rows.counts) work->rows.counts[asked->row] = work->rows.counts[last.row];
+    return true;
+}
+
 /* False: there is not room enough. */
 static bool answer(query_work *work, const asked_query *asked, query_room *room) {
+    if (answer_again(work, asked, room)) return true;
     if (!room_grow(room, work, room_bytes(work, asked))) return false;
     const uint32_t count =
         work->target->index
