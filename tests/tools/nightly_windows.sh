@@ -11,7 +11,7 @@ skip() {
     exit 77
 }
 command -v x86_64-w64-mingw32-gcc-posix >/dev/null || skip "no mingw-w64"
-wine=$(command -v wine64 || command -v wine) || skip "no wine64"
+wine=$(PATH=$PATH:/usr/lib/wine command -v wine64 || command -v wine) || skip "no wine64"
 export WINEPREFIX=$scratch/wine WINEDEBUG=-all
 sources=${KANDELA_SOURCES-}
 if [[ -z $sources ]]; then
@@ -33,7 +33,7 @@ expect_exit 0 cmake --build "$build" --target kandela_program test_points test_t
 
 cp "$sources/windows/bin/"*cmocka*.dll "$build/tests/"
 for test in test_points test_triangles test_leaf_index_nd; do
-    expect_exit 0 "$wine" "$build/tests/$test.exe"
+    expect_exit 0 timeout 1800 "$wine" "$build/tests/$test.exe" # files are slow there
 done
 expect_exit 0 "$wine" "$build/bin/kandela.exe" info
 expect_says out "$("$program" info | head -1)"
