@@ -5,8 +5,8 @@
          buckets in order are all points in order, and three levels of the tree are a group of eight
          boxes. A query looks at eight boxes or sixteen points at once, nearest box first.
          Where many points lie in the planes of nodes (a grid's) that tears equal ones apart, and
-   boxes overlap: then, if asked for, points are cut beside those planes, not through them, and each
-         part goes on to its sub-tree with twice as many buckets, of which half stay empty.
+         boxes overlap: then, if asked for, points are cut beside those planes, not through them,
+         into twice as many buckets, of which half stay empty.
    Memory: 256 bytes a bucket of 8 to 16 points, 224 bytes a group; with ties twice that.
    Invariants: a box's distance is rounded like a point's, hence never above that of a point in it:
            the answers are exact. */
