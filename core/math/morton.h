@@ -2,7 +2,8 @@
    Source: Morton 1966, "A computer oriented geodetic data base". */
 #ifndef KD_CORE_MATH_MORTON_H
 #define KD_CORE_MATH_MORTON_H
-#include "core/math/vec3.h"
+#include "core/math/platform.h"
+#include <stdint.h>
 
 /* Ten bits, two zeros behind each. */
 KD_FN uint32_t morton_spread(uint32_t x) {
@@ -13,17 +14,7 @@ KD_FN uint32_t morton_spread(uint32_t x) {
 }
 
 /* `scale` cells a unit from `lo` on; what lies outside is in the cell next to it. */
-KD_FN uint32_t morton_code3(vec3 lo, float scale, const float *at) {
-    uint32_t cells[3];
-    const float from[3] = {lo.x, lo.y, lo.z};
-    for (int axis = 0; axis < 3; ++axis) {
-        const float x = (at[axis] - from[axis]) * scale;
-        cells[axis] = (uint32_t)(x > 0 ? x < 1023 ? x : 1023 : 0);
-    }
-    return morton_spread(cells[0]) << 2 | morton_spread(cells[1]) << 1 | morton_spread(cells[2]);
-}
-
-KD_FN uint32_t morton_code3_double(const double lo[3], double scale, const double *at) {
+KD_FN uint32_t morton_code3(const double lo[3], double scale, const double *at) {
     uint32_t cells[3];
     for (int axis = 0; axis < 3; ++axis) {
         const double x = (at[axis] - lo[axis]) * scale;

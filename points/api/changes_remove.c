@@ -83,7 +83,9 @@ static uint32_t id_in(const kd_points *tree, uint32_t slot) {
 
 /* Where each point of a layer lies in the buckets. */
 static void find_slots(uint32_t *slots, const kd_points *tree) {
-    const uint32_t leaves = leaf_shape_of(tree->tree.count).leaf_count;
+    const uint32_t leaves = tree->index.shape.count          ? tree->index.shape.leaf_count
+                            : tree->index_double.shape.count ? tree->index_double.shape.leaf_count
+                                                             : tree->index_nd.shape.leaf_count;
     for (uint32_t slot = 0; slot < leaves * LEAF_POINTS; ++slot) {
         const uint32_t id = id_in(tree, slot);
         if (id < tree->tree.count) slots[id] = slot;

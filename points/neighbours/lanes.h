@@ -115,6 +115,31 @@ static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dis
     }
 }
 
+/* The same of doubles: INFINITY and -1 where there is none yet. */
+typedef struct doubles_nearest {
+    double dist2[LEAF_GROUP] __attribute__((aligned(32)));
+    int64_t id[LEAF_GROUP] __attribute__((aligned(32)));
+} doubles_nearest;
+
+static inline void doubles_nearest_take_plain(doubles_nearest *list,
+                                              const double dist2[LEAF_POINTS],
+                                              const uint32_t id[LEAF_POINTS], uint32_t within) {
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        double near = dist2[i];
+        int64_t near_id = (int64_t)id[i];
+        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+            const double here = list->dist2[lane];
+            const int64_t here_id = list->id[lane];
+            const bool behind = here > near || (here == near && here_id > near_id);
+            list->dist2[lane] = behind ? near : here;
+            list->id[lane] = behind ? near_id : here_id;
+            near = behind ? here : near;
+            near_id = behind ? here_id : near_id;
+        }
+    }
+}
+
 #ifdef __AVX2__
 typedef __m256i lanes_set; /* what lanes_boxes_plain gives, in a register */
 
@@ -243,6 +268,54 @@ static inline lanes_one lanes_closest(const leaf_points *leaf, vec3 query, float
     }
     return one;
 }
+
+/* Four of the list: what is behind x moves on by one lane. `first` and `first_id` move in where
+   `enters`, the last of `behind` before, says so. */
+static inline void list_move(__m256d *near, __m256i *ids, __m256d behind, __m256d moved,
+                             __m256i moved_ids, __m256d moved_in, __m256d x, __m256i x_id) {
+    *near = _mm256_blendv_pd(_mm256_blendv_pd(*near, x, behind), moved, moved_in);
+    *ids = _mm256_castpd_si256(_mm256_blendv_pd(
+        _mm256_blendv_pd(_mm256_castsi256_pd(*ids), _mm256_castsi256_pd(x_id), behind),
+        _mm256_castsi256_pd(moved_ids), moved_in));
+}
+
+static inline __m256d list_behind(__m256d near, __m256i ids, __m256d x, __m256i x_id) {
+    const __m256d equal = _mm256_cmp_pd(near, x, _CMP_EQ_OQ);
+    const __m256d later = _mm256_castsi256_pd(_mm256_cmpgt_epi64(ids, x_id));
+    return _mm256_or_pd(_mm256_cmp_pd(near, x, _CMP_GT_OQ), _mm256_and_pd(equal, later));
+}
+
+static inline void doubles_nearest_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
+                                        const uint32_t id[LEAF_POINTS], uint32_t within) {
+    enum { ON = 0x90, LAST = 0xff }; /* lanes 0 0 1 2; 3 3 3 3 */
+    __m256d near = _mm256_load_pd(list->dist2), far = _mm256_load_pd(list->dist2 + 4);
+    __m256i ids = _mm256_load_si256((const __m256i *)(const void *)list->id);
+    __m256i far_ids = _mm256_load_si256((const __m256i *)(const void *)(list->id + 4));
+    const __m256d none = _mm256_setzero_pd();
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        const __m256d x = _mm256_broadcast_sd(dist2 + i);
+        const __m256i x_id = _mm256_set1_epi64x((int64_t)id[i]);
+        const __m256d behind = list_behind(near, ids, x, x_id);
+        const __m256d far_behind = list_behind(far, far_ids, x, x_id);
+        const __m256d on = _mm256_permute4x64_pd(near, ON);
+        const __m256i on_ids = _mm256_permute4x64_epi64(ids, ON);
+        const __m256d on_behind = _mm256_blend_pd(_mm256_permute4x64_pd(behind, ON), none, 1);
+        const __m256d far_on =
+            _mm256_blend_pd(_mm256_permute4x64_pd(far, ON), _mm256_permute4x64_pd(near, LAST), 1);
+        const __m256i far_on_ids = _mm256_castpd_si256(
+            _mm256_blend_pd(_mm256_castsi256_pd(_mm256_permute4x64_epi64(far_ids, ON)),
+                            _mm256_castsi256_pd(_mm256_permute4x64_epi64(ids, LAST)), 1));
+        const __m256d far_on_behind = _mm256_blend_pd(_mm256_permute4x64_pd(far_behind, ON),
+                                                      _mm256_permute4x64_pd(behind, LAST), 1);
+        list_move(&near, &ids, behind, on, on_ids, on_behind, x, x_id);
+        list_move(&far, &far_ids, far_behind, far_on, far_on_ids, far_on_behind, x, x_id);
+    }
+    _mm256_store_pd(list->dist2, near);
+    _mm256_store_pd(list->dist2 + 4, far);
+    _mm256_store_si256((__m256i *)(void *)list->id, ids);
+    _mm256_store_si256((__m256i *)(void *)(list->id + 4), far_ids);
+}
 #else
 typedef struct lanes_set {
     int32_t lane[LEAF_GROUP];
@@ -268,6 +341,7 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
     return all.lane[lane];
 }
 #define lanes_nearest_take lanes_nearest_take_plain
+#define doubles_nearest_take doubles_nearest_take_plain
 #define lanes_least lanes_least_plain
 #define lanes_closest lanes_closest_plain
 #define lanes_points lanes_points_plain

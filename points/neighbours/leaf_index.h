@@ -20,18 +20,46 @@ typedef struct leaf_shape {
     uint32_t root_children;
     uint32_t bucket_level; /* of the tree: where the buckets' roots are */
     uint32_t count;        /* points */
+    bool ties;             /* twice as many buckets, of leaf_slots */
 } leaf_shape;
 
 leaf_shape leaf_shape_of(uint32_t count);
+/* The same, with ties seen to where many of the tree's planes go through several points. */
+leaf_shape leaf_shape_tied(const pointtree_nd_view *tree);
 uint32_t leaf_groups(const leaf_shape *shape, uint32_t level);
 /* The nodes of bucket s; returns how many, at most LEAF_POINTS. */
 uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_POINTS]);
+
+/* Points shared out to buckets so that equal coordinates stay together, for a shape with ties. */
+typedef struct leaf_slots {
+    uint32_t *nodes;  /* LEAF_POINTS of each bucket */
+    uint32_t *filled; /* of each bucket */
+} leaf_slots;
+
+kd_status leaf_slots_open(leaf_slots *out, const pointtree_nd_view *tree, const leaf_shape *shape);
+void leaf_slots_close(leaf_slots *owned); /* takes a zeroed one */
 
 /* The box of a child of groups of this level. */
 void leaf_group_set(leaf_group *groups, const leaf_shape *shape, uint32_t level, uint32_t child,
                     const box3 *box, uint32_t least_id);
 /* All levels of groups but the lowest, from it. */
 void leaf_groups_fill(leaf_group *groups, const leaf_shape *shape);
+
+/* Below this, squares of floats may be denormal, and their rounding is not small beside them. */
+#define UNDERFLOWN 0x1p-100f
+
+/* The floats next to a double: sides of boxes, which are rounded outwards. */
+static inline float rounded_down(double x) {
+    if (x > (double)FLT_MAX) return FLT_MAX;
+    if (x < -(double)FLT_MAX) return -INFINITY;
+    const float f = (float)x;
+    if (!((double)f > x)) return f;
+    const uint32_t bits = float_bits(f); /* the one below it, as float_down has it */
+    return float_from_bits(f > 0 ? bits - 1 : f < 0 ? bits + 1 : 0x80000001u);
+}
+static inline float rounded_up(double x) {
+    return -rounded_down(-x);
+}
 
 typedef struct leafindex {
     float *leaves; /* bucket by bucket (leaf_points_at): 16 places, from wide_leaves on eight */

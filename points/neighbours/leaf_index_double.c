@@ -8,26 +8,12 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
-/* Below this, squares of floats may be denormal, and their rounding is not small beside them. */
-#define UNDERFLOWN 0x1p-100f
-enum { NEAREST_MAX = 8, LANES = 4 };
+enum { NEAREST_MAX = LEAF_GROUP, LANES = 4 };
 
 typedef struct index_work {
     const pointtree_nd_view *tree;
     leafindex_double *out;
 } index_work;
-
-static inline float rounded_down(double x) {
-    if (x > (double)FLT_MAX) return FLT_MAX;
-    if (x < -(double)FLT_MAX) return -INFINITY;
-    const float f = (float)x;
-    if (!((double)f > x)) return f;
-    const uint32_t bits = float_bits(f); /* the one below it, as float_down has it */
-    return float_from_bits(f > 0 ? bits - 1 : f < 0 ? bits + 1 : 0x80000001u);
-}
-static inline float rounded_up(double x) {
-    return -rounded_down(-x);
-}
 
 /* The least and the largest of a column; a bucket that is not full has its first point again. */
 static inline void column_ends(const double x[LEAF_POINTS], double *lo, double *hi) {
@@ -118,12 +104,6 @@ uint64_t leafindex_double_bytes(const leafindex_double *index) {
 /* --- lanes ---------------------------------------------------------------------------------------
  */
 
-/* The nearest eight in the order (dist2, id): INFINITY and -1 where there is none yet. */
-typedef struct doubles_nearest {
-    _Alignas(32) double dist2[NEAREST_MAX];
-    _Alignas(32) int64_t id[NEAREST_MAX];
-} doubles_nearest;
-
 #ifdef __AVX2__
 /* Of boxes, as lanes_of_boxes has them; a query lies between two floats. */
 static inline lanes_set doubles_boxes(const leaf_group *group, const float below[3],
@@ -158,54 +138,6 @@ static inline uint32_t doubles_points(const leaf_doubles *leaf, const double que
     }
     return within;
 }
-
-/* Four of the list: what is behind x moves on by one lane. `first` and `first_id` move in where
-   `enters`, the last of `behind` before, says so. */
-static inline void list_move(__m256d *near, __m256i *ids, __m256d behind, __m256d moved,
-                             __m256i moved_ids, __m256d moved_in, __m256d x, __m256i x_id) {
-    *near = _mm256_blendv_pd(_mm256_blendv_pd(*near, x, behind), moved, moved_in);
-    *ids = _mm256_castpd_si256(_mm256_blendv_pd(
-        _mm256_blendv_pd(_mm256_castsi256_pd(*ids), _mm256_castsi256_pd(x_id), behind),
-        _mm256_castsi256_pd(moved_ids), moved_in));
-}
-
-static inline __m256d list_behind(__m256d near, __m256i ids, __m256d x, __m256i x_id) {
-    const __m256d equal = _mm256_cmp_pd(near, x, _CMP_EQ_OQ);
-    const __m256d later = _mm256_castsi256_pd(_mm256_cmpgt_epi64(ids, x_id));
-    return _mm256_or_pd(_mm256_cmp_pd(near, x, _CMP_GT_OQ), _mm256_and_pd(equal, later));
-}
-
-static inline void list_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
-                             const uint32_t id[LEAF_POINTS], uint32_t within) {
-    enum { ON = 0x90, LAST = 0xff }; /* lanes 0 0 1 2; 3 3 3 3 */
-    __m256d near = _mm256_load_pd(list->dist2), far = _mm256_load_pd(list->dist2 + LANES);
-    __m256i ids = _mm256_load_si256((const __m256i *)(const void *)list->id);
-    __m256i far_ids = _mm256_load_si256((const __m256i *)(const void *)(list->id + LANES));
-    const __m256d none = _mm256_setzero_pd();
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        const __m256d x = _mm256_broadcast_sd(dist2 + i);
-        const __m256i x_id = _mm256_set1_epi64x((int64_t)id[i]);
-        const __m256d behind = list_behind(near, ids, x, x_id);
-        const __m256d far_behind = list_behind(far, far_ids, x, x_id);
-        const __m256d on = _mm256_permute4x64_pd(near, ON);
-        const __m256i on_ids = _mm256_permute4x64_epi64(ids, ON);
-        const __m256d on_behind = _mm256_blend_pd(_mm256_permute4x64_pd(behind, ON), none, 1);
-        const __m256d far_on =
-            _mm256_blend_pd(_mm256_permute4x64_pd(far, ON), _mm256_permute4x64_pd(near, LAST), 1);
-        const __m256i far_on_ids = _mm256_castpd_si256(
-            _mm256_blend_pd(_mm256_castsi256_pd(_mm256_permute4x64_epi64(far_ids, ON)),
-                            _mm256_castsi256_pd(_mm256_permute4x64_epi64(ids, LAST)), 1));
-        const __m256d far_on_behind = _mm256_blend_pd(_mm256_permute4x64_pd(far_behind, ON),
-                                                      _mm256_permute4x64_pd(behind, LAST), 1);
-        list_move(&near, &ids, behind, on, on_ids, on_behind, x, x_id);
-        list_move(&far, &far_ids, far_behind, far_on, far_on_ids, far_on_behind, x, x_id);
-    }
-    _mm256_store_pd(list->dist2, near);
-    _mm256_store_pd(list->dist2 + LANES, far);
-    _mm256_store_si256((__m256i *)(void *)list->id, ids);
-    _mm256_store_si256((__m256i *)(void *)(list->id + LANES), far_ids);
-}
 #else
 static inline lanes_set doubles_boxes(const leaf_group *group, const float below[3],
                                       const float above[3]) {
@@ -233,24 +165,6 @@ static inline uint32_t doubles_points(const leaf_doubles *leaf, const double que
         within |= (uint32_t)(dist2[i] <= bound2) << i;
     }
     return within;
-}
-
-static inline void list_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
-                             const uint32_t id[LEAF_POINTS], uint32_t within) {
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        double near = dist2[i];
-        int64_t near_id = (int64_t)id[i];
-        for (int lane = 0; lane < NEAREST_MAX; ++lane) {
-            const double here = list->dist2[lane];
-            const int64_t here_id = list->id[lane];
-            const bool behind = here > near || (here == near && here_id > near_id);
-            list->dist2[lane] = behind ? near : here;
-            list->id[lane] = behind ? near_id : here_id;
-            near = behind ? here : near;
-            near_id = behind ? here_id : near_id;
-        }
-    }
 }
 #endif
 
@@ -322,7 +236,7 @@ static inline void visit_nearest(double_query *query, const leaf_doubles *leaf) 
     _Alignas(32) double dist2[LEAF_POINTS];
     const uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
     if (!within) return;
-    list_take(&query->list, dist2, leaf->id, within);
+    doubles_nearest_take(&query->list, dist2, leaf->id, within);
     query->count += (uint32_t)__builtin_popcount(within);
     const uint32_t last = query->k - 1;
     if (query->count >= query->k)

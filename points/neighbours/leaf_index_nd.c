@@ -1,8 +1,7 @@
 /* Source and idea: see leaf_index.c.
    Invariants: a box's distance is never above that of a point in it. For floats it is rounded like
-   a point's. For doubles the box is rounded outwards to floats, and its distance, a float sum of at
-   most eight squares, is lowered by more than its rounding can have raised it. Differs from
-   leaf_index.c in: answers are pairs of a double and an id. */
+   a point's. For doubles the box is rounded outwards to floats, and its distance, a sum of at most
+   eight squares, is lowered by more than rounding can have raised it. Answers have doubles. */
 #include "points/neighbours/leaf_index_nd.h"
 #include "core/large_pages.h"
 #include "core/memory.h"
@@ -10,25 +9,13 @@
 
 /* 1 - 2^-19: some 30 roundings of floats at most are behind a sum of eight squares. */
 #define LOWERED 0x1.ffffcp-1f
-/* Below this, squares of floats may be denormal, and their rounding is not small beside them. */
-#define UNDERFLOWN 0x1p-100f
 
 typedef struct nd_work {
     const pointtree_nd_view *tree;
     leafindex_nd *out;
-    uint32_t level; /* of groups, whose boxes go up */
+    uint32_t level;   /* of groups, whose boxes go up */
+    leaf_slots slots; /* where points tie */
 } nd_work;
-
-static float rounded_down(double x) {
-    if (x > (double)FLT_MAX) return FLT_MAX;
-    if (x < -(double)FLT_MAX) return -INFINITY;
-    const float f = (float)x;
-    return (double)f > x ? float_down(f) : f;
-}
-
-static float rounded_up(double x) {
-    return -rounded_down(-x);
-}
 
 static float *group_boxes(const leafindex_nd *index, uint32_t level, uint32_t group) {
     const uint64_t at = index->shape.level_begin[level] + group;
@@ -40,43 +27,51 @@ static uint32_t *least_id_at(const leafindex_nd *index, uint32_t level, uint32_t
     return &index->least_ids[(uint64_t)index->shape.level_begin[level] * LEAF_GROUP + child];
 }
 
-static void nd_bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    const nd_work *work = (const nd_work *)context;
+/* Bucket s, of these nodes; without one its box is empty. */
+static void nd_bucket_fill(const nd_work *work, uint32_t s, const uint32_t nodes[LEAF_POINTS],
+                           uint32_t filled) {
     const pointtree_nd_view *tree = work->tree;
     const leafindex_nd *index = work->out;
     const uint32_t dims = tree->dims;
-    for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s) {
-        uint32_t nodes[LEAF_POINTS];
-        const uint32_t filled = leaf_members(&index->shape, s, nodes);
-        uint32_t least_id = KD_NONE;
-        for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
-            const uint32_t id = i < filled ? tree->ids[nodes[i]] : KD_NONE;
-            index->ids[s * LEAF_POINTS + i] = id;
-            if (id < least_id) least_id = id;
-        }
-        if (index->shape.levels) *least_id_at(index, index->shape.levels - 1, s) = least_id;
-        float *group = index->shape.levels
-                           ? group_boxes(index, index->shape.levels - 1, s / LEAF_GROUP)
-                           : NULL;
-        for (uint32_t axis = 0; axis < dims; ++axis) {
-            double lo = (double)INFINITY, hi = -(double)INFINITY;
-            const uint64_t row = ((uint64_t)s * dims + axis) * LEAF_POINTS;
-            for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
-                const double x =
-                    i < filled ? pointtree_nd_coordinate(tree, nodes[i], axis) : (double)NAN;
-                if (tree->scalar == POINT_DOUBLE)
-                    ((double *)index->coordinates)[row + i] = x;
-                else
-                    ((float *)index->coordinates)[row + i] = (float)x;
-                if (x < lo) lo = x;
-                if (x > hi) hi = x;
-            }
-            if (!group) continue;
-            group[2 * LEAF_GROUP * axis + s % LEAF_GROUP] = rounded_down(lo);
-            group[2 * LEAF_GROUP * axis + LEAF_GROUP + s % LEAF_GROUP] = rounded_up(hi);
-        }
+    uint32_t least_id = KD_NONE;
+    for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+        const uint32_t id = i < filled ? tree->ids[nodes[i]] : KD_NONE;
+        index->ids[s * LEAF_POINTS + i] = id;
+        if (id < least_id) least_id = id;
     }
+    if (index->shape.levels) *least_id_at(index, index->shape.levels - 1, s) = least_id;
+    float *group =
+        index->shape.levels ? group_boxes(index, index->shape.levels - 1, s / LEAF_GROUP) : NULL;
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        double lo = (double)INFINITY, hi = -(double)INFINITY;
+        const uint64_t row = ((uint64_t)s * dims + axis) * LEAF_POINTS;
+        for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+            const double x =
+                i < filled ? pointtree_nd_coordinate(tree, nodes[i], axis) : (double)NAN;
+            if (tree->scalar == POINT_DOUBLE)
+                ((double *)index->coordinates)[row + i] = x;
+            else
+                ((float *)index->coordinates)[row + i] = (float)x;
+            if (x < lo) lo = x;
+            if (x > hi) hi = x;
+        }
+        if (!group) continue;
+        group[2 * LEAF_GROUP * axis + s % LEAF_GROUP] = filled ? rounded_down(lo) : INFINITY;
+        group[2 * LEAF_GROUP * axis + LEAF_GROUP + s % LEAF_GROUP] =
+            filled ? rounded_up(hi) : -INFINITY;
+    }
+}
+
+static void nd_bucket_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const nd_work *work = (const nd_work *)context;
+    uint32_t nodes[LEAF_POINTS];
+    for (uint32_t s = (uint32_t)begin; s < (uint32_t)end; ++s)
+        if (work->slots.nodes)
+            nd_bucket_fill(work, s, work->slots.nodes + (uint64_t)s * LEAF_POINTS,
+                           work->slots.filled[s]);
+        else
+            nd_bucket_fill(work, s, nodes, leaf_members(&work->out->shape, s, nodes));
 }
 
 static void nd_group_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -109,9 +104,9 @@ kd_status leafindex_nd_open(leafindex_nd *out, const pointtree_nd_view *tree) {
     memset(out, 0, sizeof *out);
     out->dims = tree->dims;
     out->scalar = tree->scalar;
-    out->shape = leaf_shape_of(tree->count);
+    out->shape = leaf_shape_tied(tree);
     if (tree->count == 0) return KD_OK;
-    nd_work work = {tree, out, 0};
+    nd_work work = {tree, out, 0, {NULL, NULL}};
     const uint64_t slots = (uint64_t)out->shape.leaf_count * LEAF_POINTS;
     const uint64_t scalar_bytes = point_scalar_bytes(tree->scalar);
     const uint64_t box_floats = (uint64_t)out->shape.groups * tree->dims * 2 * LEAF_GROUP;
@@ -123,10 +118,12 @@ kd_status leafindex_nd_open(leafindex_nd *out, const pointtree_nd_view *tree) {
     large_pages_prefer(out->ids, slots * sizeof *out->ids);
     large_pages_prefer(out->boxes, box_floats * sizeof *out->boxes);
     memset(out->boxes, 0, box_floats * sizeof *out->boxes); /* the root may have less than eight */
+    if (out->shape.ties) KD_TRY_GOTO(leaf_slots_open(&work.slots, tree, &out->shape));
     parallel_for(out->shape.leaf_count, 512, nd_bucket_piece, &work);
     for (work.level = out->shape.levels; work.level-- > 1;)
         parallel_for(leaf_groups(&out->shape, work.level), 512, nd_group_piece, &work);
 done:
+    leaf_slots_close(&work.slots);
     if (status != KD_OK) leafindex_nd_close(out);
     return status;
 }
@@ -145,9 +142,6 @@ uint64_t leafindex_nd_bytes(const leafindex_nd *index) {
            (uint64_t)index->shape.groups * (index->dims * 2 + 1) * LEAF_GROUP * sizeof(float);
 }
 
-/* --- queries ------------------------------------------------------------------------------------
- */
-
 typedef struct nd_query {
     const leafindex_nd *index;
     const void *point;
@@ -160,7 +154,13 @@ typedef struct nd_query {
     uint32_t k, capacity, count;
     neighbour_nd *out;
     point_visitor *visitor; /* instead of `out`, or NULL */
+    lanes_nearest narrow; /* of up to LEAF_GROUP answers instead of `out` until the end: floats, */
+    doubles_nearest wide; /* doubles */
 } nd_query;
+
+static inline bool nd_has_lanes(const nd_query *query) {
+    return query->k > 0 && query->k <= LEAF_GROUP;
+}
 
 static inline void nd_bind(nd_query *query) {
     const double bound2 = query->bound2;
@@ -169,35 +169,56 @@ static inline void nd_bind(nd_query *query) {
     query->lowered = bound2 < 0 ? query->raised
                                 : (int32_t)float_bits(float_min((float)bound2, FLT_MAX) *
                                                       (LOWERED * LOWERED * LOWERED));
-    if (query->k && query->count >= query->k)
-        query->bound_id = query->out[query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0].id;
 }
 
-static nd_query query_make(const leafindex_nd *index, const void *point, double bound2, uint32_t k,
-                           uint32_t capacity, neighbour_nd *out) {
-    nd_query query;
-    memset(&query, 0, sizeof query);
-    query.index = index;
-    query.point = point;
-    query.bound2 = bound2;
-    query.bound_id = KD_NONE;
-    query.k = k;
-    query.capacity = capacity;
-    query.out = out;
+static void query_open(nd_query *query, const leafindex_nd *index, const void *point, double bound2,
+                       neighbour_nd *out) {
+    query->index = index;
+    query->point = point;
+    query->bound2 = bound2;
+    query->bound_id = KD_NONE;
+    query->k = query->capacity = query->count = 0;
+    query->out = out;
+    query->visitor = NULL;
     for (uint32_t axis = 0; axis < index->dims; ++axis) {
         const double x = point_coordinate(point, index->scalar, axis);
-        query.below[axis] = index->scalar == POINT_DOUBLE ? rounded_down(x) : (float)x;
-        query.above[axis] = index->scalar == POINT_DOUBLE ? rounded_up(x) : (float)x;
+        query->below[axis] = index->scalar == POINT_DOUBLE ? rounded_down(x) : (float)x;
+        query->above[axis] = index->scalar == POINT_DOUBLE ? rounded_up(x) : (float)x;
     }
-    nd_bind(&query);
-    return query;
+    nd_bind(query);
 }
 
 #define ND_FN static inline __attribute__((always_inline))
 
-/* See lanes_boxes_plain; `dims` and `wide`, whether points are doubles, are constants. */
-ND_FN void nd_boxes(const nd_query *query, const float *group, uint32_t dims, bool wide,
-                    int32_t out[LEAF_GROUP]) {
+/* As lanes_of_boxes, and the sums themselves; `dims` and `wide`, whether points are doubles, are
+   constants. */
+#ifdef __AVX2__
+ND_FN lanes_set nd_boxes(const nd_query *query, const float *group, uint32_t dims, bool wide,
+                         float sums[LEAF_GROUP]) {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256 sum = _mm256_setzero_ps();
+    for (uint32_t axis = 0; axis < dims; ++axis, group += 2 * LEAF_GROUP) {
+        const __m256 under =
+            _mm256_sub_ps(_mm256_loadu_ps(group), _mm256_set1_ps(query->above[axis]));
+        const __m256 over =
+            _mm256_sub_ps(_mm256_set1_ps(query->below[axis]), _mm256_loadu_ps(group + LEAF_GROUP));
+        const __m256 d = _mm256_max_ps(_mm256_max_ps(under, over), _mm256_setzero_ps());
+        sum = _mm256_add_ps(sum, _mm256_mul_ps(d, d));
+    }
+    _mm256_storeu_ps(sums, sum);
+    if (wide) {
+        const __m256 lowered =
+            _mm256_mul_ps(_mm256_min_ps(sum, _mm256_set1_ps(FLT_MAX)), _mm256_set1_ps(LOWERED));
+        const __m256 tiny = _mm256_cmp_ps(sum, _mm256_set1_ps(UNDERFLOWN), _CMP_LT_OQ);
+        sum = _mm256_andnot_ps(tiny, lowered);
+    }
+    return _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), _mm256_castps_si256(sum)),
+                           lanes);
+}
+#else
+ND_FN lanes_set nd_boxes(const nd_query *query, const float *group, uint32_t dims, bool wide,
+                         float sums[LEAF_GROUP]) {
+    lanes_set all;
     float sum[LEAF_GROUP] = {0};
     for (uint32_t axis = 0; axis < dims; ++axis, group += 2 * LEAF_GROUP) {
         const float below = query->below[axis], above = query->above[axis];
@@ -208,30 +229,25 @@ ND_FN void nd_boxes(const nd_query *query, const float *group, uint32_t dims, bo
         }
     }
     for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+        sums[lane] = sum[lane];
         const float lowered = sum[lane] < UNDERFLOWN ? 0 : float_min(sum[lane], FLT_MAX) * LOWERED;
-        out[lane] = (int32_t)((float_bits(wide ? lowered : sum[lane]) & ~7u) | (uint32_t)lane);
+        all.lane[lane] = (int32_t)((float_bits(wide ? lowered : sum[lane]) & ~7u) | (uint32_t)lane);
     }
+    return all;
 }
+#endif
 
-/* Whether a box about as far as the bound is farther, or as far with ids that are all too late: its
-   distance rounded as a point's. */
-ND_FN bool nd_box_is_late(const nd_query *query, const float *group, uint32_t lane, uint32_t dims,
-                          bool wide, uint32_t least_id) {
+/* The distance of a box, rounded as a point's. */
+ND_FN double nd_box_dist2(const nd_query *query, const float *group, uint32_t lane, uint32_t dims) {
+    const double *point = (const double *)query->point;
     double sum = 0;
     for (uint32_t axis = 0; axis < dims; ++axis, group += 2 * LEAF_GROUP) {
-        const float lo = group[lane], hi = group[LEAF_GROUP + lane];
-        if (wide) {
-            const double x = ((const double *)query->point)[axis];
-            const double under = (double)lo - x, over = x - (double)hi;
-            const double d = under > 0 ? under : over > 0 ? over : 0;
-            sum = sum + d * d;
-        } else {
-            const float x = ((const float *)query->point)[axis];
-            const float d = float_max(float_max(lo - x, x - hi), 0);
-            sum = (double)((float)sum + d * d);
-        }
+        const double under = (double)group[lane] - point[axis];
+        const double over = point[axis] - (double)group[LEAF_GROUP + lane];
+        const double d = under > 0 ? under : over > 0 ? over : 0;
+        sum = sum + d * d;
     }
-    return sum > query->bound2 || (sum == query->bound2 && least_id > query->bound_id);
+    return sum;
 }
 
 static inline void nd_offer(nd_query *query, double dist2, uint32_t id) {
@@ -319,6 +335,22 @@ ND_POINTS(nd_points_float, float)
 ND_POINTS(nd_points_double, double)
 #endif
 
+/* Of up to LEAF_GROUP answers: the sorted list is in registers. */
+ND_FN void nd_take(nd_query *query, bool wide, const double sum[LEAF_POINTS],
+                   const float narrow[LEAF_POINTS], const uint32_t *ids, uint32_t within) {
+    const uint32_t last = query->k - 1;
+    if (wide)
+        doubles_nearest_take(&query->wide, sum, ids, within);
+    else
+        lanes_nearest_take(&query->narrow, narrow, ids, within);
+    query->count += (uint32_t)__builtin_popcount(within);
+    if (query->count < query->k) return;
+    query->bound2 = wide ? query->wide.dist2[last]
+                         : (double)float_from_bits((uint32_t)query->narrow.dist2[last]);
+    query->bound_id = (uint32_t)(wide ? query->wide.id[last] : (int64_t)query->narrow.id[last]);
+    nd_bind(query);
+}
+
 ND_FN void nd_visit(nd_query *query, uint32_t leaf, uint32_t dims, bool wide) {
     const leafindex_nd *index = query->index;
     const uint64_t at = (uint64_t)leaf * dims * LEAF_POINTS;
@@ -331,12 +363,19 @@ ND_FN void nd_visit(nd_query *query, uint32_t leaf, uint32_t dims, bool wide) {
              : nd_points_float((const float *)index->coordinates + at, (const float *)query->point,
                                dims, query->limit, narrow);
     if (!within) return;
+    if (nd_has_lanes(query)) {
+        nd_take(query, wide, sum, narrow, ids, within);
+        return;
+    }
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
         const double dist2 = wide ? sum[i] : (double)narrow[i];
         if (dist2 <= query->bound2) nd_offer(query, dist2, ids[i]);
     }
-    if (query->k || query->visitor) nd_bind(query);
+    if (!query->k && !query->visitor) return;
+    if (query->k && query->count >= query->k)
+        query->bound_id = query->out[query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0].id;
+    nd_bind(query);
 }
 
 /* See leaf_walk. */
@@ -347,32 +386,44 @@ ND_FN void nd_walk_of(nd_query *query, uint32_t dims, bool wide) {
         nd_visit(query, 0, dims, wide);
         return;
     }
-    _Alignas(32) int32_t lanes[LEAF_LEVELS_MAX][LEAF_GROUP];
+    lanes_set kept[LEAF_LEVELS_MAX];
+    float sums[LEAF_LEVELS_MAX][LEAF_GROUP];
+    int32_t kept_least[LEAF_LEVELS_MAX];
     uint32_t level = 0, group = 0;
-    nd_boxes(query, index->boxes, dims, wide, lanes[0]);
-    for (uint32_t lane = shape->root_children; lane < LEAF_GROUP; ++lane)
-        lanes[0][lane] = LANE_NEVER;
+    lanes_set here =
+        lanes_set_limit(nd_boxes(query, index->boxes, dims, wide, sums[0]), shape->root_children);
+    int32_t least = lanes_set_least(here);
     for (;;) {
-        const int32_t least = lanes_least(lanes[level]);
         if ((least & ~7) > query->raised) {
             if (level == 0) return;
             --level;
             group /= LEAF_GROUP;
+            here = kept[level];
+            least = kept_least[level];
             continue;
         }
         const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
-        lanes[level][lane] = LANE_NEVER;
-        if ((least | 7) >= query->lowered &&
-            nd_box_is_late(query, group_boxes(index, level, group), lane, dims, wide,
-                           *least_id_at(index, level, child)))
-            continue;
+        const int32_t nearest = least;
+        here = lanes_set_strike(here, least);
+        least = lanes_set_least(here);         /* ready when it is asked for */
+        if ((nearest | 7) >= query->lowered) { /* about as far as the bound: who ties? */
+            const double dist2 =
+                wide ? nd_box_dist2(query, group_boxes(index, level, group), lane, dims)
+                     : (double)sums[level][lane];
+            if (dist2 > query->bound2 ||
+                (dist2 == query->bound2 && *least_id_at(index, level, child) > query->bound_id))
+                continue;
+        }
         if (level + 1 == shape->levels) {
             nd_visit(query, child, dims, wide);
             continue;
         }
+        kept[level] = here;
+        kept_least[level] = least;
         group = child;
         ++level;
-        nd_boxes(query, group_boxes(index, level, group), dims, wide, lanes[level]);
+        here = nd_boxes(query, group_boxes(index, level, group), dims, wide, sums[level]);
+        least = lanes_set_least(here);
     }
 }
 
@@ -397,24 +448,53 @@ static void nd_walk(nd_query *query) {
     }
 }
 
+/* The lists of lanes, empty. */
+static void nd_lanes_open(nd_query *query) {
+    for (uint32_t lane = 0; lane < LEAF_GROUP; ++lane) {
+        query->narrow.dist2[lane] = LANE_NEVER;
+        query->narrow.id[lane] = 0;
+        query->wide.dist2[lane] = (double)INFINITY;
+        query->wide.id[lane] = INT64_MAX;
+    }
+}
+
+static uint32_t nd_lanes_close(nd_query *query) {
+    const bool wide = query->index->scalar == POINT_DOUBLE;
+    if (query->count > query->k) query->count = query->k;
+    for (uint32_t i = 0; i < query->count; ++i) {
+        query->out[i].dist2 =
+            wide ? query->wide.dist2[i] : (double)float_from_bits((uint32_t)query->narrow.dist2[i]);
+        query->out[i].id = (uint32_t)(wide ? query->wide.id[i] : (int64_t)query->narrow.id[i]);
+        query->out[i].node = KD_NONE;
+    }
+    return query->count;
+}
+
 uint32_t leafindex_nd_nearest_k(const leafindex_nd *index, const void *point, uint32_t k,
                                 double bound2, neighbour_nd *out) {
     if (k == 0) return 0;
-    nd_query query = query_make(index, point, bound2, k, 0, out);
+    nd_query query;
+    query_open(&query, index, point, bound2, out);
+    query.k = k;
+    if (nd_has_lanes(&query)) nd_lanes_open(&query);
     nd_walk(&query);
+    if (nd_has_lanes(&query)) return nd_lanes_close(&query);
     neighbour_nd_finish(out, query.count, k);
     return query.count;
 }
 
 uint32_t leafindex_nd_within(const leafindex_nd *index, const void *point, double bound2,
                              uint32_t capacity, neighbour_nd *out) {
-    nd_query query = query_make(index, point, bound2, 0, capacity, out);
+    nd_query query;
+    query_open(&query, index, point, bound2, out);
+    query.capacity = capacity;
     nd_walk(&query);
     return query.count;
 }
 
 void leafindex_nd_tell(const leafindex_nd *index, const void *point, point_visitor *to) {
-    nd_query query = query_make(index, point, to->bound, 0, 0, NULL);
+    nd_query query;
+    query_open(&query, index, point, to->bound, NULL);
     query.visitor = to;
     nd_walk(&query);
 }

@@ -26,9 +26,6 @@ typedef struct query_work {
     _Atomic uint64_t mismatched;  /* rows whose offsets leave another room than there are answers */
 } query_work;
 
-/* --- order -------------------------------------------------------------------------------------
- */
-
 static uint32_t morton_code(const pointtree_nd_view *tree, const void *query) {
     const uint32_t bits = 30 / tree->dims;
     uint32_t cells[POINT_DIMS_MAX], code = 0;
@@ -53,30 +50,20 @@ static void code_piece(void *context, int64_t begin, int64_t end, int thread) {
     const query_work *work = (const query_work *)context;
     const point_array *points = &work->queries->points;
     const pointtree_nd_view *tree = &work->target->tree;
-    if (points->dims != 3) {
-        for (int64_t i = begin; i < end; ++i)
-            work->order[i] = (uint64_t)morton_code(tree, point_array_at(points, (uint64_t)i))
-                                 << 32 |
-                             (uint64_t)i;
-        return;
+    for (int64_t i = begin; i < end && points->dims != 3; ++i) {
+        const uint32_t code = morton_code(tree, point_array_at(points, (uint64_t)i));
+        work->order[i] = (uint64_t)code << 32 | (uint64_t)i;
     }
+    if (points->dims != 3) return;
     const double *lo = tree->box.lo, *hi = tree->box.hi;
-    if (points->scalar == POINT_DOUBLE) {
-        const double widest = fmax(hi[0] - lo[0], fmax(hi[1] - lo[1], hi[2] - lo[2]));
-        const double fine = widest > 0 && 1024 / widest <= DBL_MAX ? 1024 / widest : 0;
-        for (int64_t i = begin; i < end; ++i) {
-            const double *query = (const double *)point_array_at(points, (uint64_t)i);
-            work->order[i] = (uint64_t)morton_code3_double(lo, fine, query) << 32 | (uint64_t)i;
-        }
-        return;
-    }
-    const float x = (float)(hi[0] - lo[0]), y = (float)(hi[1] - lo[1]), z = (float)(hi[2] - lo[2]);
-    const float most = float_max(x, float_max(y, z));
-    const float scale = most > 0 && 1024 / most <= FLT_MAX ? 1024 / most : 0;
-    const vec3 from = vec3_make((float)lo[0], (float)lo[1], (float)lo[2]);
+    const double widest = fmax(hi[0] - lo[0], fmax(hi[1] - lo[1], hi[2] - lo[2]));
+    const double fine = widest > 0 && 1024 / widest <= DBL_MAX ? 1024 / widest : 0;
     for (int64_t i = begin; i < end; ++i) {
-        const float *query = (const float *)point_array_at(points, (uint64_t)i);
-        work->order[i] = (uint64_t)morton_code3(from, scale, query) << 32 | (uint64_t)i;
+        const void *query = point_array_at(points, (uint64_t)i);
+        const double at[3] = {point_coordinate(query, points->scalar, 0),
+                              point_coordinate(query, points->scalar, 1),
+                              point_coordinate(query, points->scalar, 2)};
+        work->order[i] = (uint64_t)morton_code3(lo, fine, at) << 32 | (uint64_t)i;
     }
 }
 
@@ -95,9 +82,6 @@ static void order_queries(query_work *work, void *scratch) {
     parallel_for((int64_t)count, 1 << 14, code_piece, work);
     radix_sort(work->order, count, 32, 62, rest);
 }
-
-/* --- answers -----------------------------------------------------------------------------------
- */
 
 static double query_bound2(const query_work *work, uint64_t i) {
     const point_queries *queries = work->queries;
@@ -271,7 +255,8 @@ static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
 typedef struct query_room {
     uint64_t on_stack[ROOM_ON_STACK], bytes;
     void *at, *own;
-    uint32_t near; /* where the last query began */
+    uint32_t near;    /* where the last query began */
+    asked_query last; /* of row UINT64_MAX: none */
 } query_room;
 
 static void room_open(query_room *room) {
@@ -279,6 +264,7 @@ static void room_open(query_room *room) {
     room->at = room->on_stack;
     room->own = NULL;
     room->near = 0;
+    room->last.row = UINT64_MAX;
 }
 
 static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
@@ -294,8 +280,33 @@ static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
     return true;
 }
 
+/* Whether the query before, in order, lies at the same place and its row of nearest points serves:
+   many do where places are steps of a grid. */
+static bool answer_again(query_work *work, const asked_query *asked, query_room *room) {
+    const point_array *points = &work->queries->points;
+    if (work->counts || work->offsets || asked->more || work->queries->radii ||
+        work->queries->bounds2)
+        return false;
+    const asked_query last = room->last;
+    const bool again = last.row != UINT64_MAX &&
+                       memcmp(point_array_at(points, asked->at), point_array_at(points, last.at),
+                              points->dims * point_scalar_bytes(points->scalar)) == 0;
+    room->last = *asked;
+    if (!again) return false;
+    const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
+    const uint64_t from = last.row * work->k, to = asked->row * work->k;
+    char *dist2 = (char *)work->rows.dist2;
+    if (work->rows.ids)
+        memcpy(work->rows.ids + to, work->rows.ids + from, work->k * sizeof *work->rows.ids);
+    if (dist2)
+        memcpy(dist2 + to * scalar_bytes, dist2 + from * scalar_bytes, work->k * scalar_bytes);
+    if (work->rows.counts) work->rows.counts[asked->row] = work->rows.counts[last.row];
+    return true;
+}
+
 /* False: there is not room enough. */
 static bool answer(query_work *work, const asked_query *asked, query_room *room) {
+    if (answer_again(work, asked, room)) return true;
     if (!room_grow(room, work, room_bytes(work, asked))) return false;
     const uint32_t count =
         work->target->index

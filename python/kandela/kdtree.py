@@ -58,6 +58,12 @@ class KDTree:
     [0, 1]
     """
 
+    def __getattr__(self, name):
+        if name in ("tree", "innernode", "leafnode"):
+            raise AttributeError(f"kandela.KDTree has no nodes to walk ({name!r}), as SciPy's has; "
+                                 "kandela.Points(x).level_order() has the whole tree")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __init__(self, data, leafsize=16, compact_nodes=True, copy_data=False, balanced_tree=True,
                  boxsize=None, *, device="auto", builder="auto", split="widest", ids=None):
         if not is_foreign(data) and np.iscomplexobj(data):

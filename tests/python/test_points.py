@@ -272,6 +272,13 @@ def test_every_function_of_the_headers_is_there():
     assert sorted(name for name in names if not hasattr(_c, name)) == []
 
 
+@pytest.mark.parametrize("name", ["tree", "innernode", "leafnode"])
+def test_scipys_nodes_are_refused_by_name(name):
+    with pytest.raises(AttributeError, match=f"no nodes to walk \\('{name}'\\).*level_order"):
+        getattr(kandela.KDTree(np.eye(3)), name)
+    assert not hasattr(kandela.KDTree(np.eye(3)), "nonsense")
+
+
 def test_kdtree_extras():
     data = np.random.default_rng(7).random((200, 3))
     tree = kandela.KDTree(data, ids=np.arange(200) + 7)

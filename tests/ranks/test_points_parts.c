@@ -3,7 +3,7 @@
    periods, all points ask; ids of 64 bits; points that come and go; files; what is refused. */
 #include "core/ranks/ranks_threads.h"
 #include "tests/points/own_cases.h"
-#include "tests/points/parts_cases.h"
+#include "tests/ranks/parts_cases.h"
 #include <kandela/exchange.h>
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/own_cases.h"
-#include "tests/points/parts_cases.h"
+#include "tests/ranks/parts_cases.h"
 
 static const char *const device_lists[] = {"cuda:0,cuda:0", "cuda:0,cpu", "cpu,cuda:0,cuda:0"};
 
