@@ -264,7 +264,7 @@ void lay_out_slots(eye_slots *to, cuda_arena *arena, bool gathers) {
     lay_out_store(&to->landed, arena, slots);
     to->part = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
     to->gathered = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
-    to->pending = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
+    lay_out_gather_ends(&to->ends, arena, slots);
 }
 
 } // namespace

@@ -2,21 +2,23 @@
    Idea: the eye's waves (eye_waves.cu) leave at most one surface a slot that is to be gathered at:
          the request has it, and `landed` the path as it came there. Then, number after number, the
          gather rays of all slots go together: a wave takes each one surface further, as `path`
-         does; the last few are followed a thread each. Numbers of a slot are added up in order.
-   Work: a thread a gather ray that looks into a map; rays by the batch's loops.
-   Memory: 144 bytes a slot, beside what the eye's waves have.
+         does, and asks the maps where its rays end (gather_looks.cuh); the last few are followed a
+         thread each. Numbers of a slot are added up in order.
+   Work: rays by the batch's loops, looks by the gathering kernels.
+   Memory: 548 bytes a slot, beside what the eye's waves have.
    Invariants: what is added to a gather ray, and in which order, is eye_gather_ray's: emission or
                sky, then what the shadow ray brings, then what the maps show.
    Data flow: of each number: gather_begin, a thread a slot: requests, landed -> paths; waves of
-              gather_shade, others and diffuse ones: paths, hits, maps -> part, shadow rays,
-   pending, the next wave's paths; wave_add, gather_add: -> part; gather_finish, a thread a path:
-              paths -> part; gather_sum, a thread a slot: part -> sum, with the last number ->
-              radiance. */
-#include "render/photon_mapping/eye_store.cuh"
+              gather_shade, others and diffuse ones: paths, hits -> part, shadow rays, ends, the
+              next wave's paths; wave_add: -> part; what gather_looks.cuh says: ends -> part;
+              gather_finish, a thread a path: paths -> part; gather_sum, a thread a slot: part ->
+              sum, with the last number -> radiance. */
+#include "render/photon_mapping/gather_looks.cuh"
 
 namespace {
 
-enum { GATHER_BLOCK = 256 };
+/* Rays that are not worth a wave. A thread that looks into a map takes as long as many waves. */
+enum { GATHER_FEW = 1 << 11 };
 
 /* The random numbers of a slot's gather ray: as eye_gather has them. */
 __device__ __forceinline__ rng_key gather_key(const eye_slots &slots, const photon_view &photons,
@@ -112,20 +114,22 @@ __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_sl
     if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
 }
 
-/* What the maps show, to be added once the shadow ray is cast. */
+/* What is to be added of the maps, once the shadow ray is cast. Lanes make packets of those alone
+   that ask for the same: the other ones wait. */
 __device__ __forceinline__ void gather_look(const photon_view &photons, const eye_slots &slots,
-                                            uint32_t i, const gather_shaded &on) {
-    if (i == KD_NONE) return;
-    float4 pending = make_float4(0, 0, 0, __uint_as_float(KD_NONE));
-    if (on.lands) {
-        const vec3 wo = gather_eye(on);
-        const vec3 seen = on.near
-                              ? photon_map_radiance(&photons.caustic, &photons.creases, &on.at, wo)
-                              : photon_far_radiance(&photons, &on.at, wo);
-        pending =
-            with_fourth(vec3_mul(on.path.state.throughput, seen), __uint_as_float(on.path.slot));
+                                            const gather_shaded &on) {
+    const uint32_t slot = on.path.slot;
+    const vec3 throughput = on.path.state.throughput;
+    const bool far = on.lands && !on.near;
+    const bool known = far && photons.global.irradiance && on.at.kind == MATERIAL_DIFFUSE;
+    if (known) {
+        const known_end end = {on.at, gather_eye(on), throughput, slot};
+        store_known(slots, take_place(&slots.ends.tally->known), end);
     }
-    slots.pending[i] = pending;
+    __syncthreads();
+    if (on.near) gather_ask_maps<false>(slots.ends, &on.at, gather_eye(on), throughput, slot);
+    __syncthreads();
+    if (far && !known) gather_ask_maps<true>(slots.ends, &on.at, gather_eye(on), throughput, slot);
 }
 
 /* Whether the ray goes on, through a lens or from too near a place. */
@@ -160,7 +164,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         gather_ask(scene, slots, &now->shadows, on);
         __syncthreads();
-        gather_look(photons, slots, i, on);
+        gather_look(photons, slots, on);
         __syncthreads();
         const bool goes_on = gather_goes_on(photons, on);
         __syncthreads();
@@ -170,18 +174,6 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     };
     shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
                  fetch, shade);
-}
-
-__global__ __launch_bounds__(GATHER_BLOCK) void gather_add(const __grid_constant__ eye_slots slots,
-                                                           uint32_t wave) {
-    const path_waves &w = slots.waves;
-    const uint32_t count = wave_at(w, wave)->rays;
-    for (uint32_t i = blockIdx.x * GATHER_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * GATHER_BLOCK) {
-        const float4 pending = slots.pending[i];
-        const uint32_t slot = __float_as_uint(pending.w);
-        if (slot != KD_NONE) add_radiance(w, slot, first_three(pending));
-    }
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -239,41 +231,60 @@ kd_status begin_gather(const wave_run *run, const photon_view *photons, const ey
     return KD_OK;
 }
 
-kd_status run_gather_wave(const wave_run *run, const photon_view *photons, const eye_slots *slots) {
-    unsigned blocks = 0;
+/* One wave, and what its rays' ends see. `*left`: rays of the next one. */
+kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
+                          const photon_view *photons, const eye_slots *slots, uint32_t *left) {
+    const wave_record *next = run->work.ring + (run->wave + 1) % WAVE_RING;
+    gather_tally tally;
+    KD_CUDA(cudaMemsetAsync(slots->ends.tally, 0, sizeof tally));
     KD_TRY(cast_paths(run));
     KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<false>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<true>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(cast_shadows(run));
     KD_TRY(add_unblocked(run));
-    KD_TRY(cuda_resident_blocks(&blocks, gather_add, GATHER_BLOCK));
-    gather_add<<<blocks, GATHER_BLOCK>>>(*slots, run->wave);
-    KD_CUDA_LAUNCHED("gather_add");
-    return KD_OK;
+    KD_TRY(answer_known(photons, slots));
+    KD_TRY(device_memory_download(&tally, slots->ends.tally, sizeof tally));
+    KD_TRY(device_memory_download(left, &next->rays, sizeof *left));
+    return tally.requests ? answer_requests(maps, photons, slots, &tally) : KD_OK;
 }
 
 /* One ray of each slot. The first wave's number is not 0: its rays are in no order. */
-kd_status gather_number(wave_run *run, const photon_view *photons, const eye_slots *slots) {
-    const uint32_t first = WAVE_RING, few = min((uint32_t)EYE_FEW, run->work.capacity / 8);
-    run->wave = first;
+kd_status gather_number(wave_run *run, const photon_maps_cuda *maps, const photon_view *photons,
+                        const eye_slots *slots) {
+    const uint32_t few = min((uint32_t)GATHER_FEW, run->work.capacity / 8);
+    uint32_t left = 0;
+    run->wave = WAVE_RING;
     KD_TRY(begin_gather(run, photons, slots));
-    for (;; ++run->wave) {
+    do {
         KD_TRY(plan_wave(run, false));
-        const uint32_t since = run->wave - first;
-        if (since + 1 >= EYE_LOOK_FIRST && (since + 1) % EYE_LOOK_EVERY == 0) {
-            wave_record seen;
-            KD_TRY(device_memory_download(&seen, record_of(run), sizeof seen));
-            if (seen.rays <= few) break;
-        }
-        KD_TRY(run_gather_wave(run, photons, slots));
-    }
+        KD_TRY(run_gather_wave(run, maps, photons, slots, &left));
+        ++run->wave;
+    } while (left > few);
+    KD_TRY(plan_wave(run, false)); /* counts the last wave's rays */
+    if (left == 0) return KD_OK;
     return start_eye(run, photons, slots, gather_finish, EYE_FINISH_BLOCK, "gather_finish");
 }
 
 } // namespace
 
-kd_status eye_gather_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t slots) {
+    to->tally = (gather_tally *)cuda_arena_take(arena, 1, sizeof(gather_tally));
+    to->known = (float4 *)cuda_arena_take(arena, KNOWN_PARTS * slots, sizeof(float4));
+    to->more = (uint32_t *)cuda_arena_take(arena, slots, sizeof(uint32_t));
+    to->requests = (eye_request *)cuda_arena_take(arena, slots, sizeof(eye_request));
+    to->packets = (eye_packet *)cuda_arena_take(arena, slots, sizeof(eye_packet));
+    to->far_packets = (eye_packet *)cuda_arena_take(arena, slots, sizeof(eye_packet));
+    to->alone = (uint32_t *)cuda_arena_take(arena, slots + 2, sizeof(uint32_t));
+    for (int m = 0; m < 2; ++m) {
+        to->sums[m] = (flux_sum *)cuda_arena_take(arena, slots, sizeof(flux_sum));
+        to->radii[m] = (float *)cuda_arena_take(arena, slots, sizeof(float));
+        to->integrals[m] = (float *)cuda_arena_take(arena, slots, sizeof(float));
+    }
+}
+
+kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
+                           const photon_view *photons, const eye_slots *slots) {
     eye_slots rays = *slots; /* what is added goes to the ray's own sum */
     unsigned blocks = 0;
     wave_run run;
@@ -284,7 +295,7 @@ kd_status eye_gather_slots(const frame *of, const photon_view *photons, const ey
     for (uint32_t number = 0; number < photons->final_gather; ++number) {
         rays.gather_number = number;
         run.work = rays.waves;
-        KD_TRY(gather_number(&run, photons, &rays));
+        KD_TRY(gather_number(&run, maps, photons, &rays));
         gather_sum<<<blocks, GATHER_BLOCK>>>(rays, slots->waves.radiance, photons->final_gather);
         KD_CUDA_LAUNCHED("gather_sum");
     }

@@ -33,7 +33,10 @@ uint64_t photon_cuda_look_bytes(uint64_t pixels, bool gathers) {
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
     /* of whole tiles; paths that a thread follows take less */
     const uint64_t slots = taken + taken / 16 + 4096;
-    const uint64_t gather = gathers ? 6 * 16 + 3 * 16 : 0; /* a path of a store, three sums */
+    /* a path of a store, two sums, an end: what is known there, a request with its sums */
+    const uint64_t end = 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) +
+                         2 * (sizeof(flux_sum) + 2 * sizeof(float));
+    const uint64_t gather = gathers ? 6 * 16 + 2 * 16 + end : 0;
     return slots * (waves_path_bytes(false) + waves_sample_bytes() + sizeof(uint32_t) + gather) +
            (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + 2 * sizeof(float)));
 }
