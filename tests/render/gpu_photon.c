@@ -321,6 +321,7 @@ static void test_gather_looks(void **state) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);
         options.height = (int32_t)gpu_size(148, 9);
+        options.photons = gpu_size(20000, 300); /* irradiance is known at them before */
         options.final_gather = 2;
         options.spp = 2;
         options.gather = ways[i].gather;
