@@ -31,25 +31,28 @@ struct eye_slots {
     uint32_t *first_request; /* of each slot; KD_NONE: none */
     uint32_t camera_sample;  /* whose camera ray the sample takes */
     /* Of a final gather, else not there (gather_waves.cu): */
-    path_store landed;       /* of each slot: the path at its first request's surface */
-    float4 *part, *gathered; /* of each slot: what a gather ray brings; the sum of those before */
+    path_store landed; /* of each slot: the path at its first request's surface */
+    float4 *part;      /* of each gather ray of a slot that is on its way: what it brings */
+    float4 *gathered;  /* of each slot: the sum of the rays before */
     gather_ends ends;
-    uint32_t gather_number; /* of the rays on their way */
+    uint32_t together;      /* gather rays of a slot at a time */
+    uint32_t gather_number; /* the first of them */
 };
 
 /* Whether this scene's paths go by waves: those that fly through media, or cut-outs, do not. */
 bool eye_goes_by_waves(const frame *of);
-/* Memory of the device for the range's slots, one sample a pixel, and, if that is wanted, their
-   final gather. Which sample, and whose camera
-   ray it takes, is for the caller to set: waves.range.begin, camera_sample. */
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool gathers);
+/* Memory of the device for the range's slots, one sample a pixel, and for their final gather, so
+   many rays of each `together`; 0: there is none. Which sample, and whose camera ray it takes, is
+   for the caller to set: waves.range.begin, camera_sample. */
+kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range,
+                         uint32_t together);
 /* The paths of all slots, as photon_eye_path takes them. `photons->later` gets the requests. What
    it counts is in waves.counts, which is cleared first. */
 kd_status eye_take_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
 /* Adds their final gather, once all requests are there. */
 kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots);
-/* Places what is kept of the ends of gather rays, one a slot. */
-void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t slots);
+/* Places what is kept of the ends of so many gather rays. */
+void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays);
 
 #endif

@@ -2,18 +2,18 @@
    Idea: a look into a map is long work, and only some lanes of a warp have one: looks that a thread
          takes for itself let all others wait. So rays only leave what they want to know: what the
          nearest photon knows (a diffuse surface from afar), or a request, which is answered as
-         those of the eye's paths are, by packets and by a warp each. Few have a nearest photon that
-         belongs to another surface: they look once more among several, and then make a request.
-   Work: a thread a ray for the nearest photon; a request's look by a warp.
+         those of the eye's paths are, by packets and by a warp each. Few have no photon near that
+         knows: they make a request, too.
+   Work: photon/maps/known_device.cu; a request's look by a warp.
    Memory: 84 bytes a slot for what is known, 336 for requests: a ray of a wave has one end.
    Invariants: what is added to a slot is photon_far_radiance or, near by, photon_map_radiance of
                the caustic map, bit for bit, and comes after what the shadow ray brings.
-   Data flow: gather_known, a thread a known end: known, the map's tree and irradiance -> radiance,
-              or its place in `more`; gather_more, a thread each of these -> radiance or requests;
-              the gathering kernels: requests -> sums; gather_add, a thread a request: sums ->
-              radiance. */
+   Data flow: photon_maps_cuda_known: known -> answers; gather_known, a thread a known end: these
+              -> radiance or requests; the gathering kernels: requests -> sums; gather_add, a
+              thread a request: sums -> radiance. */
 #ifndef KD_RENDER_PHOTON_MAPPING_GATHER_LOOKS_CUH
 #define KD_RENDER_PHOTON_MAPPING_GATHER_LOOKS_CUH
+#include "photon/maps/known_device.h"
 #include "render/photon_mapping/eye_store.cuh"
 #include "render/photon_mapping/shown.cuh"
 
@@ -30,7 +30,7 @@ struct known_end {
 
 __device__ __forceinline__ void store_known(const eye_slots &slots, uint32_t place,
                                             const known_end &end) {
-    const uint32_t each = slots.waves.slots, side = end.slot << 1 | (end.at.front ? 1 : 0);
+    const uint32_t each = slots.waves.capacity, side = end.slot << 1 | (end.at.front ? 1 : 0);
     float4 *to = slots.ends.known + place;
     to[0] = with_fourth(end.at.position, __uint_as_float(end.at.triangle));
     to[(uint64_t)each] = with_fourth(end.at.geometric, __uint_as_float(side));
@@ -40,7 +40,7 @@ __device__ __forceinline__ void store_known(const eye_slots &slots, uint32_t pla
 }
 
 __device__ __forceinline__ known_end load_known(const eye_slots &slots, uint32_t place) {
-    const uint32_t each = slots.waves.slots;
+    const uint32_t each = slots.waves.capacity;
     const float4 *from = slots.ends.known + place;
     const float4 a = from[0], b = from[(uint64_t)each], c = from[2ull * each],
                  d = from[3ull * each], e = from[4ull * each];
@@ -80,46 +80,20 @@ __device__ __forceinline__ void gather_ask_maps(const gather_ends &ends, const s
 
 /* --- answering -------------------------------------------------------------------------------- */
 
-__device__ __forceinline__ void add_shown(const eye_slots &slots, const known_end &end,
-                                          vec3 irradiance) {
-    const vec3 seen = vec3_scale(vec3_mul(end.at.diffuse, irradiance), 1 / KD_PI);
-    add_radiance(slots.waves, end.slot, vec3_mul(end.throughput, seen));
-}
-
-/* Mostly the very nearest photon is of the end's surface. */
+/* What photons knew; places without an answer ask the maps. */
 static __global__
-__launch_bounds__(KNOWN_BLOCK) void gather_known(const __grid_constant__ photon_view photons,
-                                                 const __grid_constant__ eye_slots slots) {
-    const photon_map_view &map = photons.global;
-    gather_tally *tally = slots.ends.tally;
-    const uint32_t count = tally->known;
+__launch_bounds__(KNOWN_BLOCK) void gather_known(const __grid_constant__ eye_slots slots) {
+    const uint32_t count = slots.ends.tally->known;
     for (uint32_t i = blockIdx.x * KNOWN_BLOCK + threadIdx.x; i < count;
          i += gridDim.x * KNOWN_BLOCK) {
         const known_end end = load_known(slots, i);
-        const estimate_point here = estimate_point_of(&end.at);
-        neighbour found;
-        if (pointtree_closest(&map.tree, here.position, map.radius, &found) &&
-            estimate_accepts(map.photons + found.node, &here, sqrtf(found.dist2)))
-            add_shown(slots, end, map.irradiance[found.node]);
-        else
-            slots.ends.more[take_place(&tally->more)] = i;
-    }
-}
-
-/* Else another one near it is asked, or the maps. */
-static __global__
-__launch_bounds__(KNOWN_BLOCK) void gather_more(const __grid_constant__ photon_view photons,
-                                                const __grid_constant__ eye_slots slots) {
-    const uint32_t count = slots.ends.tally->more;
-    for (uint32_t i = blockIdx.x * KNOWN_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * KNOWN_BLOCK) {
-        const known_end end = load_known(slots, slots.ends.more[i]);
-        const estimate_point here = estimate_point_of(&end.at);
-        vec3 irradiance;
-        if (photon_known_irradiance(&photons.global, &here, &irradiance))
-            add_shown(slots, end, irradiance);
-        else
+        if (end.at.triangle != KD_NONE) {
             gather_ask_maps<true>(slots.ends, &end.at, end.wo, end.throughput, end.slot);
+            continue;
+        }
+        const vec3 irradiance = end.at.position;
+        const vec3 seen = vec3_scale(vec3_mul(end.at.diffuse, irradiance), 1 / KD_PI);
+        add_radiance(slots.waves, end.slot, vec3_mul(end.throughput, seen));
     }
 }
 
@@ -138,14 +112,15 @@ static __global__ __launch_bounds__(GATHER_BLOCK) void gather_add(
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
-static inline kd_status answer_known(const photon_view *photons, const eye_slots *slots) {
+static inline kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
+    const gather_ends *ends = &slots->ends;
+    const photon_known_cuda asked = {ends->known, ends->known + slots->waves.capacity,
+                                     &ends->tally->known, ends->more, &ends->tally->more};
     unsigned blocks = 0;
+    KD_TRY(photon_maps_cuda_known(maps, &asked));
     KD_TRY(cuda_resident_blocks(&blocks, gather_known, KNOWN_BLOCK));
-    gather_known<<<blocks, KNOWN_BLOCK>>>(*photons, *slots);
+    gather_known<<<blocks, KNOWN_BLOCK>>>(*slots);
     KD_CUDA_LAUNCHED("gather_known");
-    KD_TRY(cuda_resident_blocks(&blocks, gather_more, KNOWN_BLOCK));
-    gather_more<<<blocks, KNOWN_BLOCK>>>(*photons, *slots);
-    KD_CUDA_LAUNCHED("gather_more");
     return KD_OK;
 }
 

@@ -9,7 +9,7 @@
          places on their way.
    Work: waves, or a kernel, a sample of every pixel, two for the maps (five by tiles), one for the
          film.
-   Memory: 335 bytes a pixel by waves, 883 with final gather, else 56; 300 a look.
+   Memory: 335 bytes a pixel by waves, or 164 and 719 a gather ray, else 56; 300 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h).
    Data flow: of each sample: eye waves or take_looks -> requests and looks; gathering, once a
               map -> sums and radii of each request, and by tiles integrals (tile_looks.cu);
@@ -222,10 +222,11 @@ kd_status reserve_looks(photon_cuda *with, const frame *of, const photon_view *v
         (uint64_t)work->range.width * (uint64_t)(work->range.bottom - work->range.top);
     const bool gathers = later && view->final_gather && photon_cuda_gathers_by_waves(of->scene);
     *by_waves = gathers || (!eye_walks(of, view, later) && eye_goes_by_waves(of));
-    if (*by_waves) {
-        const kd_status status = eye_slots_open(slots, of, &work->range, gathers);
+    uint32_t together = gathers ? photon_cuda_gathers_together(pixels, view->final_gather) : 0;
+    for (; *by_waves; together /= 2) {
+        const kd_status status = eye_slots_open(slots, of, &work->range, together);
         if (status != KD_ERROR_MEMORY) return status;
-        *by_waves = false;
+        if (together < 2) *by_waves = false;
     }
     KD_TRY(device_buffer_reserve(&with->looks, pixels * sizeof(pixel_look)));
     work->looks = (pixel_look *)with->looks.memory;

@@ -49,6 +49,7 @@ typedef struct rendering {
     double started; /* timing_now() */
     bool rendered;  /* all ranks have come to the end of it, or all were interrupted */
     waking devices;
+    retiring done_with; /* devices, where nobody asks them again */
     ranks among;        /* by mpirun; or alone */
     maps_choice choice; /* how their photons are spread */
     file_parcel parcel; /* of the files that rank 0 has read */
@@ -399,6 +400,8 @@ static kd_status render_frame(rendering *work, const option_line *line,
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
                                              &keeping, &work->watched);
     work->rendered = true;
+    if (!is_sequence(work) && !ranks_shared(&work->among) && !work->values.denoise)
+        retiring_begin(&work->done_with, work->values.render.device);
     if (status != KD_OK && status != KD_INTERRUPTED)
         return status_pass(status, __FILE__, __LINE__, "render_run_kept");
     if (work->among.rank > 0) {
@@ -470,6 +473,7 @@ static kd_status run(const option_line *line) {
     KD_TRY(ranks_open(&work.among));
     const kd_status status = render(&work, line);
     if (work.devices.has_thread) pthread_join(work.devices.thread, NULL);
+    retiring_end(&work.done_with);
     progress_close();
     end_ranks(&work.among, status, work.rendered);
     ranks_close(&work.among);
@@ -487,8 +491,7 @@ const verb verb_render = {
     .description =
         "Renders SCENE and prints the names of the pictures written.\n\n"
         "SCENE is a scene in JSON, a mesh file (OBJ, PLY, STL, glTF, GLB; others through assimp), "
-        "or "
-        "a generator, gen:NAME:N. A mesh alone is seen by its file's first camera, or from the "
+        "or a generator, gen:NAME:N. A mesh alone is seen by its file's first camera, or from the "
         "front, all of it; and lit softly if nothing in it shines.\n\n"
         "Ctrl-C saves what there is; a second Ctrl-C quits at once.",
     .groups = render_groups,
