@@ -10,7 +10,7 @@
                that of a photon beyond: the answers are those of the walk, by (dist2, id).
    Data flow: known_nearest, a thread a place: places, sides, index, irradiance -> the place's
               answer, or its number in `more`; known_more, a warp a number: the same. */
-#include "core/device/cuda.h"
+#include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/known_device.h"
 #include "photon/maps/map_index.cuh"
@@ -29,15 +29,6 @@ struct known_work {
     const uint32_t *count;
     uint32_t *more, *more_count;
 };
-
-/* A take of a counter's next number, by lanes that come together. */
-__device__ __forceinline__ uint32_t next_number(uint32_t *counter) {
-    const unsigned lanes = __activemask();
-    const int lane = threadIdx.x & 31, leader = __ffs((int)lanes) - 1;
-    uint32_t first = 0;
-    if (lane == leader) first = atomicAdd(counter, (uint32_t)__popc(lanes));
-    return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
-}
 
 __device__ __forceinline__ estimate_point point_of_place(const float4 &place, const float4 &side) {
     const bool front = __float_as_uint(side.w) & 1;
@@ -124,7 +115,7 @@ __global__ __launch_bounds__(BLOCK,
         if (known)
             answer(work, i, best.node);
         else
-            work.more[next_number(work.more_count)] = i;
+            work.more[take_place(work.more_count)] = i;
     }
 }
 
