@@ -1,4 +1,5 @@
 #include "core/device/device.h"
+#include "core/device/waking.h"
 #include <cuda_runtime.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -71,4 +72,13 @@ kd_status device_cuda_describe(device *out, int index) {
     there[index] = true;
     pthread_mutex_unlock(&guard);
     return KD_OK;
+}
+
+void device_retire(int index) {
+#ifdef KD_CUDA_EMULATED
+    (void)index; /* it has no driver */
+#else
+    if (cudaSetDevice(index) == cudaSuccess) cudaDeviceReset();
+    cudaGetLastError();
+#endif
 }

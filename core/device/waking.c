@@ -41,3 +41,25 @@ kd_status waking_end(waking *ended, job *watched) {
     job_stage_end(watched);
     return status;
 }
+
+static void *retire(void *context) {
+    const retiring *of = (const retiring *)context;
+    device where;
+    for (int i = device_list_count(of->names) - 1; i >= 0; --i) {
+        char name[64];
+        device_list_name(name, of->names, i);
+        if (device_find(&where, name) == KD_OK && where.kind == DEVICE_CUDA)
+            device_retire(where.index);
+    }
+    return NULL;
+}
+
+void retiring_begin(retiring *out, const char *names) {
+    out->names = names;
+    out->has_thread = pthread_create(&out->thread, NULL, retire, out) == 0;
+}
+
+void retiring_end(retiring *ended) {
+    if (ended->has_thread) pthread_join(ended->thread, NULL);
+    ended->has_thread = false;
+}

@@ -1,7 +1,9 @@
 #include "core/image/image.h"
 #include "core/hash.h"
 #include "core/image/formats.h"
+#include "core/large_pages.h"
 #include "core/memory.h"
+#include "core/parallel/parallel.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,14 +22,25 @@ kd_status image_open(image *out, int32_t width, int32_t height) {
     return KD_OK;
 }
 
+/* Pages that nobody has touched cost more to get than to clear: by all threads. */
+static void clear_pixels(void *context, int64_t begin, int64_t end, int worker) {
+    float *plane = (float *)context;
+    (void)worker;
+    memset(plane + begin, 0, (size_t)(end - begin) * sizeof *plane);
+}
+
 kd_status image_add(image *to, const char *name, float **plane) {
+    enum { CLEAR_GRAIN = 1 << 18 };
+    const int64_t count = (int64_t)to->width * to->height;
     *plane = NULL;
     KD_REQUIRE(to->channel_count < IMAGE_CHANNELS, KD_ERROR_USAGE,
                "channel %s: an image has at most %d channels", name, IMAGE_CHANNELS);
     KD_REQUIRE(*name && strlen(name) < sizeof to->names[0], KD_ERROR_USAGE,
                "channel name \"%s\", expected 1 to %zu characters", name, sizeof to->names[0] - 1);
     KD_REQUIRE(!image_plane(to, name), KD_ERROR_USAGE, "channel %s is in the image already", name);
-    KD_TRY(KD_RESERVE_ZEROED(*plane, (uint64_t)to->width * (uint64_t)to->height));
+    KD_TRY(KD_RESERVE(*plane, (uint64_t)count));
+    large_pages_prefer(*plane, (uint64_t)count * sizeof **plane);
+    parallel_for(count, CLEAR_GRAIN, clear_pixels, *plane);
     const int32_t index = to->channel_count++;
     strcpy(to->names[index], name);
     to->planes[index] = *plane;

@@ -333,8 +333,8 @@ __device__ __forceinline__ bool take_alone(const gather_work &work, uint32_t *wh
     return true;
 }
 
-__global__ __launch_bounds__(32 *
-                             WARPS) void alone_within(const __grid_constant__ gather_work work) {
+static __global__
+__launch_bounds__(32 * WARPS) void alone_within(const __grid_constant__ gather_work work) {
     __shared__ within_room rooms[WARPS];
     for (uint32_t which; take_alone(work, &which);)
         if (is_diffuse(work.requests + which))

@@ -3,20 +3,17 @@
    neighbours. Everything is a function of the list: the same tree as the CPU's.
    Data flow: list -> tree by the point builder -> order_photons, a thread a photon, or the
               index of photon_leaves.cuh; take_probes, a thread a probe: photons -> requests,
-              whose radii the host reads; precompute, a thread a photon: maps -> irradiance,
-              read by final gathers. */
+              whose radii the host reads. */
 #include "core/device/cuda.h"
-#include "core/ranks/ranks.h"
-#include "photon/density/precomputed.h"
 #include "photon/density/surface_packets.cuh"
-#include "photon/maps/maps_device.h"
+#include "photon/maps/map_index.cuh"
 #include "points/builders.h"
 #include "points/tree/check_device.h"
 
 namespace {
 using namespace photon_gathering_cuda;
 
-constexpr int BLOCK = 256, KNOWN_BLOCK = 128;
+constexpr int BLOCK = 256;
 
 unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
     return (unsigned)((items + block - 1) / block);
@@ -40,14 +37,6 @@ __global__ void take_probes(const photon *list, const uint32_t *ids, uint64_t co
     if (i >= probes) return;
     memset(&out[i], 0, sizeof out[i]);
     out[i].at.position = list[ids[i * count / probes]].position;
-}
-
-__global__ __launch_bounds__(KNOWN_BLOCK) void precompute(
-    const __grid_constant__ photon_map_view map, const __grid_constant__ photon_map_view caustic,
-    const __grid_constant__ crease_view creases, const __grid_constant__ mesh_view mesh,
-    const uint32_t first, const uint32_t end, vec3 *irradiance) {
-    const uint32_t node = first + blockIdx.x * KNOWN_BLOCK + threadIdx.x;
-    if (node < end) irradiance[node] = photon_irradiance_at(&map, &caustic, &creases, &mesh, node);
 }
 
 void (*nearest_kernel(uint32_t k))(gather_work) {
@@ -93,14 +82,6 @@ kd_status plant(photon_map_cuda *map, gather_index::index *index) {
     gather_index::lay_out(index, &arena, (uint32_t)count);
     return gather_index::make(index, (const photon *)map->list.photons.memory,
                               (const uint32_t *)map->ids.memory);
-}
-
-/* The index where plant() has put it. */
-gather_index::index index_of(const photon_map_cuda *map) {
-    gather_index::index found;
-    cuda_arena arena = {(char *)map->index.memory, 0};
-    gather_index::lay_out(&found, &arena, (uint32_t)map->list.here);
-    return found;
 }
 
 /* Of packets, and of what they leave; NULL: k is too large for them. */
@@ -207,7 +188,9 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
     if (point_builders_cuda[0]->scratch_bytes(&build.scratch_bytes, &build) != KD_OK) return 0;
     gather_index::lay_out(&index, &arena, (uint32_t)photons);
     const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* irradiance with them */
-    return photon_list_cuda_bytes(photons) + arena.used + build.scratch_bytes +
+    const uint64_t known = ordered ? photon_maps_cuda_precompute_bytes(photons) : 0;
+    const uint64_t scratch = known > build.scratch_bytes ? known : build.scratch_bytes;
+    return photon_list_cuda_bytes(photons) + arena.used + scratch +
            photons * (sizeof(uint32_t) + (ordered ? in_order : 0));
 }
 
@@ -229,28 +212,6 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     return status;
 }
 
-extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,
-                                                 const mesh_view *device_mesh, job *watched) {
-    photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
-    if (map->list.count == 0) return KD_OK;
-    job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
-    kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
-    uint64_t first, end;
-    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
-    if (status == KD_OK && end > first) {
-        precompute<<<blocks_for(end - first, KNOWN_BLOCK), KNOWN_BLOCK>>>(
-            photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL),
-            photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC), maps->outlines, *device_mesh,
-            (uint32_t)first, (uint32_t)end, (vec3 *)map->irradiance.memory);
-        status = device_wait();
-    }
-    if (status == KD_OK && ranks_shared(maps->among))
-        status = photon_maps_cuda_irradiance(maps, first, end, watched);
-    map->known = status == KD_OK;
-    job_stage_end(watched);
-    return status;
-}
-
 extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which,
                                              uint32_t gather, float radius,
                                              const photon_gather_cuda *asked) {
@@ -262,7 +223,7 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
         return KD_OK;
     }
     gather_work work;
-    work.index = index_of(map);
+    work.index = map_index_of(map);
     work.requests = asked->requests;
     work.count = asked->count;
     work.packets = asked->packets;

@@ -61,6 +61,9 @@ uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from); /* takes 
 KD_DEVICE_CALL(photon_maps_cuda_precompute,
                (photon_maps_cuda * maps, const mesh_view *device_mesh, job *watched));
 
+/* Device memory that it takes for a while, of so many photons; 0 without CUDA. */
+KD_DEVICE_ANSWER(uint64_t, photon_maps_cuda_precompute_bytes, (uint64_t photons), 0);
+
 /* Irradiance of the photons [first, end) of the global map to the other ranks, theirs to the map.
  */
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, uint64_t first, uint64_t end,

@@ -183,8 +183,9 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
         add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
     if (all)
         add_to(out, true, "looks into maps",
-               photon_cuda_look_bytes(pixels_of(options), options->final_gather > 0 &&
-                                                              photon_cuda_gathers_by_waves(from)));
+               photon_cuda_look_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
+                                                              ? (uint32_t)options->final_gather
+                                                              : 0));
     return KD_OK;
 }
 

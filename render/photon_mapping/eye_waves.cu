@@ -255,16 +255,16 @@ kd_status run_eye_wave(const wave_run *run, const photon_view *photons, const ey
     return add_unblocked(run);
 }
 
-void lay_out_slots(eye_slots *to, cuda_arena *arena, bool gathers) {
+void lay_out_slots(eye_slots *to, cuda_arena *arena) {
     const uint64_t slots = to->waves.slots;
     lay_out_waves(&to->waves, arena, false);
     to->waves.counts = (sample_counts *)cuda_arena_take(arena, 1, sizeof(sample_counts));
     to->first_request = (uint32_t *)cuda_arena_take(arena, to->waves.slots, sizeof(uint32_t));
-    if (!gathers) return;
+    if (!to->together) return;
     lay_out_store(&to->landed, arena, slots);
-    to->part = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
+    to->part = (float4 *)cuda_arena_take(arena, to->waves.capacity, sizeof(float4));
     to->gathered = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
-    to->pending = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
+    lay_out_gather_ends(&to->ends, arena, to->waves.capacity);
 }
 
 } // namespace
@@ -273,7 +273,8 @@ bool eye_goes_by_waves(const frame *of) {
     return !waves_are_general(of->scene);
 }
 
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool gathers) {
+kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range,
+                         uint32_t together) {
     path_waves *w = &out->waves;
     memset(out, 0, sizeof *out);
     w->view = integrator_view(of);
@@ -283,13 +284,15 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
     w->pixels = of->there->pixels;
     w->across = (uint32_t)(range->width + 7) / 8;
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
-    w->slots = w->capacity = w->tiled;
+    w->slots = w->tiled;
+    w->capacity = w->slots * (together ? together : 1);
+    out->together = together;
     cuda_arena arena = {NULL, 0};
-    lay_out_slots(out, &arena, gathers);
+    lay_out_slots(out, &arena);
     KD_TRY(device_buffer_reserve(&of->there->work, arena.used));
     arena.base = (char *)of->there->work.memory;
     arena.used = 0;
-    lay_out_slots(out, &arena, gathers);
+    lay_out_slots(out, &arena);
     return frame_cuda_pack(of->there);
 }
 

@@ -1,41 +1,47 @@
 /* Rays of the final gather by waves.
    Idea: the eye's waves (eye_waves.cu) leave at most one surface a slot that is to be gathered at:
-         the request has it, and `landed` the path as it came there. Then, number after number, the
-         gather rays of all slots go together: a wave takes each one surface further, as `path`
-         does; the last few are followed a thread each. Numbers of a slot are added up in order.
-   Work: a thread a gather ray that looks into a map; rays by the batch's loops.
-   Memory: 144 bytes a slot, beside what the eye's waves have.
+         the request has it, and `landed` the path as it came there. Then the gather rays of all
+         slots go together, some of each at a time: a wave takes each one surface further, as `path`
+         does, and asks the maps where its rays end (gather_looks.cuh), until none is left: threads
+         that followed the last few would take longer. What rays of a slot bring is added up in
+         order.
+   Work: rays by the batch's loops, looks by the gathering kernels.
+   Memory: 164 bytes a slot, 719 a ray.
    Invariants: what is added to a gather ray, and in which order, is eye_gather_ray's: emission or
                sky, then what the shadow ray brings, then what the maps show.
-   Data flow: of each number: gather_begin, a thread a slot: requests, landed -> paths; waves of
-              gather_shade, others and diffuse ones: paths, hits, maps -> part, shadow rays,
-   pending, the next wave's paths; wave_add, gather_add: -> part; gather_finish, a thread a path:
-              paths -> part; gather_sum, a thread a slot: part -> sum, with the last number ->
-              radiance. */
-#include "render/photon_mapping/eye_store.cuh"
+   Data flow: of some numbers: gather_begin, a thread a ray: requests, landed -> paths; waves of
+              gather_shade, others and diffuse ones: paths, hits -> part, shadow rays, ends, the
+              next wave's paths; wave_add: -> part; what gather_looks.cuh says: ends -> part;
+              gather_sum, a thread a slot: part -> sum, with the last number -> radiance. */
+#include "render/photon_mapping/gather_looks.cuh"
 
 namespace {
 
-enum { GATHER_BLOCK = 256 };
+/* A gather ray's place: the first number's rays, one a slot, those of the next, ... */
+__device__ __forceinline__ uint32_t slot_of_ray(const eye_slots &slots, uint32_t ray) {
+    return ray % slots.waves.slots;
+}
 
-/* The random numbers of a slot's gather ray: as eye_gather has them. */
+/* Its random numbers: as eye_gather has them. */
 __device__ __forceinline__ rng_key gather_key(const eye_slots &slots, const photon_view &photons,
-                                              uint32_t slot) {
-    rng_key key = key_of_slot(slots.waves, place_of_slot(slots.waves, slot));
-    key.path = key.path >> 32 << 32 |
-               (uint32_t)((uint32_t)key.path * photons.final_gather + slots.gather_number);
+                                              uint32_t ray) {
+    const uint32_t number = slots.gather_number + ray / slots.waves.slots;
+    rng_key key = key_of_slot(slots.waves, place_of_slot(slots.waves, slot_of_ray(slots, ray)));
+    key.path =
+        key.path >> 32 << 32 | (uint32_t)((uint32_t)key.path * photons.final_gather + number);
     return key;
 }
 
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void gather_begin(const __grid_constant__ photon_view photons,
                                                   const __grid_constant__ eye_slots slots,
-                                                  uint32_t wave) {
+                                                  uint32_t wave, uint32_t rays) {
     const path_waves &w = slots.waves;
     wave_record *now = wave_at(w, wave);
-    for (uint32_t slot = blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < w.slots;
-         slot += gridDim.x * BEGIN_BLOCK) {
-        w.radiance[slot] = make_float4(0, 0, 0, 0);
+    for (uint32_t ray = blockIdx.x * BEGIN_BLOCK + threadIdx.x; ray < rays;
+         ray += gridDim.x * BEGIN_BLOCK) {
+        const uint32_t slot = slot_of_ray(slots, ray);
+        w.radiance[ray] = make_float4(0, 0, 0, 0);
         const uint32_t request = slots.first_request[slot];
         if (request == KD_NONE) continue;
         const eye_request &asked = photons.later.list[request];
@@ -44,9 +50,10 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
         const int32_t depth = (int32_t)p.depth++;
         if (depth >= photons.path.max_depth) continue;
         const rng_block random =
-            sobol_draw(gather_key(slots, photons, slot), p.state.step, EYE_DRAW_GATHER);
+            sobol_draw(gather_key(slots, photons, ray), p.state.step, EYE_DRAW_GATHER);
         if (!path_scatter(&p.state, &asked.at, asked.wo, depth, random) || p.state.specular)
             continue;
+        p.slot = ray;
         store_eye_path(w.stores[wave % 2], take_place(&now->rays), p, 1, 0);
     }
 }
@@ -112,20 +119,22 @@ __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_sl
     if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
 }
 
-/* What the maps show, to be added once the shadow ray is cast. */
+/* What is to be added of the maps, once the shadow ray is cast. Lanes make packets of those alone
+   that ask for the same: the other ones wait. */
 __device__ __forceinline__ void gather_look(const photon_view &photons, const eye_slots &slots,
-                                            uint32_t i, const gather_shaded &on) {
-    if (i == KD_NONE) return;
-    float4 pending = make_float4(0, 0, 0, __uint_as_float(KD_NONE));
-    if (on.lands) {
-        const vec3 wo = gather_eye(on);
-        const vec3 seen = on.near
-                              ? photon_map_radiance(&photons.caustic, &photons.creases, &on.at, wo)
-                              : photon_far_radiance(&photons, &on.at, wo);
-        pending =
-            with_fourth(vec3_mul(on.path.state.throughput, seen), __uint_as_float(on.path.slot));
+                                            const gather_shaded &on) {
+    const uint32_t slot = on.path.slot;
+    const vec3 throughput = on.path.state.throughput;
+    const bool far = on.lands && !on.near;
+    const bool known = far && photons.global.irradiance && on.at.kind == MATERIAL_DIFFUSE;
+    if (known) {
+        const known_end end = {on.at, gather_eye(on), throughput, slot};
+        store_known(slots, take_place(&slots.ends.tally->known), end);
     }
-    slots.pending[i] = pending;
+    __syncthreads();
+    if (on.near) gather_ask_maps<false>(slots.ends, &on.at, gather_eye(on), throughput, slot);
+    __syncthreads();
+    if (far && !known) gather_ask_maps<true>(slots.ends, &on.at, gather_eye(on), throughput, slot);
 }
 
 /* Whether the ray goes on, through a lens or from too near a place. */
@@ -160,7 +169,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         gather_ask(scene, slots, &now->shadows, on);
         __syncthreads();
-        gather_look(photons, slots, i, on);
+        gather_look(photons, slots, on);
         __syncthreads();
         const bool goes_on = gather_goes_on(photons, on);
         __syncthreads();
@@ -172,54 +181,20 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
                  fetch, shade);
 }
 
-__global__ __launch_bounds__(GATHER_BLOCK) void gather_add(const __grid_constant__ eye_slots slots,
-                                                           uint32_t wave) {
-    const path_waves &w = slots.waves;
-    const uint32_t count = wave_at(w, wave)->rays;
-    for (uint32_t i = blockIdx.x * GATHER_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * GATHER_BLOCK) {
-        const float4 pending = slots.pending[i];
-        const uint32_t slot = __float_as_uint(pending.w);
-        if (slot != KD_NONE) add_radiance(w, slot, first_three(pending));
-    }
-}
-
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* The last few, a thread each. */
-__global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void gather_finish(
-    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
-    const __grid_constant__ eye_slots slots, uint32_t wave) {
-    const path_waves &w = slots.waves;
-    const uint32_t count = wave_at(w, wave)->rays;
-    uint32_t rays = 0;
-    for (uint32_t i = blockIdx.x * EYE_FINISH_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * EYE_FINISH_BLOCK) {
-        uint32_t number, word;
-        const wave_path p = load_eye_path(w.stores[wave % 2], i, &number, &word);
-        eye_path path = eye_begin(p.state.cast, gather_key(slots, photons, p.slot));
-        path.state = p.state;
-        path.depth = (int32_t)p.depth - 1;
-        path.emission = number != 0;
-        path.haze = EYE_HAZE_GATHERED;
-        path.found.radiance = first_three(w.radiance[p.slot]);
-        eye_gather_ray(&scene, &photons, &path, __uint_as_float(word));
-        w.radiance[p.slot] = with_fourth(path.found.radiance, 0);
-        rays += path.found.rays;
-    }
-    take_counts(w.counts, rays, 0);
-}
-
-/* `radiance`: of the eye's paths. */
+/* `radiance`: of the eye's paths; `count`: gather rays of each slot that were on their way. */
 __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant__ eye_slots slots,
-                                                           float4 *radiance, uint32_t numbers) {
+                                                           float4 *radiance, uint32_t count,
+                                                           uint32_t numbers) {
     const path_waves &w = slots.waves;
     for (uint32_t slot = blockIdx.x * GATHER_BLOCK + threadIdx.x; slot < w.slots;
          slot += gridDim.x * GATHER_BLOCK) {
         if (slots.first_request[slot] == KD_NONE) continue;
-        const vec3 before = slots.gather_number ? first_three(slots.gathered[slot]) : vec3_all(0);
-        const vec3 sum = vec3_add(before, first_three(w.radiance[slot]));
-        if (slots.gather_number + 1 < numbers) {
+        vec3 sum = slots.gather_number ? first_three(slots.gathered[slot]) : vec3_all(0);
+        for (uint32_t i = 0; i < count; ++i)
+            sum = vec3_add(sum, first_three(w.radiance[(uint64_t)i * w.slots + slot]));
+        if (slots.gather_number + count < numbers) {
             slots.gathered[slot] = with_fourth(sum, 0);
             continue;
         }
@@ -230,50 +205,67 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
-kd_status begin_gather(const wave_run *run, const photon_view *photons, const eye_slots *slots) {
+kd_status begin_gather(const wave_run *run, const photon_view *photons, const eye_slots *slots,
+                       uint32_t rays) {
     unsigned blocks = 0;
     KD_CUDA(cudaMemsetAsync(run->work.ring, 0, WAVE_RING * sizeof(wave_record)));
     KD_TRY(cuda_resident_blocks(&blocks, gather_begin, BEGIN_BLOCK));
-    gather_begin<<<blocks, BEGIN_BLOCK>>>(*photons, *slots, run->wave);
+    gather_begin<<<blocks, BEGIN_BLOCK>>>(*photons, *slots, run->wave, rays);
     KD_CUDA_LAUNCHED("gather_begin");
     return KD_OK;
 }
 
-kd_status run_gather_wave(const wave_run *run, const photon_view *photons, const eye_slots *slots) {
-    unsigned blocks = 0;
+/* One wave, and what its rays' ends see. `*left`: rays of the next one. */
+kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
+                          const photon_view *photons, const eye_slots *slots, uint32_t *left) {
+    const wave_record *next = run->work.ring + (run->wave + 1) % WAVE_RING;
+    gather_tally tally;
+    KD_CUDA(cudaMemsetAsync(slots->ends.tally, 0, sizeof tally));
     KD_TRY(cast_paths(run));
     KD_TRY(start(run, wave_list, KIND_BLOCK, "wave_list"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<false>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(start_eye(run, photons, slots, gather_shade<true>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(cast_shadows(run));
     KD_TRY(add_unblocked(run));
-    KD_TRY(cuda_resident_blocks(&blocks, gather_add, GATHER_BLOCK));
-    gather_add<<<blocks, GATHER_BLOCK>>>(*slots, run->wave);
-    KD_CUDA_LAUNCHED("gather_add");
-    return KD_OK;
+    KD_TRY(answer_known(maps, slots));
+    KD_TRY(device_memory_download(&tally, slots->ends.tally, sizeof tally));
+    KD_TRY(device_memory_download(left, &next->rays, sizeof *left));
+    return tally.requests ? answer_requests(maps, photons, slots, &tally) : KD_OK;
 }
 
-/* One ray of each slot. The first wave's number is not 0: its rays are in no order. */
-kd_status gather_number(wave_run *run, const photon_view *photons, const eye_slots *slots) {
-    const uint32_t first = WAVE_RING, few = min((uint32_t)EYE_FEW, run->work.capacity / 8);
-    run->wave = first;
-    KD_TRY(begin_gather(run, photons, slots));
-    for (;; ++run->wave) {
+/* `count` rays of each slot. The first wave's number is not 0: its rays are in no order. */
+kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const photon_view *photons,
+                         const eye_slots *slots, uint32_t count) {
+    uint32_t left = 0;
+    run->wave = WAVE_RING;
+    KD_TRY(begin_gather(run, photons, slots, count * slots->waves.slots));
+    do {
         KD_TRY(plan_wave(run, false));
-        const uint32_t since = run->wave - first;
-        if (since + 1 >= EYE_LOOK_FIRST && (since + 1) % EYE_LOOK_EVERY == 0) {
-            wave_record seen;
-            KD_TRY(device_memory_download(&seen, record_of(run), sizeof seen));
-            if (seen.rays <= few) break;
-        }
-        KD_TRY(run_gather_wave(run, photons, slots));
-    }
-    return start_eye(run, photons, slots, gather_finish, EYE_FINISH_BLOCK, "gather_finish");
+        KD_TRY(run_gather_wave(run, maps, photons, slots, &left));
+        ++run->wave;
+    } while (left);
+    return plan_wave(run, false); /* counts the last wave's rays */
 }
 
 } // namespace
 
-kd_status eye_gather_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays) {
+    to->tally = (gather_tally *)cuda_arena_take(arena, 1, sizeof(gather_tally));
+    to->known = (float4 *)cuda_arena_take(arena, KNOWN_PARTS * rays, sizeof(float4));
+    to->more = (uint32_t *)cuda_arena_take(arena, rays, sizeof(uint32_t));
+    to->requests = (eye_request *)cuda_arena_take(arena, rays, sizeof(eye_request));
+    to->packets = (eye_packet *)cuda_arena_take(arena, rays, sizeof(eye_packet));
+    to->far_packets = (eye_packet *)cuda_arena_take(arena, rays, sizeof(eye_packet));
+    to->alone = (uint32_t *)cuda_arena_take(arena, rays + 2, sizeof(uint32_t));
+    for (int m = 0; m < 2; ++m) {
+        to->sums[m] = (flux_sum *)cuda_arena_take(arena, rays, sizeof(flux_sum));
+        to->radii[m] = (float *)cuda_arena_take(arena, rays, sizeof(float));
+        to->integrals[m] = (float *)cuda_arena_take(arena, rays, sizeof(float));
+    }
+}
+
+kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
+                           const photon_view *photons, const eye_slots *slots) {
     eye_slots rays = *slots; /* what is added goes to the ray's own sum */
     unsigned blocks = 0;
     wave_run run;
@@ -281,11 +273,13 @@ kd_status eye_gather_slots(const frame *of, const photon_view *photons, const ey
     run.of = of;
     run.general = false;
     KD_TRY(cuda_resident_blocks(&blocks, gather_sum, GATHER_BLOCK));
-    for (uint32_t number = 0; number < photons->final_gather; ++number) {
+    const uint32_t numbers = photons->final_gather;
+    for (uint32_t number = 0; number < numbers; number += slots->together) {
+        const uint32_t count = min(slots->together, numbers - number);
         rays.gather_number = number;
         run.work = rays.waves;
-        KD_TRY(gather_number(&run, photons, &rays));
-        gather_sum<<<blocks, GATHER_BLOCK>>>(rays, slots->waves.radiance, photons->final_gather);
+        KD_TRY(gather_numbers(&run, maps, photons, &rays, count));
+        gather_sum<<<blocks, GATHER_BLOCK>>>(rays, slots->waves.radiance, count, numbers);
         KD_CUDA_LAUNCHED("gather_sum");
     }
     return KD_OK;

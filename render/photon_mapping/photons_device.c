@@ -34,14 +34,27 @@ bool photon_cuda_gathers_by_waves(const scene_view *scene) {
     return true;
 }
 
-uint64_t photon_cuda_look_bytes(uint64_t pixels, bool gathers) {
+uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather) {
+    uint64_t most = pixels ? LAUNCH_SAMPLES / pixels : 1;
+    if (most < 1) most = 1;
+    if (most > GATHERS_TOGETHER) most = GATHERS_TOGETHER;
+    return most < final_gather ? (uint32_t)most : final_gather;
+}
+
+uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
     /* of whole tiles; paths that a thread follows take less */
     const uint64_t slots = taken + taken / 16 + 4096;
-    const uint64_t gather = gathers ? 6 * 16 + 3 * 16 : 0; /* a path of a store, three sums */
-    return slots * (waves_path_bytes(false) + waves_sample_bytes() + sizeof(uint32_t) + gather) +
-           (taken + taken / 8) * (request + 2 * (sizeof(flux_sum) + 2 * sizeof(float)));
+    const uint64_t sums = 2 * (sizeof(flux_sum) + 2 * sizeof(float));
+    uint64_t slot = waves_sample_bytes() + sizeof(uint32_t), path = waves_path_bytes(false);
+    const uint32_t together = photon_cuda_gathers_together(taken, final_gather);
+    if (together) {
+        slot += 6 * 16 + 16; /* a path of a store, a sum */
+        path += 16 + 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) + sums; /* an end */
+        path *= together;
+    }
+    return slots * (slot + path) + (taken + taken / 8) * (request + sums);
 }
 
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,

@@ -9,7 +9,7 @@
          places on their way.
    Work: waves, or a kernel, a sample of every pixel, two for the maps (five by tiles), one for the
          film.
-   Memory: 335 bytes a pixel by waves, 479 with final gather, else 56; 300 a look.
+   Memory: 335 bytes a pixel by waves, or 164 and 719 a gather ray, else 56; 300 a look.
    Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h).
    Data flow: of each sample: eye waves or take_looks -> requests and looks; gathering, once a
               map -> sums and radii of each request, and by tiles integrals (tile_looks.cu);
@@ -17,6 +17,7 @@
 #include "render/photon_mapping/eye_path.cuh"
 #include "render/photon_mapping/eye_waves.h"
 #include "render/photon_mapping/looks_apart_device.h"
+#include "render/photon_mapping/shown.cuh"
 
 namespace {
 
@@ -27,34 +28,19 @@ struct film_work {
     uint32_t sample, camera_sample;
     const pixel_look *looks; /* NULL: what paths have brought is in */
     eye_slots slots;
-    const eye_request *requests;
-    const flux_sum *sums[2]; /* global, caustic */
-    const float *radii[2];
-    const float *integrals[2]; /* over tiles; NULL: outlines are asked here */
-    bool later;                /* maps were asked */
+    shown_requests shown;
+    bool later; /* maps were asked */
     sample_counts *counts;
 };
-
-/* What a map showed of a request. */
-__device__ __forceinline__ vec3 shown(const photon_view *photons, const photon_map_view *map,
-                                      const film_work &work, int which, uint32_t request) {
-    const flux_sum sum = work.sums[which][request];
-    const float radius = work.radii[which][request];
-    if (!(radius > 0) || flux_sum_is_zero(&sum)) return vec3_all(0);
-    if (work.integrals[which])
-        return photon_sum_over(map, &sum, work.integrals[which][request], radius);
-    const estimate_point here = estimate_point_of(&work.requests[request].at);
-    return photon_sum_radiance(map, &photons->creases, &here, radius, &sum);
-}
 
 __device__ __forceinline__ vec3 gathered(const photon_view *photons, const film_work &work,
                                          uint32_t request) {
     vec3 all = vec3_all(0);
-    for (; request != KD_NONE; request = work.requests[request].next) {
-        vec3 sum = shown(photons, &photons->caustic, work, 1, request);
+    for (; request != KD_NONE; request = work.shown.requests[request].next) {
+        vec3 sum = shown_by_caustic(*photons, work.shown, request);
         if (!photons->final_gather)
-            sum = vec3_add(sum, shown(photons, &photons->global, work, 0, request));
-        all = vec3_add(all, vec3_mul(work.requests[request].throughput, sum));
+            sum = vec3_add(sum, shown_by_global(*photons, work.shown, request));
+        all = vec3_add(all, vec3_mul(work.shown.requests[request].throughput, sum));
     }
     return all;
 }
@@ -222,12 +208,12 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
         work.slots = *slots;
     else
         work.looks = looked->looks;
-    work.requests = (const eye_request *)with->requests.memory;
+    work.shown.requests = (const eye_request *)with->requests.memory;
     for (int m = 0; m < 2; ++m) {
-        work.sums[m] = (const flux_sum *)with->sums[m].memory;
-        work.radii[m] = (const float *)with->radii[m].memory;
+        work.shown.sums[m] = (const flux_sum *)with->sums[m].memory;
+        work.shown.radii[m] = (const float *)with->radii[m].memory;
         if (view->creases.tiles.box_count)
-            work.integrals[m] = (const float *)with->integrals[m].memory;
+            work.shown.integrals[m] = (const float *)with->integrals[m].memory;
     }
     work.later = later;
     work.counts = of->there->counts;
@@ -248,10 +234,11 @@ kd_status reserve_looks(photon_cuda *with, const frame *of, const photon_view *v
         (uint64_t)work->range.width * (uint64_t)(work->range.bottom - work->range.top);
     const bool gathers = later && view->final_gather && photon_cuda_gathers_by_waves(of->scene);
     *by_waves = gathers || (!eye_walks(of, view, later) && eye_goes_by_waves(of));
-    if (*by_waves) {
-        const kd_status status = eye_slots_open(slots, of, &work->range, gathers);
+    uint32_t together = gathers ? photon_cuda_gathers_together(pixels, view->final_gather) : 0;
+    for (; *by_waves; together /= 2) {
+        const kd_status status = eye_slots_open(slots, of, &work->range, together);
         if (status != KD_ERROR_MEMORY) return status;
-        *by_waves = false;
+        if (together < 2) *by_waves = false;
     }
     KD_TRY(device_buffer_reserve(&with->looks, pixels * sizeof(pixel_look)));
     work->looks = (pixel_look *)with->looks.memory;
@@ -266,7 +253,7 @@ kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view, con
     KD_TRY(mark(with, PHOTON_CUDA_LOOK));
     if (!later) KD_TRY(mark(with, PHOTON_CUDA_GATHER));
     KD_TRY(take_all_looks(with, of, view, work, slots, later, &asked));
-    if (slots && view->final_gather) KD_TRY(eye_gather_slots(of, view, slots));
+    if (slots && view->final_gather) KD_TRY(eye_gather_slots(of, &with->maps, view, slots));
     if (later) {
         KD_TRY(mark(with, PHOTON_CUDA_GATHER));
         KD_TRY(with->apart ? looks_apart_there(with, of->among, view, &asked)

@@ -14,6 +14,7 @@ extern "C" {
 #endif
 
 enum { PIXEL_LOOK_BYTES = 56 }; /* eye_path.cuh */
+enum { GATHERS_TOGETHER = 8 };
 enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
 /* What ranks whose photons lie apart ask of each other (looks_apart_device.cu). */
@@ -60,9 +61,11 @@ KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * with, const frame *of, const pho
 /* Whether final gathers of this scene go by waves: without media or cut-outs, and where nothing
    mirrors beside what holds photons. */
 bool photon_cuda_gathers_by_waves(const scene_view *scene);
+/* Gather rays of a sample that go together, of so many pixels' samples; 0: there are none. */
+uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather);
 /* Device memory for the samples of so many pixels, where each path asks once; a launch takes no
-   more than LAUNCH_SAMPLES of them. `gathers`: a final gather by waves with them. */
-uint64_t photon_cuda_look_bytes(uint64_t pixels, bool gathers);
+   more than LAUNCH_SAMPLES of them. `final_gather`: rays that go by waves; 0: none do. */
+uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather);
 
 /* Of a zeroed one, and of its marks alone. */
 KD_DEVICE_ANSWER(void, photon_cuda_drop_marks, (photon_cuda * owned), );

@@ -109,10 +109,24 @@ static void put_solid(void) {
     free(text);
 }
 
+/* Those where nothing mirrors beside what holds photons, either: their final gathers go by waves.
+ */
+static void put_rough(void) {
+    char *text = strdup(still);
+    assert_non_null(text);
+    char *veil = strstr(text, "\"opacity\": 0.4"), *coat = strstr(text, "\"roughness\": 0}");
+    assert_true(veil && coat);
+    memcpy(veil, "\"opacity\": 1.0", strlen("\"opacity\": 1.0"));
+    memcpy(coat, "\"roughness\": 1}", strlen("\"roughness\": 1}"));
+    file_put_text("rough.json", text);
+    free(text);
+}
+
 static int files_make(void **state) {
     if (folder_make(state)) return 1;
     put_deck();
     put_solid();
+    put_rough();
     file_put_text("still.json", still);
     file_put_text("dark.json", dark);
     file_put_text("foggy.json", foggy);
@@ -291,6 +305,34 @@ static void test_final_gather(void **state) {
     }
 }
 
+/* Looks of gather rays' ends: of glossy surfaces, of all ends (the radius is so large that none is
+   far), by few photons and many, by all within a radius; by outlines and by tiles. */
+static void test_gather_looks(void **state) {
+    (void)state;
+    static const struct {
+        int32_t gather;
+        float radius;
+        const char *estimator, *surface;
+    } ways[] = {{50, 0, "nearest", "outlines"},
+                {100, 0, "nearest", "tiles"},
+                {16, 9, "nearest", "outlines"},
+                {50, 0.5f, "fixed", "tiles"}};
+    for (int i = 0; i < 4; ++i) {
+        kd_render_options options = options_for("photon");
+        options.width = (int32_t)gpu_size(203, 13);
+        options.height = (int32_t)gpu_size(148, 9);
+        options.photons = gpu_size(20000, 300); /* irradiance is known at them before */
+        options.final_gather = 2;
+        options.spp = 2;
+        options.gather = ways[i].gather;
+        options.radius = ways[i].radius;
+        snprintf(options.estimator, sizeof options.estimator, "%s", ways[i].estimator);
+        snprintf(options.surface, sizeof options.surface, "%s", ways[i].surface);
+        expect_same(file_in("rough.json"), &options);
+        if (i == 2) expect_same(scene_path(0), &options);
+    }
+}
+
 static void test_progressive(void **state) {
     (void)state;
     const kd_render_options stochastic = options_for("sppm");
@@ -445,6 +487,7 @@ int main(void) {
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_outlines_by_groups),
         cmocka_unit_test(test_final_gather),
+        cmocka_unit_test(test_gather_looks),
         cmocka_unit_test(test_progressive),
         cmocka_unit_test(test_crops),
         cmocka_unit_test(test_resumed),

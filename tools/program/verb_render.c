@@ -49,6 +49,7 @@ typedef struct rendering {
     double started; /* timing_now() */
     bool rendered;  /* all ranks have come to the end of it, or all were interrupted */
     waking devices;
+    retiring done_with; /* devices, where nobody asks them again */
     ranks among;        /* by mpirun; or alone */
     maps_choice choice; /* how their photons are spread */
     file_parcel parcel; /* of the files that rank 0 has read */
@@ -279,12 +280,12 @@ static kd_status consider_plan(rendering *work) {
     const int32_t asked = values->render.batches;
     const scene_view view = scene_get_view(work->loaded);
     maps_choice *choice = &work->choice;
-    const bool many = ranks_shared(&work->among);
-    choice->rank_count = many ? work->among.size : device_list_count(values->render.device);
+    choice->rank_count =
+        ranks_shared(&work->among) ? work->among.size : device_list_count(values->render.device);
     choice->inexact = values->ranks_inexact;
     KD_TRY(ranks_measure(&work->among, &choice->bandwidth));
-    bool cpus = !render_is_on_devices(&values->render);
-    if (many) KD_TRY(ranks_any(&work->among, cpus, &cpus));
+    bool cpus = false;
+    KD_TRY(ranks_any(&work->among, !render_is_on_devices(&values->render), &cpus));
     choice->on_devices = !cpus;
     KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
     /* what rank 0's machine needs, all do */
@@ -295,12 +296,9 @@ static kd_status consider_plan(rendering *work) {
         general_note("photons in %d batches of 1/%d each, to need at most %" PRIu64 " bytes",
                      batches, batches, values->max_memory);
     if (!values->plan || work->among.rank > 0) return KD_OK;
-    for (int i = 0; i < plan.count; ++i) {
-        char name[64];
-        snprintf(name, sizeof name, "%s%s", plan.rows[i].on_device ? "device " : "",
-                 plan.rows[i].name);
-        printf("%-25s %14" PRIu64 "\n", name, plan.rows[i].bytes);
-    }
+    for (int i = 0; i < plan.count; ++i)
+        printf("%s%-*s %14" PRIu64 "\n", plan.rows[i].on_device ? "device " : "",
+               plan.rows[i].on_device ? 18 : 25, plan.rows[i].name, plan.rows[i].bytes);
     printf("%-25s %14" PRIu64 "\n", "total", plan.total);
     if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
     if (integrator_find(values->render.integrator)->batches_most)
@@ -402,6 +400,8 @@ static kd_status render_frame(rendering *work, const option_line *line,
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
                                              &keeping, &work->watched);
     work->rendered = true;
+    if (!is_sequence(work) && !ranks_shared(&work->among) && !work->values.denoise)
+        retiring_begin(&work->done_with, work->values.render.device);
     if (status != KD_OK && status != KD_INTERRUPTED)
         return status_pass(status, __FILE__, __LINE__, "render_run_kept");
     if (work->among.rank > 0) {
@@ -473,6 +473,7 @@ static kd_status run(const option_line *line) {
     KD_TRY(ranks_open(&work.among));
     const kd_status status = render(&work, line);
     if (work.devices.has_thread) pthread_join(work.devices.thread, NULL);
+    retiring_end(&work.done_with);
     progress_close();
     end_ranks(&work.among, status, work.rendered);
     ranks_close(&work.among);
@@ -490,8 +491,7 @@ const verb verb_render = {
     .description =
         "Renders SCENE and prints the names of the pictures written.\n\n"
         "SCENE is a scene in JSON, a mesh file (OBJ, PLY, STL, glTF, GLB; others through assimp), "
-        "or "
-        "a generator, gen:NAME:N. A mesh alone is seen by its file's first camera, or from the "
+        "or a generator, gen:NAME:N. A mesh alone is seen by its file's first camera, or from the "
         "front, all of it; and lit softly if nothing in it shines.\n\n"
         "Ctrl-C saves what there is; a second Ctrl-C quits at once.",
     .groups = render_groups,

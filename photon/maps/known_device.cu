@@ -1,0 +1,169 @@
+/* What the photons nearest to many places know (photon_known_irradiance), on a CUDA device.
+   Idea: a thread a place looks for its nearest photon, down the tree to the place's side first;
+         far sides wait on a stack with how far away they are along each axis, so that a node is
+         read once. Nodes lie in order, as the index has them: those of a sub-tree's last levels are
+         neighbours. In all but some places that photon is of their surface; the others are asked
+         for by a warp each, among the ESTIMATE_KNOWN_ASKED nearest.
+   Work: some thirty nodes of 16 bytes a place.
+   Memory: none.
+   Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
+               that of a photon beyond: the answers are those of the walk, by (dist2, id).
+   Data flow: known_nearest, a thread a place: places, sides, index, irradiance -> the place's
+              answer, or its number in `more`; known_more, a warp a number: the same. */
+#include "core/device/wave_parts.cuh"
+#include "photon/density/warp_per_surface.cuh"
+#include "photon/maps/known_device.h"
+#include "photon/maps/map_index.cuh"
+
+namespace {
+using namespace photon_gathering_cuda;
+
+constexpr int BLOCK = 128, BLOCKS = 12, STACK = 32;
+
+struct known_work {
+    gather_work look; /* index, k, radius */
+    kandela::layout tree;
+    const vec3 *irradiance; /* in the tree's order */
+    float4 *places;
+    const float4 *sides;
+    const uint32_t *count;
+    uint32_t *more, *more_count;
+};
+
+__device__ __forceinline__ estimate_point point_of_place(const float4 &place, const float4 &side) {
+    const bool front = __float_as_uint(side.w) & 1;
+    estimate_point here;
+    here.position = xyz(place);
+    here.normal = front ? xyz(side) : vec3_negate(xyz(side));
+    here.back = !front;
+    here.triangle = __float_as_uint(place.w);
+    return here;
+}
+
+__device__ __forceinline__ void answer(const known_work &work, uint32_t which, uint32_t node) {
+    const vec3 known = work.irradiance[node];
+    work.places[which] = make_float4(known.x, known.y, known.z, __uint_as_float(KD_NONE));
+}
+
+__device__ __forceinline__ uint32_t place_of_node(const known_work &work, uint32_t node) {
+    const uint32_t level = pointtree_level_of(node);
+    const kandela::segment own =
+        kandela::node_segment(work.tree, level, node - pointtree_level_begin(level));
+    return own.begin + own.left;
+}
+
+__device__ __forceinline__ uint32_t node_of_place(const known_work &work, uint32_t place) {
+    for (uint32_t level = 0, index = 0;; ++level) {
+        const kandela::segment own = kandela::node_segment(work.tree, level, index);
+        const uint32_t middle = own.begin + own.left;
+        if (place == middle) return kandela::node_at(level, index);
+        index = 2 * index + (place > middle ? 1 : 0);
+    }
+}
+
+struct nearest_photon {
+    float dist2;
+    uint32_t id, node, place;
+};
+
+/* pointtree_closest. */
+__device__ __forceinline__ nearest_photon find_closest(const known_work &work, vec3 q) {
+    float4 stack[STACK]; /* distances along the axes; node */
+    uint32_t waiting = 0, node = 0;
+    const uint32_t count = work.tree.count;
+    vec3 apart = vec3_all(0);
+    nearest_photon best = {pointtree_bound2(work.look.radius), KD_NONE, KD_NONE, 0};
+    for (;;) {
+        const uint32_t place = place_of_node(work, node);
+        const vec3 p = xyz(__ldg(work.look.index.points + place));
+        const float dist2 = pointtree_dist2(q, p);
+        if (dist2 <= best.dist2) {
+            const uint32_t id = __ldg(work.look.index.ids + place);
+            if (dist2 < best.dist2 || id < best.id) best = {dist2, id, node, place};
+        }
+        const uint32_t axis = pointtree_level_of(node) % 3;
+        const float distance = axis == 0 ? q.x - p.x : axis == 1 ? q.y - p.y : q.z - p.z;
+        const uint32_t side = distance > 0, near = 2 * node + 1 + side, far = 2 * node + 2 - side;
+        vec3 beyond = apart;
+        if (axis == 0) beyond.x = distance;
+        if (axis == 1) beyond.y = distance;
+        if (axis == 2) beyond.z = distance;
+        if (far < count && vec3_dot(beyond, beyond) <= best.dist2)
+            stack[waiting++] = make_float4(beyond.x, beyond.y, beyond.z, __uint_as_float(far));
+        node = near;
+        if (near < count) continue;
+        do {
+            if (waiting == 0) return best;
+            const float4 next = stack[--waiting];
+            apart = xyz(next);
+            node = __float_as_uint(next.w);
+        } while (!(vec3_dot(apart, apart) <= best.dist2));
+    }
+}
+
+__global__ __launch_bounds__(BLOCK,
+                             BLOCKS) void known_nearest(const __grid_constant__ known_work work) {
+    const uint32_t count = *work.count;
+    for (uint32_t i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += gridDim.x * BLOCK) {
+        const estimate_point here = point_of_place(work.places[i], work.sides[i]);
+        const nearest_photon best = find_closest(work, here.position);
+        bool known = best.node != KD_NONE;
+        if (known) {
+            const photon landed = photon_of_records(work.look.index.records, best.place);
+            known = estimate_accepts(&landed, &here, sqrtf(best.dist2));
+        }
+        if (known)
+            answer(work, i, best.node);
+        else
+            work.more[take_place(work.more_count)] = i;
+    }
+}
+
+__global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__ known_work work) {
+    __shared__ nearest_room<2> rooms[WARPS];
+    const uint32_t warp = threadIdx.x / 32, count = *work.more_count;
+    for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += gridDim.x * WARPS) {
+        const uint32_t which = work.more[i];
+        const estimate_point here = point_of_place(work.places[which], work.sides[which]);
+        const nearest_places<2> best = find_nearest(work.look, rooms[warp], here.position);
+        uint32_t dist2 = KD_NONE, place = 0, id = KD_NONE;
+        if (lane_id() < best.count) {
+            place = best.place[lane_id()];
+            const photon landed = photon_of_records(work.look.index.records, place);
+            const uint32_t bits = best.dist2[lane_id()];
+            if (estimate_accepts(&landed, &here, sqrtf(__uint_as_float(bits)))) dist2 = bits;
+        }
+        const uint32_t least = __reduce_min_sync(ALL, dist2);
+        if (least != KD_NONE && dist2 == least) id = work.look.index.ids[place];
+        const uint32_t first = __reduce_min_sync(ALL, id);
+        if (first != KD_NONE && id == first) answer(work, which, node_of_place(work, place));
+        __syncwarp();
+    }
+}
+
+} // namespace
+
+extern "C" kd_status photon_maps_cuda_known(const photon_maps_cuda *maps,
+                                            const photon_known_cuda *asked) {
+    const photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
+    known_work work;
+    unsigned blocks = 0;
+    memset(&work, 0, sizeof work);
+    work.look.index = map_index_of(map);
+    work.look.k = ESTIMATE_KNOWN_ASKED;
+    work.look.radius = map->radius;
+    work.tree = kandela::layout_of((uint32_t)map->list.count);
+    work.irradiance = (const vec3 *)map->irradiance.memory;
+    work.places = (float4 *)asked->places;
+    work.sides = (const float4 *)asked->sides;
+    work.count = asked->count;
+    work.more = asked->more;
+    work.more_count = asked->more_count;
+    KD_TRY(cuda_resident_blocks(&blocks, known_nearest, BLOCK));
+    known_nearest<<<blocks, BLOCK>>>(work);
+    KD_CUDA_LAUNCHED("known_nearest");
+    KD_TRY(cuda_resident_blocks(&blocks, known_more, 32 * WARPS));
+    known_more<<<blocks, 32 * WARPS>>>(work);
+    KD_CUDA_LAUNCHED("known_more");
+    return KD_OK;
+}

@@ -1,0 +1,14 @@
+/* The index of a map on a device, where photon_maps_cuda_plant has put it. */
+#ifndef KD_PHOTON_MAPS_MAP_INDEX_CUH
+#define KD_PHOTON_MAPS_MAP_INDEX_CUH
+#include "photon/density/photon_leaves.cuh"
+#include "photon/maps/maps_device.h"
+
+static inline gather_index::index map_index_of(const photon_map_cuda *map) {
+    gather_index::index found;
+    cuda_arena arena = {(char *)map->index.memory, 0};
+    gather_index::lay_out(&found, &arena, (uint32_t)map->list.here);
+    return found;
+}
+
+#endif

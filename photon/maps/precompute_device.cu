@@ -1,0 +1,319 @@
+/* Irradiance at every photon on a CUDA device, for a final gather that asks the nearest photon
+   only.
+   Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
+           4(3); what is computed is in photon/density/precomputed.h.
+   Idea: a warp a photon and map finds what counts, as for surfaces (warp_per_surface.cuh), but what
+         landed is weighed as it is, and the photon's own power as much as it should. Estimates of
+         as many photons as the light allows are made by a thread each, and so are all where maps
+         are walked, as the oracle of the others.
+   Work: two looks by a warp a photon, and their integrals.
+   Memory: 332 bytes a photon of a part of KNOWN_AT_ONCE.
+   Invariants: the CPU's bits: sums are of whole numbers.
+   Data flow: of each part: take_places, a thread a photon: photons -> requests; know_nearest or
+              know_within, a warp a request, once a map: index -> sums and radii; over tiles,
+              tile_looks.cu: -> integrals; know, a thread a photon: these -> irradiance. */
+#include "core/device/cuda.h"
+#include "core/ranks/ranks.h"
+#include "photon/density/precomputed.h"
+#include "photon/density/warp_per_surface.cuh"
+#include "photon/maps/map_index.cuh"
+
+namespace {
+using namespace photon_gathering_cuda;
+
+constexpr int BLOCK = 128;
+constexpr uint32_t KNOWN_AT_ONCE = 1u << 16;
+
+unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
+    return (unsigned)((items + block - 1) / block);
+}
+
+/* --- by a thread each ------------------------------------------------------------------------- */
+
+__global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ photon_map_view map,
+                                                    const __grid_constant__ photon_map_view caustic,
+                                                    const __grid_constant__ crease_view creases,
+                                                    const __grid_constant__ mesh_view mesh,
+                                                    const uint32_t first, const uint32_t end,
+                                                    vec3 *irradiance) {
+    const uint32_t node = first + blockIdx.x * BLOCK + threadIdx.x;
+    if (node < end) irradiance[node] = photon_irradiance_at(&map, &caustic, &creases, &mesh, node);
+}
+
+/* --- by warps --------------------------------------------------------------------------------- */
+
+/* A part of the photons, from `first` on. */
+struct known_part {
+    photon_map_view global, caustic;
+    crease_view creases;
+    mesh_view mesh;
+    uint32_t first, count;
+    eye_request *requests;
+    uint32_t *alone;
+    flux_sum *sums[2]; /* global, caustic */
+    float *radii[2], *integrals[2];
+    vec3 *irradiance;
+};
+
+/* Of a request what estimates read of a surface. */
+__global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ known_part part) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= part.count) return;
+    const estimate_point here = photon_place(part.global.photons + part.first + i, &part.mesh);
+    surface *at = &part.requests[i].at;
+    at->position = here.position;
+    at->geometric = here.back ? vec3_negate(here.normal) : here.normal;
+    at->front = !here.back;
+    at->triangle = here.triangle;
+}
+
+/* What landed around a place, a share a lane. */
+struct landing {
+    estimate_point here;
+    flux_sum sum;
+
+    __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float radius,
+                                        float s2) {
+        const photon landed = photon_of_records(work.index.records, place);
+        if (!estimate_accepts(&landed, &here, work.whole_sides ? INFINITY : radius)) return;
+        flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
+    }
+    /* The photon's own power, if the place is one. */
+    __device__ __forceinline__ void add_own(const gather_work &work, const photon *own,
+                                            uint32_t inside) {
+        if (own && lane_id() == 0)
+            flux_sum_add(&sum, photon_own_weight(work.kernel, inside), own->power, work.scale);
+    }
+};
+
+/* The photon itself no longer counts; how many are left. */
+template <int PARTS>
+__device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best, uint32_t id) {
+    bool found = false;
+    for (uint32_t at = lane_id(); at < best.count; at += 32) {
+        const bool own = best.ids[best.place[at]] == id;
+        if (own) best.dist2[at] = KD_NONE;
+        found = found || own;
+    }
+    __syncwarp();
+    return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
+}
+
+/* Of those that count the last by (dist2, id) goes; its dist2 is the answer. */
+template <int PARTS>
+__device__ __forceinline__ uint32_t leave_last(const nearest_places<PARTS> &best) {
+    uint32_t most = 0, id = 0;
+    for (uint32_t at = lane_id(); at < best.count; at += 32)
+        if (best.dist2[at] != KD_NONE) most = max(most, best.dist2[at]);
+    most = __reduce_max_sync(ALL, most);
+    for (uint32_t at = lane_id(); at < best.count; at += 32)
+        if (best.dist2[at] == most) id = max(id, best.ids[best.place[at]]);
+    id = __reduce_max_sync(ALL, id);
+    for (uint32_t at = lane_id(); at < best.count; at += 32)
+        if (best.dist2[at] == most && best.ids[best.place[at]] == id) best.dist2[at] = KD_NONE;
+    __syncwarp();
+    return most;
+}
+
+/* `own`: the places are these photons; NULL: they are of another map. */
+template <int PARTS>
+__global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
+                                                           const photon *own,
+                                                           const uint32_t *own_ids) {
+    __shared__ nearest_room<PARTS> rooms[WARPS];
+    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
+    if (which >= work.count) return; /* all lanes of a warp */
+    landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
+    const nearest_places<PARTS> best = find_nearest(work, rooms[warp], weigh.here.position);
+    uint32_t kept = own ? leave_own(best, own_ids[which]) : best.count;
+    float radius = work.radius;
+    if (best.count == work.k && kept) {
+        radius = sqrtf(__uint_as_float(leave_last(best)));
+        --kept;
+    }
+    if (kept == 0 || !(radius > 0)) {
+        store_estimate(work, which, flux_sum_none(), 0);
+        return;
+    }
+    const float per_radius2 = 1 / (radius * radius);
+    for (uint32_t at = lane_id(); at < best.count; at += 32)
+        if (best.dist2[at] != KD_NONE)
+            weigh.add(work, best.place[at], radius, __uint_as_float(best.dist2[at]) * per_radius2);
+    weigh.add_own(work, own ? own + which : NULL, kept);
+    __syncwarp();
+    store_estimate(work, which, weigh.sum, radius);
+}
+
+/* All within the radius. */
+__global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant__ gather_work work,
+                                                          const photon *own,
+                                                          const uint32_t *own_ids) {
+    __shared__ descent paths[WARPS];
+    const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
+    if (which >= work.count) return; /* all lanes of a warp */
+    landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
+    const uint32_t id = own ? own_ids[which] : 0;
+    const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
+    const uint32_t bound = __float_as_uint(bound2);
+    uint32_t inside = 0;
+    gather_index::visit(
+        work.index, paths[warp], weigh.here.position, [&] { return bound; },
+        [&](uint32_t bits, uint32_t place) {
+            if (bits > bound || (own && work.index.ids[place] == id)) return;
+            ++inside;
+            weigh.add(work, place, work.radius, __uint_as_float(bits) * per_bound2);
+        });
+    __syncwarp();
+    inside = __reduce_add_sync(ALL, inside);
+    weigh.add_own(work, own ? own + which : NULL, inside);
+    __syncwarp();
+    store_estimate(work, which, weigh.sum, work.radius);
+}
+
+/* W/m^2, by one of the maps. */
+__device__ __forceinline__ vec3 known_by(const known_part &part, const photon_map_view &map,
+                                         int which, uint32_t i) {
+    const flux_sum sum = part.sums[which][i];
+    const float radius = part.radii[which][i];
+    if (!(radius > 0) || flux_sum_is_zero(&sum)) return vec3_all(0);
+    const estimate_point here = estimate_point_of(&part.requests[i].at);
+    const float integral = part.creases.tiles.box_count
+                               ? part.integrals[which][i]
+                               : crease_kernel_integral(&part.creases, &here, radius, map.kernel);
+    const float square = map.gather ? integral * radius * radius : integral * (radius * radius);
+    return flux_sum_scaled(&sum, map.scale, 1 / square);
+}
+
+__global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ known_part part) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= part.count) return;
+    part.irradiance[part.first + i] =
+        vec3_add(known_by(part, part.global, 0, i), known_by(part, part.caustic, 1, i));
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
+
+void lay_out_part(known_part *to, cuda_arena *arena, uint32_t count) {
+    to->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
+    to->alone = (uint32_t *)cuda_arena_take(arena, count + 2ull, sizeof(uint32_t));
+    for (int m = 0; m < 2; ++m) {
+        to->sums[m] = (flux_sum *)cuda_arena_take(arena, count, sizeof(flux_sum));
+        to->radii[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
+        to->integrals[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
+    }
+}
+
+/* The look of one map at all places of the part. */
+kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) {
+    const photon_map_cuda *map = &maps->map[which];
+    const photon_map_view *view = which == PHOTON_LIST_GLOBAL ? &part->global : &part->caustic;
+    gather_work work;
+    memset(&work, 0, sizeof work);
+    work.requests = part->requests;
+    work.count = part->count;
+    work.sums = part->sums[which];
+    work.radii = part->radii[which];
+    if (map->list.count == 0 || !(pointtree_bound2(view->radius) > 0)) {
+        KD_CUDA(cudaMemsetAsync(work.radii, 0, part->count * sizeof *work.radii));
+        return KD_OK;
+    }
+    work.index = map_index_of(map);
+    work.radius = view->radius;
+    work.kernel = view->kernel;
+    work.scale = view->scale;
+    work.whole_sides = view->whole_sides;
+    work.k = view->gather;
+    const photon *own = NULL;
+    const uint32_t *own_ids = NULL;
+    if (which == PHOTON_LIST_GLOBAL) {
+        own = view->photons + part->first;
+        own_ids = view->tree.ids + part->first;
+        if (work.k && work.k < ESTIMATE_GATHER_MAX) ++work.k;
+    }
+    void (*const kernel)(gather_work, const photon *, const uint32_t *) =
+        work.k == 0     ? know_within
+        : work.k <= 72  ? know_nearest<4>
+        : work.k <= 320 ? know_nearest<12>
+                        : know_nearest<40>;
+    kernel<<<blocks_for(part->count, WARPS), 32 * WARPS>>>(work, own, own_ids);
+    KD_CUDA_LAUNCHED("know_nearest");
+    if (!part->creases.tiles.box_count) return KD_OK;
+    photon_gather_cuda asked;
+    memset(&asked, 0, sizeof asked);
+    asked.requests = part->requests;
+    asked.count = part->count;
+    asked.alone = part->alone;
+    asked.sums = work.sums;
+    asked.radii = work.radii;
+    return photon_maps_cuda_measure(maps, &asked, part->integrals[which]);
+}
+
+kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {
+    take_places<<<blocks_for(part->count), BLOCK>>>(*part);
+    KD_CUDA_LAUNCHED("take_places");
+    KD_TRY(look(maps, part, PHOTON_LIST_GLOBAL));
+    KD_TRY(look(maps, part, PHOTON_LIST_CAUSTIC));
+    know<<<blocks_for(part->count), BLOCK>>>(*part);
+    KD_CUDA_LAUNCHED("know");
+    return KD_OK;
+}
+
+kd_status know_all(photon_maps_cuda *maps, known_part *part, uint64_t first, uint64_t end) {
+    device_buffer *scratch = &maps->map[PHOTON_LIST_GLOBAL].scratch;
+    const uint64_t most = end - first < KNOWN_AT_ONCE ? end - first : KNOWN_AT_ONCE;
+    cuda_arena arena = {NULL, 0};
+    lay_out_part(part, &arena, (uint32_t)most);
+    KD_TRY(device_buffer_reserve(scratch, arena.used));
+    arena.base = (char *)scratch->memory;
+    arena.used = 0;
+    lay_out_part(part, &arena, (uint32_t)most);
+    for (uint64_t at = first; at < end; at += most) {
+        part->first = (uint32_t)at;
+        part->count = (uint32_t)(end - at < most ? end - at : most);
+        KD_TRY(know_part(maps, part));
+    }
+    return KD_OK;
+}
+
+kd_status know_range(photon_maps_cuda *maps, const mesh_view *mesh, uint64_t first, uint64_t end) {
+    known_part part;
+    memset(&part, 0, sizeof part);
+    part.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
+    part.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
+    part.creases = maps->outlines;
+    part.mesh = *mesh;
+    part.irradiance = (vec3 *)maps->map[PHOTON_LIST_GLOBAL].irradiance.memory;
+    if (!part.global.adaptive && !part.global.walks)
+        KD_TRY(know_all(maps, &part, first, end));
+    else
+        precompute<<<blocks_for(end - first), BLOCK>>>(part.global, part.caustic, part.creases,
+                                                       part.mesh, (uint32_t)first, (uint32_t)end,
+                                                       part.irradiance);
+    KD_CUDA_LAUNCHED("precompute");
+    return device_wait();
+}
+
+} // namespace
+
+extern "C" uint64_t photon_maps_cuda_precompute_bytes(uint64_t photons) {
+    known_part part;
+    cuda_arena arena = {NULL, 0};
+    lay_out_part(&part, &arena, (uint32_t)(photons < KNOWN_AT_ONCE ? photons : KNOWN_AT_ONCE));
+    return arena.used;
+}
+
+extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,
+                                                 const mesh_view *device_mesh, job *watched) {
+    photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
+    if (map->list.count == 0) return KD_OK;
+    job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
+    kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
+    uint64_t first, end;
+    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
+    if (status == KD_OK && end > first) status = know_range(maps, device_mesh, first, end);
+    if (status == KD_OK && ranks_shared(maps->among))
+        status = photon_maps_cuda_irradiance(maps, first, end, watched);
+    map->known = status == KD_OK;
+    job_stage_end(watched);
+    return status;
+}
