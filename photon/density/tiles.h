@@ -176,10 +176,10 @@ KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, fl
 }
 
 KD_FN void tile_box_take(tile_look *look, const tile_box *box) {
-    const bool back = vec3_dot(box->axis, look->normal) < 0;
+    const int side = vec3_dot(box->axis, look->normal) < 0;
     const float kernel = tile_box_kernel(look, box);
-    look->lit += tile_units(kernel * (back ? box->weight[1] : box->weight[0]));
-    look->dark += tile_units(kernel * (back ? box->dark[1] : box->dark[0]));
+    look->lit += tile_units(kernel * box->weight[side]);
+    look->dark += tile_units(kernel * box->dark[side]);
     look->modelled |= box->modelled && kernel > 0;
 }
 
@@ -232,45 +232,36 @@ KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
     look->modelled |= box->modelled;
 }
 
-/* Whether a place of the plane lies beyond a side of a tile. */
-KD_FN bool tile_ends_before(const tile *of, vec3 from, vec3 to, vec3 p) {
-    const vec3 turned = vec3_cross(vec3_sub(to, from), vec3_sub(p, from));
-    return vec3_dot(of->normal, turned) < -1e-4f * of->area;
-}
-
 /* Whether the place, which lies on this tile's triangle, lies in the tile. */
 KD_FN bool tile_holds(const tile *of, vec3 p) {
-    return !tile_ends_before(of, of->corner[0], of->corner[1], p) &&
-           !tile_ends_before(of, of->corner[1], of->corner[2], p) &&
-           !tile_ends_before(of, of->corner[2], of->corner[0], p);
-}
-
-/* Of the mean below, one of three places alike: nearest to a corner, or farthest from it. */
-KD_FN float tile_kernel_place(int32_t kernel, vec3 all, vec3 corner, float beside, float apart) {
-    const vec3 at = vec3_along(vec3_scale(all, beside), apart - beside, corner);
-    return photon_kernel_at(kernel, vec3_length2(at));
+    for (int i = 0; i < 3; ++i) {
+        const vec3 a = of->corner[i], side = vec3_sub(of->corner[i < 2 ? i + 1 : 0], a);
+        const float turn = vec3_dot(of->normal, vec3_cross(side, vec3_sub(p, a)));
+        if (turn < -1e-4f * of->area) return false;
+    }
+    return true;
 }
 
 /* The kernel's mean over a triangle (the corners over the radius, about the place) by seven places
    (Radon 1948, exact to the fifth degree). */
 KD_FN float tile_mean_kernel(int32_t kernel, const vec3 p[3]) {
-    const float near = 0.12593918f, far = 0.13239415f;
+    const float apart[2] = {0.79742699f, 0.05971587f}, beside[2] = {0.10128651f, 0.47014206f};
+    const float weight[2] = {0.12593918f, 0.13239415f};
     const vec3 all = vec3_add(vec3_add(p[0], p[1]), p[2]);
     float sum = 0.225f * photon_kernel_at(kernel, vec3_length2(all) / 9);
-    sum += near * tile_kernel_place(kernel, all, p[0], 0.10128651f, 0.79742699f);
-    sum += near * tile_kernel_place(kernel, all, p[1], 0.10128651f, 0.79742699f);
-    sum += near * tile_kernel_place(kernel, all, p[2], 0.10128651f, 0.79742699f);
-    sum += far * tile_kernel_place(kernel, all, p[0], 0.47014206f, 0.05971587f);
-    sum += far * tile_kernel_place(kernel, all, p[1], 0.47014206f, 0.05971587f);
-    sum += far * tile_kernel_place(kernel, all, p[2], 0.47014206f, 0.05971587f);
+    for (int ring = 0; ring < 2; ++ring)
+        for (int i = 0; i < 3; ++i) {
+            const vec3 at =
+                vec3_along(vec3_scale(all, beside[ring]), apart[ring] - beside[ring], p[i]);
+            sum += weight[ring] * photon_kernel_at(kernel, vec3_length2(at));
+        }
     return sum;
 }
 
 /* Corners over the radius, about the place. */
 KD_FN void tile_see(const tile_look *look, const tile *of, vec3 p[3]) {
-    p[0] = vec3_scale(vec3_sub(of->corner[0], look->position), look->per_radius);
-    p[1] = vec3_scale(vec3_sub(of->corner[1], look->position), look->per_radius);
-    p[2] = vec3_scale(vec3_sub(of->corner[2], look->position), look->per_radius);
+    for (int i = 0; i < 3; ++i)
+        p[i] = vec3_scale(vec3_sub(of->corner[i], look->position), look->per_radius);
 }
 
 /* Whether a tile needs no closed form, with its integral: none of it is near, or it is small and
@@ -301,8 +292,7 @@ KD_FN bool tile_is_smooth(const tile_look *look, const tile *of, const vec3 p[3]
 /* The weight of the side that a look sees; 0: the tile does not count. */
 KD_FN float tile_weight(const tile_look *look, const tile *of, float limit) {
     const float cosine = vec3_dot(of->normal, look->normal);
-    if (!(fabsf(cosine) >= limit)) return 0;
-    return cosine < 0 ? of->weight[1] : of->weight[0];
+    return fabsf(cosine) >= limit ? of->weight[cosine < 0] : 0;
 }
 
 /* Adds a tile's integral. */

@@ -80,11 +80,10 @@ __device__ __forceinline__ uint32_t before_me(unsigned lanes) {
     return (uint32_t)__popc(lanes & ((1u << lane_id()) - 1));
 }
 
-/* Kernels are known when this is compiled: what goes by them costs nothing then. */
-template <int32_t kernel>
-__device__ __forceinline__ tile_look look_of(const waiting_room &room, uint32_t which) {
+__device__ __forceinline__ tile_look look_of(const measure_work &work, const waiting_room &room,
+                                             uint32_t which) {
     return tile_look_begin(room.position[which], room.normal[which], room.triangle[which],
-                           room.radius[which], kernel);
+                           room.radius[which], work.kernel);
 }
 
 __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, int64_t units) {
@@ -170,15 +169,14 @@ __device__ __forceinline__ float most_of(float value) {
 }
 
 /* The look of this lane: a lane beyond the group's looks has its first one, for its bounds. */
-template <int32_t kernel>
-__device__ __forceinline__ look_group group_of(const waiting_room &room, uint32_t first,
-                                               uint32_t size, uint32_t looks) {
+__device__ __forceinline__ look_group group_of(const measure_work &work, const waiting_room &room,
+                                               uint32_t first, uint32_t size, uint32_t looks) {
     look_group made;
     made.slots = 32 / size;
     made.slot = lane_id() / size;
     made.own = first + (lane_id() & (size - 1));
     made.looks = made.own < looks;
-    made.look = look_of<kernel>(room, made.looks ? made.own : first);
+    made.look = look_of(work, room, made.looks ? made.own : first);
     const vec3 p = made.look.position;
     made.lo = vec3_make(least_of(p.x), least_of(p.y), least_of(p.z));
     made.hi = vec3_make(most_of(p.x), most_of(p.y), most_of(p.z));
@@ -243,17 +241,17 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_roo
 
 /* The last of `rough` tiles that wait, at most 32, by their closed form. Called, so that what it
    needs of registers is not held all the time. */
-template <int32_t kernel>
-static __device__ __noinline__ void meet_rough(const tile *tiles, waiting_room &room,
-                                               uint32_t rough) {
+static __device__ __noinline__ void meet_rough(const tile *tiles, int32_t kernel,
+                                               waiting_room &room, uint32_t rough) {
     const uint32_t taken = rough < 32 ? rough : 32;
     if (lane_id() < taken) {
         const uint32_t pair = room.rough[rough - taken + lane_id()], which = pair & 31u;
         const tile tile = tile_to_take(tiles, pair >> LOOK_BITS);
-        tile_look look = look_of<kernel>(room, which);
+        tile_look look = tile_look_begin(room.position[which], room.normal[which],
+                                         room.triangle[which], room.radius[which], kernel);
         vec3 p[3];
         tile_see(&look, &tile, p);
-        const float part = triangle_kernel_integral(kernel, p[0], p[1], p[2], tile.normal);
+        const float part = triangle_kernel_integral(look.kernel, p[0], p[1], p[2], tile.normal);
         tile_add(&look, &tile, tile_weight(&look, &tile, TILE_COSINE), part);
         bring(room, which, look);
     }
@@ -261,7 +259,6 @@ static __device__ __noinline__ void meet_rough(const tile *tiles, waiting_room &
 }
 
 /* Each lane's tiles for its look: those that need their closed form wait. */
-template <int32_t kernel>
 __device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_room &room,
                                            look_group *of, uint32_t begin, uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
@@ -282,7 +279,7 @@ __device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_roo
         of->rough += (uint32_t)__popc(all);
         __syncwarp();
         if (of->rough >= 32) {
-            meet_rough<kernel>(work.tiles.tiles, room, of->rough);
+            meet_rough(work.tiles.tiles, work.kernel, room, of->rough);
             of->rough -= 32;
         }
     }
@@ -311,7 +308,6 @@ __device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_loo
 }
 
 /* All boxes that wait for each look: a lane a look and box. */
-template <int32_t kernel>
 __device__ __forceinline__ void walk_items(const measure_work &work, waiting_room &room,
                                            look_group *of) {
     for (uint32_t item = of->slot; __any_sync(ALL, item < of->items); item += of->slots) {
@@ -324,7 +320,7 @@ __device__ __forceinline__ void walk_items(const measure_work &work, waiting_roo
                 step = walk_box(work, &of->look, &next, &end);
                 goes = next < end;
             }
-            meet_tiles<kernel>(work, room, of, step.begin, step.count);
+            meet_tiles(work, room, of, step.begin, step.count);
         }
     }
     of->items = 0;
@@ -332,7 +328,6 @@ __device__ __forceinline__ void walk_items(const measure_work &work, waiting_roo
 }
 
 /* Meets all that the group's looks do; false: something may be left out. */
-template <int32_t kernel>
 __device__ __forceinline__ bool meet_group(const measure_work &work, waiting_room &room,
                                            look_group *of) {
     if (lane_id() == 0) room.boxes[0] = 0; /* the root */
@@ -343,9 +338,9 @@ __device__ __forceinline__ bool meet_group(const measure_work &work, waiting_roo
         if (of->boxes && of->items + 32 <= ITEMS)
             pass_boxes(work, room, of);
         else
-            walk_items<kernel>(work, room, of);
+            walk_items(work, room, of);
     }
-    if (of->rough) meet_rough<kernel>(work.tiles.tiles, room, of->rough);
+    if (of->rough) meet_rough(work.tiles.tiles, work.kernel, room, of->rough);
     if (of->looks) {
         bring(room, of->own, of->look);
         atomicAdd(&room.met[of->own], of->look.looked_at);
@@ -360,14 +355,13 @@ __device__ __forceinline__ void clear_sums(waiting_room &room, uint32_t which) {
 }
 
 /* Meets all that the room's looks do, in groups as large as they lie together. */
-template <int32_t kernel>
 __device__ __forceinline__ void meet_looks(const measure_work &work, waiting_room &room,
                                            uint32_t looks) {
     uint32_t first = 0, size = 32;
     while (size > 1 && size / 2 >= looks) size /= 2;
     while (first < looks) {
-        look_group group = group_of<kernel>(room, first, size, looks);
-        const bool done = lies_together(group) && meet_group<kernel>(work, room, &group);
+        look_group group = group_of(work, room, first, size, looks);
+        const bool done = lies_together(group) && meet_group(work, room, &group);
         const uint32_t own = first + lane_id();
         if (!done && lane_id() < size) {
             clear_sums(room, own);

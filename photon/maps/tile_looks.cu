@@ -70,8 +70,7 @@ __device__ __forceinline__ void end_look(const measure_work &work, const waiting
         work.list[atomicAdd(work.left, 1u)] = request;
         return;
     }
-    tile_look look = tile_look_begin(room.position[which], room.normal[which], room.triangle[which],
-                                     room.radius[which], work.kernel);
+    tile_look look = look_of(work, room, which);
     look.lit = (int64_t)((uint64_t)room.lit[1][which] << 32 | room.lit[0][which]);
     look.dark = (int64_t)((uint64_t)room.dark[1][which] << 32 | room.dark[0][which]);
     look.in_the_dark = (found & IN_THE_DARK) != 0;
@@ -84,7 +83,6 @@ __device__ __forceinline__ void end_look(const measure_work &work, const waiting
     }
 }
 
-template <int32_t kernel>
 __global__ __launch_bounds__(32 * WARPS,
                              BLOCKS) void meet_all(const __grid_constant__ measure_work work) {
     __shared__ waiting_room rooms[WARPS];
@@ -96,18 +94,9 @@ __global__ __launch_bounds__(32 * WARPS,
         if (lane_id() < looks) room.met[lane_id()] = NOT_HERE;
         __syncwarp();
     } else {
-        meet_looks<kernel>(work, room, looks);
+        meet_looks(work, room, looks);
     }
     if (lane_id() < looks) end_look(work, room, lane_id());
-}
-
-void (*meet_of(photon_kernel kernel))(measure_work) {
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return meet_all<PHOTON_KERNEL_DISC>;
-    case PHOTON_KERNEL_CONE: return meet_all<PHOTON_KERNEL_CONE>;
-    case PHOTON_KERNEL_GAUSSIAN: return meet_all<PHOTON_KERNEL_GAUSSIAN>;
-    default: return meet_all<PHOTON_KERNEL_EPANECHNIKOV>;
-    }
 }
 
 /* Looks that were left, as the CPU does them. */
@@ -171,8 +160,7 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.modelled = asked->alone + 1;
     work.list = asked->alone + 2;
     KD_CUDA(cudaMemsetAsync(asked->alone, 0, 2 * sizeof(uint32_t)));
-    void (*meet)(measure_work) = meet_of(maps->kernel);
-    meet<<<(asked->packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
+    meet_all<<<(asked->packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
     KD_CUDA_LAUNCHED("meet_all");
     again<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
     KD_CUDA_LAUNCHED("again");
