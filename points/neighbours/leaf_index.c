@@ -143,7 +143,7 @@ static void bucket_fill(const index_work *work, uint32_t s) {
     const uint32_t filled = work->tree->dims == 3 && bucket_is_full(&index->shape, s)
                                 ? bucket_gather_full(work, s, leaf.places, &points)
                                 : bucket_gather(work, s, &points);
-    box3 box;
+    box3 box = box3_empty();
     for (int axis = 0; axis < 3; ++axis, at += leaf.places) {
         float lo = points.at[0][axis], hi = lo;
         for (int i = 0; i < leaf.places; ++i) {
