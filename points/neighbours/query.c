@@ -284,7 +284,7 @@ static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
    many do where places are steps of a grid. */
 static bool answer_again(query_work *work, const asked_query *asked, query_room *room) {
     const point_array *points = &work->queries->points;
-    if (work->counts || work->offsets || asked->more || work->queries->radii ||
+    if (work->counts || work->offsets || work->own || asked->more || work->queries->radii ||
         work->queries->bounds2)
         return false;
     const asked_query last = room->last;
