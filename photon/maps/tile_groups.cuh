@@ -216,6 +216,7 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_roo
     of->passed += taken;
     const bool has = lane_id() < taken;
     const uint32_t number = has ? room.boxes[of->boxes + lane_id()] : 0;
+    __syncwarp(); /* all have read before parts are put in their places */
     bool parts = false, item = false;
     uint32_t second = 0;
     if (has) {
@@ -346,7 +347,9 @@ __device__ __forceinline__ bool meet_group(const measure_work &work, waiting_roo
         atomicAdd(&room.met[of->own], of->look.looked_at);
     }
     __syncwarp();
-    return __all_sync(ALL, !of->looks || room.met[of->own] + of->passed <= SURELY);
+    const bool all = __all_sync(ALL, !of->looks || room.met[of->own] + of->passed <= SURELY);
+    __syncwarp(); /* all have read before who halves the group clears */
+    return all;
 }
 
 __device__ __forceinline__ void clear_sums(waiting_room &room, uint32_t which) {

@@ -51,6 +51,13 @@ __device__ __forceinline__ uint32_t place_in_packet() {
     return (l & 1u) | (l >> 1 & 2u) | (l >> 2 & 4u) | (l << 2 & 8u) | (l << 1 & 16u);
 }
 
+/* Requests without packets are taken 32 at a time. */
+__device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32_t packet) {
+    if (work.packets) return work.packets[packet];
+    const uint32_t first = 32 * packet, left = work.count - first;
+    return {first, left < 32 ? left : 32};
+}
+
 /* Puts the looks of a packet into the room; how many. */
 __device__ __forceinline__ uint32_t begin_looks(const measure_work &work, waiting_room &room,
                                                 const eye_packet &packet) {
@@ -89,7 +96,7 @@ __global__ __launch_bounds__(32 * WARPS,
     waiting_room &room = rooms[threadIdx.x / 32];
     const uint32_t packet = blockIdx.x * WARPS + threadIdx.x / 32;
     if (packet >= work.packet_count) return; /* all lanes of a warp */
-    const uint32_t looks = begin_looks(work, room, work.packets[packet]);
+    const uint32_t looks = begin_looks(work, room, packet_of(work, packet));
     if (work.tiles.count >= NUMBERS) {
         if (lane_id() < looks) room.met[lane_id()] = NOT_HERE;
         __syncwarp();
@@ -150,8 +157,8 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.tiles = maps->outlines.tiles;
     work.requests = asked->requests;
     work.count = asked->count;
-    work.packets = asked->packets;
-    work.packet_count = asked->packet_count;
+    work.packets = asked->packet_count ? asked->packets : NULL;
+    work.packet_count = asked->packet_count ? asked->packet_count : (asked->count + 31) / 32;
     work.sums = asked->sums;
     work.radii = asked->radii;
     work.kernel = (int32_t)maps->kernel;
@@ -160,7 +167,7 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.modelled = asked->alone + 1;
     work.list = asked->alone + 2;
     KD_CUDA(cudaMemsetAsync(asked->alone, 0, 2 * sizeof(uint32_t)));
-    meet_all<<<(asked->packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
+    meet_all<<<(work.packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
     KD_CUDA_LAUNCHED("meet_all");
     again<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
     KD_CUDA_LAUNCHED("again");
