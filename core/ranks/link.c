@@ -43,6 +43,7 @@ struct ranks_link {
     nccl_calls calls;
     nccl_communicator with;
     int version;
+    bool begun; /* threads of its own may run on: the library stays */
 };
 
 static const char *library_name(void) {
@@ -79,7 +80,7 @@ static bool load(struct ranks_link *of) {
 }
 
 static void drop(struct ranks_link *of) {
-    if (of && of->library) plugin_close(of->library);
+    if (of && of->library && !of->begun) plugin_close(of->library);
     memory_free(of);
 }
 
@@ -88,6 +89,7 @@ static kd_status join(struct ranks_link *link, ranks *of, bool *joined, const ch
     nccl_id id;
     bool failed = false;
     memset(&id, 0, sizeof id);
+    link->begun = true;
     int error = of->rank == 0 ? link->calls.unique_id(&id) : 0;
     KD_TRY(ranks_any(of, error != 0, &failed));
     if (!failed) {
