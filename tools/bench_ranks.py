@@ -78,9 +78,13 @@ def main():
     most = len(asked.devices)
     counts = sorted({n for n in (1, 2, 4, 8, 16, most) if n <= most})
     if asked.counts:
-        counts = [int(n) for n in asked.counts.split(",")]
-    if min(counts) < 1 or max(counts) > most:
-        parser.error(f"--counts: from 1 to the {most} devices that are named")
+        words = asked.counts.split(",")
+        if not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
+            parser.error(f"--counts {asked.counts}, expected numbers from 1 to the {most} devices that are named")
+        counts = [int(word) for word in words]
+    unknown = [name for name in asked.cases.split(",") if name not in CASES]
+    if unknown:
+        parser.error(f"--cases {unknown[0]}, expected some of {','.join(CASES)}")
     print(f"# {' '.join(sys.argv)}")
     print(f"# {subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout.splitlines()[0]}")
     print("case devices seconds ratio same_bits sent_bytes most_idle " + " ".join(STAGES))

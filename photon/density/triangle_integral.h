@@ -5,9 +5,9 @@
          the angles of the three make a whole turn about a foot that lies within, else none. So the
          integral is that over the whole disc, or 0, less what lies in the disc beyond each side
          that cuts it: a sector less the triangle to the chord. With the height h of the centre over
-   the plane, a place at the distance p from the foot weighs K(sqrt(h^2 + p^2)); out to p that
-   integrates, a radian, to a function of p alone, whose integral over the angle along a line is
-   elementary for each kernel (the Gaussian's by its series).
+         the plane, a place at the distance p from the foot weighs K(sqrt(h^2 + p^2)); out to p
+         that integrates, a radian, to a function of p alone, whose integral over the angle along a
+         line is elementary for each kernel (the Gaussian's by its series).
    Source: no paper; at h = 0 these are the sectors and lines of photon_kernel.h.
    Work: nothing where no side cuts the disc; for each side that does an arcus tangent, for the cone
          two and a logarithm.

@@ -1,8 +1,8 @@
 /* Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5.
    Idea: a batch of paths is traced by all cores in pieces, whose rays are cast together, as many as
          are on their way; each piece puts its photons into the order (path, bounce); a scan over
-   the paths' counts finds their places and the path at which enough have landed. Nothing depends on
-   how paths were dealt out.
+         the paths' counts finds their places and the path at which enough have landed. Nothing
+         depends on how paths were dealt out.
    Memory: the photons, and one batch: about 10 MB of photons and 64 bytes a path. */
 #include "photon/emission/emit.h"
 #include "accel/rays/batch.h"

@@ -83,10 +83,10 @@ typedef struct photon_gather_cuda {
     const struct eye_request *requests; /* device memory */
     uint32_t count;
     const struct eye_packet *packets; /* device memory: each request is in one of them */
-    uint32_t packet_count;
-    uint32_t *alone; /* device memory: room for `count` + 2 */
-    flux_sum *sums;  /* out, a request each: what the photons scatter towards wo */
-    float *radii;    /* out: within this radius; 0: there are none */
+    uint32_t packet_count;            /* 0, and no packets: nobody knows who are neighbours */
+    uint32_t *alone;                  /* device memory: room for `count` + 2 */
+    flux_sum *sums;                   /* out, a request each: what the photons scatter towards wo */
+    float *radii;                     /* out: within this radius; 0: there are none */
 } photon_gather_cuda;
 
 /* In one of the maps of surfaces, by `gather` nearest photons, or all within `radius` if that is 0.

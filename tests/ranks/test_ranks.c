@@ -216,6 +216,22 @@ static void test_choice_of_maps(void **state) {
     scene_close(made);
 }
 
+/* Devices take what sends less, whatever the connection moves; and what fits. */
+static void test_choice_of_devices(void **state) {
+    (void)state;
+    maps_choice choice = {.rank_count = 4, .on_devices = true};
+    choice.sent[RANK_MAPS_WHOLE] = 1000;
+    choice.sent[RANK_MAPS_APART] = 999;
+    assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_APART);
+    assert_int_equal(maps_choice_of(&choice, true, false), RANK_MAPS_WHOLE);
+    choice.sent[RANK_MAPS_APART] = 1001;
+    assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
+    assert_int_equal(maps_choice_of(&choice, false, true), RANK_MAPS_APART);
+    choice.on_devices = false; /* CPUs want to know the connection */
+    choice.sent[RANK_MAPS_APART] = 1;
+    assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
+}
+
 /* Cancels after so many reports of its progress. */
 typedef struct impatience {
     job watched;
@@ -345,6 +361,7 @@ int main(void) {
         cmocka_unit_test(test_photons_apart),
         cmocka_unit_test(test_photons_apart_refused),
         cmocka_unit_test(test_choice_of_maps),
+        cmocka_unit_test(test_choice_of_devices),
         cmocka_unit_test(test_resumed_by_others),
         cmocka_unit_test(test_a_failing_rank_ends_all),
     };
