@@ -56,11 +56,23 @@ kd_status find_places(places *out, ranks *among, const eye_asked *own) {
     return status;
 }
 
-/* One's own of a list behind those of the ranks before; all of it has room. */
+/* Room for what is of all ranks. Devices wait for each other without end: so ranks meet once more
+   by the host when all have it, and one that has not is heard of there. */
+kd_status reserve_met(looks_met *met, ranks *among, const places *at) {
+    const uint64_t requests = at->requests[among->size], packets = at->packets[among->size];
+    bool any = false;
+    KD_TRY(device_buffer_reserve(&met->requests, requests * sizeof(eye_request)));
+    KD_TRY(device_buffer_reserve(&met->packets, packets * sizeof(eye_packet)));
+    KD_TRY(device_buffer_reserve(&met->sums, MAPS * requests * sizeof(flux_sum)));
+    KD_TRY(device_buffer_reserve(&met->radii, requests * sizeof(float)));
+    KD_TRY(device_buffer_reserve(&met->alone, (requests + 2) * sizeof(uint32_t)));
+    return ranks_any(among, false, &any);
+}
+
+/* One's own of a list behind those of the ranks before. */
 kd_status put_own(device_buffer *to, const device_buffer *from, const uint64_t *begins,
                   const ranks *among, uint64_t bytes) {
     const uint64_t begin = begins[among->rank], end = begins[among->rank + 1];
-    KD_TRY(device_buffer_reserve(to, begins[among->size] * bytes + 1));
     return device_copy((char *)to->memory + begin * bytes, from->memory, (end - begin) * bytes,
                        NULL);
 }
@@ -100,9 +112,6 @@ kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, cons
     looks_met *met = &with->met;
     const uint64_t count = at->requests[among->size];
     photon_gather_cuda gather;
-    KD_TRY(device_buffer_reserve(&met->sums, MAPS * count * sizeof(flux_sum)));
-    KD_TRY(device_buffer_reserve(&met->radii, count * sizeof(float)));
-    KD_TRY(device_buffer_reserve(&met->alone, (count + 2) * sizeof(uint32_t)));
     gather.requests = (const eye_request *)met->requests.memory;
     gather.count = (uint32_t)count;
     gather.packets = (const eye_packet *)met->packets.memory;
@@ -141,6 +150,7 @@ kd_status look(photon_cuda *with, ranks *among, const photon_view *view, const p
         "--resolution or a --crop",
         (unsigned long long)at->requests[among->size]);
     if (at->requests[among->size] == 0) return KD_OK;
+    KD_TRY(reserve_met(&with->met, among, at));
     KD_TRY(bring_requests(with, among, at));
     KD_TRY(sum_all(with, among, view, at));
     return take_own(with, among, view, at);
