@@ -5,7 +5,7 @@
          neighbours. In all but some places that photon is of their surface; the others are asked
          for by a warp each, among the ESTIMATE_KNOWN_ASKED nearest.
    Work: some thirty nodes of 16 bytes a place.
-   Memory: none.
+   Memory: 512 bytes of its own a thread.
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
                that of a photon beyond: the answers are those of the walk, by (dist2, id).
    Data flow: known_nearest, a thread a place: places, sides, index, irradiance -> the place's
