@@ -46,7 +46,7 @@ static int64_t bytes_write(exr_const_context_t context, void *user, const void *
     return -1;
 }
 
-static kd_status written(const exr_stream *stream, exr_result_t code) {
+kd_status exr_written(const exr_stream *stream, exr_result_t code) {
     KD_REQUIRE(!stream->reason, KD_ERROR_RUNTIME, "%s: cannot write: %s", stream->path,
                strerror(stream->reason));
     /* what is sound cannot be compressed to something corrupt but where zlib finds no memory */
@@ -57,23 +57,24 @@ static kd_status written(const exr_stream *stream, exr_result_t code) {
 
 static kd_status header_write(exr_context_t context, const exr_stream *stream, const image *from) {
     int part = 0;
-    KD_TRY(written(stream, exr_add_part(context, "image", EXR_STORAGE_SCANLINE, &part)));
-    KD_TRY(written(stream, exr_initialize_required_attr_simple(context, part, from->width,
-                                                               from->height, EXR_COMPRESSION_ZIP)));
+    KD_TRY(exr_written(stream, exr_add_part(context, "image", EXR_STORAGE_SCANLINE, &part)));
+    KD_TRY(exr_written(stream, exr_initialize_required_attr_simple(
+                                   context, part, from->width, from->height, EXR_COMPRESSION_ZIP)));
     for (int32_t c = 0; c < from->channel_count; ++c)
-        KD_TRY(written(stream, exr_add_channel(context, part, from->names[c], EXR_PIXEL_FLOAT,
-                                               EXR_PERCEPTUALLY_LOGARITHMIC, 1, 1)));
+        KD_TRY(exr_written(stream, exr_add_channel(context, part, from->names[c], EXR_PIXEL_FLOAT,
+                                                   EXR_PERCEPTUALLY_LOGARITHMIC, 1, 1)));
     exr_attr_m44f_t matrix;
     exr_matrix_transpose(matrix.m, from->world_to_camera);
-    KD_TRY(written(stream, exr_attr_set_m44f(context, part, "worldToCamera", &matrix)));
-    KD_TRY(written(stream,
-                   exr_attr_set_int(context, part, "samplesPerPixel", from->samples_per_pixel)));
-    KD_TRY(written(stream,
-                   exr_attr_set_double(context, part, "renderTimeSeconds", from->render_seconds)));
-    KD_TRY(written(stream, exr_write_header(context)));
+    KD_TRY(exr_written(stream, exr_attr_set_m44f(context, part, "worldToCamera", &matrix)));
+    KD_TRY(exr_written(
+        stream, exr_attr_set_int(context, part, "samplesPerPixel", from->samples_per_pixel)));
+    KD_TRY(exr_written(
+        stream, exr_attr_set_double(context, part, "renderTimeSeconds", from->render_seconds)));
+    KD_TRY(exr_written(stream, exr_write_header(context)));
     return KD_OK;
 }
 
+#ifndef KD_HAVE_DEFLATE /* else core/image/exr_zip.c */
 static exr_result_t chunk_encode(exr_context_t context, exr_encode_pipeline_t *pipeline,
                                  const image *from, int32_t y) {
     exr_chunk_info_t chunk;
@@ -95,18 +96,19 @@ static exr_result_t chunk_encode(exr_context_t context, exr_encode_pipeline_t *p
     return code != EXR_ERR_SUCCESS ? code : exr_encoding_run(context, 0, pipeline);
 }
 
-static kd_status chunks_write(exr_context_t context, const exr_stream *stream, const image *from) {
+kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from) {
     int32_t lines = 0;
-    KD_TRY(written(stream, exr_get_scanlines_per_chunk(context, 0, &lines)));
+    KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &lines)));
     exr_encode_pipeline_t pipeline;
     memset(&pipeline, 0, sizeof pipeline);
     exr_result_t code = EXR_ERR_SUCCESS;
     for (int32_t y = 0; y < from->height && code == EXR_ERR_SUCCESS; y += lines)
         code = chunk_encode(context, &pipeline, from, y);
     exr_encoding_destroy(context, &pipeline);
-    KD_TRY(written(stream, code));
+    KD_TRY(exr_written(stream, code));
     return KD_OK;
 }
+#endif
 
 static kd_status exr_write(const image *from, const image_encoding *encoding, file_output *file) {
     (void)encoding;
@@ -121,13 +123,14 @@ static kd_status exr_write(const image *from, const image_encoding *encoding, fi
     how.write_fn = bytes_write;
     how.zip_level = 4; /* a tenth less work than 6, a seventh more than 1, sizes within 0.5 % */
     exr_context_t context = NULL;
-    KD_TRY(written(&stream, exr_start_write(&context, file->path, EXR_WRITE_FILE_DIRECTLY, &how)));
+    KD_TRY(
+        exr_written(&stream, exr_start_write(&context, file->path, EXR_WRITE_FILE_DIRECTLY, &how)));
     kd_status status = KD_OK;
     KD_TRY_GOTO(header_write(context, &stream, from));
-    KD_TRY_GOTO(chunks_write(context, &stream, from));
+    KD_TRY_GOTO(exr_deflate(context, &stream, from));
 done:;
     const exr_result_t code = exr_finish(&context);
-    if (status == KD_OK) KD_TRY(written(&stream, code));
+    if (status == KD_OK) KD_TRY(exr_written(&stream, code));
     return status;
 }
 

@@ -20,6 +20,11 @@ void exr_complaint_forget(void);
 const char *exr_complaint(exr_result_t code); /* or, without one, what the code says */
 /* What a call of the library answered, as a status. */
 kd_status exr_answered(const exr_stream *stream, exr_result_t code, kd_status failure);
+/* What a call answered that writes: complaints of the stream and of memory first. */
+kd_status exr_written(const exr_stream *stream, exr_result_t code);
+/* All chunks of the picture, by ZIP, behind a header that is written and has its channels. By all
+   cores and libdeflate; by the library's own pipeline where a build has none. */
+kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from);
 /* Transposes: OpenEXR multiplies row vectors with worldToCamera, an image's matrix multiplies
    column vectors. */
 void exr_matrix_transpose(float to[16], const float from[16]);

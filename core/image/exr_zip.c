@@ -1,0 +1,213 @@
+/* ZIP chunks of EXR files by libdeflate, both ways.
+   Idea: a chunk's bytes were split into those at even and those at odd places, one half behind the
+         other, each byte less the one before it; the difference is compressed. On the way in both
+         halves are summed up side by side; on the way out all cores make chunks, written in order.
+   Differs from the library: what libdeflate does not take is left to it, complaints included; its
+         pipeline compresses one chunk after another, by zlib.
+   Memory: out, ROUND_BYTES of chunks at a time, or four a thread, and two a thread beside them. */
+#include "core/image/exr.h"
+#ifdef KD_HAVE_OPENEXR
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef KD_HAVE_DEFLATE
+#include <libdeflate.h>
+
+/* --- in --- */
+
+/* `from` holds count > 1 bytes. */
+static void halves_join(unsigned char *to, const unsigned char *from, uint64_t count) {
+    const uint64_t half = (count + 1) / 2;
+    unsigned total = 0;
+    for (uint64_t i = 0; i < half; ++i) total += from[i];
+    unsigned even = from[0], odd = total - 128 * (unsigned)(half - 1) + from[half] - 128;
+    for (uint64_t i = 0; i + 1 < count - half; ++i) {
+        to[2 * i] = (unsigned char)even;
+        to[2 * i + 1] = (unsigned char)odd;
+        even += from[i + 1] - 128u;
+        odd += from[half + i + 1] - 128u;
+    }
+    const uint64_t last = count - half - 1;
+    to[2 * last] = (unsigned char)even;
+    to[2 * last + 1] = (unsigned char)odd;
+    if (half > count - half) to[count - 1] = (unsigned char)(even + from[half - 1] - 128u);
+}
+
+static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
+    exr_inflate *by = (exr_inflate *)pipeline->decoding_user_data;
+    const exr_chunk_info_t *chunk = &pipeline->chunk;
+    const uint64_t count = chunk->unpacked_size;
+    const bool zipped =
+        chunk->compression == EXR_COMPRESSION_ZIP || chunk->compression == EXR_COMPRESSION_ZIPS;
+    if (!zipped || chunk->packed_size == count || count < 2 || !pipeline->packed_buffer)
+        return by->usual(pipeline);
+    if (!by->inflater) by->inflater = libdeflate_alloc_decompressor();
+    if (by->room < count && KD_GROW(by->bytes, 0, count) == KD_OK) by->room = count;
+    if (pipeline->unpacked_alloc_size < count) {
+        free(pipeline->unpacked_buffer); /* by the library's own allocator: none is set */
+        pipeline->unpacked_buffer = malloc(count);
+        pipeline->unpacked_alloc_size = pipeline->unpacked_buffer ? count : 0;
+    }
+    if (!by->inflater || by->room < count || !pipeline->unpacked_buffer ||
+        libdeflate_zlib_decompress((struct libdeflate_decompressor *)by->inflater,
+                                   pipeline->packed_buffer, chunk->packed_size, by->bytes, count,
+                                   NULL) != LIBDEFLATE_SUCCESS)
+        return by->usual(pipeline);
+    halves_join((unsigned char *)pipeline->unpacked_buffer, by->bytes, count);
+    return EXR_ERR_SUCCESS;
+}
+
+void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline) {
+    if (!pipeline->decompress_fn || pipeline->decompress_fn == chunk_inflate) return;
+    by->usual = pipeline->decompress_fn;
+    pipeline->decoding_user_data = by;
+    pipeline->decompress_fn = chunk_inflate;
+}
+
+void exr_inflate_close(exr_inflate *owned) {
+    if (owned->inflater)
+        libdeflate_free_decompressor((struct libdeflate_decompressor *)owned->inflater);
+    memory_free(owned->bytes);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* --- out --- */
+
+enum {
+    LEVEL = 1,             /* of 12: floats come out as large by all up to 4 */
+    ROUND_BYTES = 16 << 20 /* of chunks that wait for their turn to be written */
+};
+
+/* What one thread makes chunks by. */
+typedef struct exr_deflater {
+    struct libdeflate_compressor *by;
+    unsigned char *packed, *split; /* bytes of a chunk each */
+} exr_deflater;
+
+typedef struct exr_round {
+    const image *from;
+    const float **planes; /* in the order of the file */
+    exr_deflater *threads;
+    unsigned char *bytes; /* of chunk i of this round from i * room on */
+    uint64_t *counts;
+    uint64_t room;
+    int32_t lines; /* of a chunk but the last */
+    int64_t first; /* chunk of the picture that is this round's first */
+    atomic_bool failed;
+} exr_round;
+
+static uint64_t chunk_pack(const exr_round *of, int64_t chunk, unsigned char *to) {
+    const image *from = of->from;
+    const int64_t top = chunk * of->lines;
+    const size_t width = (size_t)from->width, line = width * sizeof(float);
+    const unsigned char *begin = to;
+    for (int64_t y = top; y < top + of->lines && y < from->height; ++y)
+        for (int32_t c = 0; c < from->channel_count; ++c, to += line)
+            memcpy(to, of->planes[c] + (size_t)y * width, line);
+    return (uint64_t)(to - begin);
+}
+
+/* `count` bytes, at least 2; `between` is overwritten. */
+static void halves_split(unsigned char *to, unsigned char *between, const unsigned char *from,
+                         uint64_t count) {
+    const uint64_t odd = count / 2, even = count - odd;
+    for (uint64_t i = 0; i < odd; ++i) {
+        between[i] = from[2 * i];
+        between[even + i] = from[2 * i + 1];
+    }
+    if (even > odd) between[odd] = from[count - 1];
+    to[0] = between[0];
+    for (uint64_t i = 1; i < count; ++i)
+        to[i] = (unsigned char)(between[i] - between[i - 1] + 128u);
+}
+
+static bool deflater_open(exr_deflater *of, uint64_t room) {
+    if (of->by) return true;
+    if (KD_RESERVE(of->packed, room) != KD_OK || KD_RESERVE(of->split, room) != KD_OK) return false;
+    of->by = libdeflate_alloc_compressor(LEVEL);
+    return of->by != NULL;
+}
+
+static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread) {
+    exr_round *of = (exr_round *)context;
+    exr_deflater *with = &of->threads[thread];
+    for (int64_t i = begin; i < end; ++i) {
+        unsigned char *to = of->bytes + (uint64_t)i * of->room;
+        if (!deflater_open(with, of->room)) {
+            atomic_store(&of->failed, true);
+            status_clear();
+            return;
+        }
+        const uint64_t count = chunk_pack(of, of->first + i, to);
+        halves_split(with->packed, with->split, to, count);
+        const size_t less =
+            libdeflate_zlib_compress(with->by, with->packed, count, with->split, count - 1);
+        if (less) memcpy(to, with->split, less); /* else it stays as it is, which readers know */
+        of->counts[i] = less ? less : count;
+    }
+}
+
+static kd_status planes_find(exr_context_t context, exr_round *of) {
+    const exr_attr_chlist_t *list = NULL;
+    KD_REQUIRE(exr_get_channels(context, 0, &list) == EXR_ERR_SUCCESS &&
+                   list->num_channels == of->from->channel_count,
+               KD_ERROR_RUNTIME, "OpenEXR: the header has other channels than the picture");
+    KD_TRY(KD_RESERVE(of->planes, (uint64_t)of->from->channel_count));
+    for (int32_t c = 0; c < of->from->channel_count; ++c)
+        of->planes[c] = image_plane(of->from, list->entries[c].name.str);
+    return KD_OK;
+}
+
+static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *of) {
+    const int64_t count = ((int64_t)of->from->height + of->lines - 1) / of->lines;
+    int64_t together = (int64_t)(ROUND_BYTES / of->room);
+    if (together < 4 * parallel_threads()) together = 4 * parallel_threads();
+    if (together > count) together = count;
+    KD_TRY(planes_find(context, of));
+    KD_TRY(KD_RESERVE_ZEROED(of->threads, PARALLEL_THREADS_MAX));
+    KD_TRY(KD_RESERVE(of->counts, (uint64_t)together));
+    KD_TRY(KD_RESERVE(of->bytes, (uint64_t)together * of->room));
+    for (; of->first < count; of->first += together) {
+        const int64_t here = together < count - of->first ? together : count - of->first;
+        parallel_for(here, 1, chunks_deflate, of);
+        KD_REQUIRE(!atomic_load(&of->failed), KD_ERROR_MEMORY, "%s: not enough memory",
+                   stream->path);
+        for (int64_t i = 0; i < here; ++i)
+            KD_TRY(exr_written(stream, exr_write_scanline_chunk(
+                                           context, 0, (int)((of->first + i) * of->lines),
+                                           of->bytes + (uint64_t)i * of->room, of->counts[i])));
+    }
+    return KD_OK;
+}
+
+kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from) {
+    exr_round of = {.from = from};
+    KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &of.lines)));
+    of.room =
+        (uint64_t)from->width * (uint64_t)from->channel_count * sizeof(float) * (uint64_t)of.lines;
+    const kd_status status = rounds_write(context, stream, &of);
+    for (int i = 0; of.threads && i < PARALLEL_THREADS_MAX; ++i) {
+        libdeflate_free_compressor(of.threads[i].by);
+        memory_free(of.threads[i].packed);
+        memory_free(of.threads[i].split);
+    }
+    memory_free(of.threads);
+    memory_free(of.counts);
+    memory_free(of.bytes);
+    memory_free(of.planes);
+    return status;
+}
+#else
+void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline) {
+    (void)by;
+    (void)pipeline;
+}
+
+void exr_inflate_close(exr_inflate *owned) {
+    (void)owned;
+}
+#endif
+#endif
