@@ -75,6 +75,7 @@ setup_missing() { # PURPOSE...: packages, one a line
     local purpose package probe
     while read -r purpose package probe; do
         [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
+        [[ $package != libclang-rt-14-dev || $(setup_system) != ubuntu-24.04 ]] || package=libclang-rt-18-dev # its clang's
         setup_is_here "$probe" || echo "$package"
     done <<<"$setup_table"
 }
