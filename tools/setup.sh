@@ -75,6 +75,7 @@ setup_missing() { # PURPOSE...: packages, one a line
     local purpose package probe
     while read -r purpose package probe; do
         [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
+        [[ $package != libclang-rt-14-dev || $(setup_system) != ubuntu-24.04 ]] || package=libclang-rt-18-dev # its clang's
         setup_is_here "$probe" || echo "$package"
     done <<<"$setup_table"
 }
@@ -126,18 +127,18 @@ setup_cuda_parts='nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt
     nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85'
 
 # Prints the CUDA compiler to build with; nothing where there is no card. Fetches one (271 MB) if
-# there is a card, but no compiler.
-setup_cuda() { # FOLDER (relative to the root)
+# there is a card, but no compiler; with "always" also where there is no card.
+setup_cuda() { # FOLDER (relative to the root) [always]
     local folder=$root/$1 found
     found=$(setup_nvcc) && echo "$found" && return
-    if ! setup_card_is_here; then
+    if [[ ${2-} != always ]] && ! setup_card_is_here; then
         setup_say "No NVIDIA card is here: a build without CUDA"
         return 0
     fi
     found=("$folder"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
     if [[ ! -x ${found[0]} ]]; then
-        setup_say "An NVIDIA card is here and no nvcc: CUDA 13.0's (271 MB) is fetched from the" \
-            "Python registry into $folder. It needs a driver of release 580 or later"
+        setup_say "No nvcc is here: CUDA 13.0's (271 MB) is fetched from the Python registry into $folder." \
+            "What it makes needs a driver of release 580 or later"
         setup_packages cuda && python3 -m venv "$folder" >&2 &&
             # shellcheck disable=SC2086 # words
             "$folder/bin/pip" install --quiet $setup_cuda_parts >&2 || return
