@@ -3,8 +3,9 @@
 # It takes of ours what it needs, and static libraries where there are any, so that it runs elsewhere, too:
 # then with -DKD_MARCH=x86-64-v3, which the peers follow; -DKD_COMPARE_TBB=OFF leaves TBB out.
 # Peers that no package has are taken from -DKD_PEERS=FOLDER, where a checkout of each lies: pico_tree (PicoTree, for
-# compare_knn), tinybvh (for compare_embree). Nothing of them is part of this tree.
-set(KD_PEERS "" CACHE PATH "a folder with checkouts of pico_tree and tinybvh for compare_knn and compare_embree")
+# compare_knn), tinybvh (for compare_embree), psi with parlaylib and libmorton, which it includes (for compare_changes).
+# Nothing of them is part of this tree.
+set(KD_PEERS "" CACHE PATH "a folder with checkouts of pico_tree, tinybvh, psi, parlaylib and libmorton for tools/peers")
 option(KD_COMPARE_TBB "CGAL's threads in tools/peers/compare_knn, if TBB is found" ON)
 find_path(KD_NANOFLANN_INCLUDE nanoflann.hpp)
 find_path(KD_FLANN_INCLUDE flann/flann.hpp)
@@ -21,6 +22,9 @@ endif()
 if(NOT KD_TINYBVH_INCLUDE)
   message(STATUS "compare_embree is without tinybvh: no tinybvh in KD_PEERS=\"${KD_PEERS}\"")
 endif()
+find_path(KD_PSI_INCLUDE psi/kd_tree.h PATHS "${KD_PEERS}/psi/include")
+find_path(KD_PARLAY_INCLUDE parlay/primitives.h PATHS "${KD_PEERS}/parlaylib/include")
+find_path(KD_LIBMORTON_INCLUDE libmorton/morton.h PATHS "${KD_PEERS}/libmorton/include")
 include(CheckLanguage)
 check_language(CXX)
 if(NOT KD_SANITIZE AND CMAKE_CXX_COMPILER AND (KD_NANOFLANN_INCLUDE OR KD_FLANN_INCLUDE OR KD_CGAL_INCLUDE OR
@@ -75,6 +79,21 @@ if(OpenMP_CXX_FOUND)
       target_link_options(compare_knn PRIVATE -static-libgcc -static-libstdc++)
     endif()
   endif()
+endif()
+
+# tools/peers/compare_changes: PSI's batches that come and go beside ours.
+if(NOT (KD_PSI_INCLUDE AND KD_PARLAY_INCLUDE AND KD_LIBMORTON_INCLUDE))
+  message(STATUS "compare_changes is left out: no psi, parlaylib and libmorton in KD_PEERS=\"${KD_PEERS}\"")
+elseif(CMAKE_CXX_COMPILER AND NOT KD_SANITIZE)
+  enable_language(CXX)
+  find_package(Threads REQUIRED)
+  add_executable(compare_changes ${CMAKE_SOURCE_DIR}/tools/peers/compare_changes.cpp)
+  target_include_directories(compare_changes SYSTEM PRIVATE ${KD_PSI_INCLUDE} ${KD_PARLAY_INCLUDE}
+                                                            ${KD_LIBMORTON_INCLUDE})
+  target_compile_features(compare_changes PRIVATE cxx_std_20)
+  target_compile_options(compare_changes PRIVATE -O3 -march=$<IF:$<STREQUAL:${KD_MARCH},>,native,${KD_MARCH}>)
+  target_compile_definitions(compare_changes PRIVATE NDEBUG) # PSI checks itself without it
+  target_link_libraries(compare_changes PRIVATE kandela_internal Threads::Threads)
 endif()
 
 # tools/peers/compare_embree: Embree's rays beside ours, if libembree-dev is installed: 4 (Ubuntu 24.04) or 3 (Debian 12).

@@ -1,0 +1,294 @@
+// Kandela's trees that change beside PSI's k-d tree (a checkout of it and of parlaylib:
+// -DKD_PEERS).
+//     compare_changes [--threads N] [--batches N] [POINTS]
+// POINTS uniform points of three floats (1,000,000). Batches of 0.1, 1 and 10 % of them come
+// (kd_points_insert, batch_insert), then as many go, drawn from those that were there first
+// (kd_points_remove, batch_delete); 16 batches each, and the two trees take turns. A figure is the
+// mean over batches: where layers are joined a batch takes longer than the next. Both are asked for
+// the 8 nearest of 100,000 queries after either. One thread, the default: processor time of the
+// process, and what of it is the kernel's (memory that is touched for the first time; PSI keeps
+// what it once had); more: wall-clock time. Kandela must answer as a tree of it built anew does, id
+// for id: exit 6 if it does not. Rows in which PSI's k-th distance is another one (it compares
+// floats with an allowance) are counted.
+#include <kandela/points.h>
+
+#include <parlay/primitives.h>
+#include <psi/base_tree.h>
+#include <psi/dependence/splitter.h>
+#include <psi/kd_tree.h>
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr size_t K = 8, QUERIES = 100000, SHARES = 3;
+const double shares[SHARES] = {0.001, 0.01, 0.1};
+
+using Cloud = std::vector<float>; // x, y, z, x, ...
+
+struct Id {
+    using id_type = int64_t;
+    id_type id;
+    bool operator<(const Id &other) const { return id < other.id; }
+    bool operator==(const Id &other) const { return id == other.id; }
+    friend std::ostream &operator<<(std::ostream &out, const Id &of) { return out << of.id; }
+};
+
+using Point = psi::aug_point<float, 3, Id>;
+using Points = parlay::sequence<Point>;
+using Rule = psi::orthogonal_split_rule<psi::max_stretch_dim<Point>, psi::object_median<Point>>;
+using PsiTree = psi::kd_tree<psi::tree_traits<Point, Rule>>;
+
+struct Asked {
+    long long threads = 1, batches = 16, points = 1000000;
+};
+
+struct Took {
+    double all = 0, kernel = 0; // seconds; of the process in the kernel
+};
+
+Took now(const Asked &asked) {
+    timespec t;
+    rusage used;
+    clock_gettime(asked.threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
+    getrusage(RUSAGE_SELF, &used);
+    return {double(t.tv_sec) + 1e-9 * double(t.tv_nsec),
+            double(used.ru_stime.tv_sec) + 1e-6 * double(used.ru_stime.tv_usec)};
+}
+
+template <class Work> Took time_of(const Asked &asked, const Work &work) {
+    const Took started = now(asked);
+    work();
+    const Took ended = now(asked);
+    return {ended.all - started.all, ended.kernel - started.kernel};
+}
+
+void add(Took &sum, const Took &more) {
+    sum.all += more.all;
+    sum.kernel += more.kernel;
+}
+
+void demand(kd_status status) {
+    if (status == KD_OK) return;
+    std::fprintf(stderr, "%s\n", kd_last_error());
+    std::exit(1);
+}
+
+Cloud random_cloud(size_t count, unsigned seed) {
+    std::mt19937 bits(seed);
+    Cloud cloud(3 * count);
+    for (float &x : cloud) x = float(bits() >> 8) * 0x1p-24f;
+    return cloud;
+}
+
+Points psi_points(const Cloud &cloud, const std::vector<uint32_t> &ids) {
+    Points points(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+        for (size_t axis = 0; axis < 3; ++axis)
+            points[i][uint8_t(axis)] = cloud[3 * size_t(ids[i]) + axis];
+        points[i].aug.id = ids[i];
+    }
+    return points;
+}
+
+std::vector<uint32_t> ids_from(size_t first, size_t count, size_t step) {
+    std::vector<uint32_t> ids(count);
+    for (size_t i = 0; i < count; ++i) ids[i] = uint32_t(first + i * step);
+    return ids;
+}
+
+// `named`: points keep the ids, else they are numbered as they come.
+kd_points *open_tree(const Cloud &cloud, const std::vector<uint32_t> &ids, bool named) {
+    Cloud there(3 * ids.size());
+    for (size_t i = 0; i < ids.size(); ++i)
+        for (size_t axis = 0; axis < 3; ++axis)
+            there[3 * i + axis] = cloud[3 * size_t(ids[i]) + axis];
+    kd_points_options options;
+    kd_points_options_default(&options);
+    std::snprintf(options.device, sizeof options.device, "cpu");
+    kd_point_array points = kd_point_array_make(there.data(), ids.size(), 3, KD_FLOAT);
+    if (named) points.ids = ids.data();
+    kd_points *tree = nullptr;
+    demand(kd_points_open(&tree, &points, &options));
+    return tree;
+}
+
+struct Answers {
+    std::vector<uint32_t> ids;
+    std::vector<float> dist2;
+    double seconds;
+};
+
+Answers ask(const Asked &asked, const kd_points *tree, const Cloud &queries) {
+    Answers out;
+    out.ids.resize(QUERIES * K);
+    out.dist2.resize(out.ids.size());
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(queries.data(), QUERIES, 3, KD_FLOAT);
+    out.seconds =
+        time_of(asked, [&] {
+            demand(kd_points_nearest(tree, &query, K, out.ids.data(), out.dist2.data(), nullptr));
+        }).all;
+    return out;
+}
+
+// Squares of the distances to the eighth.
+Answers ask_psi(const Asked &asked, PsiTree &tree, const Cloud &queries) {
+    using Near = std::pair<std::reference_wrapper<Point>, Point::dis_type>;
+    static Point nobody;
+    Answers out;
+    out.dist2.resize(QUERIES);
+    out.seconds =
+        time_of(asked, [&] {
+            parlay::parallel_for(0, QUERIES, [&](size_t i) {
+                Point at;
+                for (size_t axis = 0; axis < 3; ++axis) at[uint8_t(axis)] = queries[3 * i + axis];
+                at.aug.id = -1;
+                Near room[K] = {{std::ref(nobody), 0}, {std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                {std::ref(nobody), 0}, {std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                {std::ref(nobody), 0}, {std::ref(nobody), 0}};
+                psi::bounded_queue<Point, Near> nearest(parlay::make_slice(room, room + K));
+                tree.knn(at, nearest);
+                out.dist2[i] = float(nearest.top_value());
+            });
+        }).all;
+    return out;
+}
+
+size_t psi_differs(const Answers &ours, const Answers &theirs) {
+    size_t rows = 0;
+    for (size_t i = 0; i < QUERIES; ++i) {
+        const float a = ours.dist2[i * K + K - 1], b = theirs.dist2[i];
+        rows += a - b > 1e-6f * a || b - a > 1e-6f * a;
+    }
+    return rows;
+}
+
+struct Change {
+    const Asked &asked;
+    const Cloud &cloud, &queries;
+    size_t batch;
+    kd_points *tree;
+    PsiTree &peer;
+    bool same = true;
+};
+
+// The row of one kind of change; `there`: ids of all points that are in the trees now.
+void print_row(Change &of, const char *what, double share, const Took took[2],
+               const std::vector<uint32_t> &there) {
+    const Answers ours = ask(of.asked, of.tree, of.queries);
+    const Answers theirs = ask_psi(of.asked, of.peer, of.queries);
+    kd_points *anew = nullptr;
+    const double built = time_of(of.asked, [&] { anew = open_tree(of.cloud, there, true); }).all;
+    const Answers expected = ask(of.asked, anew, of.queries);
+    kd_points_close(anew);
+    const bool same = ours.ids == expected.ids && ours.dist2 == expected.dist2;
+    of.same &= same;
+    const double each = 1e3 / double(of.asked.batches);
+    std::printf("%5g %% %-6s %9.2f %8.2f %9.2f %8.2f %9.2f %9.1f %9.2f %9.2f %9.2f %8zu%s\n",
+                100 * share, what, each * took[0].all, each * took[0].kernel, each * took[1].all,
+                each * took[1].kernel, took[1].all / took[0].all, 1e3 * built,
+                1e-6 * double(QUERIES) / ours.seconds, 1e-6 * double(QUERIES) / theirs.seconds,
+                1e-6 * double(QUERIES) / expected.seconds, psi_differs(ours, theirs),
+                same ? "" : "  OURS DIFFER FROM A TREE BUILT ANEW");
+    std::fflush(stdout);
+}
+
+void insert_batches(Change &of, Took took[2]) {
+    for (long long b = 0; b < of.asked.batches; ++b) {
+        const size_t first = size_t(of.asked.points) + size_t(b) * of.batch;
+        const std::vector<uint32_t> ids = ids_from(first, of.batch, 1);
+        Points theirs = psi_points(of.cloud, ids);
+        const kd_point_array more =
+            kd_point_array_make(&of.cloud[3 * first], of.batch, 3, KD_FLOAT);
+        add(took[0], time_of(of.asked, [&] { demand(kd_points_insert(of.tree, &more, nullptr)); }));
+        add(took[1], time_of(of.asked, [&] { of.peer.batch_insert(parlay::make_slice(theirs)); }));
+    }
+}
+
+void remove_batches(Change &of, Took took[2], const std::vector<uint32_t> &gone) {
+    for (long long b = 0; b < of.asked.batches; ++b) {
+        const size_t from = size_t(b) * of.batch;
+        const std::vector<uint32_t> ids(gone.begin() + long(from),
+                                        gone.begin() + long(from + of.batch));
+        Points theirs = psi_points(of.cloud, ids);
+        add(took[0],
+            time_of(of.asked, [&] { demand(kd_points_remove(of.tree, ids.data(), ids.size())); }));
+        add(took[1], time_of(of.asked, [&] { of.peer.batch_delete(parlay::make_slice(theirs)); }));
+    }
+}
+
+bool run_share(const Asked &asked, double share) {
+    const size_t batch = size_t(double(asked.points) * share), all = batch * size_t(asked.batches);
+    const size_t points = size_t(asked.points);
+    if (batch == 0) return true;
+    const Cloud cloud = random_cloud(points + all, 1), queries = random_cloud(QUERIES, 2);
+    std::vector<uint32_t> there = ids_from(0, points, 1);
+    Points theirs = psi_points(cloud, there);
+    PsiTree peer;
+    peer.build(parlay::make_slice(theirs));
+    Change of = {asked, cloud, queries, batch, open_tree(cloud, there, false), peer};
+    Took took[2][2];
+    insert_batches(of, took[0]);
+    there = ids_from(0, points + all, 1);
+    print_row(of, "insert", share, took[0], there);
+    const size_t step = points / all ? points / all : 1;
+    if (all <= points) {
+        const std::vector<uint32_t> gone = ids_from(0, all, step);
+        remove_batches(of, took[1], gone);
+        std::vector<uint32_t> left;
+        for (uint32_t id : there)
+            if (id % step || id / step >= all) left.push_back(id);
+        print_row(of, "remove", share, took[1], left);
+    }
+    peer.delete_tree();
+    kd_points_close(of.tree);
+    return of.same;
+}
+
+bool read_line(Asked &asked, int argc, char **argv) {
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        long long *to = word == "--threads"   ? &asked.threads
+                        : word == "--batches" ? &asked.batches
+                                              : &asked.points;
+        if (to != &asked.points && ++i == argc) return false;
+        *to = std::atoll(argv[i]);
+        if (*to < 1) return false;
+    }
+    return asked.threads <= 1024 && asked.points >= 1000 && asked.points <= 1000000000;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    Asked asked;
+    if (!read_line(asked, argc, argv)) {
+        std::fprintf(stderr,
+                     "usage: compare_changes [--threads N] [--batches N] [POINTS >= 1000]\n");
+        return 2;
+    }
+    const std::string threads = std::to_string(asked.threads);
+    setenv("PARLAY_NUM_THREADS", threads.c_str(), 1); // read when its first loop starts
+    setenv("OMP_NUM_THREADS", threads.c_str(), 1);
+    std::printf("%lld points, %lld batches, %lld thread%s, %s time, in turns; ms a batch\n"
+                "%-14s %9s %8s %9s %8s %9s %9s %9s %9s %9s %8s\n",
+                asked.points, asked.batches, asked.threads, asked.threads > 1 ? "s" : "",
+                asked.threads > 1 ? "wall-clock" : "processor", "", "kandela", "kernel", "PSI",
+                "kernel", "x of PSI", "anew, ms", "ask M/s", "PSI's", "anew's", "differ");
+    bool same = true;
+    for (double share : shares) same &= run_share(asked, share);
+    if (same) return 0;
+    std::fprintf(stderr, "compare_changes: a changed tree answers otherwise than one built anew\n");
+    return 6;
+}
