@@ -74,16 +74,16 @@ const char *photon_surface_choice(int index) {
     return index == 0 ? "auto" : photon_surface_name(index - 1);
 }
 
-kd_status photon_surface_find(photon_surface_kind *out, const char *name, uint64_t triangles) {
-    int index = triangles <= PHOTON_TILES_MOST ? PHOTON_SURFACE_TILES : PHOTON_SURFACE_OUTLINES;
+kd_status photon_surface_find(photon_surface_kind *out, const char *name) {
+    int index = PHOTON_SURFACE_TILES;
     if (!name_is_auto(name)) KD_TRY(find(&index, "surface", photon_surface_name, name));
     *out = (photon_surface_kind)index;
     return KD_OK;
 }
 
-bool photon_surface_tiles(const char *name, uint64_t triangles) {
+bool photon_surface_tiles(const char *name) {
     photon_surface_kind found = PHOTON_SURFACE_OUTLINES;
-    return photon_surface_find(&found, name, triangles) == KD_OK && photon_surfaces[found].tiles;
+    return photon_surface_find(&found, name) == KD_OK && photon_surfaces[found].tiles;
 }
 
 const photon_lookup_row *photon_lookup_named(const char *name) {

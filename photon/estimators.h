@@ -26,11 +26,6 @@ extern "C" {
    all sides of triangles in the ball that face alike (photon/density/tiles.h). */
 #define PHOTON_SURFACE_ROWS(ROW) ROW(OUTLINES, outlines, false) ROW(TILES, tiles, true)
 
-/* Triangles up to which tiles are chosen. A device's frames then take about as long as by outlines
-   in rooms, and longer amid small triangles: 1.5 times in Sponza, 2.2 to 2.4 times in halls
-   (tools/bench/results/h100-tiles.txt). */
-#define PHOTON_TILES_MOST (1u << 19)
-
 #define PHOTON_ESTIMATOR_ID(id, name, one_radius, adaptive) PHOTON_ESTIMATOR_##id,
 typedef enum photon_estimator {
     PHOTON_ESTIMATOR_ROWS(PHOTON_ESTIMATOR_ID) PHOTON_ESTIMATORS
@@ -84,14 +79,13 @@ const char *photon_surface_choice(int index); /* "auto", then the names */
 /* KD_ERROR_USAGE with the list for any other name. */
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
 kd_status photon_estimator_find(photon_estimator *out, const char *name);
-kd_status photon_lookup_find(photon_lookup *out, const char *name); /* "auto": the index */
-/* "auto": tiles up to PHOTON_TILES_MOST triangles, then outlines. */
-kd_status photon_surface_find(photon_surface_kind *out, const char *name, uint64_t triangles);
+kd_status photon_lookup_find(photon_lookup *out, const char *name);        /* "auto": the index */
+kd_status photon_surface_find(photon_surface_kind *out, const char *name); /* "auto": tiles */
 /* The row of a name that was found before. */
 const photon_estimator_row *photon_estimator_named(const char *name);
 const photon_lookup_row *photon_lookup_named(const char *name);
-/* Whether that row asks tiles, in a scene of so many triangles. */
-bool photon_surface_tiles(const char *name, uint64_t triangles);
+/* Whether that row asks tiles. */
+bool photon_surface_tiles(const char *name);
 
 #ifdef __cplusplus
 }

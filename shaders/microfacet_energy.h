@@ -6,7 +6,7 @@
    Differs: colours and the way through glass are those of walks among facets (Heitz et al.
             2016), not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the
             lobe is drawn by an integral of about its own shape, so that no weight is large.
-   Work: two to ten looks into tables of 18 KiB, of 20 KiB more for metals of long facets (microfacet_tables.h). Beyond the nodes (indices
+   Work: two to ten looks into tables of 18 KiB, of 41 KiB more for metals of long facets (microfacet_tables.h). Beyond the nodes (indices
          of glass outside [1/3, 3]) the last one holds. */
 #ifndef KD_SHADERS_MICROFACET_ENERGY_H
 #define KD_SHADERS_MICROFACET_ENERGY_H
@@ -124,8 +124,7 @@ KD_FN float energy_missing_long(ggx_ellipse of, vec3 direction) {
     const float round = energy_missing(seen, direction.z);
     if (!(longer > shorter)) return round;
     const energy_long_place place = energy_long_place_of(longer, shorter);
-    const energy_place turn =
-        energy_place_at((seen - shorter) / (longer - shorter) * (ENERGY_TURNS - 1), ENERGY_TURNS);
+    const energy_place turn = energy_turn(shorter, longer, seen);
     const energy_place at = energy_long_column(seen, direction.z);
     float rows[2];
     for (int i = 0; i < 2; ++i) {

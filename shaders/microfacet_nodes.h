@@ -15,14 +15,15 @@ enum {
     ENERGY_SHARE_COSINES = 5,
     ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
     /* of metals of long facets: even in the root of the longer alpha, in the root of the shorter
-       over the longer, in what alpha a direction sees between both, in s (1 + c) / (s + c), since
-       near the horizon, where s is 0, they differ most from round ones */
+       over the longer, in the root of what alpha a direction sees between both, since towards the
+       shorter one little turns it, in s (1 + c) / (s + c), since near the horizon, where s is 0,
+       they differ most from round ones */
     ENERGY_LONGS = 9,
     ENERGY_RATIOS = 12,
-    ENERGY_TURNS = 6,
+    ENERGY_TURNS = 12,
     ENERGY_LONG_COSINES = 16
 };
-#define ENERGY_LONG_CROWDING 0.25f   /* c */
+#define ENERGY_LONG_CROWDING 0.4f    /* c */
 #define ENERGY_INDEX_SPAN 1.0986123f /* ln 3 */
 
 KD_FN float energy_alpha(int row) {
@@ -72,6 +73,11 @@ KD_FN float energy_long(int node) {
 KD_FN float energy_ratio_at(int node) {
     const float root = (float)node / (ENERGY_RATIOS - 1);
     return float_max(root * root, 1e-3f);
+}
+/* Of what alpha a direction sees between the shorter and the longer. */
+KD_FN energy_place energy_turn(float shorter, float longer, float seen) {
+    const float share = float_clamp((seen - shorter) / (longer - shorter), 0, 1);
+    return energy_place_at(sqrtf(share) * (ENERGY_TURNS - 1), ENERGY_TURNS);
 }
 KD_FN float energy_mix(float a, float b, float share) {
     return a + share * (b - a);

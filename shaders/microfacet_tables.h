@@ -33,10 +33,10 @@ KD_FN float energy_table_metal_mean(int i, int j) {
 /* Lost by a metal of long facets, less what one of round facets loses whose alpha is what the
    direction sees; 32768 is 0. By longer alpha, ratio, direction, cosine. */
 KD_FN float energy_table_long(int i, int j, int k, int l) {
-    static const uint16_t table[10368] = {
+    static const uint16_t table[20736] = {
 #include "shaders/microfacet_long.inc"
     };
-    return ((float)table[((i * 12 + j) * 6 + k) * 16 + l] - 32768) * 0x1p-16f;
+    return ((float)table[((i * 12 + j) * 12 + k) * 16 + l] - 32768) * 0x1p-16f;
 }
 
 /* The mean that these lose, over the square of the longer alpha. */

@@ -71,8 +71,7 @@ typedef struct kd_render_options {
                          and "debug", which are box */
     char surface[16]; /* what a density estimate divides by: "outlines", the part of the disc
                          that a smooth patch fills, or "tiles", all sides of triangles in the ball
-                         that face alike: right at sheets and cut-outs, dearer; "auto": tiles in
-                         scenes of up to 2^19 triangles */
+                         that face alike: right at sheets and cut-outs, dearer; "auto": tiles */
     float frame;      /* the time, in frames, at which what has keys is seen */
     float shutter;    /* frames for which it stays open from there on: the camera moves on its keys
                          meanwhile; 0: it stands still. Not of "light" and "debug" */

@@ -120,7 +120,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     }
     add(out, "emission", lists + batch);
     if (all && all_apart) add(out, "looks into maps", looks_apart_bytes(apart_gather(options)));
-    if (all && photon_surface_tiles(options->surface, from->mesh.triangle_count))
+    if (all && photon_surface_tiles(options->surface))
         add(out, "surface tiles",
             tile_set_bytes_most(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;

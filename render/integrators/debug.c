@@ -61,7 +61,7 @@ static kd_status debug_prepare(frame *prepared) {
     kd_status status = KD_OK;
     photon_options options;
     debug_state *state = NULL;
-    KD_TRY(photon_read_options(&options, prepared->options, prepared->scene->mesh.triangle_count));
+    KD_TRY(photon_read_options(&options, prepared->options));
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     KD_TRY_GOTO(find_channel(&state->shown.channel, prepared->options->channel));

@@ -22,8 +22,7 @@ typedef struct photon_state {
     photon_view view;
 } photon_state;
 
-kd_status photon_read_options(photon_options *out, const kd_render_options *options,
-                              uint64_t triangles) {
+kd_status photon_read_options(photon_options *out, const kd_render_options *options) {
     *out = photon_options_default();
     KD_REQUIRE(options->gather >= 2 && options->gather <= (int32_t)ESTIMATE_GATHER_MAX,
                KD_ERROR_USAGE, "gather of %d photons, expected 2 to %u", options->gather,
@@ -34,7 +33,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     KD_TRY(photon_kernel_find(&out->kernel, options->kernel));
     KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
     KD_TRY(photon_lookup_find(&out->lookup, options->lookup));
-    KD_TRY(photon_surface_find(&out->surface, options->surface, triangles));
+    KD_TRY(photon_surface_find(&out->surface, options->surface));
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
@@ -234,8 +233,7 @@ static kd_status photon_prepare(frame *prepared) {
     photon_state *state = NULL;
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
-    KD_TRY_GOTO(
-        photon_read_options(&state->options, options, prepared->scene->mesh.triangle_count));
+    KD_TRY_GOTO(photon_read_options(&state->options, options));
     status = options->batches <= photon_batches_most(options)
                  ? KD_OK
                  : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,

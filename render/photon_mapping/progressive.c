@@ -55,8 +55,7 @@ static kd_status progressive_prepare(frame *prepared) {
     const kd_render_options *options = prepared->options;
     progressive_state *state = NULL;
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
-    KD_TRY_GOTO(
-        photon_read_options(&state->photons, options, prepared->scene->mesh.triangle_count));
+    KD_TRY_GOTO(photon_read_options(&state->photons, options));
     status = options->passes >= 1 && options->alpha > 0 && options->alpha <= 1
                  ? KD_OK
                  : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,

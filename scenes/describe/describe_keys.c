@@ -379,7 +379,7 @@ const json_key describe_render_keys[] = {
     {KEY("surface", JSON_NAME, described_render, options.surface), .choices = "auto|outlines|tiles",
      .initial = "\"auto\"",
      .help = "what an estimate divides by: a smooth patch's part of the disc, or all sides of "
-             "triangles in the ball that face alike; auto: those up to 2^19 triangles"},
+             "triangles in the ball that face alike, as auto does"},
     {KEY("photon_map", JSON_TEXT, described_render, options.photon_map),
      .help = "a file by `kandela photons` beside this one: photons to use instead of new ones"},
     {KEY("passes", JSON_INT, described_render, options.passes), .least = 1, .most = 1 << 24,

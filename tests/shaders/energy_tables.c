@@ -378,7 +378,7 @@ static double round_missing(double alpha, double mu) {
 /* As energy_missing_long reads it. */
 static double long_at(int row, int ratio, double turn, double s, double seen, double mu) {
     double ends[2];
-    const double at = turn * (ENERGY_TURNS - 1);
+    const double at = sqrt(fmax(turn, 0)) * (ENERGY_TURNS - 1);
     const int first = (int)fmin(at, ENERGY_TURNS - 2);
     for (int k = 0; k < 2; ++k)
         ends[k] = row_at(longs[row][ratio][first + k], ENERGY_LONG_COSINES,
@@ -391,10 +391,9 @@ static double long_at(int row, int ratio, double turn, double s, double seen, do
 
 static void fill_long(int row, int ratio) {
     const double ax = (double)energy_long(row), ay = ax * (double)energy_ratio_at(ratio);
-    double sum = 0;
-    enum { STEPS = 64 };
     for (int k = 0; k < ENERGY_TURNS; ++k) {
-        const double seen = ay + (ax - ay) * k / (ENERGY_TURNS - 1);
+        const double turn = (double)k / (ENERGY_TURNS - 1);
+        const double seen = ay + (ax - ay) * turn * turn;
         const double part = ax > ay ? fmax(seen * seen - ay * ay, 0) / (ax * ax - ay * ay) : 0;
         const double way[2] = {sqrt(fmin(part, 1)), sqrt(fmax(1 - part, 0))};
         for (int l = 0; l < ENERGY_LONG_COSINES; ++l) {
@@ -405,15 +404,23 @@ static void fill_long(int row, int ratio) {
             longs[row][ratio][k][l] = printed(ax > ay ? 0.5 + more : 0.5);
         }
     }
+}
+
+/* Crowded at grazing directions: what is lost is lost where the cosine is about alpha. */
+static void fill_long_mean(int row, int ratio) {
+    enum { STEPS = 256, TURNS = 64 };
+    const double ax = (double)energy_long(row), ay = ax * (double)energy_ratio_at(ratio);
+    double sum = 0;
     for (int i = 0; i < STEPS; ++i)
-        for (int k = 0; k < STEPS; ++k) {
-            const double mu = sqrt((i + 0.5) / STEPS);
-            const double angle = 1.57079632679489661923 * (k + 0.5) / STEPS;
+        for (int k = 0; k < TURNS; ++k) {
+            const double root = (i + 0.5) / STEPS, mu = root * root * root;
+            const double weight = 6 * mu * root * root / STEPS / TURNS; /* 2 mu dmu */
+            const double angle = 1.57079632679489661923 * (k + 0.5) / TURNS;
             const double seen =
                 sqrt(ax * ax * cos(angle) * cos(angle) + ay * ay * sin(angle) * sin(angle));
             const double s = 1 - sqrt(seen * (1 - mu) / (mu + seen));
             const double turn = ax > ay ? (seen - ay) / (ax - ay) : 0;
-            sum += long_at(row, ratio, turn, s, seen, mu) / (STEPS * STEPS);
+            sum += weight * long_at(row, ratio, turn, s, seen, mu);
         }
     long_mean[row][ratio] = sum / (ax * ax);
 }
@@ -427,7 +434,10 @@ int main(int count, char **words) {
     if (count == 3) { /* long: of long facets alone, by the other tables as they are */
         if (strcmp(words[2], "long") != 0) return 2;
         for (int row = 0; row < ENERGY_LONGS; ++row)
-            for (int ratio = 0; ratio < ENERGY_RATIOS; ++ratio) fill_long(row, ratio);
+            for (int ratio = 0; ratio < ENERGY_RATIOS; ++ratio) {
+                fill_long(row, ratio);
+                fill_long_mean(row, ratio);
+            }
         return PRINT("long", longs, true) && PRINT("long_mean", long_mean, false) ? 0 : 1;
     }
     for (int row = 0; row < ENERGY_ROUGHNESSES; ++row) {

@@ -88,16 +88,19 @@ static rng_block even(uint32_t i) {
 }
 
 /* Mean weight of draws; the share that is no mirror's and not lost. */
-static double drawn(const surface *at, vec3 wo, double *spread) {
-    enum { DRAWS = 1 << 13 };
-    double sum = 0;
-    *spread = 0;
-    for (uint32_t i = 0; i < DRAWS; ++i) {
+static double drawn_by(const surface *at, vec3 wo, uint32_t draws, double *spread) {
+    double sum = 0, spreads = 0;
+    for (uint32_t i = 0; i < draws; ++i) {
         const bsdf_sample s = bsdf_draw(at, wo, even(i), BSDF_FLUX);
-        sum += (double)s.weight.x / DRAWS;
-        if (s.pdf > 0) *spread += 1.0 / DRAWS;
+        sum += (double)s.weight.x / draws;
+        if (s.pdf > 0) spreads += 1.0 / draws;
     }
+    *spread = spreads;
     return sum;
+}
+
+static double drawn(const surface *at, vec3 wo, double *spread) {
+    return drawn_by(at, wo, 1 << 13, spread);
 }
 
 static void test_furnace(void **state) {
@@ -118,22 +121,25 @@ static void test_furnace(void **state) {
 /* Facets of any two widths, seen from all around. */
 static void test_long_facets(void **state) {
     (void)state;
-    static const float widths[][2] = {{0.9f, 0.09f}, {0.7f, 0.16f},  {1, 0.03f},   {0.4f, 0.3f},
-                                      {0.3f, 0.02f}, {0.15f, 0.05f}, {0.05f, 0.6f}};
+    static const float widths[][2] = {{0.9f, 0.09f}, {0.7f, 0.16f},  {1, 0.03f},
+                                      {0.4f, 0.3f},  {0.3f, 0.02f},  {0.15f, 0.05f},
+                                      {0.05f, 0.6f}, {0.7f, 0.017f}, {0.0225f, 0.0025f}};
+    static const float around[] = {0, 60, 87}; /* degrees */
+    static const float seen_from[] = {1, 0.5f, 0.1f, 0.02f};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w) {
         const layer_case metal = {"", 0.5f, 1, 0.5f, 0, 0, 0, 0, 0, false, 0};
         surface at = made_of(&metal);
         at.layers.alpha_u = widths[w][0];
         at.layers.alpha_v = widths[w][1];
-        for (int d = 0; d < COSINES; ++d)
-            for (int turn = 0; turn < 4; ++turn) {
+        for (size_t d = 0; d < sizeof seen_from / sizeof *seen_from; ++d)
+            for (size_t turn = 0; turn < sizeof around / sizeof *around; ++turn) {
                 double spread;
-                const double share =
-                    drawn(&at, direction_turned(cosines[d], 0.5235988f * (float)turn), &spread);
+                const vec3 wo = direction_turned(seen_from[d], around[turn] * KD_PI / 180);
+                const double share = drawn_by(&at, wo, 1 << 16, &spread);
                 if (!(fabs(share - 1) <= 0.0135))
-                    fail_msg("facets %g x %g from %g, turned %d: %.4f comes back",
-                             (double)widths[w][0], (double)widths[w][1], (double)cosines[d],
-                             30 * turn, share);
+                    fail_msg("facets %g x %g from %g, turned %g: %.4f comes back",
+                             (double)widths[w][0], (double)widths[w][1], (double)seen_from[d],
+                             (double)around[turn], share);
             }
     }
 }

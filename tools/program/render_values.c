@@ -221,7 +221,7 @@ static const option_row photon_rows[] = {
      .argument = "NAME",
      .help = "what a density estimate divides by: the part of the disc that a smooth patch's "
              "outlines leave, or tiles: all sides of triangles in the ball that face alike; auto: "
-             "tiles up to 2^19 triangles",
+             "tiles",
      .initial = "auto",
      .kind = OPTION_NAME,
      .choice = photon_surface_choice,
