@@ -1,16 +1,22 @@
 # Toolchain file of a cross build for arm64 Linux, by Debian's gcc-aarch64-linux-gnu and
 # libc6-dev-arm64-cross; what is built runs under qemu-user:
 #   KANDELA_ARM64_ROOT=FOLDER cmake -S . -B build-arm64 -DCMAKE_TOOLCHAIN_FILE=cmake/arm64.cmake
-# FOLDER has the libraries for arm64, Debian's packages unpacked: tests/tools/nightly_arm64.sh makes one.
+# FOLDER has the libraries for arm64, Debian's packages unpacked: tools/package/arm64 makes one. KANDELA_ARM64_PYTHON is a folder like it
+# with a Python of arm64, for the Python module (g++-aarch64-linux-gnu): tools/package/wheel_arm64 does it all.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(KD_LD /usr/bin/aarch64-linux-gnu-ld CACHE FILEPATH "links objects into one")
 set(KD_OBJCOPY /usr/bin/aarch64-linux-gnu-objcopy CACHE FILEPATH "hides its names")
 
 set(KD_ARM64_ROOT "$ENV{KANDELA_ARM64_ROOT}" CACHE PATH "Folder of libraries for arm64")
+set(KD_ARM64_PYTHON "$ENV{KANDELA_ARM64_PYTHON}" CACHE PATH "Folder of a Python for arm64, or nothing")
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES KD_ARM64_ROOT)
+foreach(language C CXX)
+  set(CMAKE_${language}_STANDARD_INCLUDE_DIRECTORIES ${KD_ARM64_ROOT}/usr/include/aarch64-linux-gnu)
+endforeach()
 set(CMAKE_FIND_ROOT_PATH ${KD_ARM64_ROOT} /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
@@ -22,4 +28,12 @@ find_program(KD_QEMU_ARM64 NAMES qemu-aarch64 qemu-aarch64-static)
 if(KD_QEMU_ARM64)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${KD_QEMU_ARM64} -L /usr/aarch64-linux-gnu
       -E LD_LIBRARY_PATH=${KD_ARM64_ROOT}/usr/lib/aarch64-linux-gnu)
+endif()
+
+# The Python module: headers of that Python, their pyconfig.h being that of arm64, and the Python itself, which writes the types.
+if(KD_ARM64_PYTHON)
+  file(GLOB Python_INCLUDE_DIR ${KD_ARM64_PYTHON}/headers/python3.*)
+  file(GLOB python ${KD_ARM64_PYTHON}/root/usr/bin/python3.[0-9][0-9])
+  set(KD_TARGET_PYTHON ${KD_QEMU_ARM64} -L ${KD_ARM64_PYTHON}/root
+      -E LD_LIBRARY_PATH=${KD_ARM64_PYTHON}/root/usr/lib/aarch64-linux-gnu:${KD_ARM64_ROOT}/usr/lib/aarch64-linux-gnu ${python})
 endif()

@@ -41,6 +41,11 @@ plots  python3-matplotlib python:import matplotlib
 nightly qemu-user       command:qemu-x86_64
 nightly gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc
 nightly libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h
+nightly g++-aarch64-linux-gnu  command:aarch64-linux-gnu-g++
+arm64   qemu-user       command:qemu-aarch64
+arm64   gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc
+arm64   g++-aarch64-linux-gnu  command:aarch64-linux-gnu-g++
+arm64   libc6-dev-arm64-cross  header:../aarch64-linux-gnu/include/stdio.h
 '
 
 setup_say() { echo "$@" >&2; }

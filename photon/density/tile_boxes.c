@@ -3,19 +3,26 @@
    (those of plane faces lie in a few places).
    Invariants: a box without parts has at most TILE_LEAF tiles; there are at most 8/7 as many boxes
                as tiles and four: of 7 tiles at most 4 boxes without parts are made. A function of
-               its input: no threads, no chance. */
+               its input: no chance, the same on any number of threads. A second part that another
+               thread takes is built where the first one cannot reach, and moved up to it. */
 #include "core/math/box.h"
 #include "core/memory.h"
+#include "core/parallel/tasks.h"
 #include "photon/density/tile_set.h"
 
-enum { COORDINATES = 6, APART_SHARE = 8 };
+enum { COORDINATES = 6, APART_SHARE = 8, BRANCH_TILES = 2048 /* worth another thread */ };
 
 typedef struct box_builder {
     tile *tiles;
     tile_box *boxes;
-    uint32_t count;
     float per_scale;
+    task_pool *pool;
 } box_builder;
+
+/* Where some tiles lie in each coordinate. */
+typedef struct tile_spread {
+    float least[COORDINATES], most[COORDINATES];
+} tile_spread;
 
 /* Coordinate 0 to 2: of the middle, over the scale; 3 to 5: of the normal. */
 static float coordinate_of(const box_builder *with, uint32_t which, int coordinate) {
@@ -27,21 +34,11 @@ static float coordinate_of(const box_builder *with, uint32_t which, int coordina
 }
 
 /* The widest coordinate of some tiles, and the middle between its ends. */
-static int find_widest(const box_builder *with, uint32_t begin, uint32_t count, float *middle) {
+static int find_widest(const tile_spread *of, float *middle) {
     int widest = 0;
-    float width = -1;
-    for (int c = 0; c < COORDINATES; ++c) {
-        float least = INFINITY, most = -INFINITY;
-        for (uint32_t i = begin; i < begin + count; ++i) {
-            const float x = coordinate_of(with, i, c);
-            least = float_min(least, x);
-            most = float_max(most, x);
-        }
-        if (!(most - least > width)) continue;
-        width = most - least;
-        widest = c;
-        *middle = 0.5f * (least + most);
-    }
+    for (int c = 1; c < COORDINATES; ++c)
+        if (of->most[c] - of->least[c] > of->most[widest] - of->least[widest]) widest = c;
+    *middle = 0.5f * (of->least[widest] + of->most[widest]);
     return widest;
 }
 
@@ -84,9 +81,10 @@ static void select_middle(const box_builder *with, uint32_t begin, uint32_t coun
 }
 
 /* Cuts some tiles in two; how many are in the first part. */
-static uint32_t cut_tiles(const box_builder *with, uint32_t begin, uint32_t count) {
+static uint32_t cut_tiles(const box_builder *with, uint32_t begin, uint32_t count,
+                          const tile_spread *spread) {
     float middle = 0;
-    const int coordinate = find_widest(with, begin, count, &middle);
+    const int coordinate = find_widest(spread, &middle);
     if (coordinate >= 3) {
         const uint32_t below = part_at(with, begin, count, coordinate, middle);
         if (below > count / APART_SHARE && count - below > count / APART_SHARE) return below;
@@ -130,13 +128,26 @@ static vec3 vec3_of(const double from[3], double factor) {
                      (float)(from[2] * factor));
 }
 
-/* Whatever the box holds, from its tiles: O(n) a level of the tree. */
-static void fill_box(const box_builder *with, tile_box *box) {
+static void spread_tile(const box_builder *with, tile_spread *to, uint32_t which) {
+    for (int c = 0; c < COORDINATES; ++c) {
+        const float x = coordinate_of(with, which, c);
+        to->least[c] = float_min(to->least[c], x);
+        to->most[c] = float_max(to->most[c], x);
+    }
+}
+
+/* Whatever the box holds, from its tiles, and where these lie: O(n) a level of the tree. */
+static void fill_box(const box_builder *with, tile_box *box, tile_spread *spread) {
     box_sums sums;
     memset(&sums, 0, sizeof sums);
     box3 bounds = box3_empty();
+    for (int c = 0; c < COORDINATES; ++c) {
+        spread->least[c] = INFINITY;
+        spread->most[c] = -INFINITY;
+    }
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i) {
         add_tile(&sums, &with->tiles[i]);
+        spread_tile(with, spread, i);
         for (int k = 0; k < 3; ++k) box3_include(&bounds, with->tiles[i].corner[k]);
     }
     box->lo = bounds.lo;
@@ -174,21 +185,86 @@ static uint32_t part_large(const box_builder *with, uint32_t count) {
     return large;
 }
 
-static void build_box(box_builder *with, uint32_t begin, uint32_t count) {
-    const uint32_t index = with->count++;
+/* Boxes that some tiles may have, at most; beside each other as much as those of all, where both
+   have BRANCH_TILES. */
+static uint32_t boxes_most(uint32_t tiles) {
+    return tiles + tiles / 4 - 1;
+}
+
+/* A part that another thread may take. */
+typedef struct box_branch {
+    task base;
+    const box_builder *with;
+    uint32_t index, begin, count, end;
+} box_branch;
+
+static uint32_t build_box(const box_builder *with, uint32_t index, uint32_t begin, uint32_t count);
+
+static void build_branch(task *self) {
+    box_branch *of = (box_branch *)(void *)self;
+    of->end = build_box(of->with, of->index, of->begin, of->count);
+}
+
+/* Moves the branch's boxes to where they belong; the first one after them. */
+static uint32_t move_branch(const box_branch *of, uint32_t to) {
+    const uint32_t count = of->end - of->index, by = of->index - to;
+    tile_box *boxes = of->with->boxes + to;
+    memmove(boxes, of->with->boxes + of->index, count * sizeof *boxes);
+    for (uint32_t i = 0; i < count && by; ++i) {
+        if (boxes[i].count > TILE_LEAF) boxes[i].second -= by;
+        boxes[i].skip -= by;
+    }
+    return to + count;
+}
+
+/* The two parts of box `index`; the first box after them. */
+static uint32_t build_parts(const box_builder *with, uint32_t index, uint32_t begin, uint32_t first,
+                            uint32_t second) {
+    box_branch other;
+    const bool apart = with->pool && first >= BRANCH_TILES && second >= BRANCH_TILES;
+    if (apart) {
+        memset(&other, 0, sizeof other);
+        other.base.run = build_branch;
+        other.base.kind = TASK_BRANCH;
+        other.with = with;
+        other.index = index + 1 + boxes_most(first);
+        other.begin = begin + first;
+        other.count = second;
+        task_offer(with->pool, &other.base);
+    }
+    const uint32_t next = build_box(with, index + 1, begin, first);
+    with->boxes[index].second = next;
+    if (apart && task_join(with->pool, &other.base)) return move_branch(&other, next);
+    return build_box(with, next, begin + first, second);
+}
+
+/* Box `index`, of some tiles, and those of its parts; the first box after them. */
+static uint32_t build_box(const box_builder *with, uint32_t index, uint32_t begin, uint32_t count) {
     tile_box *box = &with->boxes[index];
+    tile_spread spread;
     box->begin = begin;
     box->count = count;
-    fill_box(with, box);
+    fill_box(with, box, &spread);
     box->second = count;
+    box->skip = index + 1;
     if (count > TILE_LEAF) {
         const uint32_t large = index == 0 ? part_large(with, count) : 0;
-        const uint32_t first = large && large < count ? large : cut_tiles(with, begin, count);
-        build_box(with, begin, first);
-        with->boxes[index].second = with->count;
-        build_box(with, begin + first, count - first);
+        const bool by_size = large && large < count;
+        const uint32_t first = by_size ? large : cut_tiles(with, begin, count, &spread);
+        box->skip = build_parts(with, index, begin, first, count - first);
     }
-    with->boxes[index].skip = with->count;
+    return box->skip;
+}
+
+typedef struct whole_build {
+    box_builder with;
+    uint32_t tiles, boxes;
+} whole_build;
+
+static void build_all(task_pool *pool, void *context) {
+    whole_build *of = (whole_build *)context;
+    of->with.pool = pool;
+    of->boxes = build_box(&of->with, 0, 0, of->tiles);
 }
 
 kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,
@@ -196,10 +272,10 @@ kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint
     *out = NULL;
     *box_count = 0;
     if (count == 0) return KD_OK;
-    box_builder with = {tiles, NULL, 0, 1 / scale};
-    KD_TRY(KD_RESERVE(with.boxes, (uint64_t)count + count / 4 + 4));
-    build_box(&with, 0, count);
-    *out = with.boxes;
-    *box_count = with.count;
+    whole_build build = {{tiles, NULL, 1 / scale, NULL}, count, 0};
+    KD_TRY(KD_RESERVE(build.with.boxes, (uint64_t)count + count / 4 + 4));
+    task_pool_run(build_all, &build);
+    *out = build.with.boxes;
+    *box_count = build.boxes;
     return KD_OK;
 }

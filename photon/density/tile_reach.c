@@ -10,16 +10,11 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/parallel/primitives.h"
 #include "photon/density/tile_probe.h"
-#include <stdlib.h>
 
 enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 64 };
 #define DARK 0.1f
-
-typedef struct shared_key {
-    uint64_t key;
-    uint32_t face;
-} shared_key;
 
 typedef struct reaching {
     const scene_view *scene;
@@ -47,12 +42,6 @@ static uint64_t key_of(const tile_face *face, float size) {
            place_bits(middle.z, size) << 5 | axis << 3 | signs;
 }
 
-static int compare_keys(const void *a, const void *b) {
-    const shared_key *x = (const shared_key *)a, *y = (const shared_key *)b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->face < y->face ? -1 : x->face > y->face;
-}
-
 static bool face_shares(const tile_face *face, float size) {
     return face->depth == 0 && face->area < size * size;
 }
@@ -60,18 +49,22 @@ static bool face_shares(const tile_face *face, float size) {
 /* The pairs of triangles that share: those of the largest with their key. */
 static kd_status pair_small(reaching *work, float size) {
     const tile_parts *parts = work->parts;
-    shared_key *keys = NULL;
-    uint32_t count = 0;
-    KD_TRY(KD_RESERVE(keys, parts->face_count));
+    kd_status status = KD_OK;
+    uint64_t *keys = NULL;
+    uint32_t *faces = NULL, count = 0;
+    void *scratch = NULL;
+    KD_TRY_GOTO(KD_RESERVE(keys, parts->face_count));
+    KD_TRY_GOTO(KD_RESERVE(faces, parts->face_count));
+    KD_TRY_GOTO(memory_reserve(&scratch, radix_sort_pairs_scratch_bytes(parts->face_count), 1));
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         if (!face_shares(&parts->faces[i], size)) continue;
-        keys[count].key = key_of(&parts->faces[i], size);
-        keys[count++].face = i;
+        keys[count] = key_of(&parts->faces[i], size);
+        faces[count++] = i;
     }
-    qsort(keys, count, sizeof *keys, compare_keys);
+    radix_sort_pairs(keys, faces, count, 0, 64, scratch);
     for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t face = keys[i].face;
-        if (i == 0 || keys[i].key != keys[i - 1].key) {
+        const uint32_t face = faces[i];
+        if (i == 0 || keys[i] != keys[i - 1]) {
             work->probes.pairs[work->probes.pair_count].face = face;
             work->probes.pairs[work->probes.pair_count++].part = 0;
         }
@@ -79,8 +72,11 @@ static kd_status pair_small(reaching *work, float size) {
         if (parts->faces[face].area > parts->faces[pair->face].area) pair->face = face;
         work->probes.pair_of[parts->faces[face].first] = work->probes.pair_count - 1;
     }
+done:
     memory_free(keys);
-    return KD_OK;
+    memory_free(faces);
+    memory_free(scratch);
+    return status;
 }
 
 static void pair_parts(reaching *work, float size) {
@@ -224,7 +220,8 @@ static kd_status reserve(reaching *work) {
 
 uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles) {
     const uint64_t probes = 2 * parts, each = 3 * sizeof(float) + OPENNESS_RAYS * sizeof(uint32_t);
-    return triangles * (sizeof(uint32_t) + sizeof(shared_key)) +
+    return triangles * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
+           radix_sort_pairs_scratch_bytes(triangles) +
            parts * (sizeof(uint32_t) + sizeof(probe_pair)) + probes * each;
 }
 

@@ -12,7 +12,7 @@
 #include "photon/density/tile_probe.h"
 #include "shaders/bsdf.h"
 
-enum { WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
+enum { FACE_GRAIN = 1024, WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
 enum { PARTS_A_DISC = 70 }; /* of a disc of the radius; a square of the radius has 22 at most */
 
 /* Sides of tiles, in radii, if photons' light is even there; of parts where it may not be; most
@@ -51,17 +51,26 @@ static bool same_places(const mesh_view *mesh, uint32_t triangle, const vec3 pla
     return true;
 }
 
-/* Whether the triangle is new to the table; else it is a copy of one there. */
-static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint32_t *table,
-                          uint64_t mask) {
+static uint64_t places_hash(const mesh_view *mesh, uint32_t triangle) {
     vec3 places[3];
-    uint64_t slot = 0;
+    uint64_t hash = 0;
     sorted_places(mesh, triangle, places);
     for (int k = 0; k < 3; ++k)
         for (int axis = 0; axis < 3; ++axis)
-            slot = hash_scatter(slot ^ float_bits(vec3_axis(places[k], axis)));
-    for (slot &= mask; table[slot] != KD_NONE; slot = (slot + 1) & mask)
-        if (same_places(mesh, table[slot], places)) return false;
+            hash = hash_scatter(hash ^ float_bits(vec3_axis(places[k], axis)));
+    return hash;
+}
+
+/* Whether the triangle, of this hash, is new to the table; else it is a copy of one there. */
+static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint64_t hash, uint32_t *table,
+                          uint64_t mask) {
+    uint64_t slot = hash & mask;
+    if (table[slot] != KD_NONE) {
+        vec3 places[3];
+        sorted_places(mesh, triangle, places);
+        for (; table[slot] != KD_NONE; slot = (slot + 1) & mask)
+            if (same_places(mesh, table[slot], places)) return false;
+    }
     table[slot] = triangle;
     return true;
 }
@@ -74,30 +83,56 @@ static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
            material_holds_photons(made, scene->layers ? &scene->layers[index] : NULL);
 }
 
+typedef struct face_search {
+    const scene_view *scene;
+    tile_face *faces; /* of all triangles; area 0: it has none */
+    uint64_t *hashes; /* of their places */
+    bool *keeps;      /* photons */
+} face_search;
+
+static void look_at_triangles(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const face_search *in = (const face_search *)context;
+    const mesh_view *mesh = &in->scene->mesh;
+    for (uint32_t t = (uint32_t)begin; t < (uint32_t)end; ++t) {
+        tile_face *face = &in->faces[t];
+        memset(face, 0, sizeof *face);
+        face->triangle = t;
+        tile_face_corners(mesh, t, face->corner);
+        face->normal = triangle_unit_normal(face->corner[0], face->corner[1], face->corner[2]);
+        face->area = triangle_area(face->corner);
+        if (!(face->area <= FLT_MAX) || vec3_is_zero(face->normal)) face->area = 0;
+        in->hashes[t] = face->area > 0 ? places_hash(mesh, t) : 0;
+        in->keeps[t] = keeps_photons(in->scene, t);
+    }
+}
+
 static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view *scene) {
-    const mesh_view *mesh = &scene->mesh;
+    const uint32_t count = scene->mesh.triangle_count;
+    kd_status status = KD_OK;
+    face_search search = {scene, NULL, NULL, NULL};
     uint32_t *table = NULL;
     uint64_t size = 16;
-    while (size < 2 * (uint64_t)mesh->triangle_count) size *= 2;
-    KD_TRY(KD_RESERVE(out->faces, mesh->triangle_count));
-    KD_TRY(KD_RESERVE(table, size));
+    while (size < 2 * (uint64_t)count) size *= 2;
+    KD_TRY_GOTO(KD_RESERVE(out->faces, count));
+    KD_TRY_GOTO(KD_RESERVE(search.hashes, count));
+    KD_TRY_GOTO(KD_RESERVE(search.keeps, count));
+    KD_TRY_GOTO(KD_RESERVE(table, size));
+    search.faces = out->faces;
+    parallel_for(count, FACE_GRAIN, look_at_triangles, &search);
     memset(table, 0xff, size * sizeof *table);
-    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
-        tile_face face;
-        memset(&face, 0, sizeof face);
-        face.triangle = t;
-        tile_face_corners(mesh, t, face.corner);
-        face.normal = triangle_unit_normal(face.corner[0], face.corner[1], face.corner[2]);
-        face.area = triangle_area(face.corner);
-        if (!(face.area > 0 && face.area <= FLT_MAX) || vec3_is_zero(face.normal)) continue;
-        if (!note_triangle(mesh, t, table, size - 1)) {
+    for (uint32_t t = 0; t < count; ++t) {
+        if (!(out->faces[t].area > 0)) continue;
+        if (!note_triangle(&scene->mesh, t, search.hashes[t], table, size - 1))
             ++*copies;
-            continue;
-        }
-        if (keeps_photons(scene, t)) out->faces[out->face_count++] = face;
+        else if (search.keeps[t])
+            out->faces[out->face_count++] = out->faces[t];
     }
+done:
+    memory_free(search.hashes);
+    memory_free(search.keeps);
     memory_free(table);
-    return KD_OK;
+    return status;
 }
 
 /* --- parts -------------------------------------------------------------------------------------

@@ -36,11 +36,14 @@ asm(".pushsection .text\n"
     ".size emulated_switch, .-emulated_switch\n"
     ".popsection\n");
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(KD_POISONED_STACKS) /* this file itself is compiled without sanitizers */
 extern "C" void __asan_unpoison_memory_region(const volatile void *at, size_t bytes);
+#else
+static void __asan_unpoison_memory_region(const volatile void *, size_t) {}
 #endif
 
-enum { STACK_BYTES = 256 << 10, SAVED = 6 };
+/* LEFT_OPEN: bytes at a stack's top whose functions never return; all others clear their own. */
+enum { STACK_BYTES = 256 << 10, LEFT_OPEN = 4096, SAVED = 6 };
 
 struct lane_state {
     char *stack;
@@ -109,10 +112,9 @@ void prepare(lane_state *of) {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (taken == MAP_FAILED || mprotect(taken, 4096, PROT_NONE)) give_up("no stack for it");
         of->stack = (char *)taken;
+        __asan_unpoison_memory_region(of->stack, STACK_BYTES);
     }
-#if defined(__SANITIZE_ADDRESS__)
-    __asan_unpoison_memory_region(of->stack + 4096, STACK_BYTES - 4096);
-#endif
+    __asan_unpoison_memory_region(of->stack + STACK_BYTES - LEFT_OPEN, LEFT_OPEN);
     /* as if `live` had been called: aligned to 16 bytes but for a return address */
     void **top = (void **)(of->stack + STACK_BYTES) - 3;
     *--top = (void *)live;

@@ -13,7 +13,7 @@ static void three_floats(void **state) {
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t c = 0; c < 11; ++c)
             for (int skips = 0; skips < 2; ++skips, ++number) {
-                if (gpu_leaves_out(number, 23) || counts[c] > gpu_size(70000, 1500)) continue;
+                if (gpu_leaves_out(number, 47) || counts[c] > gpu_size(70000, 1500)) continue;
                 if (counts[c] > 10000 && which != CASE_UNIFORM) continue;
                 const own_case of = {"cuda:0",
                                      counts[c],
@@ -37,7 +37,7 @@ static void sorted_along_the_curve(void **state) {
     uint32_t number = 0;
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t c = 0; c < 5; ++c, ++number) {
-            if (gpu_leaves_out(number, 7) || counts[c] > gpu_size(4096, 1500)) continue;
+            if (gpu_leaves_out(number, 17) || counts[c] > gpu_size(4096, 1500)) continue;
             const own_case of = {"cuda:0",
                                  counts[c],
                                  3,

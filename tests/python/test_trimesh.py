@@ -2,6 +2,7 @@
 
 import copy
 import doctest
+import importlib.util
 import os
 import pickle
 import re
@@ -77,10 +78,12 @@ def test_trimesh_s_own_tests_of_rays():
     if not checkout:
         pytest.skip("TRIMESH_CHECKOUT does not name a checkout of trimesh")
     checkout = Path(checkout)
+    # test_contains_cavity makes its mesh by a Boolean operation, for which trimesh wants manifold3d.
+    without = [] if importlib.util.find_spec("manifold3d") else ["--deselect", "tests/test_ray.py::test_contains_cavity"]
     here = [str(Path(kandela.__file__).parents[1]), str(Path(__file__).parent), str(checkout), str(checkout / "tests")]
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "trimesh_stand_in",
-         "tests/test_ray.py", "tests/test_ray_upstream.py"], cwd=checkout, capture_output=True, text=True,
+         "tests/test_ray.py", "tests/test_ray_upstream.py", *without], cwd=checkout, capture_output=True, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(here)})
     passed = re.search(r"(\d+) passed", ran.stdout)
     assert ran.returncode == 0 and int(passed[1]) >= 20, ran.stdout[-4000:] + ran.stderr[-2000:]

@@ -15,6 +15,7 @@ static void answers_are_those_of_one_tree(void **state) {
     static const uint32_t sizes[] = {0, 1, 2, 5, 33, 257, 700};
     for (uint32_t variant = 0; variant < CASE_POINT_SETS * 7 * 4; ++variant) {
         const uint32_t mixed = variant * 13;
+        if ((variant * 2654435761u >> 16) % 3) continue; /* a third, mixed, of all there are */
         const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
                                sizes[variant / CASE_POINT_SETS % 7],
                                1 + mixed % 8,

@@ -16,21 +16,9 @@ command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc (p
 echo 'int main(void) { return 0; }' >empty.c
 aarch64-linux-gnu-gcc empty.c -o empty 2>err || skip "no C library for arm64 (package libc6-dev-arm64-cross)"
 
-fetch_packages() { # FOLDER: cJSON, stb and xxHash for arm64, unpacked into FOLDER/root
-    local folder=$1 package settings
-    mkdir -p "$folder"/{lists,cache/archives,root} && cd "$folder" || return
-    settings=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State::lists="$folder/lists"
-        -o Dir::Cache="$folder/cache" -o Dir::State::status=/dev/null -o Debug::NoLocking=1
-        -o APT::Sandbox::User= -o Acquire::http::Timeout=20 -o Acquire::Retries=1)
-    timeout 120 apt-get -q "${settings[@]}" update &&
-        timeout 120 apt-get -q "${settings[@]}" download libcjson1 libcjson-dev libstb-dev libxxhash-dev || return
-    for package in ./*.deb; do
-        dpkg-deb -x "$package" root || return
-    done
-}
 libraries=${KANDELA_ARM64_ROOT-}
 if [[ -z $libraries ]]; then
-    (fetch_packages "$scratch/packages") >said 2>&1 </dev/null || {
+    "$source_folder/tools/package/arm64" packages bookworm libcjson1 libcjson-dev libstb-dev libxxhash-dev >said 2>&1 </dev/null || {
         tail -3 said
         skip "no libraries for arm64 (KANDELA_ARM64_ROOT is not set, apt-get could not fetch them)"
     }

@@ -14,6 +14,11 @@ for name in $(grep -ohE '\bkd_[a-z0-9_]+\(' "$source_folder"/include/kandela/*.h
     grep -qE "name=\"?|id=\"" "$html"/*_8h.html && grep -qw "$name" "$html"/*_8h.html || expect_fail "$name has a place"
     test -e "site/man/man3/$name.3" || expect_fail "$name has a page for man"
 done
+for page in site/man/man3/*; do
+    [[ ${page##*/} =~ ^(kd_|KD_|KANDELA_|kandela_) ]] || expect_fail "${page##*/} is a name of Kandela's"
+    to=$(sed -n 's/^\.so //p' "$page")
+    [[ -z $to || -s site/man/$to ]] || expect_fail "${page##*/} leads to $to"
+done
 for chapter in "$source_folder"/docs/book/[0-9]*.md; do
     expect_true "${chapter##*/} is a page" test -s "$html/book_$(basename "$chapter" | cut -c1).html"
 done
