@@ -122,6 +122,7 @@ void device_staging_give(void *taken) {
 }
 
 kd_status device_copy(void *to, const void *from, uint64_t bytes, void *stream) {
+    if (device_crosses(to, from, bytes)) return device_cross(to, from, bytes, stream);
     if (bytes) KD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
     return KD_OK;
 }

@@ -32,8 +32,14 @@ enum { DEVICE_STAGING_BYTES = 256 << 10 };
 KD_DEVICE_CALL(device_staging_take, (void **out));
 KD_DEVICE_ANSWER(void, device_staging_give, (void *taken), ); /* takes NULL */
 
-/* Host or device memory to host or device memory. */
+/* Host or device memory to host or device memory; much of it, between pageable memory of the host
+   and a device, by device_cross. */
 KD_DEVICE_CALL(device_copy, (void *to, const void *from, uint64_t bytes, void *stream));
+/* Whether so much crosses sooner by device_cross. */
+KD_DEVICE_ANSWER(bool, device_crosses, (const void *to, const void *from, uint64_t bytes), false);
+/* The same bytes, between memory of the host and of the current device, by all threads and pinned
+   memory; waited for. */
+KD_DEVICE_CALL(device_cross, (void *to, const void *from, uint64_t bytes, void *stream));
 KD_DEVICE_CALL(device_stream_wait, (void *stream));
 
 #ifdef __cplusplus

@@ -55,6 +55,7 @@ static void *retire(void *context) {
 }
 
 void retiring_begin(retiring *out, const char *names) {
+    if (out->has_thread) return;
     out->names = names;
     out->has_thread = pthread_create(&out->thread, NULL, retire, out) == 0;
 }

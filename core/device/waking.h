@@ -30,7 +30,8 @@ typedef struct retiring {
 } retiring;
 
 /* The contexts of these devices end, if there is a thread to be had: whatever is there is lost, and
-   nobody may use them again in this process. `names` stays the caller's, until the end. */
+   nobody may use them again in this process. `names` stays the caller's, until the end. One that
+   has begun goes on. */
 void retiring_begin(retiring *out, const char *names);
 /* Waits for it. Takes one that has ended, or never begun (all zero). */
 void retiring_end(retiring *ended);

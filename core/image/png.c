@@ -1,13 +1,15 @@
-/* PNG through stb: 8 bit sRGB out; 8 or 16 bit in, decoded to linear.
-   An image in memory holds colours multiplied by alpha (as OpenEXR does), PNG holds them not
-   multiplied: where 0 < A < 1 they are divided on the way out and multiplied on the way in; where
-   A is 0 the colour (a visible environment, say) passes as it is.
+/* PNG: 8 bit sRGB out, its pixels packed by all threads or else by stb; 8 or 16 bit in, decoded to
+   linear. An image in memory holds colours multiplied by alpha (as OpenEXR does), PNG holds them
+   not multiplied: where 0 < A < 1 they are divided on the way out and multiplied on the way in;
+   where A is 0 the colour (a visible environment, say) passes as it is.
    Differs from stb in: every chunk's checksum is verified before anything is decoded. */
 #include "core/image/encode.h"
 #include "core/image/formats.h"
 #include "core/image/picture.h"
 #include "core/image/stb.h"
 #include "core/memory.h"
+#include "core/parallel/deflate.h"
+#include "core/parallel/parallel.h"
 #include <limits.h>
 #include <pthread.h>
 #include <stb/stb_image_write.h>
@@ -18,13 +20,18 @@ enum { PNG_PIXELS = INT_MAX / 16 };
 
 /* Of all rows (PNG specification, section 9): stb's search among five costs more than it spares.
    Up, the difference to the row above, has no carry from pixel to pixel. */
-enum { PNG_FILTER = 2 };
+enum { PNG_FILTER = 2, FILTER_GRAIN = 16 };
 
 /* --- out --- */
 
 static void bytes_put(void *context, void *bytes, int count) {
     fwrite(bytes, 1, (size_t)count, (FILE *)context); /* the stream remembers a failure */
 }
+
+typedef struct png_pixels {
+    const uint8_t *bytes;
+    int32_t width, height, samples; /* 3 or 4 a pixel */
+} png_pixels;
 
 typedef struct png_compression {
     FILE *to;
@@ -44,6 +51,78 @@ static void choose_filter(void) {
     stbi_write_force_png_filter = PNG_FILTER;
 }
 
+typedef struct png_filtering {
+    const png_pixels *from;
+    uint8_t *rows; /* with the filter's number before each */
+} png_filtering;
+
+static void filter_rows(void *context, int64_t begin, int64_t end, int thread) {
+    const png_filtering *work = (const png_filtering *)context;
+    const size_t bytes = (size_t)work->from->width * (size_t)work->from->samples;
+    (void)thread;
+    for (int64_t y = begin; y < end; ++y) {
+        const uint8_t *row = work->from->bytes + (size_t)y * bytes;
+        uint8_t *to = work->rows + (size_t)y * (bytes + 1);
+        *to++ = PNG_FILTER;
+        for (size_t i = 0; i < bytes; ++i)
+            to[i] = y ? (uint8_t)(row[i] - (row - bytes)[i]) : row[i];
+    }
+}
+
+static void big_endian_put(uint8_t *to, uint32_t value) {
+    for (int i = 0; i < 4; ++i) to[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
+static void chunk_write(FILE *to, const char *type, const uint8_t *bytes, uint64_t count) {
+    uint8_t head[8], tail[4];
+    big_endian_put(head, (uint32_t)count);
+    memcpy(head + 4, type, 4);
+    big_endian_put(tail, deflate_crc32(deflate_crc32(0, head + 4, 4), bytes, count));
+    fwrite(head, 1, sizeof head, to);
+    fwrite(bytes, 1, (size_t)count, to);
+    fwrite(tail, 1, sizeof tail, to);
+}
+
+static void write_chunks(FILE *to, const png_pixels *from, const deflated *packed) {
+    static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    uint8_t header[13] = {0};
+    big_endian_put(header, (uint32_t)from->width);
+    big_endian_put(header + 4, (uint32_t)from->height);
+    header[8] = 8;                          /* bits a sample */
+    header[9] = from->samples == 4 ? 6 : 2; /* truecolour, with or without alpha */
+    fwrite(signature, 1, sizeof signature, to);
+    chunk_write(to, "IHDR", header, sizeof header);
+    for (uint64_t i = 0; i < packed->pieces; ++i)
+        chunk_write(to, "IDAT", packed->bytes + i * packed->room, packed->made[i]);
+    chunk_write(to, "IEND", header, 0);
+}
+
+/* A chunk a piece; nothing is written where there are no pieces. */
+static kd_status write_by_pieces(const png_pixels *from, FILE *to, bool *written) {
+    const uint64_t row = (uint64_t)from->width * (uint64_t)from->samples + 1;
+    png_filtering work = {from, NULL};
+    deflated packed;
+    KD_TRY(KD_RESERVE(work.rows, (uint64_t)from->height * row));
+    parallel_for(from->height, FILTER_GRAIN, filter_rows, &work);
+    const kd_status status = deflate_open(&packed, work.rows, (uint64_t)from->height * row);
+    memory_free(work.rows);
+    KD_TRY(status);
+    *written = packed.pieces > 0;
+    if (*written) write_chunks(to, from, &packed);
+    deflate_close(&packed);
+    return KD_OK;
+}
+
+static kd_status write_by_stb(const png_pixels *from, const file_output *file) {
+    png_compression work = {file->stream, from->bytes,   from->width,
+                            from->height, from->samples, false};
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose_filter);
+    KD_TRY(stb_run(compress, &work, STB_UNLIMITED, file->path));
+    KD_REQUIRE(work.made, KD_ERROR_MEMORY, "%s: out of memory for the picture", file->path);
+    return KD_OK;
+}
+
 static kd_status png_write(const image *from, const image_encoding *encoding, file_output *file) {
     const size_t count = (size_t)from->width * (size_t)from->height;
     KD_REQUIRE(count <= PNG_PIXELS, KD_ERROR_USAGE,
@@ -52,13 +131,12 @@ static kd_status png_write(const image *from, const image_encoding *encoding, fi
     uint8_t *bytes = NULL;
     int samples = 0;
     KD_TRY(image_encode(&bytes, &samples, from, encoding, true));
-    png_compression work = {file->stream, bytes, from->width, from->height, samples, false};
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, choose_filter);
-    const kd_status status = stb_run(compress, &work, STB_UNLIMITED, file->path);
+    const png_pixels pixels = {bytes, from->width, from->height, samples};
+    bool written = false;
+    kd_status status = write_by_pieces(&pixels, file->stream, &written);
+    if (status == KD_OK && !written) status = write_by_stb(&pixels, file);
     memory_free(bytes);
     KD_TRY(status);
-    KD_REQUIRE(work.made, KD_ERROR_MEMORY, "%s: out of memory for the picture", file->path);
     return KD_OK;
 }
 

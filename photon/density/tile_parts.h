@@ -24,8 +24,10 @@ typedef struct tile_parts {
 } tile_parts;
 
 /* Brings what light reaches, and how much of it, into the weights; parts are about squares of
-   `size`, the model looks as far as `radius` (scene units). */
-kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, float radius, float size);
+   `size`, the model looks as far as `radius` (scene units). `there`: the scene on the current
+   device, where rays are cast then; or NULL. */
+kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
+                           float radius, float size);
 uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles);
 
 static inline void tile_face_corners(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {
@@ -39,7 +41,7 @@ static inline float triangle_area(const vec3 corner[3]) {
 }
 
 /* Corners of one of the four parts. */
-static inline void tile_part_of(const vec3 corner[3], uint32_t child, vec3 out[3]) {
+KD_FN void tile_part_of(const vec3 corner[3], uint32_t child, vec3 out[3]) {
     for (uint32_t k = 0; k < 3; ++k) {
         const vec3 a = child < 3 ? corner[child] : corner[(k + 1) % 3];
         const vec3 b = child < 3 ? corner[k] : corner[(k + 2) % 3];
@@ -48,7 +50,7 @@ static inline void tile_part_of(const vec3 corner[3], uint32_t child, vec3 out[3
 }
 
 /* Corners of a part by u, v: as if the triangle were (0, 0), (1, 0), (0, 1). */
-static inline void tile_part_corners(uint32_t depth, uint32_t part, vec2 out[3]) {
+KD_FN void tile_part_corners(uint32_t depth, uint32_t part, vec2 out[3]) {
     vec3 corner[3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
     for (uint32_t step = depth; step-- > 0;) {
         vec3 next[3];

@@ -7,33 +7,19 @@
    Work: 16 rays a probe and two shadow rays; ROUNDS gathers of 16.
    Memory: 64 bytes a probe and 25 while it runs.
    Invariants: a function of the scene and the radius: rounds read the values of the one before. */
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
-#include "photon/density/tile_openness.h"
-#include "photon/density/tile_parts.h"
-#include "shaders/light_sampling.h"
-#include "shaders/passage.h"
+#include "photon/density/tile_probe.h"
 
-enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 64, ROUNDS = 32, SHADOW_RAYS = 2 };
-#define PASSED_ON 0.9f
+enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 64 };
 #define DARK 0.1f
-
-/* The probes of one part's two sides, or of many small triangles'. */
-typedef struct probe_pair {
-    uint32_t face, part;
-} probe_pair;
 
 typedef struct reaching {
     const scene_view *scene;
     tile_parts *parts;
-    float radius;
-    uint32_t *face_of; /* per triangle; KD_NONE: it keeps no photons */
-    uint32_t *pair_of; /* per part */
-    probe_pair *pairs;
-    uint32_t pair_count;
-    uint32_t *targets; /* 16 a probe: another probe; KD_NONE: light */
-    float *model, *now, *next;
+    tile_probes probes;
 } reaching;
 
 /* --- which probes ------------------------------------------------------------------------------
@@ -79,12 +65,12 @@ static kd_status pair_small(reaching *work, float size) {
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t face = faces[i];
         if (i == 0 || keys[i] != keys[i - 1]) {
-            work->pairs[work->pair_count].face = face;
-            work->pairs[work->pair_count++].part = 0;
+            work->probes.pairs[work->probes.pair_count].face = face;
+            work->probes.pairs[work->probes.pair_count++].part = 0;
         }
-        probe_pair *pair = &work->pairs[work->pair_count - 1];
+        probe_pair *pair = &work->probes.pairs[work->probes.pair_count - 1];
         if (parts->faces[face].area > parts->faces[pair->face].area) pair->face = face;
-        work->pair_of[parts->faces[face].first] = work->pair_count - 1;
+        work->probes.pair_of[parts->faces[face].first] = work->probes.pair_count - 1;
     }
 done:
     memory_free(keys);
@@ -95,13 +81,14 @@ done:
 
 static void pair_parts(reaching *work, float size) {
     const tile_parts *parts = work->parts;
+    tile_probes *probes = &work->probes;
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];
-        work->face_of[face->triangle] = i;
+        probes->face_of[face->triangle] = i;
         for (uint32_t p = 0; p < 1u << 2 * face->depth && !face_shares(face, size); ++p) {
-            work->pair_of[face->first + p] = work->pair_count;
-            work->pairs[work->pair_count].face = i;
-            work->pairs[work->pair_count++].part = p;
+            probes->pair_of[face->first + p] = probes->pair_count;
+            probes->pairs[probes->pair_count].face = i;
+            probes->pairs[probes->pair_count++].part = p;
         }
     }
 }
@@ -109,46 +96,10 @@ static void pair_parts(reaching *work, float size) {
 /* --- what probes see ---------------------------------------------------------------------------
  */
 
-static uint32_t target_of(const reaching *work, ray_hit hit, vec3 direction) {
-    if (hit.triangle == KD_NONE) return KD_NONE;
-    const uint32_t which = work->face_of[hit.triangle];
-    if (which == KD_NONE) return KD_NONE;
-    const tile_face *face = &work->parts->faces[which];
-    const uint32_t part = tile_part_at(face->depth, hit.u, hit.v);
-    const uint32_t back = vec3_dot(direction, face->normal) > 0;
-    return 2 * work->pair_of[face->first + part] + back;
-}
-
 static bool sees_light(const scene_view *scene, const openness_place *place) {
-    surface at;
-    memset(&at, 0, sizeof at);
-    at.position = place->position;
-    at.geometric = at.normal = place->axes.normal;
-    at.error = place->error;
-    const rng_key key = rng_key_make(float_bits(place->shift[0]), 2, float_bits(place->shift[1]));
-    for (uint32_t i = 0; i < SHADOW_RAYS; ++i) {
-        uint32_t rays = 0;
-        const light_sample drawn =
-            light_draw(scene, at.position, place->axes.normal, rng_draw(key, i, 0));
-        if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) continue;
-        if (!(vec3_dot(drawn.direction, place->axes.normal) > 0)) continue;
-        if (path_visibility(scene, SCENE_TREE, light_shadow_ray(&at, &drawn), true, &rays) > 0)
-            return true;
-    }
+    for (uint32_t i = 0; i < PROBE_SHADOW_RAYS; ++i)
+        if (probe_sees_light(scene, place, i)) return true;
     return false;
-}
-
-static openness_place place_of(const reaching *work, uint32_t probe) {
-    const probe_pair *pair = &work->pairs[probe / 2];
-    const tile_face *face = &work->parts->faces[pair->face];
-    vec2 corner[3];
-    tile_part_corners(face->depth, pair->part, corner);
-    const float u = (corner[0].x + corner[1].x + corner[2].x) / 3;
-    const float v = (corner[0].y + corner[1].y + corner[2].y) / 3;
-    const vec3 *c = face->corner;
-    const vec3 normal = probe % 2 ? vec3_negate(face->normal) : face->normal;
-    return openness_place_make(&work->scene->mesh, triangle_point(c[0], c[1], c[2], u, v), normal,
-                               face->triangle);
 }
 
 /* Rays of some probes that are cast together. */
@@ -172,19 +123,21 @@ static void note_hits(const reaching *work, uint32_t probe, const ray *rays, con
     float hidden = 0;
     for (uint32_t i = 0; i < OPENNESS_RAYS; ++i) {
         const ray_hit end = openness_end(work->scene, rays[i], hits[i]);
-        hidden += openness_hidden(end, work->radius);
-        work->targets[(size_t)probe * OPENNESS_RAYS + i] = target_of(work, end, rays[i].direction);
+        hidden += openness_hidden(end, work->probes.radius);
+        work->probes.targets[(size_t)probe * OPENNESS_RAYS + i] =
+            probe_target(&work->probes, end, rays[i].direction);
     }
-    work->model[probe] = openness_model(hidden / OPENNESS_RAYS);
+    work->probes.model[probe] = openness_model(hidden / OPENNESS_RAYS);
 }
 
 /* A probe that sees a lamp needs no rays beyond what the model looks at. */
 static void look_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
     const uint32_t rays = (end - begin) * OPENNESS_RAYS;
     for (uint32_t probe = begin; probe < end; ++probe) {
-        const openness_place place = place_of(work, probe);
-        work->now[probe] = sees_light(work->scene, &place) ? 1 : 0;
-        const float length = work->now[probe] > 0 ? work->radius : INFINITY;
+        const openness_place place = probe_place(work->scene, &work->probes, probe);
+        const bool lit = sees_light(work->scene, &place);
+        work->probes.now[probe] = lit ? 1 : 0;
+        const float length = lit ? work->probes.radius : INFINITY;
         for (int i = 0; i < OPENNESS_RAYS; ++i)
             cast->rays[(probe - begin) * OPENNESS_RAYS + (uint32_t)i] =
                 openness_ray(&place, i, length);
@@ -208,45 +161,60 @@ static void look_from_probes(void *context, int64_t begin, int64_t end, int thre
 
 static void pass_round(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    const reaching *work = (const reaching *)context;
-    for (int64_t i = begin; i < end; ++i) {
-        const uint32_t *target = work->targets + (size_t)i * OPENNESS_RAYS;
-        float sum = 0;
-        work->next[i] = 1;
-        if (work->now[i] >= 1) continue;
-        for (int k = 0; k < OPENNESS_RAYS; ++k)
-            sum += target[k] == KD_NONE ? 1 : PASSED_ON * work->now[target[k]];
-        work->next[i] = sum / OPENNESS_RAYS;
-    }
+    const tile_probes *probes = (const tile_probes *)context;
+    for (int64_t i = begin; i < end; ++i) probes->next[i] = probe_lit(probes, (uint32_t)i);
 }
 
-static void pass_light_on(reaching *work) {
-    for (int round = 0; round < ROUNDS; ++round) {
-        parallel_for(2 * (int64_t)work->pair_count, 4096, pass_round, work);
-        float *before = work->now;
-        work->now = work->next;
-        work->next = before;
+static void pass_light_on(tile_probes *probes) {
+    for (int round = 0; round < PROBE_ROUNDS; ++round) {
+        parallel_for(2 * (int64_t)probes->pair_count, 4096, pass_round, probes);
+        float *before = probes->now;
+        probes->now = probes->next;
+        probes->next = before;
     }
 }
 
 static void weigh_parts(const reaching *work) {
+    const tile_probes *probes = &work->probes;
     for (uint32_t p = 0; p < work->parts->count; ++p)
         for (uint32_t side = 0; side < 2; ++side) {
-            const uint32_t probe = 2 * work->pair_of[p] + side;
+            const uint32_t probe = 2 * probes->pair_of[p] + side;
             float *weight = &work->parts->weights[p][side];
-            *weight *= work->now[probe] < DARK ? -1 : work->model[probe];
+            *weight *= probes->now[probe] < DARK ? -1 : probes->model[probe];
         }
 }
 
+static kd_status follow_here(reaching *work) {
+    tile_probes *probes = &work->probes;
+    KD_TRY(KD_RESERVE(probes->targets, 2 * (uint64_t)probes->pair_count * OPENNESS_RAYS));
+    KD_TRY(KD_RESERVE(probes->next, 2 * (uint64_t)probes->pair_count));
+    parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, look_from_probes, work);
+    pass_light_on(probes);
+    return KD_OK;
+}
+
+/* On the device, if there is one that has the memory. */
+static kd_status follow(reaching *work, const scene_view *there) {
+    kd_status status = KD_ERROR_MEMORY;
+    if (there)
+        status = tile_probes_cuda_follow(there, &work->probes, work->parts->count,
+                                         work->parts->face_count);
+    if (there && status == KD_ERROR_MEMORY) {
+        log_message(LOG_INFO, "%s: probes of surfaces are followed on the CPU", kd_last_error());
+        status_clear();
+    }
+    return status == KD_ERROR_MEMORY ? follow_here(work) : status;
+}
+
 static kd_status reserve(reaching *work) {
-    const uint64_t probes = 2 * (uint64_t)work->parts->count;
-    KD_TRY(KD_RESERVE(work->face_of, work->scene->mesh.triangle_count));
-    KD_TRY(KD_RESERVE(work->pair_of, work->parts->count));
-    KD_TRY(KD_RESERVE(work->pairs, work->parts->count));
-    KD_TRY(KD_RESERVE(work->model, probes));
-    KD_TRY(KD_RESERVE(work->now, probes));
-    KD_TRY(KD_RESERVE(work->next, probes));
-    memset(work->face_of, 0xff, work->scene->mesh.triangle_count * sizeof *work->face_of);
+    tile_probes *probes = &work->probes;
+    const uint64_t sides = 2 * (uint64_t)work->parts->count;
+    KD_TRY(KD_RESERVE(probes->face_of, work->scene->mesh.triangle_count));
+    KD_TRY(KD_RESERVE(probes->pair_of, work->parts->count));
+    KD_TRY(KD_RESERVE(probes->pairs, work->parts->count));
+    KD_TRY(KD_RESERVE(probes->model, sides));
+    KD_TRY(KD_RESERVE(probes->now, sides));
+    memset(probes->face_of, 0xff, work->scene->mesh.triangle_count * sizeof *probes->face_of);
     return KD_OK;
 }
 
@@ -257,27 +225,31 @@ uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles) {
            parts * (sizeof(uint32_t) + sizeof(probe_pair)) + probes * each;
 }
 
-kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, float radius, float size) {
+static void tile_probes_close(tile_probes *owned) {
+    memory_free(owned->face_of);
+    memory_free(owned->pair_of);
+    memory_free(owned->pairs);
+    memory_free(owned->targets);
+    memory_free(owned->model);
+    memory_free(owned->now);
+    memory_free(owned->next);
+}
+
+kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
+                           float radius, float size) {
     kd_status status = KD_OK;
     reaching work;
     memset(&work, 0, sizeof work);
     work.scene = scene;
     work.parts = parts;
-    work.radius = radius;
+    work.probes.faces = parts->faces;
+    work.probes.radius = radius;
     KD_TRY_GOTO(reserve(&work));
     KD_TRY_GOTO(pair_small(&work, size));
     pair_parts(&work, size);
-    KD_TRY_GOTO(KD_RESERVE(work.targets, 2 * (uint64_t)work.pair_count * OPENNESS_RAYS));
-    parallel_for(2 * (int64_t)work.pair_count, PROBE_GRAIN, look_from_probes, &work);
-    pass_light_on(&work);
+    KD_TRY_GOTO(follow(&work, there));
     weigh_parts(&work);
 done:
-    memory_free(work.face_of);
-    memory_free(work.pair_of);
-    memory_free(work.pairs);
-    memory_free(work.targets);
-    memory_free(work.model);
-    memory_free(work.now);
-    memory_free(work.next);
+    tile_probes_close(&work.probes);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_parts.h"
+#include "photon/density/tile_probe.h"
 #include "shaders/bsdf.h"
 
 enum { FACE_GRAIN = 1024, WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
@@ -289,8 +290,8 @@ static void tile_parts_close(tile_parts *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bool reach,
-                        job *watched) {
+kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
+                        float radius, bool reach, job *watched) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
                "tiles for a radius of %g, expected above 0", (double)radius);
@@ -302,7 +303,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bo
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
-    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, radius, size));
+    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, there, radius, size));
     out->scene = scene;
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
@@ -325,15 +326,28 @@ void tile_set_close(tile_set *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
+static uint64_t parts_most(uint64_t triangles, uint64_t discs) {
     const bool few = discs < PARTS_WANTED / PARTS_A_DISC;
-    const uint64_t parts = (few ? discs * PARTS_A_DISC : PARTS_WANTED) + triangles;
+    return (few ? discs * PARTS_A_DISC : PARTS_WANTED) + triangles;
+}
+
+uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
+    const uint64_t parts = parts_most(triangles, discs);
     const uint64_t probing = tile_parts_reach_bytes_most(parts, triangles);
     const uint64_t making = parts * sizeof(tile) + (parts + parts / 4 + 4) * sizeof(tile_box);
     /* what no look is needed for, and boxes that may be planes */
     const uint64_t wide = parts + triangles * sizeof(uint32_t) + parts / 2;
     return triangles * (sizeof(tile_face) + 4 * sizeof(uint32_t)) + parts * sizeof(float[2]) +
            wide + (probing > making ? probing : making);
+}
+
+/* What is looked at, beside the probes: they are gone by then. */
+uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs) {
+    const uint64_t parts = parts_most(triangles, discs);
+    const uint64_t kept = parts * (sizeof(tile) + 1) + (parts + parts / 4 + 4) * sizeof(tile_box) +
+                          triangles * sizeof(uint32_t);
+    const uint64_t probing = tile_probes_cuda_bytes_most(parts, triangles);
+    return probing > kept ? probing : kept;
 }
 
 tile_view tile_set_get_view(const tile_set *from) {

@@ -27,9 +27,10 @@ typedef struct tile_set {
 /* The scene has to stay while the tiles are looked at. Finds the triangles on which photons land,
    but for exact copies of one (the same three places in any order), and cuts them into tiles for
    estimates of about `radius` (scene units, > 0). `reach`: finds out what light reaches, and how
-   open it lies; else all of it counts alike. */
-kd_status tile_set_open(tile_set *out, const scene_view *scene, float radius, bool reach,
-                        job *watched);
+   open it lies, by rays on the current device if the scene is `there`, too, else (NULL) here; or
+   all of it counts alike. */
+kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
+                        float radius, bool reach, job *watched);
 void tile_set_close(tile_set *owned); /* takes a zeroed one */
 tile_view tile_set_get_view(const tile_set *from);
 /* Looks through views of it that met more than TILE_EXACT boxes and tiles. */
@@ -40,6 +41,8 @@ kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);
 /* While they are made, and after. `discs`: so many of the radius would cover what light reaches, at
    most. */
 uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs);
+/* The same of a device that has the scene and gets the tiles. */
+uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs);
 
 /* Brings tiles into the order of a tree of boxes over them, and makes that. `scale` (scene units,
    > 0): boxes of that size are parted by their normals before they are parted further by their

@@ -11,7 +11,7 @@
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_set.h"
 
-enum { FACE_GRAIN = 16, GROUP_DEPTH = 2 };
+enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
 /* Radii that a group of parts may reach from its middle; error of an area that is whole. */
 #define GROUP_MOST 3.0f
 #define AREA_ERROR 1e-4f
@@ -31,8 +31,16 @@ typedef struct wide_search {
 typedef struct part_group {
     vec3 corner[3];
     uint32_t first, depth; /* 4^depth of them */
-    uint32_t side;
+    uint32_t side, face;
 } part_group;
+
+/* Groups that are searched by many threads; both sides of one by the same, which marks their byte.
+ */
+typedef struct group_list {
+    wide_search *in;
+    part_group *groups; /* NULL: they are only counted */
+    uint32_t count;
+} group_list;
 
 /* How many of the group's parts are lit, open and opaque. */
 static uint32_t count_plain(const wide_search *in, const part_group *group) {
@@ -53,13 +61,29 @@ static bool group_is_wide(const wide_search *in, const tile_face *face, const pa
     return fabsf((float)look.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
 
-static void search_group(const wide_search *in, const tile_face *face, const part_group *group) {
-    const uint32_t count = 1u << 2 * group->depth, plain = count_plain(in, group);
-    if (plain == 0 || group->depth < GROUP_DEPTH) return;
+static part_group part_of_group(const part_group *group, uint32_t child) {
+    part_group part = *group;
+    tile_part_of(group->corner, child, part.corner);
+    part.depth = group->depth - 1;
+    part.first = group->first + (child << 2 * part.depth);
+    return part;
+}
+
+/* How far it reaches from its middle. */
+static float group_reach(const part_group *group, vec3 *middle) {
     const vec3 *c = group->corner;
-    const vec3 middle = vec3_scale(vec3_add(c[0], vec3_add(c[1], c[2])), 1.0f / 3);
     float reach = 0;
-    for (int k = 0; k < 3; ++k) reach = float_max(reach, vec3_length(vec3_sub(c[k], middle)));
+    *middle = vec3_scale(vec3_add(c[0], vec3_add(c[1], c[2])), 1.0f / 3);
+    for (int k = 0; k < 3; ++k) reach = float_max(reach, vec3_length(vec3_sub(c[k], *middle)));
+    return reach;
+}
+
+static void search_group(const wide_search *in, const part_group *group) {
+    const uint32_t count = 1u << 2 * group->depth, plain = count_plain(in, group);
+    const tile_face *face = &in->parts->faces[group->face];
+    if (plain == 0 || group->depth < GROUP_DEPTH) return;
+    vec3 middle;
+    const float reach = group_reach(group, &middle);
     if (plain == count && reach <= GROUP_MOST * in->tiles.span &&
         group_is_wide(in, face, group, reach, middle)) {
         for (uint32_t p = group->first; p < group->first + count; ++p)
@@ -67,26 +91,58 @@ static void search_group(const wide_search *in, const tile_face *face, const par
         return;
     }
     for (uint32_t child = 0; child < 4; ++child) {
-        part_group part = *group;
-        tile_part_of(c, child, part.corner);
-        part.depth = group->depth - 1;
-        part.first = group->first + (child << 2 * part.depth);
-        search_group(in, face, &part);
+        const part_group part = part_of_group(group, child);
+        search_group(in, &part);
     }
 }
 
-static void search_faces(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    const wide_search *in = (const wide_search *)context;
-    for (int64_t i = begin; i < end; ++i) {
-        const tile_face *face = &in->parts->faces[i];
+/* Of a group that is too large to be tried those within it that are not. */
+static void list_groups(group_list *to, const part_group *group) {
+    vec3 middle;
+    if (group->depth < GROUP_DEPTH) return;
+    if (group_reach(group, &middle) <= GROUP_MOST * to->in->tiles.span) {
+        if (to->groups) to->groups[to->count] = *group;
+        ++to->count;
+        return;
+    }
+    for (uint32_t child = 0; child < 4; ++child) {
+        const part_group part = part_of_group(group, child);
+        list_groups(to, &part);
+    }
+}
+
+static void list_faces(group_list *to) {
+    const tile_parts *parts = to->in->parts;
+    to->count = 0;
+    for (uint32_t i = 0; i < parts->face_count; ++i) {
+        const tile_face *face = &parts->faces[i];
         part_group whole;
-        if (face->depth < GROUP_DEPTH) continue;
         memcpy(whole.corner, face->corner, sizeof whole.corner);
         whole.first = face->first;
         whole.depth = face->depth;
-        for (whole.side = 0; whole.side < 2; ++whole.side) search_group(in, face, &whole);
+        whole.face = i;
+        whole.side = 0;
+        list_groups(to, &whole);
     }
+}
+
+static void search_groups(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const group_list *of = (const group_list *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        part_group group = of->groups[i];
+        for (group.side = 0; group.side < 2; ++group.side) search_group(of->in, &group);
+    }
+}
+
+static kd_status search_faces(wide_search *in) {
+    group_list found = {in, NULL, 0};
+    list_faces(&found);
+    KD_TRY(KD_RESERVE(found.groups, found.count));
+    list_faces(&found);
+    parallel_for(found.count, GROUP_GRAIN, search_groups, &found);
+    memory_free(found.groups);
+    return KD_OK;
 }
 
 /* --- small triangles ---------------------------------------------------------------------------
@@ -222,7 +278,7 @@ kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts) {
     memset(of->patches, 0xff, triangles * sizeof *of->patches);
     wide_search search = {parts, tile_set_get_view(of), of->wide};
     search.tiles.patches = NULL;
-    parallel_for(parts->face_count, FACE_GRAIN, search_faces, &search);
+    KD_TRY(search_faces(&search));
     KD_TRY(search_planes(of, parts, of->patches, &search.tiles));
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];

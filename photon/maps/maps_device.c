@@ -2,6 +2,7 @@
 #include "photon/maps/maps_device.h"
 #include "core/hash.h"
 #include "core/memory.h"
+#include "photon/emission/exchange.h"
 #include "photon/maps/apart.h"
 
 static void map_close(photon_map_cuda *owned) {
@@ -174,17 +175,8 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
     return hash_combine(both, &media->hash, sizeof media->hash);
 }
 
-kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, uint64_t first, uint64_t end,
-                                      job *watched) {
+kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job *watched) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
-    const uint64_t count = map->list.count;
-    vec3 *host = NULL, *there = (vec3 *)map->irradiance.memory;
-    kd_status status = KD_OK;
-    KD_TRY(KD_RESERVE(host, count));
-    KD_TRY_GOTO(device_memory_download(host + first, there + first, (end - first) * sizeof *host));
-    KD_TRY_GOTO(photon_irradiance_meet(maps->among, host, count, watched));
-    KD_TRY_GOTO(device_memory_upload(there, host, count * sizeof *host));
-done:
-    memory_free(host);
-    return status;
+    return photon_irradiance_meet(maps->among, (vec3 *)map->irradiance.memory, map->list.count,
+                                  exchange_gather, watched);
 }

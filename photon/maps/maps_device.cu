@@ -5,8 +5,8 @@
               index of photon_leaves.cuh; take_probes, a thread a probe: photons -> requests,
               whose radii the host reads. */
 #include "core/device/cuda.h"
-#include "photon/density/surface_packets.cuh"
 #include "photon/maps/map_index.cuh"
+#include "photon/maps/surface_packets.cuh"
 #include "points/builders.h"
 #include "points/tree/check_device.h"
 

@@ -64,10 +64,8 @@ KD_DEVICE_CALL(photon_maps_cuda_precompute,
 /* Device memory that it takes for a while, of so many photons; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, photon_maps_cuda_precompute_bytes, (uint64_t photons), 0);
 
-/* Irradiance of the photons [first, end) of the global map to the other ranks, theirs to the map.
- */
-kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, uint64_t first, uint64_t end,
-                                      job *watched);
+/* Irradiance of this rank's photons of the global map to the other ranks, theirs to the map. */
+kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job *watched);
 
 /* Device memory that a map of so many photons takes while it is made; 0 without CUDA. `ordered` as
    of photon_maps_cuda_plant. */

@@ -342,7 +342,7 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
 static kd_status find_surface(photon_maps *out, const scene_view *scene, float radius,
                               job *watched) {
     if (photon_surfaces[out->surface].tiles)
-        return tile_set_open(&out->tiles, scene, radius, true, watched);
+        return tile_set_open(&out->tiles, scene, NULL, radius, true, watched);
     return crease_set_open(&out->creases, &scene->mesh, 2 * radius, watched);
 }
 

@@ -82,9 +82,11 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
    more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
    photon_tree. */
 kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched);
-/* What ranks have computed of it, each its ranks_part of the photons, to all of them.
-   KD_INTERRUPTED on all if the job of one was cancelled. */
+/* What ranks have computed of it, each its ranks_part of the photons, to all of them by `gather`
+   (ranks_all_gather; exchange_gather where it is device memory). KD_INTERRUPTED on all if the job
+   of one was cancelled. */
 kd_status photon_irradiance_meet(struct ranks *among, vec3 *irradiance, uint64_t count,
+                                 kd_status (*gather)(struct ranks *, void *, const uint64_t *),
                                  job *watched);
 /* How the lists are to be emitted; that of the media wants nothing where none scatters light. Looks
    at the whole mesh; for another pass photon_orders_renew is enough. */

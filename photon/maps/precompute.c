@@ -1,14 +1,14 @@
 /* Irradiance at every photon, once, so that a final gather asks for the nearest photon only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-           4(3); what is computed is in photon/density/precomputed.h.
+           4(3); what is computed is in photon/maps/precomputed.h.
    Work: two estimates a photon, all cores; then a gather ray asks for one photon, not for k.
    Memory: 12 bytes a photon.
    Invariants: the same bits on any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/ranks/ranks.h"
-#include "photon/density/precomputed.h"
 #include "photon/maps/photon_map.h"
+#include "photon/maps/precomputed.h"
 
 enum { PRECOMPUTE_GRAIN = 256 };
 
@@ -33,7 +33,9 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     job_advance(work->watched, end - begin);
 }
 
-kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count, job *watched) {
+kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
+                                 kd_status (*gather)(ranks *, void *, const uint64_t *),
+                                 job *watched) {
     bool stopped = job_cancelled(watched);
     if (ranks_shared(among)) {
         uint64_t *begins = NULL, end = 0;
@@ -43,7 +45,7 @@ kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
             begins[r] *= sizeof *irradiance;
         }
         begins[among->size] = count * sizeof *irradiance;
-        const kd_status status = ranks_all_gather(among, irradiance, begins);
+        const kd_status status = gather(among, irradiance, begins);
         memory_free(begins);
         KD_TRY(status);
         KD_TRY(ranks_any(among, stopped, &stopped));
@@ -65,7 +67,8 @@ kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *
     precomputation work = {&view, &caustic, &creases, mesh, irradiance, first, watched};
     job_stage_begin(watched, "photon_tree", (int64_t)map->count);
     parallel_for((int64_t)(end - first), PRECOMPUTE_GRAIN, precompute, &work);
-    const kd_status status = photon_irradiance_meet(maps->among, irradiance, map->count, watched);
+    const kd_status status =
+        photon_irradiance_meet(maps->among, irradiance, map->count, ranks_all_gather, watched);
     job_stage_end(watched);
     if (status == KD_OK)
         map->irradiance = irradiance;

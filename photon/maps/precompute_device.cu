@@ -1,7 +1,7 @@
 /* Irradiance at every photon on a CUDA device, for a final gather that asks the nearest photon
    only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-           4(3); what is computed is in photon/density/precomputed.h.
+           4(3); what is computed is in photon/maps/precomputed.h.
    Idea: a warp a photon and map finds what counts, as for surfaces (warp_per_surface.cuh), but what
          landed is weighed as it is, and the photon's own power as much as it should. Estimates of
          as many photons as the light allows are made by a thread each, and so are all where maps
@@ -14,9 +14,9 @@
               tile_looks.cu: -> integrals; know, a thread a photon: these -> irradiance. */
 #include "core/device/cuda.h"
 #include "core/ranks/ranks.h"
-#include "photon/density/precomputed.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
+#include "photon/maps/precomputed.h"
 
 namespace {
 using namespace photon_gathering_cuda;
@@ -312,7 +312,7 @@ extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,
     ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
     if (status == KD_OK && end > first) status = know_range(maps, device_mesh, first, end);
     if (status == KD_OK && ranks_shared(maps->among))
-        status = photon_maps_cuda_irradiance(maps, first, end, watched);
+        status = photon_maps_cuda_irradiance(maps, watched);
     map->known = status == KD_OK;
     job_stage_end(watched);
     return status;

@@ -84,6 +84,7 @@ static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
     if (row) {
         KD_TRY_GOTO(points_device_scan(&tree->box, &a.points, stream));
         a.box = tree->box;
+        a.has_box = true;
         KD_TRY_GOTO(row->scratch_bytes(&a.scratch_bytes, &a));
         KD_TRY_GOTO(device_pool_reserve(&a.scratch, a.scratch_bytes, stream));
         if (tree->count) KD_TRY_GOTO(row->build(&a));

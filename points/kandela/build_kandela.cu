@@ -49,6 +49,8 @@ struct plan {
     uint32_t refined;
     float sigmas;
     bool clusters; /* the device's code has them */
+    domain box;    /* of all points, if the caller knows it */
+    bool has_box;
 };
 
 void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
@@ -57,6 +59,11 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
     const bool widest = a->split == POINTTREE_WIDEST;
     *p = {};
     p->stages = a->stages;
+    p->has_box = a->has_box;
+    for (int axis = 0; axis < 3 && a->has_box; ++axis) {
+        p->box.lo[axis] = (float)a->box.lo[axis];
+        p->box.hi[axis] = (float)a->box.hi[axis];
+    }
     stage *s = &p->s;
     s->tree = layout_of(n);
     s->points = (const float *)a->points.coordinates;
@@ -309,21 +316,23 @@ template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
     return KD_OK;
 }
 
-/* Zeroes the counters; finds the region of the root if it matters. */
+/* Zeroes the counters; finds the region of the root if it matters and nobody has told it. */
 kd_status open_nodes(const plan *p, cudaStream_t stream) {
     const stage &s = p->s;
     const double n = s.tree.count, draws = 8.0 * SELECT_THREADS * cluster_size(p, s.tree.count);
-    const double bounds = s.nodes.region ? n * s.stride * sizeof(float) : 0;
+    const double bounds = s.nodes.region && !p->has_box ? n * s.stride * sizeof(float) : 0;
     KD_TRY(point_build_stages_begin(
         p->stages, POINT_STAGE_SELECT,
         bounds + (p->bottom && !p->group ? sample_bytes(n, 1, draws) : 0), stream));
     KD_CUDA(cudaMemsetAsync(p->counters, 0, COUNTER_BYTES * p->node_count, stream));
     if (!s.nodes.region) return KD_OK;
-    KD_CUDA(cudaMemsetAsync(s.bounds, 0xff, 3 * sizeof(uint32_t), stream));
-    KD_CUDA(cudaMemsetAsync(s.bounds + 3, 0, 3 * sizeof(uint32_t), stream));
-    const uint64_t tiles = move_tiles(s.tree, 0, 0);
-    KD_TRY(launch(find_bounds, tiles < 1024 ? tiles : 1024, MOVE_THREADS, 1, stream, s));
-    return launch(open_region, 1, 1, 1, stream, s);
+    if (!p->has_box) {
+        KD_CUDA(cudaMemsetAsync(s.bounds, 0xff, 3 * sizeof(uint32_t), stream));
+        KD_CUDA(cudaMemsetAsync(s.bounds + 3, 0, 3 * sizeof(uint32_t), stream));
+        const uint64_t tiles = move_tiles(s.tree, 0, 0);
+        KD_TRY(launch(find_bounds, tiles < 1024 ? tiles : 1024, MOVE_THREADS, 1, stream, s));
+    }
+    return launch(open_region, 1, 1, 1, stream, s, p->has_box, p->box);
 }
 
 template <int LEVELS, bool WIDEST, int BLOCKS>

@@ -195,16 +195,15 @@ __global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(const __grid_cons
     sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
 }
 
-/* The root's region and axis. */
-__global__ void open_region(const __grid_constant__ stage s) {
-    domain all = {};
-    if (s.nodes.region)
-        for (int a = 0; a < 3; ++a) {
-            all.lo[a] = pointtree_float_of_order_bits(s.bounds[a]);
-            all.hi[a] = pointtree_float_of_order_bits(s.bounds[3 + a]);
-        }
-    if (s.nodes.region) s.nodes.region[0] = all;
-    s.nodes.axis[0] = (uint8_t)(s.nodes.region ? domain_widest(all) : 0);
+/* The root's region and axis, by the box if that is known, or else by the bounds found. */
+__global__ void open_region(const __grid_constant__ stage s, bool known, domain box) {
+    domain all = box;
+    for (int a = 0; a < 3 && !known; ++a) {
+        all.lo[a] = pointtree_float_of_order_bits(s.bounds[a]);
+        all.hi[a] = pointtree_float_of_order_bits(s.bounds[3 + a]);
+    }
+    s.nodes.region[0] = all;
+    s.nodes.axis[0] = (uint8_t)domain_widest(all);
 }
 
 template <int CLUSTER, bool INPUT>

@@ -25,6 +25,7 @@ typedef struct point_build_cuda {
     uint32_t *kept;             /* out, host memory: how many points the tree has; or NULL */
     double cells;               /* a unit, that `wehr` rounds coordinates to; 0: not at all */
     point_box box;              /* of all points: `wehr` wants it */
+    bool has_box;               /* the box is there: others need not find it */
     point_build_stages *stages; /* NULL, or told of by `kandela` for three floats */
 } point_build_cuda;
 

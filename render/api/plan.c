@@ -186,6 +186,9 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                photon_cuda_look_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
                                                               ? (uint32_t)options->final_gather
                                                               : 0));
+    if (all && photon_surface_tiles(options->surface, from->mesh.triangle_count))
+        add_to(out, true, "surface tiles",
+               tile_set_bytes_there_most(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "accel/builders.h"
 #include "accel/placed/placed_tree.h"
 #include "core/device/device_memory.h"
+#include "core/device/waking.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/names.h"
@@ -352,6 +353,16 @@ static kd_status check_apart(const frame *of) {
     return KD_OK;
 }
 
+/* Nothing is left to do there. */
+static void leave_device(frame *of, frame_cuda *there, const render_keeping *keeping) {
+    if (!of->there || !keeping->done_with || ranks_shared(of->among)) return;
+    job_stage_begin(of->watched, "free", 0);
+    frame_cuda_close(there);
+    of->there = NULL;
+    retiring_begin(keeping->done_with, of->options->device);
+    job_stage_end(of->watched);
+}
+
 static kd_status run_on(const device *where, render_result *out, const scene *from,
                         const kd_render_options *options, const render_keeping *keeping,
                         double started, job *watched) {
@@ -393,6 +404,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     KD_TRY_GOTO(check_apart(&of));
     status = shoot(out, &trees, &view, &of, &negative, &saving, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
+        leave_device(&of, &there, keeping);
         const kd_status developed = finish(&saving, &of, &negative);
         if (developed != KD_OK) status = developed;
     }

@@ -36,6 +36,9 @@ typedef struct render_keeping {
     /* Gets the picture so far at each saving on the way; may be NULL. */
     kd_status (*show)(void *context, const render_result *so_far);
     void *context;
+    /* Begins with the options' device once all samples are here, where no other ranks share it:
+       beside what is left to do. NULL: devices stay as they are. */
+    struct retiring *done_with;
     const char *display; /* address of a viewer (display.h) that shows passes; NULL: none */
     const char *title;   /* of the picture there */
     /* Who render it together (render/ranks), all by this call with the same scene and options; all

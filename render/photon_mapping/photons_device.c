@@ -92,7 +92,8 @@ static kd_status bring_outlines(photon_cuda *to, const frame *of, float radius) 
 static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
     tile_set found;
     to->looks_bounded += photon_maps_cuda_looks_bounded(&to->maps);
-    kd_status status = tile_set_open(&found, of->scene, radius, true, of->watched);
+    kd_status status =
+        tile_set_open(&found, of->scene, &of->there->scene.view, radius, true, of->watched);
     if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &of->there->scene.view);
     tile_set_close(&found);
     return status;

@@ -153,7 +153,7 @@ static kd_status find_outlines_here(progressive_state *state, const frame *of, f
     job_stage_begin(of->watched, "surface", 0);
     const kd_status status =
         photon_surfaces[state->photons.surface].tiles
-            ? tile_set_open(&state->tiles, of->scene, radius, true, of->watched)
+            ? tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->watched)
             : crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched);
     job_stage_end(of->watched);
     return status;

@@ -25,6 +25,37 @@ static void bytes_come_back(void **state) {
     free(back);
 }
 
+/* Sizes about those of pieces and their ring, from and to places that are not aligned. */
+static void much_crosses_by_pieces(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {1,        524287,   524289,   8388607,  8388608, 8388609,
+                                     33554431, 33554432, 33554433, 41943049, 70000001};
+    enum { MOST = 70000001, BEFORE = 3, AFTER = 8 };
+    uint8_t *sent = (uint8_t *)malloc(MOST + BEFORE), *back = (uint8_t *)malloc(MOST + AFTER);
+    uint8_t *there = NULL;
+    assert_non_null(sent);
+    assert_non_null(back);
+    for (uint64_t i = 0; i < MOST + BEFORE; ++i)
+        sent[i] = (uint8_t)(((uint32_t)i * 2654435761u) >> 24);
+    assert_int_equal(device_memory_reserve((void **)&there, MOST), KD_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        if (gpu_is_emulated() && i % 3 == 0) continue;
+        const uint64_t count = sizes[i];
+        memset(back, 0xa5, MOST + AFTER);
+        assert_int_equal(device_memory_clear(there, MOST), KD_OK);
+        assert_int_equal(device_cross(there, sent + BEFORE, count, NULL), KD_OK);
+        assert_int_equal(device_cross(back, there, count, NULL), KD_OK);
+        assert_memory_equal(back, sent + BEFORE, count);
+        for (int k = 0; k < AFTER; ++k) assert_int_equal(back[count + (uint64_t)k], 0xa5);
+    }
+    assert_false(device_crosses(there, sent, 1000)); /* too little */
+    assert_false(device_crosses(sent, back, MOST));  /* host to host */
+    assert_true(device_crosses(there, sent, MOST) && device_crosses(back, there, MOST));
+    device_memory_free(there);
+    free(sent);
+    free(back);
+}
+
 static void too_much_is_refused(void **state) {
     (void)state;
     void *there = NULL;
@@ -59,6 +90,7 @@ int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_come_back),
+        cmocka_unit_test(much_crosses_by_pieces),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(what_the_pool_keeps_is_not_lost),
     };

@@ -46,7 +46,7 @@ static uint32_t veil_of(scene_fixture *to, float opacity) {
 static double measured(photon_scene *scene, int32_t kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
-    assert_int_equal(tile_set_open(&tiles, &scene->view, 0.5f, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_look look = tile_look_begin(place, up, 0, 0.5f, kernel);
     const double found = (double)tile_kernel_integral(&view, &look, CREASE_COSINE);
@@ -145,7 +145,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     double ratios = 0, squares = 0;
     put_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, radius, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, radius, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < LOOKS; ++i) {
         const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
@@ -188,7 +188,7 @@ static void planes_are_known_without_a_look(void **state) {
     uint32_t spared = 0;
     put_kind(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
     photon_scene_finish(scene);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, 0.1f, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, false, NULL), KD_OK);
     const tile_view known = tile_set_get_view(&tiles);
     tile_view unknown = known;
     unknown.patches = NULL;
@@ -331,7 +331,7 @@ static void what_no_light_reaches_is_left_out(void **state) {
     const photon_map_view map = photon_maps_global(&maps);
     crease_view tiles = photon_maps_outlines(&maps);
     const double found = found_beside(scene, &map, &tiles);
-    assert_int_equal(tile_set_open(&all_lit, &scene->view, map.radius, false, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, false, NULL), KD_OK);
     tiles.tiles = tile_set_get_view(&all_lit);
     const double otherwise = found_beside(scene, &map, &tiles);
     if (!(fabs(found - 1) <= 0.05 && otherwise < 0.93))
@@ -345,10 +345,10 @@ static void bad_radii_are_refused(void **state) {
     (void)state;
     photon_scene *scene = furnace_of_sheets();
     tile_set tiles;
-    assert_int_equal(tile_set_open(&tiles, &scene->view, 0, true, NULL), KD_ERROR_USAGE);
-    assert_int_equal(tile_set_open(&tiles, &scene->view, NAN, true, NULL), KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0, true, NULL), KD_ERROR_USAGE);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, NAN, true, NULL), KD_ERROR_USAGE);
     /* a radius that is next to nothing takes no millions of tiles */
-    assert_int_equal(tile_set_open(&tiles, &scene->view, 1e-30f, true, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 1e-30f, true, NULL), KD_OK);
     assert_true(tiles.count < 1u << 21 && tiles.copies == 2);
     tile_set_close(&tiles);
     photon_scene_free(scene);

@@ -47,7 +47,9 @@ static void plans_are_upper_bounds(void **state) {
             fail_msg("%s: %s", methods[m], kd_last_error());
         render_close(&result);
         const uint64_t taken = device_memory_peak_bytes();
-        if (taken > plan.device_total || 3 * taken < plan.device_total)
+        /* of a small picture the tiles, planned for the most that there may be, are the most */
+        const uint64_t above = gpu_is_emulated() ? 6 : 3;
+        if (taken > plan.device_total || above * taken < plan.device_total)
             fail_msg("%s took %llu bytes of the device, %llu were planned", methods[m],
                      (unsigned long long)taken, (unsigned long long)plan.device_total);
     }

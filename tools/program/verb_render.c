@@ -316,6 +316,8 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     memset(keeping, 0, sizeof *keeping);
     keeping->among = &work->among;
     keeping->resume = values->resume;
+    if (!is_sequence(work) && !ranks_shared(&work->among) && !values->denoise)
+        keeping->done_with = &work->done_with;
     if (work->among.rank > 0) return KD_OK;
     keeping->display = values->display;
     keeping->title = values->outputs.items[0];
@@ -400,8 +402,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
                                              &keeping, &work->watched);
     work->rendered = true;
-    if (!is_sequence(work) && !ranks_shared(&work->among) && !work->values.denoise)
-        retiring_begin(&work->done_with, work->values.render.device);
+    if (keeping.done_with) retiring_begin(keeping.done_with, work->values.render.device);
     if (status != KD_OK && status != KD_INTERRUPTED)
         return status_pass(status, __FILE__, __LINE__, "render_run_kept");
     if (work->among.rank > 0) {

@@ -4,8 +4,8 @@
    Differs from the source in: every photon is asked, and its own power counts as much as the
          void lacks in which it is the nearest photon (photon_own_weight), so that the mean over
          places is that of estimates made there; caustics are in it. */
-#ifndef KD_PHOTON_DENSITY_PRECOMPUTED_H
-#define KD_PHOTON_DENSITY_PRECOMPUTED_H
+#ifndef KD_PHOTON_MAPS_PRECOMPUTED_H
+#define KD_PHOTON_MAPS_PRECOMPUTED_H
 #include "photon/density/estimate_adaptive.h"
 #include "shaders/scene_view.h"
 

@@ -15,8 +15,8 @@
    Data flow: requests, index -> flux sums and radii, each written by its request's lane;
               requests that are left to a warp each -> a list, by atomics, which the next launch
               reads. */
-#ifndef KD_PHOTON_DENSITY_SURFACE_PACKETS_CUH
-#define KD_PHOTON_DENSITY_SURFACE_PACKETS_CUH
+#ifndef KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
+#define KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
 #include "photon/density/warp_per_surface.cuh"
 
 namespace photon_gathering_cuda {

@@ -1,0 +1,95 @@
+/* Probes of parts' sides: where they look from, and what they see (tile_reach.c), for CPU and
+   device. */
+#ifndef KD_PHOTON_DENSITY_TILE_PROBE_H
+#define KD_PHOTON_DENSITY_TILE_PROBE_H
+#include "core/device/absent.h"
+#include "photon/density/tile_openness.h"
+#include "photon/density/tile_parts.h"
+#include "shaders/light_sampling.h"
+#include "shaders/passage.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PROBE_ROUNDS = 32, PROBE_SHADOW_RAYS = 2 };
+#define PROBE_PASSED_ON 0.9f
+
+/* The probes of one part's two sides, or of many small triangles': 2 i and 2 i + 1 of pair i. */
+typedef struct probe_pair {
+    uint32_t face, part;
+} probe_pair;
+
+/* Pointers of the host, or of a device. */
+typedef struct tile_probes {
+    const tile_face *faces;
+    uint32_t *face_of; /* per triangle; KD_NONE: it keeps no photons */
+    uint32_t *pair_of; /* per part */
+    probe_pair *pairs;
+    uint32_t *targets; /* OPENNESS_RAYS a probe: another probe; KD_NONE: light */
+    float *model, *now, *next;
+    float radius;
+    uint32_t pair_count;
+} tile_probes;
+
+KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *of, uint32_t probe) {
+    const probe_pair *pair = &of->pairs[probe / 2];
+    const tile_face *face = &of->faces[pair->face];
+    vec2 corner[3];
+    tile_part_corners(face->depth, pair->part, corner);
+    const float u = (corner[0].x + corner[1].x + corner[2].x) / 3;
+    const float v = (corner[0].y + corner[1].y + corner[2].y) / 3;
+    const vec3 *c = face->corner;
+    const vec3 normal = probe % 2 ? vec3_negate(face->normal) : face->normal;
+    return openness_place_make(&scene->mesh, triangle_point(c[0], c[1], c[2], u, v), normal,
+                               face->triangle);
+}
+
+/* Whether one of its shadow rays reaches a lamp. */
+KD_FN bool probe_sees_light(const scene_view *scene, const openness_place *place, uint32_t which) {
+    surface at;
+    uint32_t rays = 0;
+    memset(&at, 0, sizeof at);
+    at.position = place->position;
+    at.geometric = at.normal = place->axes.normal;
+    at.error = place->error;
+    const rng_key key = rng_key_make(float_bits(place->shift[0]), 2, float_bits(place->shift[1]));
+    const light_sample drawn =
+        light_draw(scene, at.position, place->axes.normal, rng_draw(key, which, 0));
+    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return false;
+    if (!(vec3_dot(drawn.direction, place->axes.normal) > 0)) return false;
+    return path_visibility(scene, SCENE_TREE, light_shadow_ray(&at, &drawn), true, &rays) > 0;
+}
+
+/* What a ray leads to. */
+KD_FN uint32_t probe_target(const tile_probes *of, ray_hit hit, vec3 direction) {
+    if (hit.triangle == KD_NONE) return KD_NONE;
+    const uint32_t which = of->face_of[hit.triangle];
+    if (which == KD_NONE) return KD_NONE;
+    const tile_face *face = &of->faces[which];
+    const uint32_t part = tile_part_at(face->depth, hit.u, hit.v);
+    const uint32_t back = vec3_dot(direction, face->normal) > 0;
+    return 2 * of->pair_of[face->first + part] + back;
+}
+
+/* How bright a probe is after one more round. */
+KD_FN float probe_lit(const tile_probes *of, uint32_t probe) {
+    const uint32_t *target = of->targets + (size_t)probe * OPENNESS_RAYS;
+    float sum = 0;
+    if (of->now[probe] >= 1) return 1;
+    for (int k = 0; k < OPENNESS_RAYS; ++k)
+        sum += target[k] == KD_NONE ? 1 : PROBE_PASSED_ON * of->now[target[k]];
+    return sum / OPENNESS_RAYS;
+}
+
+/* Casts all probes' rays and passes light on, on the current device, where the scene lies: `now`
+   and `model` of `host`, whose `targets` and `next` are not looked at. */
+KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *there, const tile_probes *host,
+                                         uint32_t parts, uint32_t face_count));
+/* Device memory that this takes for a while, at most; 0 without CUDA. */
+KD_DEVICE_ANSWER(uint64_t, tile_probes_cuda_bytes_most, (uint64_t parts, uint64_t triangles), 0);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

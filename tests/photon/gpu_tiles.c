@@ -1,0 +1,113 @@
+/* Tiles whose probes were followed on the device are the CPU's, byte for byte. */
+#include "accel/rays/tree_device.h"
+#include "photon/density/tile_set.h"
+#include "photon_scenes.h"
+#include "scenes/assembly/scene_cuda.h"
+#include "tests/gpu.h"
+
+static void expect_same_tiles(const photon_scene *scene, const scene_view *there, float radius) {
+    tile_set right, found;
+    assert_int_equal(tile_set_open(&right, &scene->view, NULL, radius, true, NULL), KD_OK);
+    assert_int_equal(tile_set_open(&found, &scene->view, there, radius, true, NULL), KD_OK);
+    assert_int_equal(found.count, right.count);
+    assert_int_equal(found.box_count, right.box_count);
+    assert_int_equal(found.wide_count, right.wide_count);
+    for (uint32_t i = 0; i < right.count; ++i)
+        if (memcmp(&found.tiles[i], &right.tiles[i], sizeof *right.tiles) != 0)
+            fail_msg("radius %g: tile %u of %u differs: weights %g %g, expected %g %g",
+                     (double)radius, i, right.count, (double)found.tiles[i].weight[0],
+                     (double)found.tiles[i].weight[1], (double)right.tiles[i].weight[0],
+                     (double)right.tiles[i].weight[1]);
+    if (right.wide_count) {
+        assert_memory_equal(found.wide, right.wide, right.wide_count);
+        assert_memory_equal(found.patches, right.patches,
+                            scene->view.mesh.triangle_count * sizeof *right.patches);
+    }
+    tile_set_close(&right);
+    tile_set_close(&found);
+}
+
+/* Radii from tiles that are all parted to triangles that share their probes; by nodes, then by the
+   packed form of the tree. */
+static void check_scene(photon_scene *scene) {
+    static const float radii[] = {1e-30f, 0.02f, 0.1f, 3};
+    tritree_cuda tree;
+    scene_cuda there;
+    assert_int_equal(tritree_cuda_open(&tree, &scene->tree), KD_OK);
+    assert_int_equal(scene_cuda_open(&there, &scene->view, &tree.view), KD_OK);
+    for (int i = gpu_is_emulated() ? 2 : 0; i < 4; ++i) {
+        if (i == 3) assert_int_equal(tritree_cuda_pack(&tree, NULL), KD_OK);
+        there.view.tree = tree.view;
+        expect_same_tiles(scene, &there.view, radii[i]);
+    }
+    scene_cuda_close(&there);
+    tritree_cuda_close(&tree);
+    photon_scene_free(scene);
+}
+
+static void same_tiles_of_balls(void **state) {
+    (void)state;
+    check_scene(photon_scene_balls());
+}
+
+static void same_tiles_behind_cutouts(void **state) {
+    (void)state;
+    check_scene(photon_scene_fog());
+}
+
+/* Inside and beneath of boxes is dark; sheets that touch; triangles without area. */
+static void same_tiles_in_the_dark(void **state) {
+    (void)state;
+    photon_scene *scene = photon_scene_new();
+    scene_fixture *to = &scene->fixture;
+    const uint32_t wall = fixture_material(to, photon_scene_diffuse(0.5f, 1));
+    const uint32_t grey = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+    const uint32_t walls[6] = {wall, wall, wall, wall, wall, wall};
+    const uint32_t greys[6] = {grey, grey, grey, grey, grey, grey};
+    fixture_box(to, walls, vec3_all(-1), vec3_all(1), true);
+    fixture_box(to, greys, vec3_make(-0.5f, -1, -0.5f), vec3_make(0, -0.6f, 0), false);
+    for (int i = 0; i < 3; ++i) {
+        const float y = -0.99f + 0.0001f * (float)i;
+        fixture_quad(to, grey, vec3_make(0.2f, y, 0.5f), vec3_make(0.8f, y, 0.5f),
+                     vec3_make(0.8f, y, -0.5f), vec3_make(0.2f, y, -0.5f));
+    }
+    fixture_quad(to, grey, vec3_all(0), vec3_all(0.5f), vec3_all(0.5f), vec3_all(0));
+    photon_scene_finish(scene);
+    check_scene(scene);
+}
+
+static void same_tiles_under_every_kind_of_light(void **state) {
+    (void)state;
+    for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
+        photon_scene *scene = photon_scene_new();
+        scene_fixture *to = &scene->fixture;
+        const uint32_t grey = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+        const uint32_t greys[6] = {grey, grey, grey, grey, grey, grey};
+        fixture_box(to, greys, vec3_all(-0.2f), vec3_all(0.2f), false);
+        fixture_box(to, greys, vec3_make(-1, -0.5f, -1), vec3_make(1, -0.2f, 1), false);
+        light lamp;
+        memset(&lamp, 0, sizeof lamp);
+        lamp.kind = kind;
+        lamp.position = vec3_make(0, 5, 0);
+        lamp.direction = vec3_normalize(vec3_make(0.1f, -1, 0.2f));
+        lamp.emitted = vec3_make(1, 2, 3);
+        lamp.cos_inner = 0.9f;
+        lamp.cos_outer = 0.7f;
+        lamp.power = 2;
+        if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
+        fixture_light(to, lamp);
+        photon_scene_finish(scene);
+        check_scene(scene);
+    }
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_tiles_of_balls),
+        cmocka_unit_test(same_tiles_behind_cutouts),
+        cmocka_unit_test(same_tiles_in_the_dark),
+        cmocka_unit_test(same_tiles_under_every_kind_of_light),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
