@@ -15,6 +15,10 @@ const photon_lookup_row photon_lookups[PHOTON_LOOKUPS] = {PHOTON_LOOKUP_ROWS(ROW
 const photon_surface_row photon_surfaces[PHOTON_SURFACES] = {PHOTON_SURFACE_ROWS(ROW)};
 #undef ROW
 
+#define ROW(id, name, beams) {#name, beams},
+const photon_media_row photon_media_rows[PHOTON_MEDIA_KINDS] = {PHOTON_MEDIA_ROWS(ROW)};
+#undef ROW
+
 #define ROW(id, name) [PHOTON_KERNEL_##id] = #name,
 static const char *const kernel_names[] = {PHOTON_KERNEL_ROWS(ROW)};
 enum { KERNELS = sizeof kernel_names / sizeof *kernel_names };
@@ -34,6 +38,10 @@ const char *photon_lookup_name(int index) {
 
 const char *photon_surface_name(int index) {
     return index < PHOTON_SURFACES ? photon_surfaces[index].name : NULL;
+}
+
+const char *photon_media_name(int index) {
+    return index < PHOTON_MEDIA_KINDS ? photon_media_rows[index].name : NULL;
 }
 
 /* The number of a name in a table; KD_ERROR_USAGE with all of them. */
@@ -70,6 +78,13 @@ kd_status photon_lookup_find(photon_lookup *out, const char *name) {
     return KD_OK;
 }
 
+kd_status photon_media_find(photon_media *out, const char *name) {
+    int index = 0;
+    KD_TRY(find(&index, "media", photon_media_name, name));
+    *out = (photon_media)index;
+    return KD_OK;
+}
+
 const char *photon_surface_choice(int index) {
     return index == 0 ? "auto" : photon_surface_name(index - 1);
 }
@@ -89,6 +104,12 @@ bool photon_surface_tiles(const char *name) {
 const photon_lookup_row *photon_lookup_named(const char *name) {
     photon_lookup found = (photon_lookup)0;
     return &photon_lookups[photon_lookup_find(&found, name) == KD_OK ? found : 0];
+}
+
+const photon_media_row *photon_media_named(const char *name) {
+    photon_media found = PHOTON_MEDIA_POINTS;
+    return &photon_media_rows[photon_media_find(&found, name) == KD_OK ? found
+                                                                       : PHOTON_MEDIA_POINTS];
 }
 
 const photon_estimator_row *photon_estimator_named(const char *name) {

@@ -41,7 +41,7 @@ ROOMS = """
     points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/parts points/api
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/placed accel/nearest accel/api
     shaders
-    photon/emission photon/density photon photon/maps
+    photon/emission photon/density photon/beams photon photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
     scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api

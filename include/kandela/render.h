@@ -81,6 +81,8 @@ typedef struct kd_render_options {
     char maps[16];    /* "photon", "ppm", "sppm" on several devices or ranks: "whole", each has all
                          photons; "apart", each keeps those that it has traced, which takes 1/N of
                          the memory, on CPUs; "auto", whole. The picture is the same */
+    char media[16];   /* what the map of media keeps: "points", where photons are scattered, or
+                         "beams", their whole flights, seen where a ray crosses them */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

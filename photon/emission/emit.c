@@ -77,6 +77,10 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
     photon landing;
     surface at;
     bool strayed;
+    if (photon_way_shines(scene, wish, way, hit, &landing)) {
+        KD_TRY(piece_put(piece, &landing));
+        ++batch->counts[index];
+    }
     *on = photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
                         ledger);
     if (*on) return KD_OK;

@@ -55,7 +55,13 @@ typedef struct photon_wish {
     uint32_t in_media;  /* the same for those that media scatter */
     uint32_t max_depth; /* surfaces a path may meet, and scatterings in media: at most 255 */
     bool only_specular; /* end at the first scattering that is not like a lens: caustics only */
+    bool beams;         /* in media flights are stored, whole, not the places where they end */
 } photon_wish;
+
+/* Optical depth at which a beam ends: 1 / 60,000 is left of it. */
+#define PHOTON_BEAM_DEPTH 11.0f
+/* Rays of a path that may become beams. */
+enum { PHOTON_BEAMS_MOST = 255 };
 
 /* Roulette: the power after it, zero if the path ended. The chance to live is what the surface
    left of the strongest channel. */
@@ -245,6 +251,34 @@ KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ra
     return PHOTON_SCATTERS;
 }
 
+/* Whether the flight that has begun, up to `hit` or out of the scene, is stored as a beam, in
+   `slot`: with what it carries at its start, for what weakens it on its way follows from its
+   length. Before the photon flies on. Jarosz et al. 2011, section 5.2: a beam does not end where
+   the photon is scattered. */
+KD_FN bool photon_way_shines(const scene_view *scene, const photon_wish *wish,
+                             const photon_way *way, ray_hit hit, photon *slot) {
+    const emitted_photon *flying = &way->flying;
+    if (!wish->beams || !(wish->in_media >> way->kind & 1u)) return false;
+    const medium *in = medium_of(scene, flying->where);
+    if (!in || way->step > PHOTON_BEAMS_MOST || vec3_is_zero(in->scattering)) return false;
+    const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
+    const medium_span span = passage_span(scene, &flying->cast, end);
+    const vec3 lost = vec3_add(in->absorption, in->scattering);
+    const float least = float_min(lost.x, float_min(lost.y, lost.z));
+    const float length = float_min(span.end - span.begin, PHOTON_BEAM_DEPTH / least);
+    if (!(length > 0)) return false;
+    slot->position = ray_at(&flying->cast, span.begin);
+    slot->power = flying->power;
+    slot->direction = flying->cast.direction;
+    slot->normal = vec3_make(length, 0, 0);
+    slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
+    slot->path = (uint32_t)way->key.path;
+    slot->light = (uint16_t)flying->light;
+    slot->bounce = (uint8_t)way->bounce;
+    slot->kind = (uint8_t)way->kind;
+    return true;
+}
+
 /* Whether a photon of it is stored there, in `slot`. */
 KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, photon_turn turn,
                             const surface *at, const photon_way *way, photon *slot) {
@@ -254,7 +288,7 @@ KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, ph
         *slot = photon_landed(at, flying, way->key.path, way->bounce, way->kind);
         return true;
     }
-    if (turn != PHOTON_STRAYS || !(wish->in_media >> way->kind & 1u)) return false;
+    if (turn != PHOTON_STRAYS || wish->beams || !(wish->in_media >> way->kind & 1u)) return false;
     slot->position = flying->cast.origin;
     slot->power = flying->power;
     slot->direction = slot->normal = flying->cast.direction;
@@ -288,19 +322,24 @@ KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, ph
                : photon_way_scatter(wish, at, surface_holds_photons(at), way, ledger);
 }
 
-/* On to the next surface, or place in a medium; false if the way ends there. *stored: a photon of
- * it is in `slot`. */
+/* To the end of the next ray: a surface, a place in a medium, or a cut-out that lets the photon
+   pass; false if the way ends there. *stored: a photon of it is in `slot`. */
 KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
                            photon *slot, bool *stored, photon_ledger *ledger) {
     surface at;
     bool strayed;
     *stored = false;
     if (photon_way_is_over(wish, way, ledger)) return false;
-    const ray_hit hit =
-        photon_advance(scene, &way->flying, way->key, &way->step, &way->layers, &strayed, ledger);
+    ++ledger->rays;
+    ++way->step;
+    ray_hit hit = tritree_closest(&scene->tree, way->flying.cast);
+    *stored = photon_way_shines(scene, wish, way, hit, slot);
+    if (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
+                      ledger))
+        return true;
     const photon_turn turn = photon_way_arrive(scene, way, hit, strayed, &at, ledger);
     if (turn == PHOTON_ENDS) return false;
-    *stored = photon_way_lands(scene, wish, turn, &at, way, slot);
+    if (photon_way_lands(scene, wish, turn, &at, way, slot)) *stored = true;
     return photon_way_go_on(scene, wish, turn, &at, way, ledger);
 }
 

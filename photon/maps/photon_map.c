@@ -188,13 +188,7 @@ static kd_status emit_list(photon_list *out, const scene_view *scene, const phot
     return KD_OK;
 }
 
-/* Closes the list. */
-static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
-                          bool is_apart, job *watched) {
-    kd_status status = KD_OK;
-    ranks *apart = is_apart && ranks_shared(options->among) ? options->among : NULL;
-    pointtree whole;
-    memset(&whole, 0, sizeof whole);
+static void map_take_figures(photon_map *out, photon_list *list) {
     out->count = list->count + list->others;
     out->runs = list->runs;
     out->run_count = list->run_count;
@@ -204,6 +198,16 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     out->ledger = list->ledger;
     out->complete = list->complete;
     out->cut = list->cut;
+}
+
+/* Closes the list. */
+static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
+                          bool is_apart, job *watched) {
+    kd_status status = KD_OK;
+    ranks *apart = is_apart && ranks_shared(options->among) ? options->among : NULL;
+    pointtree whole;
+    memset(&whole, 0, sizeof whole);
+    map_take_figures(out, list);
     list->runs = out->runs; /* looked at, not owned any more */
     status = map_read_list(out, list, apart);
     list->runs = NULL;
@@ -218,6 +222,21 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
 done:
     pointtree_close(&whole);
     job_stage_end(watched);
+    photon_list_close(list);
+    return status;
+}
+
+/* A map of beams: they lie in `beams`. Closes the list. */
+static kd_status map_open_beams(photon_map *out, beam_set *beams, photon_list *list,
+                                const scene_view *scene, const photon_options *options,
+                                job *watched) {
+    map_take_figures(out, list);
+    kd_status status = map_read_list(out, list, NULL);
+    job_stage_begin(watched, "photon_tree", (int64_t)list->count);
+    if (status == KD_OK)
+        status = beam_set_open(beams, list->photons, list->count, scene, options->gather, watched);
+    job_stage_end(watched);
+    out->radius = options->radius > 0 ? options->radius : beams->radius;
     photon_list_close(list);
     return status;
 }
@@ -275,6 +294,7 @@ static photon_order media_order(const scene_view *scene, const photon_options *o
         order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
     order.apart = false; /* places in media look into all of it */
     order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
+    order.wish.beams = photon_media_rows[options->media].beams;
     order.emission =
         photon_emission_make(options->seed, MEDIA_PASS + options->pass, box3_centre(scene->box),
                              0.5f * vec3_length(box3_size(scene->box)), false);
@@ -362,7 +382,11 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
         map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, watched));
     KD_TRY_GOTO(
         map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, watched));
-    KD_TRY_GOTO(map_open(&out->media, &lists[PHOTON_LIST_MEDIA], options, false, watched));
+    photon_list *strayed = &lists[PHOTON_LIST_MEDIA];
+    status = photon_media_rows[options->media].beams
+                 ? map_open_beams(&out->media, &out->beams, strayed, scene, options, watched)
+                 : map_open(&out->media, strayed, options, false, watched);
+    KD_TRY_GOTO(status);
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->outlines) {
         job_stage_begin(watched, "surface", 0);
@@ -379,6 +403,7 @@ void photon_maps_close(photon_maps *owned) {
     map_close(&owned->global);
     map_close(&owned->caustic);
     map_close(&owned->media);
+    beam_set_close(&owned->beams);
     crease_set_close(&owned->creases);
     tile_set_close(&owned->tiles);
     memset(owned, 0, sizeof *owned);
@@ -411,6 +436,12 @@ photon_map_view photon_maps_caustic(const photon_maps *from) {
 
 photon_map_view photon_maps_media(const photon_maps *from) {
     return view_of(from, &from->media);
+}
+
+beam_view photon_maps_beams(const photon_maps *from) {
+    beam_view view = beam_set_get_view(&from->beams, (int32_t)from->kernel, from->media.scale);
+    view.radius = from->media.radius;
+    return view;
 }
 
 crease_view photon_maps_outlines(const photon_maps *from) {

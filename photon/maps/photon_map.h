@@ -4,6 +4,7 @@
    straight from its source is in none: shadow rays find it better. Owner. */
 #ifndef KD_PHOTON_MAPS_PHOTON_MAP_H
 #define KD_PHOTON_MAPS_PHOTON_MAP_H
+#include "photon/beams/beam_set.h"
 #include "photon/density/boundary.h"
 #include "photon/density/estimate.h"
 #include "photon/density/tile_set.h"
@@ -28,6 +29,7 @@ typedef struct photon_options {
     photon_estimator estimator;
     photon_lookup lookup;
     photon_surface_kind surface;
+    photon_media media;             /* what the map of the media keeps */
     uint32_t batch_paths;           /* 0: chosen. No influence on the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
     bool outlines; /* find the creases, or tiles; else the caller has them from another pass */
@@ -55,6 +57,7 @@ typedef struct photon_map {
 
 typedef struct photon_maps {
     photon_map global, caustic, media;
+    beam_set beams;     /* in place of the photons and the tree of `media` */
     crease_set creases; /* or: */
     tile_set tiles;
     uint32_t gather;
@@ -114,6 +117,7 @@ uint64_t photon_map_bytes_most(uint64_t photons);
 photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);
 photon_map_view photon_maps_media(const photon_maps *from);
+beam_view photon_maps_beams(const photon_maps *from);
 crease_view photon_maps_outlines(const photon_maps *from); /* and tiles */
 uint64_t photon_maps_hash(const photon_maps *from);        /* of all */
 /* Whether there are media that scatter light: else their map stays empty. */

@@ -115,6 +115,7 @@ static void bind_option_texts(options_class &bound) {
     TEXT(lookup);
     TEXT(surface);
     TEXT(maps);
+    TEXT(media);
 #undef TEXT
     bound.def_prop_rw(
         "photon_map",

@@ -100,6 +100,12 @@ static uint64_t map_bytes(uint64_t photons, bool apart, const kd_render_options 
     return own + (options->radius > 0 ? 0 : photon_apart_tree_bytes(photons));
 }
 
+/* The map of the media, where it keeps beams: photons are closed before anything is looked up. */
+static uint64_t media_bytes(uint64_t photons, const kd_render_options *options) {
+    return photon_media_named(options->media)->beams ? beam_set_bytes_most(photons)
+                                                     : photon_map_bytes_most(photons);
+}
+
 static kd_status plan_here(render_plan *out, const scene_view *from,
                            const kd_render_options *options, int32_t rank_count) {
     const tritree_builder *builder = tritree_builder_find(options->builder);
@@ -113,7 +119,9 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const bool apart = all_apart && l != PHOTON_LIST_MEDIA;
-        add(out, map_names[l], map_bytes(photons[l], apart, options, rank_count));
+        add(out, map_names[l],
+            l == PHOTON_LIST_MEDIA ? media_bytes(photons[l], options)
+                                   : map_bytes(photons[l], apart, options, rank_count));
         lists += photon_list_bytes(apart ? photons[l] / (uint64_t)rank_count : photons[l]);
         if (photon_batch_bytes(photons[l]) > batch) batch = photon_batch_bytes(photons[l]);
         all += photons[l];
@@ -186,7 +194,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                photon_cuda_look_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
                                                               ? (uint32_t)options->final_gather
                                                               : 0));
-    if (all && photon_surface_tiles(options->surface, from->mesh.triangle_count))
+    if (all && photon_surface_tiles(options->surface))
         add_to(out, true, "surface tiles",
                tile_set_bytes_there_most(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;

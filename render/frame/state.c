@@ -55,6 +55,7 @@ static uint64_t options_hash(const frame *of) {
     hash = hash_combine(hash, period, sizeof period);
     if (options->filter) hash = hash_combine(hash, &options->filter, sizeof options->filter);
     if (photon_surface_tiles(options->surface)) hash = text_hash(hash, "tiles");
+    if (photon_media_named(options->media)->beams) hash = text_hash(hash, "beams");
     if (of->photon_map_hash)
         hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
     if (of->moves) hash = camera_hash(hash, &of->view_end);

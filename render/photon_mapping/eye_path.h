@@ -12,6 +12,7 @@
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
 #define KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
 #include "accel/rays/cast.h"
+#include "photon/beams/beam_radiance.h"
 #include "photon/density/estimate_adaptive.h"
 #include "photon/density/fixed_radius.h"
 #include "photon/density/media_estimate.h"
@@ -41,6 +42,7 @@ typedef struct eye_requests {
 
 typedef struct photon_view {
     photon_map_view global, caustic, media;
+    beam_view beams;    /* of the media, in place of their map's photons */
     eye_requests later; /* of devices; on a CPU where photons lie apart */
     crease_view creases;
     path_options path;     /* its scatterings are not looked at */
@@ -143,6 +145,21 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
     eye_add(path, vec3_scale(sum, 1 / (float)path->haze));
 }
 
+#ifndef __CUDA_ARCH__
+/* What it scatters there from beams; devices know none. */
+KD_FN void eye_add_beams(const scene_view *scene, const photon_view *photons, eye_path *path,
+                         const medium *in, float begin, float length) {
+    const path_state *state = &path->state;
+    beam_flight on;
+    on.origin = ray_at(&state->cast, begin);
+    on.direction = state->cast.direction;
+    on.length = length;
+    on.where = state->where == MEDIUM_FOG ? scene->fog : state->where;
+    on.in = in;
+    eye_add(path, beams_radiance(scene, &photons->beams, &on, &path->found.rays));
+}
+#endif
+
 /* The part of a ray up to t = end: what media scatter into it, and how they weaken it. */
 KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_way way, eye_path *path,
                    float end) {
@@ -152,8 +169,12 @@ KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_way 
     const medium_span span = passage_span(scene, &state->cast, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
     if (!(length > 0)) return;
-    if (way == EYE_LOOKS && path->haze > 0)
+    if (way == EYE_LOOKS && path->haze > 0) {
         eye_add_haze(scene, photons, path, in, span.begin, length);
+#ifndef __CUDA_ARCH__
+        if (photons->beams.node_count) eye_add_beams(scene, photons, path, in, span.begin, length);
+#endif
+    }
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
 }
 

@@ -34,6 +34,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
     KD_TRY(photon_lookup_find(&out->lookup, options->lookup));
     KD_TRY(photon_surface_find(&out->surface, options->surface));
+    KD_TRY(photon_media_find(&out->media, options->media));
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
@@ -41,6 +42,13 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     out->max_depth = (uint32_t)options->max_depth;
     out->gather = (uint32_t)options->gather;
     out->radius = options->radius;
+    return KD_OK;
+}
+
+kd_status photon_check_media(const frame *of, const photon_options *options) {
+    KD_REQUIRE(!of->there || !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
+               "media by %s on a CUDA device, expected %s there, or --device cpu",
+               photon_media_rows[options->media].name, photon_media_name(PHOTON_MEDIA_POINTS));
     return KD_OK;
 }
 
@@ -149,6 +157,8 @@ static kd_status open_maps(photon_state *to, const frame *of) {
     const char *path = of->options->photon_map;
     if (!path && of->there) return photon_cuda_make_maps(&to->there, of, options, walks_trees(to));
     if (!path) return photon_maps_open(&to->maps, of->scene, options, of->watched);
+    KD_REQUIRE(!photon_media_rows[options->media].beams, KD_ERROR_USAGE,
+               "%s: a photon map's file holds points of the media, but --media is beams", path);
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
     if (file.content != of->photon_map_hash) {
@@ -169,6 +179,7 @@ static kd_status view_maps(photon_state *to, frame *of) {
     to->view.global = photon_maps_global(&to->maps);
     to->view.caustic = photon_maps_caustic(&to->maps);
     to->view.media = photon_maps_media(&to->maps);
+    to->view.beams = photon_maps_beams(&to->maps);
     to->view.creases = photon_maps_outlines(&to->maps);
     return KD_OK;
 }
@@ -241,6 +252,7 @@ static kd_status photon_prepare(frame *prepared) {
                                "for each %d photons of --gather",
                                options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
     if (status != KD_OK) goto done;
+    KD_TRY_GOTO(photon_check_media(prepared, &state->options));
     photon_share_options(&state->options, options);
     state->options.among = prepared->among;
     state->options.apart = prepared->apart;

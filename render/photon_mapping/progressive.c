@@ -8,7 +8,8 @@
          function of its number and two lengths, so it is the same bits on any device and thread,
          and a rendering goes on from the film and those lengths alone. Media: places on the ray
          are drawn anew in each pass; the cube of their map's radius shrinks as the squares of
-         the others do.
+         the others do, and so does that of beams, which are blurred along lines (Jarosz et al.
+         2011, "Progressive photon beams", section 4.2).
    Memory: the maps of one pass. In m batches a pass is m passes of 1/m of the photons each and
            of the same radius: the sum over photons within a radius is the sum of its parts.
    Differs from the papers in: a map's first radius is the median distance from its photons to
@@ -65,6 +66,7 @@ static kd_status progressive_prepare(frame *prepared) {
     photon_share_options(&state->photons, options);
     state->photons.among = prepared->among;
     KD_TRY_GOTO(check_apart(prepared, &state->photons));
+    KD_TRY_GOTO(photon_check_media(prepared, &state->photons));
     state->photons.outlines = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
@@ -121,6 +123,13 @@ static double first_radius(const kd_render_options *options, uint64_t photons, f
     return (double)(options->radius > 0 ? options->radius : 0.5f * own);
 }
 
+/* A radius of beams is the usual one already. */
+static double first_media_radius(const progressive_state *state, const kd_render_options *options,
+                                 uint64_t photons, float own) {
+    const bool beams = photon_media_rows[state->photons.media].beams;
+    return first_radius(options, photons, beams ? 2 * own : own);
+}
+
 /* This pass's maps, and on the first one the radii. */
 static kd_status make_maps(progressive_state *state, frame *of, bool first) {
     double *radius = of->carried + CARRIED_RADIUS;
@@ -131,7 +140,8 @@ static kd_status make_maps(progressive_state *state, frame *of, bool first) {
         radius[m] = first_radius(of->options, maps[m]->count, maps[m]->radius);
     const photon_map *media = &state->maps.media;
     if (first)
-        of->carried[CARRIED_MEDIA_RADIUS] = first_radius(of->options, media->count, media->radius);
+        of->carried[CARRIED_MEDIA_RADIUS] =
+            first_media_radius(state, of->options, media->count, media->radius);
     return KD_OK;
 }
 
@@ -145,7 +155,7 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
     const photon_map_cuda *media = &maps[PHOTON_LIST_MEDIA];
     if (first)
         of->carried[CARRIED_MEDIA_RADIUS] =
-            first_radius(of->options, media->list.count, media->radius);
+            first_media_radius(state, of->options, media->list.count, media->radius);
     return KD_OK;
 }
 
@@ -189,6 +199,8 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
     view->caustic.radius = (float)(radius[PHOTON_LIST_CAUSTIC] * share);
     view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
+    view->beams = photon_maps_beams(&state->maps);
+    view->beams.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 
 static kd_status progressive_pass(frame *of, uint32_t pass) {

@@ -203,6 +203,10 @@ static void a_white_furnace_hides_clouds(void **state) {
         options = options_for("photon", 8, 32);
         options.photons = options.media_photons = 60000;
         expect_near(mean_of(&view, &options, "R"), 1, 0.04); /* balls reach beyond the cloud */
+        options = options_for("sppm", 8, 32);
+        options.media_photons = 3000;
+        strcpy(options.media, "beams");
+        expect_near(mean_of(&view, &options, "R"), 1, 0.04);
     }
 }
 

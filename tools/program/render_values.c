@@ -226,6 +226,7 @@ static const option_row photon_rows[] = {
      .kind = OPTION_NAME,
      .choice = photon_surface_choice,
      OPTION_FIELD(kd_render_options, surface)},
+    SHARED_ROW_MEDIA,
     {.name = "photon-map",
      .argument = "FILE.kdp",
      .help = "photons to use instead of new ones, by kandela photons",

@@ -40,6 +40,14 @@ const char *lookup_choice(int index);   /* of --lookup: auto and the table's; NU
         .kind = OPTION_UINT64, .least = 0, .most = 4e9,                                            \
         OPTION_FIELD(kd_render_options, media_photons)                                             \
     }
+#define SHARED_ROW_MEDIA                                                                           \
+    {                                                                                              \
+        .name = "media", .argument = "NAME",                                                       \
+        .help = "what the map of media keeps: points, where photons are scattered, or beams, "     \
+                "their whole flights, seen wherever a ray crosses them (on a CPU)",                \
+        .initial = "points", .kind = OPTION_NAME, .choice = photon_media_name,                     \
+        OPTION_FIELD(kd_render_options, media)                                                     \
+    }
 #define SHARED_ROW_MAX_DEPTH                                                                       \
     {                                                                                              \
         .name = "max-depth", .argument = "N",                                                      \
