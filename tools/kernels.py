@@ -70,7 +70,11 @@ def plain(names):
 def short(name):
     """Without arguments and anonymous namespaces: what a table names."""
     name = re.sub(r"\(anonymous namespace\)::", "", name)
-    return re.sub(r"^void ", "", name[:name.rfind("(")] if name.endswith(")") else name)
+    end, open_ = len(name), 0
+    while name.endswith(")") and end and not (end < len(name) and open_ == 0):
+        end -= 1
+        open_ += (name[end] == ")") - (name[end] == "(")
+    return re.sub(r"^void ", "", name[:end])
 
 
 def worst(read):
