@@ -159,7 +159,7 @@ static void paths_together_are_paths_alone(void **state) {
         const float radius = 0.5f * vec3_length(vec3_sub(scene->view.box.hi, scene->view.box.lo));
         const photon_order order = {
             .emission = photon_emission_make(7, (uint32_t)which, centre, radius, false),
-            .wish = {~0u, ~0u, which < 2 ? 32 : 3, which == 2},
+            .wish = {~0u, ~0u, which < 2 ? 32 : 3, which == 2, false},
             .wanted = 5000};
         photon_list list;
         uint64_t at = 0, rays = 0;
