@@ -2,6 +2,7 @@
 #include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "points/api/arguments.h"
+#include "points/device/change_points.h"
 
 /* Device memory that the tree keeps: of the pool, which has it at hand from trees before. */
 static kd_status keep(points_cuda *c, void **out, uint64_t bytes, void *stream) {
@@ -10,9 +11,8 @@ static kd_status keep(points_cuda *c, void **out, uint64_t bytes, void *stream) 
     return KD_OK;
 }
 
-/* The points in memory of this device: theirs, or *staged, a packed copy. */
-static kd_status stage(point_array *out, void **staged, const point_array *points, int32_t device,
-                       void *stream) {
+kd_status points_cuda_stage(point_array *out, void **staged, const point_array *points,
+                            int32_t device, void *stream) {
     kd_status status = KD_OK;
     *out = *points;
     if (points->count == 0 || device_of_pointer(points->coordinates) == device) return KD_OK;
@@ -67,6 +67,13 @@ static kd_status keep_names(points_cuda *c, const uint32_t *renamed, uint64_t co
     return device_copy(c->renamed, renamed, count * sizeof *renamed, stream);
 }
 
+kd_status points_cuda_open_gone(points_cuda *c, void *stream) {
+    const uint64_t bytes = change_words(c->index.tree.count) * sizeof *c->gone;
+    if (c->gone) return KD_OK;
+    KD_TRY(keep(c, (void **)&c->gone, bytes, stream));
+    return change_clear(c->gone, bytes, stream);
+}
+
 /* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. */
 static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
                       const uint32_t *renamed, const point_builder_cuda *row) {
@@ -76,7 +83,7 @@ static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
     point_build_cuda a;
     memset(&a, 0, sizeof a);
     KD_TRY_GOTO(reserve_tree(c, tree, stream));
-    KD_TRY_GOTO(stage(&a.points, &staged, points, c->device, stream));
+    KD_TRY_GOTO(points_cuda_stage(&a.points, &staged, points, c->device, stream));
     a.split = tree->options.split;
     a.ids = c->ids;
     a.axes = c->axes;
@@ -189,6 +196,7 @@ void points_cuda_close(points_cuda *owned) {
     device_pool_release(owned->axes, NULL);
     device_pool_release(owned->renamed, NULL);
     device_pool_release(owned->memory, NULL);
+    device_pool_release(owned->gone, NULL);
     if (entered) device_leave(previous);
     memory_free(owned);
 }
