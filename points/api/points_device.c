@@ -41,7 +41,7 @@ static kd_status reserve_tree(points_cuda *c, const pointtree *tree, void *strea
     return keep(c, (void **)&c->axes, tree->count, stream);
 }
 
-static kd_status reserve_index(points_cuda *c, const point_build_cuda *arguments) {
+static kd_status open_index(points_cuda *c, const point_build_cuda *arguments) {
     size_t bytes = 0;
     KD_TRY(point_index_cuda_bytes(&bytes, arguments));
     KD_TRY(keep(c, &c->memory, bytes, arguments->stream));
@@ -74,38 +74,49 @@ kd_status points_cuda_open_gone(points_cuda *c, void *stream) {
     return change_clear(c->gone, bytes, stream);
 }
 
-/* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. */
+/* The tree's ids and axes by `row`, in memory that is there; `scan` was begun. */
+static kd_status build_by(const point_builder_cuda *row, pointtree *tree, point_build_cuda *a,
+                          points_scan *scan) {
+    KD_TRY(points_device_scan_end(scan, &tree->box, &a->points, a->stream));
+    a->box = tree->box;
+    a->has_box = true;
+    return tree->count ? row->build(a) : KD_OK;
+}
+
+/* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. Memory is
+   reserved while the points are scanned. */
 static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
                       const uint32_t *renamed, const point_builder_cuda *row) {
     kd_status status = KD_OK;
     void *staged = NULL, *stream = out->options.stream;
     pointtree *tree = &out->tree;
+    points_scan scan = {NULL, NULL};
     point_build_cuda a;
+    point_box none;
     memset(&a, 0, sizeof a);
-    KD_TRY_GOTO(reserve_tree(c, tree, stream));
     KD_TRY_GOTO(points_cuda_stage(&a.points, &staged, points, c->device, stream));
+    if (row) KD_TRY_GOTO(points_device_scan_begin(&scan, &a.points, stream));
+    KD_TRY_GOTO(reserve_tree(c, tree, stream));
     a.split = tree->options.split;
     a.ids = c->ids;
     a.axes = c->axes;
     a.stream = stream;
     if (row) {
-        KD_TRY_GOTO(points_device_scan(&tree->box, &a.points, stream));
-        a.box = tree->box;
-        a.has_box = true;
         KD_TRY_GOTO(row->scratch_bytes(&a.scratch_bytes, &a));
         KD_TRY_GOTO(device_pool_reserve(&a.scratch, a.scratch_bytes, stream));
-        if (tree->count) KD_TRY_GOTO(row->build(&a));
+        KD_TRY_GOTO(build_by(row, tree, &a, &scan));
     } else {
         KD_TRY_GOTO(device_copy(c->ids, tree->ids, tree->count * sizeof *c->ids, stream));
         if (c->axes) KD_TRY_GOTO(device_copy(c->axes, tree->axes, tree->count, stream));
     }
     device_pool_release(a.scratch, stream);
     a.scratch = NULL;
-    KD_TRY_GOTO(reserve_index(c, &a));
+    KD_TRY_GOTO(open_index(c, &a));
     c->index.tree.box = tree->box; /* walks of periodic space want it */
     KD_TRY_GOTO(keep_names(c, renamed, tree->count, stream));
     KD_TRY_GOTO(wait_for_index(c, stream));
 done:
+    (void)points_device_scan_end(&scan, &none, &a.points, stream);
     device_pool_release(staged, stream);
     device_pool_release(a.scratch, stream);
     return status;
