@@ -3,6 +3,7 @@
 #define KD_TESTS_TEST_H
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,29 @@
 #include <cmocka.h>
 
 enum { TEST_SKIPPED = 77 }; /* exit code: what this test needs is not on this machine */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_IS_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_IS_WATCHED 1
+#endif
+#endif
+#ifndef TEST_IS_WATCHED
+#define TEST_IS_WATCHED 0
+#endif
+
+/* Under sanitizers a case takes ten times as long, and what they find is in the code, not in the
+   numbers: whether such a run, which takes one case in so many, leaves this one out.
+   KANDELA_TEST_ALL=1 (tools/nightly) leaves none out. */
+static inline bool test_leaves_out(uint32_t number, uint32_t one_in) {
+    return TEST_IS_WATCHED && number % one_in != 0 && !getenv("KANDELA_TEST_ALL");
+}
+
+/* How large a case is. */
+static inline uint32_t test_size(uint32_t plain, uint32_t watched) {
+    return TEST_IS_WATCHED && !getenv("KANDELA_TEST_ALL") ? watched : plain;
+}
 
 /* Path of a real model (KANDELA_MODELS/name) in a static buffer, NULL if it is not here. */
 static inline const char *test_model(const char *name) {

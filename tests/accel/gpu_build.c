@@ -53,7 +53,8 @@ static void trees_keep_the_invariants(void **state) {
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
             for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
                 if (counts[i] <= gpu_size(5000, 520) &&
-                    !gpu_leaves_out((uint32_t)which + (uint32_t)i, 7))
+                    !gpu_leaves_out((uint32_t)which + (uint32_t)i, 7) &&
+                    !test_leaves_out((uint32_t)which + (uint32_t)i, 14))
                     check_set(*row, (case_triangles)which, counts[i], &options);
     options.traversal_cost = 1;
     options.empty_factor = 0.8f;

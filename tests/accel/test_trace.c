@@ -56,7 +56,8 @@ static void every_tree_answers_as_all_triangles_do(void **state) {
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
             for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i)
-                compare(*row, (case_triangles)which, counts[i]);
+                if (!test_leaves_out((uint32_t)((row - tritree_builders) + which) + (uint32_t)i, 3))
+                    compare(*row, (case_triangles)which, counts[i]);
 }
 
 /* Batches answer as single rays do, on any number of threads, with counts and without. */

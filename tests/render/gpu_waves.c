@@ -117,6 +117,7 @@ static void test_pools(void **state) {
     (void)state;
     const uint64_t pools[] = {0, 1024, gpu_size(20000, 1500)};
     for (int i = 0; scene_path(i); ++i) {
+        if (test_leaves_out((uint32_t)i, 2)) continue;
         kd_render_options options =
             options_for((int32_t)gpu_size(333, 29), (int32_t)gpu_size(201, 21), 7);
         const finished here = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
