@@ -9,7 +9,7 @@ set(KD_HOT
   accel/tree/writer accel/wide/wide_cells accel/wide/wide_parts accel/wide/wide_tree accel/zhou/large_nodes accel/zhou/small_nodes
   core/math/noise photon/emission/aim points/brown/build_brown points/kandela/build_kandela
   points/kandela/places points/tree/build_recursive points/wald/build_wald points/wehr/build_wehr points/kandela/columns
-  photon/density/boundary photon/emission/emit points/neighbours/leaf_index points/neighbours/leaf_index_nd points/neighbours/leaf_index_double
+  photon/emission/emit points/neighbours/leaf_index points/neighbours/leaf_index_nd points/neighbours/leaf_index_double
   points/neighbours/leaf_index_query photon/maps/precompute photon/maps/photon_map points/tree/coordinate_keys
   points/neighbours/query points/tree/bounds core/image/compare render/frame/film core/image/flip render/frame/frame
   render/integrators/debug render/integrators/light render/integrators/path render/photon_mapping/photon

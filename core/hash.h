@@ -10,6 +10,12 @@ extern "C" {
 uint64_t hash_bytes(const void *bytes, size_t count);
 uint64_t hash_combine(uint64_t hash, const void *bytes, size_t count); /* order matters */
 
+/* hash_combine of `count` records of `bytes` (at most 256) in a row, where item(context, i, out)
+   writes the i-th one. */
+uint64_t hash_combine_each(uint64_t hash, uint64_t count, size_t bytes,
+                           void (*item)(const void *context, uint64_t i, void *out),
+                           const void *context);
+
 /* A number's bits, mixed so that tables may take the lowest: xor-shifts and multiplications, each
    of which can be undone, so no two numbers meet. */
 static inline uint64_t hash_scatter(uint64_t x) {

@@ -11,10 +11,6 @@ const photon_estimator_row photon_estimators[PHOTON_ESTIMATORS] = {PHOTON_ESTIMA
 const photon_lookup_row photon_lookups[PHOTON_LOOKUPS] = {PHOTON_LOOKUP_ROWS(ROW)};
 #undef ROW
 
-#define ROW(id, name, tiles) {#name, tiles},
-const photon_surface_row photon_surfaces[PHOTON_SURFACES] = {PHOTON_SURFACE_ROWS(ROW)};
-#undef ROW
-
 #define ROW(id, name, beams) {#name, beams},
 const photon_media_row photon_media_rows[PHOTON_MEDIA_KINDS] = {PHOTON_MEDIA_ROWS(ROW)};
 #undef ROW
@@ -34,10 +30,6 @@ const char *photon_estimator_name(int index) {
 
 const char *photon_lookup_name(int index) {
     return index < PHOTON_LOOKUPS ? photon_lookups[index].name : NULL;
-}
-
-const char *photon_surface_name(int index) {
-    return index < PHOTON_SURFACES ? photon_surfaces[index].name : NULL;
 }
 
 const char *photon_media_name(int index) {
@@ -83,22 +75,6 @@ kd_status photon_media_find(photon_media *out, const char *name) {
     KD_TRY(find(&index, "media", photon_media_name, name));
     *out = (photon_media)index;
     return KD_OK;
-}
-
-const char *photon_surface_choice(int index) {
-    return index == 0 ? "auto" : photon_surface_name(index - 1);
-}
-
-kd_status photon_surface_find(photon_surface_kind *out, const char *name) {
-    int index = PHOTON_SURFACE_TILES;
-    if (!name_is_auto(name)) KD_TRY(find(&index, "surface", photon_surface_name, name));
-    *out = (photon_surface_kind)index;
-    return KD_OK;
-}
-
-bool photon_surface_tiles(const char *name) {
-    photon_surface_kind found = PHOTON_SURFACE_OUTLINES;
-    return photon_surface_find(&found, name) == KD_OK && photon_surfaces[found].tiles;
 }
 
 const photon_lookup_row *photon_lookup_named(const char *name) {

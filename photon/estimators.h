@@ -1,6 +1,6 @@
 /* The tables of density estimates: which photons are taken (estimators), what each weighs by its
    distance (kernels; photon/density/photon_kernel.h), how those near are found
-   (lookups), what surface they lie on (surfaces), and what is kept of light in media (media).
+   (lookups), and what is kept of light in media (media).
    Kernels of a device cannot call through rows: what they have to know is a flag here and a number
    in their photon_map_view. */
 #ifndef KD_PHOTON_ESTIMATORS_H
@@ -22,10 +22,6 @@ extern "C" {
 /* Id, name, walks: the tree is walked without a stack (points/tree/walk.h), one look after the
    other, instead of an index that answers many. The same photons, the same bits. */
 #define PHOTON_LOOKUP_ROWS(ROW) ROW(INDEX, index, false) ROW(WALK, walk, true)
-/* Id, name, tiles: the smooth patch about a place by its outlines (photon/density/boundary.h), or
-   all sides of triangles in the ball that face alike (photon/density/tiles.h). */
-#define PHOTON_SURFACE_ROWS(ROW) ROW(OUTLINES, outlines, false) ROW(TILES, tiles, true)
-
 /* Id, name, beams: photons where a medium scatters them (photon/density/media_estimate.h), or whole
    flights of photons through it (photon/beams/beams.h). */
 #define PHOTON_MEDIA_ROWS(ROW) ROW(POINTS, points, false) ROW(BEAMS, beams, true)
@@ -61,19 +57,6 @@ typedef struct photon_lookup_row {
 
 extern const photon_lookup_row photon_lookups[PHOTON_LOOKUPS];
 
-#define PHOTON_SURFACE_ID(id, name, tiles) PHOTON_SURFACE_##id,
-typedef enum photon_surface_kind {
-    PHOTON_SURFACE_ROWS(PHOTON_SURFACE_ID) PHOTON_SURFACES
-} photon_surface_kind;
-#undef PHOTON_SURFACE_ID
-
-typedef struct photon_surface_row {
-    const char *name;
-    bool tiles;
-} photon_surface_row;
-
-extern const photon_surface_row photon_surfaces[PHOTON_SURFACES];
-
 #define PHOTON_MEDIA_ID(id, name, beams) PHOTON_MEDIA_##id,
 typedef enum photon_media { PHOTON_MEDIA_ROWS(PHOTON_MEDIA_ID) PHOTON_MEDIA_KINDS } photon_media;
 #undef PHOTON_MEDIA_ID
@@ -89,21 +72,16 @@ extern const photon_media_row photon_media_rows[PHOTON_MEDIA_KINDS];
 const char *photon_kernel_name(int index);
 const char *photon_estimator_name(int index);
 const char *photon_lookup_name(int index);
-const char *photon_surface_name(int index);
-const char *photon_surface_choice(int index); /* "auto", then the names */
 const char *photon_media_name(int index);
 /* KD_ERROR_USAGE with the list for any other name. */
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
 kd_status photon_estimator_find(photon_estimator *out, const char *name);
-kd_status photon_lookup_find(photon_lookup *out, const char *name);        /* "auto": the index */
-kd_status photon_surface_find(photon_surface_kind *out, const char *name); /* "auto": tiles */
+kd_status photon_lookup_find(photon_lookup *out, const char *name); /* "auto": the index */
 kd_status photon_media_find(photon_media *out, const char *name);
 /* The row of a name that was found before. */
 const photon_estimator_row *photon_estimator_named(const char *name);
 const photon_lookup_row *photon_lookup_named(const char *name);
 const photon_media_row *photon_media_named(const char *name);
-/* Whether that row asks tiles. */
-bool photon_surface_tiles(const char *name);
 
 #ifdef __cplusplus
 }

@@ -41,21 +41,30 @@ KD_FN frame3 camera_frame(const camera *view) {
     return axes;
 }
 
-/* A ray (unit direction) through pixel (x, y) of width x height. random.value[0], [1] place it in
-   the pixel (even ones: a box filter), [2], [3] on the lens. */
-KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
-                     rng_block random) {
-    const frame3 axes = camera_frame(view);
-    const bool parallel = view->tall > 0;
-    const float half = parallel ? 0.5f * view->tall
-                                : float_tan(view->fov_degrees * (KD_PI / 360)); /* at distance 1 */
-    const float pixel = 2 * half / (float)height;
-    const float across = ((float)x + random.value[0] - 0.5f * (float)width) * pixel;
-    const float upward = (0.5f * (float)height - (float)y - random.value[1]) * pixel;
+/* What the rays of all pixels share. */
+typedef struct camera_sight {
+    frame3 axes;
+    float pixel; /* its side at distance 1; orthographic: in scene units */
+} camera_sight;
+
+KD_FN camera_sight camera_sight_of(const camera *view, int32_t height) {
+    camera_sight sight;
+    sight.axes = camera_frame(view);
+    const float half =
+        view->tall > 0 ? 0.5f * view->tall : float_tan(view->fov_degrees * (KD_PI / 360));
+    sight.pixel = 2 * half / (float)height;
+    return sight;
+}
+
+/* camera_ray, its sight known. */
+KD_FN ray camera_ray_by(const camera *view, const camera_sight *sight, int32_t width,
+                        int32_t height, int32_t x, int32_t y, rng_block random) {
+    const float across = ((float)x + random.value[0] - 0.5f * (float)width) * sight->pixel;
+    const float upward = (0.5f * (float)height - (float)y - random.value[1]) * sight->pixel;
     vec3 local = vec3_make(across, upward, 1);
     vec3 origin = view->eye;
-    if (parallel) {
-        origin = vec3_add(origin, frame3_to_world(&axes, vec3_make(across, upward, 0)));
+    if (view->tall > 0) {
+        origin = vec3_add(origin, frame3_to_world(&sight->axes, vec3_make(across, upward, 0)));
         local = vec3_make(0, 0, 1);
     }
     if (view->lens_radius > 0) {
@@ -65,9 +74,17 @@ KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t 
         const vec2 disc = sample_disc(random.value[2], random.value[3]);
         const vec3 lens = vec3_make(disc.x * view->lens_radius, disc.y * view->lens_radius, 0);
         local = vec3_sub(vec3_scale(local, focus), lens);
-        origin = vec3_add(origin, frame3_to_world(&axes, lens));
+        origin = vec3_add(origin, frame3_to_world(&sight->axes, lens));
     }
-    return ray_make(origin, vec3_normalize(frame3_to_world(&axes, local)), 0, INFINITY);
+    return ray_make(origin, vec3_normalize(frame3_to_world(&sight->axes, local)), 0, INFINITY);
+}
+
+/* A ray (unit direction) through pixel (x, y) of width x height. random.value[0], [1] place it in
+   the pixel (even ones: a box filter), [2], [3] on the lens. */
+KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
+                     rng_block random) {
+    const camera_sight sight = camera_sight_of(view, height);
+    return camera_ray_by(view, &sight, width, height, x, y, random);
 }
 
 #endif

@@ -14,8 +14,8 @@ typedef enum light_kind {
 typedef struct light {
     int32_t kind;      /* light_kind */
     uint32_t triangle; /* LIGHT_TRIANGLE: which */
-    vec3 position;     /* point, spot */
-    vec3 direction;    /* spot, directional: unit, the way the light flies */
+    vec3 position;     /* point, spot; triangle: its centre (light_on_triangle) */
+    vec3 direction;    /* spot, directional: unit, the way the light flies; triangle: its normal */
     vec3 emitted; /* triangle: radiance W/(sr m^2) (times its emission map); point, spot (on the
                      axis): radiant intensity W/sr; directional: irradiance W/m^2 across the
                      beam; environment: radiance (times its map) */

@@ -183,7 +183,7 @@ KD_FN bool emit_from_triangle(const scene_view *scene, const light *from,
                c = scene->mesh.positions[corner[2]];
     const vec2 place = sample_triangle(u[1], u[2]);
     const vec3 point = triangle_point(a, b, c, place.x, place.y);
-    const vec3 normal = triangle_unit_normal(a, b, c);
+    const vec3 normal = from->direction;
     const vec3 radiance = light_triangle_radiance(scene, from, place.x, place.y);
     const float area = from->area;
     emission_direction drawn;

@@ -36,18 +36,15 @@ KD_FN bool light_is_far(const light *lamp) {
 }
 
 /* About the irradiance that a light not at infinity would send to `from`, any unit. */
-KD_FN_HOT float light_reach(const scene_view *scene, const light *lamp, vec3 from) {
+KD_FN_HOT float light_reach(const light *lamp, vec3 from) {
     const float mean = (lamp->emitted.x + lamp->emitted.y + lamp->emitted.z) / 3;
     if (lamp->kind != LIGHT_TRIANGLE) {
         const float square = vec3_length2(vec3_sub(lamp->position, from));
         return square > 0 ? mean / square : 0;
     }
-    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)lamp->triangle;
-    const vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
-               c = scene->mesh.positions[corner[2]];
-    const vec3 towards = vec3_sub(from, triangle_point(a, b, c, 1.0f / 3, 1.0f / 3));
+    const vec3 towards = vec3_sub(from, lamp->position);
     const float square = vec3_length2(towards);
-    const float height = vec3_dot(triangle_unit_normal(a, b, c), towards);
+    const float height = vec3_dot(lamp->direction, towards);
     if (!(lamp->two_sided || height > 0) || !(square > 0)) return 0;
     return mean * lamp->area * fabsf(height) / (sqrtf(square) * (square + lamp->area));
 }
@@ -65,7 +62,7 @@ KD_FN light_odds light_odds_at(const scene_view *scene, vec3 from) {
     for (uint32_t i = 0; i < scene->light_count; ++i) {
         if (light_is_far(scene->lights + i)) continue;
         odds.share += light_choice(scene, i);
-        odds.sum += light_reach(scene, scene->lights + i, from);
+        odds.sum += light_reach(scene->lights + i, from);
     }
     if (!(odds.sum <= FLT_MAX)) odds.sum = 0;
     return odds;
@@ -77,7 +74,7 @@ KD_FN float light_odds_of(const scene_view *scene, light_odds odds, uint32_t whi
     const float choice = light_choice(scene, which);
     if (!(odds.sum > 0) || light_is_far(lamp)) return choice;
     return LIGHT_BY_POWER * choice +
-           (1 - LIGHT_BY_POWER) * odds.share * (light_reach(scene, lamp, from) / odds.sum);
+           (1 - LIGHT_BY_POWER) * odds.share * (light_reach(lamp, from) / odds.sum);
 }
 
 /* Chooses by u; *probability is 0 if there is nothing to choose. */
@@ -170,7 +167,7 @@ KD_FN void light_draw_triangle(const scene_view *scene, const light *lamp, vec3 
     const vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
                c = scene->mesh.positions[corner[2]];
     const vec2 weights = sample_triangle(u, v);
-    const vec3 normal = triangle_unit_normal(a, b, c);
+    const vec3 normal = lamp->direction;
     const vec3 point = triangle_point(a, b, c, weights.x, weights.y);
     const vec3 towards = vec3_sub(point, from);
     drawn->distance = vec3_length(towards);

@@ -341,14 +341,18 @@ KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
     return turn == PATH_STRAYS || (turn == PATH_SCATTERS && !surface_is_specular(at));
 }
 
-/* Looks for it. False: none comes. */
-KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn turn,
-                    const surface *at, rng_key key, path_asked *asked) {
-    const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
+/* Looks for it by `random`, drawn as PATH_DRAW_LIGHT. False: none comes. */
+KD_FN bool path_ask_by(const scene_view *scene, const path_state *state, path_turn turn,
+                       const surface *at, rng_block random, path_asked *asked) {
     const vec3 direction = state->cast.direction;
     if (turn == PATH_STRAYS)
         return path_ask_in(scene, state->place, state->where, direction, true, random, asked);
     return path_ask_at(scene, at, vec3_negate(direction), state->where, true, random, asked);
+}
+KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn turn,
+                    const surface *at, rng_key key, path_asked *asked) {
+    const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
+    return path_ask_by(scene, state, turn, at, random, asked);
 }
 
 /* Draws where a medium sends the path on to; false if it ends here. */
@@ -367,12 +371,17 @@ KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t d
     return path_survives(state, depth, random.value[3]);
 }
 
-/* Draws where a path that scatters or strays goes on to; false if it ends here. */
+/* Where a path that scatters or strays goes on to, by `random`, drawn as PATH_DRAW_SCATTER; false
+   if it ends here. */
+KD_FN bool path_go_on_by(const scene_view *scene, path_state *state, path_turn turn,
+                         const surface *at, int32_t depth, rng_block random) {
+    if (turn == PATH_STRAYS) return path_scatter_in(scene, state, depth, random);
+    return path_scatter(state, at, vec3_negate(state->cast.direction), depth, random);
+}
 KD_FN bool path_go_on(const scene_view *scene, path_state *state, path_turn turn, const surface *at,
                       int32_t depth, rng_key key) {
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_SCATTER);
-    if (turn == PATH_STRAYS) return path_scatter_in(scene, state, depth, random);
-    return path_scatter(state, at, vec3_negate(state->cast.direction), depth, random);
+    return path_go_on_by(scene, state, turn, at, depth, random);
 }
 
 /* Follows a path, whose ray is number `depth`, to its end, and adds to what it has found. */

@@ -41,6 +41,12 @@ KD_FN_HOT vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
     return vec3_normalize(vec3_cross(vec3_normalize(ab), vec3_normalize(ac)));
 }
 
+/* Where the light of a triangle lies and faces. */
+KD_FN void light_on_triangle(light *to, vec3 a, vec3 b, vec3 c) {
+    to->position = triangle_point(a, b, c, 1.0f / 3, 1.0f / 3);
+    to->direction = triangle_unit_normal(a, b, c);
+}
+
 KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
     vec3 p[3];
     surface_corners(scene, hit.triangle, placed, p);

@@ -1,7 +1,7 @@
 /* Tiny scenes made by hand, for tests of what stands above a scene_view. */
 #ifndef KD_TESTS_SCENE_FIXTURE_H
 #define KD_TESTS_SCENE_FIXTURE_H
-#include "shaders/scene_view.h"
+#include "shaders/surface.h"
 
 enum {
     FIXTURE_TRIANGLES = 8192,
@@ -132,6 +132,7 @@ static inline void fixture_finish(scene_fixture *to) {
         lamp.two_sided = made->two_sided;
         lamp.area = 0.5f * vec3_length(vec3_cross(vec3_sub(to->positions[3 * t + 1], a),
                                                   vec3_sub(to->positions[3 * t + 2], a)));
+        light_on_triangle(&lamp, a, to->positions[3 * t + 1], to->positions[3 * t + 2]);
         lamp.power = KD_PI * lamp.area * (made->two_sided ? 2 : 1) *
                      (lamp.emitted.x + lamp.emitted.y + lamp.emitted.z) / 3;
         to->triangle_lights[t] = to->light_count;

@@ -2,7 +2,8 @@
    Idea: the driver copies pageable memory through a small pinned piece of its own, by the calling
          thread alone: 8 to 10 GB/s, and the first touch of new pages besides. Here all threads
          copy to or from some pieces while others cross.
-   Memory: 32 MB of pinned memory a call at a time, kept by the process for the next.
+   Memory: 32 MB of pinned memory a call at a time, kept by the process for the next; where they
+           cannot be had the driver copies as it does.
    Data flow: in: host -> piece, by all threads -> device, in the stream's order; out: device ->
               piece -> host, by all threads; a piece waits for its event before it is used again. */
 #include "core/device/cuda.h"
@@ -50,14 +51,18 @@ void ring_close(ring *owned) {
     pthread_mutex_unlock(&rings_guard);
 }
 
-/* Events are those of the current device. */
+/* Events are those of the current device. Without memory where none can be pinned. */
 kd_status ring_open(ring *out) {
     pthread_mutex_lock(&rings_guard);
     out->memory = rings_free;
     if (rings_free) rings_free = *(char **)(void *)rings_free;
     pthread_mutex_unlock(&rings_guard);
-    if (!out->memory)
-        KD_CUDA(cudaHostAlloc((void **)&out->memory, PIECES * PIECE_BYTES, cudaHostAllocPortable));
+    if (!out->memory && cudaHostAlloc((void **)&out->memory, PIECES * PIECE_BYTES,
+                                      cudaHostAllocPortable) != cudaSuccess) {
+        cudaGetLastError();
+        out->memory = NULL;
+        return KD_OK;
+    }
     for (; out->events < PIECES; ++out->events) KD_CUDA(cudaEventCreate(&out->done[out->events]));
     return KD_OK;
 }
@@ -115,6 +120,12 @@ kd_status cross_out(const ring *by, char *to, const char *from, uint64_t bytes,
     return KD_OK;
 }
 
+/* By the driver's own pinned piece. */
+kd_status cross_plainly(void *to, const void *from, uint64_t bytes, void *stream) {
+    KD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
+    return device_stream_wait(stream);
+}
+
 bool is_pageable(const void *pointer) {
     cudaPointerAttributes attributes;
     if (cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess)
@@ -135,6 +146,7 @@ kd_status device_cross(void *to, const void *from, uint64_t bytes, void *stream)
     ring by = {};
     const bool out = device_of_pointer(to) < 0;
     kd_status status = ring_open(&by);
+    if (status == KD_OK && !by.memory) return cross_plainly(to, from, bytes, stream);
     if (status == KD_OK)
         status = (out ? cross_out : cross_in)(&by, (char *)to, (const char *)from, bytes,
                                               (cudaStream_t)stream);

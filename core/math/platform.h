@@ -32,7 +32,11 @@
 #define KD_FN static inline
 #define KD_FN_APART static inline
 #define KD_FN_CALL static inline
+#ifdef __GNUC__
+#define KD_FN_HOT static inline __attribute__((always_inline))
+#else
 #define KD_FN_HOT static inline
+#endif
 #define KD_CONST_DATA static const
 #endif
 

@@ -158,16 +158,18 @@ KD_API void kd_points_close(kd_points *tree); /* takes NULL */
    there, in the order in which they came, to the bit; download, save and describe give that tree
    (and build it for that: kd_points_rebuild makes it stay). Dims and scalar are the tree's. Points
    of a tree without ids of its own get the next numbers that no point ever had, from *first_id
-   (or NULL) on; else, and for a tree from a file of a changed one, the array brings ids. On a CPU a
+   (or NULL) on; else, and for a tree from a file of a changed one, the array brings ids. A
    batch costs some log2(points / batch) times its own building and queries ask as many trees
-   (kd_points_info.layers); on a CUDA device all is built anew. Nobody may ask meanwhile.
+   (kd_points_info.layers); of a tree on a CUDA device the array may lie on a device, too, and a
+   tree in parts is built anew. Nobody may ask meanwhile.
    KD_ERROR_INPUT names the first coordinate that is NaN or infinite; on failure nothing has
    changed. */
 KD_API kd_status kd_points_insert(kd_points *tree, const kd_point_array *points,
                                   uint32_t *first_id);
 /* The points with these ids go; ids that are there twice take both. KD_ERROR_INPUT names an id that
    no point has, and nothing has changed. On a CPU the method "walk" is KD_ERROR_USAGE afterwards,
-   until kd_points_rebuild. */
+   until kd_points_rebuild; on a device what only walks answer for builds a tree of all that is
+   there for the call. Ids for a tree on a CUDA device may lie on a device. */
 KD_API kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count);
 /* One tree of all that is there. */
 KD_API kd_status kd_points_rebuild(kd_points *tree);

@@ -65,24 +65,21 @@ typedef struct kd_render_options {
                                about 460 bytes each; 0: as many as pay, 2^23 */
     char lookup[16];        /* how photons near a place are found: "auto", "index" or "walk", the
                                stack-free walk of the left-balanced tree; the picture is the same */
-    int32_t filter;   /* 0: box; 1: Blackman-Harris, 1.5 pixels; 2: Gaussian, 1.5 pixels, sigma 0.5;
-                         3: Mitchell, 2 pixels, whose samples count +-1.145;
-                         samples are drawn from it, so that pixels stay independent. Not of "light"
-                         and "debug", which are box */
-    char surface[16]; /* what a density estimate divides by: "outlines", the part of the disc
-                         that a smooth patch fills, or "tiles", all sides of triangles in the ball
-                         that face alike: right at sheets and cut-outs, dearer; "auto": tiles */
-    float frame;      /* the time, in frames, at which what has keys is seen */
-    float shutter;    /* frames for which it stays open from there on: the camera moves on its keys
-                         meanwhile; 0: it stands still. Not of "light" and "debug" */
-    float clamp;      /* "path": indirect light, scattered more than once, adds at most this to a
-                         sample at each surface, W/(sr m^2) in the brightest channel; 0: all of it.
-                         Less noise, and less light */
-    char maps[16];    /* "photon", "ppm", "sppm" on several devices or ranks: "whole", each has all
-                         photons; "apart", each keeps those that it has traced, which takes 1/N of
-                         the memory, on CPUs; "auto", whole. The picture is the same */
-    char media[16];   /* what the map of media keeps: "points", where photons are scattered, or
-                         "beams", their whole flights, seen where a ray crosses them */
+    int32_t filter; /* 0: box; 1: Blackman-Harris, 1.5 pixels; 2: Gaussian, 1.5 pixels, sigma 0.5;
+                       3: Mitchell, 2 pixels, whose samples count +-1.145;
+                       samples are drawn from it, so that pixels stay independent. Not of "light"
+                       and "debug", which are box */
+    float frame;    /* the time, in frames, at which what has keys is seen */
+    float shutter;  /* frames for which it stays open from there on: the camera moves on its keys
+                       meanwhile; 0: it stands still. Not of "light" and "debug" */
+    float clamp;    /* "path": indirect light, scattered more than once, adds at most this to a
+                       sample at each surface, W/(sr m^2) in the brightest channel; 0: all of it.
+                       Less noise, and less light */
+    char maps[16];  /* "photon", "ppm", "sppm" on several devices or ranks: "whole", each has all
+                       photons; "apart", each keeps those that it has traced, which takes 1/N of
+                       the memory, on CPUs; "auto", whole. The picture is the same */
+    char media[16]; /* what the map of media keeps: "points", where photons are scattered, or
+                       "beams", their whole flights, seen where a ray crosses them */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -4,21 +4,19 @@
            Gaussian from Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy
            sampling", as Jensen uses it.
    Idea: the photons within the radius of the k-th nearest, weighted by a kernel, over the kernel's
-         integral on the surface that is really there. Near an edge a part of the disc hangs in the
-         air or in a wall; the integral over the rest is exact for plane surfaces (Green's theorem:
-         only the pieces of edges inside the disc change it), so no flux is lost at corners.
-   Work: a query of the k nearest, a walk over the edge pieces within the radius, one BSDF each.
+         integral on the surface that is really there (tiles.h). Near an edge a part of the disc
+         hangs in the air or in a wall; what is measured lacks it, so no flux is lost at corners.
+   Work: a query of the k nearest, a look into the tiles, one BSDF each.
    Invariants: the expected value on a plane patch with constant irradiance is that irradiance,
-         whatever the patch's outline: the k-th photon only sets the radius, the k - 1 inside are
-         counted.
+         whatever its shape: the k-th photon only sets the radius, the k - 1 inside are counted.
    Differs from the source in: the area; a photon counts if its side's normal is within 60 degrees
-         of the query's and its height over the tangent plane within half the radius, which keeps
-         out the far sides of walls and of thin boards. */
+         of the query's, as do the sides of triangles that are measured, which keeps out the far
+         sides of walls and of thin boards. */
 #ifndef KD_PHOTON_DENSITY_ESTIMATE_H
 #define KD_PHOTON_DENSITY_ESTIMATE_H
-#include "photon/density/boundary_integral.h"
-#include "photon/density/flux_sum.h"
+#include "photon/density/tiles.h"
 #include "photon/emission/photon.h"
+#include "points/tree/walk.h"
 
 /* More photons than this are not gathered at once: the list lies on the stack. */
 #define ESTIMATE_GATHER_MAX 1024u
@@ -36,23 +34,39 @@ typedef struct photon_map_view {
     float scale;           /* flux_scale of the photons' strongest channel */
     bool adaptive;         /* of the k nearest as many as the light allows: estimate_adaptive.h */
     bool walks;            /* looks walk the tree, on a device too, each by itself */
-    bool whole_sides;      /* photons count at any height: what is measured are tiles */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */
     const vec3
         *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
 } photon_map_view;
 
-/* Whether a photon belongs to the surface around a point. */
-KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at, float radius) {
-    if (!(vec3_dot(landed->normal, at->normal) >= CREASE_COSINE)) return false;
-    const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
-    return fabsf(height) <= ESTIMATE_HEIGHT * radius;
+/* Where an estimate is made. */
+typedef struct estimate_point {
+    vec3 position;
+    vec3 normal; /* unit geometric normal of the side that is looked at */
+    uint32_t triangle;
+} estimate_point;
+
+/* Whether a photon counts at a place: its side faces the same way. */
+KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
+    return vec3_dot(landed->normal, at->normal) >= TILE_COSINE;
 }
 
-/* The radius that says how high over the tangent plane photons may lie. */
-KD_FN float photon_height_radius(const photon_map_view *map, float radius) {
-    return map->whole_sides ? INFINITY : radius;
+/* The kernel's integral over the surface in reach, of the unit disc's radius. */
+KD_FN_APART float estimate_tile_integral(const tile_view *tiles, const estimate_point *at,
+                                         float radius, int32_t kernel) {
+    tile_look look = tile_look_begin(at->position, at->normal, at->triangle, radius, kernel);
+    return tile_kernel_integral(tiles, &look, TILE_COSINE);
+}
+
+/* The same; over the whole disc where there are no tiles, or no radius. */
+KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, float radius,
+                              int32_t kernel) {
+    if (tiles->box_count && radius > 0) {
+        const estimate_point here = *at;
+        return estimate_tile_integral(tiles, &here, radius, kernel);
+    }
+    return 2 * KD_PI * photon_kernel_sector(kernel);
 }
 
 /* The photons of one estimate. */
@@ -115,24 +129,23 @@ KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photo
 }
 
 /* Weight of each photon's power (W) in the flux density (W/m^2), but for the kernel's value. */
-KD_FN float photon_gathering_scale(const photon_map_view *map, const crease_view *creases,
+KD_FN float photon_gathering_scale(const photon_map_view *map, const tile_view *tiles,
                                    const estimate_point *at, const photon_gathering *gathered) {
     if (gathered->count == 0 || !(gathered->radius > 0)) return 0;
-    const float integral = crease_kernel_integral(creases, at, gathered->radius, map->kernel);
+    const float integral = estimate_integral(tiles, at, gathered->radius, map->kernel);
     return 1 / (integral * gathered->radius * gathered->radius);
 }
 
 /* Irradiance by the photons of a gathering, W/m^2. */
-KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_view *creases,
+KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_view *tiles,
                                        const estimate_point *at, const photon_gathering *gathered) {
-    const float scale = photon_gathering_scale(map, creases, at, gathered);
+    const float scale = photon_gathering_scale(map, tiles, at, gathered);
     if (!(scale > 0)) return vec3_all(0);
     flux_sum sum = flux_sum_none();
     const float per_radius2 = 1 / (gathered->radius * gathered->radius);
-    const float height_radius = photon_height_radius(map, gathered->radius);
     for (uint32_t i = 0; i < gathered->count; ++i) {
         const photon *landed = &map->photons[gathered->found[i].node];
-        if (!estimate_accepts(landed, at, height_radius)) continue;
+        if (!estimate_accepts(landed, at)) continue;
         const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
@@ -144,7 +157,7 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const crease_
 
 /* Irradiance by all photons within map->radius, W/m^2. `own`: node of the photon at which it is
    made; KD_NONE: it is made elsewhere. */
-KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view *creases,
+KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *tiles,
                                    const estimate_point *at, uint32_t own) {
     const float bound2 = pointtree_bound2(map->radius);
     if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
@@ -157,20 +170,29 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const crease_view
         const photon *landed = &map->photons[walk.node];
         if (!(dist2 <= bound2) || walk.node == own) continue;
         ++inside;
-        if (!estimate_accepts(landed, at, photon_height_radius(map, map->radius))) continue;
+        if (!estimate_accepts(landed, at)) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
     if (own != KD_NONE)
         flux_sum_add(&sum, photon_own_weight(map->kernel, inside), map->photons[own].power,
                      map->scale);
-    const float integral = crease_kernel_integral(creases, at, map->radius, map->kernel);
+    const float integral = estimate_integral(tiles, at, map->radius, map->kernel);
     return flux_sum_scaled(&sum, map->scale, 1 / (integral * bound2));
 }
 
 /* How many of the nearest photons are asked for an irradiance that they know, if the very nearest
    belongs to another surface. */
 #define ESTIMATE_KNOWN_ASKED 8u
+/* Its largest height over the tangent plane, of its distance: a photon of a sheet above a place
+   knows another light. */
+#define ESTIMATE_KNOWN_HEIGHT 0.5f
+
+/* Whether a photon at this distance knows the light of a place. */
+KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float distance) {
+    const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
+    return estimate_accepts(landed, at) && fabsf(height) <= ESTIMATE_KNOWN_HEIGHT * distance;
+}
 
 /* The irradiance of the nearest photon of this surface, computed before; false if none near knows
    it. Source: Christensen 1999, "Faster photon map global illumination". */
@@ -182,7 +204,7 @@ KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_po
         const uint32_t count = photon_nearest(map, at->position, asked, found);
         for (uint32_t i = 0; i < count; ++i) {
             const photon *landed = &map->photons[found[i].node];
-            if (!estimate_accepts(landed, at, sqrtf(found[i].dist2))) continue;
+            if (!estimate_knows(landed, at, sqrtf(found[i].dist2))) continue;
             *irradiance = map->irradiance[found[i].node];
             return true;
         }

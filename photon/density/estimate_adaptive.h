@@ -8,7 +8,7 @@
          intervals so far have a value in common, the estimates may be of one and the same light,
    and the larger disc is the quieter one. The first that lies apart has crossed an edge of the
          light: the disc before it is taken.
-   Work: the k nearest once; a pass over the photons inside and an outline integral for each disc,
+   Work: the k nearest once; a pass over the photons inside and a look into the tiles for each disc,
          three times those of one estimate in all.
    Differs from the sources in: no random numbers (Schregle draws whether to go on), so that an
          estimate is a function of the photons and the place. */
@@ -27,7 +27,7 @@ typedef struct adapt_estimate {
     uint32_t counted; /* photons of this surface */
 } adapt_estimate;
 
-KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const crease_view *creases,
+KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_view *tiles,
                                        const estimate_point *at, const photon_gathering *gathered,
                                        uint32_t count, float radius) {
     adapt_estimate made = {0, 0, 0};
@@ -35,7 +35,7 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const crease_
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
         const photon *landed = &map->photons[gathered->found[i].node];
-        if (!estimate_accepts(landed, at, photon_height_radius(map, radius))) continue;
+        if (!estimate_accepts(landed, at)) continue;
         const float watts = (landed->power.x + landed->power.y + landed->power.z) / 3;
         const float weighted =
             watts * photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
@@ -50,7 +50,7 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const crease_
         made.mean += weighted;
         squares += weighted * weighted;
     }
-    const float scale = per_radius2 / crease_kernel_integral(creases, at, radius, map->kernel);
+    const float scale = per_radius2 / estimate_integral(tiles, at, radius, map->kernel);
     made.mean *= scale;
     made.deviation = sqrtf(squares) * scale;
     return made;
@@ -58,7 +58,7 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const crease_
 
 /* Leaves the photons and the radius that the rule above chooses. `found` is in order of distance.
  */
-KD_FN void photon_gathering_adapt(const photon_map_view *map, const crease_view *creases,
+KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *tiles,
                                   const estimate_point *at, photon_gathering *gathered) {
     uint32_t taken = gathered->count;
     float taken_radius = gathered->radius, low = 0, high = INFINITY;
@@ -68,7 +68,7 @@ KD_FN void photon_gathering_adapt(const photon_map_view *map, const crease_view 
         const uint32_t count = last ? gathered->count : (uint32_t)wish;
         const float radius = last ? gathered->radius : sqrtf(gathered->found[count].dist2);
         if (radius > 0) {
-            const adapt_estimate now = adapt_estimate_of(map, creases, at, gathered, count, radius);
+            const adapt_estimate now = adapt_estimate_of(map, tiles, at, gathered, count, radius);
             if (now.counted >= ADAPT_LEAST) { /* fewer say nothing of their noise */
                 low = float_max(low, now.mean - ADAPT_CONFIDENCE * now.deviation);
                 high = float_min(high, now.mean + ADAPT_CONFIDENCE * now.deviation);
@@ -86,29 +86,29 @@ KD_FN void photon_gathering_adapt(const photon_map_view *map, const crease_view 
 }
 
 /* The photons of an estimate at a place. */
-KD_FN void photon_gather_at(const photon_map_view *map, const crease_view *creases,
+KD_FN void photon_gather_at(const photon_map_view *map, const tile_view *tiles,
                             const estimate_point *at, photon_gathering *out) {
     photon_gather(map, at->position, out);
-    if (map->adaptive) photon_gathering_adapt(map, creases, at, out);
+    if (map->adaptive) photon_gathering_adapt(map, tiles, at, out);
 }
 
 /* Irradiance by the map's photons, W/m^2, by the estimator that the map names. */
-KD_FN vec3 photon_irradiance(const photon_map_view *map, const crease_view *creases,
+KD_FN vec3 photon_irradiance(const photon_map_view *map, const tile_view *tiles,
                              const estimate_point *at) {
-    if (map->gather == 0) return photon_fixed_irradiance(map, creases, at, KD_NONE);
+    if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, KD_NONE);
     photon_gathering gathered;
-    photon_gather_at(map, creases, at, &gathered);
-    return photon_gathering_irradiance(map, creases, at, &gathered);
+    photon_gather_at(map, tiles, at, &gathered);
+    return photon_gathering_irradiance(map, tiles, at, &gathered);
 }
 
 /* The same at a photon of the map, for the places nearest to it (photon_own_weight). */
-KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const crease_view *creases,
+KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_view *tiles,
                                        const estimate_point *at, uint32_t node) {
-    if (map->gather == 0) return photon_fixed_irradiance(map, creases, at, node);
+    if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, node);
     photon_gathering gathered;
     photon_gather_others(map, node, &gathered);
-    if (map->adaptive) photon_gathering_adapt(map, creases, at, &gathered);
-    return photon_gathering_irradiance(map, creases, at, &gathered);
+    if (map->adaptive) photon_gathering_adapt(map, tiles, at, &gathered);
+    return photon_gathering_irradiance(map, tiles, at, &gathered);
 }
 
 #endif

@@ -45,7 +45,6 @@ KD_FN estimate_point estimate_point_of(const surface *at) {
     estimate_point here;
     here.position = at->position;
     here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
-    here.back = !at->front;
     here.triangle = at->triangle;
     return here;
 }
@@ -57,10 +56,10 @@ KD_FN vec3 photon_sum_over(const photon_map_view *map, const flux_sum *sum, floa
 }
 
 /* The radiance that photons within a radius make, by what they scattered in all. */
-KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const crease_view *creases,
+KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const tile_view *tiles,
                                const estimate_point *here, float radius, const flux_sum *sum) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
-    const float integral = crease_kernel_integral(creases, here, radius, map->kernel);
+    const float integral = estimate_integral(tiles, here, radius, map->kernel);
     return photon_sum_over(map, sum, integral, radius);
 }
 
@@ -76,7 +75,7 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
         const float dist2 = pointtree_dist2(here.position, map->tree.points[walk.node]);
         if (!(dist2 <= bound2)) continue;
         const photon *landed = &map->photons[walk.node];
-        if (!estimate_accepts(landed, &here, photon_height_radius(map, map->radius))) continue;
+        if (!estimate_accepts(landed, &here)) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
@@ -84,11 +83,11 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
 }
 
 /* Radiance towards `wo` by them. */
-KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const crease_view *creases,
+KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *tiles,
                                  const surface *at, vec3 wo) {
     const flux_sum sum = photon_fixed_sum(map, at, wo);
     const estimate_point here = estimate_point_of(at);
-    return photon_sum_radiance(map, creases, &here, map->radius, &sum);
+    return photon_sum_radiance(map, tiles, &here, map->radius, &sum);
 }
 
 /* What some photons that were found scatter, where the farthest lies at `radius`. */
@@ -99,7 +98,7 @@ KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, v
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
         const photon *landed = &map->photons[found[i].node];
-        if (!estimate_accepts(landed, &here, photon_height_radius(map, radius))) continue;
+        if (!estimate_accepts(landed, &here)) continue;
         const float kernel = photon_kernel_at(map->kernel, found[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }

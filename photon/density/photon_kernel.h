@@ -1,5 +1,5 @@
-/* The kernels that weigh the photons of a density estimate, and their integrals over sectors and
-   triangles of the unit disc in closed form.
+/* The kernels that weigh the photons of a density estimate, and what their integrals need in closed
+   form.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (cone filter);
            Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2; the Gaussian from
            Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy sampling".
@@ -47,20 +47,8 @@ KD_FN float photon_kernel_sector(int32_t kernel) {
     }
 }
 
-/* The same over the part of a sector within the distance whose square is s2, at most 1. */
-KD_FN float photon_kernel_within(int32_t kernel, float s2) {
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 0.5f * s2;
-    case PHOTON_KERNEL_CONE: return s2 * (0.5f - sqrtf(s2) / 3);
-    case PHOTON_KERNEL_GAUSSIAN:
-        return 0.5f * KERNEL_GAUSSIAN_A * s2 + 0.5f * KERNEL_GAUSSIAN_B *
-                                                   (1 - float_exp(-KERNEL_GAUSSIAN_C * s2)) /
-                                                   KERNEL_GAUSSIAN_C;
-    default: return s2 * (0.5f - 0.25f * s2);
-    }
-}
-
-/* The same to a line for the Gaussian. Out to the distance p it integrates, a radian, to
+/* The integral of the Gaussian out to a line at distance h >= 0 from the centre of the unit disc,
+   over the angle from the line's foot to t. Out to the distance p it integrates, a radian, to
    a p^2/2 + b (1 - exp(-c p^2)) / (2c): with p^2 = h^2 + t^2 on the line and the angle's step
    h dt / p^2, each power of p^2 in the series of exp is a polynomial of t, found from the one
    before. */
@@ -76,41 +64,6 @@ KD_FN float photon_gaussian_to_line(float h, float t) {
         sum += factor * integral;
     }
     return 0.5f * h * (KERNEL_GAUSSIAN_A * t + KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * sum);
-}
-
-/* An integral of the kernel along a line at distance h >= 0 from the centre of the unit disc, from
-   its foot to t: of the kernel's integral out to the line, over the angle. */
-KD_FN float photon_kernel_to_line(int32_t kernel, float h, float t) {
-    const float flat = 0.5f * h * t;
-    if (kernel == PHOTON_KERNEL_DISC) return flat;
-    if (kernel == PHOTON_KERNEL_GAUSSIAN) return photon_gaussian_to_line(h, t);
-    if (kernel == PHOTON_KERNEL_CONE) {
-        const float distance = sqrtf(h * h + t * t);
-        const float logarithm = h > 1e-15f ? h * h * float_asinh(t / h) : 0;
-        return flat - h * (t * distance + logarithm) / 6;
-    }
-    return flat - h * (h * h * t + t * t * t / 3) / 4;
-}
-
-/* What an edge of the patch from `a` to `b` (about the centre of the unit disc, counter-clockwise
-   around the patch) takes away from the kernel's integral: its part over the angle that the edge
-   covers inside the disc, beyond the edge. Negative for an edge that turns the other way. */
-KD_FN float photon_kernel_beyond(int32_t kernel, vec2 a, vec2 b) {
-    const float ex = b.x - a.x, ey = b.y - a.y;
-    const float length = sqrtf(ex * ex + ey * ey);
-    if (!(length > 0)) return 0;
-    const float signed_h = (a.x * b.y - a.y * b.x) / length, h = fabsf(signed_h);
-    if (!(h < 1)) return 0;
-    const float half_chord = sqrtf(1 - h * h);
-    const float along = (a.x * ex + a.y * ey) / length;
-    const float t0 = float_max(along, -half_chord);
-    const float t1 = float_min(along + length, half_chord);
-    if (!(t0 < t1)) return 0;
-    const float angle = float_atan2(t1, h) - float_atan2(t0, h);
-    const float inside =
-        photon_kernel_to_line(kernel, h, t1) - photon_kernel_to_line(kernel, h, t0);
-    const float beyond = photon_kernel_sector(kernel) * angle - inside;
-    return signed_h < 0 ? -beyond : beyond;
 }
 
 #endif

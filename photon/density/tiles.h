@@ -91,7 +91,7 @@ typedef struct tile_view {
     const uint8_t *wide;     /* per part: bit 0, 1: about no place of its front, back an end of the
                                 plane, or anything else, lies within the span (tile_wide.c) */
     uint64_t *bounded; /* of looks that met more than TILE_EXACT; NULL: they are not counted */
-    uint32_t count, box_count; /* 0: outlines are asked instead */
+    uint32_t count, box_count; /* 0: all that is there is the whole disc */
     const scene_view *scene;   /* for rays; where the tiles are */
     float span;                /* how far the model looks, scene units */
 } tile_view;

@@ -8,7 +8,7 @@
          the plane, a place at the distance p from the foot weighs K(sqrt(h^2 + p^2)); out to p
          that integrates, a radian, to a function of p alone, whose integral over the angle along a
          line is elementary for each kernel (the Gaussian's by its series).
-   Source: no paper; at h = 0 these are the sectors and lines of photon_kernel.h.
+   Source: no paper; at h = 0 a plane's sectors, as in photon_kernel.h.
    Work: nothing where no side cuts the disc; for each side that does an arcus tangent, for the cone
          two and a logarithm.
    Invariants: within 2e-5 of the integral for triangles up to some radii large; never below 0.

@@ -45,7 +45,6 @@ struct gather_work {
     float radius;
     int32_t kernel;
     float scale;
-    bool whole_sides;
 };
 
 __device__ __forceinline__ photon photon_of_records(const float4 *records, uint32_t place) {
@@ -83,10 +82,9 @@ template <bool diffuse> struct weighing {
         sum = flux_sum_none();
     }
 
-    __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float radius,
-                                        float s2) {
+    __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float s2) {
         const photon landed = photon_of_records(work.index.records, place);
-        if (!estimate_accepts(&landed, &here, work.whole_sides ? INFINITY : radius)) return;
+        if (!estimate_accepts(&landed, &here)) return;
         const float kernel = photon_kernel_at(work.kernel, s2);
         const vec3 sent = diffuse ? photon_scattered_evenly(&at, wo, &landed)
                                   : photon_scattered(&asked->at, wo, &landed);
@@ -140,7 +138,7 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_ro
             waiting += __popc(all);
             if (waiting < 32) return;
             __syncwarp();
-            weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] * per_bound2);
+            weigh.add(work, place[lane_id()], dist2[lane_id()] * per_bound2);
             waiting -= 32;
             const float next_dist2 = dist2[32 + lane_id()];
             const uint32_t next_place = place[32 + lane_id()];
@@ -149,8 +147,7 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_ro
             __syncwarp();
         });
     __syncwarp();
-    if (lane_id() < waiting)
-        weigh.add(work, place[lane_id()], work.radius, dist2[lane_id()] * per_bound2);
+    if (lane_id() < waiting) weigh.add(work, place[lane_id()], dist2[lane_id()] * per_bound2);
     __syncwarp();
     store_estimate(work, which, weigh.sum, work.radius);
 }
@@ -296,8 +293,7 @@ __device__ __forceinline__ void weigh_nearest(const gather_work &work,
     if (radius > 0)
         for (uint32_t at = lane_id(); at < best.count; at += 32)
             if (best.dist2[at] != KD_NONE)
-                weigh.add(work, best.place[at], radius,
-                          __uint_as_float(best.dist2[at]) * per_radius2);
+                weigh.add(work, best.place[at], __uint_as_float(best.dist2[at]) * per_radius2);
     __syncwarp();
     store_estimate(work, which, weigh.sum, radius);
 }

@@ -35,7 +35,6 @@ __device__ __forceinline__ estimate_point point_of_place(const float4 &place, co
     estimate_point here;
     here.position = xyz(place);
     here.normal = front ? xyz(side) : vec3_negate(xyz(side));
-    here.back = !front;
     here.triangle = __float_as_uint(place.w);
     return here;
 }
@@ -110,7 +109,7 @@ __global__ __launch_bounds__(BLOCK,
         bool known = best.node != KD_NONE;
         if (known) {
             const photon landed = photon_of_records(work.look.index.records, best.place);
-            known = estimate_accepts(&landed, &here, sqrtf(best.dist2));
+            known = estimate_knows(&landed, &here, sqrtf(best.dist2));
         }
         if (known)
             answer(work, i, best.node);
@@ -131,7 +130,7 @@ __global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__
             place = best.place[lane_id()];
             const photon landed = photon_of_records(work.look.index.records, place);
             const uint32_t bits = best.dist2[lane_id()];
-            if (estimate_accepts(&landed, &here, sqrtf(__uint_as_float(bits)))) dist2 = bits;
+            if (estimate_knows(&landed, &here, sqrtf(__uint_as_float(bits)))) dist2 = bits;
         }
         const uint32_t least = __reduce_min_sync(ALL, dist2);
         if (least != KD_NONE && dist2 == least) id = work.look.index.ids[place];

@@ -18,7 +18,7 @@ static void map_close(photon_map_cuda *owned) {
 
 void photon_maps_cuda_close(photon_maps_cuda *owned) {
     for (int m = 0; m < PHOTON_LISTS; ++m) map_close(&owned->map[m]);
-    device_buffer_free(&owned->creases);
+    device_buffer_free(&owned->tile_memory);
     device_buffer_free(&owned->beam_memory);
     memset(owned, 0, sizeof *owned);
 }
@@ -82,57 +82,30 @@ static kd_status append(device_buffer *to, uint64_t *used, const void *from, uin
     return bytes ? device_memory_upload((void *)(uintptr_t)*placed, from, bytes) : KD_OK;
 }
 
-kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *from,
-                                   uint32_t triangle_count) {
-    const crease_view host = crease_set_get_view(from);
-    const uint64_t count = host.middles.count;
-    crease_view *out = &maps->outlines;
-    memset(out, 0, sizeof *out);
-    if (!host.flips) return KD_OK;
-    const uint64_t each = sizeof(crease) + sizeof(vec3) + sizeof(uint32_t) + 1;
-    const uint64_t group_bytes = host.group_count * sizeof *host.groups,
-                   order_bytes = host.group_count ? count * sizeof *host.order : 0;
-    KD_TRY(device_buffer_reserve(&maps->creases, count * each + group_bytes + order_bytes +
-                                                     triangle_count + 7 * 256));
-    uint64_t used = 0;
-    *out = host;
-    KD_TRY(append(&maps->creases, &used, host.pieces, count * sizeof(crease),
-                  (const void **)&out->pieces));
-    KD_TRY(append(&maps->creases, &used, host.middles.points, count * sizeof(vec3),
-                  (const void **)&out->middles.points));
-    KD_TRY(append(&maps->creases, &used, host.middles.ids, count * sizeof(uint32_t),
-                  (const void **)&out->middles.ids));
-    if (host.middles.axes)
-        KD_TRY(append(&maps->creases, &used, host.middles.axes, count,
-                      (const void **)&out->middles.axes));
-    KD_TRY(append(&maps->creases, &used, host.groups, group_bytes, (const void **)&out->groups));
-    KD_TRY(append(&maps->creases, &used, host.order, order_bytes, (const void **)&out->order));
-    return append(&maps->creases, &used, host.flips, triangle_count, (const void **)&out->flips);
-}
-
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
                                 const scene_view *device_scene) {
     const uint64_t bytes = from->count * sizeof *from->tiles,
                    box_bytes = from->box_count * sizeof *from->boxes, parts = from->wide_count,
                    patch_bytes = parts ? device_scene->mesh.triangle_count * sizeof(uint32_t) : 0;
     uint64_t used = 0, none = 0;
-    tile_view *out = &maps->outlines.tiles;
-    memset(&maps->outlines, 0, sizeof maps->outlines);
+    tile_view *out = &maps->tiles;
+    memset(&maps->tiles, 0, sizeof maps->tiles);
     *out = tile_set_get_view(from);
-    KD_TRY(device_buffer_reserve(&maps->creases, bytes + box_bytes + parts + patch_bytes +
-                                                     sizeof none + sizeof *device_scene + 6 * 256));
-    KD_TRY(append(&maps->creases, &used, from->tiles, bytes, (const void **)&out->tiles));
-    KD_TRY(append(&maps->creases, &used, device_scene, sizeof *device_scene,
+    KD_TRY(device_buffer_reserve(&maps->tile_memory, bytes + box_bytes + parts + patch_bytes +
+                                                         sizeof none + sizeof *device_scene +
+                                                         6 * 256));
+    KD_TRY(append(&maps->tile_memory, &used, from->tiles, bytes, (const void **)&out->tiles));
+    KD_TRY(append(&maps->tile_memory, &used, device_scene, sizeof *device_scene,
                   (const void **)&out->scene));
     if (parts) {
-        KD_TRY(append(&maps->creases, &used, from->wide, parts, (const void **)&out->wide));
-        KD_TRY(append(&maps->creases, &used, from->patches, patch_bytes,
+        KD_TRY(append(&maps->tile_memory, &used, from->wide, parts, (const void **)&out->wide));
+        KD_TRY(append(&maps->tile_memory, &used, from->patches, patch_bytes,
                       (const void **)&out->patches));
     }
     const void *bounded = NULL;
-    KD_TRY(append(&maps->creases, &used, &none, sizeof none, &bounded));
+    KD_TRY(append(&maps->tile_memory, &used, &none, sizeof none, &bounded));
     out->bounded = (uint64_t *)(uintptr_t)bounded;
-    return append(&maps->creases, &used, from->boxes, box_bytes, (const void **)&out->boxes);
+    return append(&maps->tile_memory, &used, from->boxes, box_bytes, (const void **)&out->boxes);
 }
 
 /* Copies them to the device. */
@@ -173,7 +146,7 @@ kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *
 
 uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from) {
     uint64_t count = 0;
-    const uint64_t *there = from->outlines.tiles.bounded;
+    const uint64_t *there = from->tiles.bounded;
     return there && device_memory_download(&count, there, sizeof count) == KD_OK ? count : 0;
 }
 
@@ -192,7 +165,6 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     view.gather = photon_estimators[from->estimator].one_radius ? 0 : from->gather;
     view.adaptive = photon_estimators[from->estimator].adaptive;
     view.walks = photon_lookups[from->lookup].walks;
-    view.whole_sides = photon_surfaces[from->surface].tiles;
     view.kernel = (int32_t)from->kernel;
     view.scale = map->scale;
     view.irradiance = map->known ? (const vec3 *)map->irradiance.memory : NULL;

@@ -206,7 +206,6 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->kernel = options->kernel;
     maps->estimator = options->estimator;
     maps->lookup = options->lookup;
-    maps->surface = options->surface;
     maps->media = options->media;
     job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
     kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered);
@@ -243,6 +242,5 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.radius = radius;
     work.kernel = (int32_t)maps->kernel;
     work.scale = map->scale;
-    work.whole_sides = photon_surfaces[maps->surface].tiles;
     return launch_gather(&work);
 }

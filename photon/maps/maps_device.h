@@ -25,16 +25,15 @@ typedef struct photon_map_cuda {
 
 typedef struct photon_maps_cuda {
     photon_map_cuda map[PHOTON_LISTS]; /* global, caustic, media */
-    device_buffer creases;             /* pieces, middles, ids, groups, order, flips; or tiles */
-    device_buffer beam_memory;
-    beam_view beams;      /* of the media, in place of their map's photons; device pointers */
-    crease_view outlines; /* device pointers */
-    struct ranks *among;  /* photon_options.among */
+    device_buffer tile_memory;         /* tiles, boxes, what is known of parts; the scene */
+    device_buffer beam_memory;         /* beams, pieces, boxes */
+    tile_view tiles;                   /* device pointers */
+    beam_view beams;     /* of the media, in place of their map's photons; device pointers */
+    struct ranks *among; /* photon_options.among */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
-    photon_surface_kind surface;
     photon_media media;
 } photon_maps_cuda;
 
@@ -56,17 +55,13 @@ KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_op
    keeps points. */
 kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
                                       const photon_options *options, job *watched);
-/* Copies the outlines to the device. */
-kd_status photon_maps_cuda_outline(photon_maps_cuda *maps, const crease_set *from,
-                                   uint32_t triangle_count);
-/* Copies tiles to the device, instead, where the scene is already. */
+/* Copies tiles to the device, where the scene is already. */
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
                                 const scene_view *device_scene);
 /* tile_set_looks_bounded, of looks there. */
 uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from); /* takes a zeroed one */
 /* photon_maps_precompute; needs `ordered`. */
-KD_DEVICE_CALL(photon_maps_cuda_precompute,
-               (photon_maps_cuda * maps, const mesh_view *device_mesh, job *watched));
+KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job *watched));
 
 /* Device memory that it takes for a while, of so many photons; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, photon_maps_cuda_precompute_bytes, (uint64_t photons), 0);
@@ -98,7 +93,8 @@ typedef struct photon_gather_cuda {
    Nothing is waited for. */
 KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which, uint32_t gather,
                                          float radius, const photon_gather_cuda *asked));
-/* The kernel's integrals over the tiles there, of all whose sum is not 0, after the gathering;
+/* The kernel's integrals over the tiles there, or whole discs if there are none, of all whose sum
+   is not 0, after the gathering;
    `integrals`: device memory, one a request. Nothing is waited for. */
 KD_DEVICE_CALL(photon_maps_cuda_measure,
                (const photon_maps_cuda *maps, const photon_gather_cuda *asked, float *integrals));

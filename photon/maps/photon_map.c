@@ -23,7 +23,7 @@ photon_options photon_options_default(void) {
     options.max_depth = 32;
     options.gather = 50;
     options.kernel = PHOTON_KERNEL_CONE;
-    options.outlines = true;
+    options.tiles = true;
     return options;
 }
 
@@ -359,13 +359,6 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
     return photon_maps_plant(out, scene, lists, options, watched);
 }
 
-static kd_status find_surface(photon_maps *out, const scene_view *scene, float radius,
-                              job *watched) {
-    if (photon_surfaces[out->surface].tiles)
-        return tile_set_open(&out->tiles, scene, NULL, radius, true, watched);
-    return crease_set_open(&out->creases, &scene->mesh, 2 * radius, watched);
-}
-
 kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
                             photon_list lists[PHOTON_LISTS], const photon_options *options,
                             job *watched) {
@@ -377,7 +370,6 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     out->kernel = options->kernel;
     out->estimator = options->estimator;
     out->lookup = options->lookup;
-    out->surface = options->surface;
     KD_TRY_GOTO(
         map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, watched));
     KD_TRY_GOTO(
@@ -388,9 +380,9 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
                  : map_open(&out->media, strayed, options, false, watched);
     KD_TRY_GOTO(status);
     const float radius = float_max(out->global.radius, out->caustic.radius);
-    if (radius > 0 && options->outlines) {
+    if (radius > 0 && options->tiles) {
         job_stage_begin(watched, "surface", 0);
-        KD_TRY_GOTO(find_surface(out, scene, radius, watched));
+        KD_TRY_GOTO(tile_set_open(&out->tiles, scene, NULL, radius, true, watched));
     }
 done:
     job_stage_end(watched);
@@ -404,7 +396,6 @@ void photon_maps_close(photon_maps *owned) {
     map_close(&owned->caustic);
     map_close(&owned->media);
     beam_set_close(&owned->beams);
-    crease_set_close(&owned->creases);
     tile_set_close(&owned->tiles);
     memset(owned, 0, sizeof *owned);
 }
@@ -420,7 +411,6 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.scale = map->scale;
     view.walks = photon_lookups[maps->lookup].walks;
     view.finder = map->tree.count && !view.walks ? map_nearest : NULL;
-    view.whole_sides = photon_surfaces[maps->surface].tiles;
     view.index = &map->index;
     view.irradiance = map->irradiance;
     return view;
@@ -444,10 +434,8 @@ beam_view photon_maps_beams(const photon_maps *from) {
     return view;
 }
 
-crease_view photon_maps_outlines(const photon_maps *from) {
-    crease_view view = crease_set_get_view(&from->creases);
-    view.tiles = tile_set_get_view(&from->tiles);
-    return view;
+tile_view photon_maps_tiles(const photon_maps *from) {
+    return tile_set_get_view(&from->tiles);
 }
 
 void photon_options_limit(photon_options *of, double end) {

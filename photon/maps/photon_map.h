@@ -1,16 +1,16 @@
 /* The photon maps of a scene: a global one of light that a diffuse or glossy surface scattered
    before, a caustic one of light that only mirrors, glass and metal passed on, one of light that
-   media scatter after it has met something, and the outlines that density estimates need. Light
+   media scatter after it has met something, and the tiles that density estimates need. Light
    straight from its source is in none: shadow rays find it better. Owner. */
 #ifndef KD_PHOTON_MAPS_PHOTON_MAP_H
 #define KD_PHOTON_MAPS_PHOTON_MAP_H
 #include "photon/beams/beam_set.h"
-#include "photon/density/boundary.h"
 #include "photon/density/estimate.h"
 #include "photon/density/tile_set.h"
 #include "photon/emission/emit.h"
 #include "photon/estimators.h"
 #include "points/neighbours/leaf_index.h"
+#include "points/tree/pointtree.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,13 +28,12 @@ typedef struct photon_options {
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
-    photon_surface_kind surface;
     photon_media media;             /* what the map of the media keeps */
     uint32_t batch_paths;           /* 0: chosen. No influence on the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
-    bool outlines; /* find the creases, or tiles; else the caller has them from another pass */
-    struct ranks *among; /* who make the maps together: photon_order.among */
-    bool apart;          /* each keeps its photons of the global and of the caustic map */
+    bool tiles;                     /* find them; else the caller has them from another pass */
+    struct ranks *among;            /* who make the maps together: photon_order.among */
+    bool apart; /* each keeps its photons of the global and of the caustic map */
 } photon_options;
 
 typedef struct photon_map {
@@ -57,15 +56,13 @@ typedef struct photon_map {
 
 typedef struct photon_maps {
     photon_map global, caustic, media;
-    beam_set beams;     /* in place of the photons and the tree of `media` */
-    crease_set creases; /* or: */
+    beam_set beams; /* in place of the photons and the tree of `media` */
     tile_set tiles;
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
     struct ranks *among; /* photon_options.among */
-    photon_surface_kind surface;
 } photon_maps;
 
 photon_options photon_options_default(void);
@@ -84,7 +81,7 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
 /* The irradiance by both maps at every photon of the global one, for a final gather that will ask
    more often than there are photons. Work: an estimate a photon, all cores. Stage of the job:
    photon_tree. */
-kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched);
+kd_status photon_maps_precompute(photon_maps *maps, job *watched);
 /* What ranks have computed of it, each its ranks_part of the photons, to all of them by `gather`
    (ranks_all_gather; exchange_gather where it is device memory). KD_INTERRUPTED on all if the job
    of one was cancelled. */
@@ -118,8 +115,8 @@ photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);
 photon_map_view photon_maps_media(const photon_maps *from);
 beam_view photon_maps_beams(const photon_maps *from);
-crease_view photon_maps_outlines(const photon_maps *from); /* and tiles */
-uint64_t photon_maps_hash(const photon_maps *from);        /* of all */
+tile_view photon_maps_tiles(const photon_maps *from);
+uint64_t photon_maps_hash(const photon_maps *from); /* of all */
 /* Whether there are media that scatter light: else their map stays empty. */
 bool photon_scene_scatters(const scene_view *scene);
 

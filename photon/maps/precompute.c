@@ -14,8 +14,7 @@ enum { PRECOMPUTE_GRAIN = 256 };
 
 typedef struct precomputation {
     const photon_map_view *map, *caustic;
-    const crease_view *creases;
-    const mesh_view *mesh;
+    const tile_view *tiles;
     vec3 *irradiance;
     uint64_t first; /* of this rank's photons */
     job *watched;
@@ -28,7 +27,7 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
         const uint64_t at = work->first + (uint64_t)i;
         work->irradiance[at] =
-            photon_irradiance_at(work->map, work->caustic, work->creases, work->mesh, (uint32_t)at);
+            photon_irradiance_at(work->map, work->caustic, work->tiles, (uint32_t)at);
     }
     job_advance(work->watched, end - begin);
 }
@@ -54,17 +53,17 @@ kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
     return KD_OK;
 }
 
-kd_status photon_maps_precompute(photon_maps *maps, const mesh_view *mesh, job *watched) {
+kd_status photon_maps_precompute(photon_maps *maps, job *watched) {
     photon_map *map = &maps->global;
     if (map->count == 0 || map->irradiance) return KD_OK;
     vec3 *irradiance = NULL;
     KD_TRY(KD_RESERVE(irradiance, map->count));
     const photon_map_view view = photon_maps_global(maps);
-    const crease_view creases = photon_maps_outlines(maps);
+    const tile_view tiles = photon_maps_tiles(maps);
     const photon_map_view caustic = photon_maps_caustic(maps);
     uint64_t first = 0, end = 0;
     ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->count, &first, &end);
-    precomputation work = {&view, &caustic, &creases, mesh, irradiance, first, watched};
+    precomputation work = {&view, &caustic, &tiles, irradiance, first, watched};
     job_stage_begin(watched, "photon_tree", (int64_t)map->count);
     parallel_for((int64_t)(end - first), PRECOMPUTE_GRAIN, precompute, &work);
     const kd_status status =

@@ -10,8 +10,8 @@
    Memory: 332 bytes a photon of a part of KNOWN_AT_ONCE.
    Invariants: the CPU's bits: sums are of whole numbers.
    Data flow: of each part: take_places, a thread a photon: photons -> requests; know_nearest or
-              know_within, a warp a request, once a map: index -> sums and radii; over tiles,
-              tile_looks.cu: -> integrals; know, a thread a photon: these -> irradiance. */
+              know_within, a warp a request, once a map: index -> sums and radii; tile_looks.cu:
+              -> integrals; know, a thread a photon: these -> irradiance. */
 #include "core/device/cuda.h"
 #include "core/ranks/ranks.h"
 #include "photon/density/warp_per_surface.cuh"
@@ -32,12 +32,11 @@ unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
 
 __global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ photon_map_view map,
                                                     const __grid_constant__ photon_map_view caustic,
-                                                    const __grid_constant__ crease_view creases,
-                                                    const __grid_constant__ mesh_view mesh,
+                                                    const __grid_constant__ tile_view tiles,
                                                     const uint32_t first, const uint32_t end,
                                                     vec3 *irradiance) {
     const uint32_t node = first + blockIdx.x * BLOCK + threadIdx.x;
-    if (node < end) irradiance[node] = photon_irradiance_at(&map, &caustic, &creases, &mesh, node);
+    if (node < end) irradiance[node] = photon_irradiance_at(&map, &caustic, &tiles, node);
 }
 
 /* --- by warps --------------------------------------------------------------------------------- */
@@ -45,8 +44,6 @@ __global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ phot
 /* A part of the photons, from `first` on. */
 struct known_part {
     photon_map_view global, caustic;
-    crease_view creases;
-    mesh_view mesh;
     uint32_t first, count;
     eye_request *requests;
     uint32_t *alone;
@@ -59,11 +56,12 @@ struct known_part {
 __global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ known_part part) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= part.count) return;
-    const estimate_point here = photon_place(part.global.photons + part.first + i, &part.mesh);
+    const estimate_point here = photon_place(part.global.photons + part.first + i);
     surface *at = &part.requests[i].at;
     at->position = here.position;
-    at->geometric = here.back ? vec3_negate(here.normal) : here.normal;
-    at->front = !here.back;
+    at->geometric =
+        here.normal; /* of the side that the photon landed on, as if it were the front */
+    at->front = true;
     at->triangle = here.triangle;
 }
 
@@ -72,10 +70,9 @@ struct landing {
     estimate_point here;
     flux_sum sum;
 
-    __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float radius,
-                                        float s2) {
+    __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float s2) {
         const photon landed = photon_of_records(work.index.records, place);
-        if (!estimate_accepts(&landed, &here, work.whole_sides ? INFINITY : radius)) return;
+        if (!estimate_accepts(&landed, &here)) return;
         flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
     }
     /* The photon's own power, if the place is one. */
@@ -138,7 +135,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t at = lane_id(); at < best.count; at += 32)
         if (best.dist2[at] != KD_NONE)
-            weigh.add(work, best.place[at], radius, __uint_as_float(best.dist2[at]) * per_radius2);
+            weigh.add(work, best.place[at], __uint_as_float(best.dist2[at]) * per_radius2);
     weigh.add_own(work, own ? own + which : NULL, kept);
     __syncwarp();
     store_estimate(work, which, weigh.sum, radius);
@@ -161,7 +158,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant_
         [&](uint32_t bits, uint32_t place) {
             if (bits > bound || (own && work.index.ids[place] == id)) return;
             ++inside;
-            weigh.add(work, place, work.radius, __uint_as_float(bits) * per_bound2);
+            weigh.add(work, place, __uint_as_float(bits) * per_bound2);
         });
     __syncwarp();
     inside = __reduce_add_sync(ALL, inside);
@@ -176,10 +173,7 @@ __device__ __forceinline__ vec3 known_by(const known_part &part, const photon_ma
     const flux_sum sum = part.sums[which][i];
     const float radius = part.radii[which][i];
     if (!(radius > 0) || flux_sum_is_zero(&sum)) return vec3_all(0);
-    const estimate_point here = estimate_point_of(&part.requests[i].at);
-    const float integral = part.creases.tiles.box_count
-                               ? part.integrals[which][i]
-                               : crease_kernel_integral(&part.creases, &here, radius, map.kernel);
+    const float integral = part.integrals[which][i];
     const float square = map.gather ? integral * radius * radius : integral * (radius * radius);
     return flux_sum_scaled(&sum, map.scale, 1 / square);
 }
@@ -221,7 +215,6 @@ kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) 
     work.radius = view->radius;
     work.kernel = view->kernel;
     work.scale = view->scale;
-    work.whole_sides = view->whole_sides;
     work.k = view->gather;
     const photon *own = NULL;
     const uint32_t *own_ids = NULL;
@@ -237,7 +230,6 @@ kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) 
                         : know_nearest<40>;
     kernel<<<blocks_for(part->count, WARPS), 32 * WARPS>>>(work, own, own_ids);
     KD_CUDA_LAUNCHED("know_nearest");
-    if (!part->creases.tiles.box_count) return KD_OK;
     photon_gather_cuda asked;
     memset(&asked, 0, sizeof asked);
     asked.requests = part->requests;
@@ -275,19 +267,17 @@ kd_status know_all(photon_maps_cuda *maps, known_part *part, uint64_t first, uin
     return KD_OK;
 }
 
-kd_status know_range(photon_maps_cuda *maps, const mesh_view *mesh, uint64_t first, uint64_t end) {
+kd_status know_range(photon_maps_cuda *maps, uint64_t first, uint64_t end) {
     known_part part;
     memset(&part, 0, sizeof part);
     part.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
     part.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
-    part.creases = maps->outlines;
-    part.mesh = *mesh;
     part.irradiance = (vec3 *)maps->map[PHOTON_LIST_GLOBAL].irradiance.memory;
     if (!part.global.adaptive && !part.global.walks)
         KD_TRY(know_all(maps, &part, first, end));
     else
-        precompute<<<blocks_for(end - first), BLOCK>>>(part.global, part.caustic, part.creases,
-                                                       part.mesh, (uint32_t)first, (uint32_t)end,
+        precompute<<<blocks_for(end - first), BLOCK>>>(part.global, part.caustic, maps->tiles,
+                                                       (uint32_t)first, (uint32_t)end,
                                                        part.irradiance);
     KD_CUDA_LAUNCHED("precompute");
     return device_wait();
@@ -302,15 +292,14 @@ extern "C" uint64_t photon_maps_cuda_precompute_bytes(uint64_t photons) {
     return arena.used;
 }
 
-extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps,
-                                                 const mesh_view *device_mesh, job *watched) {
+extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job *watched) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     if (map->list.count == 0) return KD_OK;
     job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
     kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
     uint64_t first, end;
     ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
-    if (status == KD_OK && end > first) status = know_range(maps, device_mesh, first, end);
+    if (status == KD_OK && end > first) status = know_range(maps, first, end);
     if (status == KD_OK && ranks_shared(maps->among))
         status = photon_maps_cuda_irradiance(maps, watched);
     map->known = status == KD_OK;

@@ -7,26 +7,20 @@
 #ifndef KD_PHOTON_MAPS_PRECOMPUTED_H
 #define KD_PHOTON_MAPS_PRECOMPUTED_H
 #include "photon/density/estimate_adaptive.h"
-#include "shaders/scene_view.h"
 
-KD_FN estimate_point photon_place(const photon *landed, const mesh_view *mesh) {
-    const uint32_t *corner = mesh->triangles + 3 * (size_t)landed->triangle;
-    const vec3 a = mesh->positions[corner[0]];
-    const vec3 winding = vec3_cross(vec3_sub(mesh->positions[corner[1]], a),
-                                    vec3_sub(mesh->positions[corner[2]], a));
+KD_FN estimate_point photon_place(const photon *landed) {
     estimate_point at;
     at.position = landed->position;
     at.normal = landed->normal;
-    at.back = vec3_dot(winding, landed->normal) < 0;
     at.triangle = landed->triangle;
     return at;
 }
 
 KD_FN vec3 photon_irradiance_at(const photon_map_view *map, const photon_map_view *caustic,
-                                const crease_view *creases, const mesh_view *mesh, uint32_t node) {
-    const estimate_point at = photon_place(&map->photons[node], mesh);
-    return vec3_add(photon_irradiance_at_photon(map, creases, &at, node),
-                    photon_irradiance(caustic, creases, &at));
+                                const tile_view *tiles, uint32_t node) {
+    const estimate_point at = photon_place(&map->photons[node]);
+    return vec3_add(photon_irradiance_at_photon(map, tiles, &at, node),
+                    photon_irradiance(caustic, tiles, &at));
 }
 
 #endif

@@ -179,9 +179,8 @@ weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t c
     weighing<diffuse> weigh;
     weigh.begin(work.requests + lane.which);
     weigh.sum = *sum;
-    for_wanted(list, count, lane.q, [&](uint32_t place, float dist2) {
-        weigh.add(work, place, work.radius, dist2 * per_bound2);
-    });
+    for_wanted(list, count, lane.q,
+               [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_bound2); });
     *sum = weigh.sum;
 }
 
@@ -354,9 +353,8 @@ __device__ __forceinline__ void weigh_marked(const gather_work &work, const pack
     weighing<diffuse> weigh;
     weigh.begin(work.requests + lane.which);
     const float per_radius2 = 1 / (radius * radius);
-    for_wanted(list, radius > 0 ? count : 0, lane.q, [&](uint32_t place, float dist2) {
-        weigh.add(work, place, radius, dist2 * per_radius2);
-    });
+    for_wanted(list, radius > 0 ? count : 0, lane.q,
+               [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_radius2); });
     if (!joins) return;
     work.sums[lane.which] = weigh.sum;
     work.radii[lane.which] = radius;

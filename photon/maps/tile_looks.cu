@@ -27,7 +27,7 @@ __device__ __forceinline__ bool look_is_met(const measure_work &work, uint32_t r
     const estimate_point here = estimate_point_of(&work.requests[request].at);
     const tile_look look =
         tile_look_begin(here.position, here.normal, here.triangle, radius, work.kernel);
-    if (!tile_place_is_wide(&work.tiles, &look)) return true;
+    if (work.tiles.box_count && !tile_place_is_wide(&work.tiles, &look)) return true;
     work.integrals[request] = 2 * KD_PI * photon_kernel_sector(work.kernel);
     return false;
 }
@@ -154,7 +154,7 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     if (asked->count == 0) return KD_OK;
     measure_work work;
     memset(&work, 0, sizeof work);
-    work.tiles = maps->outlines.tiles;
+    work.tiles = maps->tiles;
     work.requests = asked->requests;
     work.count = asked->count;
     work.packets = asked->packet_count ? asked->packets : NULL;

@@ -193,27 +193,41 @@ static cudaError_t start_scan(scan_result *out, const point_array *points, cudaS
     return cudaPeekAtLastError();
 }
 
-extern "C" kd_status points_device_scan(point_box *box, const point_array *points, void *stream) {
-    *box = point_box_empty();
+extern "C" kd_status points_device_scan_begin(points_scan *out, const point_array *points,
+                                              void *stream) {
+    *out = {NULL, NULL};
     if (points->count == 0) return KD_OK;
-    scan_result host, *device = NULL;
-    void *staging = NULL;
-    KD_TRY(device_staging_take(&staging));
-    kd_status status = device_pool_reserve((void **)&device, sizeof host, stream);
-    if (status == KD_OK) {
-        const cudaError_t error = start_scan(device, points, (cudaStream_t)stream);
-        status = error == cudaSuccess ? collect(staging, device, sizeof host, (cudaStream_t)stream)
-                                      : cuda_fail(error, __FILE__, __LINE__, "scan_points");
-        if (error != cudaSuccess) device_pool_release(device, stream);
-    }
-    memcpy(&host, staging, sizeof host);
-    device_staging_give(staging);
-    KD_TRY(status);
+    KD_TRY(device_staging_take(&out->staging));
+    KD_TRY(device_pool_reserve(&out->there, sizeof(scan_result), stream));
+    KD_CUDA(start_scan((scan_result *)out->there, points, (cudaStream_t)stream));
+    KD_CUDA(cudaMemcpyAsync(out->staging, out->there, sizeof(scan_result), cudaMemcpyDeviceToHost,
+                            (cudaStream_t)stream));
+    return KD_OK;
+}
+
+extern "C" kd_status points_device_scan_end(points_scan *scan, point_box *box,
+                                            const point_array *points, void *stream) {
+    scan_result host;
+    *box = point_box_empty();
+    if (!scan->staging) return KD_OK;
+    const cudaError_t error = cudaStreamSynchronize((cudaStream_t)stream);
+    memcpy(&host, scan->staging, sizeof host);
+    device_pool_release(scan->there, stream);
+    device_staging_give(scan->staging);
+    *scan = {NULL, NULL};
+    KD_CUDA(error);
     for (uint32_t axis = 0; axis < points->dims; ++axis) {
         box->lo[axis] = number_of(host.lo[axis]);
         box->hi[axis] = number_of(~host.not_hi[axis]);
     }
     return tell_bad_point(points, host.bad);
+}
+
+extern "C" kd_status points_device_scan(point_box *box, const point_array *points, void *stream) {
+    points_scan scan;
+    const kd_status begun = points_device_scan_begin(&scan, points, stream);
+    const kd_status ended = points_device_scan_end(&scan, box, points, stream);
+    return begun != KD_OK ? begun : ended;
 }
 
 extern "C" kd_status points_device_find_bad(points_bad *out, const point_array *points,

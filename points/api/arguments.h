@@ -15,6 +15,15 @@ extern "C" {
    answer. */
 KD_DEVICE_CALL(points_device_scan, (point_box * box, const point_array *points, void *stream));
 
+/* The same in two steps: put on the stream, and waited for, which has to come whatever happens. */
+typedef struct points_scan {
+    void *staging, *there; /* NULL, NULL: nothing was begun */
+} points_scan;
+KD_DEVICE_CALL(points_device_scan_begin,
+               (points_scan * out, const point_array *points, void *stream));
+KD_DEVICE_CALL(points_device_scan_end,
+               (points_scan * scan, point_box *box, const point_array *points, void *stream));
+
 /* The first query with a coordinate that is not finite, the first radius that is negative or NaN;
    all ones: none. */
 typedef struct points_bad {

@@ -1,13 +1,18 @@
 #include "points/api/changes.h"
 #include "core/device/caller_memory.h"
+#include "core/device/device_stream.h"
 #include "core/memory.h"
+#include "points/api/arguments.h"
 #include "points/api/points_device.h"
 #include "points/api/points_parts.h"
 #include "points/api/points_pile.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
 
-enum { JOIN_FACTOR = 2 /* layers of at most so many times what follows are joined with it */ };
+enum {
+    JOIN_FACTOR = 2,      /* layers of at most so many times what follows are joined with it */
+    SMALL_THERE = 1 << 18 /* points_changes.small of a tree on a device */
+};
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
@@ -55,8 +60,18 @@ bool points_is_whole(const kd_points *tree) {
            (!changes || (changes->count == 1 && changes->layers[0].gone.count == 0));
 }
 
+/* Of a tree on a device. */
+static kd_status fetch_whole(kd_points *copy, const kd_points *tree) {
+    kd_points there;
+    if (!points_has_layers(tree)) return points_cuda_fetch(copy, tree);
+    KD_TRY(points_whole_there(&there, tree));
+    const kd_status status = points_cuda_fetch(copy, &there);
+    points_release(&there);
+    return status;
+}
+
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree) {
-    if (tree->cuda) return points_cuda_fetch(copy, tree);
+    if (tree->cuda) return fetch_whole(copy, tree);
     if (tree->parts) return points_parts_copy(copy, tree);
     point_pile all;
     kd_points_options options = tree->options;
@@ -70,13 +85,15 @@ kd_status points_copy_whole(kd_points *copy, const kd_points *tree) {
 
 /* --- layers ----------------------------------------------------------------------------------- */
 
-/* A tree of the pile takes the place of the layers from `first` on. */
-static kd_status put_layer(kd_points *tree, int first, const point_pile *pile) {
+kd_status points_put_layer(kd_points *tree, int first, const point_pile *pile) {
     points_changes *changes = tree->changes;
     kd_points_options options = tree->options;
     const kd_point_array array = pile_array(pile);
     kd_points *opened = NULL;
-    if (first > 0) snprintf(options.device, sizeof options.device, "cpu");
+    if (tree->cuda)
+        snprintf(options.device, sizeof options.device, "cuda:%d", (int)tree->cuda->device);
+    else if (first > 0)
+        snprintf(options.device, sizeof options.device, "cpu");
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
     const kd_status status = points_build(opened, &array, &options);
     if (status != KD_OK) {
@@ -100,24 +117,31 @@ static kd_status put_layer(kd_points *tree, int first, const point_pile *pile) {
     return KD_OK;
 }
 
-/* The layer from which on all are joined with `more` points that come after them. */
-static int first_to_join(const points_changes *changes, uint64_t more) {
+int points_first_to_join(const points_changes *changes, uint64_t more) {
     int first = changes->count;
-    while (first > 0 && (points_layer_live(&changes->layers[first - 1]) <= JOIN_FACTOR * more ||
-                         first == LAYERS_MOST))
-        more += points_layer_live(&changes->layers[--first]);
+    for (; first > 0; --first) {
+        const uint64_t before = points_layer_live(&changes->layers[first - 1]);
+        if (before > JOIN_FACTOR * more && before + more > changes->small && first < LAYERS_MOST)
+            break;
+        more += before;
+    }
     return first;
 }
 
 kd_status points_join_from(kd_points *tree, int first, const point_pile *more) {
     point_pile joined;
     KD_TRY(pile_layers(&joined, tree->changes, first, more));
-    const kd_status status = put_layer(tree, first, &joined);
+    const kd_status status = points_put_layer(tree, first, &joined);
     pile_close(&joined);
     return status;
 }
 
-/* Whether a tree may change; the first time it gets what changes need. A tree on a device has one
+static bool has_names(const kd_points *tree) {
+    return tree->changes ? tree->changes->named
+                         : tree->renamed || (tree->cuda && tree->cuda->renamed);
+}
+
+/* Whether a tree may change; the first time it gets what changes need. A tree in parts has one
    layer, which is there anew after each change. */
 kd_status points_begin_change(kd_points *tree) {
     if (tree->changes) {
@@ -128,13 +152,25 @@ kd_status points_begin_change(kd_points *tree) {
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     made->layers[0].tree = tree;
     made->count = 1;
-    made->named = tree->renamed != NULL;
+    made->named = has_names(tree);
     made->next_id = tree->tree.count;
+    made->small = tree->cuda ? SMALL_THERE : 0;
     tree->changes = made;
     return KD_OK;
 }
 
 /* --- points come ------------------------------------------------------------------------------ */
+
+/* Whether all are finite, where they lie. */
+static kd_status scan_new(const kd_points *tree, const point_array *points) {
+    point_box box;
+    int32_t previous = 0;
+    if (!tree->cuda || device_of_pointer(points->coordinates) < 0) return point_scan(&box, points);
+    KD_TRY(device_enter(device_of_pointer(points->coordinates), &previous));
+    const kd_status status = points_device_scan(&box, points, tree->options.stream);
+    device_leave(previous);
+    return status;
+}
 
 static kd_status check_new(const kd_points *tree, const kd_point_array *points) {
     const uint32_t dims = tree->tree.dims;
@@ -142,7 +178,7 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
                KD_ERROR_USAGE,
                "points of %u dimensions and scalar type %d, expected %u and %d like the tree's",
                points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
-    const bool named = tree->changes ? tree->changes->named : tree->renamed != NULL;
+    const bool named = has_names(tree);
     KD_REQUIRE((points->ids != NULL) == named || points->count == 0, KD_ERROR_USAGE, "%s",
                named ? "points without ids, expected ids: the tree's points have some"
                      : "points with ids, expected none: the tree's points have none");
@@ -157,11 +193,10 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
                (unsigned long long)(dims * scalar_bytes));
     const caller_array given[] = {{points->coordinates, "points", 1},
                                   {points->ids, "ids of points", sizeof *points->ids}};
-    KD_TRY(caller_memory_check(given, 2, true));
+    KD_TRY(caller_memory_check(given, 2, tree->cuda == NULL));
     point_array all = point_array_make(points->coordinates, points->count, dims, tree->tree.scalar);
     if (points->stride_bytes) all.stride_bytes = points->stride_bytes;
-    point_box box;
-    return point_scan(&box, &all);
+    return scan_new(tree, &all);
 }
 
 /* Copies of the caller's points, with the ids that they have or get. */
@@ -170,9 +205,6 @@ static kd_status pile_new(point_pile *out, const kd_points *tree, const kd_point
     const size_t bytes = like->dims * point_scalar_bytes(like->scalar);
     const uint64_t stride = points->stride_bytes ? points->stride_bytes : bytes;
     const uint64_t next = tree->changes->next_id;
-    KD_REQUIRE(points->ids || next + points->count <= KD_NO_POINT, KD_ERROR_USAGE,
-               "%llu more points, expected ids below 2^32 - 1 for all that ever were",
-               (unsigned long long)points->count);
     KD_TRY(pile_open(out, like, points->count));
     for (uint64_t i = 0; i < points->count; ++i) {
         memcpy((char *)out->coordinates + i * bytes, (const char *)points->coordinates + i * stride,
@@ -183,7 +215,6 @@ static kd_status pile_new(point_pile *out, const kd_points *tree, const kd_point
     return KD_OK;
 }
 
-/* A tree on a device: its points on the host, as the only layer of `copy`. */
 kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_points *tree) {
     KD_TRY(points_copy_whole(copy, tree));
     copy->changes = NULL;
@@ -193,8 +224,7 @@ kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_
     return KD_OK;
 }
 
-/* The pile becomes all that a tree on a device holds. */
-kd_status points_build_there(kd_points *tree, const point_pile *all) {
+kd_status points_build_anew(kd_points *tree, const point_pile *all) {
     const kd_point_array array = pile_array(all);
     points_changes *changes = tree->changes;
     kd_points built;
@@ -207,17 +237,28 @@ kd_status points_build_there(kd_points *tree, const point_pile *all) {
     return KD_OK;
 }
 
-static kd_status insert_there(kd_points *tree, const point_pile *more) {
+static kd_status insert_in_parts(kd_points *tree, const point_pile *more) {
     kd_points copy;
     points_changes only;
     point_pile all;
     KD_TRY(points_fetch_layer(&copy, &only, tree));
     kd_status status = pile_layers(&all, &only, 0, more);
     if (status == KD_OK) {
-        status = points_build_there(tree, &all);
+        status = points_build_anew(tree, &all);
         pile_close(&all);
     }
     points_release(&copy);
+    return status;
+}
+
+static kd_status insert_here(kd_points *tree, const kd_point_array *points) {
+    point_pile more;
+    KD_TRY(pile_new(&more, tree, points));
+    const kd_status status =
+        tree->parts
+            ? insert_in_parts(tree, &more)
+            : points_join_from(tree, points_first_to_join(tree->changes, more.count), &more);
+    pile_close(&more);
     return status;
 }
 
@@ -226,24 +267,21 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
     KD_TRY(points_parts_may_change(tree));
     KD_TRY(check_new(tree, points));
     KD_TRY(points_begin_change(tree));
-    point_pile more;
-    KD_TRY(pile_new(&more, tree, points));
     const uint64_t next = tree->changes->next_id;
-    kd_status status = KD_OK;
-    if (more.count && points_elsewhere(tree))
-        status = insert_there(tree, &more);
-    else if (more.count)
-        status = points_join_from(tree, first_to_join(tree->changes, more.count), &more);
-    if (status == KD_OK && !points->ids) tree->changes->next_id += points->count;
-    if (status == KD_OK && first_id) *first_id = points->ids ? KD_NO_POINT : (uint32_t)next;
-    pile_close(&more);
-    return status;
+    KD_REQUIRE(points->ids || next + points->count <= KD_NO_POINT, KD_ERROR_USAGE,
+               "%llu more points, expected ids below 2^32 - 1 for all that ever were",
+               (unsigned long long)points->count);
+    if (points->count)
+        KD_TRY(tree->cuda ? points_insert_there(tree, points) : insert_here(tree, points));
+    if (!points->ids) tree->changes->next_id += points->count;
+    if (first_id) *first_id = points->ids ? KD_NO_POINT : (uint32_t)next;
+    return KD_OK;
 }
 
 kd_status kd_points_rebuild(kd_points *tree) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    if (!tree->changes || points_elsewhere(tree)) return KD_OK;
+    if (!tree->changes || tree->parts) return KD_OK;
     tree->changes->touched = 0;
     if (tree->changes->count == 1 && tree->changes->layers[0].gone.count == 0) return KD_OK;
-    return points_join_from(tree, 0, NULL);
+    return tree->cuda ? points_join_there(tree, 0) : points_join_from(tree, 0, NULL);
 }

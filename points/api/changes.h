@@ -4,6 +4,7 @@
          more than twice as large as what comes after it is joined with that and built anew. A
          point that goes becomes NaN in its layer's buckets, where nothing finds it; a layer that
          has lost half of its points is built anew. A query asks every layer and merges the rows.
+         On a CUDA device the same (changes_device.c); a tree in parts is built anew.
    Work: a point is built anew some log2(n / batch) times in its life; a query asks as many layers.
    Memory: that of the layers; once points have gone, five bytes more a point of their layer.
    Invariants: layers hold points in the order in which they came, the first layer (the kd_points
@@ -24,8 +25,8 @@ typedef struct points_gone {
 } points_gone;
 
 typedef struct points_layer {
-    kd_points *tree; /* on the CPU, with ids of its own and no layers; owned but for the first */
-    points_gone gone;
+    kd_points *tree;  /* with ids of its own and no layers; owned but for the first */
+    points_gone gone; /* of a tree on a device the count alone: flags are its points_cuda's */
 } points_layer;
 
 typedef struct points_changes {
@@ -34,6 +35,7 @@ typedef struct points_changes {
     uint64_t next_id; /* of points that come without an id */
     bool named;       /* points come with ids */
     uint64_t touched; /* points whose trees the last change built */
+    uint64_t small;   /* on a device: layers that have no more points than this together are one */
 } points_changes;
 
 void points_changes_close(points_changes *owned); /* takes NULL */
@@ -46,10 +48,14 @@ uint64_t points_changes_bytes(const points_changes *changes);
 /* Whether it is one tree on the CPU; else a copy that is: as it lies on a device, or built anew of
    all points that are there. points_release frees it. */
 bool points_is_whole(const kd_points *tree);
-/* Whether its points lie on devices: it is built anew when they change. */
 static inline bool points_elsewhere(const kd_points *tree) {
     return tree->cuda || tree->parts;
 }
+/* Of a tree on a device: whether it has several layers, or points of it have gone. */
+bool points_has_layers(const kd_points *tree);
+/* Of such a tree: one on the same device, built anew of all that is there; points_release frees it.
+ */
+kd_status points_whole_there(kd_points *out, const kd_points *tree);
 /* All trees that answer for it, on the CPU, as the query's method asks them: how many. */
 kd_status points_changes_targets(const kd_points *tree, const kd_points_query *query,
                                  point_target targets[LAYERS_MOST], uint32_t *count);
@@ -68,11 +74,22 @@ kd_status points_begin_change(kd_points *tree);
 struct point_pile;
 /* The layers from `first` on, and then `more` points or NULL, become one. */
 kd_status points_join_from(kd_points *tree, int first, const struct point_pile *more);
-/* A tree on a device: its points on the host, as the only layer of `changes`; points_release frees
+/* A tree of the pile, which lies where the tree does, takes the place of the layers from `first`
+ * on.
+ */
+kd_status points_put_layer(kd_points *tree, int first, const struct point_pile *pile);
+/* The layer from which on all are joined with `more` points that come after them. */
+int points_first_to_join(const points_changes *changes, uint64_t more);
+/* A tree in parts: its points on the host, as the only layer of `changes`; points_release frees
    the copy, nothing else is owned. */
 kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_points *tree);
-/* The pile becomes all that a tree on a device holds. */
-kd_status points_build_there(kd_points *tree, const struct point_pile *all);
+/* The pile becomes all that a tree in parts holds. */
+kd_status points_build_anew(kd_points *tree, const struct point_pile *all);
+
+/* The same of a tree on a device (changes_device.c); arguments were checked. */
+kd_status points_join_there(kd_points *tree, int first);
+kd_status points_insert_there(kd_points *tree, const kd_point_array *points);
+kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t count);
 
 /* --- queries of a changed tree on the CPU ------------------------------------------------------
  */

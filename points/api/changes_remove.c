@@ -181,7 +181,8 @@ done:
     return status;
 }
 
-static kd_status remove_there(kd_points *tree, removal *work) {
+/* A tree in parts. */
+static kd_status remove_in_parts(kd_points *tree, removal *work) {
     kd_points copy;
     points_changes only;
     point_pile all;
@@ -193,7 +194,7 @@ static kd_status remove_there(kd_points *tree, removal *work) {
         only.layers[0].gone.count += hits[i];
     if (status == KD_OK) status = pile_layers(&all, &only, 0, NULL);
     if (status == KD_OK) {
-        status = points_build_there(tree, &all);
+        status = points_build_anew(tree, &all);
         pile_close(&all);
     }
     memory_free(hits);
@@ -201,15 +202,7 @@ static kd_status remove_there(kd_points *tree, removal *work) {
     return status;
 }
 
-kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_REQUIRE(ids || count == 0, KD_ERROR_USAGE, "no ids given (NULL), their count is %llu",
-               (unsigned long long)count);
-    const caller_array given = {ids, "ids of points", sizeof *ids};
-    KD_TRY(caller_memory_check(&given, 1, true));
-    KD_TRY(points_parts_may_change(tree));
-    KD_TRY(points_begin_change(tree));
-    if (count == 0) return KD_OK;
+static kd_status remove_sorted(kd_points *tree, const uint32_t *ids, uint64_t count) {
     uint32_t *sorted = NULL;
     removal work;
     memset(&work, 0, sizeof work);
@@ -220,9 +213,21 @@ kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count)
     qsort(sorted, count, sizeof *sorted, compare_ids);
     work.sorted = sorted;
     work.count = count;
-    KD_TRY_GOTO(points_elsewhere(tree) ? remove_there(tree, &work) : remove_here(tree, &work));
+    KD_TRY_GOTO(tree->parts ? remove_in_parts(tree, &work) : remove_here(tree, &work));
 done:
     memory_free(sorted);
     memory_free(work.met);
     return status;
+}
+
+kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(ids || count == 0, KD_ERROR_USAGE, "no ids given (NULL), their count is %llu",
+               (unsigned long long)count);
+    const caller_array given = {ids, "ids of points", sizeof *ids};
+    KD_TRY(caller_memory_check(&given, 1, tree->cuda == NULL));
+    KD_TRY(points_parts_may_change(tree));
+    KD_TRY(points_begin_change(tree));
+    if (count == 0) return KD_OK;
+    return tree->cuda ? points_remove_there(tree, ids, count) : remove_sorted(tree, ids, count);
 }

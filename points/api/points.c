@@ -271,7 +271,9 @@ uint64_t points_bytes_held(const kd_points *tree) {
     const pointtree *t = &tree->tree;
     uint64_t bytes = sizeof *tree;
     if (tree->parts) return bytes + parts_bytes(tree->parts);
-    if (tree->cuda) return bytes + tree->cuda->bytes;
+    if (tree->cuda)
+        return bytes + tree->cuda->bytes +
+               (tree->changes ? points_changes_bytes(tree->changes) : 0);
     const bool lean = __atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE) != 0;
     const uint64_t arrays = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids;
     const uint64_t a_point =

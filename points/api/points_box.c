@@ -4,10 +4,10 @@
 #include "core/device/caller_memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
-#include "points/api/boxes.h"
 #include "points/api/changes.h"
 #include "points/api/points_device_call.h"
 #include "points/api/points_parts.h"
+#include "points/device/boxes.h"
 #include <stdatomic.h>
 
 enum { BOX_GRAIN = 16 };
@@ -110,6 +110,7 @@ static kd_status begin(points_call *call, const kd_points *tree, point_boxes *bo
     kd_points_query none;
     kd_points_query_default(&none);
     KD_TRY(points_call_begin(call, tree, &none));
+    KD_TRY(points_call_whole(call, tree));
     point_array *const corners[] = {&boxes->lo, &boxes->hi};
     for (int i = 0; i < 2; ++i) {
         const point_array of = *corners[i];

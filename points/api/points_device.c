@@ -2,6 +2,7 @@
 #include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "points/api/arguments.h"
+#include "points/device/change_points.h"
 
 /* Device memory that the tree keeps: of the pool, which has it at hand from trees before. */
 static kd_status keep(points_cuda *c, void **out, uint64_t bytes, void *stream) {
@@ -10,9 +11,8 @@ static kd_status keep(points_cuda *c, void **out, uint64_t bytes, void *stream) 
     return KD_OK;
 }
 
-/* The points in memory of this device: theirs, or *staged, a packed copy. */
-static kd_status stage(point_array *out, void **staged, const point_array *points, int32_t device,
-                       void *stream) {
+kd_status points_cuda_stage(point_array *out, void **staged, const point_array *points,
+                            int32_t device, void *stream) {
     kd_status status = KD_OK;
     *out = *points;
     if (points->count == 0 || device_of_pointer(points->coordinates) == device) return KD_OK;
@@ -41,7 +41,7 @@ static kd_status reserve_tree(points_cuda *c, const pointtree *tree, void *strea
     return keep(c, (void **)&c->axes, tree->count, stream);
 }
 
-static kd_status reserve_index(points_cuda *c, const point_build_cuda *arguments) {
+static kd_status open_index(points_cuda *c, const point_build_cuda *arguments) {
     size_t bytes = 0;
     KD_TRY(point_index_cuda_bytes(&bytes, arguments));
     KD_TRY(keep(c, &c->memory, bytes, arguments->stream));
@@ -67,38 +67,56 @@ static kd_status keep_names(points_cuda *c, const uint32_t *renamed, uint64_t co
     return device_copy(c->renamed, renamed, count * sizeof *renamed, stream);
 }
 
-/* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. */
+kd_status points_cuda_open_gone(points_cuda *c, void *stream) {
+    const uint64_t bytes = change_words(c->index.tree.count) * sizeof *c->gone;
+    if (c->gone) return KD_OK;
+    KD_TRY(keep(c, (void **)&c->gone, bytes, stream));
+    return change_clear(c->gone, bytes, stream);
+}
+
+/* The tree's ids and axes by `row`, in memory that is there; `scan` was begun. */
+static kd_status build_by(const point_builder_cuda *row, pointtree *tree, point_build_cuda *a,
+                          points_scan *scan) {
+    KD_TRY(points_device_scan_end(scan, &tree->box, &a->points, a->stream));
+    a->box = tree->box;
+    a->has_box = true;
+    return tree->count ? row->build(a) : KD_OK;
+}
+
+/* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. Memory is
+   reserved while the points are scanned. */
 static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
                       const uint32_t *renamed, const point_builder_cuda *row) {
     kd_status status = KD_OK;
     void *staged = NULL, *stream = out->options.stream;
     pointtree *tree = &out->tree;
+    points_scan scan = {NULL, NULL};
     point_build_cuda a;
+    point_box none;
     memset(&a, 0, sizeof a);
+    KD_TRY_GOTO(points_cuda_stage(&a.points, &staged, points, c->device, stream));
+    if (row) KD_TRY_GOTO(points_device_scan_begin(&scan, &a.points, stream));
     KD_TRY_GOTO(reserve_tree(c, tree, stream));
-    KD_TRY_GOTO(stage(&a.points, &staged, points, c->device, stream));
     a.split = tree->options.split;
     a.ids = c->ids;
     a.axes = c->axes;
     a.stream = stream;
     if (row) {
-        KD_TRY_GOTO(points_device_scan(&tree->box, &a.points, stream));
-        a.box = tree->box;
-        a.has_box = true;
         KD_TRY_GOTO(row->scratch_bytes(&a.scratch_bytes, &a));
         KD_TRY_GOTO(device_pool_reserve(&a.scratch, a.scratch_bytes, stream));
-        if (tree->count) KD_TRY_GOTO(row->build(&a));
+        KD_TRY_GOTO(build_by(row, tree, &a, &scan));
     } else {
         KD_TRY_GOTO(device_copy(c->ids, tree->ids, tree->count * sizeof *c->ids, stream));
         if (c->axes) KD_TRY_GOTO(device_copy(c->axes, tree->axes, tree->count, stream));
     }
     device_pool_release(a.scratch, stream);
     a.scratch = NULL;
-    KD_TRY_GOTO(reserve_index(c, &a));
+    KD_TRY_GOTO(open_index(c, &a));
     c->index.tree.box = tree->box; /* walks of periodic space want it */
     KD_TRY_GOTO(keep_names(c, renamed, tree->count, stream));
     KD_TRY_GOTO(wait_for_index(c, stream));
 done:
+    (void)points_device_scan_end(&scan, &none, &a.points, stream);
     device_pool_release(staged, stream);
     device_pool_release(a.scratch, stream);
     return status;
@@ -189,6 +207,7 @@ void points_cuda_close(points_cuda *owned) {
     device_pool_release(owned->axes, NULL);
     device_pool_release(owned->renamed, NULL);
     device_pool_release(owned->memory, NULL);
+    device_pool_release(owned->gone, NULL);
     if (entered) device_leave(previous);
     memory_free(owned);
 }

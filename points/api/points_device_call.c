@@ -1,5 +1,7 @@
 #include "points/api/points_device_call.h"
 #include "core/device/device_memory.h"
+#include "core/memory.h"
+#include "points/api/changes.h"
 
 enum { SCRATCH_ALIGNMENT = 256, STAGED_MOST = 32 << 10 /* bytes: more is copied sooner */ };
 
@@ -27,6 +29,16 @@ kd_status points_call_begin(points_call *call, const kd_points *tree,
         call->scratch = (char *)query->scratch + skipped;
         call->scratch_bytes = query->scratch_bytes > skipped ? query->scratch_bytes - skipped : 0;
     }
+    return KD_OK;
+}
+
+kd_status points_call_whole(points_call *call, const kd_points *tree) {
+    if (!points_has_layers(tree)) return KD_OK;
+    KD_TRY(KD_RESERVE_ZEROED(call->whole, 1));
+    KD_TRY(points_whole_there(call->whole, tree));
+    call->on = call->whole->cuda;
+    call->query.index = &call->on->index;
+    call->asynchronous = false; /* it goes with the call */
     return KD_OK;
 }
 
@@ -97,7 +109,7 @@ kd_status points_call_bring_out(points_call *call, void **out, void *wanted, uin
     assert(call->back_count < CALL_BACK_MOST);
     call->asynchronous = false;
     const bool host = device_of_pointer(wanted) < 0;
-    void *staged = once && host ? take_staged(call, bytes) : NULL;
+    void *staged = once && host && !call->again ? take_staged(call, bytes) : NULL;
     *out = staged;
     if (!staged) KD_TRY(points_call_take(call, out, bytes));
     call->back[call->back_count].to = wanted;
@@ -152,6 +164,7 @@ kd_status points_call_end(points_call *call, kd_status status) {
         status = points_device_tell_bad(bad_of(call), &call->query.points, &call->radii);
     if (status == KD_OK) status = copy_back(call, true);
     for (int i = 0; i < call->taken_count; ++i) device_pool_release(call->taken[i], call->stream);
+    kd_points_close(call->whole);
     device_staging_give(call->staging);
     device_leave(call->previous);
     return status;

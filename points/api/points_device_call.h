@@ -7,10 +7,11 @@
 #include "points/api/arguments.h"
 #include "points/api/points_device.h"
 
-enum { CALL_TAKEN_MOST = 12, CALL_BACK_MOST = 5 };
+enum { CALL_TAKEN_MOST = 20, CALL_BACK_MOST = 5 };
 
 typedef struct points_call {
     const points_cuda *on;
+    kd_points *whole; /* of a tree with layers: it in one, for the length of the call; or NULL */
     void *stream;
     int32_t previous; /* device */
     point_query_cuda query;
@@ -19,6 +20,7 @@ typedef struct points_call {
     char *staging;       /* first of all what was found to be bad */
     uint64_t staged;     /* bytes of it */
     bool checks;         /* the device looks for bad queries */
+    bool again;          /* kernels read answers again: none is staged */
     void *scratch;       /* the caller's, on the device; or NULL */
     uint64_t scratch_bytes;
     bool asynchronous;            /* nobody waits, if all answers stay on the device */
@@ -34,6 +36,8 @@ typedef struct points_call {
 
 /* Enters the device; every call that was begun is ended, whatever its status. */
 kd_status points_call_begin(points_call *call, const kd_points *tree, const kd_points_query *query);
+/* Of a tree with layers: a tree of all its points, built anew, answers instead. */
+kd_status points_call_whole(points_call *call, const kd_points *tree);
 /* Copies answers back, waits, tells of bad queries, frees. */
 kd_status points_call_end(points_call *call, kd_status status);
 

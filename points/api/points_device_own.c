@@ -1,4 +1,5 @@
 /* All points ask, of a tree on a CUDA device. */
+#include "points/api/changes.h"
 #include "points/api/points_device_call.h"
 
 typedef struct own_call {
@@ -10,12 +11,13 @@ static kd_status begin(own_call *own, const kd_points *tree, const kd_points_que
                        uint32_t k, uint32_t *order) {
     points_call *call = &own->call;
     KD_TRY(points_call_begin(call, tree, query));
+    KD_TRY(points_call_whole(call, tree));
     call->query.k = k;
     call->query.method = points_call_method(call, query, k);
     memset(&own->own, 0, sizeof own->own);
     own->own.skips = query->skip_self != 0;
     return points_call_bring_out(call, (void **)&own->own.order, order,
-                                 (uint64_t)tree->tree.count * sizeof *order, false);
+                                 (uint64_t)call->on->index.tree.count * sizeof *order, false);
 }
 
 static kd_status give_scratch(own_call *own) {
@@ -40,7 +42,7 @@ kd_status points_cuda_nearest_own(const kd_points *tree, const kd_points_query *
                                   uint32_t *order, const point_rows *out) {
     own_call own;
     kd_status status = KD_OK;
-    const uint64_t count = tree->tree.count;
+    const uint64_t count = points_live_count(tree);
     KD_TRY_GOTO(begin(&own, tree, query, k, order));
     KD_TRY_GOTO(points_call_bring_rows(&own.call, out, count, k));
     KD_TRY_GOTO(give_scratch(&own));
@@ -57,7 +59,7 @@ kd_status points_cuda_count_own(const kd_points *tree, const kd_points_query *qu
     void *found = NULL;
     KD_TRY_GOTO(begin(&own, tree, query, 0, order));
     KD_TRY_GOTO(points_call_bring_out(&own.call, &found, offsets,
-                                      (tree->tree.count + 1ull) * sizeof *offsets, false));
+                                      (points_live_count(tree) + 1) * sizeof *offsets, false));
     KD_TRY_GOTO(give_scratch(&own));
     KD_TRY_GOTO(point_own_cuda_count_within(&own.call.query, &own.own, (uint64_t *)found));
     KD_TRY_GOTO(rename(&own, 0));
@@ -71,7 +73,8 @@ kd_status points_cuda_within_own(const kd_points *tree, const kd_points_query *q
     own_call own;
     points_call *call = &own.call;
     kd_status status = KD_OK;
-    const uint64_t rows = tree->tree.count + 1ull, scalar = point_scalar_bytes(tree->tree.scalar);
+    const uint64_t rows = points_live_count(tree) + 1,
+                   scalar = point_scalar_bytes(tree->tree.scalar);
     uint64_t answers = 0;
     void *right = NULL;
     const void *given = NULL;

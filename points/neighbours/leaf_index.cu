@@ -7,8 +7,8 @@
    pairs.
    Data flow: tree -> order_points, a thread a node (points in order), or gather_points (level
               order, for walks) -> split_chunks, a warp a chunk, in place -> join_boxes, a warp
-              a box, once a level upwards -> list_planes -> join_pairs, a thread a run. One
-              stream; queries read after it. */
+              a box, once a level upwards, join_upper_boxes the last of them -> list_planes ->
+              join_pairs, a thread a run. One stream; queries read after it. */
 #include "points/neighbours/leaf_index.cuh"
 #include "points/neighbours/leaf_split.cuh"
 #include "points/tree/inorder.cuh"
@@ -16,7 +16,7 @@
 namespace {
 using namespace point_index;
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, UPPER_BLOCK = 1024, UPPER_BOXES = 128 /* are few */ };
 
 uint64_t blocks_for(uint64_t items) {
     return (items + BLOCK - 1) / BLOCK;
@@ -83,10 +83,9 @@ __device__ float most_of(float x) {
     return pointtree_float_of_order_bits(__reduce_max_sync(ALL_LANES, pointtree_order_bits(x)));
 }
 
-/* A warp a box: around 32 boxes of the level below. */
-__global__ void join_boxes(const __grid_constant__ view index, uint32_t level, float4 *boxes) {
-    const uint32_t box = (blockIdx.x * BLOCK + threadIdx.x) / 32, lane = threadIdx.x % 32;
-    if (box >= index.box_count[level]) return;
+/* A warp's box: around 32 boxes of the level below. */
+__device__ void join_box(const view &index, uint32_t level, uint32_t box, float4 *boxes) {
+    const uint32_t lane = threadIdx.x % 32;
     vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
     if (box * 32 + lane < index.box_count[level - 1]) {
         const uint64_t child = index.box_begin[level - 1] + box * 32ull + lane;
@@ -101,8 +100,23 @@ __global__ void join_boxes(const __grid_constant__ view index, uint32_t level, f
     boxes[2 * to + 1] = make_float4(hi.y, hi.z, 0, 0);
 }
 
+__global__ void join_boxes(const __grid_constant__ view index, uint32_t level, float4 *boxes) {
+    const uint32_t box = (blockIdx.x * BLOCK + threadIdx.x) / 32;
+    if (box < index.box_count[level]) join_box(index, level, box, boxes);
+}
+
+/* From a level of few boxes on all levels, by one block: a launch takes longer. */
+__global__ void join_upper_boxes(const __grid_constant__ view index, uint32_t level,
+                                 float4 *boxes) {
+    for (; level <= index.box_levels; ++level) {
+        for (uint32_t box = threadIdx.x / 32; box < index.box_count[level]; box += UPPER_BLOCK / 32)
+            join_box(index, level, box, boxes);
+        __syncthreads();
+    }
+}
+
 /* A thread a run; of two children the later one goes on with their parent. A pair's last float
-   counts its children while it is made. */
+   counts its children while it is made; split_chunks has zeroed it. */
 __global__ void join_pairs(const __grid_constant__ view index, float *pairs) {
     const uint32_t run = blockIdx.x * BLOCK + threadIdx.x;
     if (run > index.pair_count) return;
@@ -193,14 +207,17 @@ kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
         kandela::layout_of(v.count), (float *)index->tree.coordinates, (float4 *)index->points);
     KD_CUDA_LAUNCHED("order_points");
     split_chunks<<<(v.chunk_count + SPLIT_WARPS - 1) / SPLIT_WARPS, 32 * SPLIT_WARPS, 0, stream>>>(
-        v, (float4 *)index->points, (float4 *)index->boxes, index->strays);
+        v, (float4 *)index->points, (float4 *)index->boxes, index->strays,
+        {index->ties, (uint32_t *)index->pairs});
     KD_CUDA_LAUNCHED("split_chunks");
-    for (uint32_t level = 1; level <= index->box_levels; ++level) {
+    uint32_t level = 1;
+    for (; level <= index->box_levels && index->box_count[level] > UPPER_BOXES; ++level) {
         join_boxes<<<(unsigned)blocks_for(32ull * index->box_count[level]), BLOCK, 0, stream>>>(
             v, level, (float4 *)index->boxes);
         KD_CUDA_LAUNCHED("join_boxes");
     }
-    KD_CUDA(cudaMemsetAsync(index->ties, 0, sizeof *index->ties, stream));
+    join_upper_boxes<<<1, UPPER_BLOCK, 0, stream>>>(v, level, (float4 *)index->boxes);
+    KD_CUDA_LAUNCHED("join_upper_boxes");
     list_planes<<<(unsigned)blocks_for(index->box_count[1]), BLOCK, 0, stream>>>(
         (const float *)index->tree.coordinates, index->tree.axes, index->box_count[1] - 1,
         (float2 *)index->planes, index->ties);
@@ -229,7 +246,6 @@ extern "C" kd_status point_index_cuda_open(point_index_cuda *out, const point_bu
         return a->points.scalar == POINT_DOUBLE ? gather<double>(out, a, stream)
                                                 : gather<float>(out, a, stream);
     KD_TRY(split_points(out, a, stream));
-    KD_CUDA(cudaMemsetAsync(out->pairs, 0, out->pair_count * 4 * sizeof(float4), stream));
     join_pairs<<<(unsigned)blocks_for(out->pair_count + 1ull), BLOCK, 0, stream>>>(view_of(out),
                                                                                    out->pairs);
     KD_CUDA_LAUNCHED("join_pairs");

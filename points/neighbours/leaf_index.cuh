@@ -123,6 +123,8 @@ struct asked {
     uint32_t count;
     const uint32_t *codes; /* of those in order: the group above code_shift bits; or NULL */
     uint32_t code_shift, group_levels;
+    const float *bounds2; /* of each the largest dist2 of use, at `bounds_stride`; or NULL */
+    uint32_t bounds_stride;
 };
 
 __device__ inline vec3 asked_point(const asked &queries, uint32_t which) {
@@ -135,7 +137,9 @@ __device__ inline float asked_bound2(const asked &queries, uint32_t which, vec3 
     if (q.x != q.x || q.y != q.y || q.z != q.z) return -1.0f;
     float radius = queries.max_radius;
     if (queries.radii && queries.radii[which] < radius) radius = queries.radii[which];
-    return pointtree_bound2(radius);
+    const float bound2 = pointtree_bound2(radius);
+    if (!queries.bounds2) return bound2;
+    return fminf(bound2, queries.bounds2[(uint64_t)which * queries.bounds_stride]);
 }
 
 /* The index's own points as queries, in its order. That runs in whole leaves but for one chunk,

@@ -83,13 +83,28 @@ __device__ inline void store_leaves(const view &index, const chunk_shared &sh,
                                 __uint_as_float(min(begin + width, chunk_end)));
 }
 
+/* What kernels after this one count in. */
+struct split_counters {
+    uint32_t *ties, *pairs; /* one number; the last of sixteen each of view.pair_count */
+};
+
+/* To zeros: a warp those of its chunk's runs, of which there are as many as pairs and one. */
+__device__ inline void zero_counters(const view &index, const split_counters &of, uint32_t chunk) {
+    const uint32_t runs = 2 * index.chunk_leaves, end = min((chunk + 1) * runs, index.pair_count);
+    for (uint32_t i = chunk * runs + threadIdx.x % 32; i < end; i += 32)
+        of.pairs[16ull * i + 15] = 0;
+    if (chunk == 0 && threadIdx.x == 0) *of.ties = 0;
+}
+
 /* A warp a chunk; its points are put into their new order in place. */
 __global__ __launch_bounds__(32 * SPLIT_WARPS) void split_chunks(const __grid_constant__ view index,
                                                                  float4 *points, float4 *boxes,
-                                                                 uint32_t *strays) {
+                                                                 uint32_t *strays,
+                                                                 split_counters counters) {
     __shared__ chunk_shared all[SPLIT_WARPS];
     const uint32_t lane = threadIdx.x % 32, chunk = blockIdx.x * SPLIT_WARPS + threadIdx.x / 32;
     if (chunk >= index.chunk_count) return;
+    zero_counters(index, counters, chunk);
     chunk_shared &sh = all[threadIdx.x / 32];
     const uint32_t begin = chunk_begin(index, chunk);
     const uint32_t count = chunk_begin(index, chunk + 1) - begin;

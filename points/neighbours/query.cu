@@ -117,7 +117,9 @@ kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
                 (uint32_t)q->points.count,
                 NULL,
                 3 * p->code.bits,
-                p->code.levels};
+                p->code.levels,
+                q->bounds2,
+                q->bounds_stride};
     if (!p->sorted) return KD_OK;
     KD_TRY(sort_queries(&p->sort, q->index, *queries, (cudaStream_t)q->stream));
     queries->order = p->sort.order;

@@ -104,8 +104,9 @@ asked_own asked_by(const point_query_cuda *q, const point_own *own, uint32_t tog
 kd_status sort_own(plan *p, const point_query_cuda *q, const point_own *own, asked_own *out) {
     const point_index_cuda *index = q->index;
     const uint32_t bits = 3 * p->sort.code.bits;
-    const asked places = {index->points,     4,    NULL, INFINITY,           NULL,
-                          index->tree.count, NULL, bits, p->sort.code.levels};
+    const asked places = {
+        index->points,       4,    NULL, INFINITY, NULL, index->tree.count, NULL, bits,
+        p->sort.code.levels, NULL, 0};
     KD_TRY(sort_queries(&p->sort, index, places, (cudaStream_t)q->stream));
     *out = asked_own_sorted(view_of(index), q->max_radius, own->skips, !own->order, p->sort.order,
                             p->sort.codes_sorted, bits);

@@ -71,10 +71,13 @@ typedef struct point_query_cuda {
     const void *radii;             /* one of the tree's scalars each, or NULL */
     double max_radius;             /* of all; INFINITY: no limit */
     const point_metric *metric;    /* in host memory; NULL: Euclid's. Walks alone have another */
-    uint32_t k;                    /* for the nearest */
-    uint32_t kernel_k;             /* by the kernel for this many, at least k; 0: for k */
-    bool coherent;  /* neighbours in the array are near each other: sort only if needed */
-    uint32_t turns; /* that a warp answers after each other; 0: by the number of queries */
+    const float *bounds2;          /* of each query the largest dist2 of use, `bounds_stride` floats
+                                      apart; or NULL. For the nearest of three floats; walks find more */
+    uint32_t bounds_stride;
+    uint32_t k;        /* for the nearest */
+    uint32_t kernel_k; /* by the kernel for this many, at least k; 0: for k */
+    bool coherent;     /* neighbours in the array are near each other: sort only if needed */
+    uint32_t turns;    /* that a warp answers after each other; 0: by the number of queries */
     point_query_method method;
     uint32_t *ids;    /* rows of k, or at offsets; what is not there is KD_NONE; or NULL */
     void *dist2;      /* as ids, of the tree's scalar; INFINITY; or NULL */

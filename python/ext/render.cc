@@ -113,7 +113,6 @@ static void bind_option_texts(options_class &bound) {
     TEXT(channel);
     TEXT(estimator);
     TEXT(lookup);
-    TEXT(surface);
     TEXT(maps);
     TEXT(media);
 #undef TEXT

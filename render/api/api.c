@@ -42,8 +42,8 @@ static kd_status check_texts(const kd_render_options *options) {
     static const struct {
         const char *name;
         size_t offset, bytes;
-    } texts[] = {TEXT(integrator), TEXT(builder), TEXT(device),  TEXT(kernel), TEXT(channel),
-                 TEXT(estimator),  TEXT(lookup),  TEXT(surface), TEXT(media)};
+    } texts[] = {TEXT(integrator), TEXT(builder),   TEXT(device), TEXT(kernel),
+                 TEXT(channel),    TEXT(estimator), TEXT(lookup), TEXT(media)};
 #undef TEXT
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
         KD_REQUIRE(memchr((const char *)options + texts[i].offset, 0, texts[i].bytes),

@@ -128,7 +128,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     }
     add(out, "emission", lists + batch);
     if (all && all_apart) add(out, "looks into maps", looks_apart_bytes(apart_gather(options)));
-    if (all && photon_surface_tiles(options->surface))
+    if (all)
         add(out, "surface tiles",
             tile_set_bytes_most(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
@@ -201,7 +201,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                photon_cuda_look_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
                                                               ? (uint32_t)options->final_gather
                                                               : 0));
-    if (all && photon_surface_tiles(options->surface))
+    if (all)
         add_to(out, true, "surface tiles",
                tile_set_bytes_there_most(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;

@@ -26,7 +26,6 @@ static void fill(kd_render_options *options) {
     strcpy(options->estimator, "nearest");
     strcpy(options->lookup, "auto");
     strcpy(options->media, "points");
-    strcpy(options->surface, "auto");
     strcpy(options->maps, "auto");
     options->frame = 1;
 }

@@ -55,7 +55,6 @@ static void add_options(cJSON *root, const kd_render_options *options) {
     cJSON_AddStringToObject(to, "kernel", options->kernel);
     cJSON_AddStringToObject(to, "estimator", options->estimator);
     cJSON_AddStringToObject(to, "lookup", options->lookup);
-    cJSON_AddStringToObject(to, "surface", options->surface);
     cJSON_AddStringToObject(to, "media", options->media);
     cJSON_AddStringToObject(to, "maps", options->maps);
     add_number(to, "frame", (double)options->frame);

@@ -39,23 +39,29 @@ KD_FN rng_key pixel_key(const pixel_view *of, int32_t x, int32_t y, uint32_t sam
     return rng_key_make(of->seed, PIXEL_PASS, sobol_path(pixel, sample));
 }
 
-/* Its ray from the camera. */
-KD_FN ray pixel_ray(const pixel_view *of, int32_t x, int32_t y, rng_key key) {
-    rng_block random = sobol_draw(key, 0, PATH_DRAW_CAMERA);
+/* Its ray from the camera by `random`, drawn as PATH_DRAW_CAMERA. `sight`: of the eye as the
+   shutter opens. */
+KD_FN ray pixel_ray_by(const pixel_view *of, const camera_sight *sight, int32_t x, int32_t y,
+                       rng_key key, rng_block random) {
     if (of->filter != PIXEL_FILTER_BOX) {
         const vec2 place = pixel_filter_draw(of->filter, random.value[0], random.value[1]);
         random.value[0] = place.x;
         random.value[1] = place.y;
     }
-    if (!of->moves) return camera_ray(&of->eye, of->width, of->height, x, y, random);
+    if (!of->moves) return camera_ray_by(&of->eye, sight, of->width, of->height, x, y, random);
     const float time = sobol_draw(key, 0, PATH_DRAW_TIME).value[0];
     const camera eye = camera_between(&of->eye, &of->eye_end, time);
     return camera_ray(&eye, of->width, of->height, x, y, random);
 }
+KD_FN ray pixel_ray(const pixel_view *of, int32_t x, int32_t y, rng_key key) {
+    const camera_sight sight = camera_sight_of(&of->eye, of->height);
+    return pixel_ray_by(of, &sight, x, y, key, sobol_draw(key, 0, PATH_DRAW_CAMERA));
+}
 
-/* What the film takes: radiance, and the first surface that was met (triangle KD_NONE: none). */
-KD_FN pixel_sample pixel_of(const pixel_view *of, const ray *cast, const surface *first,
-                            vec3 radiance, uint32_t rays) {
+/* What the film takes: radiance, and the first surface that was met (triangle KD_NONE: none).
+   `forward`: of the eye's axes. */
+KD_FN pixel_sample pixel_of_by(const pixel_view *of, vec3 forward, const ray *cast,
+                               const surface *first, vec3 radiance, uint32_t rays) {
     pixel_sample sample;
     const bool hit = first->triangle != KD_NONE;
     sample.radiance = radiance;
@@ -64,12 +70,15 @@ KD_FN pixel_sample pixel_of(const pixel_view *of, const ray *cast, const surface
     sample.normal = sample.albedo = vec3_all(0);
     sample.rays = rays;
     if (!hit) return sample;
-    const vec3 forward = camera_frame(&of->eye).normal;
     sample.depth = vec3_dot(vec3_sub(first->position, of->eye.eye), forward);
     const bool towards = vec3_dot(first->geometric, cast->direction) < 0;
     sample.normal = towards ? first->normal : vec3_negate(first->normal);
     sample.albedo = surface_albedo(first);
     return sample;
+}
+KD_FN pixel_sample pixel_of(const pixel_view *of, const ray *cast, const surface *first,
+                            vec3 radiance, uint32_t rays) {
+    return pixel_of_by(of, camera_frame(&of->eye).normal, cast, first, radiance, rays);
 }
 
 /* By the filter, where it has lobes of both signs; before the film takes the sample. */

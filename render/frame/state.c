@@ -54,7 +54,8 @@ static uint64_t options_hash(const frame *of) {
     hash = hash_combine(hash, real, sizeof real);
     hash = hash_combine(hash, period, sizeof period);
     if (options->filter) hash = hash_combine(hash, &options->filter, sizeof options->filter);
-    if (photon_surface_tiles(options->surface)) hash = text_hash(hash, "tiles");
+    hash =
+        text_hash(hash, "tiles"); /* what estimates divide by: states of another kind are older */
     if (photon_media_named(options->media)->beams) hash = text_hash(hash, "beams");
     if (of->photon_map_hash)
         hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);

@@ -31,7 +31,7 @@ static uint32_t debug_maps(const kd_render_options *options) {
 static kd_status make_maps(debug_state *state, frame *of, const photon_options *options) {
     KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->watched));
     state->shown.photons.global = photon_maps_global(&state->maps);
-    state->shown.photons.creases = photon_maps_outlines(&state->maps);
+    state->shown.photons.tiles = photon_maps_tiles(&state->maps);
     of->statistics.photons_stored = state->maps.global.count;
     of->statistics.photons_emitted = state->maps.global.emitted;
     return KD_OK;
@@ -40,9 +40,9 @@ static kd_status make_maps(debug_state *state, frame *of, const photon_options *
 static kd_status make_maps_there(debug_state *state, frame *of, const photon_options *options) {
     const photon_map_cuda *global = &state->there.maps.map[PHOTON_LIST_GLOBAL];
     KD_TRY(photon_cuda_make_maps(&state->there, of, options, true));
-    if (global->radius > 0) KD_TRY(photon_cuda_find_outlines(&state->there, of, global->radius));
+    if (global->radius > 0) KD_TRY(photon_cuda_find_tiles(&state->there, of, global->radius));
     state->shown.photons.global = photon_maps_cuda_view(&state->there.maps, PHOTON_LIST_GLOBAL);
-    state->shown.photons.creases = state->there.maps.outlines;
+    state->shown.photons.tiles = state->there.maps.tiles;
     of->statistics.photons_stored = global->list.count;
     of->statistics.photons_emitted = global->list.emitted;
     return KD_OK;

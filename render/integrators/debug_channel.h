@@ -34,17 +34,15 @@ KD_FN vec3 debug_id_colour(uint32_t id) {
 }
 
 /* Photons per area: the estimate of irradiance with every photon's power 1. */
-KD_FN float debug_density(const photon_map_view *map, const crease_view *creases,
-                          const surface *at) {
+KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, const surface *at) {
     photon_gathering gathered;
     const estimate_point here = estimate_point_of(at);
-    photon_gather_at(map, creases, &here, &gathered);
-    const float scale = photon_gathering_scale(map, creases, &here, &gathered);
+    photon_gather_at(map, tiles, &here, &gathered);
+    const float scale = photon_gathering_scale(map, tiles, &here, &gathered);
     float sum = 0;
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const float s2 = gathered.found[i].dist2 / (gathered.radius * gathered.radius);
-        if (estimate_accepts(&map->photons[gathered.found[i].node], &here,
-                             photon_height_radius(map, gathered.radius)))
+        if (estimate_accepts(&map->photons[gathered.found[i].node], &here))
             sum += photon_kernel_at(map->kernel, s2);
     }
     return scale > 0 ? sum * scale : 0;
@@ -60,14 +58,14 @@ KD_FN vec3 debug_value(const photon_view *photons, int32_t channel, const surfac
     }
     if (channel == DEBUG_DEPTH) return vec3_all(depth);
     if (channel == DEBUG_IDS) return debug_id_colour(at->triangle);
-    if (channel == DEBUG_DENSITY) return vec3_all(debug_density(&map, &photons->creases, at));
+    if (channel == DEBUG_DENSITY) return vec3_all(debug_density(&map, &photons->tiles, at));
     if (channel == DEBUG_DISTANCE) {
         map.radius = INFINITY;
         map.adaptive = false;
     }
     photon_gathering gathered;
     const estimate_point here = estimate_point_of(at);
-    photon_gather_at(&map, &photons->creases, &here, &gathered);
+    photon_gather_at(&map, &photons->tiles, &here, &gathered);
     return vec3_all(gathered.radius <= FLT_MAX ? gathered.radius : 0);
 }
 

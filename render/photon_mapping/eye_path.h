@@ -44,7 +44,7 @@ typedef struct photon_view {
     photon_map_view global, caustic, media;
     beam_view beams;    /* of the media, in place of their map's photons */
     eye_requests later; /* of devices; on a CPU where photons lie apart */
-    crease_view creases;
+    tile_view tiles;
     path_options path;     /* its scatterings are not looked at */
     uint32_t final_gather; /* rays, at most FINAL_GATHER_MOST; 0: the global map is seen directly */
     float near;            /* gather rays shorter than this go on, scene units */
@@ -95,16 +95,16 @@ KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *phot
 }
 
 /* Radiance towards `wo` by the photons of a map. */
-KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const crease_view *creases,
+KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const tile_view *tiles,
                                      const surface *at, vec3 wo) {
-    if (map->gather == 0) return photon_fixed_radiance(map, creases, at, wo);
+    if (map->gather == 0) return photon_fixed_radiance(map, tiles, at, wo);
     photon_gathering gathered;
     const estimate_point here = estimate_point_of(at);
-    photon_gather_at(map, creases, &here, &gathered);
+    photon_gather_at(map, tiles, &here, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
     const flux_sum sum =
         photon_found_sum(map, at, wo, gathered.found, gathered.count, gathered.radius);
-    return photon_sum_radiance(map, creases, &here, gathered.radius, &sum);
+    return photon_sum_radiance(map, tiles, &here, gathered.radius, &sum);
 }
 
 /* The light of both maps at the end of a gather ray, where it is seen from afar: a diffuse surface
@@ -115,8 +115,8 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
     if (at->kind == MATERIAL_DIFFUSE &&
         photon_known_irradiance(&photons->global, &here, &irradiance))
         return vec3_scale(vec3_mul(at->diffuse, irradiance), 1 / KD_PI);
-    return vec3_add(photon_map_radiance(&photons->caustic, &photons->creases, at, wo),
-                    photon_map_radiance(&photons->global, &photons->creases, at, wo));
+    return vec3_add(photon_map_radiance(&photons->caustic, &photons->tiles, at, wo),
+                    photon_map_radiance(&photons->global, &photons->tiles, at, wo));
 }
 
 /* What a medium scatters into the first `length` of a ray, at drawn places. */
@@ -256,7 +256,7 @@ KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, e
             path->emission = false;
             continue;
         }
-        eye_add(path, photon_map_radiance(&photons->caustic, &photons->creases, &at, wo));
+        eye_add(path, photon_map_radiance(&photons->caustic, &photons->tiles, &at, wo));
         if (!eye_scatter(path, &at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return;
         path->emission = !path->state.specular;
         if (path->emission) travelled = 0;
@@ -364,9 +364,9 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
     }
 #endif
     if (way == EYE_ASKS) return;
-    vec3 sum = photon_map_radiance(&photons->caustic, &photons->creases, at, wo);
+    vec3 sum = photon_map_radiance(&photons->caustic, &photons->tiles, at, wo);
     if (!photons->final_gather)
-        sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->creases, at, wo));
+        sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->tiles, at, wo));
     path->gathered = vec3_add(path->gathered, vec3_mul(path->state.throughput, sum));
 }
 

@@ -129,7 +129,6 @@ static inline kd_status ask_map(const photon_maps_cuda *maps, int which, const p
                                 const photon_gather_cuda *asked, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;
     KD_TRY(photon_maps_cuda_gather(maps, which, map->gather, map->radius, asked));
-    if (!photons->creases.tiles.box_count) return KD_OK;
     return photon_maps_cuda_measure(maps, asked, integrals);
 }
 
@@ -150,7 +149,7 @@ static inline kd_status answer_requests(const photon_maps_cuda *maps, const phot
         asked.packet_count = packets;
         shown.sums[m] = asked.sums = ends->sums[m];
         shown.radii[m] = asked.radii = ends->radii[m];
-        if (photons->creases.tiles.box_count) shown.integrals[m] = ends->integrals[m];
+        shown.integrals[m] = ends->integrals[m];
         if (packets == 0) continue;
         if (m == 0) KD_CUDA(cudaMemsetAsync(asked.sums, 0, count * sizeof *asked.sums));
         KD_TRY(ask_map(maps, m, photons, &asked, ends->integrals[m]));

@@ -260,7 +260,7 @@ static vec3 shown(const apart_chunk *work, const eye_request *look, uint64_t slo
     const estimate_point here = estimate_point_of(&look->at);
     memcpy(&sum, work->sums + slot * CHANNELS, sizeof sum);
     if (!(radius > 0)) return vec3_all(0);
-    return photon_sum_radiance(work->views[slot % MAPS], &work->view->creases, &here, radius, &sum);
+    return photon_sum_radiance(work->views[slot % MAPS], &work->view->tiles, &here, radius, &sum);
 }
 
 static void add_row(apart_chunk *work, const row_looks *row, int32_t y) {

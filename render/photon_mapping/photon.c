@@ -33,7 +33,6 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     KD_TRY(photon_kernel_find(&out->kernel, options->kernel));
     KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
     KD_TRY(photon_lookup_find(&out->lookup, options->lookup));
-    KD_TRY(photon_surface_find(&out->surface, options->surface));
     KD_TRY(photon_media_find(&out->media, options->media));
     out->seed = options->seed;
     out->photons = options->photons;
@@ -168,12 +167,12 @@ static kd_status open_maps(photon_state *to, const frame *of) {
 
 static kd_status view_maps(photon_state *to, frame *of) {
     if (precomputation_pays(of->options, to->maps.global.count))
-        KD_TRY(photon_maps_precompute(&to->maps, &of->scene->mesh, of->watched));
+        KD_TRY(photon_maps_precompute(&to->maps, of->watched));
     to->view.global = photon_maps_global(&to->maps);
     to->view.caustic = photon_maps_caustic(&to->maps);
     to->view.media = photon_maps_media(&to->maps);
     to->view.beams = photon_maps_beams(&to->maps);
-    to->view.creases = photon_maps_outlines(&to->maps);
+    to->view.tiles = photon_maps_tiles(&to->maps);
     return KD_OK;
 }
 
@@ -181,14 +180,14 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
     photon_maps_cuda *maps = &to->there.maps;
     const float largest =
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
-    if (largest > 0) KD_TRY(photon_cuda_find_outlines(&to->there, of, largest));
+    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&to->there, of, largest));
     if (precomputation_pays(of->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
-        KD_TRY(photon_maps_cuda_precompute(maps, &of->there->scene.view.mesh, of->watched));
+        KD_TRY(photon_maps_cuda_precompute(maps, of->watched));
     to->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
     to->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
     to->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);
     to->view.beams = maps->beams;
-    to->view.creases = maps->outlines;
+    to->view.tiles = maps->tiles;
     return KD_OK;
 }
 

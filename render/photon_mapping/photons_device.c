@@ -81,15 +81,6 @@ kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON
     return photon_maps_cuda_plant(&to->maps, options, ordered, watched);
 }
 
-static kd_status bring_outlines(photon_cuda *to, const frame *of, float radius) {
-    crease_set found;
-    kd_status status = crease_set_open(&found, &of->scene->mesh, 2 * radius, of->watched);
-    if (status == KD_OK)
-        status = photon_maps_cuda_outline(&to->maps, &found, of->scene->mesh.triangle_count);
-    crease_set_close(&found);
-    return status;
-}
-
 static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
     tile_set found;
     to->looks_bounded += photon_maps_cuda_looks_bounded(&to->maps);
@@ -100,10 +91,9 @@ static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
     return status;
 }
 
-kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float radius) {
+kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *of, float radius) {
     job_stage_begin(of->watched, "surface", 0);
-    const bool tiles = photon_surfaces[to->maps.surface].tiles;
-    const kd_status status = tiles ? bring_tiles(to, of, radius) : bring_outlines(to, of, radius);
+    const kd_status status = bring_tiles(to, of, radius);
     job_stage_end(of->watched);
     return status;
 }

@@ -212,8 +212,7 @@ kd_status add_all_to_film(photon_cuda *with, const frame *of, const photon_view 
     for (int m = 0; m < 2; ++m) {
         work.shown.sums[m] = (const flux_sum *)with->sums[m].memory;
         work.shown.radii[m] = (const float *)with->radii[m].memory;
-        if (view->creases.tiles.box_count)
-            work.shown.integrals[m] = (const float *)with->integrals[m].memory;
+        work.shown.integrals[m] = (const float *)with->integrals[m].memory;
     }
     work.later = later;
     work.counts = of->there->counts;
@@ -258,7 +257,7 @@ kd_status take_sample(photon_cuda *with, const frame *of, photon_view *view, con
         KD_TRY(mark(with, PHOTON_CUDA_GATHER));
         KD_TRY(with->apart ? looks_apart_there(with, of->among, view, &asked)
                            : look_into_maps(with, view, &asked));
-        if (view->creases.tiles.box_count) KD_TRY(measure_tiles(with, view, &asked));
+        KD_TRY(measure_tiles(with, view, &asked));
     }
     KD_TRY(mark(with, PHOTON_CUDA_FILM));
     KD_TRY(add_all_to_film(with, of, view, work, slots, later));

@@ -48,12 +48,12 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
 /* Maps from lists on the host. */
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job *watched);
-/* Finds the outlines, or tiles, for estimates of this radius and brings them there. */
-kd_status photon_cuda_find_outlines(photon_cuda *to, const frame *of, float radius);
+/* Finds the tiles for estimates of this radius and brings them there. */
+kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *of, float radius);
 photon_figures photon_cuda_figures(const photon_cuda *from);
 void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to);
 
-/* The samples of the range by a view whose maps and outlines are of the device. The camera's ray is
+/* The samples of the range by a view whose maps and tiles are of the device. The camera's ray is
    that of sample modulo `period`, if that is not 0. */
 KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * with, const frame *of, const photon_view *view,
                                   const sample_range *range, uint32_t period));

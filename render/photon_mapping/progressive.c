@@ -36,10 +36,9 @@ enum {
 
 typedef struct progressive_state {
     photon_options photons;
-    photon_maps maps;   /* of this pass */
-    crease_set creases; /* or: */
+    photon_maps maps; /* of this pass */
     tile_set tiles;
-    bool outlined;     /* these are found, here or there */
+    bool tiled;        /* these are found, here or there */
     photon_cuda there; /* instead of both, on a CUDA device */
     photon_view view;
 } progressive_state;
@@ -66,7 +65,7 @@ static kd_status progressive_prepare(frame *prepared) {
     photon_share_options(&state->photons, options);
     state->photons.among = prepared->among;
     KD_TRY_GOTO(check_apart(prepared, &state->photons));
-    state->photons.outlines = false;
+    state->photons.tiles = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
@@ -84,7 +83,6 @@ static void progressive_close(frame *closed) {
     photon_cuda_tell_figures(&state->there, &closed->statistics);
     closed->statistics.looks_bounded += tile_set_looks_bounded(&state->tiles);
     photon_maps_close(&state->maps);
-    crease_set_close(&state->creases);
     tile_set_close(&state->tiles);
     photon_cuda_close(&state->there);
     memory_free(state);
@@ -158,24 +156,22 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
     return KD_OK;
 }
 
-static kd_status find_outlines_here(progressive_state *state, const frame *of, float radius) {
+static kd_status find_tiles_here(progressive_state *state, const frame *of, float radius) {
     job_stage_begin(of->watched, "surface", 0);
     const kd_status status =
-        photon_surfaces[state->photons.surface].tiles
-            ? tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->watched)
-            : crease_set_open(&state->creases, &of->scene->mesh, 2 * radius, of->watched);
+        tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->watched);
     job_stage_end(of->watched);
     return status;
 }
 
 /* Once: they are of the scene, not of the pass. */
-static kd_status find_outlines(progressive_state *state, frame *of, float radius) {
-    if (state->outlined) return KD_OK;
+static kd_status find_tiles(progressive_state *state, frame *of, float radius) {
+    if (state->tiled) return KD_OK;
     if (of->there)
-        KD_TRY(photon_cuda_find_outlines(&state->there, of, radius));
+        KD_TRY(photon_cuda_find_tiles(&state->there, of, radius));
     else
-        KD_TRY(find_outlines_here(state, of, radius));
-    state->outlined = true;
+        KD_TRY(find_tiles_here(state, of, radius));
+    state->tiled = true;
     return KD_OK;
 }
 
@@ -189,8 +185,7 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
                              : photon_maps_global(&state->maps);
     view->caustic = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_CAUSTIC)
                               : photon_maps_caustic(&state->maps);
-    view->creases = of->there ? there->outlines : crease_set_get_view(&state->creases);
-    if (!of->there) view->creases.tiles = tile_set_get_view(&state->tiles);
+    view->tiles = of->there ? there->tiles : tile_set_get_view(&state->tiles);
     view->media = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_MEDIA)
                             : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
@@ -225,7 +220,7 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     const float largest = (float)(radius[PHOTON_LIST_GLOBAL] > radius[PHOTON_LIST_CAUSTIC]
                                       ? radius[PHOTON_LIST_GLOBAL]
                                       : radius[PHOTON_LIST_CAUSTIC]);
-    if (largest > 0) KD_TRY(find_outlines(state, of, largest));
+    if (largest > 0) KD_TRY(find_tiles(state, of, largest));
     view_maps(state, of, pass);
     const photon_figures figures =
         of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);

@@ -3,13 +3,14 @@
            GPUs".
    Idea: rays alone wait for each of their steps; in batches of hundreds each waits while the others
          go on (accel/wide). So a thread keeps a pool of paths. A wave takes each of them one
-         surface further: new paths fill the pool, all rays are cast, all surfaces shaded, all
-         shadow rays cast.
-   Memory: some 350 kB of stack.
+         surface further: new paths fill the pool, all rays are cast, random numbers drawn for
+         eight paths at a time, all surfaces shaded, all shadow rays cast.
+   Memory: some 370 kB of stack.
    Invariants: what is added to a sample, and in which order, is path_follow's (shaders/path.h), and
                random numbers are drawn by (pixel, sample, step): the bits are path_radiance's. */
 #include "render/waves/path_pool.h"
 #include "accel/rays/batch.h"
+#include "core/math/sobol_many.h"
 
 enum { POOL = 512 };
 
@@ -34,6 +35,8 @@ typedef struct path_pool {
     pixel_sample *samples;
     uint32_t count, next;     /* samples asked for; the next one to begin */
     uint32_t active, shadows; /* paths; shadow rays of this wave */
+    camera_sight sight;
+    rng_block light[POOL], scatter[POOL]; /* what the paths draw at their next surface */
     pooled_path paths[POOL];
     pooled_shadow asks[POOL];
     ray rays[POOL];
@@ -41,30 +44,54 @@ typedef struct path_pool {
     uint8_t blocked[POOL];
 } path_pool;
 
+/* A draw of each of the paths begin ... end - 1, for the surface that is `steps` further. */
+static void draw_numbers(const path_pool *p, uint32_t begin, uint32_t end, uint32_t steps,
+                         uint32_t dimension, rng_block *out) {
+    sobol_asked asked = {.seed = p->of->seed, .pass = PIXEL_PASS, .dimension = dimension};
+    rng_block drawn[SOBOL_MANY];
+    for (uint32_t first = begin; first < end; first += SOBOL_MANY) {
+        const uint32_t count = end - first < SOBOL_MANY ? end - first : SOBOL_MANY;
+        for (uint32_t i = 0; i < SOBOL_MANY; ++i) {
+            const pooled_path *path = p->paths + first + (i < count ? i : 0);
+            asked.path[i] = path->key.path;
+            asked.bounce[i] = path->state.step + steps;
+        }
+        sobol_draw_many(&asked, drawn);
+        memcpy(out + first, drawn, count * sizeof *drawn);
+    }
+}
+
 static void begin_paths(path_pool *p) {
+    const uint32_t before = p->active, first = p->next;
     for (; p->active < POOL && p->next < p->count; ++p->next, ++p->active) {
         const pixel_request *at = p->asked + p->next;
         pooled_path *path = p->paths + p->active;
-        pixel_sample *to = p->samples + p->next;
         path->key = pixel_key(p->of, at->x, at->y, at->sample);
         path->depth = 1;
         path->sample = p->next;
+        path->state.step = 0;
+    }
+    draw_numbers(p, before, p->active, 0, PATH_DRAW_CAMERA, p->light);
+    for (uint32_t i = before; i < p->active; ++i) {
+        const pixel_request *at = p->asked + first + (i - before);
+        pooled_path *path = p->paths + i;
+        pixel_sample *to = p->samples + path->sample;
         to->radiance = vec3_all(0);
         to->rays = 0;
-        path->state = path_begin_in(p->of->scene, SCENE_PLACED,
-                                    pixel_ray(p->of, at->x, at->y, path->key), &to->rays);
+        const ray cast = pixel_ray_by(p->of, &p->sight, at->x, at->y, path->key, p->light[i]);
+        path->state = path_begin_in(p->of->scene, SCENE_PLACED, cast, &to->rays);
     }
 }
 
 /* What the film takes of a path's first surface; what has been added up stays. */
 static void take_first(const path_pool *p, pixel_sample *to, const ray *cast, const surface *at) {
-    *to = pixel_of(p->of, cast, at, to->radiance, to->rays);
+    *to = pixel_of_by(p->of, p->sight.axes.normal, cast, at, to->radiance, to->rays);
 }
 
 static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
-                          pixel_sample *to) {
+                          rng_block random, pixel_sample *to) {
     pooled_shadow *ask = p->asks + p->shadows;
-    if (path_ask(p->of->scene, &path->state, turn, at, path->key, &ask->asked)) {
+    if (path_ask_by(p->of->scene, &path->state, turn, at, random, &ask->asked)) {
         ask->throughput = path->state.throughput;
         ask->sample = path->sample;
         ask->indirect = path->state.scattered > 0;
@@ -75,8 +102,10 @@ static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn,
     to->radiance = vec3_add(to->radiance, vec3_mul(path->state.throughput, none));
 }
 
-/* The path's ray has found `hit`; true: it has another ray. */
-static bool shade_path(path_pool *p, pooled_path *path, ray_hit hit) {
+/* The path's ray has found a hit; true: it has another ray. */
+static bool shade_path(path_pool *p, uint32_t number) {
+    pooled_path *path = p->paths + number;
+    ray_hit hit = p->hits[number];
     const scene_view *scene = p->of->scene;
     pixel_sample *to = p->samples + path->sample;
     surface at;
@@ -88,9 +117,9 @@ static bool shade_path(path_pool *p, pooled_path *path, ray_hit hit) {
         path_arrive(scene, p->options, &path->state, path->depth, hit, path->key, &at, &sent);
     if (path->depth == 1) take_first(p, to, &path->state.cast, &at);
     to->radiance = vec3_add(to->radiance, sent);
-    if (path_seeks_light(turn, &at)) ask_for_light(p, path, turn, &at, to);
+    if (path_seeks_light(turn, &at)) ask_for_light(p, path, turn, &at, p->light[number], to);
     return turn != PATH_ENDS &&
-           path_go_on(scene, &path->state, turn, &at, path->depth++, path->key);
+           path_go_on_by(scene, &path->state, turn, &at, path->depth++, p->scatter[number]);
 }
 
 /* Casts what all paths are at and takes each one surface further; those that go on stay, in order.
@@ -100,9 +129,11 @@ static void take_step(path_pool *p) {
     for (uint32_t i = 0; i < p->active; ++i) p->rays[i] = p->paths[i].state.cast;
     (void)trace_closest(&p->of->scene->tree, p->rays, p->hits, p->active, NULL, NULL);
     p->shadows = 0;
+    draw_numbers(p, 0, p->active, 1, PATH_DRAW_LIGHT, p->light);
+    draw_numbers(p, 0, p->active, 1, PATH_DRAW_SCATTER, p->scatter);
     for (uint32_t i = 0; i < p->active; ++i) {
         p->hits[i] = scene_go_on(p->of->scene, p->rays[i], p->hits[i], &p->paths[i].state.placed);
-        if (!shade_path(p, p->paths + i, p->hits[i])) continue;
+        if (!shade_path(p, i)) continue;
         if (kept != i) p->paths[kept] = p->paths[i];
         ++kept;
     }
@@ -153,6 +184,7 @@ void path_pool_take(const pixel_view *of, const path_options *options, const pix
     p.samples = samples;
     p.count = count;
     p.next = p.active = 0;
+    p.sight = camera_sight_of(&of->eye, of->height);
     for (begin_paths(&p); p.active; begin_paths(&p)) {
         take_step(&p);
         cast_shadows(&p);

@@ -57,6 +57,20 @@ static uint64_t add_energy(uint64_t hash, const material *from) {
     return rough && scatters ? hash_combine(hash, &from->energy, sizeof from->energy) : hash;
 }
 
+/* Where a triangle's light lies and faces is said by the triangle. */
+static void light_alone(const void *context, uint64_t i, void *out) {
+    const scene_view *of = (const scene_view *)context;
+    light alone = of->lights[i];
+    if (alone.kind == LIGHT_TRIANGLE) alone.position = alone.direction = vec3_all(0);
+    memcpy(out, &alone, sizeof alone);
+}
+
+static uint64_t add_lights(uint64_t hash, const scene_view *of) {
+    const uint64_t count = of->light_count;
+    hash = hash_combine(hash, &count, sizeof count);
+    return hash_combine_each(hash, count, sizeof *of->lights, light_alone, of);
+}
+
 uint64_t scene_hash(const scene_view *of) {
     const environment_view *sky = &of->environment;
     uint64_t hash = add_mesh(0, &of->mesh);
@@ -64,7 +78,7 @@ uint64_t scene_hash(const scene_view *of) {
     for (uint32_t i = 0; i < of->material_count; ++i) hash = add_energy(hash, of->materials + i);
     if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
     if (of->placed.count) hash = add_placed(hash, &of->placed);
-    hash = add(hash, of->lights, of->light_count, sizeof *of->lights);
+    hash = add_lights(hash, of);
     for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
     if (of->medium_count) {
         hash = add(hash, of->media, of->medium_count, sizeof *of->media);

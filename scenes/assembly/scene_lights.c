@@ -1,5 +1,7 @@
 /* The table of lights: every emitting triangle, then the lights of the description, then the sky;
    the power of each, and the choice between them in proportion to it. */
+#include "shaders/surface.h" /* first: its functions have parameters named scene */
+
 #include "core/log.h"
 #include "core/memory.h"
 #include "scenes/assembly/clear_sky.h"
@@ -62,35 +64,38 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
 /* Mean radiance of a triangle. */
 static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
     const mesh *geometry = &of->geometry;
-    const material *surface = &of->materials[geometry->triangle_materials[triangle]];
-    if (surface->emission_map == KD_NONE || !geometry->texcoord_indices) return surface->emission;
+    const material *made_of = &of->materials[geometry->triangle_materials[triangle]];
+    if (made_of->emission_map == KD_NONE || !geometry->texcoord_indices) return made_of->emission;
     vec2 corners[3];
     for (uint64_t i = 0; i < 3; ++i) {
         const uint32_t index = geometry->texcoord_indices[3 * triangle + i];
-        if (index == KD_NONE) return surface->emission;
+        if (index == KD_NONE) return made_of->emission;
         corners[i] = geometry->texcoords[index];
     }
-    return vec3_mul(surface->emission,
-                    map_mean(&of->textures.views[surface->emission_map], corners));
+    return vec3_mul(made_of->emission,
+                    map_mean(&of->textures.views[made_of->emission_map], corners));
 }
 
 static bool emits(const scene *of, uint64_t triangle) {
-    const material *surface = &of->materials[of->geometry.triangle_materials[triangle]];
-    return vec3_largest(surface->emission) > 0 && !(surface->flags & MATERIAL_UNLIT);
+    const material *made_of = &of->materials[of->geometry.triangle_materials[triangle]];
+    return vec3_largest(made_of->emission) > 0 && !(made_of->flags & MATERIAL_UNLIT);
 }
 
 static light triangle_light(const scene *of, uint64_t triangle) {
-    const material *surface = &of->materials[of->geometry.triangle_materials[triangle]];
+    const material *made_of = &of->materials[of->geometry.triangle_materials[triangle]];
     const double area = triangle_area(&of->geometry, triangle);
     light made;
     memset(&made, 0, sizeof made);
     made.kind = LIGHT_TRIANGLE;
     made.triangle = (uint32_t)triangle;
-    made.emitted = surface->emission;
+    made.emitted = made_of->emission;
     made.area = (float)area;
-    made.two_sided = surface->two_sided;
+    made.two_sided = made_of->two_sided;
+    const uint32_t *corner = of->geometry.triangles + 3 * triangle;
+    const vec3 *at = of->geometry.positions;
+    light_on_triangle(&made, at[corner[0]], at[corner[1]], at[corner[2]]);
     made.power = (float)(pi * area * (double)channel_mean(triangle_radiance(of, triangle)) *
-                         (surface->two_sided ? 2 : 1));
+                         (made_of->two_sided ? 2 : 1));
     return made;
 }
 

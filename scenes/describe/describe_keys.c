@@ -376,10 +376,6 @@ const json_key describe_render_keys[] = {
     {KEY("lookup", JSON_NAME, described_render, options.lookup), .choices = "auto|index|walk",
      .initial = "\"auto\"",
      .help = "how photons are found: an index, or a stack-free walk of the tree"},
-    {KEY("surface", JSON_NAME, described_render, options.surface), .choices = "auto|outlines|tiles",
-     .initial = "\"auto\"",
-     .help = "what an estimate divides by: a smooth patch's part of the disc, or all sides of "
-             "triangles in the ball that face alike, as auto does"},
     {KEY("media", JSON_NAME, described_render, options.media), .choices = "points|beams",
      .initial = "\"points\"",
      .help = "what the map of media keeps: where photons are scattered, or their whole flights"},

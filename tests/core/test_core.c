@@ -221,9 +221,18 @@ static void cards_are_seen_without_cuda(void **state) {
     assert_int_equal(system("rm -r pretended"), 0);
 }
 
+static void take_three(const void *context, uint64_t i, void *out) {
+    memcpy(out, (const char *)context + 3 * i, 3);
+}
+
 static void hashes_tell_apart(void **state) {
     (void)state;
     assert_true(hash_bytes("ab", 2) != hash_bytes("ba", 2));
+    const char letters[] =
+        "the bytes of many records of three bytes each are those of all in a row";
+    const uint64_t count = sizeof letters / 3;
+    assert_true(hash_combine_each(7, count, 3, take_three, letters) ==
+                hash_combine(7, letters, 3 * count));
     assert_true(hash_combine(hash_bytes("a", 1), "b", 1) !=
                 hash_combine(hash_bytes("b", 1), "a", 1));
 }

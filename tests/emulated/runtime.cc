@@ -125,8 +125,11 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
 cudaError_t cudaFree(void *memory) {
     return release(memory);
 }
-cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) { /* host memory stays that */
-    *memory = malloc(bytes);
+/* Host memory stays that; no piece of more bytes than KANDELA_EMULATED_PINNED says. */
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) {
+    const char *const most = getenv("KANDELA_EMULATED_PINNED");
+    const bool refused = most && bytes > strtoull(most, NULL, 10);
+    *memory = refused ? NULL : malloc(bytes);
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t) {

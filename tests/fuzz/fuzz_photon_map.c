@@ -1,5 +1,6 @@
 /* Photon maps as files: any bytes are refused or make maps whose estimates are numbers. With the
    checksums put right, as one would who wants to do harm. */
+#include "accel/builders.h"
 #include "core/hash.h"
 #include "photon/density/estimate_adaptive.h"
 #include "photon/maps/photon_file.h"
@@ -13,6 +14,27 @@ enum { LIST_BYTES = (PHOTON_FILE_HEADER_BYTES - 32) / LISTS };
 /* A square of two triangles that every photon must lie on. */
 static const vec3 corners[4] = {{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, 1}};
 static const uint32_t triangles[6] = {0, 1, 2, 0, 2, 3};
+static const uint32_t materials[2] = {0, 0};
+
+static void make_scene(scene_view *out) {
+    static tritree tree; /* once, for all inputs */
+    static material white;
+    if (tree.node_count == 0) {
+        const tritree_input input = {corners, triangles, 4, 2};
+        const tritree_options options = tritree_options_default();
+        FUZZ_REQUIRE(tritree_open(&tree, &input, &options, "auto", NULL) == KD_OK);
+        white = material_default();
+    }
+    memset(out, 0, sizeof *out);
+    out->mesh.positions = corners;
+    out->mesh.triangles = triangles;
+    out->mesh.triangle_materials = materials;
+    out->mesh.position_count = 4;
+    out->mesh.triangle_count = out->mesh.stored_count = 2;
+    out->materials = &white;
+    out->material_count = 1;
+    out->tree = tritree_get_view(&tree);
+}
 
 /* Hashes of the parts that the header's counts claim, as far as there are bytes. */
 static void sign(uint8_t *bytes, size_t count) {
@@ -48,11 +70,11 @@ static void look_up(photon_file *file, const scene_view *scene) {
     options.gather = 4;
     if (photon_maps_plant(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
     photon_map_view view = photon_maps_global(&maps);
-    const crease_view creases = photon_maps_outlines(&maps);
-    const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, false, 0};
+    const tile_view tiles = photon_maps_tiles(&maps);
+    const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0};
     for (int adaptive = 0; adaptive < 2; ++adaptive) {
         view.adaptive = adaptive != 0;
-        const vec3 found = photon_irradiance(&view, &creases, &at);
+        const vec3 found = photon_irradiance(&view, &tiles, &at);
         FUZZ_REQUIRE(found.x >= 0 && found.y >= 0 && found.z >= 0); /* NaN is not */
     }
     photon_maps_close(&maps);
@@ -61,11 +83,7 @@ static void look_up(photon_file *file, const scene_view *scene) {
 static void open_once(const uint8_t *bytes, size_t count) {
     scene_view scene;
     photon_file file;
-    memset(&scene, 0, sizeof scene);
-    scene.mesh.positions = corners;
-    scene.mesh.triangles = triangles;
-    scene.mesh.position_count = 4;
-    scene.mesh.triangle_count = scene.mesh.stored_count = 2;
+    make_scene(&scene);
     if (photon_file_open(&file, fuzz_file(bytes, count)) != KD_OK) return;
     uint64_t photons = 0;
     for (int l = 0; l < LISTS; ++l) photons += file.lists[l].count;

@@ -134,7 +134,7 @@ static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t 
     flux_sum sum = flux_sum_none();
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
         const photon *landed = &of->lists[PHOTON_LIST_GLOBAL].photons[found[i].id];
-        if (!estimate_accepts(landed, &here, *found_radius)) continue;
+        if (!estimate_accepts(landed, &here)) continue;
         const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 * (1 / bound2);
         flux_sum_add(&sum, photon_kernel_at((int32_t)of->maps.kernel, s2),
                      photon_scattered(&asked->at, asked->wo, landed),

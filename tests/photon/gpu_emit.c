@@ -110,10 +110,9 @@ static void check_maps(const photon_scene *scene, const device_scene *there,
     expect_map(&maps.media, &made->map[PHOTON_LIST_MEDIA]);
     expect_in_order(&maps.media, &made->map[PHOTON_LIST_MEDIA]);
     assert_true(photon_maps_cuda_hash(made) == photon_maps_hash(&maps));
-    assert_int_equal(photon_maps_precompute(&maps, &scene->view.mesh, NULL), KD_OK);
-    assert_int_equal(photon_maps_cuda_outline(made, &maps.creases, scene->view.mesh.triangle_count),
-                     KD_OK);
-    assert_int_equal(photon_maps_cuda_precompute(made, &there->scene.view.mesh, NULL), KD_OK);
+    assert_int_equal(photon_maps_precompute(&maps, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_tile(made, &maps.tiles, &there->scene.view), KD_OK);
+    assert_int_equal(photon_maps_cuda_precompute(made, NULL), KD_OK);
     expect_irradiance(&maps.global, &made->map[PHOTON_LIST_GLOBAL]);
     photon_maps_close(&maps);
 }

@@ -20,7 +20,7 @@ typedef struct strewn {
     vec3 positions[STREWN], irradiance[STREWN];
     photon photons[STREWN];
     pointtree tree;
-    crease_view none;
+    tile_view none;
     photon_map_view map;
 } strewn;
 
@@ -47,7 +47,7 @@ static double known_over_made(strewn *of) {
     double known = 0, made = 0;
     of->map.irradiance = NULL;
     for (uint32_t i = 0; i < STREWN; ++i) {
-        estimate_point at = {of->photons[i].position, {0, 0, 1}, false, 0};
+        estimate_point at = {of->photons[i].position, {0, 0, 1}, 0};
         if (float_max(fabsf(at.position.x), fabsf(at.position.y)) < 1 - MARGIN + 0.05f)
             of->irradiance[i] = photon_irradiance_at_photon(&of->map, &of->none, &at, i);
     }
@@ -56,7 +56,7 @@ static double known_over_made(strewn *of) {
         const rng_block r = rng_draw(rng_key_make(99, 0, i), 0, 0);
         const float across = 2 * (1 - MARGIN);
         estimate_point at = {
-            {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, false, 0};
+            {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0};
         vec3 found = vec3_all(0);
         assert_true(photon_known_irradiance(&of->map, &at, &found));
         known += (double)found.x;

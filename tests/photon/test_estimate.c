@@ -6,7 +6,7 @@
 #include "photon_scenes.h"
 #include "points/builders.h"
 
-enum { OUTLINE_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };
+enum { CORNERS_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };
 
 static const int32_t kernels[] = {PHOTON_KERNEL_DISC, PHOTON_KERNEL_CONE,
                                   PHOTON_KERNEL_EPANECHNIKOV, PHOTON_KERNEL_GAUSSIAN};
@@ -17,10 +17,10 @@ static void assert_near(double value, double expected, double tolerance) {
         fail_msg("%.9g, expected %.9g within %g", value, expected, tolerance);
 }
 
-/* A plane patch with an outline, as triangles that a test cuts as it likes. */
+/* A plane patch, as triangles that a test cuts as it likes. */
 typedef struct patch {
-    vec2 corner[OUTLINE_MAX];
-    uint32_t triangle[OUTLINE_MAX][3];
+    vec2 corner[CORNERS_MAX];
+    uint32_t triangle[CORNERS_MAX][3];
     uint32_t corners, triangles;
 } patch;
 
@@ -99,27 +99,29 @@ static vec3 patch_place(vec2 p) {
 }
 
 /* With copies each triangle is there a second time, from another corner on and the other way. */
-static void compare_patch(const patch *of, bool mixed_winding, bool copies) {
-    vec3 positions[6 * OUTLINE_MAX];
-    uint32_t triangles[6 * OUTLINE_MAX];
-    const uint32_t count = of->triangles * (copies ? 2 : 1);
-    for (uint32_t t = 0; t < count; ++t)
+static photon_scene *scene_of_patch(const patch *of, bool mixed_winding, bool copies) {
+    photon_scene *scene = photon_scene_new();
+    const uint32_t grey = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 0));
+    for (uint32_t t = 0; t < of->triangles * (copies ? 2 : 1); ++t) {
+        vec3 corners[3];
+        const bool copy = t >= of->triangles;
+        const uint32_t from = copy ? t - of->triangles : t;
         for (uint32_t k = 0; k < 3; ++k) {
-            const bool copy = t >= of->triangles;
-            const uint32_t from = copy ? t - of->triangles : t;
             const uint32_t to = copy != (mixed_winding && from % 2) ? (2 - k + copy) % 3 : k;
-            positions[3 * t + to] = patch_place(of->corner[of->triangle[from][k]]);
-            triangles[3 * t + k] = 3 * t + k;
+            corners[to] = patch_place(of->corner[of->triangle[from][k]]);
         }
-    mesh_view mesh;
-    memset(&mesh, 0, sizeof mesh);
-    mesh.positions = positions;
-    mesh.triangles = triangles;
-    mesh.position_count = 3 * count;
-    mesh.triangle_count = count;
-    crease_set creases;
-    assert_int_equal(crease_set_open(&creases, &mesh, 0.37f, NULL), KD_OK);
-    const crease_view view = crease_set_get_view(&creases);
+        fixture_triangle(&scene->fixture, grey, corners, NULL);
+    }
+    photon_scene_finish(scene);
+    return scene;
+}
+
+static void compare_patch(const patch *of, bool mixed_winding, bool copies) {
+    photon_scene *scene = scene_of_patch(of, mixed_winding, copies);
+    tile_set tiles;
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.37f, false, NULL), KD_OK);
+    assert_int_equal(tiles.copies, copies ? of->triangles : 0);
+    const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < 8; ++i) {
         const rng_block r = rng_draw(rng_key_make(5, 0, i), 0, 0);
         const float x = 2 * r.value[0] - 1, y = 2 * r.value[1] - 1;
@@ -130,12 +132,12 @@ static void compare_patch(const patch *of, bool mixed_winding, bool copies) {
         at.position = patch_place(vec2_make(x, y));
         at.normal = vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3);
         at.triangle = (uint32_t)triangle + (copies && i % 2 ? of->triangles : 0);
-        at.back = (copies && i % 2) != (mixed_winding && triangle % 2);
         const int32_t kernel = kernels[i % KERNELS];
         const double expected = patch_integral(of, (double)x, (double)y, (double)radius, kernel);
-        assert_near((double)crease_kernel_integral(&view, &at, radius, kernel), expected, 0.004);
+        assert_near((double)estimate_integral(&view, &at, radius, kernel), expected, 0.004);
     }
-    crease_set_close(&creases);
+    tile_set_close(&tiles);
+    photon_scene_free(scene);
 }
 
 static void integrals_are_those_of_the_surface_there(void **state) {
@@ -148,12 +150,12 @@ static void integrals_are_those_of_the_surface_there(void **state) {
 
 static void a_whole_disc_has_the_kernels_integral(void **state) {
     (void)state;
-    crease_view none;
+    tile_view none;
     memset(&none, 0, sizeof none);
-    const estimate_point at = {{0, 0, 0}, {0, 0, 1}, false, 0};
+    const estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0};
     static const double expected[] = {M_PI, M_PI / 3, M_PI / 2};
     for (int i = 0; i < 3; ++i)
-        assert_near((double)crease_kernel_integral(&none, &at, 2, kernels[i]), expected[i], 1e-6);
+        assert_near((double)estimate_integral(&none, &at, 2, kernels[i]), expected[i], 1e-6);
     for (int i = 0; i < KERNELS; ++i) {
         double sum = 0;
         for (int n = 0; n < RADIAL_STEPS; ++n) {
@@ -163,49 +165,13 @@ static void a_whole_disc_has_the_kernels_integral(void **state) {
             sum += kernel_value(kernels[i], s) * s;
         }
         sum *= 2 * M_PI / RADIAL_STEPS;
-        assert_near((double)crease_kernel_integral(&none, &at, 2, kernels[i]), sum, 2e-6);
+        assert_near((double)estimate_integral(&none, &at, 2, kernels[i]), sum, 2e-6);
         assert_true(photon_kernel_at(kernels[i], 1) == 0);
     }
 }
 
-/* A smooth ball has no outline; a cube has twelve edges, one for each side of each; a box is the
-   same whichever way its faces are wound. */
-static void creases_are_found(void **state) {
-    (void)state;
-    photon_scene *scene = photon_scene_new();
-    const uint32_t grey = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 1));
-    fixture_ball(&scene->fixture, grey, vec3_make(3, 4, 5), 2, 12);
-    photon_scene_finish(scene);
-    crease_set creases;
-    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 1, NULL), KD_OK);
-    assert_int_equal(creases.edge_count, 0);
-    crease_set_close(&creases);
-    photon_scene_free(scene);
-    scene = photon_scene_furnace(vec3_all(0), vec3_all(1), 0.5f, 1);
-    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 10, NULL), KD_OK);
-    assert_int_equal(creases.edge_count, 24);
-    assert_int_equal(creases.middles.count, 24);
-    crease_set_close(&creases);
-    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 0.25f, NULL), KD_OK);
-    assert_int_equal(creases.middles.count, 24 * 4);
-    assert_near((double)creases.reach, 0.125, 1e-4);
-    crease_set_close(&creases);
-    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 0, NULL), KD_ERROR_USAGE);
-    /* a radius that is next to nothing takes no millions of them */
-    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 1e-30f, NULL), KD_OK);
-    assert_true(creases.middles.count >= 24 && creases.middles.count <= 24 * 4096);
-    crease_set_close(&creases);
-    photon_scene_free(scene);
-    /* nothing at all */
-    mesh_view empty;
-    memset(&empty, 0, sizeof empty);
-    assert_int_equal(crease_set_open(&creases, &empty, 1, NULL), KD_OK);
-    assert_int_equal(creases.middles.count, 0);
-    crease_set_close(&creases);
-}
-
 /* A fluted wall: eight grooves of half a turn each, narrower than the disc, in strips that bend by
-   22 degrees. No tangent plane fits; the estimate may be dark there, but must not make sparks. */
+   22 degrees. Whatever counts there, an estimate must not make sparks. */
 static void ragged_surfaces_make_no_sparks(void **state) {
     (void)state;
     enum { FLUTES = 8, STRIPS = 8 };
@@ -224,9 +190,9 @@ static void ragged_surfaces_make_no_sparks(void **state) {
                      vec3_add(edge[0], up));
     }
     photon_scene_finish(scene);
-    crease_set creases;
-    assert_int_equal(crease_set_open(&creases, &scene->view.mesh, 0.5f, NULL), KD_OK);
-    const crease_view view = crease_set_get_view(&creases);
+    tile_set tiles;
+    assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.2f, true, NULL), KD_OK);
+    const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < 3000; ++i) {
         const rng_block r = rng_draw(rng_key_make(3, 0, i), 0, 0);
         const vec3 from = vec3_make(0.8f * r.value[0], 0.5f + r.value[1], 1);
@@ -234,12 +200,12 @@ static void ragged_surfaces_make_no_sparks(void **state) {
         const ray_hit hit = tritree_closest(&scene->view.tree, cast);
         if (hit.triangle == KD_NONE) continue;
         const surface met = surface_at(&scene->view, &cast, hit);
-        const estimate_point at = {met.position, met.geometric, false, hit.triangle};
+        const estimate_point at = {met.position, met.geometric, hit.triangle};
         assert_true(met.front);
-        const float integral = crease_kernel_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
+        const float integral = estimate_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
         assert_true(integral >= 0.25f * KD_PI / 3);
     }
-    crease_set_close(&creases);
+    tile_set_close(&tiles);
     photon_scene_free(scene);
 }
 
@@ -264,7 +230,7 @@ static void furnace_estimates(int32_t kernel, photon_estimator estimator, double
         if (near > 1) landed_edges += watts;
     }
     const photon_map_view map = photon_maps_global(&maps);
-    const crease_view creases = crease_set_get_view(&maps.creases);
+    const tile_view tiles = photon_maps_tiles(&maps);
     enum { POINTS = 10000 };
     for (uint32_t i = 0; i < POINTS; ++i) {
         const rng_block r = rng_draw(rng_key_make(9, 0, i), 0, 0);
@@ -274,8 +240,8 @@ static void furnace_estimates(int32_t kernel, photon_estimator estimator, double
         vec3_set_axis(&out, (int)(i % 3), i / 3 % 2 ? 1.0f : -1.0f);
         p = vec3_add(from, out);
         const ray_hit hit = tritree_closest(&scene->view.tree, ray_make(from, out, 0, INFINITY));
-        const estimate_point at = {p, vec3_negate(out), false, hit.triangle};
-        const double irradiance = photon_watts(photon_irradiance(&map, &creases, &at));
+        const estimate_point at = {p, vec3_negate(out), hit.triangle};
+        const double irradiance = photon_watts(photon_irradiance(&map, &tiles, &at));
         found += irradiance / POINTS;
         if ((fabsf(p.x) > 0.9f) + (fabsf(p.y) > 0.9f) + (fabsf(p.z) > 0.9f) > 1) {
             found_edges += irradiance;
@@ -310,7 +276,7 @@ typedef struct strewn {
     vec3 positions[STREWN];
     photon photons[STREWN];
     pointtree tree;
-    crease_view none;
+    tile_view none;
     photon_map_view map;
 } strewn;
 
@@ -344,7 +310,7 @@ static void strewn_close(strewn *owned) {
     free(owned);
 }
 
-/* Mean and standard deviation of the irradiance at places with x in [x0, x1), far from the outline,
+/* Mean and standard deviation of the irradiance at places with x in [x0, x1), far from the rim,
    and the root of its mean squared error. */
 typedef struct strewn_figures {
     double mean, deviation, error;
@@ -355,7 +321,7 @@ static strewn_figures strewn_measure(const strewn *of, float x0, float x1, doubl
     for (uint32_t i = 0; i < ASKED; ++i) {
         const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
         const estimate_point at = {
-            {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, false, 0};
+            {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0};
         const double found = (double)photon_irradiance(&of->map, &of->none, &at).x;
         sum += found;
         squares += found * found;
@@ -410,7 +376,7 @@ static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
 static void poor_maps_have_finite_estimates(void **state) {
     (void)state;
     strewn *all = strewn_open(1, 4);
-    const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, false, 0};
+    const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, 0};
     for (int e = 0; e < PHOTON_ESTIMATORS; ++e)
         for (uint32_t count = 0; count < 40; count += 13) {
             pointtree tree;
@@ -427,22 +393,24 @@ static void poor_maps_have_finite_estimates(void **state) {
     strewn_close(all);
 }
 
-/* Photons that landed on the other side of a thin wall do not count. */
+/* Photons that landed on the other side of a thin wall do not count; those of a sheet above count,
+   but the light that they know is another one. */
 static void far_sides_are_rejected(void **state) {
     (void)state;
     photon landed;
     memset(&landed, 0, sizeof landed);
     landed.normal = vec3_make(0, 0, 1);
     landed.position = vec3_make(0.1f, 0, 0);
-    estimate_point at = {{0, 0, 0}, {0, 0, 1}, false, 0};
-    assert_true(estimate_accepts(&landed, &at, 0.5f));
+    estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0};
+    assert_true(estimate_accepts(&landed, &at) && estimate_knows(&landed, &at, 0.1f));
     landed.normal = vec3_make(0, 0, -1);
-    assert_false(estimate_accepts(&landed, &at, 0.5f));
+    assert_false(estimate_accepts(&landed, &at) || estimate_knows(&landed, &at, 0.1f));
     landed.normal = vec3_make(0, 1, 0);
-    assert_false(estimate_accepts(&landed, &at, 0.5f));
+    assert_false(estimate_accepts(&landed, &at) || estimate_knows(&landed, &at, 0.1f));
     landed.normal = vec3_make(0, 0, 1);
     landed.position = vec3_make(0.1f, 0, 0.3f);
-    assert_false(estimate_accepts(&landed, &at, 0.5f));
+    assert_true(estimate_accepts(&landed, &at));
+    assert_false(estimate_knows(&landed, &at, 0.316f));
 }
 
 static vec3 direction_of(rng_block r) {
@@ -487,7 +455,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_disc_has_the_kernels_integral),
         cmocka_unit_test(integrals_are_those_of_the_surface_there),
-        cmocka_unit_test(creases_are_found),
         cmocka_unit_test(ragged_surfaces_make_no_sparks),
         cmocka_unit_test(estimates_lose_nothing_at_corners),
         cmocka_unit_test(far_sides_are_rejected),

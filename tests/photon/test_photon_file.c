@@ -226,7 +226,7 @@ static void test_trees_are_in_the_file(void **state) {
     photon_options options = photon_options_default();
     memset(&scene, 0, sizeof scene);
     options.gather = 4;
-    options.outlines = false;
+    options.tiles = false;
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     const size_t count = read_bytes(bytes, sizeof bytes);
     for (int old = 0; old < 2; ++old) {

@@ -87,6 +87,7 @@ static void test_photons(void **state) {
         memset(lists, 0, sizeof lists);
         memset(&maps, 0, sizeof maps);
         options.photons = options.caustics = photons;
+        options.tiles = false; /* test_tiles has them */
         uint64_t before = begin();
         assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
         expect_planned("lists", most_held - before,

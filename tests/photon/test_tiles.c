@@ -49,7 +49,7 @@ static double measured(photon_scene *scene, int32_t kernel) {
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_look look = tile_look_begin(place, up, 0, 0.5f, kernel);
-    const double found = (double)tile_kernel_integral(&view, &look, CREASE_COSINE);
+    const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
     assert_true(look.looked_at <= TILE_MOST);
     tile_set_close(&tiles);
     return found;
@@ -128,7 +128,7 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
         const vec3 *p = of->positions + 3 * t;
         const vec3 n = triangle_unit_normal(p[0], p[1], p[2]);
         vec3 q[3];
-        if (!(fabsf(vec3_dot(n, normal)) >= CREASE_COSINE)) continue;
+        if (!(fabsf(vec3_dot(n, normal)) >= TILE_COSINE)) continue;
         for (int k = 0; k < 3; ++k) q[k] = vec3_scale(vec3_sub(p[k], place), 1 / radius);
         sum += (double)triangle_kernel_integral(PHOTON_KERNEL_CONE, q[0], q[1], q[2], n);
     }
@@ -151,7 +151,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
         const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
         const double expected = sum_of_all(scene, place, normal, radius);
         tile_look look = tile_look_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
-        const double found = (double)tile_kernel_integral(&view, &look, CREASE_COSINE);
+        const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
         assert_true(look.looked_at <= TILE_MOST);
         if (look.looked_at > most) most = look.looked_at;
         bounded += look.looked_at + TILE_LEAF >= TILE_EXACT;
@@ -198,8 +198,8 @@ static void planes_are_known_without_a_look(void **state) {
         const uint32_t triangle = place.z >= -place.x ? 0u : 1u;
         tile_look one = tile_look_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
         tile_look other = one;
-        const float found = tile_kernel_integral(&known, &one, CREASE_COSINE);
-        const float expected = tile_kernel_integral(&unknown, &other, CREASE_COSINE);
+        const float found = tile_kernel_integral(&known, &one, TILE_COSINE);
+        const float expected = tile_kernel_integral(&unknown, &other, TILE_COSINE);
         if (!(fabsf(found - expected) <= 2e-5f))
             fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)found,
                      (double)expected);
@@ -242,7 +242,7 @@ static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double 
                            double *worst) {
     enum { STRIPS = 20, EACH = 60 };
     const photon_map_view map = photon_maps_global(maps);
-    const crease_view tiles = photon_maps_outlines(maps);
+    const tile_view tiles = photon_maps_tiles(maps);
     *mean = *worst = 0;
     for (uint32_t s = 0; s < STRIPS; ++s) {
         double strip = 0;
@@ -252,7 +252,7 @@ static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double 
             const ray down = ray_make(vec3_make(x, 1, z), vec3_make(0, -1, 0), 0, INFINITY);
             const ray_hit hit = tritree_closest(&scene->view.tree, down);
             const surface at = surface_at(&scene->view, &down, hit);
-            const estimate_point here = {at.position, vec3_make(0, 1, 0), !at.front, hit.triangle};
+            const estimate_point here = {at.position, vec3_make(0, 1, 0), hit.triangle};
             strip += photon_watts(photon_irradiance(&map, &tiles, &here)) / M_PI / EACH;
         }
         *mean += strip / STRIPS;
@@ -273,7 +273,6 @@ static void furnaces_of_sheets_close(void **state) {
             options.caustics = 0;
             options.kernel = (photon_kernel)kernel;
             options.estimator = (photon_estimator)e;
-            options.surface = PHOTON_SURFACE_TILES;
             assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
             look_at_sheets(scene, &maps, &mean, &worst);
             if (!(fabs(mean - 1) <= 0.015 && worst <= 0.12))
@@ -301,7 +300,7 @@ static photon_scene *furnace_with_box(void) {
 
 /* The mean share of the irradiance that is there, on the floor up to 0.12 from the box. */
 static double found_beside(photon_scene *scene, const photon_map_view *map,
-                           const crease_view *tiles) {
+                           const tile_view *tiles) {
     enum { PLACES = 2000 };
     double sum = 0;
     for (uint32_t i = 0; i < PLACES; ++i) {
@@ -311,8 +310,7 @@ static double found_beside(photon_scene *scene, const photon_map_view *map,
         const vec3 from = i % 4 < 2 ? vec3_make(away, 1, along) : vec3_make(along, 1, away);
         const ray down = ray_make(from, vec3_make(0, -1, 0), 0, INFINITY);
         const ray_hit hit = tritree_closest(&scene->view.tree, down);
-        const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), false,
-                                   hit.triangle};
+        const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), hit.triangle};
         sum += photon_watts(photon_irradiance(map, tiles, &at)) / M_PI / PLACES;
     }
     return sum;
@@ -326,13 +324,12 @@ static void what_no_light_reaches_is_left_out(void **state) {
     tile_set all_lit;
     options.photons = 100000;
     options.caustics = 0;
-    options.surface = PHOTON_SURFACE_TILES;
     assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
     const photon_map_view map = photon_maps_global(&maps);
-    crease_view tiles = photon_maps_outlines(&maps);
+    tile_view tiles = photon_maps_tiles(&maps);
     const double found = found_beside(scene, &map, &tiles);
     assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, false, NULL), KD_OK);
-    tiles.tiles = tile_set_get_view(&all_lit);
+    tiles = tile_set_get_view(&all_lit);
     const double otherwise = found_beside(scene, &map, &tiles);
     if (!(fabs(found - 1) <= 0.05 && otherwise < 0.93))
         fail_msg("%.4f of the light, %.4f if all is lit", found, otherwise);

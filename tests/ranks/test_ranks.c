@@ -122,7 +122,6 @@ static void test_photons_apart(void **state) {
     static const int several[] = {2, 3, 4, 0};
     kd_render_options options = small_options("sppm");
     expect_apart("cornell_caustic", options, several);
-    strcpy(options.surface, "tiles");
     expect_apart("cornell_diffuse", options, few);
     options = small_options("sppm");
     options.batches = 2;
@@ -185,12 +184,11 @@ static void test_choice_of_maps(void **state) {
     scene *made = open_scene("cornell_diffuse");
     const scene_view view = scene_get_view(made);
     kd_render_options options = small_options("sppm"), settled;
-    maps_choice choice = {.rank_count = 4, .bandwidth = 1e9};
+    maps_choice choice = {.rank_count = 4, .bandwidth = 16e9};
     render_plan plan;
-    options.photons = options.caustic_photons = 4000000;
+    options.photons = options.caustic_photons = 64000000; /* all ranks hold tiles whole: little */
     options.radius = 0.01f;
     strcpy(options.device, "cpu");
-    strcpy(options.surface, "outlines"); /* no tiles, which all ranks hold whole */
     settled = options;
     assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
     assert_string_equal(settled.maps, "whole");
@@ -201,7 +199,7 @@ static void test_choice_of_maps(void **state) {
     assert_string_equal(settled.maps, "apart");
     assert_true(plan.total < whole / 2 && settled.batches == 1);
     settled = options;
-    choice.bandwidth = 1e6; /* a connection on which the photons of all passes take minutes */
+    choice.bandwidth = 16e6; /* a connection on which the photons of all passes take minutes */
     assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
     assert_string_equal(settled.maps, "apart");
     settled = options;

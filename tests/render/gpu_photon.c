@@ -74,8 +74,7 @@ static const char *const foggy =
     "\"power\": 30}],"
     "\"camera\": {\"eye\": [0, 1.2, 4], \"look_at\": [0, 1.1, 0], \"fov\": 50}}";
 
-/* A deck of small squares with gaps in a large room: more outlines than are looked at one by one.
- */
+/* A deck of small squares with gaps in a large room: more tiles than a group of looks can hold. */
 static void put_deck(void) {
     enum { SIDE = 24, BYTES = 160 };
     char *text = (char *)malloc(BYTES * (SIDE * SIDE + 4));
@@ -213,14 +212,12 @@ static void test_tiles(void **state) {
     static const char *const methods[] = {"photon", "sppm", "photon"};
     for (int i = 0; i < 3; ++i) {
         kd_render_options options = options_for(methods[i]);
-        memset(options.surface, 0, sizeof options.surface);
-        strcpy(options.surface, "tiles");
         if (i == 2) strcpy(options.estimator, "adaptive");
         expect_same(scene_path(1), &options);
     }
 }
 
-static void test_outlines_by_groups(void **state) {
+static void test_small_triangles(void **state) {
     (void)state;
     static const char *const kernels[] = {"gaussian", "disc", "cone", "epanechnikov"};
     for (int i = 0; i < 4; ++i) {
@@ -247,17 +244,14 @@ static void test_final_gather(void **state) {
 }
 
 /* Looks of gather rays' ends: of glossy surfaces, of all ends (the radius is so large that none is
-   far), by few photons and many, by all within a radius; by outlines and by tiles. */
+   far), by few photons and many, by all within a radius. */
 static void test_gather_looks(void **state) {
     (void)state;
     static const struct {
         int32_t gather;
         float radius;
-        const char *estimator, *surface;
-    } ways[] = {{50, 0, "nearest", "outlines"},
-                {100, 0, "nearest", "tiles"},
-                {16, 9, "nearest", "outlines"},
-                {50, 0.5f, "fixed", "tiles"}};
+        const char *estimator;
+    } ways[] = {{50, 0, "nearest"}, {100, 0, "nearest"}, {16, 9, "nearest"}, {50, 0.5f, "fixed"}};
     for (int i = 0; i < 4; ++i) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);
@@ -268,7 +262,6 @@ static void test_gather_looks(void **state) {
         options.gather = ways[i].gather;
         options.radius = ways[i].radius;
         snprintf(options.estimator, sizeof options.estimator, "%s", ways[i].estimator);
-        snprintf(options.surface, sizeof options.surface, "%s", ways[i].surface);
         expect_same(file_in("rough.json"), &options);
         if (i == 2) expect_same(scene_path(0), &options);
     }
@@ -422,20 +415,13 @@ static void test_without_photons(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_photon),
-        cmocka_unit_test(test_waves),
-        cmocka_unit_test(test_estimators),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_outlines_by_groups),
-        cmocka_unit_test(test_final_gather),
-        cmocka_unit_test(test_gather_looks),
-        cmocka_unit_test(test_progressive),
-        cmocka_unit_test(test_crops),
-        cmocka_unit_test(test_resumed),
-        cmocka_unit_test(test_photon_in_fog),
-        cmocka_unit_test(test_progressive_in_fog),
-        cmocka_unit_test(test_map_of_fog),
-        cmocka_unit_test(test_without_photons),
+        cmocka_unit_test(test_photon),          cmocka_unit_test(test_waves),
+        cmocka_unit_test(test_estimators),      cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_small_triangles), cmocka_unit_test(test_final_gather),
+        cmocka_unit_test(test_gather_looks),    cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_crops),           cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_photon_in_fog),   cmocka_unit_test(test_progressive_in_fog),
+        cmocka_unit_test(test_map_of_fog),      cmocka_unit_test(test_without_photons),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }

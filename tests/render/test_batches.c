@@ -46,10 +46,9 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     assert_int_equal(scene_open(&made, demo, &options, NULL), KD_OK);
     const scene_view view = scene_get_view(made);
     options = small_options("photon");
-    options.photons = options.caustic_photons = 1000000;
+    options.photons = options.caustic_photons = 16000000; /* tiles are no fewer for a batch */
     options.spp = 64;
     strcpy(options.device, "cpu");
-    strcpy(options.surface, "outlines"); /* tiles are no fewer for a batch */
     render_plan whole, fitted;
     assert_int_equal(render_plan_fit(&whole, &view, &options, 0), KD_OK);
     assert_int_equal(options.batches, 1);
@@ -64,11 +63,11 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     assert_true(fitted.total > whole.total / 2);
     /* k of 40 allows no more than 8 */
     options.batches = 1;
-    assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 4), KD_ERROR_MEMORY);
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 16), KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "larger --gather or --estimator fixed"));
     options.batches = 1;
     strcpy(options.estimator, "fixed");
-    assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 4), KD_OK);
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 16), KD_OK);
     options.batches = 1;
     assert_int_equal(render_plan_fit(&fitted, &view, &options, 1000), KD_ERROR_MEMORY);
     scene_close(made);

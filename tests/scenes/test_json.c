@@ -156,8 +156,7 @@ static void render_settings_arrive(void **state) {
               "\"seed\": 14, \"threads\": 3, \"time_seconds\": 1.5, \"exposure\": -2,"
               "\"tonemap\": \"aces\", \"sah_costs\": [2, 3], \"sah_empty_factor\": 0.8,"
               "\"estimator\": \"adaptive\", \"passes\": 15, \"alpha\": 0.5, \"channel\": \"ids\","
-              "\"photon_map\": \"a.kdp\", \"lookup\": \"walk\", "
-              "\"surface\": \"tiles\"}}"),
+              "\"photon_map\": \"a.kdp\", \"lookup\": \"walk\"}}"),
         KD_OK);
     assert_string_equal(options.photon_map, "dir/a.kdp");
     kd_render_options expected;
@@ -171,8 +170,6 @@ static void render_settings_arrive(void **state) {
     strcpy(expected.estimator, "adaptive");
     memset(expected.lookup, 0, sizeof expected.lookup);
     strcpy(expected.lookup, "walk");
-    memset(expected.surface, 0, sizeof expected.surface);
-    strcpy(expected.surface, "tiles");
     memset(expected.channel, 0, sizeof expected.channel);
     strcpy(expected.channel, "ids");
     expected.passes = 15, expected.alpha = 0.5f, expected.photon_map = draft.photon_map;

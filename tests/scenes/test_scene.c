@@ -40,8 +40,13 @@ static void check_table(const scene_view *view) {
         assert_true(view->light_cdf[i + 1] >= view->light_cdf[i]);
         const double share = (double)(view->light_cdf[i + 1] - view->light_cdf[i]);
         assert_true(fabs(share - (double)(view->lights[i].power / view->total_power)) < 1e-6);
-        if (view->lights[i].kind == LIGHT_TRIANGLE)
-            assert_int_equal(view->triangle_lights[view->lights[i].triangle], i);
+        if (view->lights[i].kind != LIGHT_TRIANGLE) continue;
+        assert_int_equal(view->triangle_lights[view->lights[i].triangle], i);
+        light placed = view->lights[i];
+        const uint32_t *corner = view->mesh.triangles + 3 * (size_t)placed.triangle;
+        const vec3 *at = view->mesh.positions;
+        light_on_triangle(&placed, at[corner[0]], at[corner[1]], at[corner[2]]);
+        assert_memory_equal(&placed, &view->lights[i], sizeof placed);
     }
     assert_true(view->light_cdf[0] == 0 && view->light_cdf[view->light_count] == 1);
     assert_true(near((double)view->total_power, total));

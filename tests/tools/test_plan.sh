@@ -2,8 +2,9 @@
 # The plan is an upper bound of what a rendering takes beside its scene; a limit below it is exit 4.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
-render=("$program" render "$source_folder/scenes/cornell_diffuse.json" --threads 1 --device cpu --spp 1 --surface outlines)
-large=(--integrator photon --photons 300000 --caustic-photons 1 --resolution 256x256)
+render=("$program" render "$source_folder/scenes/cornell_diffuse.json" --threads 1 --device cpu --spp 1)
+# of so many photons an estimate, few tiles are planned
+large=(--integrator photon --photons 300000 --caustic-photons 1 --gather 500 --resolution 256x256)
 
 peak() { sed -n 's/.*"peak_bytes":[^0-9]*\([0-9]*\).*/\1/p' "$1"; }
 expect_exit 0 "${render[@]}" "${large[@]}" --plan -o none.pfm
@@ -15,15 +16,15 @@ taken=$(($(peak large.json) - $(peak small.json)))
 if ! grep -qa __asan_init "$program"; then # red zones and the quarantine would be counted
     expect_true "$taken bytes taken are at most the $planned planned" test "$taken" -le "$planned"
     expect_true "and not far below" test "$((3 * taken))" -ge "$planned"
-    expect_exit 0 "${render[@]}" "${large[@]}" --surface tiles --plan
+    expect_exit 0 "${render[@]}" "${large[@]}" --gather 50 --plan
     tiles=$(sed -n 's/^total *//p' out)
-    expect_exit 0 "${render[@]}" "${large[@]}" --surface tiles -o large.pfm --stats large.json
+    expect_exit 0 "${render[@]}" "${large[@]}" --gather 50 -o large.pfm --stats large.json
     taken=$(($(peak large.json) - $(peak small.json)))
     expect_true "$taken bytes taken are at most the $tiles planned" test "$taken" -le "$tiles"
 fi
 # half of it is enough in batches, and that holds
 half=$((planned / 2))
-batched=(--integrator photon --photons 300000 --caustic-photons 1 --resolution 256x256 --spp 4 --max-memory "$half")
+batched=(--integrator photon --photons 300000 --caustic-photons 1 --gather 500 --resolution 256x256 --spp 4 --max-memory "$half")
 expect_exit 0 "${render[@]}" "${batched[@]}" --plan
 expect_true "the plan says how many batches" test "$(sed -n 's/^batches *//p' out)" = 3
 expect_true "and fits" test "$(sed -n 's/^total *//p' out)" -le "$half"

@@ -11,7 +11,7 @@ static photon_options options_for(uint64_t photons) {
     options.seed = 1;
     options.photons = photons / 2;
     options.caustics = photons - photons / 2;
-    options.outlines = false;
+    options.tiles = false;
     options.radius = 1; /* finding one is no part of what is timed */
     return options;
 }

@@ -217,15 +217,6 @@ static const option_row photon_rows[] = {
      .kind = OPTION_NAME,
      .choice = lookup_choice,
      OPTION_FIELD(kd_render_options, lookup)},
-    {.name = "surface",
-     .argument = "NAME",
-     .help = "what a density estimate divides by: the part of the disc that a smooth patch's "
-             "outlines leave, or tiles: all sides of triangles in the ball that face alike; auto: "
-             "tiles",
-     .initial = "auto",
-     .kind = OPTION_NAME,
-     .choice = photon_surface_choice,
-     OPTION_FIELD(kd_render_options, surface)},
     SHARED_ROW_MEDIA,
     {.name = "photon-map",
      .argument = "FILE.kdp",

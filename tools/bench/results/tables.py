@@ -98,7 +98,7 @@ TABLES = {
         (
             "emission of 10M photons, demo scene",
             "{0:.1f} ms",
-            [(FRAMES, r"^frame +cornell_caustic-outlines +sppm +cuda:0 +n 10000000 +emission +k 50 +([\d.]+) ms")],
+            [(FRAMES, r"^frame +cornell_caustic-tiles +sppm +cuda:0 +n 10000000 +emission +k 50 +([\d.]+) ms")],
             "a thread a photon's path: {0:.1f} ms",
             [(FRAMES, r"^emission ([\d.]+)\. At f0e0e45")],
             "watertight",
@@ -109,12 +109,12 @@ TABLES = {
         (
             "a pass of `sppm`, 1920 x 1080, a million new photons",
             "{0:.1f} ms",
-            [(FRAMES, r"^frame +cornell_caustic-outlines +sppm +cuda:0 +n 1000000 +whole pass +k 50 +([\d.]+) ms")],
+            [(FRAMES, r"^frame +demo-tiles +sppm +cuda:0 +n 1000000 +whole pass +k 50 +([\d.]+) ms", 3, 1.0, 2)],
             "",
             [],
             "watertight",
             GPU,
-            "0cfcbd9",
+            "21333e6",
             None,
         ),
         (

@@ -290,7 +290,7 @@ static void identify(experiment *work) {
     const kd_render_options *base = &work->base;
     const int32_t numbers[] = {base->max_depth, base->final_gather, base->precompute,
                                base->threads};
-    const char *const texts[] = {base->kernel, base->lookup, base->surface, base->device};
+    const char *const texts[] = {base->kernel, base->lookup, base->device};
     identity = hash_combine(identity, numbers, sizeof numbers);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
         identity = hash_combine(identity, texts[i], strlen(texts[i]) + 1);

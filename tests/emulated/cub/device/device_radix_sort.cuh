@@ -47,6 +47,14 @@ struct DeviceRadixSort {
         }
         return cudaSuccess;
     }
+    template <class KEY, class COUNT>
+    static cudaError_t SortKeys(void *scratch, size_t &bytes, const KEY *keys, KEY *keys_sorted,
+                                COUNT count, int begin = 0, int end = 8 * (int)sizeof(KEY),
+                                cudaStream_t stream = NULL) {
+        std::vector<char> none(scratch ? (size_t)count : 0), sorted(none);
+        return SortPairs(scratch, bytes, keys, keys_sorted, none.data(), sorted.data(), count,
+                         begin, end, stream);
+    }
 };
 } // namespace cub
 #endif

@@ -4,7 +4,7 @@
               offsets of them; fill_boxes, the same walk: -> ids of each row from its offset on. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
-#include "points/api/boxes.h"
+#include "points/device/boxes.h"
 #include <cub/device/device_scan.cuh>
 
 namespace {

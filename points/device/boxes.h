@@ -1,7 +1,7 @@
 /* Points in axis-aligned boxes, on a CUDA device. Every pointer is memory of the current device;
    nothing is allocated but scratch of the pool, and nothing is waited for. */
-#ifndef KD_POINTS_API_BOXES_H
-#define KD_POINTS_API_BOXES_H
+#ifndef KD_POINTS_DEVICE_BOXES_H
+#define KD_POINTS_DEVICE_BOXES_H
 #include "core/device/absent.h"
 #include "points/tree/walk_box.h"
 

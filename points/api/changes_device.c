@@ -1,0 +1,251 @@
+/* Points of a tree on a CUDA device come and go: as on the CPU (changes.h), with all of it on the
+   device. Small layers are joined sooner there: a tree of 2^18 points takes hardly longer to build
+   than one of a thousand. */
+#include "core/device/device_stream.h"
+#include "points/api/changes.h"
+#include "points/api/points_device.h"
+#include "points/api/points_pile.h"
+#include "points/device/change_points.h"
+#include <stdio.h>
+
+static_assert((int)LAYERS_MOST == (int)CHANGE_LAYERS_MOST, "a place for each layer");
+
+bool points_has_layers(const kd_points *tree) {
+    const points_changes *changes = tree->changes;
+    return tree->cuda && changes && (changes->count > 1 || changes->layers[0].gone.count > 0);
+}
+
+static change_layer layer_of(const points_layer *layer) {
+    const points_cuda *c = layer->tree->cuda;
+    const change_layer of = {&c->index, c->renamed, c->gone, NULL};
+    return of;
+}
+
+/* --- points on their way ---------------------------------------------------------------------- */
+
+static void pile_close_there(point_pile *owned, void *stream) {
+    device_pool_release(owned->coordinates, stream);
+    device_pool_release(owned->ids, stream);
+}
+
+static kd_status pile_open_there(point_pile *out, const kd_points *like, uint64_t most) {
+    kd_status status = KD_OK;
+    void *stream = like->options.stream;
+    const size_t bytes = like->tree.dims * point_scalar_bytes(like->tree.scalar);
+    memset(out, 0, sizeof *out);
+    out->dims = like->tree.dims;
+    out->scalar = like->tree.scalar;
+    KD_TRY_GOTO(device_pool_reserve(&out->coordinates, most * bytes, stream));
+    KD_TRY_GOTO(device_pool_reserve((void **)&out->ids, most * sizeof *out->ids, stream));
+done:
+    if (status != KD_OK) pile_close_there(out, stream);
+    return status;
+}
+
+static kd_status pile_more_there(point_pile *to, const point_pile *more, void *stream) {
+    const size_t bytes = to->dims * point_scalar_bytes(to->scalar);
+    KD_TRY(device_copy((char *)to->coordinates + to->count * bytes, more->coordinates,
+                       more->count * bytes, stream));
+    KD_TRY(device_copy(to->ids + to->count, more->ids, more->count * sizeof *more->ids, stream));
+    to->count += more->count;
+    return KD_OK;
+}
+
+/* All layers from `first` on, and then `more` points or NULL. */
+static kd_status pile_layers_there(point_pile *out, const kd_points *tree, int first,
+                                   const point_pile *more) {
+    const points_changes *changes = tree->changes;
+    void *stream = tree->options.stream;
+    uint64_t most = more ? more->count : 0;
+    kd_status status = KD_OK;
+    for (int l = first; l < changes->count; ++l) most += points_layer_live(&changes->layers[l]);
+    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE, "%llu points, expected at most %u",
+               (unsigned long long)most, POINTTREE_COUNT_MAX);
+    KD_TRY(pile_open_there(out, tree, most));
+    for (int l = first; l < changes->count; ++l) {
+        const change_layer layer = layer_of(&changes->layers[l]);
+        KD_TRY_GOTO(change_gather(&layer, out->count, out->coordinates, out->ids, stream));
+        out->count += points_layer_live(&changes->layers[l]);
+    }
+    if (more) KD_TRY_GOTO(pile_more_there(out, more, stream));
+done:
+    if (status != KD_OK) pile_close_there(out, stream);
+    return status;
+}
+
+static kd_status join_there(kd_points *tree, int first, const point_pile *more) {
+    point_pile joined;
+    if (more && first == tree->changes->count) return points_put_layer(tree, first, more);
+    KD_TRY(pile_layers_there(&joined, tree, first, more));
+    void *stream = tree->options.stream;
+    const kd_status status = points_put_layer(tree, first, &joined);
+    pile_close_there(&joined, stream);
+    return status;
+}
+
+kd_status points_join_there(kd_points *tree, int first) {
+    int32_t previous = 0;
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    const kd_status status = join_there(tree, first, NULL);
+    device_leave(previous);
+    return status;
+}
+
+kd_status points_whole_there(kd_points *out, const kd_points *tree) {
+    point_pile all;
+    int32_t previous = 0;
+    kd_points_options options = tree->options;
+    snprintf(options.device, sizeof options.device, "cuda:%d", (int)tree->cuda->device);
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    kd_status status = pile_layers_there(&all, tree, 0, NULL);
+    if (status == KD_OK) {
+        const kd_point_array array = pile_array(&all);
+        status = points_build(out, &array, &options);
+        pile_close_there(&all, tree->options.stream);
+    }
+    device_leave(previous);
+    return status;
+}
+
+/* --- points come ------------------------------------------------------------------------------ */
+
+/* The caller's points, which may lie anywhere, with the ids that they have or get. */
+static kd_status pile_new_there(point_pile *out, const kd_points *tree,
+                                const kd_point_array *points) {
+    void *staged = NULL, *stream = tree->options.stream;
+    const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
+    point_array given = point_array_make(points->coordinates, points->count, tree->tree.dims,
+                                         tree->tree.scalar),
+                there;
+    if (points->stride_bytes) given.stride_bytes = points->stride_bytes;
+    kd_status status = KD_OK;
+    KD_TRY(pile_open_there(out, tree, points->count));
+    KD_TRY_GOTO(points_cuda_stage(&there, &staged, &given, tree->cuda->device, stream));
+    if (there.stride_bytes == bytes)
+        KD_TRY_GOTO(
+            device_copy(out->coordinates, there.coordinates, points->count * bytes, stream));
+    else
+        KD_TRY_GOTO(change_pack(out->coordinates, &there, stream));
+    if (points->ids)
+        KD_TRY_GOTO(device_copy(out->ids, points->ids, points->count * sizeof *out->ids, stream));
+    else
+        KD_TRY_GOTO(
+            change_number(out->ids, points->count, (uint32_t)tree->changes->next_id, stream));
+    out->count = points->count;
+done:
+    device_pool_release(staged, stream);
+    if (status != KD_OK) pile_close_there(out, stream);
+    return status;
+}
+
+kd_status points_insert_there(kd_points *tree, const kd_point_array *points) {
+    point_pile more;
+    int32_t previous = 0;
+    void *stream = tree->options.stream;
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    kd_status status = pile_new_there(&more, tree, points);
+    if (status == KD_OK) {
+        status = join_there(tree, points_first_to_join(tree->changes, more.count), &more);
+        pile_close_there(&more, stream);
+    }
+    device_leave(previous);
+    return status;
+}
+
+/* --- points go -------------------------------------------------------------------------------- */
+
+typedef struct marks {
+    void *memory; /* one piece of the pool */
+    change_ids ids;
+    change_found *there, found;
+    uint32_t *given; /* the caller's ids */
+    change_layer layers[LAYERS_MOST];
+    void *stream;
+} marks;
+
+static void *take(char *base, uint64_t *used, uint64_t bytes) {
+    char *taken = base ? base + *used : NULL;
+    *used += (bytes + 255) / 256 * 256;
+    return taken;
+}
+
+/* Where all of it lies; with NULL, how much that is. */
+static uint64_t lay_out(marks *work, const points_changes *changes, char *base) {
+    uint64_t used = 0;
+    const uint64_t ids_bytes = work->ids.count * sizeof(uint32_t);
+    work->given = (uint32_t *)take(base, &used, ids_bytes);
+    work->ids.sorted = (uint32_t *)take(base, &used, ids_bytes);
+    work->ids.met = (uint32_t *)take(base, &used, ids_bytes);
+    work->ids.filter = (uint32_t *)take(base, &used, CHANGE_FILTER_BITS / 8);
+    work->there = (change_found *)take(base, &used, sizeof *work->there);
+    for (int l = 0; l < changes->count; ++l) {
+        work->layers[l] = layer_of(&changes->layers[l]);
+        work->layers[l].hits = (uint32_t *)take(
+            base, &used, change_words(work->layers[l].tree->tree.count) * sizeof(uint32_t));
+    }
+    return used;
+}
+
+/* Who goes; nothing has changed yet. */
+static kd_status mark(marks *work, const points_changes *changes, const uint32_t *ids) {
+    KD_TRY(device_pool_reserve(&work->memory, lay_out(work, changes, NULL), work->stream));
+    (void)lay_out(work, changes, (char *)work->memory);
+    memset(&work->found, 0, sizeof work->found);
+    work->found.least_missing = KD_NONE;
+    KD_TRY(device_copy(work->there, &work->found, sizeof work->found, work->stream));
+    KD_TRY(device_copy(work->given, ids, work->ids.count * sizeof *ids, work->stream));
+    KD_TRY(change_ids_open(&work->ids, work->given, work->stream));
+    for (int l = 0; l < changes->count; ++l)
+        KD_TRY(change_mark(&work->layers[l], &work->ids, &work->there->hits[l], work->stream));
+    KD_TRY(change_marks_read(&work->found, work->there, &work->ids, work->stream));
+    KD_REQUIRE(work->found.missing == 0, KD_ERROR_INPUT, "no point has the id %u",
+               work->found.least_missing);
+    return KD_OK;
+}
+
+static kd_status let_go(marks *work, points_changes *changes) {
+    for (int l = 0; l < changes->count; ++l)
+        if (work->found.hits[l])
+            KD_TRY(points_cuda_open_gone(changes->layers[l].tree->cuda, work->stream));
+    for (int l = 0; l < changes->count; ++l) {
+        if (!work->found.hits[l]) continue;
+        work->layers[l].gone = changes->layers[l].tree->cuda->gone;
+        KD_TRY(change_let_go(&work->layers[l], work->stream));
+        changes->layers[l].gone.count += work->found.hits[l];
+    }
+    return device_stream_wait(work->stream);
+}
+
+/* Layers that have lost half of their points, or that only walks answer for, are built anew with
+   all that came after them. */
+static kd_status build_the_thin_there(kd_points *tree) {
+    const points_changes *changes = tree->changes;
+    for (int l = 0; l < changes->count; ++l) {
+        const points_layer *layer = &changes->layers[l];
+        if (layer->gone.count > 0 && (2 * (uint64_t)layer->gone.count >= layer->tree->tree.count ||
+                                      !layer->tree->cuda->index.points))
+            return join_there(tree, l, NULL);
+    }
+    return KD_OK;
+}
+
+kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t count) {
+    marks work;
+    int32_t previous = 0;
+    KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "%llu ids at once, expected at most %u", (unsigned long long)count,
+               POINTTREE_COUNT_MAX);
+    memset(&work, 0, sizeof work);
+    work.ids.count = (uint32_t)count;
+    work.stream = tree->options.stream;
+    KD_TRY(device_enter(tree->cuda->device, &previous));
+    kd_status status = mark(&work, tree->changes, ids);
+    if (status == KD_OK) status = let_go(&work, tree->changes);
+    device_pool_release(work.memory, work.stream);
+    if (status == KD_OK) {
+        status = build_the_thin_there(tree);
+        if (status == KD_ERROR_MEMORY) status = KD_OK; /* they have gone; the tree stays as large */
+    }
+    device_leave(previous);
+    return status;
+}
