@@ -190,7 +190,8 @@ KD_FN vec3 principled_even(const principled_side *side, vec3 wi) {
     const float alpha = side->base.alpha, metal = side->base.metallic;
     if (lack.even_mean > 0 && metal < 1) {
         /* a body under the base's own coat sends less to where the layers take most */
-        const float body = 0.85f + 0.15f * alpha;
+        const float fuzzy = layer_profile_lack_mean(&lack.fuzz) / lack.even_mean;
+        const float body = 1 - (0.25f - 0.16f * fuzzy) * (1 - alpha);
         const float both = principled_lack_even(&lack, side->wo.z) *
                            principled_lack_even(&lack, wi.z) / (KD_PI * lack.even_mean);
         sum = vec3_along(sum, (1 - metal) * body * both, side->base.diffuse);

@@ -6,7 +6,7 @@
    Differs: colours and the way through glass are those of walks among facets (Heitz et al.
             2016), not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the
             lobe is drawn by an integral of about its own shape, so that no weight is large.
-   Work: two to ten looks into tables of 18 KiB, of 41 KiB more for metals of long facets (microfacet_tables.h). Beyond the nodes (indices
+   Work: two to ten looks into tables of 18 KiB, of 44 KiB more for metals of long facets (microfacet_tables.h). Beyond the nodes (indices
          of glass outside [1/3, 3]) the last one holds. */
 #ifndef KD_SHADERS_MICROFACET_ENERGY_H
 #define KD_SHADERS_MICROFACET_ENERGY_H
@@ -110,10 +110,10 @@ typedef struct energy_long_place {
     energy_place row, ratio;
 } energy_long_place;
 
-KD_FN energy_long_place energy_long_place_of(float longer, float shorter) {
+KD_FN energy_long_place energy_long_place_of(float longer, float shorter, int rows, int ratios) {
     energy_long_place at;
-    at.row = energy_place_at(sqrtf(longer) * (ENERGY_LONGS - 1), ENERGY_LONGS);
-    at.ratio = energy_place_at(sqrtf(shorter / longer) * (ENERGY_RATIOS - 1), ENERGY_RATIOS);
+    at.row = energy_place_at(sqrtf(longer) * (float)(rows - 1), rows);
+    at.ratio = energy_place_at(sqrtf(shorter / longer) * (float)(ratios - 1), ratios);
     return at;
 }
 
@@ -123,7 +123,8 @@ KD_FN float energy_missing_long(ggx_ellipse of, vec3 direction) {
     const float seen = float_clamp(energy_seen_alpha(of, direction), shorter, longer);
     const float round = energy_missing(seen, direction.z);
     if (!(longer > shorter)) return round;
-    const energy_long_place place = energy_long_place_of(longer, shorter);
+    const energy_long_place place =
+        energy_long_place_of(longer, shorter, ENERGY_LONGS, ENERGY_RATIOS);
     const energy_place turn = energy_turn(shorter, longer, seen);
     const energy_place at = energy_long_column(seen, direction.z);
     float rows[2];
@@ -146,7 +147,8 @@ KD_FN float energy_missing_long(ggx_ellipse of, vec3 direction) {
 /* Its mean over directions, weighted by the cosine. */
 KD_FN float energy_missing_long_mean(ggx_ellipse of) {
     const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
-    const energy_long_place place = energy_long_place_of(longer, shorter);
+    const energy_long_place place =
+        energy_long_place_of(longer, shorter, ENERGY_MEAN_LONGS, ENERGY_MEAN_RATIOS);
     float rows[2];
     for (int i = 0; i < 2; ++i)
         rows[i] = energy_mix(energy_table_long_mean(place.row.first + i, place.ratio.first),

@@ -16,14 +16,16 @@ enum {
     ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
     /* of metals of long facets: even in the root of the longer alpha, in the root of the shorter
        over the longer, in the root of what alpha a direction sees between both, since towards the
-       shorter one little turns it, in s (1 + c) / (s + c), since near the horizon, where s is 0,
-       they differ most from round ones */
+       shorter one little turns it, in q (1 + c) / (q + c), q = 1 - (1 - s)^2: near the horizon,
+       where q is 0, they differ most from round ones, and straight above all is even in q */
     ENERGY_LONGS = 9,
     ENERGY_RATIOS = 12,
     ENERGY_TURNS = 12,
-    ENERGY_LONG_COSINES = 16
+    ENERGY_LONG_COSINES = 16,
+    ENERGY_MEAN_LONGS = 33, /* of their means, which follow no line near alpha 0 */
+    ENERGY_MEAN_RATIOS = 23
 };
-#define ENERGY_LONG_CROWDING 0.4f    /* c */
+#define ENERGY_LONG_CROWDING 0.8f    /* c */
 #define ENERGY_INDEX_SPAN 1.0986123f /* ln 3 */
 
 KD_FN float energy_alpha(int row) {
@@ -57,21 +59,16 @@ KD_FN energy_place energy_column(float alpha, float cosine, int nodes) {
     const float left = sqrtf(alpha * (1 - mu) / (mu + alpha));
     return energy_place_at((1 - left) * (float)(nodes - 1), nodes);
 }
-KD_FN float energy_long_crowded(float s) {
-    return s * (1 + ENERGY_LONG_CROWDING) / (s + ENERGY_LONG_CROWDING);
+KD_FN float energy_long_crowded(float q) {
+    return q * (1 + ENERGY_LONG_CROWDING) / (q + ENERGY_LONG_CROWDING);
 }
 KD_FN energy_place energy_long_column(float alpha, float cosine) {
-    const float mu = float_clamp(cosine, 0, 1);
-    const float s = float_max(1 - sqrtf(alpha * (1 - mu) / (mu + alpha)), 0);
-    return energy_place_at(energy_long_crowded(s) * (ENERGY_LONG_COSINES - 1), ENERGY_LONG_COSINES);
+    const float mu = float_clamp(cosine, 0, 1), q = mu * (1 + alpha) / (mu + alpha);
+    return energy_place_at(energy_long_crowded(q) * (ENERGY_LONG_COSINES - 1), ENERGY_LONG_COSINES);
 }
-/* The nodes of long facets: the longer alpha, the shorter over it. */
-KD_FN float energy_long(int node) {
-    const float root = (float)node / (ENERGY_LONGS - 1);
-    return float_max(root * root, 1e-3f);
-}
-KD_FN float energy_ratio_at(int node) {
-    const float root = (float)node / (ENERGY_RATIOS - 1);
+/* The nodes of long facets: the longer alpha, or the shorter over it; one of `nodes`. */
+KD_FN float energy_long(int node, int nodes) {
+    const float root = (float)node / (float)(nodes - 1);
     return float_max(root * root, 1e-3f);
 }
 /* Of what alpha a direction sees between the shorter and the longer. */

@@ -41,10 +41,10 @@ KD_FN float energy_table_long(int i, int j, int k, int l) {
 
 /* The mean that these lose, over the square of the longer alpha. */
 KD_FN float energy_table_long_mean(int i, int j) {
-    static const float table[108] = {
+    static const float table[759] = {
 #include "shaders/microfacet_long_mean.inc"
     };
-    return table[i * 12 + j];
+    return table[i * 23 + j];
 }
 
 /* A coat's effective cosine less the cosine, over alpha. */

@@ -200,8 +200,8 @@ KD_FN flux_sum beams_sum(const scene_view *scene, const beam_view *among, const 
 
 /* Radiance that the medium scatters from beams against the flight's direction, as it comes to the
    flight's start, W/(sr m^2). `rays` counts those cast. */
-KD_FN vec3 beams_radiance(const scene_view *scene, const beam_view *among, const beam_flight *on,
-                          uint32_t *rays) {
+KD_FN_APART vec3 beams_radiance(const scene_view *scene, const beam_view *among,
+                                const beam_flight *on, uint32_t *rays) {
     if (among->node_count == 0 || !(among->radius > 0)) return vec3_all(0);
     const flux_sum sum = beams_sum(scene, among, on, rays);
     if (flux_sum_is_zero(&sum)) return vec3_all(0);

@@ -240,11 +240,22 @@ struct shaded_way {
     bool is; /* there is one */
 };
 
+/* A photon to the heap. */
+__device__ __forceinline__ void way_put(const emission_batch &batch, wave_way &on,
+                                        const photon &slot) {
+    const uint32_t at = take_place(batch.landed_count);
+    if (at < batch.room) {
+        batch.landed[at] = slot;
+        batch.numbers[at] = make_uint2(on.path, on.landed);
+    }
+    ++on.landed;
+}
+
 /* `diffuse`: all that it may meet is. */
 template <bool media, bool diffuse>
 __device__ __forceinline__ void way_arrive(const scene_view &scene, const photon_emission &emission,
-                                           const emission_batch &batch, const way_store &from,
-                                           uint32_t i, shaded_way &s) {
+                                           const photon_wish &wish, const emission_batch &batch,
+                                           const way_store &from, uint32_t i, shaded_way &s) {
     s.turn = PHOTON_ENDS;
     s.is = false;
     if (i == KD_NONE) return;
@@ -254,8 +265,10 @@ __device__ __forceinline__ void way_arrive(const scene_view &scene, const photon
     s.ledger = load_ledger<media>(batch, s.on.path);
     photon_way &way = s.on.way;
     ray_hit hit = load_stored_hit(batch.hits, i);
+    photon slot;
     bool strayed;
     ++way.step;
+    if (media && photon_way_shines(&scene, &wish, &way, hit, &slot)) way_put(batch, s.on, slot);
     if (photon_passes(&scene, &way.flying, way.key, way.step, &hit, &way.layers, &strayed,
                       &s.ledger)) {
         s.turn = PHOTON_PASSES;
@@ -270,13 +283,8 @@ __device__ __forceinline__ void way_land(const scene_view &scene, const photon_w
                                          const emission_batch &batch, shaded_way &s) {
     photon slot;
     if (s.turn == PHOTON_ENDS || s.turn == PHOTON_PASSES) return;
-    if (!photon_way_lands(&scene, &wish, s.turn, &s.at, &s.on.way, &slot)) return;
-    const uint32_t at = take_place(batch.landed_count);
-    if (at < batch.room) {
-        batch.landed[at] = slot;
-        batch.numbers[at] = make_uint2(s.on.path, s.on.landed);
-    }
-    ++s.on.landed;
+    if (photon_way_lands(&scene, &wish, s.turn, &s.at, &s.on.way, &slot))
+        way_put(batch, s.on, slot);
 }
 
 /* Whether the way has another ray. */
@@ -302,7 +310,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     const auto fetch = [&](uint32_t i) { fetch_way_ahead(batch, from, i); };
     const auto shade = [&](uint32_t i) {
         shaded_way s;
-        way_arrive<media, diffuse>(scene, emission, batch, from, i, s);
+        way_arrive<media, diffuse>(scene, emission, wish, batch, from, i, s);
         __syncthreads();
         way_land(scene, wish, batch, s);
         __syncthreads();
@@ -333,13 +341,7 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
             photon slot;
             bool stored;
             flies = photon_way_next(&scene, &wish, &on.way, &slot, &stored, &ledger);
-            if (!stored) continue;
-            const uint32_t at = take_place(batch.landed_count);
-            if (at < batch.room) {
-                batch.landed[at] = slot;
-                batch.numbers[at] = make_uint2(on.path, on.landed);
-            }
-            ++on.landed;
+            if (stored) way_put(batch, on, slot);
         }
         if (scene.medium_count > 0)
             finish_way<true>(batch, on, ledger);

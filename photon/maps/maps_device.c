@@ -19,6 +19,7 @@ static void map_close(photon_map_cuda *owned) {
 void photon_maps_cuda_close(photon_maps_cuda *owned) {
     for (int m = 0; m < PHOTON_LISTS; ++m) map_close(&owned->map[m]);
     device_buffer_free(&owned->tile_memory);
+    device_buffer_free(&owned->beam_memory);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -107,6 +108,42 @@ kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
     return append(&maps->tile_memory, &used, from->boxes, box_bytes, (const void **)&out->boxes);
 }
 
+/* Copies them to the device. */
+static kd_status bring_beams(photon_maps_cuda *maps, const beam_set *from) {
+    device_buffer *to = &maps->beam_memory;
+    beam_view *out = &maps->beams;
+    const uint64_t whole = from->count * sizeof *from->beams,
+                   pieces = from->piece_count * sizeof *from->pieces,
+                   nodes = from->node_count * sizeof *from->nodes;
+    uint64_t used = 0;
+    *out = beam_set_get_view(from, (int32_t)maps->kernel, maps->map[PHOTON_LIST_MEDIA].scale);
+    out->radius = maps->map[PHOTON_LIST_MEDIA].radius;
+    KD_TRY(device_buffer_reserve(to, whole + pieces + nodes + 3 * 256));
+    KD_TRY(append(to, &used, from->beams, whole, (const void **)&out->beams));
+    KD_TRY(append(to, &used, from->pieces, pieces, (const void **)&out->pieces));
+    return append(to, &used, from->nodes, nodes, (const void **)&out->nodes);
+}
+
+kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
+                                      const photon_options *options, job *watched) {
+    photon_map_cuda *map = &maps->map[PHOTON_LIST_MEDIA];
+    photon_list here;
+    beam_set found;
+    memset(&maps->beams, 0, sizeof maps->beams);
+    if (!photon_media_rows[options->media].beams || map->list.count == 0) return KD_OK;
+    KD_TRY(photon_list_cuda_download(&here, &map->list));
+    job_stage_begin(watched, "photon_tree", (int64_t)here.count);
+    kd_status status =
+        beam_set_open(&found, here.photons, here.count, scene, options->gather, watched);
+    job_stage_end(watched);
+    photon_list_close(&here);
+    if (status != KD_OK) return status;
+    if (!(options->radius > 0)) map->radius = found.radius;
+    status = bring_beams(maps, &found);
+    beam_set_close(&found);
+    return status;
+}
+
 uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from) {
     uint64_t count = 0;
     const uint64_t *there = from->tiles.bounded;
@@ -117,7 +154,8 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     const photon_map_cuda *map = &from->map[which];
     photon_map_view view;
     memset(&view, 0, sizeof view);
-    if (map->list.here) {
+    const bool beams = which == PHOTON_LIST_MEDIA && photon_media_rows[from->media].beams;
+    if (map->list.here && !beams) {
         view.photons = (const photon *)map->ordered.memory;
         view.tree.points = (const vec3 *)map->ordered_points.memory;
         view.tree.ids = (const uint32_t *)map->ids.memory;

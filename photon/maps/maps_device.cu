@@ -164,11 +164,15 @@ kd_status order(photon_map_cuda *map) {
     return KD_OK;
 }
 
-kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered) {
-    gather_index::index index;
+void begin_map(photon_map_cuda *map, const photon_options *options) {
     map->known = false;
     map->scale = flux_scale(map->list.strongest);
     map->radius = options->radius;
+}
+
+kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered) {
+    gather_index::index index;
+    begin_map(map, options);
     if (map->list.here == 0) return KD_OK;
     KD_TRY(plant(map, &index));
     if (!(options->radius > 0)) KD_TRY(choose_radius(map, options, &index));
@@ -202,10 +206,14 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->kernel = options->kernel;
     maps->estimator = options->estimator;
     maps->lookup = options->lookup;
+    maps->media = options->media;
     job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
     kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered);
     if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered);
-    if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true);
+    if (status == KD_OK && photon_media_rows[options->media].beams)
+        begin_map(&maps->map[PHOTON_LIST_MEDIA], options);
+    else if (status == KD_OK)
+        status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true);
     if (status == KD_OK) status = device_wait();
     job_stage_end(watched);
     return status;

@@ -26,12 +26,15 @@ typedef struct photon_map_cuda {
 typedef struct photon_maps_cuda {
     photon_map_cuda map[PHOTON_LISTS]; /* global, caustic, media */
     device_buffer tile_memory;         /* tiles, boxes, what is known of parts; the scene */
+    device_buffer beam_memory;         /* beams, pieces, boxes */
     tile_view tiles;                   /* device pointers */
-    struct ranks *among;               /* photon_options.among */
+    beam_view beams;     /* of the media, in place of their map's photons; device pointers */
+    struct ranks *among; /* photon_options.among */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
+    photon_media media;
 } photon_maps_cuda;
 
 void photon_maps_cuda_close(photon_maps_cuda *owned); /* takes a zeroed one */
@@ -48,6 +51,10 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
    theirs is KD_ERROR_INPUT. Stage: photon_tree. */
 KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_options *options,
                                         bool ordered, job *watched));
+/* Beams of the map of the media, made by the host from its photons, after planting; none if it
+   keeps points. */
+kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
+                                      const photon_options *options, job *watched);
 /* Copies tiles to the device, where the scene is already. */
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
                                 const scene_view *device_scene);

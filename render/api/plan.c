@@ -159,6 +159,13 @@ static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_
     return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
 }
 
+/* Beams are made by the host, and what it needs for that is gone before they are looked up. */
+static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *options) {
+    return photon_media_named(options->media)->beams
+               ? photon_list_cuda_bytes(photons) + beam_set_bytes_kept(photons)
+               : photon_map_cuda_bytes(photons, true);
+}
+
 static kd_status plan_there(render_plan *out, const scene_view *from,
                             const kd_render_options *options, int32_t rank_count) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0;
@@ -183,7 +190,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                    "%llu photons in one map on a device, expected at most %u: give more --batches",
                    (unsigned long long)photons[l], POINTTREE_COUNT_MAX / 2);
         add_to(out, true, map_names[l],
-               l == PHOTON_LIST_MEDIA ? photon_map_cuda_bytes(photons[l], true)
+               l == PHOTON_LIST_MEDIA ? media_bytes_there(photons[l], options)
                                       : map_bytes_there(photons[l], ordered, options, rank_count));
         all += photons[l];
     }

@@ -145,8 +145,7 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
     eye_add(path, vec3_scale(sum, 1 / (float)path->haze));
 }
 
-#ifndef __CUDA_ARCH__
-/* What it scatters there from beams; devices know none. */
+/* What it scatters there from beams. */
 KD_FN void eye_add_beams(const scene_view *scene, const photon_view *photons, eye_path *path,
                          const medium *in, float begin, float length) {
     const path_state *state = &path->state;
@@ -158,7 +157,6 @@ KD_FN void eye_add_beams(const scene_view *scene, const photon_view *photons, ey
     on.in = in;
     eye_add(path, beams_radiance(scene, &photons->beams, &on, &path->found.rays));
 }
-#endif
 
 /* The part of a ray up to t = end: what media scatter into it, and how they weaken it. */
 KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_way way, eye_path *path,
@@ -171,9 +169,7 @@ KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_way 
     if (!(length > 0)) return;
     if (way == EYE_LOOKS && path->haze > 0) {
         eye_add_haze(scene, photons, path, in, span.begin, length);
-#ifndef __CUDA_ARCH__
         if (photons->beams.node_count) eye_add_beams(scene, photons, path, in, span.begin, length);
-#endif
     }
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
 }

@@ -44,13 +44,6 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     return KD_OK;
 }
 
-kd_status photon_check_media(const frame *of, const photon_options *options) {
-    KD_REQUIRE(!of->there || !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
-               "media by %s on a CUDA device, expected %s there, or --device cpu",
-               photon_media_rows[options->media].name, photon_media_name(PHOTON_MEDIA_POINTS));
-    return KD_OK;
-}
-
 void photon_share_options(photon_options *of, const kd_render_options *options) {
     const uint64_t batches = (uint64_t)options->batches;
     of->photons = (of->photons + batches - 1) / batches;
@@ -193,6 +186,7 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
     to->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
     to->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
     to->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);
+    to->view.beams = maps->beams;
     to->view.tiles = maps->tiles;
     return KD_OK;
 }
@@ -251,7 +245,6 @@ static kd_status photon_prepare(frame *prepared) {
                                "for each %d photons of --gather",
                                options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
     if (status != KD_OK) goto done;
-    KD_TRY_GOTO(photon_check_media(prepared, &state->options));
     photon_share_options(&state->options, options);
     state->options.among = prepared->among;
     state->options.apart = prepared->apart;

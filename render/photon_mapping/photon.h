@@ -13,8 +13,6 @@ enum { BATCH_GATHER_LEAST = 5 };
 
 /* What the command line says of photons, checked. */
 kd_status photon_read_options(photon_options *out, const kd_render_options *options);
-/* KD_ERROR_USAGE where a device would have to look at beams. */
-kd_status photon_check_media(const frame *of, const photon_options *options);
 /* Photons and k of one of options->batches. */
 void photon_share_options(photon_options *of, const kd_render_options *options);
 /* The time that photons may take of what the frame's deadline leaves: those of its first maps a

@@ -71,7 +71,8 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
     if (options->strayed == 0) to->orders[PHOTON_LIST_MEDIA].wanted = 0;
     KD_TRY(frame_cuda_pack(of->there));
     KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
-    return photon_maps_cuda_plant(&to->maps, options, ordered, of->watched);
+    KD_TRY(photon_maps_cuda_plant(&to->maps, options, ordered, of->watched));
+    return photon_maps_cuda_find_beams(&to->maps, of->scene, options, of->watched);
 }
 
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],

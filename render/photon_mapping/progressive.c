@@ -65,7 +65,6 @@ static kd_status progressive_prepare(frame *prepared) {
     photon_share_options(&state->photons, options);
     state->photons.among = prepared->among;
     KD_TRY_GOTO(check_apart(prepared, &state->photons));
-    KD_TRY_GOTO(photon_check_media(prepared, &state->photons));
     state->photons.tiles = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
     state->view.path.max_depth = options->max_depth;
@@ -194,7 +193,7 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
     view->caustic.radius = (float)(radius[PHOTON_LIST_CAUSTIC] * share);
     view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
-    view->beams = photon_maps_beams(&state->maps);
+    view->beams = of->there ? there->beams : photon_maps_beams(&state->maps);
     view->beams.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 

@@ -378,8 +378,7 @@ const json_key describe_render_keys[] = {
      .help = "how photons are found: an index, or a stack-free walk of the tree"},
     {KEY("media", JSON_NAME, described_render, options.media), .choices = "points|beams",
      .initial = "\"points\"",
-     .help = "what the map of media keeps: where photons are scattered, or their whole flights (on "
-             "a CPU)"},
+     .help = "what the map of media keeps: where photons are scattered, or their whole flights"},
     {KEY("photon_map", JSON_TEXT, described_render, options.photon_map),
      .help = "a file by `kandela photons` beside this one: photons to use instead of new ones"},
     {KEY("passes", JSON_INT, described_render, options.passes), .least = 1, .most = 1 << 24,

@@ -6,9 +6,8 @@
 #include "core/log.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
-#include "render/api/render.h"
 #include "scenes/assembly/scene_hash.h"
-#include "tests/gpu.h"
+#include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 
 /* Rough plastic under a smooth coat, frosted glass, holes, and every kind of lamp. */
@@ -138,64 +137,6 @@ static const char *scene_path(int index) {
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
     if (index < 3) return known[index];
     return index == 3 ? file_in("still.json") : NULL;
-}
-
-typedef struct finished {
-    frame_statistics frame;
-    uint64_t image;
-    int32_t samples;
-    kd_status status;
-} finished;
-
-static finished run_kept(const char *path, const kd_render_options *options, const char *where,
-                         const render_keeping *keeping) {
-    scene *made = NULL;
-    kd_render_options from_file, used = *options;
-    kd_render_options_default(&from_file);
-    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
-    snprintf(used.device, sizeof used.device, "%s", where);
-    render_result result;
-    finished end;
-    memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, &used, keeping, NULL);
-    if (end.status == KD_OK) {
-        end.image = result.image_hash;
-        end.frame = result.frame;
-        end.samples = result.samples_done;
-        assert_int_equal(result.where.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
-        render_close(&result);
-    } else {
-        print_message("%s\n", kd_last_error());
-    }
-    scene_close(made);
-    return end;
-}
-
-static void expect_equal(const char *path, const kd_render_options *options, const finished *here,
-                         const finished *there) {
-    const frame_statistics *a = &here->frame, *b = &there->frame;
-    assert_int_equal(here->status, KD_OK);
-    assert_int_equal(there->status, KD_OK);
-    if (a->photon_hash != b->photon_hash || a->photons_emitted != b->photons_emitted ||
-        a->photon_rays != b->photon_rays)
-        fail_msg("%s by %s: photons %016llx of %llu, expected %016llx of %llu", path,
-                 options->integrator, (unsigned long long)b->photon_hash,
-                 (unsigned long long)b->photons_emitted, (unsigned long long)a->photon_hash,
-                 (unsigned long long)a->photons_emitted);
-    if (here->image != there->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
-        fail_msg("%s by %s: image %016llx, %llu rays, expected %016llx, %llu rays", path,
-                 options->integrator, (unsigned long long)there->image, (unsigned long long)b->rays,
-                 (unsigned long long)here->image, (unsigned long long)a->rays);
-    assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
-    assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
-    assert_true(a->watts_media == b->watts_media && a->strayed_stored == b->strayed_stored);
-    assert_true(here->samples == there->samples && a->photons_stored == b->photons_stored);
-}
-
-static void expect_same(const char *path, const kd_render_options *options) {
-    const finished here = run_kept(path, options, "cpu", NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL);
-    expect_equal(path, options, &here, &there);
 }
 
 static kd_render_options options_for(const char *method) {

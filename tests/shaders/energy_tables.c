@@ -336,7 +336,7 @@ static bool print_table(const char *folder, const char *name, const double *valu
 /* --- metals of long facets -------------------------------------------------------------------- */
 
 static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSINES];
-static double long_mean[ENERGY_LONGS][ENERGY_RATIOS];
+static double long_mean[ENERGY_MEAN_LONGS][ENERGY_MEAN_RATIOS];
 
 /* What single scattering keeps of light that leaves at cosine mu, along `way` of the plane. */
 static double kept_long(double ax, double ay, double mu, const double way[2]) {
@@ -375,22 +375,35 @@ static double round_missing(double alpha, double mu) {
     return (double)energy_missing((float)alpha, (float)mu);
 }
 
-/* As energy_missing_long reads it. */
-static double long_at(int row, int ratio, double turn, double s, double seen, double mu) {
+/* As energy_missing_long reads it, at one node of width and ratio. */
+static double long_node(int row, int ratio, energy_place turn, energy_place at) {
     double ends[2];
-    const double at = sqrt(fmax(turn, 0)) * (ENERGY_TURNS - 1);
-    const int first = (int)fmin(at, ENERGY_TURNS - 2);
-    for (int k = 0; k < 2; ++k)
-        ends[k] = row_at(longs[row][ratio][first + k], ENERGY_LONG_COSINES,
-                         (double)energy_long_crowded((float)s)) -
-                  0.5;
-    return fmax((double)energy_missing((float)seen, (float)mu) + ends[0] +
-                    (at - first) * (ends[1] - ends[0]),
-                0);
+    for (int k = 0; k < 2; ++k) {
+        const double *of = longs[row][ratio][turn.first + k] + at.first;
+        ends[k] = of[0] + (double)at.rest * (of[1] - of[0]) - 0.5;
+    }
+    return ends[0] + (double)turn.rest * (ends[1] - ends[0]);
+}
+
+/* And between them. */
+static double long_at(double longer, double shorter, double seen, double mu) {
+    const energy_long_place place =
+        energy_long_place_of((float)longer, (float)shorter, ENERGY_LONGS, ENERGY_RATIOS);
+    const energy_place turn = energy_turn((float)shorter, (float)longer, (float)seen);
+    const energy_place at = energy_long_column((float)seen, (float)mu);
+    const int row = place.row.first, ratio = place.ratio.first;
+    double rows[2];
+    for (int i = 0; i < 2; ++i) {
+        const double a = long_node(row + i, ratio, turn, at);
+        rows[i] = a + (double)place.ratio.rest * (long_node(row + i, ratio + 1, turn, at) - a);
+    }
+    const double more = rows[0] + (double)place.row.rest * (rows[1] - rows[0]);
+    return fmax(round_missing(seen, mu) + (longer > shorter ? more : 0), 0);
 }
 
 static void fill_long(int row, int ratio) {
-    const double ax = (double)energy_long(row), ay = ax * (double)energy_ratio_at(ratio);
+    const double ax = (double)energy_long(row, ENERGY_LONGS),
+                 ay = ax * (double)energy_long(ratio, ENERGY_RATIOS);
     for (int k = 0; k < ENERGY_TURNS; ++k) {
         const double turn = (double)k / (ENERGY_TURNS - 1);
         const double seen = ay + (ax - ay) * turn * turn;
@@ -399,7 +412,7 @@ static void fill_long(int row, int ratio) {
         for (int l = 0; l < ENERGY_LONG_COSINES; ++l) {
             const double c = (double)ENERGY_LONG_CROWDING;
             const double v = (double)l / (ENERGY_LONG_COSINES - 1);
-            const double mu = fmax(cosine_of(seen, c * v / (1 + c - v)), 1e-4);
+            const double q = c * v / (1 + c - v), mu = fmax(seen * q / (1 + seen - q), 1e-4);
             const double more = 1 - kept_long(ax, ay, mu, way) - round_missing(seen, mu);
             longs[row][ratio][k][l] = printed(ax > ay ? 0.5 + more : 0.5);
         }
@@ -409,7 +422,8 @@ static void fill_long(int row, int ratio) {
 /* Crowded at grazing directions: what is lost is lost where the cosine is about alpha. */
 static void fill_long_mean(int row, int ratio) {
     enum { STEPS = 256, TURNS = 64 };
-    const double ax = (double)energy_long(row), ay = ax * (double)energy_ratio_at(ratio);
+    const double ax = (double)energy_long(row, ENERGY_MEAN_LONGS),
+                 ay = ax * (double)energy_long(ratio, ENERGY_MEAN_RATIOS);
     double sum = 0;
     for (int i = 0; i < STEPS; ++i)
         for (int k = 0; k < TURNS; ++k) {
@@ -418,9 +432,7 @@ static void fill_long_mean(int row, int ratio) {
             const double angle = 1.57079632679489661923 * (k + 0.5) / TURNS;
             const double seen =
                 sqrt(ax * ax * cos(angle) * cos(angle) + ay * ay * sin(angle) * sin(angle));
-            const double s = 1 - sqrt(seen * (1 - mu) / (mu + seen));
-            const double turn = ax > ay ? (seen - ay) / (ax - ay) : 0;
-            sum += weight * long_at(row, ratio, turn, s, seen, mu);
+            sum += weight * long_at(ax, ay, seen, mu);
         }
     long_mean[row][ratio] = sum / (ax * ax);
 }
@@ -434,10 +446,9 @@ int main(int count, char **words) {
     if (count == 3) { /* long: of long facets alone, by the other tables as they are */
         if (strcmp(words[2], "long") != 0) return 2;
         for (int row = 0; row < ENERGY_LONGS; ++row)
-            for (int ratio = 0; ratio < ENERGY_RATIOS; ++ratio) {
-                fill_long(row, ratio);
-                fill_long_mean(row, ratio);
-            }
+            for (int ratio = 0; ratio < ENERGY_RATIOS; ++ratio) fill_long(row, ratio);
+        for (int row = 0; row < ENERGY_MEAN_LONGS; ++row)
+            for (int ratio = 0; ratio < ENERGY_MEAN_RATIOS; ++ratio) fill_long_mean(row, ratio);
         return PRINT("long", longs, true) && PRINT("long_mean", long_mean, false) ? 0 : 1;
     }
     for (int row = 0; row < ENERGY_ROUGHNESSES; ++row) {

@@ -18,14 +18,14 @@ static const layer_case cases[] = {
     {"much brushed metal", 0.5f, 1, 0.6f, 0, 0, 0, 0, 0, false, 0.007f},
     {"brushed dielectric", 0.5f, 0, 0.8f, 0, 0, 0, 0, 0, false, 0.01f},
     {"lacquer", 0.7f, 0, 0, 0, 0, 1, 0, 0, false, 0.01f},
-    {"lacquer over lacquer", 0, 0, 0, 0, 0, 1, 0, 0, false, 0.013f},
+    {"lacquer over lacquer", 0, 0, 0, 0, 0, 1, 0, 0, false, 0.01f},
     {"rough lacquer over metal", 0.25f, 1, 0, 0, 0, 1, 0.5f, 0, false, 0.01f},
-    {"lacquer over rough metal", 0.75f, 1, 0, 0, 0, 1, 0, 0, false, 0.013f},
+    {"lacquer over rough metal", 0.75f, 1, 0, 0, 0, 1, 0, 0, false, 0.01f},
     {"half a lacquer over half a metal", 0.5f, 0.5f, 0, 0, 0, 0.5f, 0.1f, 0, false, 0.01f},
     {"velvet", 0.9f, 0, 0, 1, 0.3f, 0, 0, 0, false, 0.01f},
     {"felt", 1, 0, 0, 0.6f, 1, 0, 0, 0, false, 0.01f},
     {"dusty metal", 0.5f, 1, 0, 0.5f, 0.6f, 0, 0, 0, false, 0.01f},
-    {"fuzz on lacquer", 0.6f, 0, 0, 1, 0.5f, 1, 0, 0, false, 0.012f},
+    {"fuzz on lacquer", 0.6f, 0, 0, 1, 0.5f, 1, 0, 0, false, 0.01f},
     {"frosted glass", 0.5f, 0, 0, 0, 0, 0, 0, 1, false, 0.008f},
     {"clear glass", 0, 0, 0, 0, 0, 0, 0, 1, false, 0.001f},
     {"half glass", 0.3f, 0.2f, 0, 0, 0, 0, 0, 0.5f, false, 0.01f},
@@ -35,6 +35,7 @@ static const layer_case cases[] = {
     {"rough brushed metal", 0.75f, 1, 0.8f, 0, 0, 0, 0, 0, false, 0.007f},
     {"metal of long facets", 0.6f, 1, 1, 0, 0, 0, 0, 0, false, 0.007f},
     {"metal of the longest facets", 1, 1, 1, 0, 0, 0, 0, 0, false, 0.007f},
+    {"fuzz on smooth plastic", 0, 0, 0, 1, 0.5f, 0, 0, 0, false, 0.01f},
 };
 enum { CASES = sizeof cases / sizeof *cases, COSINES = 5 };
 static const float cosines[COSINES] = {1, 0.8f, 0.5f, 0.2f, 0.05f};
@@ -100,7 +101,7 @@ static double drawn_by(const surface *at, vec3 wo, uint32_t draws, double *sprea
 }
 
 static double drawn(const surface *at, vec3 wo, double *spread) {
-    return drawn_by(at, wo, 1 << 13, spread);
+    return drawn_by(at, wo, 1 << 14, spread);
 }
 
 static void test_furnace(void **state) {
@@ -112,7 +113,7 @@ static void test_furnace(void **state) {
             const float cosine = behind ? -cosines[d - COSINES] : cosines[d];
             double spread;
             const double share = drawn(&at, direction_at(cosine), &spread);
-            if (!(fabs(share - 1) <= (double)cases[c].off + 0.003))
+            if (!(fabs(share - 1) <= (double)cases[c].off))
                 fail_msg("%s from %g: %.4f of the light comes back", cases[c].name, (double)cosine,
                          share);
         }
@@ -133,10 +134,11 @@ static void test_long_facets(void **state) {
         at.layers.alpha_v = widths[w][1];
         for (size_t d = 0; d < sizeof seen_from / sizeof *seen_from; ++d)
             for (size_t turn = 0; turn < sizeof around / sizeof *around; ++turn) {
+                if (turn > 0 && seen_from[d] == 1) continue; /* it is the same */
                 double spread;
                 const vec3 wo = direction_turned(seen_from[d], around[turn] * KD_PI / 180);
-                const double share = drawn_by(&at, wo, 1 << 16, &spread);
-                if (!(fabs(share - 1) <= 0.0135))
+                const double share = drawn_by(&at, wo, 1 << 17, &spread);
+                if (!(fabs(share - 1) <= 0.01))
                     fail_msg("facets %g x %g from %g, turned %g: %.4f comes back",
                              (double)widths[w][0], (double)widths[w][1], (double)seen_from[d],
                              (double)around[turn], share);

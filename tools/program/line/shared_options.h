@@ -44,7 +44,7 @@ const char *lookup_choice(int index);   /* of --lookup: auto and the table's; NU
     {                                                                                              \
         .name = "media", .argument = "NAME",                                                       \
         .help = "what the map of media keeps: points, where photons are scattered, or beams, "     \
-                "their whole flights, seen wherever a ray crosses them (on a CPU)",                \
+                "their whole flights, seen wherever a ray crosses them",                           \
         .initial = "points", .kind = OPTION_NAME, .choice = photon_media_name,                     \
         OPTION_FIELD(kd_render_options, media)                                                     \
     }
