@@ -161,7 +161,6 @@ static void render_options_without_sense(void **state) {
     UNENDED(channel);
     UNENDED(estimator);
     UNENDED(lookup);
-    UNENDED(surface);
     REFUSED(options.time_seconds = (double)NAN, "time_seconds nan");
     REFUSED(options.time_seconds = -1, "time_seconds -1");
     REFUSED(options.target_error = (double)NAN, "target_error nan");
