@@ -1,33 +1,10 @@
 /* Photons, ledgers, trees, radii and irradiance made on the device are the CPU's, bit for bit, for
    any batch size. */
-#include "accel/rays/tree_device.h"
 #include "core/device/device.h"
 #include "core/log.h"
 #include "photon/maps/maps_device.h"
-#include "photon_scenes.h"
-#include "scenes/assembly/scene_cuda.h"
+#include "photon_scenes_device.h"
 #include "tests/gpu.h"
-
-typedef struct device_scene {
-    tritree_cuda tree;
-    scene_cuda scene;
-} device_scene;
-
-static void to_device(device_scene *out, const photon_scene *from) {
-    assert_int_equal(tritree_cuda_open(&out->tree, &from->tree), KD_OK);
-    assert_int_equal(scene_cuda_open(&out->scene, &from->view, &out->tree.view), KD_OK);
-}
-
-/* Rays walk the tree's packed form from now on. */
-static void pack(device_scene *to) {
-    assert_int_equal(tritree_cuda_pack(&to->tree, NULL), KD_OK);
-    to->scene.view.tree = to->tree.view;
-}
-
-static void device_scene_close(device_scene *owned) {
-    scene_cuda_close(&owned->scene);
-    tritree_cuda_close(&owned->tree);
-}
 
 static photon_options options_for(uint64_t photons) {
     photon_options options = photon_options_default();
@@ -124,14 +101,14 @@ static void same_maps_for_any_batch(void **state) {
     device_scene there;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    to_device(&there, scene);
+    device_scene_open(&there, scene);
     const uint32_t photons = gpu_size(9000, 2000);
     for (int i = 0; i < 5; ++i) {
         if (gpu_leaves_out((uint32_t)i, 2)) continue;
         /* the pool of ways is filled up again, or holds all of a batch */
         for (int l = 0; l < PHOTON_LISTS; ++l)
             made.map[l].emitter.ways = i == 2 ? 90 : 500 * (uint32_t)i;
-        if (i == 4) pack(&there);
+        if (i == 4) device_scene_pack(&there);
         photon_options options = options_for(i == 4 ? gpu_size(60000, 6000) : photons);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;
@@ -160,11 +137,11 @@ static void same_maps_in_fog(void **state) {
     device_scene there;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    to_device(&there, scene);
+    device_scene_open(&there, scene);
     for (int i = 0; i < 3; ++i) {
         photon_options options = options_for(gpu_size(9000, 1500));
         for (int l = 0; l < PHOTON_LISTS; ++l) made.map[l].emitter.ways = 200 * (uint32_t)i;
-        if (i == 2) pack(&there);
+        if (i == 2) device_scene_pack(&there);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;
         options.strayed *= 2;
@@ -199,22 +176,12 @@ static void same_maps_for_every_kind_of_light(void **state) {
         const uint32_t greys[6] = {grey, shiny, grey, shiny, grey, grey};
         fixture_box(to, greys, vec3_all(-1), vec3_all(1), false);
         fixture_box(to, greys, vec3_make(-4, -3, -4), vec3_make(4, -2, 4), false);
-        light lamp;
-        memset(&lamp, 0, sizeof lamp);
-        lamp.kind = kind;
-        lamp.position = vec3_make(0, 5, 0);
-        lamp.direction = vec3_normalize(vec3_make(0.1f, -1, 0.2f));
-        lamp.emitted = vec3_make(1, 2, 3);
-        lamp.cos_inner = 0.9f;
-        lamp.cos_outer = 0.7f;
-        lamp.power = 2;
-        if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
-        fixture_light(to, lamp);
+        photon_scene_put_lamp(to, kind);
         photon_scene_finish(scene);
         device_scene there;
         photon_maps_cuda made;
         memset(&made, 0, sizeof made);
-        to_device(&there, scene);
+        device_scene_open(&there, scene);
         const photon_options options = options_for(gpu_size(3000, 500));
         check_maps(scene, &there, &options, &made);
         photon_maps_cuda_close(&made);
@@ -238,7 +205,7 @@ static void escaping_photons_end_the_emission(void **state) {
     device_scene there;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    to_device(&there, scene);
+    device_scene_open(&there, scene);
     log_set_sink(ignore, NULL);
     photon_options options = options_for(1000);
     check_maps(scene, &there, &options, &made);
@@ -268,7 +235,7 @@ static void faint_caustics_end_the_emission(void **state) {
     device_scene there;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    to_device(&there, scene);
+    device_scene_open(&there, scene);
     log_set_sink(ignore, NULL);
     const photon_options options = options_for(1000);
     check_maps(scene, &there, &options, &made);
@@ -286,7 +253,7 @@ static void deadlines_cut_the_same_lists(void **state) {
     device_scene there;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    to_device(&there, scene);
+    device_scene_open(&there, scene);
     log_set_sink(ignore, NULL);
     photon_options options = options_for(1000000);
     options.batch_paths = 1500;

@@ -1,8 +1,6 @@
 /* Tiles whose probes were followed on the device are the CPU's, byte for byte. */
-#include "accel/rays/tree_device.h"
 #include "photon/density/tile_set.h"
-#include "photon_scenes.h"
-#include "scenes/assembly/scene_cuda.h"
+#include "photon_scenes_device.h"
 #include "tests/gpu.h"
 
 static void expect_same_tiles(const photon_scene *scene, const scene_view *there, float radius) {
@@ -31,17 +29,13 @@ static void expect_same_tiles(const photon_scene *scene, const scene_view *there
    packed form of the tree. */
 static void check_scene(photon_scene *scene) {
     static const float radii[] = {1e-30f, 0.02f, 0.1f, 3};
-    tritree_cuda tree;
-    scene_cuda there;
-    assert_int_equal(tritree_cuda_open(&tree, &scene->tree), KD_OK);
-    assert_int_equal(scene_cuda_open(&there, &scene->view, &tree.view), KD_OK);
+    device_scene there;
+    device_scene_open(&there, scene);
     for (int i = gpu_is_emulated() ? 2 : 0; i < 4; ++i) {
-        if (i == 3) assert_int_equal(tritree_cuda_pack(&tree, NULL), KD_OK);
-        there.view.tree = tree.view;
-        expect_same_tiles(scene, &there.view, radii[i]);
+        if (i == 3) device_scene_pack(&there);
+        expect_same_tiles(scene, &there.scene.view, radii[i]);
     }
-    scene_cuda_close(&there);
-    tritree_cuda_close(&tree);
+    device_scene_close(&there);
     photon_scene_free(scene);
 }
 
@@ -85,17 +79,7 @@ static void same_tiles_under_every_kind_of_light(void **state) {
         const uint32_t greys[6] = {grey, grey, grey, grey, grey, grey};
         fixture_box(to, greys, vec3_all(-0.2f), vec3_all(0.2f), false);
         fixture_box(to, greys, vec3_make(-1, -0.5f, -1), vec3_make(1, -0.2f, 1), false);
-        light lamp;
-        memset(&lamp, 0, sizeof lamp);
-        lamp.kind = kind;
-        lamp.position = vec3_make(0, 5, 0);
-        lamp.direction = vec3_normalize(vec3_make(0.1f, -1, 0.2f));
-        lamp.emitted = vec3_make(1, 2, 3);
-        lamp.cos_inner = 0.9f;
-        lamp.cos_outer = 0.7f;
-        lamp.power = 2;
-        if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
-        fixture_light(to, lamp);
+        photon_scene_put_lamp(to, kind);
         photon_scene_finish(scene);
         check_scene(scene);
     }

@@ -35,6 +35,21 @@ static inline void photon_scene_finish(photon_scene *scene) {
     scene->view.tree = tritree_get_view(&scene->tree);
 }
 
+/* A lamp of a kind (light_kind), 5 m above the middle, or a sky. */
+static inline void photon_scene_put_lamp(scene_fixture *to, int kind) {
+    light lamp;
+    memset(&lamp, 0, sizeof lamp);
+    lamp.kind = kind;
+    lamp.position = vec3_make(0, 5, 0);
+    lamp.direction = vec3_normalize(vec3_make(0.1f, -1, 0.2f));
+    lamp.emitted = vec3_make(1, 2, 3);
+    lamp.cos_inner = 0.9f;
+    lamp.cos_outer = 0.7f;
+    lamp.power = 2;
+    if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
+    fixture_light(to, lamp);
+}
+
 static inline void photon_scene_free(photon_scene *scene) {
     tritree_close(&scene->tree);
     free(scene);

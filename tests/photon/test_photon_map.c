@@ -61,17 +61,7 @@ static void ledger_closes_for_every_kind_of_light(void **state) {
         const uint32_t greys[6] = {grey, grey, grey, grey, grey, grey};
         fixture_box(to, greys, vec3_all(-1), vec3_all(1), false);
         fixture_box(to, greys, vec3_make(-4, -3, -4), vec3_make(4, -2, 4), false);
-        light lamp;
-        memset(&lamp, 0, sizeof lamp);
-        lamp.kind = kind;
-        lamp.position = vec3_make(0, 5, 0);
-        lamp.direction = vec3_normalize(vec3_make(0.1f, -1, 0.2f));
-        lamp.emitted = vec3_make(1, 2, 3);
-        lamp.cos_inner = 0.9f;
-        lamp.cos_outer = 0.7f;
-        lamp.power = 2;
-        if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
-        fixture_light(to, lamp);
+        photon_scene_put_lamp(to, kind);
         photon_scene_finish(scene);
         photon_maps maps;
         const photon_options options = options_for(2000);

@@ -1,0 +1,29 @@
+/* The same scenes on a CUDA device, for the tests of photon mapping there. */
+#ifndef KD_TESTS_PHOTON_SCENES_DEVICE_H
+#define KD_TESTS_PHOTON_SCENES_DEVICE_H
+#include "accel/rays/tree_device.h"
+#include "photon_scenes.h"
+#include "scenes/assembly/scene_cuda.h"
+
+typedef struct device_scene {
+    tritree_cuda tree;
+    scene_cuda scene;
+} device_scene;
+
+static inline void device_scene_open(device_scene *out, const photon_scene *from) {
+    assert_int_equal(tritree_cuda_open(&out->tree, &from->tree), KD_OK);
+    assert_int_equal(scene_cuda_open(&out->scene, &from->view, &out->tree.view), KD_OK);
+}
+
+/* Rays walk the tree's packed form from now on. */
+static inline void device_scene_pack(device_scene *to) {
+    assert_int_equal(tritree_cuda_pack(&to->tree, NULL), KD_OK);
+    to->scene.view.tree = to->tree.view;
+}
+
+static inline void device_scene_close(device_scene *owned) {
+    scene_cuda_close(&owned->scene);
+    tritree_cuda_close(&owned->tree);
+}
+
+#endif
