@@ -260,16 +260,21 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
 }
 
 /* The surface that the path has met, as light of its wavelength sees it. */
-KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key) {
-    surface at = surface_at_placed(scene, &state->cast, hit, state->placed);
-    if (!at.disperses) return at;
+KD_FN void path_meet(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
+                     surface *at) {
+    surface_meet(scene, &state->cast, hit, state->placed, at);
+    if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
         const vec3 carried = state->throughput;
         state->wavelength = spectrum_draw(carried, random.value[0], random.value[1]);
         state->throughput = vec3_mul(carried, spectrum_colour(state->wavelength, carried));
     }
-    at.ior = spectrum_index(scene->materials + at.material, state->wavelength);
+    at->ior = spectrum_index(scene->materials + at->material, state->wavelength);
+}
+KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key) {
+    surface at;
+    path_meet(scene, state, hit, key, &at);
     return at;
 }
 
@@ -324,14 +329,14 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     at->triangle = KD_NONE;
     if (state->strayed) {
         if (depth == 1 && hit.triangle != KD_NONE)
-            *at = surface_at_placed(scene, &state->cast, hit, state->placed);
+            surface_meet(scene, &state->cast, hit, state->placed, at);
         return last ? PATH_ENDS : PATH_STRAYS;
     }
     if (hit.triangle == KD_NONE) {
         *sent = path_clamped(options, state->scattered > 1, path_sky(scene, state));
         return PATH_ENDS;
     }
-    *at = path_surface(scene, state, hit, key);
+    path_meet(scene, state, hit, key, at);
     *sent = path_clamped(options, state->scattered > 1, path_emission(scene, state, at));
     return last ? PATH_ENDS : PATH_SCATTERS;
 }

@@ -48,11 +48,17 @@ KD_FN void light_on_triangle(light *to, vec3 a, vec3 b, vec3 c) {
 }
 
 KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
-    vec3 p[3];
-    surface_corners(scene, hit.triangle, placed, p);
-    at->position = triangle_point(p[0], p[1], p[2], hit.u, hit.v);
-    at->error = triangle_point_error(p[0], p[1], p[2]);
-    at->geometric = triangle_unit_normal(p[0], p[1], p[2]);
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)hit.triangle;
+    vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
+         c = scene->mesh.positions[corner[2]];
+    if (placed != KD_NONE) {
+        a = placed_corner(scene->placed.list + placed, a);
+        b = placed_corner(scene->placed.list + placed, b);
+        c = placed_corner(scene->placed.list + placed, c);
+    }
+    at->position = triangle_point(a, b, c, hit.u, hit.v);
+    at->error = triangle_point_error(a, b, c);
+    at->geometric = triangle_unit_normal(a, b, c);
 }
 
 KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
@@ -152,27 +158,32 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
 }
 
 /* The surface where `cast` hit, in a placement or (KD_NONE) in none; hit.triangle must not be
-   KD_NONE. */
+   KD_NONE. Written where it is wanted: a CPU that copies it waits for its smallest fields. */
+KD_FN void surface_meet(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t placed,
+                        surface *at) {
+    surface_place(at, scene, hit, placed);
+    at->triangle = hit.triangle;
+    at->material = scene->mesh.triangle_materials[hit.triangle];
+    at->front = vec3_dot(cast->direction, at->geometric) < 0;
+    const surface_uv uv = surface_texcoord(&scene->mesh, hit);
+    at->texcoord = uv.first;
+    surface_smooth(at, scene, hit, placed);
+    const vec3 smooth = at->normal;
+    at->normal = surface_mapped_normal(scene, at->material, hit, placed, uv, at->normal);
+    if (vec3_dot(at->normal, at->geometric) < 0) at->normal = vec3_negate(at->normal);
+    surface_dress(at, scene, uv);
+    surface_tint(at, scene, hit);
+    if (at->kind == MATERIAL_PRINCIPLED)
+        at->layers =
+            surface_layers_at(scene, at->material, hit, placed, uv, smooth, at->alpha, at->ior);
+    if (at->kind != MATERIAL_DIFFUSE)
+        surface_bend_normal(at, vec3_negate(vec3_normalize(cast->direction)));
+}
+
 KD_FN surface surface_at_placed(const scene_view *scene, const ray *cast, ray_hit hit,
                                 uint32_t placed) {
     surface at;
-    surface_place(&at, scene, hit, placed);
-    at.triangle = hit.triangle;
-    at.material = scene->mesh.triangle_materials[hit.triangle];
-    at.front = vec3_dot(cast->direction, at.geometric) < 0;
-    const surface_uv uv = surface_texcoord(&scene->mesh, hit);
-    at.texcoord = uv.first;
-    surface_smooth(&at, scene, hit, placed);
-    const vec3 smooth = at.normal;
-    at.normal = surface_mapped_normal(scene, at.material, hit, placed, uv, at.normal);
-    if (vec3_dot(at.normal, at.geometric) < 0) at.normal = vec3_negate(at.normal);
-    surface_dress(&at, scene, uv);
-    surface_tint(&at, scene, hit);
-    if (at.kind == MATERIAL_PRINCIPLED)
-        at.layers =
-            surface_layers_at(scene, at.material, hit, placed, uv, smooth, at.alpha, at.ior);
-    if (at.kind != MATERIAL_DIFFUSE)
-        surface_bend_normal(&at, vec3_negate(vec3_normalize(cast->direction)));
+    surface_meet(scene, cast, hit, placed, &at);
     return at;
 }
 

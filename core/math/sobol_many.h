@@ -1,7 +1,8 @@
-/* sobol_draw (core/math/sobol.h) of eight samples at a time, as a CPU's vector unit takes them: the
-   same bits.
+/* sobol_draw (core/math/sobol.h) of sixteen samples at a time, as a CPU's vector unit takes them:
+   the same bits.
    Idea: a draw is some two hundred operations on words, and no sample's words meet another's; a
-         vector holds the same word of all eight.
+         vector holds the same word of eight. Two vectors go side by side, for each operation waits
+         for the one before it.
    Differs in: not for CUDA; without AVX2, where vectors of two 64-bit products take as long, one by
          one. */
 #ifndef KD_CORE_MATH_SOBOL_MANY_H
@@ -10,7 +11,7 @@
 
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-enum { SOBOL_MANY = 8 };
+enum { SOBOL_MANY = 16, SOBOL_LANES = 8, SOBOL_VECTORS = SOBOL_MANY / SOBOL_LANES };
 /* What is drawn for: sample i's key is (seed, pass, path[i]). */
 typedef struct sobol_asked {
     uint64_t seed;
@@ -20,10 +21,10 @@ typedef struct sobol_asked {
 } sobol_asked;
 
 #ifdef __AVX2__
-typedef uint32_t sobol_word8 __attribute__((vector_size(4 * SOBOL_MANY)));
-typedef int sobol_int8 __attribute__((vector_size(4 * SOBOL_MANY)));
-typedef uint64_t sobol_pair4 __attribute__((vector_size(4 * SOBOL_MANY)));
-typedef float sobol_float8 __attribute__((vector_size(4 * SOBOL_MANY)));
+typedef uint32_t sobol_word8 __attribute__((vector_size(4 * SOBOL_LANES)));
+typedef int sobol_int8 __attribute__((vector_size(4 * SOBOL_LANES)));
+typedef uint64_t sobol_pair4 __attribute__((vector_size(4 * SOBOL_LANES)));
+typedef float sobol_float8 __attribute__((vector_size(4 * SOBOL_LANES)));
 #define SOBOL_MANY_FN static inline __attribute__((always_inline))
 
 SOBOL_MANY_FN sobol_word8 sobol_all(uint32_t word) {
@@ -42,30 +43,41 @@ SOBOL_MANY_FN sobol_word8 sobol_multiply(uint32_t factor, sobol_word8 by, sobol_
 }
 
 /* rng_draw_words; c[0], c[1]: the keys' lower and upper words. */
-SOBOL_MANY_FN void sobol_seeds_many(const sobol_asked *asked, sobol_word8 c[4]) {
+SOBOL_MANY_FN void sobol_seeds_many(const sobol_asked *asked, sobol_word8 c[4][SOBOL_VECTORS]) {
     uint32_t k0 = (uint32_t)asked->seed, k1 = (uint32_t)(asked->seed >> 32);
-    memcpy(&c[2], asked->bounce, sizeof c[2]);
-    c[2] = c[2] << 16 | (asked->dimension & 0xffffu);
-    c[3] = sobol_all(asked->pass);
+    memcpy(c[2], asked->bounce, sizeof c[2]);
+    for (int v = 0; v < SOBOL_VECTORS; ++v) {
+        c[2][v] = c[2][v] << 16 | (asked->dimension & 0xffffu);
+        c[3][v] = sobol_all(asked->pass);
+    }
     for (int round = 0; round < 10; ++round) {
-        sobol_word8 low0, low2;
-        const sobol_word8 high0 = sobol_multiply(0xD2511F53u, c[0], &low0);
-        const sobol_word8 high2 = sobol_multiply(0xCD9E8D57u, c[2], &low2);
-        c[0] = high2 ^ c[1] ^ k0;
-        c[1] = low2;
-        c[2] = high0 ^ c[3] ^ k1;
-        c[3] = low0;
+        for (int v = 0; v < SOBOL_VECTORS; ++v) {
+            sobol_word8 low0, low2;
+            const sobol_word8 high0 = sobol_multiply(0xD2511F53u, c[0][v], &low0);
+            const sobol_word8 high2 = sobol_multiply(0xCD9E8D57u, c[2][v], &low2);
+            c[0][v] = high2 ^ c[1][v] ^ k0;
+            c[1][v] = low2;
+            c[2][v] = high0 ^ c[3][v] ^ k1;
+            c[3][v] = low0;
+        }
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
 }
 
+/* bits_reverse: bytes from behind, each by its halves from tables. */
 SOBOL_MANY_FN sobol_word8 sobol_reverse_many(sobol_word8 x) {
-    x = x << 16 | x >> 16;
-    x = (x & 0x00ff00ffu) << 8 | (x & 0xff00ff00u) >> 8;
-    x = (x & 0x0f0f0f0fu) << 4 | (x & 0xf0f0f0f0u) >> 4;
-    x = (x & 0x33333333u) << 2 | (x & 0xccccccccu) >> 2;
-    return (x & 0x55555555u) << 1 | (x & 0xaaaaaaaau) >> 1;
+    typedef char sobol_bytes __attribute__((vector_size(4 * SOBOL_LANES)));
+#define SOBOL_TWICE(...)                                                                           \
+    { __VA_ARGS__, __VA_ARGS__ }
+    const sobol_bytes behind = SOBOL_TWICE(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+    const sobol_bytes low = SOBOL_TWICE(0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15);
+#undef SOBOL_TWICE
+    const sobol_word8 high = (sobol_word8)low << 4,
+                      turned = (sobol_word8)__builtin_ia32_pshufb256((sobol_bytes)x, behind);
+    const sobol_word8 lower = turned & 0x0f0f0f0fu, upper = turned >> 4 & 0x0f0f0f0fu;
+    return (sobol_word8)__builtin_ia32_pshufb256((sobol_bytes)high, (sobol_bytes)lower) |
+           (sobol_word8)__builtin_ia32_pshufb256(low, (sobol_bytes)upper);
 }
 
 /* owen_scramble_reversed */
@@ -78,16 +90,18 @@ SOBOL_MANY_FN sobol_word8 sobol_scramble_many(sobol_word8 x, sobol_word8 seed) {
     return x;
 }
 
-/* sobol_point */
-SOBOL_MANY_FN void sobol_point_many(sobol_word8 index, sobol_word8 x[4]) {
+/* sobol_point: x[0] is the index. */
+SOBOL_MANY_FN void sobol_point_many(sobol_word8 x[4][SOBOL_VECTORS]) {
     uint32_t one = 1, two = 1, two_next = 3, three = 1, three_next = 3, three_last = 4;
-    x[0] = index;
-    x[1] = x[2] = x[3] = index & 0;
+    for (int d = 1; d < 4; ++d)
+        for (int v = 0; v < SOBOL_VECTORS; ++v) x[d][v] = x[0][v] & 0;
     for (int i = 0; i < SOBOL_BITS; ++i) {
-        const sobol_word8 taken = 0u - (index >> i & 1u);
-        x[1] ^= one & taken;
-        x[2] ^= two & taken;
-        x[3] ^= three & taken;
+        for (int v = 0; v < SOBOL_VECTORS; ++v) {
+            const sobol_word8 taken = 0u - (x[0][v] >> i & 1u);
+            x[1][v] ^= one & taken;
+            x[2][v] ^= two & taken;
+            x[3][v] ^= three & taken;
+        }
         one ^= one << 1;
         const uint32_t two_new = two_next ^ two ^ two << 2;
         two = two_next;
@@ -101,26 +115,30 @@ SOBOL_MANY_FN void sobol_point_many(sobol_word8 index, sobol_word8 x[4]) {
 
 /* out[i]: sobol_draw of sample i. */
 SOBOL_MANY_FN void sobol_draw_many(const sobol_asked *asked, rng_block out[SOBOL_MANY]) {
-    sobol_word8 sample, seed[4], x[4];
+    sobol_word8 sample[SOBOL_VECTORS], seed[4][SOBOL_VECTORS], x[4][SOBOL_VECTORS];
     uint32_t low[SOBOL_MANY], high[SOBOL_MANY];
     float row[4][SOBOL_MANY];
     for (int i = 0; i < SOBOL_MANY; ++i) {
         low[i] = (uint32_t)asked->path[i];
         high[i] = (uint32_t)(asked->path[i] >> 32);
     }
-    memcpy(&sample, low, sizeof sample);
-    memcpy(&seed[1], high, sizeof seed[1]);
-    seed[0] = sample >> SOBOL_BITS;
+    memcpy(sample, low, sizeof sample);
+    memcpy(seed[1], high, sizeof seed[1]);
+    for (int v = 0; v < SOBOL_VECTORS; ++v) seed[0][v] = sample[v] >> SOBOL_BITS;
     sobol_seeds_many(asked, seed);
-    const sobol_word8 reversed = sobol_reverse_many(sample << (32 - SOBOL_BITS));
-    const sobol_word8 order = sobol_scramble_many(reversed, seed[0] ^ 0x5bd1e995u);
-    sobol_point_many(sobol_reverse_many(order) >> (32 - SOBOL_BITS), x);
-    for (int d = 0; d < 4; ++d) {
-        x[d] = sobol_reverse_many(sobol_scramble_many(x[d], seed[d]));
-        const sobol_float8 unit = /* rng_unit_float */
-            __builtin_convertvector((sobol_int8)(x[d] >> 8), sobol_float8) * 0x1p-24f;
-        memcpy(row[d], &unit, sizeof unit);
+    for (int v = 0; v < SOBOL_VECTORS; ++v) { /* sobol_shuffle */
+        const sobol_word8 reversed = sobol_reverse_many(sample[v] << (32 - SOBOL_BITS));
+        const sobol_word8 order = sobol_scramble_many(reversed, seed[0][v] ^ 0x5bd1e995u);
+        x[0][v] = sobol_reverse_many(order) >> (32 - SOBOL_BITS);
     }
+    sobol_point_many(x);
+    for (int d = 0; d < 4; ++d)
+        for (int v = 0; v < SOBOL_VECTORS; ++v) {
+            x[d][v] = sobol_reverse_many(sobol_scramble_many(x[d][v], seed[d][v]));
+            const sobol_float8 unit = /* rng_unit_float */
+                __builtin_convertvector((sobol_int8)(x[d][v] >> 8), sobol_float8) * 0x1p-24f;
+            memcpy(row[d] + SOBOL_LANES * v, &unit, sizeof unit);
+        }
     for (int i = 0; i < SOBOL_MANY; ++i)
         for (int d = 0; d < 4; ++d) out[i].value[d] = row[d][i];
 }

@@ -141,10 +141,10 @@ KD_FN ray_hit photon_advance(const scene_view *scene, emitted_photon *flying, rn
 }
 
 /* The surface that the photon has met, as light of its wavelength sees it. */
-KD_FN surface photon_surface(const scene_view *scene, emitted_photon *flying, ray_hit hit,
-                             rng_key key, uint32_t step, photon_ledger *ledger) {
-    surface at = surface_at(scene, &flying->cast, hit);
-    if (!at.disperses) return at;
+KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit hit, rng_key key,
+                       uint32_t step, photon_ledger *ledger, surface *at) {
+    surface_meet(scene, &flying->cast, hit, KD_NONE, at);
+    if (!at->disperses) return;
     if (!(flying->wavelength > 0)) {
         const rng_block random = rng_draw(key, step, PHOTON_DRAW_WAVELENGTH);
         const vec3 carried = flying->power;
@@ -152,8 +152,7 @@ KD_FN surface photon_surface(const scene_view *scene, emitted_photon *flying, ra
         photon_recolour(flying, vec3_mul(carried, spectrum_colour(flying->wavelength, carried)),
                         ledger);
     }
-    at.ior = spectrum_index(scene->materials + at.material, flying->wavelength);
-    return at;
+    at->ior = spectrum_index(scene->materials + at->material, flying->wavelength);
 }
 
 /* Sends a photon on in a medium. */
@@ -247,7 +246,7 @@ KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ra
         ledger->escaped += photon_watts(way->flying.power);
         return PHOTON_ENDS;
     }
-    *at = photon_surface(scene, &way->flying, hit, way->key, way->step, ledger);
+    photon_meet(scene, &way->flying, hit, way->key, way->step, ledger, at);
     return PHOTON_SCATTERS;
 }
 

@@ -76,7 +76,7 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
     ++path->landed;
     if (path->strayed) return true;
     if (hit.triangle == KD_NONE) return false;
-    path->at = photon_surface(scene, &path->flying, hit, path->key, path->step, &ledger);
+    photon_meet(scene, &path->flying, hit, path->key, path->step, &ledger, &path->at);
     return true;
 }
 

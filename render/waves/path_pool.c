@@ -4,7 +4,7 @@
    Idea: rays alone wait for each of their steps; in batches of hundreds each waits while the others
          go on (accel/wide). So a thread keeps a pool of paths. A wave takes each of them one
          surface further: new paths fill the pool, all rays are cast, random numbers drawn for
-         eight paths at a time, all surfaces shaded, all shadow rays cast.
+         sixteen paths at a time, all surfaces shaded, all shadow rays cast.
    Memory: some 370 kB of stack.
    Invariants: what is added to a sample, and in which order, is path_follow's (shaders/path.h), and
                random numbers are drawn by (pixel, sample, step): the bits are path_radiance's. */

@@ -127,7 +127,7 @@ static void test_sobol_independence(void **state) {
     for (int k = 0; k < 3; ++k) expect_near(products[k] * 12, 0, 0.08);
 }
 
-/* Eight at a time are what each is alone: keys at random, and at the ends of their ranges. */
+/* Sixteen at a time are what each is alone: keys at random, and at the ends of their ranges. */
 static void test_sobol_many(void **state) {
     (void)state;
     static const uint64_t ends[4] = {0, UINT64_MAX, 0xffffffff0000ffffu, 0x8000000080010000u};
