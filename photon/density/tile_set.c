@@ -15,9 +15,9 @@
 enum { FACE_GRAIN = 1024, WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
 enum { PARTS_A_DISC = 70 }; /* of a disc of the radius; a square of the radius has 22 at most */
 
-/* Sides of tiles, in radii, if photons' light is even there; of parts where it may not be; most
-   parts of all. */
-#define LONGEST 4.0f
+/* Sides of tiles, in radii, if photons' light is even there: as long as the closed form is exact,
+   for cutting a sliver makes many; of parts where it may not be; most parts of all. */
+#define LONGEST 16.0f
 #define PART 0.4f
 #define PARTS_WANTED (1u << 19)
 
