@@ -1,8 +1,8 @@
 /* Which kernel finds the k nearest by leaves, and how many of them are launched: for queries of a
    caller (`asked`) and for the index's own points (`asked_own`) alike.
-   Source: the table of ways was measured on an H200 (docs/notebook/neighbours.md): 0.1M, 1M and 10M
-           points, uniform and photon-like, 1 to 1M queries, k of 1 to 100; for more than 1.5M
-           queries by kandela bench knn.
+   Source: the table of ways was measured on an H200 (tools/bench/results/h200-ways.txt): 0.1M, 1M and
+           10M points, uniform, photon-like and clustered, 10,000 to 2M queries, k of 1 to 100; for
+           coherent queries, and more than 2M, by kandela bench knn.
    Idea: packets and groups win where queries lie so dense among the points that neighbours ask for
          the same leaves, and lose most where they do not: points in clusters, asked thinly. Leaves
          are never far from the best below some 200,000 queries, and need no order there; a sort
@@ -35,11 +35,12 @@ inline constexpr query_way_row ways_of_many[] = {
     {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
 
 inline constexpr query_way_row ways_of_few[] = {
-    {4, 60e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {8, 60e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
     {1, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, false}},
     {4, 250e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, false}},
     {4, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {8, 200e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {8, 250e3, 300e3, WAYS_ANY, {POINT_QUERY_THREADS, false}},
+    {8, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
     {4, WAYS_ANY, WAYS_ANY, 0.2, {POINT_QUERY_PACKETS, true}},
     {4, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
     {8, 600e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, true}},
@@ -50,9 +51,7 @@ inline constexpr query_way_row ways_of_few[] = {
     {16, WAYS_ANY, WAYS_ANY, 0.5, {POINT_QUERY_PACKETS, true}},
     {112, WAYS_ANY, WAYS_ANY, 0.5, {POINT_QUERY_GROUPS, true}},
     {56, 600e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {16, WAYS_ANY, WAYS_ANY, 2, {POINT_QUERY_PACKETS, true}},
     {12, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {56, WAYS_ANY, WAYS_ANY, 2, {POINT_QUERY_GROUPS, true}},
     {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
 
 inline query_way query_way_of(uint32_t k, uint64_t queries, uint64_t points, bool coherent) {
