@@ -6,6 +6,7 @@
 #include "accel/rays/counted.h"
 #include "accel/rays/packed_batch.cuh"
 #include "accel/rays/watertight.cuh"
+#include "core/beside/beside.h"
 #include "core/device/cuda.h"
 
 namespace {
@@ -100,6 +101,7 @@ template <bool any, bool bounded>
 kd_status launch_packed(const tritree_cuda *tree, const trace_counted *rays) {
     const caster c = counted_caster(tree, rays);
     const put_off_list list = {(packed_record *)rays->scratch, rays->room};
+    const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
     packed_scene scene;
     memset(&scene, 0, sizeof scene);
@@ -107,20 +109,22 @@ kd_status launch_packed(const tritree_cuda *tree, const trace_counted *rays) {
     scene.box = tree->view.box;
     scene.empty = c.empty;
     KD_TRY(cuda_resident_blocks(&blocks, cast_counted_packed<any, bounded>, PACKED_BLOCK));
-    cast_counted_packed<any, bounded><<<blocks, PACKED_BLOCK>>>(c, scene, list, rays->count);
+    cast_counted_packed<any, bounded>
+        <<<blocks, PACKED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_packed");
     KD_TRY(cuda_resident_blocks(&blocks, settle_counted<any>, PACKED_BLOCK));
-    settle_counted<any><<<blocks, PACKED_BLOCK>>>(c, tree->view, list, rays->count);
+    settle_counted<any><<<blocks, PACKED_BLOCK, 0, stream>>>(c, tree->view, list, rays->count);
     KD_CUDA_LAUNCHED("settle_counted");
     return KD_OK;
 }
 
 template <bool any> kd_status launch_counted(const tritree_cuda *tree, const trace_counted *rays) {
     const caster c = counted_caster(tree, rays);
+    const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
     if (!tree->view.packed) {
         KD_TRY(cuda_resident_blocks(&blocks, cast_counted_nodes<any>, CAST_BLOCK));
-        cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK>>>(c, rays->count);
+        cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK, 0, stream>>>(c, rays->count);
         KD_CUDA_LAUNCHED("cast_counted_nodes");
         return KD_OK;
     }
@@ -128,7 +132,7 @@ template <bool any> kd_status launch_counted(const tritree_cuda *tree, const tra
         return any || rays->bounded ? launch_packed<any, true>(tree, rays)
                                     : launch_packed<any, any>(tree, rays);
     KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any>, PACKED_BLOCK));
-    cast_counted_alone<any><<<4 * blocks, PACKED_BLOCK>>>(c, tree->view, rays->count);
+    cast_counted_alone<any><<<4 * blocks, PACKED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_alone");
     return KD_OK;
 }

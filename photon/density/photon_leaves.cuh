@@ -123,14 +123,15 @@ static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_c
 }
 
 /* Fills what lay_out placed, from the list and the tree's ids. */
-inline kd_status make(const index *out, const photon *list, const uint32_t *tree_ids) {
-    place_in_order<<<(out->count + INDEX_BLOCK - 1) / INDEX_BLOCK, INDEX_BLOCK>>>(
+inline kd_status make(const index *out, const photon *list, const uint32_t *tree_ids,
+                      cudaStream_t stream) {
+    place_in_order<<<(out->count + INDEX_BLOCK - 1) / INDEX_BLOCK, INDEX_BLOCK, 0, stream>>>(
         list, tree_ids, kandela::layout_of(out->count), *out);
     KD_CUDA_LAUNCHED("place_in_order");
     for (uint32_t level = 0; level < out->box_levels; ++level) {
         const uint64_t threads = 32ull * out->box_count[level];
-        bound_boxes<<<(unsigned)((threads + INDEX_BLOCK - 1) / INDEX_BLOCK), INDEX_BLOCK>>>(*out,
-                                                                                            level);
+        bound_boxes<<<(unsigned)((threads + INDEX_BLOCK - 1) / INDEX_BLOCK), INDEX_BLOCK, 0,
+                      stream>>>(*out, level);
         KD_CUDA_LAUNCHED("bound_boxes");
     }
     return KD_OK;

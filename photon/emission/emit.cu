@@ -11,6 +11,7 @@
               place_photons (a thread a path, a photon: heap -> list), begin_next_batch (one
               thread). After the last: finish_photons, a thread a photon: list -> powers in W,
               positions, hash. */
+#include "core/beside/beside.h"
 #include "core/device/cuda.h"
 #include "core/memory.h"
 #include "photon/emission/emit_device.h"
@@ -160,7 +161,19 @@ __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 
 
 kd_status scan_counts(emission_batch *batch, void *scratch) {
     KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, batch->cub_bytes, batch->counts, batch->counts,
-                                          batch->paths));
+                                          batch->paths, batch->stream));
+    return KD_OK;
+}
+
+kd_status tell_state(emission_state *told, const emission_state *state, cudaStream_t stream) {
+    KD_CUDA(cudaMemcpyAsync(told, state, sizeof *told, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaStreamSynchronize(stream));
+    return KD_OK;
+}
+
+kd_status set_state(emission_state *state, const emission_state *told, cudaStream_t stream) {
+    KD_CUDA(cudaMemcpyAsync(state, told, sizeof *told, cudaMemcpyHostToDevice, stream));
+    KD_CUDA(cudaStreamSynchronize(stream)); /* `told` may change then */
     return KD_OK;
 }
 
@@ -183,25 +196,25 @@ kd_status find_end_behind(const emission_batch *batch, emission_state *state, em
     if (!share->among) return KD_OK;
     told->count += share->before;
     told->emitted += share->first;
-    KD_CUDA(cudaMemcpy(state, told, sizeof *told, cudaMemcpyHostToDevice));
+    KD_TRY(set_state(state, told, batch->stream));
     if (batch->paths) {
-        find_end<<<1, 1>>>(*batch, state);
+        find_end<<<1, 1, 0, batch->stream>>>(*batch, state);
         KD_CUDA_LAUNCHED("find_end");
     }
-    KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+    KD_TRY(tell_state(told, state, batch->stream));
     if (!batch->paths) told->done = told->reached = told->taken_paths = told->taken = 0;
     return KD_OK;
 }
 
 /* What all ranks have traced of the batch; of one's own what the list takes. */
-kd_status agree_on_end(emission_state *state, emission_state *told, emit_share *share,
-                       uint64_t count, emit_part *all) {
+kd_status agree_on_end(const emission_batch *batch, emission_state *state, emission_state *told,
+                       emit_share *share, uint64_t count, emit_part *all) {
     emit_part own = {told->taken_paths, told->taken, told->done, told->reached};
     KD_TRY(emit_share_parts(share, &own, count, all));
     if (!share->among) return KD_OK;
     told->taken_paths = (uint32_t)own.paths;
     told->taken = (uint32_t)own.photons;
-    KD_CUDA(cudaMemcpy(state, told, sizeof *told, cudaMemcpyHostToDevice));
+    KD_TRY(set_state(state, told, batch->stream));
     return KD_OK;
 }
 
@@ -210,7 +223,7 @@ kd_status agree_on_end(emission_state *state, emission_state *told, emit_share *
 kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const scene_view *scene,
                       const photon_order *order, emission_state *told, const emit_share *share) {
     emission_state *state = (emission_state *)with->state.memory;
-    if (!batch->paths) KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+    if (!batch->paths) KD_TRY(tell_state(told, state, batch->stream));
     while (batch->paths) {
         cuda_arena arena = {NULL, 0};
         KD_TRY(lay_out(batch, &arena));
@@ -221,13 +234,13 @@ kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const sc
         KD_TRY(emit_by_waves(batch, scene, order));
         KD_TRY(scan_counts(batch, batch->cub));
         if (!share->among) {
-            find_end<<<1, 1>>>(*batch, state);
+            find_end<<<1, 1, 0, batch->stream>>>(*batch, state);
             KD_CUDA_LAUNCHED("find_end");
         }
-        KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+        KD_TRY(tell_state(told, state, batch->stream));
         if (told->landed <= batch->room) break;
         batch->room = told->landed;
-        KD_CUDA(cudaMemsetAsync(&state->landed, 0, sizeof state->landed));
+        KD_CUDA(cudaMemsetAsync(&state->landed, 0, sizeof state->landed, batch->stream));
     }
     return KD_OK;
 }
@@ -239,10 +252,10 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
     if (apart) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
     const uint64_t shift = apart ? told->count - list->here : 0;
     const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
-    sum_ledgers<<<blocks, FLAT_BLOCK>>>(*batch, state);
+    sum_ledgers<<<blocks, FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
     if (told->landed) {
-        place_photons<<<blocks_for(told->landed), FLAT_BLOCK>>>(
+        place_photons<<<blocks_for(told->landed), FLAT_BLOCK, 0, batch->stream>>>(
             *batch, state, (photon *)list->photons.memory, shift);
         KD_CUDA_LAUNCHED("place_photons");
     }
@@ -258,11 +271,12 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
     KD_TRY(trace_batch(with, batch, scene, order, told, share));
     KD_TRY(emit_share_landed(share, told->landed, job_cancelled(watched), stopped));
     KD_TRY(find_end_behind(batch, state, told, share));
-    KD_TRY(agree_on_end(state, told, share, list->count, &all));
+    KD_TRY(agree_on_end(batch, state, told, share, list->count, &all));
     const bool apart = order->apart && share->among;
     KD_TRY(take_batch(list, batch, state, told, apart));
     if (!apart) KD_TRY(photon_list_cuda_exchange(list, share));
-    begin_next_batch<<<1, 1>>>(state, list->count + all.photons, list->emitted + all.paths);
+    begin_next_batch<<<1, 1, 0, batch->stream>>>(state, list->count + all.photons,
+                                                 list->emitted + all.paths);
     KD_CUDA_LAUNCHED("begin_next_batch");
     list->count += all.photons;
     list->here += apart ? told->taken : all.photons;
@@ -273,19 +287,21 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
     return KD_OK;
 }
 
-kd_status finish_list(photon_list_cuda *list, emission_state *state, emission_state *told,
+kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *with, emission_state *told,
                       float factor) {
+    emission_state *state = (emission_state *)with->state.memory;
+    const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     const photon_run all = {0, 0}, *runs = list->runs ? list->runs : &all;
     const uint32_t run_count = list->runs ? list->run_count : list->here > 0;
     for (uint32_t r = 0; r < run_count; ++r) {
         const uint64_t begin = runs[r].begin,
                        end = r + 1 < run_count ? runs[r + 1].begin : list->here;
-        finish_photons<<<blocks_for(end - begin), FLAT_BLOCK>>>(
+        finish_photons<<<blocks_for(end - begin), FLAT_BLOCK, 0, stream>>>(
             (photon *)list->photons.memory + begin, (vec3 *)list->positions.memory + begin,
             (uint32_t)(end - begin), runs[r].place, factor, state);
         KD_CUDA_LAUNCHED("finish_photons");
     }
-    KD_CUDA(cudaMemcpy(told, state, sizeof *told, cudaMemcpyDeviceToHost));
+    KD_TRY(tell_state(told, state, stream));
     list->hash = told->hash;
     list->strongest = float_from_bits(told->strongest);
     return KD_OK;
@@ -327,6 +343,7 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     KD_TRY(emit_share_plan(share, &paths, &list->cut));
     memset(batch, 0, sizeof *batch);
     batch->first_path = list->emitted + share->first;
+    batch->stream = (cudaStream_t)device_thread_stream();
     batch->landed_count = &((emission_state *)with->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
     batch->capacity = min(batch->paths, with->ways ? with->ways : (uint32_t)EMIT_WAYS_MOST);
@@ -336,10 +353,10 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     return KD_OK;
 }
 
-kd_status finish_emission(photon_list_cuda *list, emission_state *state, emission_state *told,
-                          double scale, emit_share *share) {
+kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *with,
+                          emission_state *told, double scale, emit_share *share) {
     ledger_sum sum;
-    KD_TRY(finish_list(list, state, told, (float)(1 / (double)list->emitted)));
+    KD_TRY(finish_list(list, with, told, (float)(1 / (double)list->emitted)));
     for (int i = 0; i < LEDGER_ROWS; ++i) {
         sum.high[i] = (int64_t)told->high[i];
         sum.low[i] = told->low[i];
@@ -368,7 +385,7 @@ kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scen
             KD_FAIL(KD_INTERRUPTED, "interrupted after %llu of %llu photons",
                     (unsigned long long)list->count, (unsigned long long)order->wanted);
     }
-    return finish_emission(list, (emission_state *)with->state.memory, &told, scale, share);
+    return finish_emission(list, with, &told, scale, share);
 }
 
 } // namespace
@@ -392,7 +409,8 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     begun.wanted = order->wanted;
     begun.longest = emit_paths_most(order);
     begun.least = emit_least_landed(order);
-    KD_CUDA(cudaMemcpy(with->state.memory, &begun, sizeof begun, cudaMemcpyHostToDevice));
+    KD_TRY(set_state((emission_state *)with->state.memory, &begun,
+                     (cudaStream_t)device_thread_stream()));
     emit_share share;
     kd_status status = emit_share_open(&share, order->among);
     if (status == KD_OK) status = emit_all(list, with, scene, order, &share, watched);
@@ -428,7 +446,7 @@ extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photo
     list->rays = from->rays;
     list->ledger = from->ledger;
     list->complete = from->complete;
-    KD_TRY_GOTO(finish_list(list, (emission_state *)with.state.memory, &begun, 1));
+    KD_TRY_GOTO(finish_list(list, &with, &begun, 1));
 done:
     photon_emitter_cuda_close(&with);
     return status;

@@ -49,6 +49,7 @@ struct alignas(16) way_ledger {
 struct emission_batch {
     uint64_t first_path;
     uint32_t paths, room; /* of the heap */
+    cudaStream_t stream;  /* all of it goes on */
     double scale;         /* of the ledger */
     photon *landed;
     uint2 *numbers;   /* of each in the heap: path of the batch, number on its path */
@@ -389,8 +390,8 @@ kd_status emit_shade_kinds(const emission_batch *batch, const scene_view *scene,
                            const photon_order *order, uint32_t wave, uint32_t begin, uint32_t end) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, emit_shade<media, diffuse>, SHADE_BLOCK));
-    emit_shade<media, diffuse>
-        <<<blocks, SHADE_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave, begin, end);
+    emit_shade<media, diffuse><<<blocks, SHADE_BLOCK, 0, batch->stream>>>(
+        *scene, order->emission, order->wish, *batch, wave, begin, end);
     KD_CUDA_LAUNCHED("emit_shade");
     return KD_OK;
 }
@@ -402,13 +403,13 @@ kd_status emit_wave(const emission_batch *batch, const scene_view *scene, const 
     unsigned blocks = 0;
     if (wave == 0 || batch->capacity < batch->paths) { /* else all have begun */
         KD_TRY(cuda_resident_blocks(&blocks, emit_begin<media>, EMIT_BEGIN_BLOCK));
-        emit_begin<media>
-            <<<blocks, EMIT_BEGIN_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave);
+        emit_begin<media><<<blocks, EMIT_BEGIN_BLOCK, 0, batch->stream>>>(
+            *scene, order->emission, order->wish, *batch, wave);
         KD_CUDA_LAUNCHED("emit_begin");
     }
     KD_TRY(emit_cast(batch, scene, wave));
     KD_TRY(cuda_resident_blocks(&blocks, emit_list, KIND_BLOCK));
-    emit_list<<<blocks, KIND_BLOCK>>>(*scene, *batch, wave);
+    emit_list<<<blocks, KIND_BLOCK, 0, batch->stream>>>(*scene, *batch, wave);
     KD_CUDA_LAUNCHED("emit_list");
     KD_TRY((emit_shade_kinds<media, false>(batch, scene, order, wave, media ? 0 : 1, EMIT_LISTS)));
     if constexpr (!media) KD_TRY((emit_shade_kinds<false, true>(batch, scene, order, wave, 0, 1)));
@@ -420,14 +421,15 @@ static inline kd_status emit_by_waves(const emission_batch *batch, const scene_v
                                       const photon_order *order) {
     const uint32_t few = min((uint32_t)EMIT_FEW, batch->capacity / 8);
     uint32_t wave = 0;
-    KD_CUDA(cudaMemsetAsync(batch->ring, 0, EMIT_RING * sizeof(emit_record)));
+    KD_CUDA(cudaMemsetAsync(batch->ring, 0, EMIT_RING * sizeof(emit_record), batch->stream));
     for (;; ++wave) {
-        emit_plan<<<1, 1>>>(*batch, wave);
+        emit_plan<<<1, 1, 0, batch->stream>>>(*batch, wave);
         KD_CUDA_LAUNCHED("emit_plan");
         if (wave % EMIT_LOOK_EVERY == EMIT_LOOK_EVERY - 1) {
             emit_record seen;
-            KD_CUDA(cudaMemcpy(&seen, batch->ring + wave % EMIT_RING, sizeof seen,
-                               cudaMemcpyDeviceToHost));
+            KD_CUDA(cudaMemcpyAsync(&seen, batch->ring + wave % EMIT_RING, sizeof seen,
+                                    cudaMemcpyDeviceToHost, batch->stream));
+            KD_CUDA(cudaStreamSynchronize(batch->stream));
             const bool begun = seen.end == batch->paths && seen.begin == seen.end;
             if (begun && seen.rays <= few) break;
         }
@@ -436,7 +438,8 @@ static inline kd_status emit_by_waves(const emission_batch *batch, const scene_v
     }
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, emit_finish, EMIT_FINISH_BLOCK));
-    emit_finish<<<blocks, EMIT_FINISH_BLOCK>>>(*scene, order->emission, order->wish, *batch, wave);
+    emit_finish<<<blocks, EMIT_FINISH_BLOCK, 0, batch->stream>>>(*scene, order->emission,
+                                                                 order->wish, *batch, wave);
     KD_CUDA_LAUNCHED("emit_finish");
     return KD_OK;
 }

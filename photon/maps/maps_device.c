@@ -1,5 +1,6 @@
 /* The parts of maps on a device that are no kernels. */
 #include "photon/maps/maps_device.h"
+#include "core/beside/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "photon/emission/exchange.h"
@@ -31,12 +32,43 @@ static kd_status meet_list(photon_list_cuda *list, ranks *among) {
     return KD_OK;
 }
 
-static kd_status emit_list(photon_map_cuda *map, const scene_view *device_scene,
-                           const photon_order *order, const char *name, job *watched) {
-    map->planted = false;
-    job_stage_begin(watched, "emit", (int64_t)order->wanted);
-    KD_TRY(photon_list_cuda_emit(&map->list, &map->emitter, device_scene, order, watched));
-    if (order->apart && ranks_shared(order->among)) KD_TRY(meet_list(&map->list, order->among));
+/* One of several lists that are emitted side by side. */
+typedef struct list_emission {
+    photon_map_cuda *map;
+    const scene_view *device_scene;
+    const photon_order *order;
+    job *watched; /* of all of them */
+} list_emission;
+
+static kd_status emit_list(void *context, job *unheard) {
+    const list_emission *of = (const list_emission *)context;
+    (void)unheard;
+    of->map->planted = false;
+    KD_TRY(photon_list_cuda_emit(&of->map->list, &of->map->emitter, of->device_scene, of->order,
+                                 of->watched));
+    if (of->order->apart && ranks_shared(of->order->among))
+        KD_TRY(meet_list(&of->map->list, of->order->among));
+    return KD_OK;
+}
+
+/* Those of lists 1 on beside the first: alone each leaves most of the device idle at its end, when
+   few ways are left. */
+static kd_status emit_side_by_side(list_emission lists[PHOTON_LISTS]) {
+    beside_task *others[PHOTON_LISTS] = {NULL};
+    kd_status status = KD_OK;
+    for (int l = 1; l < PHOTON_LISTS; ++l)
+        if (lists[l].order->wanted && beside_begin(&others[l], emit_list, &lists[l]) != KD_OK)
+            status_clear(); /* then after the first */
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const kd_status own = others[l]         ? beside_end(others[l], NULL)
+                              : status == KD_OK ? emit_list(&lists[l], NULL)
+                                                : KD_OK;
+        if (status == KD_OK) status = own;
+    }
+    return status;
+}
+
+static void say_missing(const photon_map_cuda *map, const char *name, const photon_order *order) {
     photon_list told;
     memset(&told, 0, sizeof told);
     told.count = map->list.count;
@@ -44,20 +76,29 @@ static kd_status emit_list(photon_map_cuda *map, const scene_view *device_scene,
     told.complete = map->list.complete;
     told.cut = map->list.cut;
     photon_map_say_missing(&told, name, order);
-    return KD_OK;
 }
 
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
                                 const photon_order orders[PHOTON_LISTS], job *watched) {
-    kd_status status = emit_list(&out->map[PHOTON_LIST_GLOBAL], device_scene,
-                                 &orders[PHOTON_LIST_GLOBAL], "global", watched);
-    if (status == KD_OK)
-        status = emit_list(&out->map[PHOTON_LIST_CAUSTIC], device_scene,
-                           &orders[PHOTON_LIST_CAUSTIC], "caustic", watched);
-    if (status == KD_OK)
-        status = emit_list(&out->map[PHOTON_LIST_MEDIA], device_scene, &orders[PHOTON_LIST_MEDIA],
-                           "media", watched);
+    static const char *const names[PHOTON_LISTS] = {"global", "caustic", "media"};
+    list_emission lists[PHOTON_LISTS];
+    kd_status status = KD_OK;
+    bool alone = true;
+    int64_t wanted = 0;
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        lists[l] = (list_emission){&out->map[l], device_scene, &orders[l], watched};
+        alone = alone && !ranks_shared(orders[l].among);
+        wanted += (int64_t)orders[l].wanted;
+    }
+    job_stage_begin(watched, "emit", wanted);
+    if (alone)
+        status = emit_side_by_side(lists);
+    else
+        for (int l = 0; l < PHOTON_LISTS && status == KD_OK; ++l)
+            status = emit_list(&lists[l], NULL);
     job_stage_end(watched);
+    for (int l = 0; l < PHOTON_LISTS && status == KD_OK; ++l)
+        say_missing(&out->map[l], names[l], &orders[l]);
     return status;
 }
 

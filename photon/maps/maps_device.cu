@@ -4,7 +4,9 @@
    Data flow: list -> tree by the point builder -> order_photons, a thread a photon, or the
               index of photon_leaves.cuh; take_probes, a thread a probe: photons -> requests,
               whose radii the host reads. */
+#include "core/beside/beside.h"
 #include "core/device/cuda.h"
+#include "core/device/device_stream.h"
 #include "photon/maps/map_index.cuh"
 #include "photon/maps/surface_packets.cuh"
 #include "points/builders.h"
@@ -58,6 +60,7 @@ kd_status make_tree(photon_map_cuda *map) {
     build.split = POINTTREE_ROUND_ROBIN;
     KD_TRY(device_buffer_reserve(&map->ids, count * sizeof(uint32_t)));
     build.ids = (uint32_t *)map->ids.memory;
+    build.stream = device_thread_stream();
     if (map->planted) {
         const point_box unused = point_box_empty();
         const kd_status proved = point_check_cuda(&build, count, POINTTREE_BY_COORDINATE, &unused);
@@ -81,7 +84,8 @@ kd_status plant(photon_map_cuda *map, gather_index::index *index) {
     arena.used = 0;
     gather_index::lay_out(index, &arena, (uint32_t)count);
     return gather_index::make(index, (const photon *)map->list.photons.memory,
-                              (const uint32_t *)map->ids.memory);
+                              (const uint32_t *)map->ids.memory,
+                              (cudaStream_t)device_thread_stream());
 }
 
 /* Of packets, and of what they leave; NULL: k is too large for them. */
@@ -119,7 +123,7 @@ kd_status launch_gather(const gather_work *work) {
     return KD_OK;
 }
 
-/* Distances to the k-th neighbours of some photons, as map_choose_radius. */
+/* Distances to the k-th neighbours of some photons, as map_choose_radius; on the default stream. */
 kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
                         const gather_index::index *index) {
     const uint64_t count = map->list.count;
@@ -157,7 +161,7 @@ kd_status order(photon_map_cuda *map) {
     const uint64_t count = map->list.here;
     KD_TRY(device_buffer_reserve(&map->ordered, count * sizeof(photon)));
     KD_TRY(device_buffer_reserve(&map->ordered_points, count * sizeof(vec3)));
-    order_photons<<<blocks_for(count), BLOCK>>>(
+    order_photons<<<blocks_for(count), BLOCK, 0, (cudaStream_t)device_thread_stream()>>>(
         (const photon *)map->list.photons.memory, (const uint32_t *)map->ids.memory,
         (uint32_t)count, (photon *)map->ordered.memory, (vec3 *)map->ordered_points.memory);
     KD_CUDA_LAUNCHED("order_photons");
@@ -214,7 +218,7 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
         begin_map(&maps->map[PHOTON_LIST_MEDIA], options);
     else if (status == KD_OK)
         status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true);
-    if (status == KD_OK) status = device_wait();
+    if (status == KD_OK) status = device_stream_wait(device_thread_stream());
     job_stage_end(watched);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include <math.h>
+#include <stdatomic.h>
 
 enum { ROWS_GRAIN = 8 };
 
@@ -39,12 +40,28 @@ uint32_t film_samples(const film *of, int32_t x, int32_t y) {
     return of->pixels[(int64_t)(y - of->y0) * of->width + (x - of->x0)].samples;
 }
 
+typedef struct least_found {
+    const film *of;
+    atomic_uint least; /* so far */
+} least_found;
+
+static void find_least(void *context, int64_t begin, int64_t end, int worker) {
+    least_found *work = (least_found *)context;
+    unsigned least = atomic_load(&work->least);
+    (void)worker;
+    for (int64_t i = begin; i < end && least > 0; ++i)
+        if (work->of->pixels[i].samples < least) least = work->of->pixels[i].samples;
+    unsigned known = atomic_load(&work->least);
+    while (least < known && !atomic_compare_exchange_weak(&work->least, &known, least)) continue;
+}
+
 uint32_t film_least_samples(const film *of) {
+    enum { LEAST_GRAIN = 1 << 14 };
     const int64_t count = (int64_t)of->width * of->height;
-    uint32_t least = count ? UINT32_MAX : 0;
-    for (int64_t i = 0; i < count && least > 0; ++i)
-        if (of->pixels[i].samples < least) least = of->pixels[i].samples;
-    return least;
+    least_found work = {.of = of};
+    atomic_init(&work.least, count ? UINT32_MAX : 0);
+    parallel_for(count, LEAST_GRAIN, find_least, &work);
+    return atomic_load(&work.least);
 }
 
 /* --- sums over the film -----------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /* Maps for the photon integrators on a CUDA device; and a build without CUDA. */
 #include "render/photon_mapping/photons_device.h"
 #include "render/photon_mapping/looks_apart_device.h"
+#include "render/photon_mapping/maps_ahead.h"
 #include "render/waves/waves.h"
 
 void photon_cuda_close(photon_cuda *owned) {
@@ -60,15 +61,9 @@ uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
                                 bool ordered) {
     KD_TRY(photon_options_check(options));
-    if (to->has_orders)
-        photon_orders_renew(to->orders, options);
-    else
-        KD_TRY(photon_orders_make(to->orders, of->scene, options));
+    if (!to->has_orders) KD_TRY(photon_orders_make(to->orders, of->scene, options));
     to->has_orders = true;
-    to->orders[PHOTON_LIST_GLOBAL].apart = to->orders[PHOTON_LIST_CAUSTIC].apart = to->apart;
-    if (options->photons == 0) to->orders[PHOTON_LIST_GLOBAL].wanted = 0;
-    if (options->caustics == 0) to->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
-    if (options->strayed == 0) to->orders[PHOTON_LIST_MEDIA].wanted = 0;
+    maps_ahead_renew_orders(to, options);
     KD_TRY(frame_cuda_pack(of->there));
     KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
     KD_TRY(photon_maps_cuda_plant(&to->maps, options, ordered, of->watched));

@@ -18,8 +18,10 @@
          points, but draws the ways through rough lenses behind them anew. */
 #include "core/hash.h"
 #include "core/memory.h"
+#include "core/ranks/ranks.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
+#include "render/photon_mapping/maps_ahead.h"
 #include "render/photon_mapping/photons_device.h"
 
 /* frame.carried: what is fixed by pass 0, and sums over passes */
@@ -40,6 +42,8 @@ typedef struct progressive_state {
     tile_set tiles;
     bool tiled;        /* these are found, here or there */
     photon_cuda there; /* instead of both, on a CUDA device */
+    maps_ahead ahead;  /* of the next pass there */
+    bool has_room;     /* what samples take there is reserved */
     photon_view view;
 } progressive_state;
 
@@ -84,6 +88,7 @@ static void progressive_close(frame *closed) {
     closed->statistics.looks_bounded += tile_set_looks_bounded(&state->tiles);
     photon_maps_close(&state->maps);
     tile_set_close(&state->tiles);
+    maps_ahead_close(&state->ahead);
     photon_cuda_close(&state->there);
     memory_free(state);
     closed->state = NULL;
@@ -142,10 +147,16 @@ static kd_status make_maps(progressive_state *state, frame *of, bool first) {
     return KD_OK;
 }
 
+static bool walks_trees(const progressive_state *state, const frame *of) {
+    return of->options->final_gather > 0 || photon_lookups[state->photons.lookup].walks;
+}
+
 static kd_status make_maps_there(progressive_state *state, frame *of, bool first) {
     double *radius = of->carried + CARRIED_RADIUS;
-    const bool walks = of->options->final_gather > 0 || photon_lookups[state->photons.lookup].walks;
-    KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks));
+    bool made;
+    KD_TRY(maps_ahead_take(&state->ahead, &state->there, of, &state->photons, &made));
+    if (!made)
+        KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks_trees(state, of)));
     const photon_map_cuda *maps = state->there.maps.map;
     for (int m = 0; m < 2 && first; ++m)
         radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
@@ -197,10 +208,32 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     view->beams.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 
+/* Of passes whose radii are known. */
+static void leave_out_empty(photon_options *options, const frame *of) {
+    const double *radius = of->carried + CARRIED_RADIUS;
+    options->radius = 1; /* not looked at: no need to find one */
+    if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
+    if (!(radius[PHOTON_LIST_CAUSTIC] > 0)) options->caustics = 0;
+    if (!(of->carried[CARRIED_MEDIA_RADIUS] > 0)) options->strayed = 0;
+}
+
+/* Begins with the next pass's maps beside this one's samples, where there is a next pass for sure,
+   its photons are this process's alone, and the host makes no beams of them. Not before samples
+   have taken their memory: these cannot do without. */
+static void look_ahead(progressive_state *state, const frame *of, uint32_t pass) {
+    const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
+    const bool timed = of->deadline > 0 || (of->watched && of->watched->deadline > 0);
+    if (!of->there || !state->has_room || timed || of->maps_cut || pass + 1 >= passes) return;
+    if (ranks_shared(of->among) || photon_media_rows[state->photons.media].beams) return;
+    photon_options next = state->photons;
+    next.pass = pass + 1;
+    leave_out_empty(&next, of);
+    maps_ahead_begin(&state->ahead, &state->there, of, &next, walks_trees(state, of));
+}
+
 static kd_status progressive_pass(frame *of, uint32_t pass) {
     progressive_state *state = (progressive_state *)of->state;
-    const double *radius = of->carried + CARRIED_RADIUS,
-                 *media_radius = of->carried + CARRIED_MEDIA_RADIUS;
+    const double *radius = of->carried + CARRIED_RADIUS;
     const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
     photon_options *options = &state->photons;
     options->pass = pass;
@@ -208,12 +241,7 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     options->apart = of->apart && !(of->there && first && !(of->options->radius > 0));
     state->there.apart = options->apart && of->there;
     photon_limit_time(options, of, pass == 0);
-    if (!first) {
-        options->radius = 1; /* not looked at: no need to find one */
-        if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
-        if (!(radius[PHOTON_LIST_CAUSTIC] > 0)) options->caustics = 0;
-        if (!(*media_radius > 0)) options->strayed = 0;
-    }
+    if (!first) leave_out_empty(options, of);
     KD_TRY(of->there ? make_maps_there(state, of, first) : make_maps(state, of, first));
     of->maps_cut =
         of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
@@ -225,6 +253,7 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     const photon_figures figures =
         of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
     note_statistics(of, &figures, pass);
+    look_ahead(state, of, pass);
     return KD_OK;
 }
 
@@ -260,14 +289,19 @@ static kd_status ppm_take_apart(frame *of, film *to, const apart_range *range,
                             counts, over);
 }
 
-static kd_status sppm_launch(const frame *of, const struct sample_range *range) {
+static kd_status take_there(const frame *of, const struct sample_range *range, uint32_t period) {
     progressive_state *state = (progressive_state *)of->state;
-    return photon_cuda_take(&state->there, of, &state->view, range, 0);
+    KD_TRY(photon_cuda_take(&state->there, of, &state->view, range, period));
+    state->has_room = true;
+    return KD_OK;
+}
+
+static kd_status sppm_launch(const frame *of, const struct sample_range *range) {
+    return take_there(of, range, 0);
 }
 
 static kd_status ppm_launch(const frame *of, const struct sample_range *range) {
-    progressive_state *state = (progressive_state *)of->state;
-    return photon_cuda_take(&state->there, of, &state->view, range, (uint32_t)of->options->spp);
+    return take_there(of, range, (uint32_t)of->options->spp);
 }
 
 static int32_t progressive_batches_most(const kd_render_options *options) {

@@ -1,0 +1,186 @@
+/* Work beside other work on one device: what a task does, how it fails and is dropped; and pictures
+   by `sppm` and `ppm`, whose next pass's maps are made beside this pass's samples, are those
+   without it, bit for bit, also where a rendering is interrupted in between and goes on later. */
+#include "core/beside/beside.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "render/photon_mapping/maps_ahead.h"
+
+#include "render/api/render.h"
+#include "tests/gpu.h"
+#include "tests/scenes/files.h"
+#include <stdatomic.h>
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+enum { BYTES = 1 << 20 };
+
+typedef struct errand {
+    void *memory; /* of the device */
+    kd_status ends_with;
+    atomic_bool waits, has_begun; /* it waits until it is cancelled */
+    bool has_stream;
+} errand;
+
+static kd_status run_errand(void *context, job *watched) {
+    errand *of = (errand *)context;
+    static uint8_t ones[BYTES];
+    memset(ones, 1, sizeof ones);
+    of->has_stream = device_thread_stream() != NULL;
+    atomic_store(&of->has_begun, true);
+    KD_TRY(device_copy(of->memory, ones, sizeof ones, device_thread_stream()));
+    while (atomic_load(&of->waits) && !job_cancelled(watched)) continue;
+    if (of->ends_with != KD_OK) KD_FAIL(of->ends_with, "an errand of %d bytes failed", BYTES);
+    return job_cancelled(watched) ? KD_INTERRUPTED : KD_OK;
+}
+
+static void test_errands(void **state) {
+    (void)state;
+    static uint8_t found[BYTES];
+    errand of = {.memory = NULL};
+    beside_task *task = NULL;
+    assert_int_equal(device_memory_reserve(&of.memory, BYTES), KD_OK);
+    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
+    assert_int_equal(beside_end(task, NULL), KD_OK);
+    assert_true(of.has_stream && device_thread_stream() == NULL);
+    assert_int_equal(device_memory_download(found, of.memory, BYTES), KD_OK);
+    for (int i = 0; i < BYTES; ++i) assert_int_equal(found[i], 1);
+    of.ends_with = KD_ERROR_INPUT;
+    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
+    assert_int_equal(beside_end(task, NULL), KD_ERROR_INPUT);
+    assert_string_equal(kd_last_error(), "an errand of 1048576 bytes failed");
+    of.ends_with = KD_OK;
+    atomic_store(&of.waits, true);
+    job cancelled;
+    job_init(&cancelled);
+    atomic_store(&cancelled.cancelled, true);
+    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
+    assert_int_equal(beside_end(task, &cancelled), KD_INTERRUPTED);
+    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
+    beside_drop(task);
+    assert_string_equal(kd_last_error(), "");
+    assert_int_equal(beside_end(NULL, NULL), KD_OK);
+    beside_drop(NULL);
+    device_memory_free(of.memory);
+}
+
+/* A ball of glass in a room: photons of both maps. */
+static const char *const room =
+    "{\"kandela\": 1, \"camera\": {\"eye\": [0, 0, 2.8], \"look_at\": [0, -0.3, 0]}, "
+    "\"materials\": {\"glass\": {\"kind\": \"glass\", \"ior\": 1.5}}, "
+    "\"meshes\": [{\"box\": {\"lo\": [-2, -1, -2], \"hi\": [2, 2, 3]}, \"inward\": true}, "
+    "{\"sphere\": {\"centre\": [0, -0.4, 0], \"radius\": 0.5, \"triangles\": 300}, "
+    "\"material\": \"glass\"}], "
+    "\"lights\": [{\"kind\": \"point\", \"position\": [0.5, 1.5, 0.5], \"power\": 90}]}";
+
+static int room_make(void **state) {
+    if (folder_make(state)) return 1;
+    file_put_text("room.json", room);
+    return 0;
+}
+
+/* --- pictures --------------------------------------------------------------------------------- */
+
+typedef struct finished {
+    kd_status status;
+    uint64_t image, photons;
+    int32_t samples;
+} finished;
+
+typedef struct patience {
+    int left; /* stages "render" to begin before it ends */
+    job *watched;
+} patience;
+
+static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
+    patience *of = (patience *)context;
+    (void)total;
+    if (strcmp(stage, "render") == 0 && done == 0 && --of->left == 0)
+        atomic_store(&of->watched->cancelled, true);
+}
+
+/* `passes` to begin before somebody interrupts it; 0: nobody does. */
+static finished run(const char *path, const kd_render_options *options, const char *kept,
+                    bool resume, int passes) {
+    scene *made = NULL;
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
+    job watched;
+    job_init(&watched);
+    patience of = {passes, &watched};
+    if (passes) watched.report = lose_patience, watched.context = &of;
+    const render_keeping keeping = {.state = kept, .resume = resume};
+    render_result result;
+    finished end;
+    memset(&end, 0, sizeof end);
+    end.status = render_run_kept(&result, made, options, &keeping, &watched);
+    if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
+        end.image = result.image_hash;
+        end.photons = result.frame.photon_hash;
+        end.samples = result.samples_done;
+        render_close(&result);
+    } else {
+        print_message("%s\n", kd_last_error());
+    }
+    scene_close(made);
+    return end;
+}
+
+static kd_render_options options_for(const char *method) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    strcpy(options.integrator, method);
+    strcpy(options.device, "cuda:0");
+    options.width = (int32_t)gpu_size(320, 11);
+    options.height = (int32_t)gpu_size(180, 7);
+    options.spp = options.passes = 5;
+    options.photons = gpu_size(50000, 600);
+    options.final_gather = 0;
+    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
+    return options;
+}
+
+static void test_pictures(void **state) {
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", file_in("room.json"));
+    static const char *const methods[] = {"sppm", "ppm"};
+    for (int m = 0; m < 2; ++m) {
+        kd_render_options options = options_for(methods[m]);
+        maps_ahead_forbid(true);
+        const finished due = run(path, &options, NULL, false, 0);
+        maps_ahead_forbid(false);
+        const finished ahead = run(path, &options, NULL, false, 0);
+        assert_int_equal(due.status, KD_OK);
+        assert_int_equal(ahead.status, KD_OK);
+        assert_int_equal(ahead.samples, 5);
+        assert_true(due.image == ahead.image && due.photons == ahead.photons);
+    }
+}
+
+static void test_interrupted(void **state) {
+    (void)state;
+    char path[512], kept[512];
+    snprintf(path, sizeof path, "%s", file_in("room.json"));
+    snprintf(kept, sizeof kept, "%s", file_in("ahead.state"));
+    kd_render_options options = options_for("sppm");
+    const finished whole = run(path, &options, NULL, false, 0);
+    const finished begun = run(path, &options, kept, false, 3);
+    assert_int_equal(whole.status, KD_OK);
+    assert_int_equal(begun.status, KD_INTERRUPTED);
+    assert_true(begun.samples > 0 && begun.samples < 5);
+    const finished ended = run(path, &options, kept, true, 0);
+    assert_int_equal(ended.status, KD_OK);
+    assert_true(ended.image == whole.image && ended.photons == whole.photons);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_errands),
+        cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_interrupted),
+    };
+    return cmocka_run_group_tests(tests, room_make, folder_remove);
+}
