@@ -95,7 +95,7 @@ typedef struct patience {
 static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
     patience *of = (patience *)context;
     (void)total;
-    if (strcmp(stage, "render") == 0 && done == 0 && --of->left == 0)
+    if (stage && strcmp(stage, "render") == 0 && done == 0 && --of->left == 0)
         atomic_store(&of->watched->cancelled, true);
 }
 
