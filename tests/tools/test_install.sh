@@ -77,7 +77,7 @@ target_link_libraries(user PRIVATE kandela::kandela)
 add_executable(user_static user.c)
 target_link_libraries(user_static PRIVATE kandela::kandela_static)
 C
-expect_exit 0 cmake -S user -B user/build -DCMAKE_PREFIX_PATH="$scratch/usr"
+expect_exit 0 cmake -G Ninja -S user -B user/build -DCMAKE_PREFIX_PATH="$scratch/usr"
 expect_exit 0 cmake --build user/build
 expect_exit 0 user/build/user
 expect_exit 0 user/build/user_static
