@@ -6,7 +6,7 @@
 #include "render/ranks/maps_choice.h"
 #include "shaders/scene_view.h"
 
-enum { PLAN_ROWS = 16 };
+enum { PLAN_ROWS = 32 };
 
 typedef struct render_plan {
     struct {
