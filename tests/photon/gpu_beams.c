@@ -76,7 +76,7 @@ static void test_photon(void **state) {
     static const char *const kernels[] = {"cone", "gaussian", "disc", "epanechnikov"};
     static const int32_t gathers[] = {50, 5, 20, 200};
     for (int i = 0; i < 4; ++i) {
-        if (gpu_leaves_out((uint32_t)i, 2)) continue;
+        if (gpu_leaves_out((uint32_t)i, 2) || test_leaves_out((uint32_t)i, 4)) continue;
         kd_render_options options = options_for("photon");
         strcpy(options.kernel, kernels[i]);
         options.gather = gathers[i];
@@ -90,6 +90,7 @@ static void test_radii(void **state) {
     static const float radii[] = {1e-4f, 0.05f, 3};
     static const uint32_t beams[] = {4000, 7, 1};
     for (int i = 0; i < 3; ++i) {
+        if (test_leaves_out((uint32_t)i, 2)) continue;
         kd_render_options options = options_for("photon");
         options.radius = radii[i];
         options.media_photons = gpu_is_emulated() ? beams[i] / 40 + 1 : beams[i];
@@ -115,7 +116,7 @@ static void test_gathered_in_batches(void **state) {
 static void test_progressive(void **state) {
     (void)state;
     for (int i = 0; i < 3; ++i) {
-        if (gpu_leaves_out((uint32_t)i, 2)) continue;
+        if (gpu_leaves_out((uint32_t)i, 2) || test_leaves_out((uint32_t)i + 2, 4)) continue;
         kd_render_options options = options_for(i == 1 ? "ppm" : "sppm");
         options.passes = 3;
         options.final_gather = i == 2;
