@@ -73,6 +73,6 @@ sweep_all() { # STEP
         outputs+=(-o a.exr)
     fi
     sweep "$1" "$files" render s.json -q "${tiny[@]}" "${outputs[@]}"
-    sweep "$1" "a.png a.png.state" render s.json -q "${tiny[@]}" --integrator sppm --photons 100 -o a.png
+    sweep "$1" "a.png a.png.state" render s.json -q "${tiny[@]}" --integrator sppm --photons 100 --save-every 0 -o a.png
     sweep "$1" "a.kdp" photons s.json -q --threads 1 --photons 100 -o a.kdp
 }
