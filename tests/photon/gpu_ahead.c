@@ -6,8 +6,7 @@
 #include "core/device/device_stream.h"
 #include "render/photon_mapping/maps_ahead.h"
 
-#include "render/api/render.h"
-#include "tests/gpu.h"
+#include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 #include <stdatomic.h>
 
@@ -81,12 +80,6 @@ static int room_make(void **state) {
 
 /* --- pictures --------------------------------------------------------------------------------- */
 
-typedef struct finished {
-    kd_status status;
-    uint64_t image, photons;
-    int32_t samples;
-} finished;
-
 typedef struct patience {
     int left; /* stages "render" to begin before it ends */
     job *watched;
@@ -102,36 +95,18 @@ static void lose_patience(void *context, const char *stage, int64_t done, int64_
 /* `passes` to begin before somebody interrupts it; 0: nobody does. */
 static finished run(const char *path, const kd_render_options *options, const char *kept,
                     bool resume, int passes) {
-    scene *made = NULL;
-    kd_render_options from_file;
-    kd_render_options_default(&from_file);
-    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
     job watched;
     job_init(&watched);
     patience of = {passes, &watched};
     if (passes) watched.report = lose_patience, watched.context = &of;
     const render_keeping keeping = {.state = kept, .resume = resume};
-    render_result result;
-    finished end;
-    memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, options, &keeping, &watched);
-    if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
-        end.image = result.image_hash;
-        end.photons = result.frame.photon_hash;
-        end.samples = result.samples_done;
-        render_close(&result);
-    } else {
-        print_message("%s\n", kd_last_error());
-    }
-    scene_close(made);
-    return end;
+    return run_kept(path, options, "cuda:0", &keeping, &watched);
 }
 
 static kd_render_options options_for(const char *method) {
     kd_render_options options;
     kd_render_options_default(&options);
     strcpy(options.integrator, method);
-    strcpy(options.device, "cuda:0");
     options.width = (int32_t)gpu_size(320, 11);
     options.height = (int32_t)gpu_size(180, 7);
     options.spp = options.passes = 5;
@@ -155,7 +130,7 @@ static void test_pictures(void **state) {
         assert_int_equal(due.status, KD_OK);
         assert_int_equal(ahead.status, KD_OK);
         assert_int_equal(ahead.samples, 5);
-        assert_true(due.image == ahead.image && due.photons == ahead.photons);
+        assert_true(due.image == ahead.image && due.frame.photon_hash == ahead.frame.photon_hash);
     }
 }
 
@@ -172,7 +147,7 @@ static void test_interrupted(void **state) {
     assert_true(begun.samples > 0 && begun.samples < 5);
     const finished ended = run(path, &options, kept, true, 0);
     assert_int_equal(ended.status, KD_OK);
-    assert_true(ended.image == whole.image && ended.photons == whole.photons);
+    assert_true(ended.image == whole.image && ended.frame.photon_hash == whole.frame.photon_hash);
 }
 
 int main(void) {

@@ -60,15 +60,15 @@ static kd_render_options options_for(const char *method) {
 /* The same there as here, beams are there, and they show. */
 static void expect_same_haze(const kd_render_options *options) {
     const char *path = file_in("hazy.json");
-    const finished here = run_kept(path, options, "cpu", NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL);
+    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
     kd_render_options points = *options;
     memset(points.media, 0, sizeof points.media);
     strcpy(points.media, "points");
     expect_equal(path, options, &here, &there);
     assert_true(there.frame.strayed_stored >= options->media_photons);
     if (options->passes == 2) /* else both might lack them */
-        assert_true(run_kept(path, &points, "cpu", NULL).image != there.image);
+        assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != there.image);
 }
 
 static void test_photon(void **state) {
@@ -94,8 +94,8 @@ static void test_radii(void **state) {
         kd_render_options options = options_for("photon");
         options.radius = radii[i];
         options.media_photons = gpu_is_emulated() ? beams[i] / 40 + 1 : beams[i];
-        const finished here = run_kept(file_in("hazy.json"), &options, "cpu", NULL);
-        const finished there = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL);
+        const finished here = run_kept(file_in("hazy.json"), &options, "cpu", NULL, NULL);
+        const finished there = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
         expect_equal("hazy", &options, &here, &there);
     }
 }
@@ -132,14 +132,14 @@ static void test_resumed(void **state) {
     kd_render_options options = options_for("sppm");
     options.passes = 6;
     const char *path = file_in("hazy.json");
-    const finished whole = run_kept(path, &options, "cpu", NULL);
+    const finished whole = run_kept(path, &options, "cpu", NULL, NULL);
     char kept[512];
     snprintf(kept, sizeof kept, "%s", file_in("resumed.state"));
     render_keeping keeping = {.state = kept};
     for (int part = 0; part < 3; ++part) {
         options.passes = 2 * (part + 1);
         keeping.resume = part > 0;
-        const finished last = run_kept(file_in("hazy.json"), &options, where[part], &keeping);
+        const finished last = run_kept(file_in("hazy.json"), &options, where[part], &keeping, NULL);
         assert_int_equal(last.status, KD_OK);
         if (part == 2) expect_equal("resumed", &options, &whole, &last);
     }

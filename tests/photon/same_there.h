@@ -12,7 +12,7 @@ typedef struct finished {
 } finished;
 
 static inline finished run_kept(const char *path, const kd_render_options *options,
-                                const char *where, const render_keeping *keeping) {
+                                const char *where, const render_keeping *keeping, job *watched) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
@@ -21,8 +21,8 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, &used, keeping, NULL);
-    if (end.status == KD_OK) {
+    end.status = render_run_kept(&result, made, &used, keeping, watched);
+    if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
         end.image = result.image_hash;
         end.frame = result.frame;
         end.samples = result.samples_done;
@@ -57,8 +57,8 @@ static inline void expect_equal(const char *path, const kd_render_options *optio
 }
 
 static inline void expect_same(const char *path, const kd_render_options *options) {
-    const finished here = run_kept(path, options, "cpu", NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL);
+    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
     expect_equal(path, options, &here, &there);
 }
 

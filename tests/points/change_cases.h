@@ -219,4 +219,18 @@ static inline void mixed_batches(case_points from, uint32_t dims, kd_scalar scal
     kd_points_close(tree);
 }
 
+/* All go, and others come. */
+static inline void a_tree_may_become_empty(void **state) {
+    (void)state;
+    kd_points *tree = begin(CASE_UNIFORM, 3, KD_FLOAT, 700, false);
+    remove_some(tree, 600);
+    expect_same(tree, true);
+    remove_some(tree, 100);
+    expect_same(tree, true);
+    insert(tree, 3, false);
+    assert_int_equal(there.ids[0], 700); /* no number is given twice */
+    expect_same(tree, true);
+    kd_points_close(tree);
+}
+
 #endif

@@ -26,19 +26,6 @@ static void nasty_points_and_no_points(void **state) {
     }
 }
 
-static void a_tree_may_become_empty(void **state) {
-    (void)state;
-    kd_points *tree = begin(CASE_UNIFORM, 3, KD_FLOAT, 700, false);
-    remove_some(tree, 600);
-    expect_same(tree, true);
-    remove_some(tree, 100);
-    expect_same(tree, true);
-    insert(tree, 3, false);
-    assert_int_equal(there.ids[0], 700); /* no number is given twice */
-    expect_same(tree, true);
-    kd_points_close(tree);
-}
-
 /* Layers, points that have gone: what is asked of one tree alone. */
 static kd_points *layered(void) {
     kd_points *tree = begin(CASE_UNIFORM, 3, KD_FLOAT, 1500, true);

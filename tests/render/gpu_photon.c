@@ -304,7 +304,7 @@ static void test_resumed(void **state) {
         options.passes = 6;
         char path[512];
         snprintf(path, sizeof path, "%s", n == 1 ? file_in("foggy.json") : scene_path(1));
-        const finished whole = run_kept(path, &options, "cpu", NULL);
+        const finished whole = run_kept(path, &options, "cpu", NULL, NULL);
         char kept[512];
         snprintf(kept, sizeof kept, "%s", file_in("resumed.state"));
         render_keeping keeping = {.state = kept};
@@ -312,7 +312,7 @@ static void test_resumed(void **state) {
             options.passes = 2 * (part + 1);
             if (n == 0) options.spp = options.passes;
             keeping.resume = part > 0;
-            const finished last = run_kept(path, &options, where[part], &keeping);
+            const finished last = run_kept(path, &options, where[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
             if (part == 2) expect_equal(path, &options, &whole, &last);
         }
@@ -324,8 +324,8 @@ static void test_resumed(void **state) {
 /* The same there as here, and photons in media show in it. */
 static void expect_same_fog(const kd_render_options *options) {
     const char *path = file_in("foggy.json");
-    const finished here = run_kept(path, options, "cpu", NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL);
+    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
     expect_equal(path, options, &here, &there);
     assert_true(there.frame.strayed_stored > 0 && there.frame.watts_media > 0);
 }
