@@ -71,8 +71,9 @@ static uint32_t bits_of(size_t kind, uint32_t channel, size_t i, size_t width) {
 
 static void all_channels_keep_every_bit(void **state) {
     (void)state;
-    static const int32_t sizes[][2] = {{1, 1},   {1, 40},  {37, 1},    {37, 15},
-                                       {20, 16}, {64, 33}, {1031, 777}};
+    const int32_t large[2] = {(int32_t)test_size(1031, 131), (int32_t)test_size(777, 97)};
+    const int32_t sizes[][2] = {
+        {1, 1}, {1, 40}, {37, 1}, {37, 15}, {20, 16}, {64, 33}, {large[0], large[1]}};
     for (size_t s = 0; s < 3 * sizeof sizes / sizeof *sizes; ++s) {
         image a, b;
         assert_int_equal(image_open(&a, sizes[s / 3][0], sizes[s / 3][1]), KD_OK);

@@ -15,7 +15,7 @@ static kd_render_options small_options(const char *name) {
     kd_render_options options;
     kd_render_options_default(&options);
     strcpy(options.integrator, name);
-    strcpy(options.builder, "median");
+    strcpy(options.builder, "sweep");
     options.width = 21; /* not a whole number of tiles, nor of rows for all */
     options.height = 19;
     options.spp = 5;
@@ -124,7 +124,7 @@ static void test_photons_apart(void **state) {
     (void)state;
     static const int several[] = {2, 3, 4, 0};
     kd_render_options options = small_options("sppm");
-    expect_apart("cornell_caustic", options, several);
+    expect_apart("prism", options, several);
     expect_apart("cornell_diffuse", options, few);
     options = small_options("sppm");
     options.batches = 2;
@@ -133,7 +133,7 @@ static void test_photons_apart(void **state) {
     options.radius = 0.05f;
     expect_apart("prism", options, few);
     options = small_options("photon");
-    expect_apart("cornell_caustic", options, several);
+    expect_apart("prism", options, several);
     strcpy(options.lookup, "walk");
     options.gather = 700;
     expect_apart("cornell_fog", options, few);
