@@ -292,6 +292,7 @@ static kd_status build_below(const small_build *build, small_node *node) {
         return write_leaf(build, node);
     close_rows(node);
     if (!search(build, node, &split)) return write_leaf(build, node);
+    split.position += 0.0f; /* never -0 */
     small_node left, right;
     left.count = right.count = 0;
     left.depth = right.depth = node->depth + 1;
