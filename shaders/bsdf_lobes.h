@@ -237,7 +237,7 @@ typedef struct glass_side {
     bool spreads;     /* light goes on from facet to facet */
 } glass_side;
 
-KD_FN vec3 glass_evaluate(const glass_side *at, vec3 wo, vec3 wi, bsdf_mode mode) {
+KD_FN_CALL vec3 glass_evaluate(const glass_side *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     const float alpha = at->alpha, eta = at->eta;
     const float scale = mode == BSDF_RADIANCE ? 1 / (eta * eta) : 1;
     float reflected = 0, refracted = 0;
@@ -278,7 +278,7 @@ KD_FN energy_glass glass_spread_odds(const glass_side *at, vec3 wo) {
     return odds;
 }
 
-KD_FN float glass_pdf(const glass_side *at, vec3 wo, vec3 wi) {
+KD_FN_CALL float glass_pdf(const glass_side *at, vec3 wo, vec3 wi) {
     const energy_glass odds = glass_spread_odds(at, wo);
     const float facet = glass_facet_pdf(at, wo, wi);
     if (!(odds.lost > 0)) return facet;
@@ -312,7 +312,7 @@ KD_FN lobe_sample glass_draw_facet(const glass_side *at, vec3 wo, bsdf_mode mode
     return drawn;
 }
 
-KD_FN lobe_sample glass_draw(const glass_side *at, vec3 wo, bsdf_mode mode, rng_block random) {
+KD_FN_CALL lobe_sample glass_draw(const glass_side *at, vec3 wo, bsdf_mode mode, rng_block random) {
     const energy_glass odds = glass_spread_odds(at, wo);
     if (!(odds.lost > 0)) return glass_draw_facet(at, wo, mode, random);
     lobe_sample drawn;

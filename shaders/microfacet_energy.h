@@ -20,7 +20,7 @@
 /* --- metals ----------------------------------------------------------------------------------- */
 
 /* The share of light from `cosine` that a metal of reflectance 1 loses by scattering it once. */
-KD_FN float energy_missing(float alpha, float cosine) {
+KD_FN_APART float energy_missing(float alpha, float cosine) {
     const energy_place row = energy_row(alpha), at = energy_column(alpha, cosine, ENERGY_COSINES);
     float ends[2];
     for (int i = 0; i < 2; ++i)
@@ -52,7 +52,7 @@ KD_FN vec3 energy_polynomials(const float c[3], float k, vec3 reflectance) {
 }
 
 /* The share of energy_missing that a metal returns by several facets. */
-KD_FN vec3 energy_metal_share(float alpha, float cosine, float mean, vec3 reflectance) {
+KD_FN_APART vec3 energy_metal_share(float alpha, float cosine, float mean, vec3 reflectance) {
     const energy_place row = energy_row(alpha),
                        at = energy_column(alpha, cosine, ENERGY_METAL_COSINES);
     float terms[3];
@@ -88,7 +88,8 @@ KD_FN float energy_ratio(float a, float b, float mean) {
 }
 
 /* The lobe, 1/sr: the product of both albedos over pi times their mean. */
-KD_FN vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine_b, vec3 reflectance) {
+KD_FN_APART vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine_b,
+                                       vec3 reflectance) {
     const float mean = energy_missing_mean(alpha);
     const vec3 a = energy_metal_albedo(alpha, cosine_a, reflectance);
     const vec3 b = energy_metal_albedo(alpha, cosine_b, reflectance);
@@ -118,7 +119,7 @@ KD_FN energy_long_place energy_long_place_of(float longer, float shorter, int ro
 }
 
 /* energy_missing of a direction. */
-KD_FN float energy_missing_long(ggx_ellipse of, vec3 direction) {
+KD_FN_APART float energy_missing_long(ggx_ellipse of, vec3 direction) {
     const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
     const float seen = float_clamp(energy_seen_alpha(of, direction), shorter, longer);
     const float round = energy_missing(seen, direction.z);
@@ -178,7 +179,7 @@ KD_FN energy_place energy_coat_place(float eta) {
 
 /* The share of light from `cosine` that a rough dielectric of index eta >= 1 reflects by one facet:
    a metal's, times Fresnel's term at an effective cosine, which hardly knows of the index. */
-KD_FN float energy_coat(float alpha, float cosine, float eta) {
+KD_FN_APART float energy_coat(float alpha, float cosine, float eta) {
     const float mu = float_clamp(cosine, 0, 1);
     const energy_place index = energy_coat_place(eta);
     const energy_place row = energy_row(alpha), at = energy_column(alpha, mu, ENERGY_COAT_COSINES);
@@ -247,7 +248,7 @@ KD_FN energy_glass energy_glass_node(int index, int row, energy_place at, energy
 }
 
 /* eta as the direction sees it. */
-KD_FN energy_glass energy_glass_at(float alpha, float cosine, float eta) {
+KD_FN_APART energy_glass energy_glass_at(float alpha, float cosine, float eta) {
     const energy_place index = energy_index_place(eta), row = energy_row(alpha),
                        at = energy_column(alpha, cosine, ENERGY_GLASS_COSINES),
                        coarse = energy_column(alpha, cosine, ENERGY_SHARE_COSINES);

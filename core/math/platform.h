@@ -11,7 +11,7 @@
 
 #ifdef __CUDACC__
 #define KD_FN static __host__ __device__ inline
-#define KD_FN_APART static __host__ __device__ __noinline__ /* large, with a large stack */
+#define KD_FN_APART static __host__ __device__ __noinline__ /* large, or of many callers */
 /* Functions that a path's kernel calls from many places: one copy a kernel keeps more of its code
    in the instruction caches, if warps run through it each for itself. Where code is copied to is
    said by the build alone, file by file, as optimization is (cmake/KandelaCuda.cmake): KD_CALL_ALL

@@ -25,7 +25,7 @@
 namespace {
 
 constexpr int FLAT_BLOCK = 256;
-constexpr uint64_t FIRST_PATHS = 1 << 16, MOST_PATHS = 1 << 22;
+constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MOST_PATHS = 1 << 22;
 constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
 
 /* Where an emission stands; in device memory, so that kernels follow each other without waiting. */
@@ -329,7 +329,9 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
         MOST_PATHS * (ranks_shared(order->among) ? (uint64_t)order->among->size : 1);
     double yield = with->yield;
     if (list->emitted) yield = (double)list->count / (double)list->emitted;
-    if (!(yield > 0)) return list->emitted ? 16 * FIRST_PATHS : FIRST_PATHS;
+    if (!(yield > 0))
+        return list->emitted ? 16 * min(list->emitted, FIRST_PATHS)
+                             : min(FIRST_PATHS, 2 * order->wanted + FEW_PATHS);
     const double missing = (double)(order->wanted - list->count);
     const double paths = missing / yield + 4 * sqrt(missing / yield) + 64;
     return paths < (double)most ? (uint64_t)paths : most;

@@ -1,6 +1,6 @@
 /* The kernel that follows paths from the eye, a thread a pixel of a tile, and leaves in `looks`
-   what each has brought; photons_device.cu compiles it for paths that only ask, eye_walk.cu for
-   paths that look into the maps by themselves (`eye_way`).
+   what each has brought; eye_asks.cu compiles it for paths that only ask, eye_walk.cu for paths
+   that look into the maps by themselves (`eye_way`).
    Data flow: a thread a pixel: scene (and maps, by eye_way) -> its request list, and what else
               its path brought, at the pixel's place in `looks`; the gathering kernels and
               add_to_film read them. */
@@ -79,7 +79,8 @@ kd_status launch_looks(const frame *of, const photon_view *view, const look_work
     return KD_OK;
 }
 
-/* launch_looks for paths that look by themselves. */
+/* launch_looks for paths that look by themselves, and for those that only ask. */
 kd_status photon_walk_looks(const frame *of, const photon_view *view, const look_work *work);
+kd_status photon_ask_looks(const frame *of, const photon_view *view, const look_work *work);
 
 #endif

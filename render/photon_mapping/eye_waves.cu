@@ -85,10 +85,10 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
         return;
     }
     on.at = path_surface(&scene, &state, hit, on.key);
+    as_listed<diffuse>(on.at);
     if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
     add_radiance(w, on.path.slot, path_emission(&scene, &state, &on.at));
     on.is_there = on.part == EYE_MAIN;
-    if (diffuse) on.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
     on.lands = surface_holds_photons(&on.at);
 }
 
@@ -133,6 +133,7 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
     } else if (surface_is_specular(&on.at)) {
         return;
     }
+    as_listed<diffuse>(on.at);
     path_asked asked;
     const bool both = !on.lands || (int32_t)on.path.depth < photons.path.max_depth;
     const bool asks = path_ask_at(&scene, &on.at, eye_of(on), state.where, both,
@@ -144,6 +145,7 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
 }
 
 /* Whether the path has another ray. */
+template <bool diffuse>
 __device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const eye_slots &slots,
                                             eye_shaded &on) {
     path_state &state = on.path.state;
@@ -155,6 +157,7 @@ __device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const ey
     if (on.is_there) {
         const rng_block random =
             sobol_draw(on.key, state.step, on.lands ? EYE_DRAW_GATHER : PATH_DRAW_SCATTER);
+        as_listed<diffuse>(on.at);
         on.goes_on = path_scatter(&state, &on.at, eye_of(on), depth, random) &&
                      !(on.lands && state.specular);
         if (on.lands) on.part = EYE_DRAWN_HALF;
@@ -183,7 +186,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         eye_ask_for_light<diffuse>(scene, photons, slots, &now->shadows, on);
         __syncthreads();
-        const bool goes_on = eye_goes_on(photons, slots, on);
+        const bool goes_on = eye_goes_on<diffuse>(photons, slots, on);
         __syncthreads();
         if (goes_on) store_eye_path(to, take_place(&next->rays), on.path, on.part, on.last_request);
     };

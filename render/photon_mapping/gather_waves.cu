@@ -96,22 +96,24 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
         return;
     }
     on.at = path_surface(&scene, &state, hit, on.key);
+    as_listed<diffuse>(on.at);
     on.travelled += hit.t;
     if (on.emission) add_radiance(w, on.path.slot, path_emission(&scene, &state, &on.at));
     on.is_there = true;
-    if (diffuse) on.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
     on.lands = surface_holds_photons(&on.at);
     on.near =
         on.lands && on.travelled < photons.near && (int32_t)on.path.depth < photons.path.max_depth;
 }
 
 /* Direct light by one light drawn. */
+template <bool diffuse>
 __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_slots &slots,
-                                           uint32_t *shadows, const gather_shaded &on) {
+                                           uint32_t *shadows, gather_shaded &on) {
     if (!on.lands) return;
     const path_waves &w = slots.waves;
     const path_state &state = on.path.state;
     path_asked asked;
+    as_listed<diffuse>(on.at);
     const bool asks = path_ask_at(&scene, &on.at, gather_eye(on), state.where, on.near,
                                   sobol_draw(on.key, state.step, PATH_DRAW_LIGHT), &asked);
     add_radiance(w, on.path.slot,
@@ -121,8 +123,10 @@ __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_sl
 
 /* What is to be added of the maps, once the shadow ray is cast. Lanes make packets of those alone
    that ask for the same: the other ones wait. */
+template <bool diffuse>
 __device__ __forceinline__ void gather_look(const photon_view &photons, const eye_slots &slots,
-                                            const gather_shaded &on) {
+                                            gather_shaded &on) {
+    as_listed<diffuse>(on.at);
     const uint32_t slot = on.path.slot;
     const vec3 throughput = on.path.state.throughput;
     const bool far = on.lands && !on.near;
@@ -138,10 +142,12 @@ __device__ __forceinline__ void gather_look(const photon_view &photons, const ey
 }
 
 /* Whether the ray goes on, through a lens or from too near a place. */
+template <bool diffuse>
 __device__ __forceinline__ bool gather_goes_on(const photon_view &photons, gather_shaded &on) {
     path_state &state = on.path.state;
     if (!on.is_there || (on.lands && !on.near)) return false;
     const int32_t depth = (int32_t)on.path.depth++;
+    as_listed<diffuse>(on.at);
     if (!path_scatter(&state, &on.at, gather_eye(on), depth,
                       sobol_draw(on.key, state.step, PATH_DRAW_SCATTER)))
         return false;
@@ -167,11 +173,11 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         gather_shaded on;
         gather_arrive<diffuse>(scene, photons, slots, from, i, on);
         __syncthreads();
-        gather_ask(scene, slots, &now->shadows, on);
+        gather_ask<diffuse>(scene, slots, &now->shadows, on);
         __syncthreads();
-        gather_look(photons, slots, on);
+        gather_look<diffuse>(photons, slots, on);
         __syncthreads();
-        const bool goes_on = gather_goes_on(photons, on);
+        const bool goes_on = gather_goes_on<diffuse>(photons, on);
         __syncthreads();
         if (goes_on)
             store_eye_path(to, take_place(&next->rays), on.path, on.emission,

@@ -157,7 +157,7 @@ kd_status take_all_looks(photon_cuda *with, const frame *of, photon_view *view,
         KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
         KD_TRY(slots                        ? eye_take_slots(of, view, slots)
                : eye_walks(of, view, later) ? photon_walk_looks(of, view, work)
-                                            : launch_looks<EYE_ASKS>(of, view, work));
+                                            : photon_ask_looks(of, view, work));
         KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
         if (asked->requests <= with->room) return KD_OK;
         KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));

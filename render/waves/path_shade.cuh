@@ -32,6 +32,13 @@ __device__ __forceinline__ void store_first(const scene_view &scene, const path_
     w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
 }
 
+/* What a list says of its surfaces, said anew before their light or way is reckoned: over barriers,
+   atomic operations and calls the compiler does not keep it, and without it the kernel of diffuse
+   surfaces has the code of all others, too. */
+template <bool diffuse> __device__ __forceinline__ void as_listed(surface &at) {
+    if (diffuse) at.kind = MATERIAL_DIFFUSE;
+}
+
 /* A path on its way through the steps. */
 struct shaded_path {
     wave_path path;
@@ -60,9 +67,9 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     const path_turn turn =
         path_arrive(&scene, &w.options, &state, (int32_t)on.path.depth, hit, on.key, &on.at, &sent);
     on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS; /* the last: for the compiler */
+    as_listed<diffuse>(on.at);
     if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
     add_radiance(w, on.path.slot, sent);
-    if (diffuse) on.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
 }
 
 /* The light that was asked for, as path_shadows.cuh adds it. */
@@ -85,11 +92,12 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
 }
 
 /* What is sure to be added is 0, or no number at all. */
-template <bool general>
+template <bool general, bool diffuse>
 __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
-                                          uint32_t *shadows, const shaded_path &on) {
+                                          uint32_t *shadows, shaded_path &on) {
     if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return;
     const path_turn turn = general ? on.turn : PATH_SCATTERS;
+    as_listed<diffuse>(on.at);
     if (!path_seeks_light(turn, &on.at)) return;
     path_asked asked;
     const bool asks = path_ask(&scene, &on.path.state, turn, &on.at, on.key, &asked);
@@ -100,12 +108,13 @@ __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_wa
 }
 
 /* Whether the path has another ray. */
-template <bool general>
+template <bool general, bool diffuse>
 __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &on) {
     if (general && on.turn == PATH_PASSES) return true;
     if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return false;
     const path_turn turn = general ? on.turn : PATH_SCATTERS;
     const int32_t depth = (int32_t)on.path.depth++;
+    as_listed<diffuse>(on.at);
     return path_go_on(&scene, &on.path.state, turn, &on.at, depth, on.key);
 }
 
@@ -126,9 +135,9 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         shaded_path on;
         shade_arrive<general, diffuse>(scene, w, from, i, on);
         __syncthreads();
-        shade_ask<general>(scene, w, &now->shadows, on);
+        shade_ask<general, diffuse>(scene, w, &now->shadows, on);
         __syncthreads();
-        const bool goes_on = shade_go_on<general>(scene, on);
+        const bool goes_on = shade_go_on<general, diffuse>(scene, on);
         __syncthreads();
         if (goes_on) store_path(to, take_place(&next->rays), on.path);
     };

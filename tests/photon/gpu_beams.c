@@ -84,7 +84,7 @@ static void test_photon(void **state) {
     }
 }
 
-/* Radii from a hair to the whole room; one beam and few. */
+/* Radii from a hair to the whole room; one beam and few. The hair's tiles are half a million. */
 static void test_radii(void **state) {
     (void)state;
     static const float radii[] = {1e-4f, 0.05f, 3};
@@ -93,6 +93,7 @@ static void test_radii(void **state) {
         if (test_leaves_out((uint32_t)i, 2)) continue;
         kd_render_options options = options_for("photon");
         options.radius = radii[i];
+        if (gpu_is_emulated() && test_leaves_out(1, 2)) options.radius = float_max(radii[i], 0.2f);
         options.media_photons = gpu_is_emulated() ? beams[i] / 40 + 1 : beams[i];
         const finished here = run_kept(file_in("hazy.json"), &options, "cpu", NULL, NULL);
         const finished there = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);

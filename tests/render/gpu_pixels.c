@@ -1,8 +1,7 @@
 /* The same pictures from a CUDA device as from the CPU, bit for bit, whole, cropped and resumed. */
 #include "core/device/device.h"
-#include "render/api/render.h"
 #include "render/frame/pixel_filter.h"
-#include "tests/gpu.h"
+#include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 
 /* --- scenes ----------------------------------------------------------------------------------- */
@@ -103,38 +102,6 @@ static int files_make(void **state) {
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-typedef struct finished {
-    uint64_t image, rays, photon_rays, nans;
-    int32_t samples;
-    kd_status status;
-} finished;
-
-static finished run_kept(const char *path, const kd_render_options *options, const char *where,
-                         const render_keeping *keeping, job *watched) {
-    scene *made = NULL;
-    kd_render_options from_file, used = *options;
-    kd_render_options_default(&from_file);
-    assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
-    snprintf(used.device, sizeof used.device, "%s", where);
-    render_result result;
-    finished end;
-    memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, &used, keeping, watched);
-    if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
-        end.image = result.image_hash;
-        end.rays = result.frame.rays;
-        end.photon_rays = result.frame.photon_rays;
-        end.nans = result.frame.nan_samples;
-        end.samples = result.samples_done;
-        assert_int_equal(result.where.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
-        render_close(&result);
-    } else {
-        print_message("%s\n", kd_last_error());
-    }
-    scene_close(made);
-    return end;
-}
-
 static kd_render_options options_for(const char *method) {
     kd_render_options options;
     kd_render_options_default(&options);
@@ -147,21 +114,6 @@ static kd_render_options options_for(const char *method) {
     if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
     options.max_depth = 12;
     return options;
-}
-
-static void expect_same(const char *path, const kd_render_options *options) {
-    const finished here = run_kept(path, options, "cpu", NULL, NULL);
-    const finished there = run_kept(path, options, "cuda", NULL, NULL);
-    assert_int_equal(here.status, KD_OK);
-    assert_int_equal(there.status, KD_OK);
-    if (here.image != there.image || here.rays != there.rays ||
-        here.photon_rays != there.photon_rays || here.nans != there.nans)
-        fail_msg("%s by %s %s: %016llx and %016llx, %llu and %llu rays, %llu and %llu of light",
-                 path, options->integrator, options->channel, (unsigned long long)here.image,
-                 (unsigned long long)there.image, (unsigned long long)here.rays,
-                 (unsigned long long)there.rays, (unsigned long long)here.photon_rays,
-                 (unsigned long long)there.photon_rays);
-    assert_true(here.rays > 0 && here.samples == there.samples);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -266,7 +218,7 @@ static void test_builders(void **state) {
         const finished here = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
         strcpy(options.builder, names[b]);
         const finished there = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
-        assert_true(here.image == there.image && here.rays == there.rays);
+        assert_true(here.image == there.image && here.frame.rays == there.frame.rays);
     }
 }
 
@@ -291,8 +243,8 @@ static void test_resumed(void **state) {
             last = run_kept(scene_path(0), &options, where[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
         }
-        assert_true(last.image == whole.image && last.rays == whole.rays);
-        assert_true(last.photon_rays == whole.photon_rays);
+        assert_true(last.image == whole.image && last.frame.rays == whole.frame.rays);
+        assert_true(last.frame.photon_rays == whole.frame.photon_rays);
     }
 }
 
@@ -325,7 +277,7 @@ static void test_interrupted(void **state) {
     keeping.show = NULL;
     last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
-    assert_true(last.image == whole.image && last.rays == whole.rays);
+    assert_true(last.image == whole.image && last.frame.rays == whole.frame.rays);
 }
 
 static void test_time_limit(void **state) {

@@ -27,7 +27,7 @@ fi
 [[ -e $libraries/usr/lib/aarch64-linux-gnu/libcjson.so ]] || skip "no cJSON for arm64 in $libraries"
 export KANDELA_ARM64_ROOT=$libraries
 
-expect_exit 0 cmake -S "$source_folder" -B build -DCMAKE_BUILD_TYPE=Release \
+expect_exit 0 cmake -S "$source_folder" -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_TOOLCHAIN_FILE="$source_folder/cmake/arm64.cmake" \
     -DKD_OPENEXR=OFF -DKD_ASSIMP=OFF -DKD_TESTS=OFF -DKD_CUDA=OFF
 expect_exit 0 cmake --build build --target kandela_installed -j "$(nproc)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# gcc, CMake, cJSON, stb and xxHash alone build the program, which renders the demo; what is absent is
+# gcc, CMake, Ninja, cJSON, stb and xxHash alone build the program, which renders the demo; what is absent is
 # a line each in configure and in info.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
@@ -7,11 +7,11 @@ source_dir=$source_folder
 # as if a search had found nothing
 hidden=(-DCMAKE_DISABLE_FIND_PACKAGE_OpenEXR=ON -DKD_ASSIMP_INCLUDE= -DKD_CMOCKA_INCLUDE=)
 mkdir few
-expect_exit 0 cmake -S "$source_dir" -B few/build -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF "${hidden[@]}"
+expect_exit 0 cmake -S "$source_dir" -B few/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF "${hidden[@]}"
 for line in "OpenEXR: no .exr" "assimp: fewer mesh formats" "cmocka: the tests are not built"; do
     expect_says out "Kandela: not found: $line"
 done
-expect_exit 1 cmake -S "$source_dir" -B few/other -DKD_OPENEXR=ON -DKD_CUDA=OFF "${hidden[@]}"
+expect_exit 1 cmake -S "$source_dir" -B few/other -G Ninja -DKD_OPENEXR=ON -DKD_CUDA=OFF "${hidden[@]}"
 expect_says err "KD_OPENEXR=ON, but not found"
 expect_exit 0 cmake --build few/build --target kandela_program -j "$(nproc)"
 expect_exit 0 few/build/bin/kandela info

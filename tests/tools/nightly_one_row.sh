@@ -22,7 +22,7 @@ done
 
 tests=(test_builders test_one_place test_nasty_rays test_pointtree test_integrators
     replay_triangle_tree replay_point_tree)
-expect_exit 0 cmake -S house -B house/build -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF -DKD_MARCH=x86-64-v3
+expect_exit 0 cmake -S house -B house/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF -DKD_MARCH=x86-64-v3
 expect_exit 0 cmake --build house/build -j "$(nproc)" --target kandela_program "${tests[@]}"
 toy=house/build/bin/kandela
 
