@@ -84,15 +84,14 @@ static void sum_up(sweep_bins *bins) {
     }
 }
 
-/* Bounds of all bins; returns the least from above. */
-VECTOR8_FN float bound_bins(sweep_bins *bins, const sweep_line *line, const sah_costs *costs) {
+/* Bounds of all bins. */
+VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_costs *costs) {
     const float8 number = {0, 1, 2, 3, 4, 5, 6, 7};
     const int32_t triangles = (int32_t)line->count;
     const float8 zero = float8_all(0), all = float8_all(costs->intersect);
     const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
     const float8 nothing = float8_all(INFINITY), bins8 = float8_all((float)bins->count);
     const sah_axis *of = &line->of;
-    float8 most = nothing;
     for (uint32_t b = 0; b < bins->count; b += LANES) {
         /* a hundredth of a bin is more than rounding moves anything */
         const float8 bin = number + (float)b;
@@ -111,26 +110,16 @@ VECTOR8_FN float bound_bins(sweep_bins *bins, const sweep_line *line, const sah_
             costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * meets;
         const float8 bound = float8_select(empty, nothing, least);
         memcpy(bins->bound + b, &bound, sizeof bound);
-        /* and with the most; what is in the first or last bin may lie in the node's side */
-        const float8 near_most = (bin + 1.01f) * bins->width;
-        const float8 far_most = (bins8 - bin + 0.01f) * bins->width;
-        const float8 meets_most =
-            (of->base + of->slope * near_most) * __builtin_convertvector(begun_most, float8) +
-            (of->base + of->slope * far_most) * __builtin_convertvector(left_most, float8);
-        const int8 inside = (bin > 0.5f) & (bin < bins8 - 1.5f) & ~empty;
-        most =
-            float8_min(float8_select(inside, costs->traversal + all * meets_most, nothing), most);
     }
     for (uint32_t b = bins->count; b % LANES; ++b) bins->bound[b] = INFINITY;
-    return float8_least(most);
 }
 
-float sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs) {
+void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs) {
     open_bins(bins, line);
-    if (bins->count == 0) return INFINITY;
+    if (bins->count == 0) return;
     count_ends(bins, line);
     sum_up(bins);
-    return bound_bins(bins, line, costs);
+    bound_bins(bins, line, costs);
 }
 
 /* Where a walk over sorted ends stands. */

@@ -1,9 +1,9 @@
 /* The cheapest plane of a node, exactly, without any order among its triangles.
    Idea: an axis is divided into equal bins, and where parts begin and end is counted in each. The
          counts before a bin and behind it bound what its planes cost from below, by the same float
-         operations and so without any doubt about rounding; from above, too. Of the bins that may
-         hold the cheapest plane (a few in a hundred) the ends are sorted and each is tried.
-   Source: bins bounded from both sides are those of Hunt, Mark, Stoll 2006, "Fast kd-tree
+         operations and so without any doubt about rounding. The most promising bins are looked into
+         first, each plane of theirs is tried; then those that may still hold a cheaper one.
+   Source: bins bounded from what is counted are those of Hunt, Mark, Stoll 2006, "Fast kd-tree
            construction with an adaptive error-bounded heuristic"; here nothing is left to error. */
 #ifndef KD_ACCEL_SWEEP_SEARCH_H
 #define KD_ACCEL_SWEEP_SEARCH_H
@@ -33,8 +33,8 @@ typedef struct sweep_bins {
 
 void sweep_bins_close(sweep_bins *owned); /* takes a zeroed one */
 
-/* Fills the bins; returns a cost from above: of planes inside the node some cost no more. */
-float sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs);
+/* Fills the bins. */
+void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs);
 
 /* Takes into *best the cheapest plane of the bins [first, beyond) that are bounded by no more than
    its cost, if it is before that by (cost, axis, position). What was looked at is bounded by

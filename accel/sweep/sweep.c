@@ -20,14 +20,13 @@ typedef struct axis_step {
     sweep *work;
     const sweep_node *node;
     sah_split best[3]; /* of each axis' own */
-    float most[3];
     kd_status status[3];
 } axis_step;
 
 static void count_axis(void *context, int axis) {
     axis_step *step = (axis_step *)context;
     const sweep_line line = line_of(step->node, axis);
-    step->most[axis] = sweep_bins_count(&step->work->bins[axis], &line, &step->work->costs);
+    sweep_bins_count(&step->work->bins[axis], &line, &step->work->costs);
 }
 
 static void search_axis(void *context, int axis) {
@@ -39,8 +38,9 @@ static void search_axis(void *context, int axis) {
         sweep_bins_search(bins, &line, &step->work->costs, axis, 0, bins->count, &step->best[axis]);
 }
 
-/* The bin that promises most, first: what its best plane costs spares a look at most others. */
-static kd_status search_first(axis_step *step, float most, sah_split *best) {
+/* The bin that promises most and its neighbours, first: what their best plane costs spares a look
+   at most others. */
+static kd_status search_first(const axis_step *step, sah_split *best) {
     int axis = 0;
     uint32_t bin = 0;
     float least = INFINITY;
@@ -53,10 +53,12 @@ static kd_status search_first(axis_step *step, float most, sah_split *best) {
                 bin = b;
             }
     }
-    if (!(least <= most && least <= best->cost)) return KD_OK;
+    if (!(least <= best->cost)) return KD_OK;
     const sweep_line line = line_of(step->node, axis);
-    return sweep_bins_search(&step->work->bins[axis], &line, &step->work->costs, axis, bin, bin + 1,
-                             best);
+    sweep_bins *bins = &step->work->bins[axis];
+    const uint32_t first = bin ? bin - 1 : 0;
+    const uint32_t beyond = bin + 2 < bins->count ? bin + 2 : bins->count;
+    return sweep_bins_search(bins, &line, &step->work->costs, axis, first, beyond, best);
 }
 
 /* The best plane if it beats a leaf, or axis -1. */
@@ -67,7 +69,7 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     split->cost = work->costs.intersect * (float)node->count;
     split->axis = -1;
     task_each(pool, 3, count_axis, &step);
-    KD_TRY(search_first(&step, INFINITY, split));
+    KD_TRY(search_first(&step, split));
     if (pool) {
         for (int axis = 0; axis < 3; ++axis) step.best[axis] = *split;
         task_each(pool, 3, search_axis, &step);
