@@ -226,8 +226,10 @@ void leaf_keys_sort(uint64_t *keys, uint32_t count) {
     keys_sort(keys, count);
 }
 
-uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
-                                uint64_t *keys, uint32_t *near) {
+/* leafindex_nearest_keys, but many keys are in any order, the last behind the others. */
+static inline __attribute__((always_inline)) uint32_t
+nearest_some_keys(const leafindex *index, vec3 query, uint32_t k, float bound2, uint64_t *keys,
+                  uint32_t *near) {
     if (k == 0) return 0;
     if (k > index->shape.count) k = index->shape.count;
     leaf_answers answers;
@@ -264,9 +266,17 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
     if (answers.count > k) {
         keys_select(keys, answers.count, k - 1);
         answers.count = k;
+    } else if (answers.count > 1) {
+        keys_select(keys, answers.count, answers.count - 1);
     }
-    keys_sort(keys, answers.count);
     return answers.count;
+}
+
+uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
+                                uint64_t *keys, uint32_t *near) {
+    const uint32_t count = nearest_some_keys(index, query, k, bound2, keys, near);
+    if (k > LIST_MAX) keys_sort(keys, count);
+    return count;
 }
 
 uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
@@ -288,14 +298,20 @@ void leafindex_tell(const leafindex *index, vec3 query, point_visitor *to) {
     leaf_walk(index, query, &answers, leaf_tell, NULL);
 }
 
-uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
-                             uint64_t *keys, neighbour *out) {
+uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
+                                bool in_order, uint32_t *near, uint64_t *keys, neighbour *out) {
     const uint32_t count =
-        leafindex_nearest_keys(index, query, k, pointtree_bound2(max_radius), keys, NULL);
+        nearest_some_keys(index, query, k, pointtree_bound2(max_radius), keys, near);
+    if (in_order && k > LIST_MAX) keys_sort(keys, count);
     for (uint32_t i = 0; i < count; ++i) {
         out[i].dist2 = leaf_key_dist2(keys[i]);
         out[i].id = leaf_key_id(keys[i]);
         out[i].node = index->nodes[out[i].id];
     }
     return count;
+}
+
+uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
+                             uint64_t *keys, neighbour *out) {
+    return leafindex_nearest_some(index, query, k, max_radius, true, NULL, keys, out);
 }
