@@ -101,15 +101,11 @@ static void leaf_trim(leaf_answers *answers) {
     }
 }
 
+/* Keys behind the bound, of its dist2, come along: they are no answers, for k are before them. */
 static inline void leaf_collect(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
     _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        const uint64_t key = leaf_key(dist2[i], leaf->id[i]);
-        answers->keys[answers->count] = key;
-        answers->count += key <= answers->bound_key;
-    }
+    const uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
+    answers->count += lanes_keys(leaf, dist2, within, answers->keys + answers->count);
     if (answers->count <= answers->capacity - LEAF_POINTS) return;
     leaf_trim(answers);
 }
