@@ -287,7 +287,7 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     for (int lane = 0; lane < LANES; ++lane) {
         found.cost = least.cost[lane];
         found.position = least.position[lane];
-        if (sah_split_before(&found, best)) *best = found;
+        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
     }
 }
 
@@ -338,7 +338,7 @@ void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_c
         const sah_split found = {
             sah_split_cost(costs, &line->of, plane, upper ? rest : flat, upper ? flat : rest),
             plane, axis, true};
-        if (sah_split_before(&found, best)) *best = found;
+        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
     }
 }
 
