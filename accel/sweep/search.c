@@ -242,27 +242,29 @@ typedef struct best8 {
     float8 cost, position;
 } best8;
 
+/* Tries the planes of two vectors. */
 VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes, int32_t begun,
                            int32_t open, const sah_axis *of, const sah_costs *costs) {
-    const float8 plane = float8_load(planes);
-    int8 left = {0}, gone = {0}, planar = {0};
-    for (uint32_t i = 0; i < few->begins; ++i) left -= few->begin[i] < plane;
-    for (uint32_t i = 0; i < few->ends; ++i) gone -= few->end[i] <= plane;
-    left += begun;
-    const int8 right = open - gone;
-    float8 cost;
-    if (few->planars) {
-        for (uint32_t i = 0; i < few->planars; ++i) planar -= few->planar[i] == plane;
-        cost = float8_min(sah_split_cost8(costs, of, plane, left + planar, right),
-                          sah_split_cost8(costs, of, plane, left, right + planar));
-    } else {
-        cost = sah_split_cost8(costs, of, plane, left, right);
+    const float8 plane[2] = {float8_load(planes), float8_load(planes + LANES)};
+    int8 left[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, planar[2] = {{0}, {0}};
+    for (uint32_t i = 0; i < few->begins; ++i)
+        for (int k = 0; k < 2; ++k) left[k] -= few->begin[i] < plane[k];
+    for (uint32_t i = 0; i < few->ends; ++i)
+        for (int k = 0; k < 2; ++k) gone[k] -= few->end[i] <= plane[k];
+    for (uint32_t i = 0; i < few->planars; ++i)
+        for (int k = 0; k < 2; ++k) planar[k] -= few->planar[i] == plane[k];
+    for (int k = 0; k < 2; ++k) {
+        const int8 before_it = left[k] + begun, behind = open - gone[k];
+        float8 cost = sah_split_cost8(costs, of, plane[k], before_it + planar[k], behind);
+        if (few->planars)
+            cost = float8_min(cost,
+                              sah_split_cost8(costs, of, plane[k], before_it, behind + planar[k]));
+        const int8 inside = (plane[k] > of->lo) & (plane[k] < of->hi);
+        const int8 before =
+            inside & ((cost < best->cost) | ((cost == best->cost) & (plane[k] < best->position)));
+        best->cost = float8_select(before, cost, best->cost);
+        best->position = float8_select(before, plane[k], best->position);
     }
-    const int8 inside = (plane > of->lo) & (plane < of->hi);
-    const int8 before =
-        inside & ((cost < best->cost) | ((cost == best->cost) & (plane < best->position)));
-    best->cost = float8_select(before, cost, best->cost);
-    best->position = float8_select(before, plane, best->position);
 }
 
 static void search_few(const sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
@@ -270,19 +272,22 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     few_ends few;
     collect_few(&few, bins, line, first, beyond);
     const float8 never = float8_all(INFINITY);
-    memcpy(few.begin + few.begins, &never, sizeof never);
-    memcpy(few.end + few.ends, &never, sizeof never);
+    for (uint32_t k = 0; k < few.ends; k += LANES) { /* all planes one after the other */
+        const float8 end = float8_load(few.end + k);
+        memcpy(few.begin + few.begins + k, &end, sizeof end);
+    }
+    const uint32_t planes = few.begins + few.ends;
+    memcpy(few.begin + planes, &never, sizeof never);
+    memcpy(few.begin + planes + LANES, &never, sizeof never);
     best8 least = {never, never};
     const int32_t begun = bins->begun[first], open = (int32_t)line->count - bins->ended[first];
-    for (uint32_t k = 0; k < few.begins; k += LANES)
+    for (uint32_t k = 0; k < planes; k += 2 * LANES)
         try_planes(&least, &few, few.begin + k, begun, open, &line->of, costs);
-    for (uint32_t k = 0; k < few.ends; k += LANES)
-        try_planes(&least, &few, few.end + k, begun, open, &line->of, costs);
     sah_split found = {best->cost, 0, axis, true};
     for (int lane = 0; lane < LANES; ++lane) {
         found.cost = least.cost[lane];
         found.position = least.position[lane];
-        if (sah_split_before(&found, best)) *best = found;
+        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
     }
 }
 
@@ -333,7 +338,7 @@ void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_c
         const sah_split found = {
             sah_split_cost(costs, &line->of, plane, upper ? rest : flat, upper ? flat : rest),
             plane, axis, true};
-        if (sah_split_before(&found, best)) *best = found;
+        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
     }
 }
 

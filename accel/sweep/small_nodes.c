@@ -263,10 +263,17 @@ static void take_back(small_node *node, uint32_t i) {
 
 /* Lanes behind the last triangle hold no plane and are on no side of any. */
 static void close_rows(small_node *node) {
-    const float8 never = float8_all(INFINITY), unknown = float8_all(NAN);
+    static_assert(LANES % UNROLLED == 0, "nothing is read behind a whole vector");
+    const int8 number = {0, 1, 2, 3, 4, 5, 6, 7};
+    const int8 there = number < (int32_t)(node->count % LANES);
+    const uint32_t k = node->count / LANES * LANES;
+    if (k == node->count) return;
     for (int axis = 0; axis < 3; ++axis) {
-        memcpy(node->lo[axis] + node->count, &never, sizeof never);
-        memcpy(node->hi[axis] + node->count, &unknown, sizeof unknown);
+        const float8 lo =
+            float8_select(there, float8_load(node->lo[axis] + k), float8_all(INFINITY));
+        const float8 hi = float8_select(there, float8_load(node->hi[axis] + k), float8_all(NAN));
+        memcpy(node->lo[axis] + k, &lo, sizeof lo);
+        memcpy(node->hi[axis] + k, &hi, sizeof hi);
     }
 }
 
