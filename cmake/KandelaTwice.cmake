@@ -5,7 +5,7 @@
 set(KD_HOT
   core/parallel/radix_sort core/parallel/scan accel/tree/build_median accel/sweep/build_parallel
   accel/sweep/build_sweep accel/zhou/build_zhou accel/sweep/small_nodes accel/sweep/sweep accel/sweep/events
-  accel/sweep/open accel/sweep/search accel/rays/batch accel/wide/wide_rays accel/tree/corner_rows accel/nearest/nearest_find
+  accel/sweep/open accel/sweep/rows accel/sweep/search accel/rays/batch accel/wide/wide_rays accel/tree/corner_rows accel/nearest/nearest_find
   accel/tree/writer accel/wide/wide_cells accel/wide/wide_parts accel/wide/wide_tree accel/zhou/large_nodes accel/zhou/small_nodes
   core/math/noise photon/emission/aim points/brown/build_brown points/kandela/build_kandela
   points/kandela/places points/tree/build_recursive points/wald/build_wald points/wehr/build_wehr points/kandela/columns
@@ -15,8 +15,8 @@ set(KD_HOT
   render/integrators/debug render/integrators/light render/integrators/path render/photon_mapping/photon
   render/photon_mapping/progressive render/integrators/whitted render/waves/path_pool)
 
-# What gains by AVX-512: rays through nodes of sixteen cells.
-set(KD_HOT_WIDEST accel/wide/wide_rays)
+# What gains by AVX-512: rays through nodes of sixteen cells; exact trees, by its masks and its many registers.
+set(KD_HOT_WIDEST accel/wide/wide_rays accel/sweep/small_nodes accel/sweep/search accel/sweep/sweep)
 
 include(CheckCCompilerFlag)
 set(KD_HOT_FLAGS -march=x86-64-v3)

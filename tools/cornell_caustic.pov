@@ -1,6 +1,8 @@
 // The demo (scenes/cornell_caustic.json) for POV-Ray 3.7, for side by side times. Not the same light
 // transport: POV-Ray's photons are caustics only, its indirect light comes from radiosity, off here.
+// Declare=Triangles=1: the balls are meshes, of as many triangles as there, from balls.inc.
 #version 3.7;
+#ifndef (Triangles) #declare Triangles = 0; #end
 global_settings {
   assumed_gamma 1.0
   max_trace_level 32
@@ -20,14 +22,26 @@ polygon { 5, <-1, 2, -1>, <1, 2, -1>, <1, 2, 1>, <-1, 2, 1>, <-1, 2, -1> texture
 polygon { 5, <-1, 0, 1>, <1, 0, 1>, <1, 2, 1>, <-1, 2, 1>, <-1, 0, 1> texture { White } }
 polygon { 5, <-1, 0, -1>, <-1, 0, 1>, <-1, 2, 1>, <-1, 2, -1>, <-1, 0, -1> texture { Red } }
 polygon { 5, <1, 0, -1>, <1, 0, 1>, <1, 2, 1>, <1, 2, -1>, <1, 0, -1> texture { Green } }
-sphere {
-  <-0.42, 0.4, 0.38>, 0.4
+#declare Mirror = texture {
   pigment { rgb 0 } finish { ambient 0 diffuse 0 reflection { rgb <0.92, 0.93, 0.94> } }
+}
+#declare Glass = texture {
+  pigment { rgbt 1 } finish { ambient 0 diffuse 0 reflection { 0, 1 fresnel } conserve_energy }
+}
+#if (Triangles)
+  #include "balls.inc"
+#else
+  #declare MirrorBall = sphere { 0, 1 }
+  #declare GlassBall = sphere { 0, 1 }
+#end
+object {
+  MirrorBall scale 0.4 translate <-0.42, 0.4, 0.38>
+  texture { Mirror }
   photons { target reflection on refraction off }
 }
-sphere {
-  <0.4, 0.4, -0.28>, 0.4
-  pigment { rgbt 1 } finish { ambient 0 diffuse 0 reflection { 0, 1 fresnel } conserve_energy }
+object {
+  GlassBall scale 0.4 translate <0.4, 0.4, -0.28>
+  texture { Glass }
   interior { ior 1.5 }
   photons { target reflection on refraction on }
 }

@@ -1,21 +1,21 @@
 /* The exact SAH builder on all cores: the same tree as build_sweep.c, bit for bit.
-   Source: Wald and Havran 2006, section 4.3; subtrees side by side as in Shevtsov, Soupikov,
+   Source: Wald and Havran 2006, section 4; subtrees side by side as in Shevtsov, Soupikov,
            Kapustin 2007; the steps are in sweep.c.
-   Idea: the right child of a node is offered to other threads (core/parallel/tasks.h). Only if
-         one takes it are its lists copied, by that thread, for a sweep and a writer of its own,
-         whose nodes are appended when the left child is done; else it follows in place, as in
-         the serial builder. In large nodes the three axes are offered, too.
+   Idea: the right child of a node is offered to other threads (core/parallel/tasks.h). One that
+         takes it works on its rows with a stack and a writer of its own, whose nodes are appended
+         when the left child is done; else it follows in place, as in the serial builder. In large
+         nodes the three axes are offered, too, and pieces of the triangles.
    Work: O(n log n) on all cores.
-   Memory: that of the sweep, and a copy of the lists that were taken.
+   Memory: that of the sweep, and as much again for what lies below branches that were taken.
    Invariants: as in sweep.h; what is appended lands where the serial builder would have put it.
-   Differs from the paper in: exact planes everywhere, no bins. */
+   Differs from the papers in: exact planes everywhere; bins tell only where to look. */
 #include "accel/sweep/sweep.h"
 #include "accel/tree/build.h"
 #include "core/memory.h"
 #include "core/parallel/tasks.h"
 #include <stdio.h>
 
-enum { BRANCH_TRIANGLES = 1024 }; /* what is worth a copy */
+enum { BRANCH_TRIANGLES = 1024 }; /* what is worth a task */
 
 /* A child that another thread may take. */
 typedef struct branch {
@@ -29,7 +29,7 @@ typedef struct branch {
 } branch;
 
 static uint64_t build_parallel_scratch_bytes(uint32_t triangle_count) {
-    return 600 * (uint64_t)triangle_count;
+    return 350 * (uint64_t)triangle_count;
 }
 
 static kd_status grow(sweep *work, const sweep_node *node);
@@ -38,7 +38,7 @@ static void grow_branch(task *self) {
     branch *of = (branch *)(void *)self;
     of->status = sweep_branch(&of->work, &of->root, of->from, of->node);
     if (of->status == KD_OK) of->status = grow(&of->work, &of->root);
-    if (of->status == KD_OK) sweep_close_lists(&of->work);
+    if (of->status == KD_OK) sweep_close_rows(&of->work);
     if (of->status != KD_OK) snprintf(of->message, sizeof of->message, "%s", kd_last_error());
 }
 
@@ -64,14 +64,19 @@ static kd_status grow_apart(sweep *work, const sweep_node *left, const sweep_nod
 }
 
 static kd_status grow(sweep *work, const sweep_node *node) {
+    const rows_stack before = work->stack;
     sweep_node left, right;
     bool split = false;
     KD_TRY(sweep_step(work, node, &split, &left, &right));
     if (!split) return KD_OK;
-    if (left.count >= BRANCH_TRIANGLES && right.count >= BRANCH_TRIANGLES)
-        return grow_apart(work, &left, &right);
-    KD_TRY(grow(work, &left));
-    return grow(work, &right);
+    if (left.count >= BRANCH_TRIANGLES && right.count >= BRANCH_TRIANGLES) {
+        KD_TRY(grow_apart(work, &left, &right));
+    } else {
+        KD_TRY(grow(work, &left));
+        KD_TRY(grow(work, &right));
+    }
+    rows_release(&work->stack, before);
+    return KD_OK;
 }
 
 typedef struct whole_tree {
@@ -90,7 +95,7 @@ static void grow_tree(task_pool *pool, void *context) {
     tree->status = sweep_open(&tree->work, &root, tree->out->box, tree->input, tree->options, pool,
                               tree->watched);
     if (tree->status == KD_OK) tree->status = grow(&tree->work, &root);
-    if (tree->status == KD_OK) sweep_close_lists(&tree->work);
+    if (tree->status == KD_OK) sweep_close_rows(&tree->work);
     if (tree->status != KD_OK) snprintf(tree->message, sizeof tree->message, "%s", kd_last_error());
 }
 

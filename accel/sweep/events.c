@@ -9,79 +9,25 @@ static uint32_t digit_of(sweep_event event, int pass) {
     return (uint32_t)(key >> shifts[pass]) & ((1u << (shifts[pass + 1] - shifts[pass])) - 1);
 }
 
-/* A pass of the radix sort over parts of a list, side by side. */
-typedef struct radix_pass {
-    const event_part *part;
-    int parts, digit;
-    sweep_event *to;
-    uint32_t (*begin)[DIGITS]; /* of each part: how often a digit is there, then where it goes */
-} radix_pass;
-
-static void count_digits(void *context, int i) {
-    const radix_pass *pass = (const radix_pass *)context;
-    const event_part part = pass->part[i];
-    uint32_t *begin = pass->begin[i];
-    memset(begin, 0, DIGITS * sizeof *begin);
-    for (uint64_t k = 0; k < part.count; ++k) ++begin[digit_of(part.events[k], pass->digit)];
-}
-
-static void open_digits(const radix_pass *pass) {
-    uint32_t sum = 0;
-    for (int digit = 0; digit < DIGITS; ++digit)
-        for (int i = 0; i < pass->parts; ++i) {
-            const uint32_t here = pass->begin[i][digit];
-            pass->begin[i][digit] = sum;
-            sum += here;
-        }
-}
-
-static void distribute(void *context, int i) {
-    const radix_pass *pass = (const radix_pass *)context;
-    const event_part part = pass->part[i];
-    uint32_t *begin = pass->begin[i];
-    for (uint64_t k = 0; k < part.count; ++k)
-        pass->to[begin[digit_of(part.events[k], pass->digit)]++] = part.events[k];
-}
-
-static uint64_t all_events(const event_part *part, int parts) {
-    uint64_t count = 0;
-    for (int i = 0; i < parts; ++i) count += part[i].count;
-    return count;
-}
-
-/* One part: all digits are counted in one go. */
-static void radix_sort_alone(sweep_event *to, sweep_event *spare, event_part part) {
+/* Least significant digit first: stable. */
+static void radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
     uint32_t begin[PASSES][DIGITS];
     memset(begin, 0, sizeof begin);
-    for (uint64_t i = 0; i < part.count; ++i)
-        for (int digit = 0; digit < PASSES; ++digit)
-            ++begin[digit][digit_of(part.events[i], digit)];
-    for (int digit = 0; digit < PASSES; ++digit) {
-        radix_pass pass = {&part, 1, digit, digit % 2 ? spare : to, &begin[digit]};
-        open_digits(&pass);
-        distribute(&pass, 0);
-        part.events = pass.to;
-    }
-}
-
-/* Least significant digit first: stable, so equal keys stay in order of id if they were. An odd
-   number of passes ends in `to`. */
-static void radix_sort(sweep_event *to, sweep_event *spare, const event_part *part, int parts,
-                       task_pool *pool) {
-    uint32_t begin[EVENT_PARTS_MOST][DIGITS];
-    event_part piece[EVENT_PARTS_MOST];
-    const uint64_t count = all_events(part, parts);
-    for (int digit = 0; digit < PASSES; ++digit) {
-        radix_pass pass = {digit ? piece : part, parts, digit, digit % 2 ? spare : to, begin};
-        task_each(pool, parts, count_digits, &pass);
-        open_digits(&pass);
-        task_each(pool, parts, distribute, &pass);
-        for (int i = 0; i < parts; ++i) {
-            const uint64_t first = count * (uint64_t)i / (uint64_t)parts;
-            piece[i].events = pass.to + first;
-            piece[i].count = count * (uint64_t)(i + 1) / (uint64_t)parts - first;
+    for (uint64_t i = 0; i < count; ++i)
+        for (int pass = 0; pass < PASSES; ++pass) ++begin[pass][digit_of(events[i], pass)];
+    for (int pass = 0; pass < PASSES; ++pass) {
+        uint32_t sum = 0;
+        for (int digit = 0; digit < DIGITS; ++digit) {
+            const uint32_t here = begin[pass][digit];
+            begin[pass][digit] = sum;
+            sum += here;
         }
+        const sweep_event *from = pass % 2 ? scratch : events;
+        sweep_event *to = pass % 2 ? events : scratch;
+        for (uint64_t i = 0; i < count; ++i) to[begin[pass][digit_of(from[i], pass)]++] = from[i];
     }
+    static_assert(PASSES % 2 == 1, "the last pass ends in scratch");
+    memcpy(events, scratch, count * sizeof *events);
 }
 
 /* Each goes where as many lie before it as are less: no branch to predict. */
@@ -113,9 +59,7 @@ static uint64_t lesser(uint64_t a, uint64_t b) {
 
 void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
     if (count >= RADIX_MIN) {
-        const event_part all = {events, count};
-        radix_sort_alone(scratch, events, all);
-        memcpy(events, scratch, count * sizeof *events);
+        radix_sort(events, scratch, count);
         return;
     }
     for (uint64_t i = 0; i < count; i += RUN)
@@ -131,32 +75,4 @@ void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count
         to = swap;
     }
     if (from != events) memcpy(events, from, count * sizeof *events);
-}
-
-uint64_t sweep_events_sort_parts(sweep_event *to, sweep_event *spare, const event_part *part,
-                                 int parts, task_pool *pool) {
-    const uint64_t count = all_events(part, parts);
-    if (count >= RADIX_MIN && parts == 1) {
-        radix_sort_alone(to, spare, part[0]);
-    } else if (count >= RADIX_MIN) {
-        radix_sort(to, spare, part, parts, pool);
-    } else {
-        sweep_event *next = to;
-        for (int i = 0; i < parts; next += part[i++].count)
-            memcpy(next, part[i].events, part[i].count * sizeof *next);
-        sweep_events_sort(to, spare, count);
-    }
-    return count;
-}
-
-uint32_t sweep_events_find(const sweep_event *events, uint32_t count, sweep_event bound) {
-    uint32_t first = 0, beyond = count;
-    while (first < beyond) {
-        const uint32_t middle = first + (beyond - first) / 2;
-        if (events[middle] < bound)
-            first = middle + 1;
-        else
-            beyond = middle;
-    }
-    return first;
 }

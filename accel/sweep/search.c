@@ -2,137 +2,142 @@
 #include "accel/sweep/sah8.h"
 #include "core/memory.h"
 
-enum { LANES = VECTOR8_LANES };
-enum { LOW_HALF = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ }; /* of a 64-bit number */
-static_assert(SWEEP_BLOCK_SPARE >= LANES + 1,
-              "whole vectors of blocks are read, and the one after");
-static_assert(SWEEP_BLOCK % LANES == 0, "a block is walked by vectors");
+enum { LANES = VECTOR8_LANES, TRIANGLES_A_BIN = 8 };
 
-kd_status sweep_blocks_open(sweep_blocks *out, uint64_t event_count) {
-    const uint64_t room = event_count / SWEEP_BLOCK + 1 + SWEEP_BLOCK_SPARE;
-    KD_TRY(KD_RESERVE(out->plane, room));
-    KD_TRY(KD_RESERVE(out->begun, room));
-    KD_TRY(KD_RESERVE(out->ended, room));
-    KD_TRY(KD_RESERVE(out->begun_most, room));
-    return KD_RESERVE(out->bound, room);
+void sweep_bins_close(sweep_bins *owned) {
+    memory_free(owned->events);
+    memory_free(owned->scratch);
+    owned->events = owned->scratch = NULL;
+    owned->room = 0;
 }
 
-void sweep_blocks_close(sweep_blocks *owned) {
-    memory_free(owned->plane);
-    memory_free(owned->begun);
-    memory_free(owned->ended);
-    memory_free(owned->begun_most);
-    memory_free(owned->bound);
-    memset(owned, 0, sizeof *owned);
+/* More bins would cost more than what they spare. */
+static uint32_t bins_for(uint32_t triangles) {
+    uint32_t bins = 2 * LANES;
+    while (TRIANGLES_A_BIN * bins < triangles && bins < SWEEP_BINS_MOST) bins *= 2;
+    return bins;
 }
 
-typedef struct type_counts {
-    uint32_t starts, planars;
-} type_counts;
-
-static inline type_counts count_types(const sweep_event *event, uint32_t count) {
-    type_counts counts = {0, 0};
-    for (uint32_t i = 0; i < count; ++i) {
-        counts.starts += sweep_event_type(event[i]) == EVENT_START;
-        counts.planars += sweep_event_type(event[i]) == EVENT_PLANAR;
+static void open_bins(sweep_bins *bins, const sweep_line *line) {
+    const float length = line->of.hi - line->of.lo;
+    memset(bins->flat, 0, sizeof bins->flat);
+    bins->count = 0;
+    if (!(line->of.lo < line->of.hi)) return;
+    bins->count = bins_for(line->count);
+    bins->scale = (float)bins->count / length;
+    bins->width = length / (float)bins->count;
+    if (!(bins->width > 0x1p-100f && bins->width < 0x1p100f)) { /* bins would be of no order */
+        bins->count = 1;
+        bins->scale = 0;
+        bins->width = length;
     }
-    return counts;
+    memset(bins->begun, 0, (bins->count + LANES) * sizeof *bins->begun);
+    memset(bins->ended, 0, (bins->count + LANES) * sizeof *bins->ended);
 }
 
-/* The same of a whole block: a bit of each event's type at a time. */
-VECTOR8_FN type_counts count_block(const sweep_event *event) {
-    static_assert(SWEEP_BLOCK == 16 && EVENT_START == 2 && EVENT_PLANAR == 1, "two bits of 16");
-    uint32_t starts = 0, planars = 0;
-    for (int k = 0; k < SWEEP_BLOCK; k += LANES) {
-        int8 low, high;
-        memcpy(&low, event + k, sizeof low);
-        memcpy(&high, event + k + LANES / 2, sizeof high);
-        const int8 codes =
-            __builtin_shufflevector(low, high, LOW_HALF, LOW_HALF + 2, 8 + LOW_HALF, 10 + LOW_HALF,
-                                    4 + LOW_HALF, 6 + LOW_HALF, 12 + LOW_HALF, 14 + LOW_HALF);
-        starts = starts << LANES | int8_bits(codes);
-        planars = planars << LANES | int8_bits(codes << 1);
+/* The order of bins is that of numbers. */
+VECTOR8_FN int8 bins_of(const sweep_bins *bins, const sweep_line *line, float8 at) {
+    const float8 last = float8_all((float)(bins->count - 1));
+    return __builtin_convertvector(float8_min((at - line->of.lo) * bins->scale, last), int8);
+}
+VECTOR8_FN void count_ends(sweep_bins *bins, const sweep_line *line) {
+    uint32_t lower = 0, upper = 0;
+    for (uint32_t k = 0; k < line->count; k += LANES) {
+        const uint32_t rest = line->count - k, here = rest < LANES ? rest : LANES;
+        const uint32_t there = (1u << here) - 1;
+        const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
+        const int8 first = bins_of(bins, line, lo), last = bins_of(bins, line, hi);
+        lower += (uint32_t)__builtin_popcount(int8_bits(hi == line->of.lo) & there);
+        upper += (uint32_t)__builtin_popcount(int8_bits(lo == line->of.hi) & there);
+        int32_t begin[LANES], end[LANES];
+        memcpy(begin, &first, sizeof begin);
+        memcpy(end, &last, sizeof end);
+        if (here == LANES) {
+            for (uint32_t i = 0; i < LANES; ++i) {
+                ++bins->begun[begin[i]];
+                ++bins->ended[end[i]];
+            }
+        } else {
+            for (uint32_t i = 0; i < here; ++i) {
+                ++bins->begun[begin[i]];
+                ++bins->ended[end[i]];
+            }
+        }
     }
-    const type_counts counts = {(uint32_t)__builtin_popcount(starts),
-                                (uint32_t)__builtin_popcount(planars)};
-    return counts;
+    bins->flat[0] = lower;
+    bins->flat[1] = upper;
 }
 
-/* Returns how many blocks there are; the entries after them are those of the list's end. */
-VECTOR8_FN uint32_t count_blocks(const sweep_line *line, const sweep_blocks *blocks) {
-    const sweep_event *event = line->events;
+/* Counts of bins to counts before bins. */
+static void sum_up(sweep_bins *bins) {
     int32_t begun = 0, ended = 0;
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < line->count; i += SWEEP_BLOCK, ++k) {
-        const bool whole = line->count - i >= SWEEP_BLOCK;
-        const uint32_t count = whole ? SWEEP_BLOCK : line->count - i;
-        const type_counts types = whole ? count_block(event + i) : count_types(event + i, count);
-        blocks->plane[k] = sweep_event_position(event[i]);
-        blocks->begun[k] = begun;
-        blocks->ended[k] = ended;
-        blocks->begun_most[k] =
-            sweep_event_type(event[i]) == EVENT_PLANAR ? (int32_t)line->triangles : begun;
-        /* a group of planar events that goes on in the next block knows no bound */
-        blocks->bound[k] =
-            sweep_event_type(event[i + count - 1]) == EVENT_PLANAR ? -INFINITY : 0.0f;
-        begun += (int32_t)(types.starts + types.planars);
-        ended += (int32_t)(count - types.starts);
+    for (uint32_t b = 0; b < bins->count; ++b) {
+        const int32_t begin = bins->begun[b], end = bins->ended[b];
+        bins->begun[b] = begun;
+        bins->ended[b] = ended;
+        begun += begin;
+        ended += end;
     }
-    for (uint32_t i = k; i < k + LANES + 1; ++i) {
-        blocks->plane[i] = sweep_event_position(event[line->count - 1]);
-        blocks->begun[i] = blocks->begun_most[i] = begun;
-        blocks->ended[i] = ended;
-        blocks->bound[i] = 0;
+    for (uint32_t b = bins->count; b < bins->count + 2 * LANES; ++b) {
+        bins->begun[b] = begun;
+        bins->ended[b] = ended;
     }
-    return k;
 }
 
-/* Bounds of all blocks; returns one of the least cost from above. */
-VECTOR8_FN float bound_blocks(const sweep_line *line, const sah_costs *costs, const sah_axis *of,
-                              const sweep_blocks *blocks, uint32_t count) {
-    const int32_t triangles = (int32_t)line->triangles;
-    const float8 all = float8_all(costs->intersect);
+/* Bounds of all bins. */
+VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_costs *costs) {
+    const float8 number = {0, 1, 2, 3, 4, 5, 6, 7};
+    const int32_t triangles = (int32_t)line->count;
+    const float8 zero = float8_all(0), all = float8_all(costs->intersect);
     const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
-    float8 most = float8_all(INFINITY);
-    for (uint32_t k = 0; k < count; k += LANES) {
-        const float8 plane = float8_load(blocks->plane + k);
-        const float8 next = float8_load(blocks->plane + k + 1);
-        const int8 begun = int8_load(blocks->begun + k), ended = int8_load(blocks->ended + k);
-        const int8 left = int8_load(blocks->begun_most + k);
-        const float8 cost = sah_split_cost8(costs, of, plane, left, triangles - ended);
-        const int8 lower = (plane > of->lo) & (plane < of->hi) & (cost < most);
-        most = float8_select(lower, cost, most);
-        /* sah_split_cost8 of the first plane's left side and the last one's right side */
-        const int8 right = triangles - int8_load(blocks->ended + k + 1);
-        const float8 left_part = of->base + of->slope * (plane - of->lo);
-        const float8 right_part = of->base + of->slope * (of->hi - next);
-        const float8 meets = left_part * __builtin_convertvector(begun, float8) +
-                             right_part * __builtin_convertvector(right, float8);
+    const float8 nothing = float8_all(INFINITY), bins8 = float8_all((float)bins->count);
+    const sah_axis *of = &line->of;
+    for (uint32_t b = 0; b < bins->count; b += LANES) {
+        /* a hundredth of a bin is more than rounding moves anything */
+        const float8 bin = number + (float)b;
+        const float8 near = float8_max((bin - 0.01f) * bins->width, zero);
+        const float8 far = float8_max((bins8 - bin - 1.01f) * bins->width, zero);
+        const int8 begun = int8_load(bins->begun + b), ended = int8_load(bins->ended + b);
+        const int8 begun_most = int8_load(bins->begun + b + 1);
+        const int8 left_most = triangles - ended,
+                   right = triangles - int8_load(bins->ended + b + 1);
+        const int8 empty = (begun == begun_most) & (left_most == right);
+        /* sah_split_cost8 with the least of each number */
+        const float8 meets =
+            (of->base + of->slope * near) * __builtin_convertvector(begun, float8) +
+            (of->base + of->slope * far) * __builtin_convertvector(right, float8);
         const float8 least =
             costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * meets;
-        const float8 bound = least + float8_load(blocks->bound + k);
-        memcpy(blocks->bound + k, &bound, sizeof bound);
+        const float8 bound = float8_select(empty, nothing, least);
+        memcpy(bins->bound + b, &bound, sizeof bound);
     }
-    float from_above = INFINITY;
-    for (int lane = 0; lane < LANES; ++lane) from_above = float_min(from_above, most[lane]);
-    return from_above;
+    for (uint32_t b = bins->count; b % LANES; ++b) bins->bound[b] = INFINITY;
 }
 
-/* Where a walk over one axis' events stands. */
+void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs) {
+    open_bins(bins, line);
+    if (bins->count == 0) return;
+    count_ends(bins, line);
+    sum_up(bins);
+    bound_bins(bins, line, costs);
+}
+
+/* Where a walk over sorted ends stands. */
 typedef struct axis_walk {
     const sah_costs *costs;
-    sah_axis of;
+    const sah_axis *of;
     const sweep_event *event, *end;
     uint32_t left, right; /* triangles that began, that have not ended */
     float least, where;
 } axis_walk;
 
-/* Tries the event's plane, or that of a whole group of planar events, and goes past it. */
-static inline void try_event(axis_walk *walk) {
-    const float plane = sweep_event_position(*walk->event);
+/* Tries the event's plane, or that of a whole group of planar events, and goes past it. Where
+   several events share a position the counts in between are too high, never too low, so only true
+   costs can win. */
+static inline void try_event(axis_walk *walk, float plane) {
     const uint32_t type = sweep_event_type(*walk->event);
     walk->right -= type != EVENT_START;
-    float cost = sah_split_cost(walk->costs, &walk->of, plane, walk->left, walk->right);
+    float cost = sah_split_cost(walk->costs, walk->of, plane, walk->left, walk->right);
     if (type == EVENT_PLANAR) {
         uint32_t planar = 1;
         while (walk->event + 1 < walk->end && sweep_event_position(walk->event[1]) == plane &&
@@ -142,135 +147,217 @@ static inline void try_event(axis_walk *walk) {
             --walk->right;
         }
         cost = float_min(
-            sah_split_cost(walk->costs, &walk->of, plane, walk->left + planar, walk->right),
-            sah_split_cost(walk->costs, &walk->of, plane, walk->left, walk->right + planar));
+            sah_split_cost(walk->costs, walk->of, plane, walk->left + planar, walk->right),
+            sah_split_cost(walk->costs, walk->of, plane, walk->left, walk->right + planar));
         walk->left += planar - 1;
     }
     walk->left += type != EVENT_END;
     ++walk->event;
-    if (plane > walk->of.lo && plane < walk->of.hi && cost < walk->least) {
+    if (plane > walk->of->lo && plane < walk->of->hi && cost < walk->least) {
         walk->least = cost;
         walk->where = plane;
     }
 }
 
-/* The same for eight events, none of them planar; false if one is. */
-VECTOR8_FN bool try_eight(axis_walk *walk) {
-    float position[LANES];
-    int32_t left[LANES], right[LANES];
-    uint32_t l = walk->left, r = walk->right, planar = 0;
-    for (int k = 0; k < LANES; ++k) {
-        const uint32_t type = sweep_event_type(walk->event[k]);
-        position[k] = sweep_event_position(walk->event[k]);
-        planar |= type & EVENT_PLANAR;
-        r -= type != EVENT_START;
-        left[k] = (int32_t)l;
-        right[k] = (int32_t)r;
-        l += type != EVENT_END;
+static kd_status reserve(sweep_bins *bins, uint64_t count) {
+    if (count <= bins->room) return KD_OK;
+    sweep_bins_close(bins);
+    KD_TRY(KD_RESERVE(bins->events, count + count / 2));
+    KD_TRY(KD_RESERVE(bins->scratch, count + count / 2));
+    bins->room = count + count / 2;
+    return KD_OK;
+}
+
+/* The ends in bins of [first, beyond) as events. */
+VECTOR8_FN uint64_t collect(const sweep_bins *bins, const sweep_line *line, uint32_t first,
+                            uint32_t beyond) {
+    uint64_t count = 0;
+    const int32_t from = (int32_t)first, to = (int32_t)beyond;
+    for (uint32_t k = 0; k < line->count; k += LANES) {
+        const uint32_t rest = line->count - k;
+        const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
+        const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
+        const int8 begin = bins_of(bins, line, lo), end = bins_of(bins, line, hi);
+        uint32_t begins = int8_bits((begin >= from) & (begin < to)) & there;
+        uint32_t ends = int8_bits((end >= from) & (end < to) & (lo != hi)) & there;
+        for (; begins; begins &= begins - 1) {
+            const uint32_t i = k + (uint32_t)__builtin_ctz(begins);
+            const uint32_t type = line->lo[i] == line->hi[i] ? EVENT_PLANAR : EVENT_START;
+            bins->events[count++] = sweep_event_make(line->lo[i], type, i);
+        }
+        for (; ends; ends &= ends - 1) {
+            const uint32_t i = k + (uint32_t)__builtin_ctz(ends);
+            bins->events[count++] = sweep_event_make(line->hi[i], EVENT_END, i);
+        }
     }
-    if (planar) return false;
-    const float8 plane = float8_load(position);
-    const float8 cost =
-        sah_split_cost8(walk->costs, &walk->of, plane, int8_load(left), int8_load(right));
-    uint32_t better =
-        int8_bits((cost < walk->least) & (plane > walk->of.lo) & (plane < walk->of.hi));
-    for (; better; better &= better - 1) {
-        const int lane = __builtin_ctz(better);
-        if (!(cost[lane] < walk->least)) continue;
-        walk->least = cost[lane];
-        walk->where = position[lane];
+    return count;
+}
+
+/* The numbers of `mask` among eight, as the first ones of eight that are written. */
+VECTOR8_FN void pack(float *to, float8 from, uint32_t mask) {
+#if defined(__AVX2__) && defined(__BMI2__)
+    const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 0xff;
+    const uint64_t places = _pext_u64(0x0706050403020100u, bytes);
+    const __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)places));
+    _mm256_storeu_ps(to, _mm256_permutevar8x32_ps((__m256)from, order));
+#else
+    for (; mask; mask &= mask - 1) *to++ = from[__builtin_ctz(mask)];
+#endif
+}
+
+enum { ENDS_MOST = 256, ENDS_ROOM = ENDS_MOST + 4 * LANES };
+
+/* Few ends of parts, in no order. */
+typedef struct few_ends {
+    float begin[ENDS_ROOM], end[ENDS_ROOM], planar[ENDS_ROOM]; /* planar ones are in all */
+    uint32_t begins, ends, planars;
+} few_ends;
+
+/* The ends in the bins [first, beyond). */
+VECTOR8_FN void collect_few(few_ends *few, const sweep_bins *bins, const sweep_line *line,
+                            uint32_t first, uint32_t beyond) {
+    const float from = (float)first, to = beyond < bins->count ? (float)beyond : INFINITY;
+    few->begins = few->ends = few->planars = 0;
+    for (uint32_t k = 0; k < line->count; k += LANES) {
+        const uint32_t rest = line->count - k;
+        const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
+        const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
+        const float8 begin = (lo - line->of.lo) * bins->scale;
+        const float8 end = (hi - line->of.lo) * bins->scale;
+        const uint32_t begins = ~int8_bits((begin < from) | (begin >= to)) & there;
+        const uint32_t ends = ~int8_bits((end < from) | (end >= to)) & there;
+        const uint32_t planars = begins & int8_bits(lo == hi);
+        pack(few->begin + few->begins, lo, begins);
+        pack(few->end + few->ends, hi, ends);
+        few->begins += (uint32_t)__builtin_popcount(begins);
+        few->ends += (uint32_t)__builtin_popcount(ends);
+        if (!planars) continue;
+        pack(few->planar + few->planars, lo, planars);
+        few->planars += (uint32_t)__builtin_popcount(planars);
     }
-    walk->left = l;
-    walk->right = r;
-    walk->event += LANES;
-    return true;
 }
 
-/* Past the rest of a group of planar events that was tried with the block before. */
-static inline void skip_group(axis_walk *walk, const sweep_line *line, const sweep_event *until) {
-    if (walk->event == line->events) return;
-    const sweep_event before = walk->event[-1];
-    if (sweep_event_type(before) != EVENT_PLANAR) return;
-    while (walk->event < until && (*walk->event ^ before) >> EVENT_ID_BITS == 0) {
-        ++walk->event;
-        ++walk->left;
-        --walk->right;
+/* The cheapest plane so far of each of eight lanes, the first of equal ones. */
+typedef struct best8 {
+    float8 cost, position;
+} best8;
+
+/* Tries the planes of two vectors. */
+VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes, int32_t begun,
+                           int32_t open, const sah_axis *of, const sah_costs *costs) {
+    const float8 plane[2] = {float8_load(planes), float8_load(planes + LANES)};
+    int8 left[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, planar[2] = {{0}, {0}};
+    for (uint32_t i = 0; i < few->begins; ++i)
+        for (int k = 0; k < 2; ++k) left[k] -= few->begin[i] < plane[k];
+    for (uint32_t i = 0; i < few->ends; ++i)
+        for (int k = 0; k < 2; ++k) gone[k] -= few->end[i] <= plane[k];
+    for (uint32_t i = 0; i < few->planars; ++i)
+        for (int k = 0; k < 2; ++k) planar[k] -= few->planar[i] == plane[k];
+    for (int k = 0; k < 2; ++k) {
+        const int8 before_it = left[k] + begun, behind = open - gone[k];
+        float8 cost = sah_split_cost8(costs, of, plane[k], before_it + planar[k], behind);
+        if (few->planars)
+            cost = float8_min(cost,
+                              sah_split_cost8(costs, of, plane[k], before_it, behind + planar[k]));
+        const int8 inside = (plane[k] > of->lo) & (plane[k] < of->hi);
+        const int8 before =
+            inside & ((cost < best->cost) | ((cost == best->cost) & (plane[k] < best->position)));
+        best->cost = float8_select(before, cost, best->cost);
+        best->position = float8_select(before, plane[k], best->position);
     }
 }
 
-/* Every event of the block is tried as a plane. Where several events share a position the counts in
-   between are too high, never too low, so only true costs can win. */
-VECTOR8_FN void walk_block(axis_walk *walk, const sweep_line *line, const sweep_blocks *blocks,
-                           uint32_t k) {
-    const uint32_t first = k * SWEEP_BLOCK;
-    const uint32_t count = line->count - first < SWEEP_BLOCK ? line->count - first : SWEEP_BLOCK;
-    const sweep_event *until = line->events + first + count;
-    walk->event = line->events + first;
-    walk->left = (uint32_t)blocks->begun[k];
-    walk->right = line->triangles - (uint32_t)blocks->ended[k];
-    skip_group(walk, line, until);
-    while (walk->event < until) {
-        if (until - walk->event >= LANES && try_eight(walk)) continue;
-        const sweep_event *part = until - walk->event >= LANES ? walk->event + LANES : until;
-        while (walk->event < part) try_event(walk);
+static void search_few(const sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
+                       int axis, uint32_t first, uint32_t beyond, sah_split *best) {
+    few_ends few;
+    collect_few(&few, bins, line, first, beyond);
+    const float8 never = float8_all(INFINITY);
+    for (uint32_t k = 0; k < few.ends; k += LANES) { /* all planes one after the other */
+        const float8 end = float8_load(few.end + k);
+        memcpy(few.begin + few.begins + k, &end, sizeof end);
+    }
+    const uint32_t planes = few.begins + few.ends;
+    memcpy(few.begin + planes, &never, sizeof never);
+    memcpy(few.begin + planes + LANES, &never, sizeof never);
+    best8 least = {never, never};
+    const int32_t begun = bins->begun[first], open = (int32_t)line->count - bins->ended[first];
+    for (uint32_t k = 0; k < planes; k += 2 * LANES)
+        try_planes(&least, &few, few.begin + k, begun, open, &line->of, costs);
+    sah_split found = {best->cost, 0, axis, true};
+    for (int lane = 0; lane < LANES; ++lane) {
+        found.cost = least.cost[lane];
+        found.position = least.position[lane];
+        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
     }
 }
 
-/* Tries the node's own side as the plane between what lies in it and all else. */
-static inline void try_own_side(axis_walk *walk, const sweep_line *line, bool upper) {
-    const float plane = upper ? walk->of.hi : walk->of.lo;
-    const sweep_event outermost = line->events[upper ? line->count - 1 : 0];
-    if (sweep_event_type(outermost) != EVENT_PLANAR || sweep_event_position(outermost) != plane)
-        return;
-    const uint32_t bound = sweep_events_find(
-        line->events, line->count, sweep_event_make(plane, upper ? EVENT_PLANAR : EVENT_START, 0));
-    const uint32_t flat = upper ? line->count - bound : bound, rest = line->triangles - flat;
-    const float cost =
-        sah_split_cost(walk->costs, &walk->of, plane, upper ? rest : flat, upper ? flat : rest);
-    if (!(cost < walk->least)) return;
-    walk->least = cost;
-    walk->where = plane;
+static kd_status search_many(sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
+                             int axis, uint32_t first, uint32_t beyond, uint64_t expected,
+                             sah_split *best) {
+    KD_TRY(reserve(bins, expected));
+    const uint64_t count = collect(bins, line, first, beyond);
+    sweep_events_sort(bins->events, bins->scratch, count);
+    axis_walk walk = {.costs = costs, .of = &line->of, .least = INFINITY};
+    walk.left = (uint32_t)bins->begun[first];
+    walk.right = line->count - (uint32_t)bins->ended[first];
+    walk.end = bins->events + count;
+    for (walk.event = bins->events; walk.event < walk.end;)
+        try_event(&walk, sweep_event_position(*walk.event));
+    const sah_split found = {walk.least, walk.where, axis, true};
+    if (walk.least < INFINITY && sah_split_before(&found, best)) *best = found;
+    return KD_OK;
 }
 
-VECTOR8_FN sah_split search_line(const sweep_line *line, const sah_costs *costs, float limit,
-                                 const sweep_blocks *blocks) {
-    axis_walk walk = {.costs = costs, .of = sah_axis_of(line->box, line->axis), .least = limit};
-    sah_split best = sah_split_none();
-    walk.end = line->events + line->count;
-    const uint32_t count = count_blocks(line, blocks);
-    const float most = bound_blocks(line, costs, &walk.of, blocks, count);
-    const bool thick = walk.of.lo < walk.of.hi;
-    if (thick) try_own_side(&walk, line, false);
-    for (uint32_t k = 0; k < count; ++k)
-        if (blocks->bound[k] <= most && blocks->bound[k] < walk.least)
-            walk_block(&walk, line, blocks, k);
-    if (thick) try_own_side(&walk, line, true);
-    if (!(walk.least < limit)) return best;
-    best.cost = walk.least;
-    best.position = walk.where;
-    best.axis = line->axis;
-    return best;
+kd_status sweep_bins_search(sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
+                            int axis, uint32_t first, uint32_t beyond, sah_split *best) {
+    const float most = best->cost;
+    while (first < beyond) {
+        if (!(bins->bound[first] <= most)) {
+            ++first;
+            continue;
+        }
+        uint32_t end = first;
+        for (; end < beyond && bins->bound[end] <= most; ++end) bins->bound[end] = INFINITY;
+        const uint64_t ends = (uint64_t)(bins->begun[end] - bins->begun[first]) +
+                              (uint64_t)(bins->ended[end] - bins->ended[first]);
+        if (ends <= ENDS_MOST)
+            search_few(bins, line, costs, axis, first, end, best);
+        else
+            KD_TRY(search_many(bins, line, costs, axis, first, end, ends, best));
+        first = end;
+    }
+    return KD_OK;
 }
 
-sah_split sweep_search(const sweep_line *line, const sah_costs *costs, float limit,
-                       const sweep_blocks *blocks) {
-    return search_line(line, costs, limit, blocks);
+void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
+                     int axis, sah_split *best) {
+    for (int upper = 0; upper < 2; ++upper) {
+        const uint32_t flat = bins->flat[upper], rest = line->count - flat;
+        if (bins->count == 0 || flat == 0) continue;
+        const float plane = upper ? line->of.hi : line->of.lo;
+        const sah_split found = {
+            sah_split_cost(costs, &line->of, plane, upper ? rest : flat, upper ? flat : rest),
+            plane, axis, true};
+        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
+    }
 }
 
-sweep_place sweep_find_place(const sweep_line *line, float position, const sweep_blocks *blocks) {
-    sweep_place place;
-    uint32_t at[3];
-    for (uint32_t type = 0; type < 3; ++type)
-        at[type] =
-            sweep_events_find(line->events, line->count, sweep_event_make(position, type, 0));
-    place.first = at[EVENT_END];
-    place.planar = at[EVENT_PLANAR];
-    place.beyond = at[EVENT_START];
-    uint32_t k = place.first / SWEEP_BLOCK * SWEEP_BLOCK;
-    type_counts types = count_types(line->events + k, place.first - k);
-    place.begun = (uint32_t)blocks->begun[k / SWEEP_BLOCK] + types.starts + types.planars;
-    k = place.beyond / SWEEP_BLOCK * SWEEP_BLOCK;
-    types = count_types(line->events + k, place.beyond - k);
-    place.ended = (uint32_t)blocks->ended[k / SWEEP_BLOCK] + place.beyond - k - types.starts;
-    return place;
+VECTOR8_FN sweep_sides count_sides(const sweep_line *line, float position) {
+    sweep_sides sides = {0, 0, 0};
+    uint32_t some = 0;
+    for (uint32_t k = 0; k < line->count; k += LANES) {
+        const uint32_t rest = line->count - k;
+        const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
+        const uint32_t left = int8_bits(float8_load(line->lo + k) < position) & there;
+        const uint32_t right = int8_bits(float8_load(line->hi + k) > position) & there;
+        sides.left += (uint32_t)__builtin_popcount(left);
+        sides.right += (uint32_t)__builtin_popcount(right);
+        some += (uint32_t)__builtin_popcount(left | right);
+    }
+    sides.planar = line->count - some;
+    return sides;
+}
+
+sweep_sides sweep_count_sides(const sweep_line *line, float position) {
+    return count_sides(line, position);
 }

@@ -1,48 +1,61 @@
-/* The cheapest plane among an axis' sorted events, and what it leaves on which side.
-   Idea: events are counted in blocks first. The counts before a block and behind it bound what its
-   planes cost from below, by the same float operations and so without any doubt about rounding; the
-   first plane of each block bounds the least cost from above. Only blocks whose bound is not above
-   that are walked: a few in a hundred. */
+/* The cheapest plane of a node, exactly, without any order among its triangles.
+   Idea: an axis is divided into equal bins, and where parts begin and end is counted in each. The
+         counts before a bin and behind it bound what its planes cost from below, by the same float
+         operations and so without any doubt about rounding. The most promising bins are looked into
+         first, each plane of theirs is tried; then those that may still hold a cheaper one.
+   Source: bins bounded from what is counted are those of Hunt, Mark, Stoll 2006, "Fast kd-tree
+           construction with an adaptive error-bounded heuristic"; here nothing is left to error. */
 #ifndef KD_ACCEL_SWEEP_SEARCH_H
 #define KD_ACCEL_SWEEP_SEARCH_H
 #include "accel/sweep/events.h"
+#include "accel/sweep/rows.h"
 #include "accel/tree/sah.h"
 
-enum { SWEEP_BLOCK = 16 /* events */, SWEEP_BLOCK_SPARE = 16 };
+enum { SWEEP_BINS_MOST = 1024, SWEEP_BINS_ROOM = SWEEP_BINS_MOST + 2 * VECTOR8_LANES };
 
-typedef struct sweep_blocks { /* each array has room for SWEEP_BLOCK_SPARE more than there are */
-    float *plane;             /* of the block's first event */
-    int32_t *begun, *ended;   /* triangles, before that event */
-    int32_t *begun_most;      /* as many at most begin before the plane, or lie in it */
-    float *bound;             /* no plane of the block costs less */
-} sweep_blocks;
-
-/* A node's events on an axis, and the node. */
+/* A node's triangles along an axis. */
 typedef struct sweep_line {
-    const sweep_event *events;
+    const float *lo, *hi;
     uint32_t count;
-    uint32_t triangles;
-    box3 box;
-    int axis;
+    sah_axis of;
 } sweep_line;
 
-/* Where a plane cuts the sorted events. */
-typedef struct sweep_place {
-    uint32_t first, planar, beyond; /* index of the first event at the plane; of the first one that
-                                       lies in it or begins at it; of the first one after those that
-                                       lie in it */
-    uint32_t begun, ended; /* triangles that begin before `first`; that end before `beyond` */
-} sweep_place;
+typedef struct sweep_bins {
+    uint32_t count;     /* of bins; 0: the axis has no planes */
+    float scale, width; /* bins per length; of a bin */
+    int32_t begun[SWEEP_BINS_ROOM],
+        ended[SWEEP_BINS_ROOM];    /* before each bin, and before the end */
+    float bound[SWEEP_BINS_ROOM];  /* no plane of the bin costs less; INFINITY: it has none */
+    uint32_t flat[2];              /* triangles in the node's own lower and upper side */
+    sweep_event *events, *scratch; /* of bins that are looked at */
+    uint64_t room;
+} sweep_bins;
 
-/* The cheapest of the planes that cost less than `limit`: the first of equal ones. Planes lie
-   strictly inside the node, or in its own side if triangles do. Its planar_left is not set. Fills
-   `blocks`. */
-sah_split sweep_search(const sweep_line *line, const sah_costs *costs, float limit,
-                       const sweep_blocks *blocks);
-/* `blocks` as sweep_search left them. */
-sweep_place sweep_find_place(const sweep_line *line, float position, const sweep_blocks *blocks);
+void sweep_bins_close(sweep_bins *owned); /* takes a zeroed one */
 
-kd_status sweep_blocks_open(sweep_blocks *out, uint64_t event_count);
-void sweep_blocks_close(sweep_blocks *owned); /* takes a zeroed one */
+/* Fills the bins. */
+void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs);
+
+/* Takes into *best the cheapest plane of the bins [first, beyond) that are bounded by no more than
+   its cost, if it is before that by (cost, axis, position). What was looked at is bounded by
+   INFINITY after it. */
+kd_status sweep_bins_search(sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
+                            int axis, uint32_t first, uint32_t beyond, sah_split *best);
+/* The same of the planes in the node's own sides, which part triangles in them from all else. */
+void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
+                     int axis, sah_split *best);
+
+/* Whether a plane comes before another, by (cost, axis, position). */
+static inline bool sah_split_before(const sah_split *split, const sah_split *other) {
+    if (split->cost != other->cost) return split->cost < other->cost;
+    if (split->axis != other->axis) return split->axis < other->axis;
+    return split->position < other->position;
+}
+
+/* What lies on the sides of a plane. */
+typedef struct sweep_sides {
+    uint32_t left, right, planar; /* begins before; ends after; neither */
+} sweep_sides;
+sweep_sides sweep_count_sides(const sweep_line *line, float position);
 
 #endif

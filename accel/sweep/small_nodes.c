@@ -69,6 +69,30 @@ VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, co
     return least;
 }
 
+/* sah_axis_of of all axes: the same operations, so the same bits. */
+VECTOR8_FN void axes_of(box3 box, sah_axis of[3]) {
+    const double4 size = double4_of(float4v_of(box.hi)) - double4_of(float4v_of(box.lo));
+    const double4 u = __builtin_shufflevector(size, size, 1, 2, 0, 3);
+    const double4 v = __builtin_shufflevector(size, size, 2, 0, 1, 3);
+    const double4 product = u * v;
+    const double area = (product[2] + product[0]) + product[1];
+    const float4v base = double4_rounded(product / area), slope = double4_rounded((u + v) / area);
+    for (int axis = 0; axis < 3; ++axis) {
+        of[axis].lo = vec3_axis(box.lo, axis);
+        of[axis].hi = vec3_axis(box.hi, axis);
+        of[axis].base = area > 0 ? base[axis] : 1.0f;
+        of[axis].slope = area > 0 ? slope[axis] : 0.0f;
+    }
+}
+
+VECTOR8_FN bool any_planar(const small_node *node) {
+    int8 flat = {0};
+    for (uint32_t k = 0; k < node->count; k += LANES)
+        for (int axis = 0; axis < 3; ++axis)
+            flat |= float8_load(node->lo[axis] + k) == float8_load(node->hi[axis] + k);
+    return int8_any(flat);
+}
+
 VECTOR8_FN bool has_planar(const small_node *node, int axis) {
     int8 flat = {0};
     for (uint32_t k = 0; k < node->count; k += LANES)
@@ -148,14 +172,14 @@ VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *nod
     return split;
 }
 
-/* The best plane if it beats a leaf. */
-VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_split *split) {
+/* The best plane if it beats a leaf, of a node some of whose triangles are flat. */
+static __attribute__((noinline)) bool search_planar(const small_build *build,
+                                                    const small_node *node, const sah_axis of[3],
+                                                    sah_split *split) {
     plane_costs costs;
-    sah_axis of[3];
     bool planar[3];
     float8 least8 = float8_all(INFINITY);
     float least = INFINITY; /* of planes in the node's own sides */
-    for (int axis = 0; axis < 3; ++axis) of[axis] = sah_axis_of(node->box, axis);
     for (int axis = 0; axis < 3; ++axis) {
         planar[axis] = has_planar(node, axis);
         const float8 inside = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
@@ -167,6 +191,24 @@ VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_spl
     least = float_min(least, float8_least(least8));
     if (!(least < build->costs.intersect * (float)node->count)) return false;
     *split = first_plane(build, node, of, planar, &costs, least);
+    return true;
+}
+
+/* The best plane if it beats a leaf. */
+VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_split *split) {
+    sah_axis of[3];
+    axes_of(node->box, of);
+    if (any_planar(node)) return search_planar(build, node, of, split);
+    plane_costs costs;
+    const float8 x = cost_axis(build, node, &of[0], 0, false, &costs);
+    const float8 y = cost_axis(build, node, &of[1], 1, false, &costs);
+    const float8 z = cost_axis(build, node, &of[2], 2, false, &costs);
+    const float least = float8_least(float8_min(float8_min(x, y), z));
+    if (!(least < build->costs.intersect * (float)node->count)) return false;
+    split->cost = least;
+    split->axis = int8_any(x == least) ? 0 : int8_any(y == least) ? 1 : 2;
+    split->position = first_of_cost(node, split->axis, &costs, least);
+    split->planar_left = true;
     return true;
 }
 
@@ -221,10 +263,17 @@ static void take_back(small_node *node, uint32_t i) {
 
 /* Lanes behind the last triangle hold no plane and are on no side of any. */
 static void close_rows(small_node *node) {
-    const float8 never = float8_all(INFINITY), unknown = float8_all(NAN);
+    static_assert(LANES % UNROLLED == 0, "nothing is read behind a whole vector");
+    const int8 number = {0, 1, 2, 3, 4, 5, 6, 7};
+    const int8 there = number < (int32_t)(node->count % LANES);
+    const uint32_t k = node->count / LANES * LANES;
+    if (k == node->count) return;
     for (int axis = 0; axis < 3; ++axis) {
-        memcpy(node->lo[axis] + node->count, &never, sizeof never);
-        memcpy(node->hi[axis] + node->count, &unknown, sizeof unknown);
+        const float8 lo =
+            float8_select(there, float8_load(node->lo[axis] + k), float8_all(INFINITY));
+        const float8 hi = float8_select(there, float8_load(node->hi[axis] + k), float8_all(NAN));
+        memcpy(node->lo[axis] + k, &lo, sizeof lo);
+        memcpy(node->hi[axis] + k, &hi, sizeof hi);
     }
 }
 
@@ -292,6 +341,7 @@ static kd_status build_below(const small_build *build, small_node *node) {
         return write_leaf(build, node);
     close_rows(node);
     if (!search(build, node, &split)) return write_leaf(build, node);
+    split.position += 0.0f; /* never -0 */
     small_node left, right;
     left.count = right.count = 0;
     left.depth = right.depth = node->depth + 1;

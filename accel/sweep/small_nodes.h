@@ -1,6 +1,6 @@
-/* The exact SAH builders' last levels: nodes of a few triangles, without sorted events.
+/* The exact SAH builders' last levels: nodes of a few triangles, without bins.
    Idea: a node of n triangles has at most 2 n planes an axis; counting for each what lies left and
-   right of it takes n comparisons, eight planes at a time, which beats keeping lists sorted while n
+   right of it takes n comparisons, eight planes at a time, which beats counting in bins while n
    is small. The planes, their counts and costs, and so the tree, are those of the sweep. */
 #ifndef KD_ACCEL_SWEEP_SMALL_NODES_H
 #define KD_ACCEL_SWEEP_SMALL_NODES_H
@@ -10,7 +10,8 @@
 #include "accel/tree/sah.h"
 #include "accel/tree/writer.h"
 
-enum { SMALL_NODE_MOST = EXACT_SMALL_MOST, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
+enum { SMALL_NODE_MOST = 56, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
+static_assert((int)SMALL_NODE_MOST <= (int)EXACT_SMALL_MOST, "their growth does not matter");
 
 typedef struct small_node {
     box3 box;

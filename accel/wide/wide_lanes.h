@@ -4,6 +4,7 @@
 #ifndef KD_ACCEL_WIDE_WIDE_LANES_H
 #define KD_ACCEL_WIDE_WIDE_LANES_H
 #include "accel/geometry/vector8.h"
+#include "core/math/lane_order.h"
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 enum { WIDE_LANES = 16 };
@@ -73,21 +74,6 @@ VECTOR8_FN uint32_t lanes_met(lanes near, lanes far) {
 }
 
 #ifdef __AVX2__
-/* [m]: the numbers of the bits set in m, the lowest first, a nibble each. */
-#define LANE_AT(m, bit, below)                                                                     \
-    ((uint32_t)(bit) * ((m) >> (bit)&1u) << 4u * LANES_SET((m) & (below)))
-#define LANES_SET(m)                                                                               \
-    (((m)&1u) + ((m) >> 1u & 1u) + ((m) >> 2u & 1u) + ((m) >> 3u & 1u) + ((m) >> 4u & 1u) +        \
-     ((m) >> 5u & 1u) + ((m) >> 6u & 1u))
-#define LANES_1(m)                                                                                 \
-    (LANE_AT(m, 1u, 1u) | LANE_AT(m, 2u, 3u) | LANE_AT(m, 3u, 7u) | LANE_AT(m, 4u, 15u) |          \
-     LANE_AT(m, 5u, 31u) | LANE_AT(m, 6u, 63u) | LANE_AT(m, 7u, 127u))
-#define LANES_4(m) LANES_1((m)), LANES_1((m) + 1u), LANES_1((m) + 2u), LANES_1((m) + 3u)
-#define LANES_16(m) LANES_4((m)), LANES_4((m) + 4u), LANES_4((m) + 8u), LANES_4((m) + 12u)
-#define LANES_64(m) LANES_16((m)), LANES_16((m) + 16u), LANES_16((m) + 32u), LANES_16((m) + 48u)
-static const uint32_t lanes_compress[1 << VECTOR8_LANES] = {LANES_64(0u), LANES_64(64u),
-                                                            LANES_64(128u), LANES_64(192u)};
-
 /* Nibbles as eight numbers; only their lowest three bits are told. */
 VECTOR8_FN int8 int8_from_nibbles(uint32_t from) {
     const int8 shift = {0, 4, 8, 12, 16, 20, 24, 28};

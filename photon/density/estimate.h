@@ -21,9 +21,19 @@
 /* More photons than this are not gathered at once: the list lies on the stack. */
 #define ESTIMATE_GATHER_MAX 1024u
 
-/* The same k nearest by other means, where a device has faster ones. */
+/* What a thread's last look into a map found, for the next one near it: what is as near as that,
+   and as far as both places are apart, holds as many photons. */
+typedef struct photon_last {
+    vec3 position;
+    float distance; /* of the k-th */
+    uint32_t k;     /* 0: there was no look */
+    uint32_t place; /* of the index, where it began */
+} photon_last;
+
+/* The same k nearest by other means, where a device has faster ones; with `any_order` not in order,
+   but for the farthest, which is the last. `last` may be NULL. */
 typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, float max_radius,
-                                  neighbour *out);
+                                  bool any_order, photon_last *last, neighbour *out);
 
 typedef struct photon_map_view {
     const photon *photons; /* in the tree's order; power in W (already over the number emitted) */
@@ -36,6 +46,8 @@ typedef struct photon_map_view {
     bool walks;            /* looks walk the tree, on a device too, each by itself */
     photon_finder finder;  /* host code only; NULL: the tree is walked */
     const void *index;     /* the finder's */
+    bool any_order;        /* as the finder takes it */
+    photon_last *last;     /* the finder's, of one thread; NULL: looks know nothing of each other */
     const vec3
         *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
 } photon_map_view;
@@ -102,7 +114,8 @@ KD_FN float photon_own_weight(int32_t kernel, uint32_t inside) {
 KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_t k,
                               neighbour *found) {
 #ifndef __CUDA_ARCH__
-    if (map->finder) return map->finder(map->index, position, k, map->radius, found);
+    if (map->finder)
+        return map->finder(map->index, position, k, map->radius, map->any_order, map->last, found);
 #endif
     return pointtree_nearest_k(&map->tree, position, k, map->radius, found);
 }

@@ -49,11 +49,29 @@ static void order_photons(void *context, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; ++i) work->to[i] = work->from[work->ids[i]];
 }
 
+/* Within which k photons must lie by what the last look found, rounding included; INFINITY: it says
+   nothing. */
+static float bound_by_last(const photon_last *last, vec3 query, uint32_t k) {
+    if (!last || last->k < k) return INFINITY;
+    return (last->distance + vec3_length(vec3_sub(query, last->position))) * 1.00001f;
+}
+
+/* By the bound of the last look; where that was too small (it is not, but for numbers whose squares
+   are none) by the radius. */
 static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max_radius,
-                            neighbour *out) {
+                            bool any_order, photon_last *last, neighbour *out) {
     uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_room */
     assert(leafindex_room(k) <= sizeof keys / sizeof *keys);
-    return leafindex_nearest_k((const leafindex *)index, query, k, max_radius, keys, out);
+    const leafindex *of = (const leafindex *)index;
+    const float near = bound_by_last(last, query, k);
+    uint32_t *place = last && k > 1 ? &last->place : NULL, count = 0;
+    if (near < max_radius)
+        count = leafindex_nearest_some(of, query, k, near, !any_order, place, keys, out);
+    if (count < k)
+        count = leafindex_nearest_some(of, query, k, max_radius, !any_order, place, keys, out);
+    if (place && count == k && k >= last->k)
+        *last = (photon_last){query, sqrtf(out[k - 1].dist2), k, last->place};
+    return count;
 }
 
 /* Plants the tree and brings the photons into its order: neighbours in space are neighbours in
@@ -412,7 +430,17 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.walks = photon_lookups[maps->lookup].walks;
     view.finder = map->tree.count && !view.walks ? map_nearest : NULL;
     view.index = &map->index;
+    view.any_order = false;
+    view.last = NULL;
     view.irradiance = map->irradiance;
+    return view;
+}
+
+photon_map_view photon_map_followed(const photon_map_view *map, photon_last *last) {
+    photon_map_view view = *map;
+    memset(last, 0, sizeof *last);
+    view.any_order = !map->adaptive;
+    view.last = last;
     return view;
 }
 

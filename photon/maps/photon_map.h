@@ -113,6 +113,9 @@ uint64_t photon_map_bytes_most(uint64_t photons);
 
 photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);
+/* The same map for one thread's looks that follow each other closely and add photons up, whose sums
+   no order changes (flux_sum.h); *last is begun, and is to live as long as the view. */
+photon_map_view photon_map_followed(const photon_map_view *map, photon_last *last);
 photon_map_view photon_maps_media(const photon_maps *from);
 beam_view photon_maps_beams(const photon_maps *from);
 tile_view photon_maps_tiles(const photon_maps *from);

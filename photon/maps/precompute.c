@@ -23,11 +23,13 @@ typedef struct precomputation {
 static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const precomputation *work = (const precomputation *)context;
+    photon_last last[2];
+    const photon_map_view map = photon_map_followed(work->map, &last[0]),
+                          caustic = photon_map_followed(work->caustic, &last[1]);
     if (job_cancelled(work->watched)) return;
     for (int64_t i = begin; i < end; ++i) {
         const uint64_t at = work->first + (uint64_t)i;
-        work->irradiance[at] =
-            photon_irradiance_at(work->map, work->caustic, work->tiles, (uint32_t)at);
+        work->irradiance[at] = photon_irradiance_at(&map, &caustic, work->tiles, (uint32_t)at);
     }
     job_advance(work->watched, end - begin);
 }

@@ -172,6 +172,19 @@ static kd_status scan_new(const kd_points *tree, const point_array *points) {
     return status;
 }
 
+static point_array array_of(const kd_points *tree, const kd_point_array *points) {
+    point_array all =
+        point_array_make(points->coordinates, points->count, tree->tree.dims, tree->tree.scalar);
+    if (points->stride_bytes) all.stride_bytes = points->stride_bytes;
+    return all;
+}
+
+/* Those in the memory of the tree's device are looked at by the build of their layer, which waits
+   for that anyway. */
+static bool build_scans(const kd_points *tree, const kd_point_array *points) {
+    return tree->cuda && device_of_pointer(points->coordinates) == tree->cuda->device;
+}
+
 static kd_status check_new(const kd_points *tree, const kd_point_array *points) {
     const uint32_t dims = tree->tree.dims;
     KD_REQUIRE(points->dims == dims && (int)points->scalar == (int)tree->tree.scalar,
@@ -194,8 +207,8 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
     const caller_array given[] = {{points->coordinates, "points", 1},
                                   {points->ids, "ids of points", sizeof *points->ids}};
     KD_TRY(caller_memory_check(given, 2, tree->cuda == NULL));
-    point_array all = point_array_make(points->coordinates, points->count, dims, tree->tree.scalar);
-    if (points->stride_bytes) all.stride_bytes = points->stride_bytes;
+    if (build_scans(tree, points)) return KD_OK;
+    const point_array all = array_of(tree, points);
     return scan_new(tree, &all);
 }
 
@@ -271,8 +284,14 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
     KD_REQUIRE(points->ids || next + points->count <= KD_NO_POINT, KD_ERROR_USAGE,
                "%llu more points, expected ids below 2^32 - 1 for all that ever were",
                (unsigned long long)points->count);
+    kd_status status = KD_OK;
     if (points->count)
-        KD_TRY(tree->cuda ? points_insert_there(tree, points) : insert_here(tree, points));
+        status = tree->cuda ? points_insert_there(tree, points) : insert_here(tree, points);
+    if (status == KD_ERROR_INPUT) { /* which of the caller's it was, not which of the layer's */
+        const point_array all = array_of(tree, points);
+        KD_TRY(scan_new(tree, &all));
+    }
+    KD_TRY(status);
     if (!points->ids) tree->changes->next_id += points->count;
     if (first_id) *first_id = points->ids ? KD_NO_POINT : (uint32_t)next;
     return KD_OK;

@@ -51,7 +51,8 @@ kd_status points_call_give_scratch(points_call *call) {
 }
 
 uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
-    static const uint32_t ks[] = {0, 1, POINT_PACKETS_K_MAX + 1}; /* one of each method */
+    static const uint32_t ks[] = {0, 1, 2, POINT_PACKETS_K_MAX,
+                                  POINT_PACKETS_K_MAX + 1}; /* methods */
     points_call call;
     uint64_t most = 0;
     memset(&call, 0, sizeof call);

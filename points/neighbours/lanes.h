@@ -5,6 +5,7 @@
 #include "core/math/vec3.h"
 #include <stdbool.h>
 #ifdef __AVX2__
+#include "core/math/lane_order.h"
 #include <immintrin.h>
 #endif
 
@@ -140,6 +141,18 @@ static inline void doubles_nearest_take_plain(doubles_nearest *list,
     }
 }
 
+/* Keys, dist2's bits above and the id below, of the points of a leaf whose bits are set, one behind
+   the other; there is room for sixteen. Returns how many. */
+static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dist2[LEAF_POINTS],
+                                        uint32_t within, uint64_t *keys) {
+    uint32_t count = 0;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        keys[count++] = (uint64_t)float_bits(dist2[i]) << 32 | leaf->id[i];
+    }
+    return count;
+}
+
 #ifdef __AVX2__
 typedef __m256i lanes_set; /* what lanes_boxes_plain gives, in a register */
 
@@ -232,6 +245,26 @@ static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float b
         within |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d, bound, _CMP_LE_OQ)) << half;
     }
     return within;
+}
+/* No branch hangs on how many there are. */
+static inline uint32_t lanes_keys(const leaf_points *leaf, const float dist2[LEAF_POINTS],
+                                  uint32_t within, uint64_t *keys) {
+    const __m256i shift = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    uint32_t count = 0;
+    for (int half = 0; half < leaf->places; half += 8, within >>= 8) {
+        const __m256i order = _mm256_srlv_epi32(
+            _mm256_set1_epi32((int32_t)lanes_compress[within & 255]), shift); /* of it 3 bits */
+        const __m256i near =
+            _mm256_castps_si256(_mm256_permutevar8x32_ps(_mm256_load_ps(dist2 + half), order));
+        const __m256i id = _mm256_permutevar8x32_epi32(
+            _mm256_load_si256((const __m256i *)(const void *)(leaf->id + half)), order);
+        const __m256i even = _mm256_unpacklo_epi32(id, near), odd = _mm256_unpackhi_epi32(id, near);
+        __m256i *to = (__m256i *)(void *)(keys + count);
+        _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
+        _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+        count += (uint32_t)__builtin_popcount(within & 255);
+    }
+    return count;
 }
 /* Distances stay in registers: a minimum, who has it, and of more than one the least id. */
 static inline lanes_one lanes_closest(const leaf_points *leaf, vec3 query, float bound2) {
@@ -345,6 +378,7 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
 #define lanes_least lanes_least_plain
 #define lanes_closest lanes_closest_plain
 #define lanes_points lanes_points_plain
+#define lanes_keys lanes_keys_plain
 #endif
 
 #endif

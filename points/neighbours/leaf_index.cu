@@ -5,13 +5,13 @@
    binary tree, both children in one record.
    Memory: three floats: 12 bytes a point for the tree's own, 16 in leaves, 1 to 2 for boxes, 4 for
    pairs.
-   Data flow: tree -> order_points, a thread a node (points in order), or gather_points (level
-              order, for walks) -> split_chunks, a warp a chunk, in place -> join_boxes, a warp
-              a box, once a level upwards, join_upper_boxes the last of them -> list_planes ->
-              join_pairs, a thread a run. One stream; queries read after it. */
+   Data flow: tree, input -> split_chunks, a block a chunk (points in leaves, and in level order for
+              walks; boxes), or gather_points (level order) -> join_boxes, a warp a box, once a
+              level upwards -> finish_index: one block the last of them, the others planes, a
+              thread each, and pairs above chunks. One stream; queries read
+              after it. */
 #include "points/neighbours/leaf_index.cuh"
 #include "points/neighbours/leaf_split.cuh"
-#include "points/tree/inorder.cuh"
 
 namespace {
 using namespace point_index;
@@ -32,20 +32,6 @@ __global__ void gather_points(const real *points, int stride, int dims, const ui
     out[i] = points[(uint64_t)ids[node] * stride + axis];
 }
 
-/* Of three floats: each node's point to level order, and to its place in order. */
-__global__ void order_points(const float *points, int stride, const uint32_t *ids,
-                             kandela::layout tree, float *nodes, float4 *out) {
-    const uint32_t node = blockIdx.x * BLOCK + threadIdx.x;
-    if (node >= tree.count) return;
-    const uint32_t level = pointtree_level_of(node), id = ids[node];
-    const kandela::segment own =
-        kandela::node_segment(tree, level, node - pointtree_level_begin(level));
-    const float *p = points + (uint64_t)id * stride;
-    const float x = p[0], y = p[1], z = p[2];
-    nodes[3ull * node] = x, nodes[3ull * node + 1] = y, nodes[3ull * node + 2] = z;
-    out[own.begin + own.left] = make_float4(x, y, z, __uint_as_float(id));
-}
-
 __device__ uint32_t axis_of(const uint8_t *axes, uint32_t node) {
     return axes ? axes[node] : pointtree_level_of(node) % 3;
 }
@@ -60,19 +46,27 @@ __device__ bool parts_ties(const float *nodes, const uint8_t *axes, uint32_t nod
     return false;
 }
 
-/* What a query needs to find its group; *ties: groups below nodes that part equal coordinates, as
-   often as they are below one. */
-__global__ void list_planes(const float *nodes, const uint8_t *axes, uint32_t count, float2 *out,
-                            uint32_t *ties) {
-    const uint32_t node = blockIdx.x * BLOCK + threadIdx.x;
+/* The tree's nodes above groups. */
+struct upper_nodes {
+    const float *points; /* three floats each, in level order */
+    const uint8_t *axes;
+    uint32_t count;
+    float2 *planes;
+    uint32_t *ties;
+};
+
+/* What a query needs to find its group, a thread a node; *ties: groups below nodes that part equal
+   coordinates, as often as they are below one. */
+__device__ void list_plane(const upper_nodes &of, uint32_t node) {
     uint32_t below = 0;
-    if (node < count) {
-        const uint32_t axis = axis_of(axes, node);
-        out[node] = make_float2(nodes[3ull * node + axis], __uint_as_float(axis));
-        if (parts_ties(nodes, axes, node, axis)) below = (count + 1) >> pointtree_level_of(node);
+    if (node < of.count) {
+        const uint32_t axis = axis_of(of.axes, node);
+        of.planes[node] = make_float2(of.points[3ull * node + axis], __uint_as_float(axis));
+        if (parts_ties(of.points, of.axes, node, axis))
+            below = (of.count + 1) >> pointtree_level_of(node);
     }
     below = __reduce_add_sync(ALL_LANES, below);
-    if (below && threadIdx.x % 32 == 0) atomicAdd(ties, below);
+    if (below && threadIdx.x % 32 == 0) atomicAdd(of.ties, below);
 }
 
 __device__ float least_of(float x) {
@@ -106,8 +100,7 @@ __global__ void join_boxes(const __grid_constant__ view index, uint32_t level, f
 }
 
 /* From a level of few boxes on all levels, by one block: a launch takes longer. */
-__global__ void join_upper_boxes(const __grid_constant__ view index, uint32_t level,
-                                 float4 *boxes) {
+__device__ void join_upper_boxes(const view &index, uint32_t level, float4 *boxes) {
     for (; level <= index.box_levels; ++level) {
         for (uint32_t box = threadIdx.x / 32; box < index.box_count[level]; box += UPPER_BLOCK / 32)
             join_box(index, level, box, boxes);
@@ -115,36 +108,71 @@ __global__ void join_upper_boxes(const __grid_constant__ view index, uint32_t le
     }
 }
 
-/* A thread a run; of two children the later one goes on with their parent. A pair's last float
-   counts its children while it is made; split_chunks has zeroed it. */
-__global__ void join_pairs(const __grid_constant__ view index, float *pairs) {
-    const uint32_t run = blockIdx.x * BLOCK + threadIdx.x;
-    if (run > index.pair_count) return;
-    vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
-    const point_range of = run_range(index, run);
-    for (uint32_t i = of.begin; i < of.end; ++i) {
-        const vec3 p = xyz(index.points[i]);
-        lo = vec3_min(lo, p), hi = vec3_max(hi, p);
+/* The pairs over the boxes of a warp's lanes, as many levels as `count` boxes have, 5 at most;
+   node: that of this lane's box, then that over all of them. */
+__device__ void join_lanes(bounds &own, uint32_t &node, uint32_t count, bool there, float4 *pairs) {
+    for (uint32_t step = 1; step < 32 && step < count; step *= 2) {
+        const bounds beside = bounds_beside(own, (int)step);
+        node = (node - 1) / 2;
+        if (there && threadIdx.x % (2 * step) == 0)
+            store_pair(pairs + 4ull * node, own, beside, {0, 0});
+        own = joined(own, beside);
     }
-    if (run % 2 == 0) { /* with both halves their leaf's range */
-        const point_range leaf = leaf_range(index, run / 2);
-        float *record = pairs + 16ull * (index.pair_count / 2 + run / 2);
-        record[12] = __uint_as_float(leaf.begin), record[13] = __uint_as_float(leaf.end);
-    }
-    for (uint32_t node = index.pair_count + run; node > 0;) {
+}
+
+/* From a block's pair on upwards; of two children the later one goes on with their parent. A pair's
+   last float counts its children while it is made; split_chunks has zeroed it. */
+__device__ void join_above(bounds own, uint32_t node, float *pairs) {
+    while (node > 0) {
         const uint32_t parent = (node - 1) / 2, right = 1 - node % 2;
         float *mine = pairs + 16ull * parent + 6 * right;
-        const float *others = pairs + 16ull * parent + 6 * (1 - right);
-        mine[0] = lo.x, mine[1] = lo.y, mine[2] = lo.z;
-        mine[3] = hi.x, mine[4] = hi.y, mine[5] = hi.z;
+        mine[0] = own.lo.x, mine[1] = own.lo.y, mine[2] = own.lo.z;
+        mine[3] = own.hi.x, mine[4] = own.hi.y, mine[5] = own.hi.z;
         __threadfence();
         if (atomicAdd((unsigned *)(pairs + 16ull * parent + 15), 1u) == 0) return;
         __threadfence();
-        const volatile float *other = others;
-        lo = vec3_min(lo, vec3_make(other[0], other[1], other[2]));
-        hi = vec3_max(hi, vec3_make(other[3], other[4], other[5]));
+        const volatile float *other = pairs + 16ull * parent + 6 * (1 - right);
+        own = joined(own, {vec3_make(other[0], other[1], other[2]),
+                           vec3_make(other[3], other[4], other[5])});
         node = parent;
     }
+}
+
+/* Pairs above chunks: a block those of UPPER_BLOCK chunks from `first` on. */
+__device__ void join_pairs(const view &index, uint32_t first, float4 *pairs) {
+    __shared__ bounds of_warps[32];
+    const uint32_t warp = threadIdx.x / 32, chunk = first + threadIdx.x;
+    const bool there = chunk < index.chunk_count;
+    bounds own = {vec3_all(INFINITY), vec3_all(-INFINITY)};
+    uint32_t node = index.chunk_count - 1 + chunk;
+    if (there) {
+        const float4 *pair = pairs + 4ull * node;
+        const float4 a = pair[0], b = pair[1], c = pair[2];
+        own = {vec3_min(xyz(a), vec3_make(b.z, b.w, c.x)),
+               vec3_max(vec3_make(a.w, b.x, b.y), vec3_make(c.y, c.z, c.w))};
+    }
+    join_lanes(own, node, index.chunk_count, there, pairs);
+    if (threadIdx.x % 32 == 0) of_warps[warp] = own;
+    __syncthreads();
+    if (warp > 0 || index.chunk_count < 32) return;
+    own = of_warps[threadIdx.x];
+    const uint32_t below = first / 32 + threadIdx.x; /* of the nodes five levels higher */
+    node = index.chunk_count / 32 - 1 + below;
+    join_lanes(own, node, index.chunk_count / 32, below < index.chunk_count / 32, pairs);
+    if (threadIdx.x == 0 && index.chunk_count > UPPER_BLOCK) join_above(own, node, (float *)pairs);
+}
+
+/* Boxes from `level` on, planes and pairs: none needs another. */
+__global__ __launch_bounds__(UPPER_BLOCK) void finish_index(const __grid_constant__ view index,
+                                                            uint32_t level, float4 *boxes,
+                                                            upper_nodes nodes, float4 *pairs) {
+    if (blockIdx.x == 0) {
+        join_upper_boxes(index, level, boxes);
+        return;
+    }
+    const uint32_t first = (blockIdx.x - 1) * UPPER_BLOCK;
+    list_plane(nodes, first + threadIdx.x);
+    if (first < index.chunk_count) join_pairs(index, first, pairs);
 }
 
 bool three_floats(const point_build_cuda *a) {
@@ -202,26 +230,27 @@ kd_status gather(const point_index_cuda *index, const point_build_cuda *a, cudaS
 kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
                        cudaStream_t stream) {
     const view v = view_of(index);
-    order_points<<<(unsigned)blocks_for(v.count), BLOCK, 0, stream>>>(
-        (const float *)a->points.coordinates, (int)(a->points.stride_bytes / sizeof(float)), a->ids,
-        kandela::layout_of(v.count), (float *)index->tree.coordinates, (float4 *)index->points);
-    KD_CUDA_LAUNCHED("order_points");
-    split_chunks<<<(v.chunk_count + SPLIT_WARPS - 1) / SPLIT_WARPS, 32 * SPLIT_WARPS, 0, stream>>>(
-        v, (float4 *)index->points, (float4 *)index->boxes, index->strays,
-        {index->ties, (uint32_t *)index->pairs});
+    float *nodes = (float *)index->tree.coordinates;
+    float4 *boxes = (float4 *)index->boxes;
+    const split_input in = {(const float *)a->points.coordinates,
+                            (int)(a->points.stride_bytes / sizeof(float)), a->ids,
+                            kandela::layout_of(v.count), nodes};
+    split_chunks<<<v.chunk_count, SPLIT_THREADS, 0, stream>>>(
+        v, in, (float4 *)index->points, index->strays,
+        {boxes, (float4 *)index->pairs, index->ties});
     KD_CUDA_LAUNCHED("split_chunks");
     uint32_t level = 1;
     for (; level <= index->box_levels && index->box_count[level] > UPPER_BOXES; ++level) {
         join_boxes<<<(unsigned)blocks_for(32ull * index->box_count[level]), BLOCK, 0, stream>>>(
-            v, level, (float4 *)index->boxes);
+            v, level, boxes);
         KD_CUDA_LAUNCHED("join_boxes");
     }
-    join_upper_boxes<<<1, UPPER_BLOCK, 0, stream>>>(v, level, (float4 *)index->boxes);
-    KD_CUDA_LAUNCHED("join_upper_boxes");
-    list_planes<<<(unsigned)blocks_for(index->box_count[1]), BLOCK, 0, stream>>>(
-        (const float *)index->tree.coordinates, index->tree.axes, index->box_count[1] - 1,
-        (float2 *)index->planes, index->ties);
-    KD_CUDA_LAUNCHED("list_planes");
+    const uint32_t planes = index->box_count[1] - 1;
+    const uint32_t threads = planes > v.chunk_count ? planes : v.chunk_count;
+    finish_index<<<1 + (threads + UPPER_BLOCK - 1) / UPPER_BLOCK, UPPER_BLOCK, 0, stream>>>(
+        v, level, boxes, {nodes, index->tree.axes, planes, (float2 *)index->planes, index->ties},
+        (float4 *)index->pairs);
+    KD_CUDA_LAUNCHED("finish_index");
     return KD_OK;
 }
 } // namespace
@@ -245,9 +274,5 @@ extern "C" kd_status point_index_cuda_open(point_index_cuda *out, const point_bu
     if (!out->points)
         return a->points.scalar == POINT_DOUBLE ? gather<double>(out, a, stream)
                                                 : gather<float>(out, a, stream);
-    KD_TRY(split_points(out, a, stream));
-    join_pairs<<<(unsigned)blocks_for(out->pair_count + 1ull), BLOCK, 0, stream>>>(view_of(out),
-                                                                                   out->pairs);
-    KD_CUDA_LAUNCHED("join_pairs");
-    return KD_OK;
+    return split_points(out, a, stream);
 }

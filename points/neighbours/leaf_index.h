@@ -117,6 +117,10 @@ void leafindex_tell(const leafindex *index, vec3 query, point_visitor *to);
 /* As pointtree_nearest_k, of an index with places; `keys` has room for leafindex_room(k). */
 uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                              uint64_t *keys, neighbour *out);
+/* The same by `near` of leafindex_nearest_keys; but for `in_order` those found are in any order,
+   the farthest last. */
+uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
+                                bool in_order, uint32_t *near, uint64_t *keys, neighbour *out);
 
 void leaf_keys_sort(uint64_t *keys, uint32_t count);
 

@@ -101,15 +101,11 @@ static void leaf_trim(leaf_answers *answers) {
     }
 }
 
+/* Keys behind the bound, of its dist2, come along: they are no answers, for k are before them. */
 static inline void leaf_collect(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
     _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        const uint64_t key = leaf_key(dist2[i], leaf->id[i]);
-        answers->keys[answers->count] = key;
-        answers->count += key <= answers->bound_key;
-    }
+    const uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
+    answers->count += lanes_keys(leaf, dist2, within, answers->keys + answers->count);
     if (answers->count <= answers->capacity - LEAF_POINTS) return;
     leaf_trim(answers);
 }
@@ -226,8 +222,10 @@ void leaf_keys_sort(uint64_t *keys, uint32_t count) {
     keys_sort(keys, count);
 }
 
-uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
-                                uint64_t *keys, uint32_t *near) {
+/* leafindex_nearest_keys, but many keys are in any order, the last behind the others. */
+static inline __attribute__((always_inline)) uint32_t
+nearest_some_keys(const leafindex *index, vec3 query, uint32_t k, float bound2, uint64_t *keys,
+                  uint32_t *near) {
     if (k == 0) return 0;
     if (k > index->shape.count) k = index->shape.count;
     leaf_answers answers;
@@ -264,9 +262,17 @@ uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, 
     if (answers.count > k) {
         keys_select(keys, answers.count, k - 1);
         answers.count = k;
+    } else if (answers.count > 1) {
+        keys_select(keys, answers.count, answers.count - 1);
     }
-    keys_sort(keys, answers.count);
     return answers.count;
+}
+
+uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
+                                uint64_t *keys, uint32_t *near) {
+    const uint32_t count = nearest_some_keys(index, query, k, bound2, keys, near);
+    if (k > LIST_MAX) keys_sort(keys, count);
+    return count;
 }
 
 uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
@@ -288,14 +294,20 @@ void leafindex_tell(const leafindex *index, vec3 query, point_visitor *to) {
     leaf_walk(index, query, &answers, leaf_tell, NULL);
 }
 
-uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
-                             uint64_t *keys, neighbour *out) {
+uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
+                                bool in_order, uint32_t *near, uint64_t *keys, neighbour *out) {
     const uint32_t count =
-        leafindex_nearest_keys(index, query, k, pointtree_bound2(max_radius), keys, NULL);
+        nearest_some_keys(index, query, k, pointtree_bound2(max_radius), keys, near);
+    if (in_order && k > LIST_MAX) keys_sort(keys, count);
     for (uint32_t i = 0; i < count; ++i) {
         out[i].dist2 = leaf_key_dist2(keys[i]);
         out[i].id = leaf_key_id(keys[i]);
         out[i].node = index->nodes[out[i].id];
     }
     return count;
+}
+
+uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
+                             uint64_t *keys, neighbour *out) {
+    return leafindex_nearest_some(index, query, k, max_radius, true, NULL, keys, out);
 }

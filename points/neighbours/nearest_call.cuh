@@ -79,22 +79,49 @@ inline uint32_t kernel_k_of(const point_query_cuda *query) {
     return query->kernel_k ? query->kernel_k : query->k;
 }
 
+/* --- queries that part from their warp -------------------------------------------------------- */
+
+constexpr uint32_t PATIENCE = 128, PATIENCE_OWN = 64; /* leaves: a packet has a tighter box */
+
+/* Of `count` turns, where warps have `patience` if nobody says more; 0: none parts. The list takes
+   the place of `used`, of as many words that nobody reads by then, if there are such. */
+inline parting lay_out_parting(cuda_arena *arena, const point_query_cuda *query, uint32_t patience,
+                               uint64_t count, bool has_used, uint32_t *used) {
+    parting to = {NULL, NULL, KD_NONE};
+    if (!patience) return to;
+    to.count = (uint32_t *)cuda_arena_take(arena, 1, sizeof(uint32_t));
+    if (query->parted) to.count = query->parted;
+    to.turns = has_used ? used : (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
+    to.patience = query->patience ? query->patience : patience;
+    return to;
+}
+
 template <class ASKED> struct nearest_call {
     const point_query_cuda *query;
     ASKED queries;
     answer_rows out;
+    parting to;
 
     /* By packets, groups or leaves; k was checked. */
     kd_status launch(point_query_method method) const {
+        if (method != POINT_QUERY_PACKETS && method != POINT_QUERY_GROUPS) return leaves();
+        if (to.count)
+            KD_CUDA(cudaMemsetAsync(to.count, 0, sizeof *to.count, (cudaStream_t)query->stream));
+        KD_TRY(method == POINT_QUERY_PACKETS ? packets_of_k() : groups_of_k());
+        return to.count ? apart() : KD_OK;
+    }
+
+    kd_status packets_of_k() const {
         const uint32_t k = kernel_k_of(query);
-        if (method == POINT_QUERY_PACKETS)
-            return k == 1   ? packets<1>()
-                   : k == 2 ? packets<2>()
-                   : k <= 4 ? packets<4>()
-                   : k <= 8 ? packets<8>()
-                            : packets<16>();
-        if (method != POINT_QUERY_GROUPS) return leaves();
-        const uint32_t found = k + more_of(queries);
+        return k == 1   ? packets<1>()
+               : k == 2 ? packets<2>()
+               : k <= 4 ? packets<4>()
+               : k <= 8 ? packets<8>()
+                        : packets<16>();
+    }
+
+    kd_status groups_of_k() const {
+        const uint32_t found = kernel_k_of(query) + more_of(queries);
         return found <= 24   ? groups<group_shape<4, 24, 8, 8, true>>()
                : found <= 56 ? groups<group_shape<4, 32, 16, 6, true>>()
                              : groups<group_shape<8, 24, 16, 8, false>>();
@@ -113,7 +140,8 @@ template <class ASKED> struct nearest_call {
         const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
         nearest_by_packets<K, ASKED>
             <<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)query->stream>>>(
-                view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), out);
+                view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), to,
+                out);
         KD_CUDA_LAUNCHED("nearest_by_packets");
         return KD_OK;
     }
@@ -124,9 +152,12 @@ template <class ASKED> struct nearest_call {
         const uint64_t blocks = blocks_for(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
         KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, ASKED>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+        parting then = to;
+        if (!SHAPE::HALVES && !query->patience) then.patience += PATIENCE_TESTED;
         nearest_by_groups<SHAPE, ASKED>
             <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)query->stream>>>(
-                view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), out);
+                view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), then,
+                out);
         KD_CUDA_LAUNCHED("nearest_by_groups");
         return KD_OK;
     }
@@ -137,6 +168,22 @@ template <class ASKED> struct nearest_call {
                (cudaStream_t)query->stream>>>(view_of(query->index), queries, query->k, out);
         KD_CUDA_LAUNCHED("nearest_by_leaves");
         return KD_OK;
+    }
+
+    template <int PARTS> kd_status apart_of() const {
+        const uint64_t blocks = blocks_for(queries.count, LEAVES_WARPS);
+        return cuda_launch_following(nearest_apart<PARTS, ASKED>,
+                                     (unsigned)(blocks < APART_BLOCKS ? blocks : APART_BLOCKS),
+                                     32 * LEAVES_WARPS, (cudaStream_t)query->stream,
+                                     view_of(query->index), queries, query->k, to, out);
+    }
+
+    kd_status apart() const {
+        const uint32_t k = kernel_k_of(query);
+        return k <= 16   ? apart_of<2>()
+               : k <= 40 ? apart_of<3>()
+               : k <= 72 ? apart_of<4>()
+                         : apart_of<6>();
     }
 
     /* Parts of 32 answers: room for k, for a step of 32 more, and for some to spare, so that the

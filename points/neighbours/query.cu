@@ -17,15 +17,17 @@
 namespace {
 using namespace point_index;
 
-constexpr uint64_t SORTED_COUNT = 100000;     /* fewer queries are never sorted */
-constexpr uint64_t SORTED_LEAVES = 1u << 20;  /* sorting helps warps on trees beyond the cache */
-constexpr uint64_t WALK_BYTES = 256ull << 20; /* of lists at most */
+constexpr uint64_t SORTED_COUNT = 100000;    /* fewer queries are never sorted */
+constexpr uint64_t SORTED_LEAVES = 1u << 20; /* sorting helps warps on trees beyond the cache */
+constexpr uint64_t MANY_BOUNDED = 60000, FEW_BOUNDED = 20000; /* queries with bounds, points */
+constexpr uint64_t WALK_BYTES = 256ull << 20;                 /* of lists at most */
 
 struct plan {
     point_query_method method;
     bool sorted;
     code_plan code;
     curve_sort sort;
+    parting to;
     void *cub; /* of a scan */
     size_t cub_bytes;
     neighbour_nd *lists;
@@ -45,7 +47,10 @@ query_way choose(const point_query_cuda *q) {
     if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
     if (q->k == 0) return {POINT_QUERY_LEAVES, true};
     if (q->points.count == 0) return {POINT_QUERY_WALK, false};
-    return query_way_of(q->k, q->points.count, q->index->tree.count, q->coherent);
+    const uint64_t asked = q->points.count, there = q->index->tree.count;
+    if (q->bounds2 && q->k <= POINT_THREADS_K_MAX && asked >= MANY_BOUNDED && there <= FEW_BOUNDED)
+        return {POINT_QUERY_THREADS, false}; /* most find nothing */
+    return query_way_of(q->k, asked, there, q->coherent);
 }
 
 uint32_t k_most(point_query_method method) {
@@ -93,6 +98,8 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     p->sorted = way.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
     p->code = code_plan_of(q->index);
     if (p->sorted) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
+    const bool together = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
+    p->to = lay_out_parting(arena, q, together ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
     KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK) return KD_OK;
@@ -163,8 +170,8 @@ nearest_kernel threads_kernel(uint32_t k) {
 }
 
 kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
-                           const asked &queries) {
-    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}};
+                           const asked &queries, const parting &to) {
+    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, to};
     if (method != POINT_QUERY_THREADS) return call.launch(method);
     threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK),
                                      THREADS_BLOCK, 0, (cudaStream_t)q->stream>>>(
@@ -191,7 +198,7 @@ extern "C" kd_status point_query_cuda_nearest(const point_query_cuda *q) {
         return start_walk(q, [&](auto real, const auto &metric) {
             return nearest_walk<decltype(real)>(&p, q, metric);
         });
-    return nearest_of_index(p.method, q, queries);
+    return nearest_of_index(p.method, q, queries, p.to);
 }
 
 extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, uint64_t *offsets) {

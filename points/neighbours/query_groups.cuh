@@ -20,7 +20,7 @@
 
 namespace point_index {
 
-constexpr uint32_t GROUP_WARPS = 4;
+constexpr uint32_t GROUP_WARPS = 4, PATIENCE_TESTED = 64;
 
 /* Every LANES-th point from `first` on; there are as many behind the last leaf's. */
 template <class SHAPE, int POINTS>
@@ -56,13 +56,18 @@ __device__ inline uint32_t halves_in_reach(const float4 *record, vec3 q, float b
     return (reached & 0x55555555u ? 1u : 0u) | (reached & 0xaaaaaaaau ? 2u : 0u);
 }
 
-/* Returns whether bounds have changed. */
+/* Returns whether bounds have changed. Of the leaves that no query reaches each takes one of
+   `patience`; where halves are not looked at, only the last PATIENCE_TESTED of it are looked
+   after, all other leaves take one. */
 template <class SHAPE>
 __device__ inline bool offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
-                                  point_range of, vec3 q, group_lane &mine) {
+                                  point_range of, vec3 q, group_lane &mine, uint32_t &patience) {
     float4 p[SHAPE::STEP];
-    const uint32_t wanted =
-        SHAPE::HALVES ? halves_in_reach(halves_record(index, leaf), q, mine.bound2) : 3;
+    uint32_t wanted = 3;
+    if (SHAPE::HALVES || patience <= PATIENCE_TESTED)
+        wanted = halves_in_reach(halves_record(index, leaf), q, mine.bound2);
+    if (SHAPE::HALVES ? !wanted : !wanted || patience > PATIENCE_TESTED) --patience;
+    if (!wanted) return false;
     const uint32_t width = half_width(of.end - of.begin);
     const uint32_t full = warp_columns::place_of(&sh.dist2[SHAPE::ROOM - SHAPE::STEP][lane_id()]);
     uint32_t at = wanted & 1 ? of.begin : min(of.begin + width, of.end);
@@ -204,33 +209,40 @@ __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
         (&sh.dist2[0][0])[lane * row_pitch(SHAPE::SORTED) + (k - 1) % SHAPE::SORTED]);
 }
 
-/* Eight queries' answers into columns. */
+/* Eight queries' answers into columns. Returns whether this lane's parts from the others. */
 template <class SHAPE, class ASKED>
-__device__ inline void visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
-                                   uint32_t place, vec3 q, bool on, group_lane &mine) {
+__device__ inline bool visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
+                                   uint32_t place, vec3 q, bool on, const parting &to,
+                                   group_lane &mine) {
     const float limit = mine.bound2;
     home_order homes = home_order_of(index, queries, place, q, on);
     float found = limit;
+    bool parts = false;
     while (homes.to_come) {
         const bool now = homes.next();
         mine.bound2 = now ? limit : -1.0f;
-        uint32_t bound = most_bound(mine.bound2);
+        uint32_t bound = most_bound(mine.bound2), patience = to.patience;
         visit_leaves(
             index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
             [&](uint32_t leaf, point_range of) {
-                if (offer_leaf(index, sh, leaf, of, q, mine)) bound = most_bound(mine.bound2);
+                if (offer_leaf(index, sh, leaf, of, q, mine, patience))
+                    bound = most_bound(mine.bound2);
+                if (patience == 0) bound = NO_MORE;
             });
         if (now) found = mine.bound2;
+        parts = parts || (now && bound == NO_MORE);
     }
     mine.bound2 = found;
+    return parts;
 }
 
 /* `turns` groups a warp. Own points look for one more, where they leave themselves out. */
 template <class SHAPE, class ASKED>
 __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
     const __grid_constant__ view index, ASKED queries, uint32_t row_length, uint32_t turns,
-    float reach_factor, answer_rows out) {
+    float reach_factor, parting to, answer_rows out) {
     extern __shared__ __align__(16) char shared[];
+    grid_lets_next_begin();
     group_shared<SHAPE> &sh = ((group_shared<SHAPE> *)shared)[threadIdx.x / 32];
     const uint32_t warp = blockIdx.x * GROUP_WARPS + threadIdx.x / 32;
     const uint32_t first = warp_columns::place_of(&sh.dist2[0][lane_id()]);
@@ -243,22 +255,25 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
             query_of_turn(queries, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES);
         const query_bounds bounds = bounds_of(known, own.q, own.limit, reach_factor);
         group_lane mine = {first, k, bounds.expected};
-        bool on = own.limit >= 0;
+        bool on = own.limit >= 0, parts = false;
         uint32_t total;
         for (float tried = bounds.expected;; tried = bounds.sure) {
-            visit_group(index, queries, sh, own.place, own.q, on, mine);
+            parts |= visit_group(index, queries, sh, own.place, own.q, on, to, mine);
             mine = group_shrink(sh, mine, SHAPE::LANES * (SHAPE::SORTED - 1));
             total = group_sum<SHAPE>(column_count(sh, mine));
-            on = on && total < k && tried < bounds.sure;
+            on = on && !parts && total < k && tried < bounds.sure;
             if (!__any_sync(ALL_LANES, on)) break;
             if (on) mine.next = first, mine.bound2 = bounds.sure;
         }
         mine = group_level(sh, mine, SHAPE::SORTED);
         answer_key key[SHAPE::SORTED];
         sort_columns(sh, column_count(sh, mine), key);
-        store_rows<SHAPE, ASKED::OWN>(out, sh, own.there ? own.which : KD_NONE, row_length,
-                                      min(total, k) - (k - row_length), own.skipped, key);
-        known = {own.q, total >= k ? kth_dist2(sh, k) : INFINITY};
+        part_from_warp(to, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES,
+                       parts && lane_id() % SHAPE::LANES == 0);
+        store_rows<SHAPE, ASKED::OWN>(out, sh, own.there && !parts ? own.which : KD_NONE,
+                                      row_length, min(total, k) - (k - row_length), own.skipped,
+                                      key);
+        known = {own.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};
         __syncwarp();
     }
 }

@@ -28,6 +28,7 @@ struct plan {
     point_query_method method;
     bool sorted;
     curve_sort sort;
+    parting to;
     void *cub;
     size_t cub_bytes;
     neighbour_nd *lists;
@@ -60,6 +61,10 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const p
     p->method = way.method;
     p->sorted = way.sorted;
     if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
+    const bool together = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
+    const bool finds_others = q->k > 1 || own->skips; /* one alone finds itself at once */
+    p->to = lay_out_parting(arena, q, together && finds_others ? PATIENCE_OWN : 0, count,
+                            p->sorted && count, p->sort.numbers);
     if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
@@ -260,7 +265,7 @@ extern "C" kd_status point_own_cuda_nearest(const point_query_cuda *q, const poi
     if (p.method == POINT_QUERY_WALK) return nearest_walk(&p, q, own);
     asked_own queries = asked_by(q, own, together_of(p.method, q->k + own->skips));
     if (p.sorted) KD_TRY(sort_own(&p, q, own, &queries));
-    const nearest_call<asked_own> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}};
+    const nearest_call<asked_own> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, p.to};
     return call.launch(p.method);
 }
 

@@ -207,13 +207,14 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
 }
 
 /* The points of a leaf to all lanes, but for halves out of every lane's reach and points out of
-   that of the queries' box; `bound` is the largest of the lanes' as bits. */
+   that of the queries' box; `bound` is the largest of the lanes' as bits. Returns whether any
+   query reaches the leaf. */
 template <int K, bool OWN>
-__device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
+__device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
                                     point_range of, vec3 q, const query_box &queries,
                                     packet_lane<K, OWN> &mine, uint32_t &bound) {
     const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
-    if (!wanted) return;
+    if (!wanted) return false;
     const uint32_t width = half_width(of.end - of.begin);
     const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
     for (uint32_t at = of.begin; at < of.end; at += 32) {
@@ -229,27 +230,33 @@ __device__ inline void look_at_leaf(const view &index, packet_shared &sh, uint32
         }
         bound = most_bound(mine.bound2);
     }
+    return true;
 }
 
-/* 32 queries' answers within a bound each, for those that are `on`. */
+/* 32 queries' answers within a bound each, for those that are `on`. Returns whether this lane's
+   query parts from the others: then it has none. */
 template <int K, class ASKED>
-__device__ inline void visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
-                                    uint32_t place, vec3 q, bool on, float limit,
+__device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
+                                    uint32_t place, vec3 q, bool on, float limit, const parting &to,
                                     packet_lane<K, ASKED::OWN> &mine) {
     if (on) mine.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
+    bool parts = false;
     while (homes.to_come) {
         const bool now = homes.next();
         mine.open(sh, now ? limit : -1.0f);
-        uint32_t bound = most_bound(mine.bound2);
+        uint32_t bound = most_bound(mine.bound2), patience = to.patience;
         const query_box box = box_of_queries(q, now);
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },
             [&](uint32_t leaf, point_range of) {
-                look_at_leaf(index, sh, leaf, of, q, box, mine, bound);
+                if (!look_at_leaf(index, sh, leaf, of, q, box, mine, bound) && --patience == 0)
+                    bound = NO_MORE;
             });
         if (K > 1) mine.take_eight();
+        parts = parts || (now && bound == NO_MORE);
     }
+    return parts;
 }
 
 /* Blocks of a multiprocessor, so that registers do not keep more away. */
@@ -261,8 +268,9 @@ constexpr int packet_blocks(int k) {
 template <int K, class ASKED>
 __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
     const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns,
-    float reach_factor, answer_rows out) {
+    float reach_factor, parting to, answer_rows out) {
     __shared__ packet_shared all[PACKET_WARPS];
+    grid_lets_next_begin();
     packet_shared &sh = all[threadIdx.x / 32];
     const uint32_t warp = blockIdx.x * PACKET_WARPS + threadIdx.x / 32;
     known_query known = {vec3_all(0), INFINITY};
@@ -274,17 +282,18 @@ __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_b
         packet_lane<K, ASKED::OWN> mine;
         if (ASKED::OWN) mine.skipped = own.skipped;
         mine.best.open(own.limit);
-        bool on = own.limit >= 0;
+        bool on = own.limit >= 0, parts = false;
         float tried = bounds.expected;
         for (;;) {
-            visit_packet(index, queries, sh, own.place, own.q, on, tried, mine);
-            on = on && !mine.best.is_full() && tried < bounds.sure;
+            parts |= visit_packet(index, queries, sh, own.place, own.q, on, tried, to, mine);
+            on = on && !parts && !mine.best.is_full() && tried < bounds.sure;
             if (!__any_sync(ALL_LANES, on)) break;
             tried = bounds.sure;
         }
-        const bool found = own.limit >= 0 && mine.best.is_full();
+        part_from_warp(to, turn * 32 + lane_id(), parts);
+        const bool found = own.limit >= 0 && !parts && mine.best.is_full();
         known = {own.q, found ? mine.best.bound2() : INFINITY};
-        if (own.there) store_list(out, own.which, k, mine.best, own.limit >= 0);
+        if (own.there && !parts) store_list(out, own.which, k, mine.best, own.limit >= 0);
     }
 }
 

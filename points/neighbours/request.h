@@ -78,6 +78,9 @@ typedef struct point_query_cuda {
     uint32_t kernel_k; /* by the kernel for this many, at least k; 0: for k */
     bool coherent;     /* neighbours in the array are near each other: sort only if needed */
     uint32_t turns;    /* that a warp answers after each other; 0: by the number of queries */
+    uint32_t patience; /* of a warp with leaves that none of its queries needs, before each of them
+                          is asked apart; 0: as is best, KD_NONE: without end */
+    uint32_t *parted;  /* out: one number, how many were asked apart; or NULL */
     point_query_method method;
     uint32_t *ids;    /* rows of k, or at offsets; what is not there is KD_NONE; or NULL */
     void *dist2;      /* as ids, of the tree's scalar; INFINITY; or NULL */

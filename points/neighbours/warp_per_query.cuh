@@ -7,11 +7,13 @@
    of more than k; when it is full, a bisection of the bits of dist2, counted by ballots, keeps the
    k nearest or a few more and lowers the bound. Only the end is exact, by dist2 and then by id.
    Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot.
-   Data flow: a warp a query: query, boxes, leaves -> a buffer in shared memory -> its row;
+   Data flow: a warp a query: query, boxes, leaves -> a buffer in shared memory -> its row; packets,
+              groups -> the list of queries that part -> nearest_apart, in the same way;
               count_by_leaves -> counts, which become offsets; fill_by_leaves: the same search
               -> the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
 #define KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
+#include "core/device/follow.cuh"
 #include "points/neighbours/leaf_index.cuh"
 #include <limits.h>
 
@@ -318,6 +320,20 @@ __device__ inline warp_query query_of_warp(const asked_own &queries, uint32_t tu
     return {of.row, of.skipped, of.q, pointtree_bound2(queries.max_radius)};
 }
 
+template <int PARTS, bool OWN>
+__device__ inline void answer_by_leaves(const view &index, descent &path,
+                                        uint32_t (&buffer)[2][32 * PARTS], const warp_query &of,
+                                        uint32_t k, const answer_rows &out) {
+    nearest_buffer<PARTS> best = {buffer[0], buffer[1], k, 0, __float_as_uint(of.bound2)};
+    if (of.bound2 >= 0)
+        visit_points(
+            index, path, of.q, [&] { return best.bound; },
+            [&](uint32_t dist2, uint32_t id) {
+                best.offer(OWN && id == of.skipped ? KD_NONE : dist2, id);
+            });
+    store_row(out, of.which, best);
+}
+
 template <int PARTS, class ASKED>
 __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
     const __grid_constant__ view index, ASKED queries, uint32_t k, answer_rows out) {
@@ -326,16 +342,51 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
     const warp_query of = query_of_warp(queries, turn);
-    nearest_buffer<PARTS> best = {buffers[warp][0], buffers[warp][1], k, 0,
-                                  __float_as_uint(of.bound2)};
-    if (of.bound2 >= 0)
-        visit_points(
-            index, paths[warp], of.q, [&] { return best.bound; },
-            [&](uint32_t dist2, uint32_t id) {
-                best.offer(ASKED::OWN && id == of.skipped ? KD_NONE : dist2, id);
-            });
-    store_row(out, of.which, best);
+    answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], of, k, out);
 }
+
+/* --- queries that part from a warp --------------------------------------------------------------
+   What packets and groups ask together has one box. Where it lies around a cluster or across the
+   edge of a wall it holds leaves that none of the queries needs, a large part of all points at
+   worst, and one such warp keeps all others waiting. So a warp counts the leaves that it has looked
+   up in vain; at some number of them it writes its queries to a list and goes on. Queries that need
+   the same leaves stay together, however many these are: all points may be equal. */
+
+constexpr uint32_t NO_MORE = 0x80000000u; /* as a bound: no box is within it */
+constexpr uint32_t APART_BLOCKS = 1584;   /* at most: what fills a large device */
+
+/* Where queries that part are written, and when they do. */
+struct parting {
+    uint32_t *count, *turns; /* how many; which turn each is of */
+    uint32_t patience;       /* with leaves that none of them reaches; KD_NONE: no end */
+};
+
+/* Writes the turns of those lanes that go. */
+__device__ inline void part_from_warp(const parting &to, uint32_t turn, bool goes) {
+    const unsigned all = __ballot_sync(ALL_LANES, goes);
+    if (!all) return;
+    uint32_t at = 0;
+    if (lane_id() == 0) at = atomicAdd(to.count, (unsigned)__popc(all));
+    at = __shfl_sync(ALL_LANES, at, 0);
+    if (goes) to.turns[at + (uint32_t)__popc(all & ((1u << lane_id()) - 1))] = turn;
+}
+
+/* A warp a query of the list, when all that write to it are done. */
+template <int PARTS, class ASKED>
+__global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(
+    const __grid_constant__ view index, ASKED queries, uint32_t k, parting from, answer_rows out) {
+    __shared__ descent paths[LEAVES_WARPS];
+    __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
+    grid_waits_for_last();
+    const uint32_t warp = threadIdx.x / 32, count = *from.count;
+    for (uint32_t i = blockIdx.x * LEAVES_WARPS + warp; i < count; i += gridDim.x * LEAVES_WARPS) {
+        const warp_query of = query_of_warp(queries, from.turns[i]);
+        answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], of, k, out);
+        __syncwarp();
+    }
+}
+
+/* --- all within a radius ---------------------------------------------------------------------- */
 
 /* How many points lie within the radius of each query. */
 template <class ASKED>

@@ -21,8 +21,8 @@
 #include "shaders/path.h"
 #include <stddef.h>
 
-/* dimension of sobol_draw for gather rays, and the first one for places in media (two each); the
-   others are path.h's */
+/* dimension of sobol_draw for gather rays, and the first one for places in media: their lights,
+   then their rays; the others are path.h's */
 enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
 /* places looked at on a flight: of a path from the eye, of a gather ray */
 enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
@@ -119,6 +119,49 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));
 }
 
+/* What a ray has found lets it pass, by chance, and it is behind that now. */
+KD_FN bool eye_passes(const scene_view *scene, const path_options *options, path_state *state,
+                      rng_key key, ray_hit hit) {
+    if (hit.triangle == KD_NONE || !options->cutouts) return false;
+    const float passes = surface_passes(scene, hit);
+    const bool drawn =
+        passes > 0 && sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] < passes;
+    if (!drawn) return false;
+    state->where = passage_beyond(scene, hit.triangle, state->cast.direction, state->where);
+    state->cast.tmin = hit.t;
+    return true;
+}
+
+/* Whether a ray can meet light: some lamp has a size. */
+KD_FN bool eye_rays_meet_light(const scene_view *scene) {
+    return scene->triangle_lights || scene->environment.light != KD_NONE;
+}
+
+/* The drawn half of direct light in a medium: what lamps and sky send along a ray that the phase
+   function draws. Close to a lamp it is bounded, where the light of the lamp's own points is not.
+ */
+KD_FN_APART vec3 eye_strayed_light(const scene_view *scene, const photon_view *photons,
+                                   eye_path *path, const haze_point *at, rng_block random) {
+    path_state state = path->state;
+    state.place = at->position;
+    state.throughput = vec3_all(1);
+    (void)path_scatter_in(scene, &state, 1, random); /* too early for roulette */
+    ray_hit hit;
+    int layers = 0;
+    do {
+        ++path->found.rays;
+        ++state.step;
+        hit = tritree_closest(&scene->tree, state.cast);
+        const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
+        state.throughput = passage_weaken(scene, &state.cast, end, state.where, state.throughput);
+    } while (eye_passes(scene, &photons->path, &state, path->key, hit) && ++layers <= PATH_LAYERS);
+    if (hit.triangle == KD_NONE) return path_sky(scene, &state);
+    const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];
+    if (layers > PATH_LAYERS || vec3_is_zero(made->emission)) return vec3_all(0);
+    const surface met = path_surface(scene, &state, hit, path->key);
+    return path_emission(scene, &state, &met);
+}
+
 /* What a medium scatters into the first `length` of a ray, at drawn places. */
 KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye_path *path,
                         const medium *in, float begin, float length) {
@@ -129,15 +172,20 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
     at.g = in->g;
     if (vec3_is_zero(in->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
+    const bool both = eye_rays_meet_light(scene);
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < path->haze; ++i) {
         const float u = ((float)i + spread.value[0]) / (float)path->haze;
         const medium_place place = medium_draw_place(in, length, float_min(u, 0x1.fffffep-1f));
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->cast, begin + place.length);
-        const vec3 direct =
+        vec3 direct =
             path_light_in(scene, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
-                          false, eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
+                          both, eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
+        if (both)
+            direct = vec3_add(direct,
+                              eye_strayed_light(scene, photons, path, &at,
+                                                eye_draw(path, EYE_DRAW_HAZE + EYE_HAZE_SEEN + i)));
         const vec3 strayed = photon_haze(scene, &photons->media, &at, &path->found.rays);
         const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
@@ -185,11 +233,7 @@ KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, e
         ++state->step;
         ray_hit hit = tritree_closest(&scene->tree, state->cast);
         eye_fly(scene, photons, way, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
-        if (hit.triangle == KD_NONE || !photons->path.cutouts) return hit;
-        const float passes = surface_passes(scene, hit);
-        if (!(passes > 0) || eye_draw(path, PATH_DRAW_OPACITY).value[0] >= passes) return hit;
-        state->where = passage_beyond(scene, hit.triangle, state->cast.direction, state->where);
-        state->cast.tmin = hit.t;
+        if (!eye_passes(scene, &photons->path, state, path->key, hit)) return hit;
         hit.triangle = KD_NONE;
         if (layer == PATH_LAYERS) return hit;
     }

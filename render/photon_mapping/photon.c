@@ -260,13 +260,30 @@ done:
     return status;
 }
 
-static pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+/* A tile's, whose looks into the caustic map, and into the global one without a final gather, lie
+   side by side. */
+static void photon_samples(const frame *of, const pixel_request *asked, uint32_t count,
+                           pixel_sample *out) {
     const photon_state *state = (const photon_state *)of->state;
-    const pixel_view view = integrator_view(of);
-    const rng_key key = pixel_key(&view, x, y, sample);
-    const ray cast = pixel_ray(&view, x, y, key);
-    const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
-    return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
+    const pixel_view pixels = integrator_view(of);
+    photon_view view = state->view;
+    photon_last last[PHOTON_LISTS];
+    view.global = photon_map_followed(&state->view.global, &last[PHOTON_LIST_GLOBAL]);
+    view.caustic = photon_map_followed(&state->view.caustic, &last[PHOTON_LIST_CAUSTIC]);
+    view.media = photon_map_followed(&state->view.media, &last[PHOTON_LIST_MEDIA]);
+    for (uint32_t i = 0; i < count; ++i) {
+        const rng_key key = pixel_key(&pixels, asked[i].x, asked[i].y, asked[i].sample);
+        const ray cast = pixel_ray(&pixels, asked[i].x, asked[i].y, key);
+        const path_result found = photon_eye_radiance(of->scene, &view, cast, key);
+        out[i] = pixel_of(&pixels, &cast, &found.first, found.radiance, found.rays);
+    }
+}
+
+static pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_request asked = {x, y, sample};
+    pixel_sample found;
+    photon_samples(of, &asked, 1, &found);
+    return found;
 }
 
 static kd_status photon_take_apart(frame *of, film *to, const apart_range *range,
@@ -300,6 +317,7 @@ const integrator integrator_photon = {.name = "photon",
                                       .source = "Jensen 2001",
                                       .prepare = photon_prepare,
                                       .sample = photon_sample,
+                                      .samples = photon_samples,
                                       .close = photon_close,
                                       .launch = photon_launch,
                                       .take_apart = photon_take_apart,

@@ -68,6 +68,89 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
     for (int parts = 0; parts < 4; ++parts) assert_true(seen[parts] > 1000);
 }
 
+enum { ENDS = 3000 };
+
+/* Where a part begins or ends on an axis of [lo, hi], in ways that are hard to tell apart by bins.
+ */
+static float place_of_end(uint32_t way, uint32_t i, uint32_t k, float lo, float hi) {
+    const float x = rng_draw(rng_key_make(11, way, 2 * i + k), 0, 0).value[0];
+    const float half = 0.5f * lo + 0.5f * hi, part = 0.5f * hi - 0.5f * lo;
+    switch (way) {
+    case 0: return lo + (hi - lo) * x;                             /* anywhere */
+    case 1: return lo + (hi - lo) * floorf(x * 9) / 8;             /* on a grid, sides too */
+    case 2: return half + part * ldexpf(1, -(int)(x * 60)) * 0.9f; /* ever closer to a point */
+    case 3: return half;                                           /* all at one place */
+    default: return i % 7 ? half + part * 0x1p-20f * (x - 0.5f) : lo + (hi - lo) * x; /* nearly */
+    }
+}
+
+static sah_split try_all_planes(const sweep_line *line, const sah_costs *costs) {
+    sah_split best = {INFINITY, 0, 0, true};
+    for (uint32_t i = 0; i < 2 * line->count; ++i) {
+        const float plane = i % 2 ? line->hi[i / 2] : line->lo[i / 2];
+        uint32_t left = 0, right = 0, planar = 0;
+        for (uint32_t k = 0; k < line->count; ++k) {
+            left += line->lo[k] < plane;
+            right += line->hi[k] > plane;
+            planar += line->lo[k] == plane && line->hi[k] == plane;
+        }
+        const bool side = plane == line->of.lo || plane == line->of.hi;
+        if (!(line->of.lo < line->of.hi) || (side && planar == 0)) continue;
+        const float to_left = sah_split_cost(costs, &line->of, plane, left + planar, right);
+        const float to_right = sah_split_cost(costs, &line->of, plane, left, right + planar);
+        const sah_split found = {side ? (plane == line->of.lo ? to_left : to_right)
+                                      : float_min(to_left, to_right),
+                                 plane, 0, true};
+        if (sah_split_before(&found, &best)) best = found;
+    }
+    return best;
+}
+
+static void bins_hide_no_plane(void **state) {
+    (void)state;
+    static const float sides[][2] = {
+        {-1, 1},           {0, 1}, {1000, 1001},  {-2e38f, 2e38f}, {-3e-39f, 3e-39f},
+        {-1e-30f, 1e-30f}, {5, 5}, {-3, 0x1p-10f}};
+    static const uint32_t counts[] = {1, 17, 81, 400, ENDS};
+    static const sah_costs costs[] = {{1.5f, 1, 1}, {0, 1, 0.5f}};
+    static float lo[ENDS + 8], hi[ENDS + 8];
+    static sweep_bins bins;
+    uint32_t found_some = 0;
+    for (uint32_t which = 0; which < 8 * 5 * 5; ++which) {
+        const float *side = sides[which % 8];
+        const uint32_t way = which / 8 % 5, count = counts[which / 40];
+        if (count == ENDS && which % 8 > 4) continue;
+        for (uint32_t i = 0; i < count; ++i) {
+            const float a =
+                float_clamp(place_of_end(way, i, 0, side[0], side[1]), side[0], side[1]);
+            const float b =
+                float_clamp(place_of_end(way, i, 1, side[0], side[1]), side[0], side[1]);
+            lo[i] = float_min(a, b);
+            hi[i] = i % 5 ? float_max(a, b) : lo[i];
+        }
+        const box3 box = {vec3_make(side[0], 0, 0), vec3_make(side[1], 1, 2)};
+        const sweep_line line = {lo, hi, count, sah_axis_of(box, 0)};
+        const sah_costs *cost = &costs[which % 3 == 0];
+        const sah_split want = try_all_planes(&line, cost);
+        sah_split got = {INFINITY, 0, 3, true};
+        sweep_bins_count(&bins, &line, cost);
+        if (which % 2) /* some first, as a build does */
+            assert_int_equal(
+                sweep_bins_search(&bins, &line, cost, 0, bins.count / 3, bins.count / 2, &got),
+                KD_OK);
+        sweep_try_sides(&bins, &line, cost, 0, &got);
+        assert_int_equal(sweep_bins_search(&bins, &line, cost, 0, 0, bins.count, &got), KD_OK);
+        if (want.cost < INFINITY) {
+            assert_true(got.cost == want.cost && got.position == want.position);
+            ++found_some;
+        } else {
+            assert_int_equal(got.axis, 3);
+        }
+    }
+    sweep_bins_close(&bins);
+    assert_true(found_some > 100);
+}
+
 static void growth_is_bounded(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_FAN, 20000);
@@ -82,6 +165,7 @@ static void growth_is_bounded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_tree_is_the_plain_one),
                                        cmocka_unit_test(clipping_by_vectors_gives_the_same_bits),
+                                       cmocka_unit_test(bins_hide_no_plane),
                                        cmocka_unit_test(growth_is_bounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,21 @@ static void compare_near(const leafindex *index, vec3 query, uint32_t k, float r
     }
 }
 
+/* In any order, but the farthest last. */
+static void compare_some(const leafindex *index, vec3 query, uint32_t k, float radius,
+                         uint32_t count) {
+    uint32_t near = 0;
+    for (int i = 0; i < 2; ++i) {
+        uint32_t *const place = i ? &near : NULL;
+        assert_int_equal(leafindex_nearest_some(index, query, k, radius, false, place, keys, found),
+                         count);
+        if (count == 0) return;
+        assert_int_equal(found[count - 1].id, expected[count - 1].id);
+        neighbour_sort(found, count);
+        expect_same(count, count);
+    }
+}
+
 static void compare_query(const pointtree_view *view, const leafindex *index, vec3 query) {
     static const uint32_t ks[] = {1, 7, 8, 9, 20, 21, 50, 300, K_MAX};
     enum { KS = sizeof ks / sizeof *ks };
@@ -51,6 +66,7 @@ static void compare_query(const pointtree_view *view, const leafindex *index, ve
             const uint32_t count = pointtree_nearest_k(view, query, ks[i], radii[r], expected);
             expect_same(count, leafindex_nearest_k(index, query, ks[i], radii[r], keys, found));
             if (ks[i] <= 50) compare_near(index, query, ks[i], radii[r], count);
+            compare_some(index, query, ks[i], radii[r], count);
         }
         const float bound2 = pointtree_bound2(radii[r]);
         const uint32_t within = pointtree_within(view, query, radii[r], POINTS_MAX, expected);
@@ -244,6 +260,14 @@ static void lanes_equal_plain_ones(void **state) {
                              lanes_points_plain(&leaf, query, bound2, plain_dist2));
             for (int i = 0; i < count; ++i)
                 assert_true(i == 7 || float_bits(dist2[i]) == float_bits(plain_dist2[i]));
+            for (uint32_t within = 0; within < 1u << 16; within += 1 + within % 7) {
+                uint64_t some[LEAF_POINTS], plain_some[LEAF_POINTS];
+                const uint32_t there = within & ((1u << leaf.places) - 1);
+                const uint32_t some_count = lanes_keys(&leaf, plain_dist2, there, some);
+                assert_int_equal(some_count,
+                                 lanes_keys_plain(&leaf, plain_dist2, there, plain_some));
+                assert_memory_equal(some, plain_some, some_count * sizeof *some);
+            }
             const float bounds[] = {bound2, 0, INFINITY};
             for (int i = 0; i < 3; ++i) {
                 const lanes_one one = lanes_closest(&leaf, query, bounds[i]);

@@ -1,0 +1,191 @@
+/* Queries that part from their warp: whatever its patience, rows are those of the walk, bit for
+   bit, of queries and of the tree's own points; those that need the same leaves stay together. */
+#include "core/device/device_memory.h"
+#include "points/builders.h"
+#include "points/neighbours/request.h"
+#include "tests/cases.h"
+#include "tests/gpu.h"
+
+/* A tree and its index on the device, and rows of two ways. */
+typedef struct apart_state {
+    point_build_cuda built;
+    void *tree_points; /* on the device */
+    point_index_cuda index;
+    void *memory;
+    point_query_cuda query;
+    uint32_t *parted; /* on the device */
+    uint64_t rows;
+} apart_state;
+
+static void *to_device(const void *host, uint64_t bytes) {
+    void *pointer = NULL;
+    assert_int_equal(device_memory_reserve(&pointer, bytes + 1), KD_OK);
+    if (host) assert_int_equal(device_memory_upload(pointer, host, bytes), KD_OK);
+    return pointer;
+}
+
+static void apart_open(apart_state *s, case_points set, uint32_t count, pointtree_split split) {
+    memset(s, 0, sizeof *s);
+    vec3 *points = (vec3 *)malloc(count * sizeof *points);
+    assert_non_null(points);
+    for (uint32_t i = 0; i < count; ++i) points[i] = case_point(set, i, count);
+    point_build_cuda *a = &s->built;
+    s->tree_points = to_device(points, count * sizeof *points);
+    a->points = point_array_make(s->tree_points, count, 3, POINT_FLOAT);
+    free(points);
+    a->split = split;
+    a->ids = (uint32_t *)to_device(NULL, count * sizeof(uint32_t));
+    a->axes = (uint8_t *)to_device(NULL, count);
+    const point_builder_cuda *builder = point_builders_cuda[0];
+    assert_int_equal(builder->scratch_bytes(&a->scratch_bytes, a), KD_OK);
+    a->scratch = to_device(NULL, a->scratch_bytes);
+    assert_int_equal(builder->build(a), KD_OK);
+    size_t bytes = 0;
+    assert_int_equal(point_index_cuda_bytes(&bytes, a), KD_OK);
+    s->memory = to_device(NULL, bytes);
+    assert_int_equal(point_index_cuda_open(&s->index, a, s->memory, bytes), KD_OK);
+    s->parted = (uint32_t *)to_device(NULL, sizeof *s->parted);
+    s->query.index = &s->index;
+    s->query.points = a->points;
+    s->query.max_radius = (double)INFINITY;
+}
+
+static void apart_close(apart_state *s) {
+    device_memory_free(s->tree_points);
+    device_memory_free(s->built.ids);
+    device_memory_free(s->built.axes);
+    device_memory_free(s->built.scratch);
+    device_memory_free(s->memory);
+    device_memory_free(s->parted);
+}
+
+typedef struct answers {
+    uint32_t *ids, *counts, parted;
+    float *dist2;
+} answers;
+
+/* All points ask: as queries of a caller, or as the tree's own. */
+static answers ask(apart_state *s, point_query_method method, const point_own *own,
+                   uint32_t patience) {
+    point_query_cuda *q = &s->query;
+    q->method = method;
+    q->patience = patience;
+    q->parted = patience ? s->parted : NULL;
+    const uint64_t count = s->built.points.count, room = count * q->k * sizeof(uint32_t);
+    answers a = {(uint32_t *)malloc(room), (uint32_t *)malloc(count * sizeof(uint32_t)), 0,
+                 (float *)malloc(room)};
+    assert_true(a.ids && a.counts && a.dist2);
+    q->ids = (uint32_t *)to_device(NULL, room);
+    q->dist2 = to_device(NULL, room);
+    q->counts = (uint32_t *)to_device(NULL, count * sizeof(uint32_t));
+    assert_int_equal(own ? point_own_cuda_scratch_bytes(&q->scratch_bytes, q, own)
+                         : point_query_cuda_scratch_bytes(&q->scratch_bytes, q),
+                     KD_OK);
+    q->scratch = to_device(NULL, q->scratch_bytes);
+    assert_int_equal(own ? point_own_cuda_nearest(q, own) : point_query_cuda_nearest(q), KD_OK);
+    assert_int_equal(device_memory_download(a.ids, q->ids, room), KD_OK);
+    assert_int_equal(device_memory_download(a.dist2, q->dist2, room), KD_OK);
+    assert_int_equal(device_memory_download(a.counts, q->counts, count * sizeof(uint32_t)), KD_OK);
+    if (patience) assert_int_equal(device_memory_download(&a.parted, s->parted, 4), KD_OK);
+    device_memory_free(q->ids);
+    device_memory_free(q->dist2);
+    device_memory_free(q->counts);
+    device_memory_free(q->scratch);
+    return a;
+}
+
+static void answers_free(answers *a) {
+    free(a->ids);
+    free(a->counts);
+    free(a->dist2);
+}
+
+/* By one way with some patience, beside the walk. Returns how many parted. */
+static uint32_t check(apart_state *s, const char *name, point_query_method method,
+                      const point_own *own, uint32_t k, uint32_t patience) {
+    s->query.k = k;
+    answers right = ask(s, POINT_QUERY_WALK, own, 0), got = ask(s, method, own, patience);
+    const uint64_t count = s->built.points.count;
+    for (uint64_t i = 0; i < count * k; ++i)
+        if (got.ids[i] != right.ids[i] || got.dist2[i] != right.dist2[i] ||
+            got.counts[i / k] != right.counts[i / k])
+            fail_msg("%s, %u points, method %d, %s, k %u, patience %u, query %u, answer %u: id %u "
+                     "at %g, expected %u at %g",
+                     name, (unsigned)count, (int)method, own ? "own" : "asked", k, patience,
+                     (unsigned)(i / k), (unsigned)(i % k), got.ids[i], (double)got.dist2[i],
+                     right.ids[i], (double)right.dist2[i]);
+    assert_true(got.parted <= count);
+    answers_free(&right);
+    answers_free(&got);
+    return got.parted;
+}
+
+static const struct {
+    point_query_method method;
+    uint32_t k;
+} ways[] = {{POINT_QUERY_PACKETS, 8},  {POINT_QUERY_PACKETS, 1}, {POINT_QUERY_GROUPS, 20},
+            {POINT_QUERY_PACKETS, 16}, {POINT_QUERY_GROUPS, 50}, {POINT_QUERY_GROUPS, 100},
+            {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+/* A patience that all lose, one that few lose, and what is best. */
+static void rows_stay(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {1, 33, 1023, 1500, 5000}, patience[] = {1, 5, 0};
+    uint32_t number = 0, parted = 0;
+    for (int set = 0; set < CASE_POINT_SETS; ++set)
+        for (int c = 0; c < 5; ++c) {
+            if (gpu_leaves_out((uint32_t)(5 * set + c), 7) || counts[c] > gpu_size(5000, 1500))
+                continue;
+            apart_state s;
+            apart_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
+            for (int way = 0; way < WAYS; ++way)
+                for (int own = 0; own < 3; ++own, ++number) { /* asked, own, own without itself */
+                    if (gpu_leaves_out(number, 3)) continue;
+                    const point_own of = {.skips = own == 2};
+                    s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
+                    parted += check(&s, case_points_name((case_points)set), ways[way].method,
+                                    own ? &of : NULL, ways[way].k, patience[number % 3]);
+                }
+            apart_close(&s);
+        }
+    assert_true(parted > 0);
+}
+
+/* Nine in ten in a spot: queries around it part, those in it do not. */
+static void queries_around_a_spot_part(void **state) {
+    (void)state;
+    const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
+    apart_state s;
+    apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
+    for (int way = 0; way < 3; ++way) {
+        const point_own of = {.skips = true};
+        const uint32_t parted =
+            check(&s, "clustered", ways[way].method, &of, ways[way].k, patience ? patience : 32);
+        assert_true(parted > 0 && parted < count / 2);
+    }
+    apart_close(&s);
+}
+
+/* Every query needs every leaf: alone each would visit them all. Ancestors ask alone anyway. */
+static void equal_points_stay_together(void **state) {
+    (void)state;
+    const uint32_t count = gpu_size(8000, 2500);
+    apart_state s;
+    apart_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
+    for (int way = 0; way < WAYS; ++way) {
+        const point_own of = {.skips = true};
+        if (gpu_leaves_out((uint32_t)way, 3)) continue;
+        assert_true(check(&s, "equal", ways[way].method, &of, ways[way].k, 1) <=
+                    s.index.chunk_count);
+    }
+    apart_close(&s);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_stay),
+                                       cmocka_unit_test(queries_around_a_spot_part),
+                                       cmocka_unit_test(equal_points_stay_together)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
