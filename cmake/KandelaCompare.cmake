@@ -6,6 +6,7 @@
 # compare_knn), tinybvh (for compare_embree), psi with parlaylib and libmorton, which it includes (for compare_changes).
 # Nothing of them is part of this tree.
 set(KD_PEERS "" CACHE PATH "a folder with checkouts of pico_tree, tinybvh, psi, parlaylib and libmorton for tools/peers")
+set(KD_KIDDO_LIBRARY "" CACHE FILEPATH "kiddo for compare_knn: the library that cargo makes of tools/peers/kiddo")
 option(KD_COMPARE_TBB "CGAL's threads in tools/peers/compare_knn, if TBB is found" ON)
 find_path(KD_NANOFLANN_INCLUDE nanoflann.hpp)
 find_path(KD_FLANN_INCLUDE flann/flann.hpp)
@@ -59,6 +60,11 @@ if(OpenMP_CXX_FOUND)
     target_sources(compare_knn PRIVATE ${CMAKE_SOURCE_DIR}/tools/peers/compare_knn_pico.cpp)
     target_compile_definitions(compare_knn PRIVATE COMPARE_PICO_TREE)
     target_include_directories(compare_knn SYSTEM PRIVATE ${KD_PICO_TREE_INCLUDE})
+  endif()
+  if(KD_KIDDO_LIBRARY)
+    target_sources(compare_knn PRIVATE ${CMAKE_SOURCE_DIR}/tools/peers/compare_knn_kiddo.cpp)
+    target_compile_definitions(compare_knn PRIVATE COMPARE_KIDDO)
+    target_link_libraries(compare_knn PRIVATE ${KD_KIDDO_LIBRARY} ${CMAKE_DL_LIBS})
   endif()
   function(kd_compare_cgal name) # further arguments: what it is compiled with
     add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/tools/peers/compare_knn_cgal.cpp)

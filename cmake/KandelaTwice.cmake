@@ -15,8 +15,10 @@ set(KD_HOT
   render/integrators/debug render/integrators/light render/integrators/path render/photon_mapping/photon
   render/photon_mapping/progressive render/integrators/whitted render/waves/path_pool)
 
-# What gains by AVX-512: rays through nodes of sixteen cells; exact trees, by its masks and its many registers.
-set(KD_HOT_WIDEST accel/wide/wide_rays accel/sweep/small_nodes accel/sweep/search accel/sweep/sweep)
+# What gains by AVX-512: rays through nodes of sixteen cells; exact trees, by its masks and its many registers; lists of
+# neighbours in registers.
+set(KD_HOT_WIDEST accel/wide/wide_rays accel/sweep/small_nodes accel/sweep/search accel/sweep/sweep
+  points/neighbours/leaf_index_query points/neighbours/leaf_index_double)
 
 include(CheckCCompilerFlag)
 set(KD_HOT_FLAGS -march=x86-64-v3)

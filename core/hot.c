@@ -45,7 +45,7 @@ const char *hot_name(void) {
     static const char *const names[] = {
         "three sets of instructions: plain x86-64 is used",
         "three sets of instructions: x86-64 with AVX2 is used",
-        "three sets of instructions: x86-64 with AVX2 is used, for rays AVX-512"};
+        "three sets of instructions: x86-64 with AVX2 is used, for rays and neighbours AVX-512"};
     return names[hot_variant()];
 #else
     return "one set of instructions";

@@ -3,8 +3,15 @@
 #define KD_CORE_PARALLEL_SELECT_KEYS_H
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#include <immintrin.h>
+#define KEYS_512
+#endif
 
-enum { KEYS_TINY = 16 }; /* sorted by counting */
+enum {
+    KEYS_TINY = 16,       /* sorted by counting */
+    KEYS_BY_VECTORS = 256 /* parted through a copy, where vectors have eight keys */
+};
 
 /* Below `bound`, from a linear congruential generator: for choices that no result depends on. */
 static inline uint32_t keys_random(uint32_t *state, uint32_t bound) {
@@ -19,9 +26,35 @@ static inline uint64_t keys_pivot(const uint64_t *keys, uint32_t count, uint32_t
     return c < least ? least : c > most ? most : c;
 }
 
+#ifdef KEYS_512
+/* keys_partition: what is smaller goes to the front at once, the rest behind it in the end. */
+static inline uint32_t keys_partition_few(uint64_t *keys, uint32_t count, uint64_t pivot) {
+    uint64_t rest[KEYS_BY_VECTORS + 8];
+    const __m512i at = _mm512_set1_epi64((int64_t)pivot);
+    uint32_t left = 0, right = 0;
+    for (uint32_t i = 0; i < count; i += 8) {
+        const __mmask8 there = (__mmask8)(count - i < 8 ? (1u << (count - i)) - 1 : 0xff);
+        const __m512i here = _mm512_maskz_loadu_epi64(there, keys + i);
+        const __mmask8 less = _mm512_mask_cmplt_epu64_mask(there, here, at);
+        const __mmask8 other = (__mmask8)(there & ~less);
+        const uint32_t smaller = (uint32_t)__builtin_popcount(less);
+        _mm512_mask_storeu_epi64(keys + left, (__mmask8)((1u << smaller) - 1),
+                                 _mm512_maskz_compress_epi64(less, here));
+        _mm512_storeu_si512((void *)(rest + right), _mm512_maskz_compress_epi64(other, here));
+        left += smaller;
+        right += (uint32_t)__builtin_popcount(other);
+    }
+    memcpy(keys + left, rest, right * sizeof *keys);
+    return left;
+}
+#endif
+
 /* Lomuto's partition: smaller ones to the front; returns how many. */
 static inline uint32_t keys_partition(uint64_t *keys, uint32_t count, uint64_t pivot) {
     uint32_t left = 0;
+#ifdef KEYS_512
+    if (count <= KEYS_BY_VECTORS) return keys_partition_few(keys, count, pivot);
+#endif
     for (uint32_t i = 0; i < count; ++i) {
         const uint64_t key = keys[i];
         keys[i] = keys[left];
@@ -32,6 +65,21 @@ static inline uint32_t keys_partition(uint64_t *keys, uint32_t count, uint64_t p
 }
 
 /* Up to KEYS_TINY keys: each counts the ones before it. */
+#ifdef KEYS_512
+static inline void keys_sort_tiny(uint64_t *keys, uint32_t count) {
+    const __mmask16 there = (__mmask16)((1u << count) - 1);
+    const __m512i low = _mm512_maskz_loadu_epi64((__mmask8)there, keys);
+    const __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(there >> 8), keys + 8);
+    uint64_t sorted[KEYS_TINY];
+    for (uint32_t i = 0; i < count; ++i) {
+        const __m512i key = _mm512_set1_epi64((int64_t)keys[i]);
+        const uint32_t before = _mm512_mask_cmplt_epu64_mask((__mmask8)there, low, key);
+        const uint32_t more = _mm512_mask_cmplt_epu64_mask((__mmask8)(there >> 8), high, key);
+        sorted[__builtin_popcount(before | more << 8)] = keys[i];
+    }
+    memcpy(keys, sorted, count * sizeof *keys);
+}
+#else
 static inline void keys_sort_tiny(uint64_t *keys, uint32_t count) {
     int64_t padded[KEYS_TINY];
     uint64_t sorted[KEYS_TINY];
@@ -44,6 +92,7 @@ static inline void keys_sort_tiny(uint64_t *keys, uint32_t count) {
     }
     memcpy(keys, sorted, count * sizeof *keys);
 }
+#endif
 
 /* The least `rank` + 1 keys to the front; that of `rank` is the last of them. */
 static inline uint64_t keys_select(uint64_t *keys, uint32_t count, uint32_t rank) {

@@ -1,5 +1,6 @@
-/* Eight boxes or sixteen points against one query at a time: AVX2, and the plain version of each,
-   which is its oracle. Distances are rounded in the order of pointtree_dist2. */
+/* Eight boxes or sixteen points against one query at a time: AVX2, AVX-512 where it gains, and the
+   plain version of each, which is its oracle. Distances are rounded in the order of
+   pointtree_dist2. */
 #ifndef KD_POINTS_NEIGHBOURS_LANES_H
 #define KD_POINTS_NEIGHBOURS_LANES_H
 #include "core/math/vec3.h"
@@ -7,6 +8,9 @@
 #ifdef __AVX2__
 #include "core/math/lane_order.h"
 #include <immintrin.h>
+#endif
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#define LANES_512
 #endif
 
 enum { LEAF_POINTS = 16, LEAF_GROUP = 8 };
@@ -266,42 +270,97 @@ static inline uint32_t lanes_keys(const leaf_points *leaf, const float dist2[LEA
     }
     return count;
 }
-/* Distances stay in registers: a minimum, who has it, and of more than one the least id. */
-static inline lanes_one lanes_closest(const leaf_points *leaf, vec3 query, float bound2) {
-    const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
-    const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
-    lanes_one one = {false, 0, 0};
-    const int halves = leaf->places / 8;
-    __m256 d[2], within[2];
-    d[1] = _mm256_set1_ps(NAN);
-    within[1] = _mm256_setzero_ps();
-    for (int half = 0; half < halves; ++half) {
-        d[half] = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + 8 * half)),
-                              _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + 8 * half)),
-                              _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + 8 * half)));
-        within[half] = _mm256_cmp_ps(d[half], bound, _CMP_LE_OQ);
-    }
-    if (!_mm256_movemask_ps(_mm256_or_ps(within[0], within[1]))) return one;
-    /* A minimum takes its second operand where the first is not a number. */
-    const __m256 never = _mm256_set1_ps(INFINITY);
-    const __m256 both = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
-    __m128 least = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
-    least = _mm_min_ps(least, _mm_movehl_ps(least, least));
-    least = _mm_min_ss(least, _mm_shuffle_ps(least, least, 1));
-    const __m256 all = _mm256_broadcastss_ps(least);
-    uint32_t at = 0;
-    for (int half = 0; half < 2; ++half) /* what is not there equals nothing */
-        at |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d[half], all, _CMP_EQ_OQ)) << 8 * half;
-    one.there = true;
-    one.dist2 = _mm_cvtss_f32(least);
-    one.id = leaf->id[__builtin_ctz(at)];
-    for (at &= at - 1; at; at &= at - 1) {
-        const uint32_t other = leaf->id[__builtin_ctz(at)];
-        one.id = other < one.id ? other : one.id;
-    }
-    return one;
+
+#ifdef LANES_512
+enum { LANES_KEYS_MAX = 24 };
+
+/* Sixteen points, or eight of them twice, as one vector; what a comparison says is a mask. */
+static inline __m512 lanes_dist2_sixteen(const leaf_points *leaf, vec3 query) {
+    const __m512 x = _mm512_sub_ps(_mm512_set1_ps(query.x), _mm512_loadu_ps(leaf->x));
+    const __m512 y = _mm512_sub_ps(_mm512_set1_ps(query.y), _mm512_loadu_ps(leaf->y));
+    const __m512 z = _mm512_sub_ps(_mm512_set1_ps(query.z), _mm512_loadu_ps(leaf->z));
+    return _mm512_add_ps(_mm512_add_ps(_mm512_mul_ps(x, x), _mm512_mul_ps(y, y)),
+                         _mm512_mul_ps(z, z));
 }
 
+static inline __m256 lanes_dist2_eight(const leaf_points *leaf, vec3 query) {
+    return lanes_dist2(_mm256_sub_ps(_mm256_set1_ps(query.x), _mm256_load_ps(leaf->x)),
+                       _mm256_sub_ps(_mm256_set1_ps(query.y), _mm256_load_ps(leaf->y)),
+                       _mm256_sub_ps(_mm256_set1_ps(query.z), _mm256_load_ps(leaf->z)));
+}
+
+static inline uint32_t lanes_collect_eight(uint64_t *keys, __m256 dist2, const uint32_t *id,
+                                           __mmask8 within, uint64_t bound_key) {
+    const __m512i ids = _mm512_cvtepu32_epi64(_mm256_load_si256((const __m256i *)(const void *)id));
+    const __m512i all = _mm512_or_si512(
+        _mm512_slli_epi64(_mm512_cvtepu32_epi64(_mm256_castps_si256(dist2)), 32), ids);
+    const __mmask8 kept =
+        _mm512_mask_cmple_epu64_mask(within, all, _mm512_set1_epi64((int64_t)bound_key));
+    _mm512_storeu_si512((void *)keys, _mm512_maskz_compress_epi64(kept, all));
+    return (uint32_t)__builtin_popcount(kept);
+}
+
+/* Keys of the points that are within the bound's dist2, all that are not behind the bound; there is
+   room for sixteen and eight more. Returns how many. */
+static inline uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, vec3 query,
+                                     uint64_t bound_key) {
+    const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
+    if (leaf->places != LEAF_POINTS) {
+        const __m256 d = lanes_dist2_eight(leaf, query);
+        return lanes_collect_eight(keys, d, leaf->id,
+                                   _mm256_cmp_ps_mask(d, _mm256_set1_ps(bound2), _CMP_LE_OQ),
+                                   bound_key);
+    }
+    const __m512 d = lanes_dist2_sixteen(leaf, query);
+    const __mmask16 within = _mm512_cmp_ps_mask(d, _mm512_set1_ps(bound2), _CMP_LE_OQ);
+    if (!within) return 0;
+    const uint32_t first =
+        lanes_collect_eight(keys, _mm512_castps512_ps256(d), leaf->id, (__mmask8)within, bound_key);
+    return first + lanes_collect_eight(keys + first, _mm512_extractf32x8_ps(d, 1), leaf->id + 8,
+                                       (__mmask8)(within >> 8), bound_key);
+}
+
+/* Keys in order, eight a vector, take in others: what is behind one moves on by one. */
+static inline __attribute__((always_inline)) void
+lanes_keys_take(uint64_t *list, int vectors, const uint64_t *keys, uint32_t count) {
+    __m512i near[LANES_KEYS_MAX / 8];
+    for (int v = 0; v < vectors; ++v) near[v] = _mm512_loadu_si512((const void *)(list + 8 * v));
+    for (uint32_t i = 0; i < count; ++i) {
+        const __m512i key = _mm512_set1_epi64((int64_t)keys[i]);
+        for (int v = vectors; v-- > 0;) {
+            const __m512i before = v > 0 ? near[v - 1] : _mm512_setzero_si512();
+            near[v] = _mm512_max_epu64(_mm512_alignr_epi64(near[v], before, 7),
+                                       _mm512_min_epu64(near[v], key));
+        }
+    }
+    for (int v = 0; v < vectors; ++v) _mm512_storeu_si512((void *)(list + 8 * v), near[v]);
+}
+
+/* The list is one vector: lanes behind x take the one before them, the first of these x. */
+static inline void doubles_nearest_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
+                                        const uint32_t id[LEAF_POINTS], uint32_t within) {
+    __m512d near = _mm512_loadu_pd(list->dist2);
+    __m512i ids = _mm512_loadu_si512((const void *)list->id);
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        const __m512d x = _mm512_set1_pd(dist2[i]);
+        const __m512i x_id = _mm512_set1_epi64((int64_t)id[i]);
+        const __mmask8 equal = _mm512_cmp_pd_mask(near, x, _CMP_EQ_OQ);
+        const __mmask8 behind = (__mmask8)(_mm512_cmp_pd_mask(near, x, _CMP_GT_OQ) |
+                                           _mm512_mask_cmpgt_epi64_mask(equal, ids, x_id));
+        const __m512i moved =
+            _mm512_alignr_epi64(_mm512_castpd_si512(near), _mm512_castpd_si512(x), 7);
+        const __m512i moved_ids = _mm512_alignr_epi64(ids, x_id, 7);
+        const __mmask8 enters = (__mmask8)(behind & ~(behind << 1));
+        near = _mm512_mask_mov_pd(near, behind, _mm512_castsi512_pd(moved));
+        ids = _mm512_mask_mov_epi64(ids, behind, moved_ids);
+        near = _mm512_mask_mov_pd(near, enters, x);
+        ids = _mm512_mask_mov_epi64(ids, enters, x_id);
+    }
+    _mm512_storeu_pd(list->dist2, near);
+    _mm512_storeu_si512((void *)list->id, ids);
+}
+#else
 /* Four of the list: what is behind x moves on by one lane. `first` and `first_id` move in where
    `enters`, the last of `behind` before, says so. */
 static inline void list_move(__m256d *near, __m256i *ids, __m256d behind, __m256d moved,
@@ -349,6 +408,43 @@ static inline void doubles_nearest_take(doubles_nearest *list, const double dist
     _mm256_store_si256((__m256i *)(void *)list->id, ids);
     _mm256_store_si256((__m256i *)(void *)(list->id + 4), far_ids);
 }
+#endif
+
+/* Distances stay in registers: a minimum, who has it, and of more than one the least id. */
+static inline lanes_one lanes_closest(const leaf_points *leaf, vec3 query, float bound2) {
+    const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
+    const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
+    lanes_one one = {false, 0, 0};
+    const int halves = leaf->places / 8;
+    __m256 d[2], within[2];
+    d[1] = _mm256_set1_ps(NAN);
+    within[1] = _mm256_setzero_ps();
+    for (int half = 0; half < halves; ++half) {
+        d[half] = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + 8 * half)),
+                              _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + 8 * half)),
+                              _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + 8 * half)));
+        within[half] = _mm256_cmp_ps(d[half], bound, _CMP_LE_OQ);
+    }
+    if (!_mm256_movemask_ps(_mm256_or_ps(within[0], within[1]))) return one;
+    /* A minimum takes its second operand where the first is not a number. */
+    const __m256 never = _mm256_set1_ps(INFINITY);
+    const __m256 both = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
+    __m128 least = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
+    least = _mm_min_ps(least, _mm_movehl_ps(least, least));
+    least = _mm_min_ss(least, _mm_shuffle_ps(least, least, 1));
+    const __m256 all = _mm256_broadcastss_ps(least);
+    uint32_t at = 0;
+    for (int half = 0; half < 2; ++half) /* what is not there equals nothing */
+        at |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d[half], all, _CMP_EQ_OQ)) << 8 * half;
+    one.there = true;
+    one.dist2 = _mm_cvtss_f32(least);
+    one.id = leaf->id[__builtin_ctz(at)];
+    for (at &= at - 1; at; at &= at - 1) {
+        const uint32_t other = leaf->id[__builtin_ctz(at)];
+        one.id = other < one.id ? other : one.id;
+    }
+    return one;
+}
 #else
 typedef struct lanes_set {
     int32_t lane[LEAF_GROUP];
@@ -379,6 +475,16 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
 #define lanes_closest lanes_closest_plain
 #define lanes_points lanes_points_plain
 #define lanes_keys lanes_keys_plain
+#endif
+
+#ifndef LANES_512
+static inline uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, vec3 query,
+                                     uint64_t bound_key) {
+    _Alignas(32) float dist2[LEAF_POINTS];
+    const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
+    const uint32_t within = lanes_points(leaf, query, bound2, dist2);
+    return lanes_keys(leaf, dist2, within, keys);
+}
 #endif
 
 #endif

@@ -101,6 +101,19 @@ uint64_t leafindex_double_bytes(const leafindex_double *index) {
            index->shape.groups * sizeof *index->groups;
 }
 
+typedef struct double_query {
+    double at[3];
+    float below[3], above[3]; /* the floats around it */
+    double bound2;
+    uint32_t bound_id; /* an answer as far as the bound has a smaller one */
+    int32_t raised;    /* bits of a float: boxes farther than this have no answer */
+    int32_t lowered;   /* boxes nearer than this are surely nearer than the bound */
+    uint32_t k, capacity, count;
+    neighbour_nd *out;
+    point_visitor *visitor;
+    doubles_nearest list;
+} double_query;
+
 /* --- lanes ---------------------------------------------------------------------------------------
  */
 
@@ -122,10 +135,31 @@ static inline lanes_set doubles_boxes(const leaf_group *group, const float below
                            lanes);
 }
 
-static inline uint32_t doubles_points(const leaf_doubles *leaf, const double query[3],
-                                      double bound2, double dist2[LEAF_POINTS]) {
-    const __m256d qx = _mm256_set1_pd(query[0]), qy = _mm256_set1_pd(query[1]);
-    const __m256d qz = _mm256_set1_pd(query[2]), bound = _mm256_set1_pd(bound2);
+#ifdef LANES_512
+static inline uint32_t doubles_points(const leaf_doubles *leaf, const double_query *query,
+                                      double dist2[LEAF_POINTS]) {
+    const __m512d qx = _mm512_set1_pd(query->at[0]), qy = _mm512_set1_pd(query->at[1]);
+    const __m512d qz = _mm512_set1_pd(query->at[2]), bound = _mm512_set1_pd(query->bound2);
+    uint32_t within = 0, equal = 0;
+    for (int i = 0; i < LEAF_POINTS; i += 8) {
+        const __m512d x = _mm512_sub_pd(qx, _mm512_loadu_pd(leaf->x + i));
+        const __m512d y = _mm512_sub_pd(qy, _mm512_loadu_pd(leaf->y + i));
+        const __m512d z = _mm512_sub_pd(qz, _mm512_loadu_pd(leaf->z + i));
+        const __m512d d = _mm512_add_pd(_mm512_add_pd(_mm512_mul_pd(x, x), _mm512_mul_pd(y, y)),
+                                        _mm512_mul_pd(z, z));
+        _mm512_storeu_pd(dist2 + i, d);
+        within |= (uint32_t)_mm512_cmp_pd_mask(d, bound, _CMP_LE_OQ) << i;
+        equal |= (uint32_t)_mm512_cmp_pd_mask(d, bound, _CMP_EQ_OQ) << i;
+    }
+    return within & ~(uint32_t)_mm512_mask_cmpgt_epu32_mask(
+                        (__mmask16)equal, _mm512_loadu_si512((const void *)leaf->id),
+                        _mm512_set1_epi32((int32_t)query->bound_id));
+}
+#else
+static inline uint32_t doubles_points(const leaf_doubles *leaf, const double_query *query,
+                                      double dist2[LEAF_POINTS]) {
+    const __m256d qx = _mm256_set1_pd(query->at[0]), qy = _mm256_set1_pd(query->at[1]);
+    const __m256d qz = _mm256_set1_pd(query->at[2]), bound = _mm256_set1_pd(query->bound2);
     uint32_t within = 0;
     for (int i = 0; i < LEAF_POINTS; i += LANES) {
         const __m256d x = _mm256_sub_pd(qx, _mm256_load_pd(leaf->x + i));
@@ -138,6 +172,7 @@ static inline uint32_t doubles_points(const leaf_doubles *leaf, const double que
     }
     return within;
 }
+#endif
 #else
 static inline lanes_set doubles_boxes(const leaf_group *group, const float below[3],
                                       const float above[3]) {
@@ -155,14 +190,14 @@ static inline lanes_set doubles_boxes(const leaf_group *group, const float below
     return all;
 }
 
-static inline uint32_t doubles_points(const leaf_doubles *leaf, const double query[3],
-                                      double bound2, double dist2[LEAF_POINTS]) {
+static inline uint32_t doubles_points(const leaf_doubles *leaf, const double_query *query,
+                                      double dist2[LEAF_POINTS]) {
     uint32_t within = 0;
     for (int i = 0; i < LEAF_POINTS; ++i) {
-        const double x = query[0] - leaf->x[i], y = query[1] - leaf->y[i],
-                     z = query[2] - leaf->z[i];
+        const double x = query->at[0] - leaf->x[i], y = query->at[1] - leaf->y[i],
+                     z = query->at[2] - leaf->z[i];
         dist2[i] = x * x + y * y + z * z;
-        within |= (uint32_t)(dist2[i] <= bound2) << i;
+        within |= (uint32_t)(dist2[i] <= query->bound2) << i;
     }
     return within;
 }
@@ -170,19 +205,6 @@ static inline uint32_t doubles_points(const leaf_doubles *leaf, const double que
 
 /* --- queries -------------------------------------------------------------------------------------
  */
-
-typedef struct double_query {
-    double at[3];
-    float below[3], above[3]; /* the floats around it */
-    double bound2;
-    uint32_t bound_id; /* an answer as far as the bound has a smaller one */
-    int32_t raised;    /* bits of a float: boxes farther than this have no answer */
-    int32_t lowered;   /* boxes nearer than this are surely nearer than the bound */
-    uint32_t k, capacity, count;
-    neighbour_nd *out;
-    point_visitor *visitor;
-    doubles_nearest list;
-} double_query;
 
 static inline void bind(double_query *query, double bound2, uint32_t id) {
     query->bound2 = bound2;
@@ -219,7 +241,7 @@ typedef void (*double_visit)(double_query *query, const leaf_doubles *leaf);
 /* One answer: its distance and id are the bound. */
 static inline void visit_closest(double_query *query, const leaf_doubles *leaf) {
     _Alignas(32) double dist2[LEAF_POINTS];
-    uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
+    uint32_t within = doubles_points(leaf, query, dist2);
     double best = query->bound2;
     uint32_t id = query->bound_id;
     if (!within) return;
@@ -234,7 +256,7 @@ static inline void visit_closest(double_query *query, const leaf_doubles *leaf) 
 
 static inline void visit_nearest(double_query *query, const leaf_doubles *leaf) {
     _Alignas(32) double dist2[LEAF_POINTS];
-    const uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
+    const uint32_t within = doubles_points(leaf, query, dist2);
     if (!within) return;
     doubles_nearest_take(&query->list, dist2, leaf->id, within);
     query->count += (uint32_t)__builtin_popcount(within);
@@ -245,7 +267,7 @@ static inline void visit_nearest(double_query *query, const leaf_doubles *leaf) 
 
 static inline void visit_many(double_query *query, const leaf_doubles *leaf) {
     _Alignas(32) double dist2[LEAF_POINTS];
-    uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
+    uint32_t within = doubles_points(leaf, query, dist2);
     const bool found = within != 0;
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
@@ -261,7 +283,7 @@ static inline void visit_many(double_query *query, const leaf_doubles *leaf) {
 
 static inline void visit_within(double_query *query, const leaf_doubles *leaf) {
     _Alignas(32) double dist2[LEAF_POINTS];
-    uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
+    uint32_t within = doubles_points(leaf, query, dist2);
     for (; within; within &= within - 1, ++query->count) {
         const int i = __builtin_ctz(within);
         const neighbour_nd item = {dist2[i], leaf->id[i], KD_NONE};
@@ -271,7 +293,7 @@ static inline void visit_within(double_query *query, const leaf_doubles *leaf) {
 
 static inline void visit_tell(double_query *query, const leaf_doubles *leaf) {
     _Alignas(32) double dist2[LEAF_POINTS];
-    uint32_t within = doubles_points(leaf, query->at, query->bound2, dist2);
+    uint32_t within = doubles_points(leaf, query, dist2);
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
         point_visitor_tell(query->visitor, leaf->id[i], dist2[i]);

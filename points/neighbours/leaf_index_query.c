@@ -2,8 +2,9 @@
 #include "core/parallel/select_keys.h"
 #include "points/neighbours/leaf_index.h"
 
-/* Up to so many answers are kept sorted: in two registers, then without branches, then with them;
-   more are collected, and now and then the farthest are thrown away. */
+/* Up to so many answers are kept sorted: in two registers, then without branches, then with them
+   (by AVX-512 all in registers); more are collected, and now and then the farthest are thrown away.
+ */
 enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
 /* What has been found so far. */
@@ -13,6 +14,9 @@ typedef struct leaf_answers {
     float bound2;
     uint64_t bound_key;    /* what comes behind it is no answer; its dist2 is bound2 */
     lanes_nearest nearest; /* instead of keys, of up to NEAREST_MAX */
+#ifdef LANES_512
+    uint64_t list[LANES_KEYS_MAX]; /* of more, of up to as many */
+#endif
     point_visitor *visitor;
 } leaf_answers;
 
@@ -35,16 +39,24 @@ static inline void leaf_nearest(leaf_answers *answers, const leaf_points *leaf, 
         leaf_bound(answers, (uint64_t)list->dist2[last] << 32 | (uint32_t)list->id[last]);
 }
 
-/* k = 1: the bound is the answer. */
-static inline void leaf_closest(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    const lanes_one one = lanes_closest(leaf, query, answers->bound2);
-    if (!one.there) return;
-    const uint64_t key = leaf_key(one.dist2, one.id);
-    if (key > answers->bound_key) return;
-    leaf_bound(answers, key);
-    answers->count = 1;
+#ifdef LANES_512
+/* Whole vectors of keys, filled with what is never an answer. */
+static inline __attribute__((always_inline)) void
+leaf_keys(leaf_answers *answers, const leaf_points *leaf, vec3 query, int vectors) {
+    uint64_t keys[LEAF_POINTS + 8];
+    const uint32_t found = lanes_collect(keys, leaf, query, answers->bound_key);
+    if (!found) return;
+    lanes_keys_take(answers->list, vectors, keys, found);
+    answers->count += found;
+    if (answers->count >= answers->k) leaf_bound(answers, answers->list[answers->k - 1]);
 }
-
+static inline void leaf_keys_16(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+    leaf_keys(answers, leaf, query, 2);
+}
+static inline void leaf_keys_24(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+    leaf_keys(answers, leaf, query, 3);
+}
+#else
 /* The whole list of k <= SHORT_LIST_MAX is there from the start, filled with what is never an
    answer; a key goes through all of it, and the larger of each pair goes on. */
 static inline void leaf_short_list(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
@@ -81,6 +93,17 @@ static inline void leaf_list(leaf_answers *answers, const leaf_points *leaf, vec
         if (answers->count == answers->k) leaf_bound(answers, answers->keys[answers->k - 1]);
     }
 }
+#endif
+
+/* k = 1: the bound is the answer. */
+static inline void leaf_closest(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+    const lanes_one one = lanes_closest(leaf, query, answers->bound2);
+    if (!one.there) return;
+    const uint64_t key = leaf_key(one.dist2, one.id);
+    if (key > answers->bound_key) return;
+    leaf_bound(answers, key);
+    answers->count = 1;
+}
 
 /* Keeps at least `k` of the keys, the least ones, and not many more: any key that k are not behind
    is a bound. */
@@ -103,9 +126,8 @@ static void leaf_trim(leaf_answers *answers) {
 
 /* Keys behind the bound, of its dist2, come along: they are no answers, for k are before them. */
 static inline void leaf_collect(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    _Alignas(32) float dist2[LEAF_POINTS];
-    const uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
-    answers->count += lanes_keys(leaf, dist2, within, answers->keys + answers->count);
+    answers->count +=
+        lanes_collect(answers->keys + answers->count, leaf, query, answers->bound_key);
     if (answers->count <= answers->capacity - LEAF_POINTS) return;
     leaf_trim(answers);
 }
@@ -222,6 +244,38 @@ void leaf_keys_sort(uint64_t *keys, uint32_t count) {
     keys_sort(keys, count);
 }
 
+/* Of few answers, where 1 < k <= LIST_MAX. */
+static inline uint32_t leaf_find_few(const leafindex *index, vec3 query, leaf_answers *answers,
+                                     uint32_t *near) {
+    const uint32_t k = answers->k;
+    uint64_t *keys = answers->keys;
+    if (k <= NEAREST_MAX) {
+        lanes_nearest *list = &answers->nearest;
+        for (int lane = 0; lane < NEAREST_MAX; ++lane) list->dist2[lane] = LANE_NEVER;
+        memset(list->id, 0, sizeof list->id);
+        leaf_walk(index, query, answers, leaf_nearest, near);
+        for (uint32_t i = 0; i < k; ++i)
+            keys[i] = (uint64_t)list->dist2[i] << 32 | (uint32_t)list->id[i];
+        return answers->count < k ? answers->count : k;
+    }
+#ifdef LANES_512
+    for (int i = 0; i < LANES_KEYS_MAX; ++i) answers->list[i] = UINT64_MAX;
+    if (k <= 16)
+        leaf_walk(index, query, answers, leaf_keys_16, near);
+    else
+        leaf_walk(index, query, answers, leaf_keys_24, near);
+    memcpy(keys, answers->list, k * sizeof *keys);
+#else
+    if (k <= SHORT_LIST_MAX) {
+        for (uint32_t i = 0; i < k; ++i) keys[i] = UINT64_MAX;
+        leaf_walk(index, query, answers, leaf_short_list, near);
+    } else {
+        leaf_walk(index, query, answers, leaf_list, near);
+    }
+#endif
+    return answers->count < k ? answers->count : k;
+}
+
 /* leafindex_nearest_keys, but many keys are in any order, the last behind the others. */
 static inline __attribute__((always_inline)) uint32_t
 nearest_some_keys(const leafindex *index, vec3 query, uint32_t k, float bound2, uint64_t *keys,
@@ -240,24 +294,7 @@ nearest_some_keys(const leafindex *index, vec3 query, uint32_t k, float bound2, 
         keys[0] = answers.bound_key;
         return answers.count;
     }
-    if (k <= NEAREST_MAX) {
-        lanes_nearest *list = &answers.nearest;
-        for (int lane = 0; lane < NEAREST_MAX; ++lane) list->dist2[lane] = LANE_NEVER;
-        memset(list->id, 0, sizeof list->id);
-        leaf_walk(index, query, &answers, leaf_nearest, near);
-        for (uint32_t i = 0; i < k; ++i)
-            keys[i] = (uint64_t)list->dist2[i] << 32 | (uint32_t)list->id[i];
-        return answers.count < k ? answers.count : k;
-    }
-    if (k <= SHORT_LIST_MAX) {
-        for (uint32_t i = 0; i < k; ++i) keys[i] = UINT64_MAX;
-        leaf_walk(index, query, &answers, leaf_short_list, near);
-        return answers.count < k ? answers.count : k;
-    }
-    if (k <= LIST_MAX) {
-        leaf_walk(index, query, &answers, leaf_list, near);
-        return answers.count;
-    }
+    if (k <= LIST_MAX) return leaf_find_few(index, query, &answers, near);
     leaf_walk(index, query, &answers, leaf_collect, near);
     if (answers.count > k) {
         keys_select(keys, answers.count, k - 1);

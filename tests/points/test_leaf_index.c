@@ -221,6 +221,28 @@ static void doubles_equal_stack_free_ones(void **state) {
                 compare_double_set(which, case_counts[c], dims, (c + which) % 2);
 }
 
+static uint32_t not_behind(uint64_t *keys, uint32_t count, uint64_t bound_key) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (keys[i] <= bound_key) keys[kept++] = keys[i];
+    return kept;
+}
+
+/* Up to a bound, and to each point that is as far as it. */
+static void collected_keys_equal_plain_ones(const leaf_points *leaf, vec3 query, float bound2) {
+    for (uint32_t id = 0; id <= LEAF_POINTS; ++id) {
+        uint64_t taken[LEAF_POINTS + 8], plain[LEAF_POINTS];
+        float dist2[LEAF_POINTS];
+        const uint64_t bound_key = leaf_key(bound2, id < LEAF_POINTS ? id : KD_NONE);
+        const uint32_t within = lanes_points_plain(leaf, query, bound2, dist2);
+        const uint32_t count =
+            not_behind(plain, lanes_keys_plain(leaf, dist2, within, plain), bound_key);
+        const uint32_t collected = lanes_collect(taken, leaf, query, bound_key);
+        assert_int_equal(not_behind(taken, collected, bound_key), count);
+        assert_memory_equal(taken, plain, count * sizeof *plain);
+    }
+}
+
 static void lanes_equal_plain_ones(void **state) {
     (void)state;
     static _Alignas(64) leaf_group group;
@@ -274,6 +296,7 @@ static void lanes_equal_plain_ones(void **state) {
                 const lanes_one plain = lanes_closest_plain(&leaf, query, bounds[i]);
                 assert_true(one.there == plain.there && one.id == plain.id);
                 assert_true(float_bits(one.dist2) == float_bits(plain.dist2));
+                collected_keys_equal_plain_ones(&leaf, query, bounds[i]);
             }
         }
 }
@@ -308,9 +331,12 @@ static void nearest_eight_equal_plain_ones(void **state) {
     uint32_t random = 1;
     for (uint32_t round = 0; round < 2000; ++round) {
         lanes_nearest list, plain;
+        doubles_nearest wide, wide_plain;
         for (int lane = 0; lane < LEAF_GROUP; ++lane) {
             list.dist2[lane] = plain.dist2[lane] = LANE_NEVER;
             list.id[lane] = plain.id[lane] = 0;
+            wide.dist2[lane] = wide_plain.dist2[lane] = (double)INFINITY;
+            wide.id[lane] = wide_plain.id[lane] = INT64_MAX;
         }
         for (int leaf = 0; leaf < 4; ++leaf) {
             float dist2[LEAF_POINTS];
@@ -323,12 +349,41 @@ static void nearest_eight_equal_plain_ones(void **state) {
             lanes_nearest_take(&list, dist2, ids, random >> 16);
             lanes_nearest_take_plain(&plain, dist2, ids, random >> 16);
             assert_memory_equal(&list, &plain, sizeof list);
+            double wide_dist2[LEAF_POINTS];
+            for (int i = 0; i < LEAF_POINTS; ++i) wide_dist2[i] = (double)dist2[i];
+            doubles_nearest_take(&wide, wide_dist2, ids, random >> 16);
+            doubles_nearest_take_plain(&wide_plain, wide_dist2, ids, random >> 16);
+            assert_memory_equal(&wide, &wide_plain, sizeof wide);
         }
         for (int lane = 1; lane < LEAF_GROUP; ++lane)
             assert_true(
                 list.dist2[lane - 1] < list.dist2[lane] || list.dist2[lane] == LANE_NEVER ||
                 (list.dist2[lane - 1] == list.dist2[lane] && list.id[lane - 1] <= list.id[lane]));
     }
+}
+
+/* Lists of keys in vectors against all of them sorted. */
+static void keys_taken_are_the_least(void **state) {
+    (void)state;
+#ifndef LANES_512
+    skip();
+#else
+    uint32_t random = 3;
+    for (uint32_t round = 0; round < 500; ++round)
+        for (int vectors = 1; vectors <= LANES_KEYS_MAX / 8; ++vectors) {
+            uint64_t list[LANES_KEYS_MAX], all[LANES_KEYS_MAX + 48];
+            for (int i = 0; i < LANES_KEYS_MAX; ++i) list[i] = all[i] = UINT64_MAX;
+            for (uint32_t i = 0; i < 48; ++i) {
+                random = random * 1664525u + 1013904223u;
+                all[LANES_KEYS_MAX + i] = leaf_key((float)(random >> 29), 48 - i);
+            }
+            const uint32_t first = round % 48;
+            lanes_keys_take(list, vectors, all + LANES_KEYS_MAX, first);
+            lanes_keys_take(list, vectors, all + LANES_KEYS_MAX + first, 48 - first);
+            leaf_keys_sort(all + LANES_KEYS_MAX, 48);
+            assert_memory_equal(list, all + LANES_KEYS_MAX, 8 * (size_t)vectors * sizeof *list);
+        }
+#endif
 }
 
 static void keys_are_sorted(void **state) {
@@ -351,6 +406,7 @@ int main(void) {
         cmocka_unit_test(lanes_equal_plain_ones),
         cmocka_unit_test(struck_lanes_are_gone),
         cmocka_unit_test(nearest_eight_equal_plain_ones),
+        cmocka_unit_test(keys_taken_are_the_least),
         cmocka_unit_test(keys_are_sorted),
         cmocka_unit_test(answers_equal_stack_free_ones),
         cmocka_unit_test(the_tree_comes_back_from_its_buckets),

@@ -1,6 +1,6 @@
-// Kandela beside nanoflann, FLANN, CGAL and PicoTree in one run: build and k nearest neighbours of
-// uniform points of three floats. Queries in random order (Kandela's own sort of them counted) and
-// along a Morton curve (sorted before, for everybody).
+// Kandela beside nanoflann, FLANN, CGAL, PicoTree and kiddo in one run: build and k nearest
+// neighbours of uniform points of three floats. Queries in random order (Kandela's own sort of them
+// counted) and along a Morton curve (sorted before, for everybody).
 //     compare_knn [--threads N] [--k A,B] [--alone] [--own] [--cloud FILE] [POINTS [QUERIES]]
 // --k: how many neighbours, 8,50 unless told. --alone: Kandela, too, is asked one query a call.
 // --own: the points ask, as the columns' second: in the order they came in, of Kandela by
@@ -284,6 +284,9 @@ Contenders contenders_of(const Input &input, bool alone, int threads) {
 #endif
 #ifdef COMPARE_PICO_TREE
     add_pico_tree(all, input.cloud, threads);
+#endif
+#ifdef COMPARE_KIDDO
+    add_kiddo(all, input.cloud, threads);
 #endif
     return all;
 }

@@ -1,6 +1,7 @@
 /* What compare_knn.cpp asks of each library that it compares. */
 #ifndef KD_TOOLS_PEERS_COMPARE_KNN_HPP
 #define KD_TOOLS_PEERS_COMPARE_KNN_HPP
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,7 @@ inline double sum_of_last(const std::vector<float> &dist2, unsigned k) {
 // Each appends its library; nanoflann and FLANN if they were there when this was built.
 void add_nanoflann(Contenders &all, const Cloud &cloud, int threads);
 void add_pico_tree(Contenders &all, const Cloud &cloud, int threads);
+void add_kiddo(Contenders &all, const Cloud &cloud, int threads); // its kinds of trees, each
 void add_flann(Contenders &all, const Cloud &cloud, int threads);
 void add_cgal(Contenders &all, const Cloud &cloud, int threads);     // builds on one thread
 void add_cgal_tbb(Contenders &all, const Cloud &cloud, int threads); // on all, by TBB
