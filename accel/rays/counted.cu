@@ -7,6 +7,7 @@
 #include "accel/rays/packed_batch.cuh"
 #include "accel/rays/watertight.cuh"
 #include "core/beside/beside.h"
+#include "core/beside/spread.cuh"
 #include "core/device/cuda.h"
 
 namespace {
@@ -38,6 +39,29 @@ __global__ __launch_bounds__(CAST_BLOCK, walk_watertight::blocks) void cast_coun
     }
 }
 
+/* Few rays are spread among all warps: how long a wave of them takes is how long one warp does. */
+template <bool any> struct counted_work {
+    batch_work<any> all;
+
+    __device__ __forceinline__ uint32_t fetch(unsigned idle) const {
+        const uint32_t each = spread_each(all.c.count);
+        const unsigned takers = each == 32 ? idle : idle & ((1u << each) - 1);
+        if (!(takers >> (threadIdx.x & 31) & 1u)) return KD_NONE;
+        return packed_fetch(all.c.cursor + CURSOR_NEXT, takers);
+    }
+    __device__ __forceinline__ bool has(uint32_t number) const { return all.has(number); }
+    __device__ __forceinline__ void load(uint32_t number, float4 &o, float4 &d) const {
+        all.load(number, o, d);
+    }
+    __device__ __forceinline__ void store(uint32_t number, float t, float u, float v,
+                                          uint32_t id) const {
+        all.store(number, t, u, v, id);
+    }
+    __device__ __forceinline__ void put_off(const packed_record &record) const {
+        all.put_off(record);
+    }
+};
+
 /* Each thread a ray, then another one. */
 template <bool any>
 __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_alone(
@@ -58,7 +82,7 @@ __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_pack
     const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
     const __grid_constant__ put_off_list list, const uint32_t *counted) {
     const caster known = with_count(c, counted);
-    const batch_work<any> work = {known, list};
+    const counted_work<any> work = {{known, list}};
     packed_persistent<any, bounded>(scene, work, false);
 }
 

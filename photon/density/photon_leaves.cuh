@@ -10,7 +10,7 @@
 #ifndef KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #define KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #include "core/device/cuda.h"
-#include "photon/emission/photon.h"
+#include "photon/emission/photon_room.cuh"
 #include "points/tree/inorder.cuh"
 #include "points/tree/walk.h"
 
@@ -47,19 +47,21 @@ __device__ __forceinline__ uint32_t leaf_begin(const index &of, uint32_t leaf) {
 
 /* --- making it ------------------------------------------------------------------------------- */
 
-inline void lay_out(index *out, cuda_arena *arena, uint32_t count) {
+/* By the tree's order, or along a curve. */
+inline void lay_out(index *out, cuda_arena *arena, uint32_t count, bool along_curve) {
     memset(out, 0, sizeof *out);
     const kandela::layout layout = kandela::layout_of(count);
     out->count = count;
-    out->low = layout.low;
+    out->low = along_curve ? 0 : layout.low;
     out->points = (float4 *)cuda_arena_take(arena, count, sizeof(float4));
     out->records = (float4 *)cuda_arena_take(arena, count, 3 * sizeof(float4));
     out->ids = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
     /* A sub-tree of five levels has 15 photons and those of its last level, and takes one more
        along. If most last levels are empty, six levels fill a warp better. */
     const uint32_t height = layout.low < 1u << (layout.levels - 1) >> 1 ? 6 : 5;
-    out->leaf_width = 1u << (height - 1);
+    out->leaf_width = along_curve ? 32 : 1u << (height - 1);
     uint32_t boxes = layout.levels > height ? 1u << (layout.levels - height) : 1, all = 0;
+    if (along_curve) boxes = (count + 31) / 32;
     for (;; boxes = (boxes + 31) / 32) {
         out->box_begin[out->box_levels] = all;
         out->box_count[out->box_levels++] = boxes;
@@ -69,24 +71,35 @@ inline void lay_out(index *out, cuda_arena *arena, uint32_t count) {
     out->boxes = (float4 *)cuda_arena_take(arena, all, 2 * sizeof(float4));
 }
 
+/* The node whose place in order this is: that of a perfect tree, from which the last level's nodes
+   behind the `low` first ones are left out. */
+__device__ __forceinline__ uint32_t node_of_place(const kandela::layout &tree, uint32_t place) {
+    const uint32_t perfect = place < 2 * tree.low ? place + 1 : 2 * (place - tree.low) + 2;
+    const uint32_t height = (uint32_t)__ffs((int)perfect) - 1; /* of its sub-tree, less one */
+    return (1u << (tree.levels - 1 - height)) - 1 + (perfect >> (height + 1));
+}
+
 static __global__
 __launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uint32_t *tree_ids,
                                                    kandela::layout tree,
                                                    const __grid_constant__ index of) {
-    const uint32_t node = blockIdx.x * INDEX_BLOCK + threadIdx.x;
-    if (node >= tree.count) return;
-    const uint32_t level = pointtree_level_of(node);
-    const kandela::segment own =
-        kandela::node_segment(tree, level, node - pointtree_level_begin(level));
-    const uint32_t place = own.begin + own.left, id = tree_ids[node];
-    const photon *from = list + id;
-    const vec3 p = from->position, power = from->power, d = from->direction, n = from->normal;
+    __shared__ photon_room<INDEX_BLOCK> room;
+    __shared__ uint32_t ids[INDEX_BLOCK];
+    const uint32_t begin = blockIdx.x * INDEX_BLOCK, place = begin + threadIdx.x;
+    const bool is = place < tree.count;
+    const uint32_t id = !is ? 0 : tree_ids ? tree_ids[node_of_place(tree, place)] : of.ids[place];
+    ids[threadIdx.x] = id;
+    __syncthreads();
+    room.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
+    if (!is) return;
+    const photon from = room.get();
+    const vec3 p = from.position, power = from.power, d = from.direction, n = from.normal;
     float4 *to = of.records + 3 * (uint64_t)place;
     of.points[place] = make_float4(p.x, p.y, p.z, 0);
     to[0] = make_float4(p.x, p.y, p.z, n.x);
     to[1] = make_float4(power.x, power.y, power.z, n.y);
     to[2] = make_float4(d.x, d.y, d.z, n.z);
-    of.ids[place] = id;
+    if (tree_ids) of.ids[place] = id;
 }
 
 __device__ __forceinline__ float least_of(float x) {
@@ -122,7 +135,7 @@ static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_c
     of.boxes[2 * to + 1] = make_float4(hi.y, hi.z, 0, 0);
 }
 
-/* Fills what lay_out placed, from the list and the tree's ids. */
+/* Fills what lay_out placed, from the list and the tree's ids; NULL: out->ids are there. */
 inline kd_status make(const index *out, const photon *list, const uint32_t *tree_ids,
                       cudaStream_t stream) {
     place_in_order<<<(out->count + INDEX_BLOCK - 1) / INDEX_BLOCK, INDEX_BLOCK, 0, stream>>>(

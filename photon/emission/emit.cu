@@ -1,14 +1,17 @@
 /* Emission on a CUDA device.
    Idea: paths of a batch go by waves (emit_waves.cuh). Photons go to a heap as they land, each with
-         its path and its number on it; a scan over the paths' counts gives each its place in the
-         order (path, bounce) and finds the path with which enough have landed.
+         its number on its path; a scan over the paths' counts gives each its place in the order
+         (path, bounce) and finds the path with which enough have landed. Places are told where in
+         the heap their photon is, four random bytes a photon, so that the list is written in
+         order.
    Work: a batch is as many paths as should be enough, by what the batch or the emission before
          yielded.
    Memory: 68 bytes a photon of a batch and 56 a path, beside the pool of ways and the list.
    Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers.
    Data flow: of each batch: emit_waves.cuh (heap of photons, counts, ledgers), a scan of the
-              counts, find_end (one thread: counts -> how many paths are taken), sum_ledgers and
-              place_photons (a thread a path, a photon: heap -> list), begin_next_batch (one
+              counts, find_end (one thread: counts -> how many paths are taken), sum_ledgers (a
+              thread a path), order_photons (a thread a photon of the heap: counts -> order),
+              place_photons (a thread a place: order, heap -> list), begin_next_batch (one
               thread). After the last: finish_photons, a thread a photon: list -> powers in W,
               positions, hash. */
 #include "core/beside/beside.h"
@@ -19,13 +22,14 @@
 #include "photon/emission/emit_stop.h"
 #include "photon/emission/emit_waves.cuh"
 #include "photon/emission/photon_hash.h"
+#include "photon/emission/photon_room.cuh"
 #include "points/tree/pointtree.h"
 #include <cub/device/device_scan.cuh>
 
 namespace {
 
 constexpr int FLAT_BLOCK = 256;
-constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MOST_PATHS = 1 << 22;
+constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MOST_PATHS = 1 << 23;
 constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
 
 /* Where an emission stands; in device memory, so that kernels follow each other without waiting. */
@@ -120,15 +124,32 @@ __global__ __launch_bounds__(FLAT_BLOCK) void sum_ledgers(const emission_batch b
     if (threadIdx.x == 0) atomicAdd(&state->rays, (unsigned long long)rays);
 }
 
+/* Where in the heap the photons of the list's next places are. */
+__global__ __launch_bounds__(FLAT_BLOCK) void order_photons(const emission_batch batch,
+                                                            const emission_state *state) {
+    const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
+    if (i >= state->landed) return;
+    const landed_photon *at = batch.landed + i;
+    const uint32_t path = at->at.path - (uint32_t)batch.first_path;
+    if (path < state->taken_paths) batch.order[batch.counts[path] + at->number] = i;
+}
+
 /* From the heap to their places in the list, whose first place is `shift` of the list of all. */
 __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch batch,
                                                             const emission_state *state,
                                                             photon *list, uint64_t shift) {
-    const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
-    if (i >= state->landed) return;
-    const uint2 number = batch.numbers[i];
-    if (number.x >= state->taken_paths) return;
-    list[state->count - shift + batch.counts[number.x] + number.y] = batch.landed[i];
+    __shared__ photon_room<FLAT_BLOCK> room;
+    const uint32_t begin = blockIdx.x * FLAT_BLOCK;
+    const uint32_t count = min((uint32_t)FLAT_BLOCK, state->taken - begin);
+    if (threadIdx.x < count) {
+        landed_photon found;
+        uint4 words[4];
+        const uint4 *from = (const uint4 *)(batch.landed + batch.order[begin + threadIdx.x]);
+        for (int w = 0; w < 4; ++w) words[w] = from[w];
+        memcpy(&found, words, sizeof found);
+        room.put(found.at);
+    }
+    room.store(list + (state->count - shift) + begin, count);
 }
 
 __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t emitted) {
@@ -142,17 +163,21 @@ __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t
 __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 *positions,
                                                              uint32_t count, uint64_t place,
                                                              float factor, emission_state *state) {
-    const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
+    __shared__ photon_room<FLAT_BLOCK> room;
+    const uint32_t begin = blockIdx.x * FLAT_BLOCK, i = begin + threadIdx.x;
+    const uint32_t here = min((uint32_t)FLAT_BLOCK, count - begin);
     uint64_t hash = 0;
     uint32_t strongest = 0;
+    room.load(list + begin, here);
     if (i < count) {
-        photon at = list[i];
+        photon at = room.get();
         at.power = vec3_scale(at.power, factor);
-        if (factor != 1) list[i].power = at.power;
+        room.put(at);
         positions[i] = at.position;
         hash = photon_hash(&at, place + i);
         strongest = float_bits(float_max(vec3_largest(at.power), 0));
     }
+    if (factor != 1) room.store(list + begin, here);
     hash = block_sum(hash);
     strongest = __reduce_max_sync(0xffffffffu, strongest);
     if (threadIdx.x % 32 == 0) atomicMax(&state->strongest, strongest);
@@ -179,8 +204,8 @@ kd_status set_state(emission_state *state, const emission_state *told, cudaStrea
 
 kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     KD_TRY(scan_counts(batch, NULL));
-    batch->landed = (photon *)cuda_arena_take(arena, batch->room, sizeof(photon));
-    batch->numbers = (uint2 *)cuda_arena_take(arena, batch->room, sizeof(uint2));
+    batch->landed = (landed_photon *)cuda_arena_take(arena, batch->room, sizeof(landed_photon));
+    batch->order = (uint32_t *)cuda_arena_take(arena, batch->room, sizeof(uint32_t));
     batch->counts = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->rays = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->ledger = (way_ledger *)cuda_arena_take(arena, batch->paths, sizeof(way_ledger));
@@ -255,7 +280,11 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
     sum_ledgers<<<blocks, FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
     if (told->landed) {
-        place_photons<<<blocks_for(told->landed), FLAT_BLOCK, 0, batch->stream>>>(
+        order_photons<<<blocks_for(told->landed), FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
+        KD_CUDA_LAUNCHED("order_photons");
+    }
+    if (told->taken) {
+        place_photons<<<blocks_for(told->taken), FLAT_BLOCK, 0, batch->stream>>>(
             *batch, state, (photon *)list->photons.memory, shift);
         KD_CUDA_LAUNCHED("place_photons");
     }

@@ -13,6 +13,7 @@
 #ifndef KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #define KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #include "accel/rays/counted.h"
+#include "core/beside/spread.cuh"
 #include "core/device/wave_parts.cuh"
 #include "photon/emission/photon_trace.h"
 
@@ -46,13 +47,20 @@ struct alignas(16) way_ledger {
     double absorbed, ended, media, escaped, cut, emitted;
 };
 
+/* A photon in the heap, and its number on its path. */
+struct alignas(16) landed_photon {
+    photon at;
+    uint32_t number;
+};
+static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and read");
+
 struct emission_batch {
     uint64_t first_path;
     uint32_t paths, room; /* of the heap */
     cudaStream_t stream;  /* all of it goes on */
     double scale;         /* of the ledger */
-    photon *landed;
-    uint2 *numbers;   /* of each in the heap: path of the batch, number on its path */
+    landed_photon *landed;
+    uint32_t *order;  /* of the photons taken: where in the heap */
     uint32_t *counts; /* photons of each path, later the place of its first */
     uint32_t *rays;   /* of each path */
     way_ledger *ledger;
@@ -245,11 +253,11 @@ struct shaded_way {
 __device__ __forceinline__ void way_put(const emission_batch &batch, wave_way &on,
                                         const photon &slot) {
     const uint32_t at = take_place(batch.landed_count);
-    if (at < batch.room) {
-        batch.landed[at] = slot;
-        batch.numbers[at] = make_uint2(on.path, on.landed);
-    }
-    ++on.landed;
+    const landed_photon made = {slot, on.landed++};
+    uint4 words[4];
+    if (at >= batch.room) return;
+    memcpy(words, &made, sizeof made);
+    for (int w = 0; w < 4; ++w) ((uint4 *)(batch.landed + at))[w] = words[w];
 }
 
 /* `diffuse`: all that it may meet is. */
@@ -332,8 +340,7 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
     const uint32_t count = emit_record_at(batch, wave)->rays;
-    for (uint32_t i = blockIdx.x * EMIT_FINISH_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * EMIT_FINISH_BLOCK) {
+    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * EMIT_FINISH_BLOCK) {
         wave_way on = load_way(batch.stores[wave % 2], i, batch, emission);
         if (on.path == KD_NONE) continue;
         photon_ledger ledger = load_ledger<true>(batch, on.path);

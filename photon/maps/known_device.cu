@@ -10,6 +10,7 @@
                that of a photon beyond: the answers are those of the walk, by (dist2, id).
    Data flow: known_nearest, a thread a place: places, sides, index, irradiance -> the place's
               answer, or its number in `more`; known_more, a warp a number: the same. */
+#include "core/beside/spread.cuh"
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/known_device.h"
@@ -103,7 +104,7 @@ __device__ __forceinline__ nearest_photon find_closest(const known_work &work, v
 __global__ __launch_bounds__(BLOCK,
                              BLOCKS) void known_nearest(const __grid_constant__ known_work work) {
     const uint32_t count = *work.count;
-    for (uint32_t i = blockIdx.x * BLOCK + threadIdx.x; i < count; i += gridDim.x * BLOCK) {
+    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * BLOCK) {
         const estimate_point here = point_of_place(work.places[i], work.sides[i]);
         const nearest_photon best = find_closest(work, here.position);
         bool known = best.node != KD_NONE;

@@ -8,6 +8,7 @@
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "photon/maps/map_index.cuh"
+#include "photon/maps/photon_curve.cuh"
 #include "photon/maps/surface_packets.cuh"
 #include "points/builders.h"
 #include "points/tree/check_device.h"
@@ -73,18 +74,30 @@ kd_status make_tree(photon_map_cuda *map) {
     return builder->build(&build);
 }
 
-/* The tree, and its index. */
-kd_status plant(photon_map_cuda *map, gather_index::index *index) {
-    const uint64_t count = map->list.here;
-    KD_TRY(make_tree(map));
+/* index->ids along a curve. */
+kd_status sort_along_curve(photon_map_cuda *map, const gather_index::index *index) {
+    const vec3 *places = (const vec3 *)map->list.positions.memory;
+    photon_curve::sorting sorting;
     cuda_arena arena = {NULL, 0};
-    gather_index::lay_out(index, &arena, (uint32_t)count);
+    KD_TRY(photon_curve::lay_out(&sorting, &arena, places, index->count));
+    KD_TRY(device_buffer_reserve(&map->scratch, arena.used));
+    arena.base = (char *)map->scratch.memory;
+    arena.used = 0;
+    KD_TRY(photon_curve::lay_out(&sorting, &arena, places, index->count));
+    return photon_curve::sort(&sorting, index->ids, (cudaStream_t)device_thread_stream());
+}
+
+kd_status make_index(photon_map_cuda *map, gather_index::index *index) {
+    const uint32_t count = (uint32_t)map->list.here;
+    cuda_arena arena = {NULL, 0};
+    gather_index::lay_out(index, &arena, count, map->along_curve);
     KD_TRY(device_buffer_reserve(&map->index, arena.used));
     arena.base = (char *)map->index.memory;
     arena.used = 0;
-    gather_index::lay_out(index, &arena, (uint32_t)count);
+    gather_index::lay_out(index, &arena, count, map->along_curve);
+    if (map->along_curve) KD_TRY(sort_along_curve(map, index));
     return gather_index::make(index, (const photon *)map->list.photons.memory,
-                              (const uint32_t *)map->ids.memory,
+                              map->along_curve ? NULL : (const uint32_t *)map->ids.memory,
                               (cudaStream_t)device_thread_stream());
 }
 
@@ -174,12 +187,18 @@ void begin_map(photon_map_cuda *map, const photon_options *options) {
     map->radius = options->radius;
 }
 
-kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered) {
+/* The tree, if somebody walks it, the radius is found by it or it is to be proved; and the index,
+   along a curve unless its tree is walked there (known_device.cu). */
+kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered,
+                    bool along_curve) {
+    const bool probed = !(options->radius > 0);
     gather_index::index index;
     begin_map(map, options);
     if (map->list.here == 0) return KD_OK;
-    KD_TRY(plant(map, &index));
-    if (!(options->radius > 0)) KD_TRY(choose_radius(map, options, &index));
+    if (ordered || probed || map->planted) KD_TRY(make_tree(map));
+    map->along_curve = along_curve;
+    KD_TRY(make_index(map, &index));
+    if (probed) KD_TRY(choose_radius(map, options, &index));
     return ordered ? order(map) : KD_OK;
 }
 
@@ -194,10 +213,14 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
     build.points = point_array_make(NULL, photons, 3, POINT_FLOAT);
     build.split = POINTTREE_ROUND_ROBIN;
     if (point_builders_cuda[0]->scratch_bytes(&build.scratch_bytes, &build) != KD_OK) return 0;
-    gather_index::lay_out(&index, &arena, (uint32_t)photons);
+    gather_index::lay_out(&index, &arena, (uint32_t)photons, !ordered);
+    photon_curve::sorting sorting;
+    cuda_arena sorted = {NULL, 0};
+    if (photon_curve::lay_out(&sorting, &sorted, NULL, (uint32_t)photons) != KD_OK) return 0;
     const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* irradiance with them */
     const uint64_t known = ordered ? photon_maps_cuda_precompute_bytes(photons) : 0;
-    const uint64_t scratch = known > build.scratch_bytes ? known : build.scratch_bytes;
+    uint64_t scratch = known > build.scratch_bytes ? known : build.scratch_bytes;
+    if (sorted.used > scratch) scratch = sorted.used;
     return photon_list_cuda_bytes(photons) + arena.used + scratch +
            photons * (sizeof(uint32_t) + (ordered ? in_order : 0));
 }
@@ -212,12 +235,13 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->lookup = options->lookup;
     maps->media = options->media;
     job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
-    kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered);
-    if (status == KD_OK) status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered);
+    kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, !ordered);
+    if (status == KD_OK)
+        status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, true);
     if (status == KD_OK && photon_media_rows[options->media].beams)
         begin_map(&maps->map[PHOTON_LIST_MEDIA], options);
     else if (status == KD_OK)
-        status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true);
+        status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true, true);
     if (status == KD_OK) status = device_stream_wait(device_thread_stream());
     job_stage_end(watched);
     return status;

@@ -19,6 +19,7 @@ typedef struct photon_map_cuda {
     device_buffer ordered, ordered_points; /* in the tree's order, if wanted */
     device_buffer irradiance;
     float radius, scale; /* as of a photon_map */
+    bool along_curve;    /* its index is (photon_curve.cuh), else in the tree's order */
     bool known;          /* irradiance is there */
     bool planted;        /* ids came with the photons: they are proved, not built */
 } photon_map_cuda;

@@ -25,8 +25,9 @@ namespace photon_gathering_cuda {
 constexpr float NEAR = 4;
 /* Fewer are left alone. */
 constexpr int TOGETHER_LEAST = 12;
-/* Photons in a ball of all that a packet still weighs. */
-constexpr uint32_t WITHIN_MOST = 512;
+/* Photons in a ball of all that a packet still weighs: as many as in the ball of each, spread as
+   thin as they are here, would be WITHIN_OWN. */
+constexpr uint32_t WITHIN_OWN = 512, WITHIN_MOST = 1024;
 /* Blocks a multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;
 /* More than the rounding of two distances and their sum. */
@@ -184,36 +185,29 @@ weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t c
     *sum = weigh.sum;
 }
 
-/* How many photons are within the bound, or more than `most`. */
-__device__ __forceinline__ uint32_t count_found(const gather_work &work, descent &path, vec3 centre,
-                                                uint32_t bound, uint32_t most) {
-    uint32_t count = 0;
-    gather_index::visit(
-        work.index, path, centre, [&] { return count > most ? 0 : bound; },
-        [&](uint32_t bits, uint32_t) { count += __popc(__ballot_sync(ALL, bits <= bound)); });
-    return count;
-}
-
 /* False: there are too many photons. */
 __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_room &room,
                                               const packet_lane &lane, const together &of) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
-    if (count_found(work, room.path, of.centre, bound, WITHIN_MOST) > WITHIN_MOST) return false;
+    const float wide = (work.radius + of.spread) / work.radius;
+    const uint32_t most = min(WITHIN_MOST, (uint32_t)((float)WITHIN_OWN * wide * wide));
     flux_sum sum = flux_sum_none();
-    uint32_t count = 0;
+    uint32_t count = 0, weighed = 0;
     const auto weigh = [&] {
         if (lane.diffuse)
             weigh_within<true>(work, room.list, count, lane, of.joins, &sum);
         else
             weigh_within<false>(work, room.list, count, lane, of.joins, &sum);
+        weighed += count;
         count = 0;
     };
     gather_index::visit(
-        work.index, room.path, of.centre, [&] { return bound; },
+        work.index, room.path, of.centre, [&] { return weighed + count > most ? 0 : bound; },
         [&](uint32_t bits, uint32_t place) {
             keep_found(work, room.list, &count, bound, bits, place);
             if (count > WITHIN_ROOM - 32) weigh();
         });
+    if (weighed + count > most) return false;
     weigh();
     if (!of.joins) return true;
     work.sums[lane.which] = sum;

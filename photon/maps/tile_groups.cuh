@@ -30,7 +30,7 @@ constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
 constexpr uint32_t NOT_HERE = 0x80000000u; /* met: this look is left to others */
 constexpr uint32_t MODELLED = 1, IN_THE_DARK = 2;
 /* A group's places lie in a box whose diagonal is at most this of their largest radius. */
-constexpr float TOGETHER = 4;
+constexpr float TOGETHER = 16;
 /* Cosines of a box turned away from a group: more than all rounding, and TILE_APART. */
 constexpr float TURNED_AWAY = 4e-3f;
 

@@ -480,7 +480,7 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
 #ifndef LANES_512
 static inline uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, vec3 query,
                                      uint64_t bound_key) {
-    _Alignas(32) float dist2[LEAF_POINTS];
+    float dist2[LEAF_POINTS] __attribute__((aligned(32))); /* nvcc reads this, too */
     const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
     const uint32_t within = lanes_points(leaf, query, bound2, dist2);
     return lanes_keys(leaf, dist2, within, keys);

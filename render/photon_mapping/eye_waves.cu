@@ -9,6 +9,7 @@
    Memory: that of waves for all slots of a launch.
    Invariants: what is added to a slot, and in which order, is photon_eye_path's: emission or sky,
                then what the shadow ray brings, then, one wave later, the drawn half. */
+#include "core/beside/spread.cuh"
 #include "render/photon_mapping/eye_store.cuh"
 #include "render/waves/waves.h"
 
@@ -211,8 +212,7 @@ __global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
     const path_waves &w = slots.waves;
     const uint32_t count = wave_at(w, wave)->rays;
     uint32_t rays = 0;
-    for (uint32_t i = blockIdx.x * EYE_FINISH_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * EYE_FINISH_BLOCK) {
+    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * EYE_FINISH_BLOCK) {
         uint32_t part, last_request;
         const wave_path p = load_eye_path(w.stores[wave % 2], i, &part, &last_request);
         if (p.slot == KD_NONE) continue;

@@ -147,8 +147,8 @@ static kd_status make_maps(progressive_state *state, frame *of, bool first) {
     return KD_OK;
 }
 
-static bool walks_trees(const progressive_state *state, const frame *of) {
-    return of->options->final_gather > 0 || photon_lookups[state->photons.lookup].walks;
+static bool walks_trees(const progressive_state *state) {
+    return photon_lookups[state->photons.lookup].walks;
 }
 
 static kd_status make_maps_there(progressive_state *state, frame *of, bool first) {
@@ -156,7 +156,7 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
     bool made;
     KD_TRY(maps_ahead_take(&state->ahead, &state->there, of, &state->photons, &made));
     if (!made)
-        KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks_trees(state, of)));
+        KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks_trees(state)));
     const photon_map_cuda *maps = state->there.maps.map;
     for (int m = 0; m < 2 && first; ++m)
         radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
@@ -228,7 +228,7 @@ static void look_ahead(progressive_state *state, const frame *of, uint32_t pass)
     photon_options next = state->photons;
     next.pass = pass + 1;
     leave_out_empty(&next, of);
-    maps_ahead_begin(&state->ahead, &state->there, of, &next, walks_trees(state, of));
+    maps_ahead_begin(&state->ahead, &state->there, of, &next, walks_trees(state));
 }
 
 static kd_status progressive_pass(frame *of, uint32_t pass) {

@@ -77,7 +77,8 @@ static void bring(device_buffer *to, const void *from, uint64_t bytes) {
     if (from) assert_int_equal(device_memory_upload(to->memory, from, bytes), KD_OK);
 }
 
-static stage *stage_open(case_points set, uint32_t count) {
+/* The index in the tree's order, or along a curve. */
+static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     stage *made = (stage *)calloc(1, sizeof *made);
     assert_non_null(made);
     make_photons(made, set, count);
@@ -85,7 +86,8 @@ static stage *stage_open(case_points set, uint32_t count) {
     photon_options options = photon_options_default();
     options.radius = 1;
     assert_int_equal(photon_maps_cuda_take(&made->maps, made->lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made->maps, &options, false, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_plant(&made->maps, &options, ordered, NULL), KD_OK);
+    assert_true(made->maps.map[PHOTON_LIST_GLOBAL].along_curve != ordered);
     bring(&made->there_requests, made->requests, sizeof made->requests);
     bring(&made->there_packets, made->packets, sizeof made->packets);
     bring(&made->there_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
@@ -177,9 +179,10 @@ static void same_as_brute_force(void **state) {
     static const uint32_t counts[] = {1, 40, 65, 3000};
     static const uint32_t several[] = {1, 2, 10, 33, 50, 72, 100};
     for (int set = 0; set < CASE_POINT_SETS; ++set)
-        for (uint32_t c = 0; c < sizeof counts / sizeof *counts; ++c) {
+        for (uint32_t c = 0; c < 2 * sizeof counts / sizeof *counts; ++c) {
             if (gpu_leaves_out((uint32_t)set + c, 8)) continue;
-            stage *on = stage_open((case_points)set, gpu_size(counts[c], counts[c] % 1900));
+            const uint32_t count = gpu_size(counts[c / 2], counts[c / 2] % 1900);
+            stage *on = stage_open((case_points)set, count, c % 2);
             const char *name = case_points_name((case_points)set);
             const float radii[] = {INFINITY, 0.3f * on->size, 0.02f * on->size};
             for (int r = 0; r < 3; ++r) {
@@ -195,7 +198,7 @@ static void same_as_brute_force(void **state) {
 /* A dense spot in the ball of a packet: more photons than shared memory takes. */
 static void dense_spots(void **state) {
     (void)state;
-    stage *on = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000));
+    stage *on = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000), false);
     for (uint32_t k = 5; k <= 70; k += 65) {
         expect_estimates(on, "clustered", k, INFINITY);
         expect_estimates(on, "clustered", k, 1);
