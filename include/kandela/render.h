@@ -80,6 +80,9 @@ typedef struct kd_render_options {
                        the memory, on CPUs; "auto", whole. The picture is the same */
     char media[16]; /* what the map of media keeps: "points", where photons are scattered, or
                        "beams", their whole flights, seen where a ray crosses them */
+    int32_t maps_ahead; /* "ppm", "sppm" on a CUDA device: 1: the next pass's maps are made beside
+                           the samples of this one, with memory for both; 0: when they are due. The
+                           picture is the same */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -159,6 +159,7 @@ static void bind_option_numbers(options_class &bound) {
     NUMBER(frame);
     NUMBER(shutter);
     NUMBER(clamp);
+    NUMBER(maps_ahead);
 #undef NUMBER
     bound.def_prop_rw(
         "tonemap", [](const render_options &self) { return (int)self.c.tonemap; },

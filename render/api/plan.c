@@ -1,5 +1,5 @@
 /* before scene.h, whose type has the name of its arguments */
-#include "render/photon_mapping/maps_ahead.h"
+#include "render/photon_mapping/photons_device.h"
 
 #include "accel/build_memory.h"
 #include "accel/builders.h"
@@ -169,12 +169,13 @@ static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *opt
 /* Whether the next pass's maps are made beside this pass's samples (progressive.c). */
 static bool looks_ahead(const kd_render_options *options, int32_t rank_count) {
     const integrator *how = integrator_find(options->integrator);
-    return how->pass && rank_count == 1 && integrator_samples(how, options) > 1 &&
-           !(options->time_seconds > 0) && !photon_media_named(options->media)->beams;
+    return options->maps_ahead && how->pass && rank_count == 1 &&
+           integrator_samples(how, options) > 1 && !(options->time_seconds > 0) &&
+           !photon_media_named(options->media)->beams;
 }
 
 static kd_status plan_there(render_plan *out, const scene_view *from,
-                            const kd_render_options *options, int32_t rank_count, bool sparing) {
+                            const kd_render_options *options, int32_t rank_count) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0, ahead = 0;
     /* methods that need the global map alone look into it by themselves */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
@@ -203,8 +204,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
         ahead += bytes;
         all += photons[l];
     }
-    if (!sparing && looks_ahead(options, rank_count))
-        add_to(out, true, "the next pass's maps", ahead);
+    if (looks_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
     if (all && rank_count > 1 && rank_maps_apart(options->maps))
         add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
     if (all)
@@ -238,15 +238,14 @@ uint64_t render_plan_sent(const scene_view *from, const kd_render_options *optio
            sums / (uint64_t)rank_count;
 }
 
-/* `sparing`: nothing is made before it is due. */
 static kd_status make_plan(render_plan *out, const scene_view *from,
-                           const kd_render_options *options, int32_t rank_count, bool sparing) {
+                           const kd_render_options *options, int32_t rank_count) {
     device where;
     memset(out, 0, sizeof *out);
     KD_TRY(render_choose_device(&where, options));
     add(out, "film", film_bytes_of(pixels_of(options)));
     add(out, "picture", film_picture_bytes(pixels_of(options)));
-    return where.kind == DEVICE_CUDA ? plan_there(out, from, options, rank_count, sparing)
+    return where.kind == DEVICE_CUDA ? plan_there(out, from, options, rank_count)
                                      : plan_here(out, from, options, rank_count);
 }
 
@@ -257,7 +256,7 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
 
 kd_status render_plan_make_among(render_plan *out, const scene_view *from,
                                  const kd_render_options *options, int32_t rank_count) {
-    return make_plan(out, from, options, rank_count, false);
+    return make_plan(out, from, options, rank_count);
 }
 
 /* The device's builder that needs the least for this mesh; NULL: there is none. */
@@ -289,28 +288,28 @@ static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_o
     while (out->device_total > most && paths > least) {
         paths /= 2;
         options->device_paths = paths;
-        KD_TRY(make_plan(out, from, options, 1, true));
+        KD_TRY(make_plan(out, from, options, 1));
     }
     return KD_OK;
 }
 
 kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
                           uint64_t most) {
-    maps_ahead_forbid(most > 0);
-    KD_TRY(make_plan(out, from, options, 1, most > 0));
+    if (most > 0) options->maps_ahead = 0; /* nothing is made before it is due */
+    KD_TRY(make_plan(out, from, options, 1));
     if (most == 0 || fits(out, most)) return KD_OK;
     const integrator *how = integrator_find(options->integrator);
     KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS / 8));
     const tritree_builder_cuda *smallest = smallest_builder(&from->mesh);
     if (out->device_total > most && name_is_auto(options->builder) && smallest) {
         snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
-        KD_TRY(make_plan(out, from, options, 1, true));
+        KD_TRY(make_plan(out, from, options, 1));
     }
     KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS_LEAST));
     const int32_t last = integrator_batches_most(how, options);
     while (!fits(out, most) && options->batches < last) {
         ++options->batches;
-        KD_TRY(make_plan(out, from, options, 1, true));
+        KD_TRY(make_plan(out, from, options, 1));
     }
     const bool by_gather = how->batches_most && !how->pass && last < options->spp;
     const bool there = out->device_total > out->total;

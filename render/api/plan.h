@@ -39,8 +39,8 @@ kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options);
 /* The same with as many more options->batches as it takes to need at most `most` bytes on the host
    and as many on the device (0: no limit). If the builder there is "auto", one that needs less
-   memory is taken first, and with a limit this process makes no maps ahead of their pass
-   (maps_ahead_forbid). KD_ERROR_MEMORY, with the bytes and with advice, if it needs more even so.
+   memory is taken first, and with a limit no maps are made ahead of their pass
+   (options->maps_ahead). KD_ERROR_MEMORY, with the bytes and with advice, if it needs more even so.
  */
 kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
                           uint64_t most);

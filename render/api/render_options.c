@@ -21,6 +21,7 @@ static void fill(kd_render_options *options) {
     options->precompute = 1;
     options->passes = 64;
     options->batches = 1;
+    options->maps_ahead = 1;
     options->alpha = 0.7f;
     strcpy(options->channel, "normals");
     strcpy(options->estimator, "nearest");

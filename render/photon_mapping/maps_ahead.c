@@ -1,11 +1,4 @@
 #include "render/photon_mapping/maps_ahead.h"
-#include <stdatomic.h>
-
-static atomic_bool is_forbidden;
-
-void maps_ahead_forbid(bool forbidden) {
-    atomic_store(&is_forbidden, forbidden);
-}
 
 void maps_ahead_renew_orders(photon_cuda *of, const photon_options *options) {
     photon_orders_renew(of->orders, options);
@@ -23,7 +16,7 @@ static kd_status make_ahead(void *context, job *watched) {
 
 void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *of,
                       const photon_options *options, bool ordered) {
-    if (out->by || out->too_large || atomic_load(&is_forbidden)) return;
+    if (out->by || out->too_large) return;
     maps_ahead_renew_orders(there, options);
     memcpy(out->orders, there->orders, sizeof out->orders);
     out->options = *options;

@@ -15,13 +15,10 @@ typedef struct maps_ahead {
     bool too_large;   /* the device has no memory for two passes' maps */
 } maps_ahead;
 
-/* For the whole process, as parallel_set_threads: none are made ahead, for who is to keep below a
-   limit of memory. */
-void maps_ahead_forbid(bool forbidden);
 /* Orders of the options' pass, which `of` has made for another one. */
 void maps_ahead_renew_orders(photon_cuda *of, const photon_options *options);
 /* Begins with the maps of these options' pass; `there` has made maps before. Nothing is begun where
-   they are forbidden, being made already, memory was short before, or no thread is to be had. */
+   they are being made already, memory was short before, or no thread is to be had. */
 void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *of,
                       const photon_options *options, bool ordered);
 /* Waits for them, if they were begun; those of the options' pass become the maps of `to`. `taken`:

@@ -223,7 +223,9 @@ static void leave_out_empty(photon_options *options, const frame *of) {
 static void look_ahead(progressive_state *state, const frame *of, uint32_t pass) {
     const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
     const bool timed = of->deadline > 0 || (of->watched && of->watched->deadline > 0);
-    if (!of->there || !state->has_room || timed || of->maps_cut || pass + 1 >= passes) return;
+    if (!of->there || !of->options->maps_ahead || !state->has_room || timed || of->maps_cut ||
+        pass + 1 >= passes)
+        return;
     if (ranks_shared(of->among) || photon_media_rows[state->photons.media].beams) return;
     photon_options next = state->photons;
     next.pass = pass + 1;

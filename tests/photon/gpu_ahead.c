@@ -4,7 +4,6 @@
 #include "core/beside/beside.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
-#include "render/photon_mapping/maps_ahead.h"
 
 #include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
@@ -123,9 +122,9 @@ static void test_pictures(void **state) {
     static const char *const methods[] = {"sppm", "ppm"};
     for (int m = 0; m < 2; ++m) {
         kd_render_options options = options_for(methods[m]);
-        maps_ahead_forbid(true);
+        options.maps_ahead = 0;
         const finished due = run(path, &options, NULL, false, 0);
-        maps_ahead_forbid(false);
+        options.maps_ahead = 1;
         const finished ahead = run(path, &options, NULL, false, 0);
         assert_int_equal(due.status, KD_OK);
         assert_int_equal(ahead.status, KD_OK);

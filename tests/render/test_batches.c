@@ -52,8 +52,12 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     render_plan whole, fitted;
     assert_int_equal(render_plan_fit(&whole, &view, &options, 0), KD_OK);
     assert_int_equal(options.batches, 1);
+    assert_int_equal(options.maps_ahead, 1);
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total), KD_OK);
     assert_int_equal(options.batches, 1);
+    /* a limit is one rendering's, not the process's */
+    assert_int_equal(options.maps_ahead, 0);
+    assert_int_equal(small_options("photon").maps_ahead, 1);
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 2), KD_OK);
     assert_true(options.batches >= 2 && options.batches <= 4);
     assert_true(fitted.total <= whole.total / 2);
