@@ -4,9 +4,8 @@
            10M points, uniform, photon-like and clustered, 10,000 to 2M queries, k of 1 to 100; for
            coherent queries, and more than 2M, by kandela bench knn.
    Idea: packets and groups win where queries lie so dense among the points that neighbours ask for
-         the same leaves, and lose most where they do not: points in clusters, asked thinly. Leaves
-         are never far from the best below some 200,000 queries, and need no order there; a sort
-         costs more than it gives until some 250,000. */
+         the same leaves. Leaves are never far from the best below some 250,000 queries, and need no
+         order there: a sort costs more than it gives. */
 #ifndef KD_POINTS_NEIGHBOURS_NEAREST_CALL_CUH
 #define KD_POINTS_NEIGHBOURS_NEAREST_CALL_CUH
 #include "points/neighbours/query_groups.cuh"
@@ -29,29 +28,26 @@ constexpr double WAYS_COHERENT = 1e5, WAYS_MANY = 1.5e6, WAYS_ANY = 1e300;
 
 /* For coherent queries, and more than WAYS_MANY of any. */
 inline constexpr query_way_row ways_of_many[] = {
+    {16, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
+    {12, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
     {16, WAYS_ANY, WAYS_ANY, 8, {POINT_QUERY_PACKETS, true}},
     {16, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {112, WAYS_ANY, WAYS_ANY, 16, {POINT_QUERY_GROUPS, true}},
+    {112, WAYS_ANY, WAYS_ANY, 8, {POINT_QUERY_GROUPS, true}},
     {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
 
 inline constexpr query_way_row ways_of_few[] = {
     {8, 60e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {1, 250e3, 300e3, WAYS_ANY, {POINT_QUERY_THREADS, false}},
+    {8, 80e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
     {1, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, false}},
     {4, 250e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {4, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
     {8, 250e3, 300e3, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {8, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {4, WAYS_ANY, WAYS_ANY, 0.2, {POINT_QUERY_PACKETS, true}},
-    {4, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {8, 600e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {8, 600e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {8, WAYS_ANY, WAYS_ANY, 0.2, {POINT_QUERY_PACKETS, true}},
-    {8, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {1024, 200e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {16, WAYS_ANY, WAYS_ANY, 0.5, {POINT_QUERY_PACKETS, true}},
-    {112, WAYS_ANY, WAYS_ANY, 0.5, {POINT_QUERY_GROUPS, true}},
-    {56, 600e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {12, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
+    {1024, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
+    {16, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
+    {112, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_GROUPS, true}},
+    {1, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
+    {12, WAYS_ANY, WAYS_ANY, 24, {POINT_QUERY_THREADS, true}},
+    {16, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
     {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
 
 inline query_way query_way_of(uint32_t k, uint64_t queries, uint64_t points, bool coherent) {
@@ -153,7 +149,7 @@ template <class ASKED> struct nearest_call {
         KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, ASKED>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
         parting then = to;
-        if (!SHAPE::HALVES && !query->patience) then.patience += PATIENCE_TESTED;
+        if (!SHAPE::HALVES && !query->patience) then.patience += PATIENCE_OWN; /* of all leaves */
         nearest_by_groups<SHAPE, ASKED>
             <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)query->stream>>>(
                 view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), then,

@@ -20,7 +20,7 @@
 
 namespace point_index {
 
-constexpr uint32_t GROUP_WARPS = 4, PATIENCE_TESTED = 64;
+constexpr uint32_t GROUP_WARPS = 4;
 
 /* Every LANES-th point from `first` on; there are as many behind the last leaf's. */
 template <class SHAPE, int POINTS>
@@ -56,23 +56,30 @@ __device__ inline uint32_t halves_in_reach(const float4 *record, vec3 q, float b
     return (reached & 0x55555555u ? 1u : 0u) | (reached & 0xaaaaaaaau ? 2u : 0u);
 }
 
-/* Returns whether bounds have changed. Of the leaves that no query reaches each takes one of
-   `patience`; where halves are not looked at, only the last PATIENCE_TESTED of it are looked
-   after, all other leaves take one. */
+/* Halves that are of use. A leaf that no query reaches takes one of `patience`; where halves are
+   not looked at, every leaf does, and none is left when the first one after that is not reached. */
 template <class SHAPE>
-__device__ inline bool offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
-                                  point_range of, vec3 q, group_lane &mine, uint32_t &patience) {
+__device__ inline uint32_t halves_of_use(const view &index, uint32_t leaf, vec3 q, float bound2,
+                                         uint32_t &patience, uint32_t &bound) {
+    if (!SHAPE::HALVES && --patience) return 3;
+    const uint32_t wanted = halves_in_reach(halves_record(index, leaf), q, bound2);
+    if (!SHAPE::HALVES) patience = 1;
+    if (!wanted && (!SHAPE::HALVES || --patience == 0)) bound = NO_MORE;
+    return wanted;
+}
+
+/* `bound` is the largest of the lanes' as bits. */
+template <class SHAPE>
+__device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
+                                  point_range of, vec3 q, group_lane &mine, uint32_t &patience,
+                                  uint32_t &bound) {
     float4 p[SHAPE::STEP];
-    uint32_t wanted = 3;
-    if (SHAPE::HALVES || patience <= PATIENCE_TESTED)
-        wanted = halves_in_reach(halves_record(index, leaf), q, mine.bound2);
-    if (SHAPE::HALVES ? !wanted : !wanted || patience > PATIENCE_TESTED) --patience;
-    if (!wanted) return false;
+    const uint32_t wanted = halves_of_use<SHAPE>(index, leaf, q, mine.bound2, patience, bound);
+    if (!wanted) return;
     const uint32_t width = half_width(of.end - of.begin);
     const uint32_t full = warp_columns::place_of(&sh.dist2[SHAPE::ROOM - SHAPE::STEP][lane_id()]);
     uint32_t at = wanted & 1 ? of.begin : min(of.begin + width, of.end);
     const uint32_t end = wanted & 2 ? of.end : min(of.begin + width, of.end);
-    bool shrunk = false;
     while (at < end) {
         const bool whole = at + 32 <= end;
         const uint32_t first = at + lane_id() % SHAPE::LANES;
@@ -91,9 +98,8 @@ __device__ inline bool offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
                          min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::ROOM - SHAPE::STEP - 2)) +
                              SHAPE::LANES);
         mine = group_level(sh, mine, SHAPE::ROOM - SHAPE::STEP);
-        shrunk = true;
+        bound = most_bound(mine.bound2);
     }
-    return shrunk;
 }
 
 /* A query's answers, in order: lane l has numbers l * SORTED and on. */
@@ -225,9 +231,7 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
         visit_leaves(
             index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
             [&](uint32_t leaf, point_range of) {
-                if (offer_leaf(index, sh, leaf, of, q, mine, patience))
-                    bound = most_bound(mine.bound2);
-                if (patience == 0) bound = NO_MORE;
+                offer_leaf(index, sh, leaf, of, q, mine, patience, bound);
             });
         if (now) found = mine.bound2;
         parts = parts || (now && bound == NO_MORE);

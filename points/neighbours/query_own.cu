@@ -61,10 +61,11 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const p
     p->method = way.method;
     p->sorted = way.sorted;
     if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
-    const bool together = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
     const bool finds_others = q->k > 1 || own->skips; /* one alone finds itself at once */
-    p->to = lay_out_parting(arena, q, together && finds_others ? PATIENCE_OWN : 0, count,
-                            p->sorted && count, p->sort.numbers);
+    const bool parts =
+        p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
+    p->to = lay_out_parting(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
+                            p->sort.numbers);
     if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
