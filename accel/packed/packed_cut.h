@@ -71,7 +71,7 @@ KD_FN void packed_cut_between(const float x[3][3], const float from[3], const fl
 
 /* A coordinate x of the plane: normal (x - at) is between `least` and `most`. */
 KD_FN void packed_cut_axis(float at, float normal, float least, float most, float *lo, float *hi) {
-    const float p = least / normal, q = most / normal;
+    const float inverse = 1 / normal, p = least * inverse, q = most * inverse;
     const float off = (fabsf(at) + float_max(fabsf(p), fabsf(q))) * 0x1p-20f;
     const float low = at + float_min(p, q) - off, high = at + float_max(p, q) + off;
     if (low > *lo && low <= FLT_MAX) *lo = low; /* what is no number bounds nothing */
@@ -106,6 +106,16 @@ KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     }
 }
 
+/* Nothing is left of a part that is there by rounding alone: it keeps the wide box. */
+KD_FN void packed_cut_unless_empty(const float wide_lo[3], const float wide_hi[3], float lo[3],
+                                   float hi[3]) {
+    const bool empty = !(lo[0] <= hi[0] && lo[1] <= hi[1] && lo[2] <= hi[2]);
+    for (int k = 0; k < 3; ++k) {
+        if (empty) lo[k] = wide_lo[k];
+        if (empty) hi[k] = wide_hi[k];
+    }
+}
+
 KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
     const float x[3][3] = {{a.x, b.x, c.x}, {a.y, b.y, c.y}, {a.z, b.z, c.z}};
     const float from[3] = {cell.lo.x, cell.lo.y, cell.lo.z},
@@ -123,12 +133,10 @@ KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
     if (beyond[1]) packed_cut_between(x, from, to, 1, 2, 0, lo, hi);
     if (beyond[2]) packed_cut_between(x, from, to, 2, 0, 1, lo, hi);
     if (beyond[0] || beyond[1] || beyond[2]) packed_cut_plane(x, lo, hi);
-    /* nothing is left of a part that is there by rounding alone: it keeps the wide box */
-    const bool empty = !(lo[0] <= hi[0] && lo[1] <= hi[1] && lo[2] <= hi[2]);
-    const float *const low = empty ? wide_lo : lo, *const high = empty ? wide_hi : hi;
+    packed_cut_unless_empty(wide_lo, wide_hi, lo, hi);
     box3 box;
-    box.lo = vec3_make(low[0], low[1], low[2]);
-    box.hi = vec3_make(high[0], high[1], high[2]);
+    box.lo = vec3_make(lo[0], lo[1], lo[2]);
+    box.hi = vec3_make(hi[0], hi[1], hi[2]);
     return box;
 }
 

@@ -5,100 +5,34 @@
          only want a box, all at last, are apart, so that lanes do alike. A warp takes 32 parts.
          Their triangles' boxes are a lane each, whatever part they are of, and lie in shared
          memory; so are the planes that they have to offer; what becomes of a part is for its lane
-         to write. New nodes and references lie in the order in which warps come to them: nothing
-         of the packed form depends on it.
-   Memory: 36 bytes a node, 4 a reference, 36 a part: a leaf that is not empty, or a new node. Where
-           rooms are too small nothing is written, and who asked makes them larger.
-   Data flow: packed_copy_nodes, a thread a node: tree -> finer tree; packed_list_leaves, a thread a
-              node: leaves -> parts; packed_large_leaves, a warp each: leaves of many triangles ->
-              their boxes; packed_cut_level, a launch a level, 32 parts a warp: parts, corners ->
-              further nodes, references and parts. In this order. */
+         to write, and of one that ends what is known of it. New nodes and references lie in the
+   order in which warps come to them: nothing of the packed form depends on it.
+   Memory: that of packed_cutter.cuh. Where rooms are too small nothing is written, and who asked
+           makes them larger.
+   Data flow: packed_list_parents, a thread a node: tree -> the parents of pairs; packed_list_leaves,
+              a thread a node: leaves, parents -> parts; packed_large_leaves, a warp each: leaves of
+              many triangles -> their subtrees; packed_cut_level, a launch a level, 32 parts a warp:
+              parts, corners -> further parts and references, subtrees of leaves. In this order. */
 #ifndef KD_ACCEL_PACKED_PACKED_CUTS_CUH
 #define KD_ACCEL_PACKED_PACKED_CUTS_CUH
-#include "accel/packed/packed_finer.h"
-#include <stdint.h>
+#include "accel/packed/packed_cutter.cuh"
 
-enum { PACKED_MAKE_BLOCK = 128, PACKED_TILE_BOXES = 224 /* of a warp's parts at a time */ };
+enum { PACKED_TILE_BOXES = 224 /* of a warp's parts at a time */ };
 
-/* Counters; the first two are what rooms should have had. */
-typedef struct packed_cut_counts {
-    unsigned long long nodes, references;
-    unsigned long long cut, kept, large;            /* parts */
-    unsigned long long before[PACKED_FINER_LEVELS]; /* parts to be cut, when a level began */
-} packed_cut_counts;
-
-/* Some references of a leaf of the given tree, in a part of its cell or in all of it. */
-typedef struct packed_part_task {
-    box3 cell;
-    uint32_t first, which;
-    uint32_t node; /* of the finer tree: one of the given one's, or new */
-} packed_part_task;
-
-typedef struct packed_cutter {
-    tritree_view tree; /* as it was given */
-    uint64_t node_room, reference_room, part_room;
-    tritree_node *nodes; /* of the finer one */
-    uint32_t *references;
-    box3 *boxes;                /* a leaf's */
-    uint32_t *parents, *report; /* a pair of nodes: whose they are, how many of both are measured */
-    packed_part_task *parts; /* those that may be cut, level by level; from the end on the others */
-    uint32_t *large;         /* parts of so many triangles that a warp takes one */
-    packed_cut_counts *counts;
-} packed_cutter;
-
-__device__ __forceinline__ uint32_t packed_pair_of(uint32_t node) {
-    return (node - 1) >> 1;
-}
-
-/* The nodes of the given tree. */
-__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_copy_nodes(
+__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_parents(
     const __grid_constant__ packed_cutter c) {
     const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
     if (i == 0) {
         c.counts->nodes = c.tree.node_count;
         c.counts->references = c.tree.reference_count;
-        c.counts->cut = c.counts->kept = c.counts->large = 0;
+        c.counts->cut = c.counts->kept = c.counts->large = c.counts->pairs = 0;
     }
     if (i >= c.tree.node_count) return;
     const tritree_node node = c.tree.nodes[i];
-    c.nodes[i] = node;
     if (tritree_is_leaf(node)) return;
-    c.parents[packed_pair_of(tritree_left(node))] = i;
-    c.report[packed_pair_of(tritree_left(node))] = 0;
-}
-
-/* The cell of a node: its side on each axis is the nearest plane above that bounds it. */
-__device__ __forceinline__ box3 packed_cell_of(const packed_cutter &c, uint32_t at) {
-    box3 cell;
-    cell.lo = vec3_all(-INFINITY);
-    cell.hi = vec3_all(INFINITY);
-    uint32_t open = 63;
-    while (at != 0 && open != 0) {
-        const uint32_t parent = __ldg(c.parents + packed_pair_of(at));
-        const tritree_node node = c.tree.nodes[parent];
-        const int axis = tritree_axis(node);
-        const bool low = at & 1; /* then the plane is its upper side */
-        const uint32_t side = low ? 1u << axis : 8u << axis;
-        if (open & side) vec3_set_axis(low ? &cell.hi : &cell.lo, axis, node.split);
-        open &= ~side;
-        at = parent;
-    }
-    return cell;
-}
-
-/* Places for so many items of each lane of a warp, of a counter of all: one atomic for the warp. */
-__device__ __forceinline__ unsigned long long packed_take(unsigned long long *counter,
-                                                          uint32_t mine) {
-    const uint32_t lane = threadIdx.x & 31;
-    uint32_t upto = mine;
-    for (uint32_t step = 1; step < 32; step <<= 1) {
-        const uint32_t lower = __shfl_up_sync(~0u, upto, (int)step);
-        if (lane >= step) upto += lower;
-    }
-    const uint32_t all = __shfl_sync(~0u, upto, 31);
-    unsigned long long first = 0;
-    if (lane == 0 && all) first = atomicAdd(counter, (unsigned long long)all);
-    return __shfl_sync(~0u, first, 0) + (upto - mine);
+    const uint32_t pair = packed_pair_of(tritree_left(node));
+    c.up[pair] = make_uint2(float_bits(node.split), i << 2 | (uint32_t)tritree_axis(node));
+    c.report[pair] = 0;
 }
 
 /* Where the lane's part goes, if it has one: among those that may be cut, or the others. By a whole
@@ -110,6 +44,14 @@ __device__ __forceinline__ packed_part_task *packed_part_place(const packed_cutt
     return c.parts + (cut ? place : c.part_room - 1 - behind);
 }
 
+__device__ __forceinline__ void packed_store_empty(const packed_cutter &c, uint32_t at,
+                                                   tritree_node leaf) {
+    const uint32_t none[PACKED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE};
+    const float cost[PACKED_CELLS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    packed_store(c.at + at, leaf, PACKED_EMPTY, none, box3_empty());
+    packed_store_costs(c.costs + at, cost);
+}
+
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_leaves(
     const __grid_constant__ packed_cutter c) {
     const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
@@ -117,10 +59,10 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_leaves(
     tritree_node node;
     if (i < c.tree.node_count && tritree_is_leaf(node = c.tree.nodes[i])) {
         count = tritree_count(node);
-        if (count == 0) c.boxes[i] = box3_empty();
+        if (count == 0) packed_store_empty(c, i, node);
     }
     __syncwarp();
-    const bool cut = count >= PACKED_FINER_LEAST && count <= PACKED_FINER_MOST;
+    const bool cut = packed_may_be_finer(count, true, 0);
     const bool is_large = count > PACKED_FINER_MOST;
     packed_part_task *const to = packed_part_place(c, cut, count && !cut && !is_large);
     const unsigned long long large = packed_take(&c.counts->large, is_large ? 1 : 0);
@@ -158,7 +100,13 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_large_leaves(
             other.hi.z = __shfl_xor_sync(~0u, box.hi.z, step);
             box3_join(&box, other);
         }
-        if (lane == 0) c.boxes[at] = box;
+        if (lane == 0) {
+            packed_measure found;
+            const uint64_t plan = packed_measure_leaf(&found, &c.tree, leaf, box);
+            packed_store(c.at + at, leaf, plan, found.ids, box);
+            packed_store_costs(c.costs + at, found.cost);
+        }
+        __syncwarp();
     }
 }
 
@@ -178,6 +126,7 @@ struct packed_lane_part {
     packed_part_task task;
     uint32_t count, begin; /* of its boxes in the tile */
     bool mine;             /* in the tile */
+    bool flat;             /* some box of its leaf */
 };
 
 __device__ __forceinline__ void packed_tile_fill(const packed_cutter &c, packed_tile &tile,
@@ -202,14 +151,15 @@ __device__ __forceinline__ void packed_tile_fill(const packed_cutter &c, packed_
     __syncwarp();
 }
 
-/* The box around the lane's part. */
+/* The box around the lane's part; *flat: some box is. */
 __device__ __forceinline__ box3 packed_tile_join(const packed_tile &tile,
-                                                 const packed_lane_part &part) {
+                                                 const packed_lane_part &part, bool *flat) {
     box3 box = box3_empty();
     for (uint32_t k = part.begin; part.mine && k < part.begin + part.count; ++k) {
         box3 one;
         one.lo = vec3_make(tile.lo[0][k], tile.lo[1][k], tile.lo[2][k]);
         one.hi = vec3_make(tile.hi[0][k], tile.hi[1][k], tile.hi[2][k]);
+        if (packed_is_flat(one)) *flat = true;
         box3_join(&box, one);
     }
     return box;
@@ -219,10 +169,13 @@ __device__ __forceinline__ box3 packed_tile_join(const packed_tile &tile,
 __device__ __forceinline__ void packed_tile_ask(packed_tile &tile, const packed_lane_part &part,
                                                 box3 box) {
     const uint32_t lane = threadIdx.x & 31;
-    const bool may = part.mine && sah_half_area(box) > 0;
+    const bool asks = part.mine && (part.count >= PACKED_FINER_LEAST || part.flat);
+    const double area = asks ? sah_half_area(box) : 0;
+    const bool may = area > 0;
     tile.asks[lane] = may ? part.count : 0;
     tile.best[lane] = (unsigned long long)float_bits((float)part.count) << 32;
-    for (int k = 0; may && k < 3; ++k) tile.axes[lane][k] = sah_axis_of(box, k);
+    const double inverse = may ? 1 / area : 0;
+    for (int k = 0; may && k < 3; ++k) tile.axes[lane][k] = packed_axis_of(box, k, inverse);
     __syncwarp();
 }
 
@@ -250,25 +203,32 @@ __device__ __forceinline__ void packed_tile_offer(packed_tile &tile, uint32_t r)
 #pragma unroll
     for (int k = 0; k < 6; ++k) {
         const sah_axis along = tile.axes[p][k >> 1];
-        if (!(planes[k] > along.lo && planes[k] < along.hi)) continue;
+        const bool inside = planes[k] > along.lo && planes[k] < along.hi;
+        if (inside ? count < PACKED_FINER_LEAST : planes[k & ~1] < planes[k | 1]) continue;
+        if (planes[k] == along.hi) {
+            low[k] = 0;
+            for (uint32_t other = begin; other < begin + count; ++other)
+                low[k] += tile.lo[k >> 1][other] < planes[k];
+            high[k] = count - low[k];
+        }
         const float cost = sah_split_cost(&costs, &along, planes[k], low[k], high[k]);
         const uint32_t number = (uint32_t)(k >> 1) * 2 * count + 2 * (r - begin) + (k & 1) + 1;
-        if (cost < (float)count)
+        if (low[k] && high[k] && cost < (float)count)
             best = min(best, (unsigned long long)float_bits(cost) << 32 | number);
     }
     if (best != ~0ull) atomicMin(&tile.best[p], best);
 }
 
-/* Which of the part's triangles lie on each side. */
+/* Which of the part's triangles lie on each side of a plane; `end`: where their boxes end. */
 __device__ __forceinline__ uint2 packed_tile_sides(const packed_tile &tile,
                                                    const packed_lane_part &part, int axis,
-                                                   float plane) {
+                                                   float plane, float end) {
     uint2 sides = make_uint2(0, 0);
     for (uint32_t k = part.begin; k < part.begin + part.count; ++k) {
         const float lo = tile.lo[axis][k], hi = tile.hi[axis][k];
         const uint32_t bit = 1u << (tile.owner[k] & 15);
-        if (lo < plane || hi <= plane) sides.x |= bit;
-        if (hi > plane) sides.y |= bit;
+        if (packed_is_low(lo, hi, plane, plane == end)) sides.x |= bit;
+        if (packed_is_high(lo, hi, plane, plane == end)) sides.y |= bit;
     }
     return sides;
 }
@@ -278,6 +238,7 @@ __device__ __forceinline__ uint2 packed_tile_sides(const packed_tile &tile,
 __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const packed_tile &tile,
                                                 const packed_lane_part &part, bool cuts,
                                                 uint32_t number, uint32_t level) {
+
     const unsigned long long left = packed_take(&c.counts->nodes, cuts ? 2 : 0);
     uint2 sides = make_uint2(0, 0);
     int axis = 0;
@@ -287,18 +248,17 @@ __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const pa
         const uint32_t on_axis = 2 * part.count, box = part.begin + number % on_axis / 2;
         axis = (int)(number / on_axis);
         plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
-        sides = packed_tile_sides(tile, part, axis, plane);
-        c.nodes[part.task.node] = tritree_inner(axis, plane, (uint32_t)left);
-        c.parents[packed_pair_of((uint32_t)left)] = part.task.node;
-        c.report[packed_pair_of((uint32_t)left)] = 0;
+        sides = packed_tile_sides(tile, part, axis, plane, tile.axes[threadIdx.x & 31][axis].hi);
+        c.at[part.task.node].node = tritree_inner(axis, plane, (uint32_t)left);
     }
     __syncwarp();
     for (int side = 0; side < 2; ++side) {
         packed_part_task made = part.task;
-        made.which = side ? sides.y : sides.x;
+        const uint32_t which = side ? sides.y : sides.x;
+        made.which = which | (part.flat ? 1u << PACKED_FINER_MOST : 0);
         made.node = (uint32_t)left + (uint32_t)side;
         const bool again =
-            cuts && level + 1 < PACKED_FINER_LEVELS && __popc(made.which) >= PACKED_FINER_LEAST;
+            cuts && packed_may_be_finer((uint32_t)__popc(which), part.flat, level + 1);
         packed_part_task *const to = packed_part_place(c, again, cuts && !again);
         if (cuts) {
             vec3_set_axis(side ? &made.cell.lo : &made.cell.hi, axis, plane);
@@ -308,37 +268,51 @@ __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const pa
     }
 }
 
-/* The part at hand becomes a leaf, or stays one of the given tree's. By a whole warp. */
-__device__ __forceinline__ void packed_part_end(const packed_cutter &c,
-                                                const packed_lane_part &part, bool ends) {
+/* The part at hand becomes a leaf, or stays one of the given tree's, and is measured. By a whole
+   warp. */
+__device__ __forceinline__ void
+packed_part_end(const packed_cutter &c, const packed_lane_part &part, bool ends, const box3 &box) {
     const bool is_new = ends && part.task.node >= c.tree.node_count;
     const unsigned long long first = packed_take(&c.counts->references, is_new ? part.count : 0);
-    uint32_t k = 0;
-    if (!is_new || first + part.count > c.reference_room) return;
-    for (uint32_t i = 0; packed_has_next(part.task.which, &i); ++i)
-        c.references[first + k++] = c.tree.references[part.task.first + i];
-    c.nodes[part.task.node] = tritree_leaf((uint32_t)first, part.count);
+    uint32_t ids[PACKED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE}, k = 0;
+    if (!ends || (is_new && first + part.count > c.reference_room)) return;
+    for (uint32_t i = 0; packed_has_next(part.task.which, &i); ++i, ++k) {
+        const uint32_t id = c.tree.references[part.task.first + i];
+        if (is_new) c.references[first + k] = id;
+#pragma unroll
+        for (uint32_t j = 0; j < PACKED_FEW; ++j)
+            if (j == k) ids[j] = id;
+    }
+    const float cost = packed_leaf_cost(packed_area(box), part.count);
+    const float costs[PACKED_CELLS] = {cost, cost, cost, cost, cost, cost, cost, cost};
+    const uint64_t distinct = min(part.count, (uint32_t)PACKED_FEW + 1);
+    packed_store(c.at + part.task.node,
+                 tritree_leaf(is_new ? (uint32_t)first : part.task.first, part.count),
+                 (uint64_t)PACKED_LEAF | distinct << 3, ids, box);
+    packed_store_costs(c.costs + part.task.node, costs);
 }
 
 /* The tile's parts, which have `total` boxes; level PACKED_FINER_LEVELS: they are not cut. By a
    whole warp. */
 __device__ __forceinline__ void packed_tile_cut(const packed_cutter &c, packed_tile &tile,
-                                                const packed_lane_part &part, uint32_t level,
+                                                packed_lane_part &part, uint32_t level,
                                                 uint32_t total) {
     const uint32_t lane = threadIdx.x & 31;
     packed_tile_fill(c, tile, part, total);
-    const box3 box = packed_tile_join(tile, part);
-    bool cuts = false;
-    if (part.mine) c.boxes[part.task.node] = box;
+    part.flat = part.task.which >> PACKED_FINER_MOST & 1;
+    bool flat = part.flat;
+    const box3 box = packed_tile_join(tile, part, &flat);
+    if (level == 0) part.flat = flat;
+    uint32_t number = 0; /* of the plane, from 1 on */
     if (level < PACKED_FINER_LEVELS) {
         packed_tile_ask(tile, part, box);
         for (uint32_t r = lane; r < total; r += 32) packed_tile_offer(tile, r);
         __syncwarp();
-        const uint32_t number = tile.asks[lane] ? (uint32_t)tile.best[lane] : 0;
-        cuts = number != 0;
-        packed_part_cut(c, tile, part, cuts, number - 1, level);
+        number = tile.asks[lane] ? (uint32_t)tile.best[lane] : 0;
     }
-    packed_part_end(c, part, part.mine && !cuts);
+    packed_part_end(c, part, part.mine && number == 0, box);
+    __syncwarp();
+    if (level < PACKED_FINER_LEVELS) packed_part_cut(c, tile, part, number != 0, number - 1, level);
     __syncwarp();
 }
 
@@ -359,7 +333,7 @@ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_level(const __grid_constant
         packed_lane_part part;
         part.task.which = 0;
         if (begin + lane < count) part.task = c.parts[kept ? c.part_room - 1 - i : i];
-        part.count = (uint32_t)__popc(part.task.which);
+        part.count = (uint32_t)__popc(part.task.which & ((1u << PACKED_FINER_MOST) - 1));
         __syncwarp();
         uint32_t upto = part.count, base = 0;
         for (uint32_t step = 1; step < 32; step <<= 1) {

@@ -44,10 +44,11 @@ __device__ __forceinline__ uint32_t packed_slots(uint32_t first, uint32_t count)
 __device__ __forceinline__ void packed_descend(const packed_source &from, packed_child &c) {
     const uint32_t me = packed_group_lane();
     uint32_t base = 0, slots = PACKED_CELLS;
-    c.triangles = packed_settle(&from, &c.item);
+    packed_head head;
+    c.triangles = packed_settle(&from, &c.item, &head);
     for (bool is_root = true;; is_root = false) {
-        const uint64_t plan = from.plans[c.item.node];
-        const tritree_node node = from.tree.nodes[c.item.node];
+        const uint64_t plan = head.plan;
+        const tritree_node node = head.node;
         if (!is_root) slots = (uint32_t)packed_worth(plan, (int)slots);
         if (slots == 1 || tritree_is_leaf(node) || c.item.count) break;
         const uint32_t low = (uint32_t)packed_low_slots(plan, (int)slots);
@@ -61,10 +62,13 @@ __device__ __forceinline__ void packed_descend(const packed_source &from, packed
             if (k == c.steps) c.way[k] = (uint16_t)(axis | (high ? 4u : 0u) | others << 8);
         ++c.steps;
         c.item.node = tritree_left(node) + (high ? 1 : 0);
-        vec3_set_axis(high ? &c.item.cell.lo : &c.item.cell.hi, (int)axis, node.split);
+        if (high)
+            vec3_set_axis(&c.item.cell.lo, (int)axis, node.split);
+        else
+            vec3_set_axis(&c.item.cell.hi, (int)axis, node.split);
         base = high ? base + low : base;
         slots = high ? slots - low : low;
-        c.triangles = packed_settle(&from, &c.item);
+        c.triangles = packed_settle(&from, &c.item, &head);
     }
     c.is = me == base;
 }
@@ -109,7 +113,7 @@ __device__ __forceinline__ void packed_child_box(const packed_source &from, bool
         for (uint32_t k = c.item.first; k < c.item.first + c.item.count; ++k)
             box3_join(&c.box, packed_cut_id(&from.tree, from.tree.references[k], c.item.cell));
     else if (c.is)
-        c.box = from.boxes[c.item.node];
+        c.box = from.at[c.item.node].box;
     __syncwarp();
 }
 

@@ -6,14 +6,11 @@
 typedef struct maker {
     tritree_view tree;  /* as it was given */
     packed_source from; /* of the finer one, whose arrays follow */
-    tritree_node *nodes;
+    packed_subtree *at;
     uint32_t *references;
     uint64_t node_room, reference_room;
-    box3 *boxes;
-    uint64_t *plans;
-    uint32_t *ids;
     packed_item *items; /* level by level */
-    uint32_t *at;       /* an item: the node's unit */
+    uint32_t *places;   /* an item: the node's unit */
     uint64_t item_room, unit_room;
     packed_tree *out;
 } maker;
@@ -28,8 +25,7 @@ static kd_status add_pair(maker *m, uint32_t *left) {
     KD_REQUIRE(to->node_count < PACKED_MOST_UNITS - 2, KD_ERROR_MEMORY,
                "leaves that are cut further make more than 2^30 nodes");
     if (to->node_count + 2 > m->node_room) {
-        KD_TRY(KD_GROW(m->nodes, m->node_room, 2 * m->node_room + 2));
-        KD_TRY(KD_GROW(m->boxes, m->node_room, 2 * m->node_room + 2));
+        KD_TRY(KD_GROW(m->at, m->node_room, 2 * m->node_room + 2));
         m->node_room = 2 * m->node_room + 2;
     }
     *left = to->node_count;
@@ -48,29 +44,29 @@ static kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t w
     }
     for (uint32_t i = 0; packed_has_next(which, &i); ++i)
         m->references[to->reference_count + count++] = ids[i];
-    m->nodes[at] = tritree_leaf(to->reference_count, count);
+    m->at[at].node = tritree_leaf(to->reference_count, count);
     to->reference_count += count;
     return KD_OK;
 }
 
 /* Triangles of a leaf of the tree, whose references are `ids`, in a node of the finer one. */
-static kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, uint32_t which, box3 cell,
-                         int level) {
-    packed_few few;
+static kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const packed_few *few,
+                         uint32_t level) {
+    packed_few part;
     int axis = 0;
     float plane = 0;
     uint32_t left = 0;
-    packed_few_make(&few, &m->tree, ids, which, cell);
-    m->boxes[at] = few.box;
-    if (level == PACKED_FINER_LEVELS || !packed_finer_cut(&few, &axis, &plane))
-        return level > 0 ? add_leaf(m, at, ids, which) : KD_OK;
+    m->at[at].box = few->box;
+    if (!packed_may_be_finer(few->count, few->flat, level) || !packed_finer_cut(few, &axis, &plane))
+        return level > 0 ? add_leaf(m, at, ids, few->which) : KD_OK;
     KD_TRY(add_pair(m, &left));
-    m->nodes[at] = tritree_inner(axis, plane, left);
+    m->at[at].node = tritree_inner(axis, plane, left);
     for (uint32_t side = 0; side < 2; ++side) {
-        box3 part = cell;
-        vec3_set_axis(side ? &part.lo : &part.hi, axis, plane);
-        KD_TRY(cut_few(m, left + side, ids, packed_few_side(&few, axis, plane, side == 1), part,
-                       level + 1));
+        box3 cell = few->cell;
+        vec3_set_axis(side ? &cell.lo : &cell.hi, axis, plane);
+        packed_few_make(&part, &m->tree, ids, packed_few_side(few, axis, plane, side == 1), cell);
+        part.flat = few->flat;
+        KD_TRY(cut_few(m, left + side, ids, &part, level + 1));
     }
     return KD_OK;
 }
@@ -78,10 +74,12 @@ static kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, uint32_t wh
 static kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
     const tritree_node node = m->tree.nodes[at];
     if (tritree_is_leaf(node)) {
-        const uint32_t count = tritree_count(node);
-        m->boxes[at] = packed_leaf_box(&m->tree, node, cell);
-        if (!packed_may_be_finer(node)) return KD_OK;
-        return cut_few(m, at, m->tree.references + tritree_first(node), (1u << count) - 1, cell, 0);
+        const uint32_t *ids = m->tree.references + tritree_first(node);
+        packed_few few;
+        m->at[at].box = packed_leaf_box(&m->tree, node, cell);
+        if (!packed_may_be_finer(tritree_count(node), true, 0)) return KD_OK;
+        packed_few_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
+        return cut_few(m, at, ids, &few, 0);
     }
     for (uint32_t side = 0; side < 2; ++side) {
         box3 part = cell;
@@ -93,17 +91,17 @@ static kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
 
 static void measure(maker *m, uint32_t at, packed_measure *out) {
     const tritree_view *tree = &m->from.tree;
-    const tritree_node node = tree->nodes[at];
-    if (tritree_is_leaf(node)) {
-        m->plans[at] = packed_measure_leaf(out, tree, node, m->boxes[at]);
+    packed_subtree *to = &m->at[at];
+    if (tritree_is_leaf(to->node)) {
+        to->plan = packed_measure_leaf(out, tree, to->node, to->box);
     } else {
         packed_measure high;
-        measure(m, tritree_left(node), out);
-        measure(m, tritree_left(node) + 1, &high);
-        m->plans[at] = packed_measure_join(out, &high);
+        measure(m, tritree_left(to->node), out);
+        measure(m, tritree_left(to->node) + 1, &high);
+        to->plan = packed_measure_join(out, &high);
     }
-    m->boxes[at] = out->box;
-    memcpy(m->ids + PACKED_FEW * (uint64_t)at, out->ids, sizeof out->ids);
+    to->box = out->box;
+    memcpy(to->ids, out->ids, sizeof out->ids);
 }
 
 static kd_status make_finer(maker *m) {
@@ -113,29 +111,22 @@ static kd_status make_finer(maker *m) {
     all.hi = vec3_all(INFINITY);
     m->node_room = from->node_count;
     m->reference_room = from->reference_count;
-    KD_TRY(KD_RESERVE(m->nodes, m->node_room));
+    KD_TRY(KD_RESERVE(m->at, m->node_room));
     KD_TRY(KD_RESERVE(m->references, m->reference_room));
-    KD_TRY(KD_RESERVE(m->boxes, m->node_room));
-    memcpy(m->nodes, from->nodes, from->node_count * sizeof *m->nodes);
+    for (uint32_t i = 0; i < from->node_count; ++i) m->at[i].node = from->nodes[i];
     memcpy(m->references, from->references, from->reference_count * sizeof *m->references);
     m->from.tree = *from;
     KD_TRY(cut_leaves(m, 0, all));
-    m->from.tree.nodes = m->nodes;
+    m->from.tree.nodes = NULL;
     m->from.tree.references = m->references;
     return KD_OK;
 }
 
-static kd_status measure_all(maker *m) {
+static void measure_all(maker *m) {
     packed_measure whole;
-    const uint64_t nodes = m->from.tree.node_count;
-    KD_TRY(KD_RESERVE(m->plans, nodes));
-    KD_TRY(KD_RESERVE(m->ids, PACKED_FEW * nodes));
-    m->from.boxes = m->boxes;
-    m->from.plans = m->plans;
-    m->from.ids = m->ids;
+    m->from.at = m->at;
     m->from.least_side = packed_least_side(m->tree.box);
     measure(m, 0, &whole);
-    return KD_OK;
 }
 
 static void fill_leaf(const maker *m, const packed_item *of, uint32_t triangles, uint8_t *at) {
@@ -152,7 +143,7 @@ static kd_status make_room(maker *m, uint64_t items, uint64_t units) {
     packed_tree *out = m->out;
     if (items > m->item_room) {
         KD_TRY(KD_GROW(m->items, m->item_room, 2 * items));
-        KD_TRY(KD_GROW(m->at, m->item_room, 2 * items));
+        KD_TRY(KD_GROW(m->places, m->item_room, 2 * items));
         m->item_room = 2 * items;
     }
     if (units > m->unit_room) {
@@ -174,7 +165,7 @@ static kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     memset(out->units + PACKED_UNIT * base, 0, PACKED_UNIT * units);
     out->unit_count += units;
     packed_node_make(&m->from, &children, (uint32_t)base, &node);
-    memcpy(out->units + PACKED_UNIT * (uint64_t)m->at[i], &node, sizeof node);
+    memcpy(out->units + PACKED_UNIT * (uint64_t)m->places[i], &node, sizeof node);
     for (int lane = 0; lane < children.count; ++lane) {
         const uint32_t unit = (uint32_t)base + packed_place(&children, lane);
         if (children.triangles[lane]) {
@@ -184,7 +175,7 @@ static kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
             ++out->leaves;
         } else {
             m->items[*item_count] = children.items[lane];
-            m->at[(*item_count)++] = unit;
+            m->places[(*item_count)++] = unit;
         }
     }
     ++out->nodes;
@@ -199,7 +190,7 @@ static kd_status make_levels(maker *m) {
     memset(&m->items[0], 0, sizeof m->items[0]);
     m->items[0].cell.lo = vec3_all(-INFINITY);
     m->items[0].cell.hi = vec3_all(INFINITY);
-    m->at[0] = 0;
+    m->places[0] = 0;
     while (made < end && out->depth < PACKED_MAX_DEPTH) {
         uint64_t next = end;
         for (; made < end; ++made) KD_TRY(make_node(m, made, &next));
@@ -224,16 +215,15 @@ kd_status packed_tree_open(packed_tree *out, const tritree_view *from) {
     if (from->reference_count == 0) return KD_OK;
     m.tree = *from;
     kd_status status = make_finer(&m);
-    if (status == KD_OK) status = measure_all(&m);
-    if (status == KD_OK) status = make_levels(&m);
+    if (status == KD_OK) {
+        measure_all(&m);
+        status = make_levels(&m);
+    }
     if (status != KD_OK) packed_tree_close(out);
-    memory_free(m.nodes);
-    memory_free(m.references);
-    memory_free(m.boxes);
-    memory_free(m.plans);
-    memory_free(m.ids);
-    memory_free(m.items);
     memory_free(m.at);
+    memory_free(m.references);
+    memory_free(m.items);
+    memory_free(m.places);
     return status;
 }
 

@@ -36,6 +36,16 @@ KD_FN int packed_low_slots(uint64_t plan, int slots) {
     return (int)(plan >> (32 + 3 * (slots - 2)) & 7);
 }
 
+/* A node of the finer tree and what is known of what lies in it: two sectors of memory, of which
+   whoever goes down reads the first. */
+typedef struct packed_subtree {
+    tritree_node node;
+    uint64_t plan;
+    uint32_t ids[PACKED_FEW]; /* its distinct triangles, if there are no more */
+    box3 box;                 /* around them */
+    uint32_t unused[2];
+} packed_subtree;
+
 typedef struct packed_measure {
     box3 box;
     float cost[PACKED_CELLS]; /* for 1 to 8 slots */
@@ -82,12 +92,12 @@ KD_FN uint64_t packed_measure_leaf(packed_measure *out, const tritree_view *tree
 }
 
 /* The best split of so many slots among both children: its cost; *low: of them the low one's. */
-KD_FN float packed_split_cost(const packed_measure *low, const packed_measure *high, int slots,
-                              int *low_slots) {
+KD_FN float packed_split_cost(const float low[PACKED_CELLS], const float high[PACKED_CELLS],
+                              int slots, int *low_slots) {
     float best = INFINITY;
     for (int k = 1; k < PACKED_CELLS; ++k) {
         if (k >= slots) break;
-        const float cost = low->cost[k - 1] + high->cost[slots - k - 1];
+        const float cost = low[k - 1] + high[slots - k - 1];
         if (cost < best) {
             best = cost;
             *low_slots = k;
@@ -96,29 +106,18 @@ KD_FN float packed_split_cost(const packed_measure *low, const packed_measure *h
     return best;
 }
 
-/* Of an inner node whose children are measured: *low becomes what the node is. */
-KD_FN uint64_t packed_measure_join(packed_measure *low, const packed_measure *high) {
-    if (high->distinct == 0)
-        return (uint64_t)(low->distinct ? PACKED_LOW : PACKED_EMPTY) | (uint64_t)low->distinct << 3;
-    if (low->distinct == 0) {
-        *low = *high;
-        return (uint64_t)PACKED_HIGH | (uint64_t)low->distinct << 3;
-    }
+/* Of an inner node of so large a box and so many distinct triangles, whose children, neither of
+   them empty, have these costs: low[] becomes the node's. */
+KD_FN uint64_t packed_measure_slots(float low[PACKED_CELLS], const float high[PACKED_CELLS],
+                                    float area, uint32_t distinct) {
     float cost[PACKED_CELLS];
     uint64_t plan = 0;
-    box3_join(&low->box, high->box);
-    if (high->distinct > PACKED_FEW) low->distinct = PACKED_FEW + 1;
-    for (uint32_t i = 0; i < PACKED_FEW; ++i)
-        if (high->distinct <= PACKED_FEW && i < high->distinct)
-            packed_measure_add(low, high->ids[i]);
     for (int slots = 2; slots <= PACKED_CELLS; ++slots) {
         int low_slots = 1;
         cost[slots - 1] = packed_split_cost(low, high, slots, &low_slots);
         plan |= (uint64_t)low_slots << (32 + 3 * (slots - 2));
     }
-    const float area = packed_area(low->box);
-    const float closed =
-        low->distinct <= PACKED_FEW ? packed_leaf_cost(area, low->distinct) : INFINITY;
+    const float closed = distinct <= PACKED_FEW ? packed_leaf_cost(area, distinct) : INFINITY;
     const float open = area + cost[PACKED_CELLS - 1];
     cost[0] = float_min(closed, open);
     int worth = 1;
@@ -129,9 +128,25 @@ KD_FN uint64_t packed_measure_join(packed_measure *low, const packed_measure *hi
             cost[slots - 1] = cost[slots - 2];
         plan |= (uint64_t)(worth - 1) << (8 + 3 * (slots - 1));
     }
-    for (int k = 0; k < PACKED_CELLS; ++k) low->cost[k] = cost[k];
-    const bool is_leaf = low->distinct <= PACKED_FEW && closed <= open; /* areas may overflow */
-    return plan | (uint64_t)(is_leaf ? PACKED_LEAF : PACKED_INNER) | (uint64_t)low->distinct << 3;
+    for (int k = 0; k < PACKED_CELLS; ++k) low[k] = cost[k];
+    const bool is_leaf = distinct <= PACKED_FEW && closed <= open; /* areas may overflow */
+    return plan | (uint64_t)(is_leaf ? PACKED_LEAF : PACKED_INNER) | (uint64_t)distinct << 3;
+}
+
+/* Of an inner node whose children are measured: *low becomes what the node is. */
+KD_FN uint64_t packed_measure_join(packed_measure *low, const packed_measure *high) {
+    if (high->distinct == 0)
+        return (uint64_t)(low->distinct ? PACKED_LOW : PACKED_EMPTY) | (uint64_t)low->distinct << 3;
+    if (low->distinct == 0) {
+        *low = *high;
+        return (uint64_t)PACKED_HIGH | (uint64_t)low->distinct << 3;
+    }
+    box3_join(&low->box, high->box);
+    if (high->distinct > PACKED_FEW) low->distinct = PACKED_FEW + 1;
+    for (uint32_t i = 0; i < PACKED_FEW; ++i)
+        if (high->distinct <= PACKED_FEW && i < high->distinct)
+            packed_measure_add(low, high->ids[i]);
+    return packed_measure_slots(low->cost, high->cost, packed_area(low->box), low->distinct);
 }
 
 #endif

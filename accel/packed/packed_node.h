@@ -14,11 +14,9 @@ enum { PACKED_OPENED = 2 * PACKED_CELLS - 1, PACKED_NOWHERE = 255 };
 
 /* A k-d tree whose nodes are measured; borrows everything. */
 typedef struct packed_source {
-    tritree_view tree;
-    const box3 *boxes;     /* a node: of what lies in it */
-    const uint64_t *plans; /* a node */
-    const uint32_t *ids;   /* PACKED_FEW a node: its distinct triangles, if there are no more */
-    float least_side;      /* of a node's grid */
+    tritree_view tree;        /* its nodes are those of the next */
+    const packed_subtree *at; /* a node */
+    float least_side;         /* of a node's grid */
 } packed_source;
 
 /* What becomes a node: a subtree of the k-d tree, or some references of a large leaf. */
@@ -43,37 +41,51 @@ typedef struct packed_part {
     uint8_t axis, low, high, lane, slots; /* low, high: the parts it was opened into */
 } packed_part;
 
-/* The smallest subtree that has all that the item's has; how many triangles it has as a leaf, 0: it
-   is opened further, if it is a node of its own. Its cell stays: what is left out is empty. */
-KD_FN uint32_t packed_settle(const packed_source *from, packed_item *item) {
+/* What whoever goes down has to know of a subtree. */
+typedef struct packed_head {
+    tritree_node node;
+    uint64_t plan;
+} packed_head;
+
+KD_FN packed_head packed_head_of(const packed_source *from, uint32_t node) {
+    packed_head head;
+    head.node = from->at[node].node;
+    head.plan = from->at[node].plan;
+    return head;
+}
+
+/* The smallest subtree that has all that the item's has, and its head; how many triangles it has as
+   a leaf, 0: it is opened further, if it is a node of its own. Its cell stays: what is left out is
+   empty. */
+KD_FN uint32_t packed_settle(const packed_source *from, packed_item *item, packed_head *head) {
     for (;;) {
-        const int kind = packed_kind(from->plans[item->node]);
+        *head = packed_head_of(from, item->node);
+        const int kind = packed_kind(head->plan);
         if (kind != PACKED_LOW && kind != PACKED_HIGH) break;
-        item->node = tritree_left(from->tree.nodes[item->node]) + (kind == PACKED_HIGH ? 1 : 0);
+        item->node = tritree_left(head->node) + (kind == PACKED_HIGH ? 1 : 0);
     }
-    const uint64_t plan = from->plans[item->node];
-    const tritree_node node = from->tree.nodes[item->node];
-    if (packed_kind(plan) == PACKED_INNER) return 0;
-    if (!tritree_is_leaf(node)) return packed_distinct(plan);
-    if (tritree_count(node) <= PACKED_LEAF_MOST) return tritree_count(node);
-    item->first = tritree_first(node);
-    item->count = tritree_count(node);
+    if (packed_kind(head->plan) == PACKED_INNER) return 0;
+    if (!tritree_is_leaf(head->node)) return packed_distinct(head->plan);
+    if (tritree_count(head->node) <= PACKED_LEAF_MOST) return tritree_count(head->node);
+    item->first = tritree_first(head->node);
+    item->count = tritree_count(head->node);
     return 0;
 }
 
 /* Opens parts[0], a subtree that is a node, by its plan; how many parts there are then. */
 KD_FN int packed_open(const packed_source *from, packed_part *parts) {
+    packed_head head;
     int used = 1;
     parts[0].slots = PACKED_CELLS;
     for (int at = 0; at < used; ++at) {
         packed_part *p = parts + at;
-        const uint64_t plan = from->plans[p->item.node];
+        const uint64_t plan = from->at[p->item.node].plan;
         const int slots = at == 0 ? PACKED_CELLS : packed_worth(plan, p->slots);
         p->low = p->high = p->lane = PACKED_NOWHERE;
         if (slots == 1 || packed_kind(plan) == PACKED_EMPTY || p->item.count) continue;
-        if (packed_kind(plan) == PACKED_LEAF && tritree_is_leaf(from->tree.nodes[p->item.node]))
+        if (packed_kind(plan) == PACKED_LEAF && tritree_is_leaf(from->at[p->item.node].node))
             continue;
-        const tritree_node node = from->tree.nodes[p->item.node];
+        const tritree_node node = from->at[p->item.node].node;
         const int low_slots = packed_low_slots(plan, slots);
         p->axis = (uint8_t)tritree_axis(node);
         p->low = (uint8_t)used++;
@@ -84,7 +96,7 @@ KD_FN int packed_open(const packed_source *from, packed_part *parts) {
             child->item.node = tritree_left(node) + (uint32_t)side;
             vec3_set_axis(side ? &child->item.cell.lo : &child->item.cell.hi, p->axis, node.split);
             child->slots = (uint8_t)(side ? slots - low_slots : low_slots);
-            packed_settle(from, &child->item);
+            packed_settle(from, &child->item, &head);
         }
     }
     return used;
@@ -146,10 +158,12 @@ KD_FN uint32_t packed_priority(box3 box, bool leaf) {
 KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, packed_children *out) {
     uint32_t priority[PACKED_CELLS];
     uint8_t list[PACKED_CELLS];
+    packed_head head;
     out->count = packed_list(parts, list);
     for (int i = 0; i < out->count; ++i) {
         packed_item *item = &parts[list[i]].item;
-        priority[i] = packed_priority(from->boxes[item->node], packed_settle(from, item) > 0);
+        priority[i] =
+            packed_priority(from->at[item->node].box, packed_settle(from, item, &head) > 0);
     }
     for (int i = 0; i < out->count; ++i) {
         int before = 0;
@@ -159,8 +173,8 @@ KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, pack
         packed_part *part = &parts[list[i]];
         part->lane = (uint8_t)lane;
         out->items[lane] = part->item;
-        out->boxes[lane] = from->boxes[part->item.node];
-        out->triangles[lane] = packed_settle(from, &out->items[lane]);
+        out->boxes[lane] = from->at[part->item.node].box;
+        out->triangles[lane] = packed_settle(from, &out->items[lane], &head);
     }
 }
 
@@ -204,8 +218,9 @@ KD_FN void packed_children_find(const packed_source *from, const packed_item *of
         packed_share(from, of, out);
     } else {
         packed_part parts[PACKED_OPENED];
+        packed_head head;
         parts[0].item = *of;
-        packed_settle(from, &parts[0].item);
+        packed_settle(from, &parts[0].item, &head);
         packed_open(from, parts);
         packed_take_lanes(from, parts, out);
         for (int octant = 0; octant < 4; ++octant) out->order[octant] = packed_order(parts, octant);
@@ -271,9 +286,9 @@ KD_FN void packed_node_make(const packed_source *from, const packed_children *of
 /* The id of triangle i of a child that is a leaf. */
 KD_FN uint32_t packed_leaf_id(const packed_source *from, const packed_item *of, uint32_t i) {
     if (of->count) return from->tree.references[of->first + i];
-    const tritree_node node = from->tree.nodes[of->node];
+    const tritree_node node = from->at[of->node].node;
     if (tritree_is_leaf(node)) return from->tree.references[tritree_first(node) + i];
-    return from->ids[PACKED_FEW * (uint64_t)of->node + i];
+    return from->at[of->node].ids[i];
 }
 
 KD_FN packed_leaf packed_leaf_make(const packed_item *of, uint32_t triangles) {

@@ -1,22 +1,20 @@
 /* The kernels that make the packed form of a k-d tree in device memory: the bytes of
    packed_make.c.
-   Idea: packed_cuts.cuh has cut leaves further. Leaves measure what they hold, and report
-         to their parents; who comes second joins both and goes on up (Karras 2012). Then nodes
+   Idea: packed_cuts.cuh has cut leaves further, packed_measures.cuh has measured all subtrees. Nodes
          are found from the root down, level by level, by one grid that stays: a block takes a
          part of the level, finds children, which are kept, and all blocks add up what those
          before them have, so that places do not depend on who was first. In the end each node is
          written by eight lanes.
-   Memory: scratch of 56 bytes a node of the finer tree, and 396 a node of the packed form that
-           there is room for.
-   Data flow: packed_measure_nodes, a thread a leaf and then the second to come of each pair: finer
-              tree -> boxes and plans; packed_find_items, one grid, level by level: plans -> items
-              and their units; packed_write, eight lanes an item: items, plans, corners -> units.
-              Three launches in this order. */
+   Memory: scratch of 396 bytes a node of the packed form that there is room for.
+   Data flow: packed_find_items, one grid, level by level: subtrees -> items and their units;
+              packed_write, eight lanes an item: items, subtrees, corners -> units. In this
+              order. */
 #ifndef KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #include "accel/packed/packed_cuts.cuh"
 #include "accel/packed/packed_group.cuh"
 #include "accel/packed/packed_make.h"
+#include "accel/packed/packed_measures.cuh"
 #include "accel/packed/packed_node.h"
 #include <cooperative_groups.h>
 
@@ -25,81 +23,21 @@ typedef struct packed_found {
     uint32_t items, units; /* units 0: there is no packed form, or not enough room for it */
     uint32_t depth;
     uint32_t wanted; /* items that there should have been room for, as far as was seen */
+    uint32_t fits;   /* 0: there was not enough room for the finer tree */
 } packed_found;
 
-/* A node's costs while it waits for its sibling. */
-typedef struct packed_costs {
-    float4 low, high;
-} packed_costs;
-
 typedef struct packed_maker {
-    packed_source from; /* its arrays are the next three */
-    box3 *boxes;
-    uint64_t *plans;
-    uint4 *ids;
-    packed_costs *costs;        /* a node */
-    uint32_t *parents, *report; /* a pair of nodes: whose they are, how many of both are measured */
-    uint4 *children;            /* three arrays of PACKED_GROUP an item: packed_child_store */
-    uint32_t *origins;          /* an item: which child of all it is; the root is none */
-    uint2 *places; /* an item: its unit; its children's, before that how many and units */
-    uint2 *sums;   /* a block: nodes and units that its part of a level adds */
+    packed_source from;
+    uint4 *children;   /* three arrays of PACKED_GROUP an item: packed_child_store */
+    uint32_t *origins; /* an item: which child of all it is; the root is none */
+    uint2 *places;     /* an item: its unit; its children's, before that how many and units */
+    uint2 *sums;       /* a block: nodes and units that its part of a level adds */
     uint32_t item_room;
+    const packed_cut_counts *counts; /* of the finer tree, which had so much room: */
+    uint64_t node_room, reference_room;
     packed_found *found;
     uint8_t *units;
 } packed_maker;
-
-/* Ids are asked for only where there are few. */
-__device__ __forceinline__ void packed_note(const packed_maker &m, uint32_t at,
-                                            const packed_measure &found, uint64_t plan) {
-    m.boxes[at] = found.box;
-    m.plans[at] = plan;
-    m.costs[at].low = make_float4(found.cost[0], found.cost[1], found.cost[2], found.cost[3]);
-    m.costs[at].high = make_float4(found.cost[4], found.cost[5], found.cost[6], found.cost[7]);
-    if (found.distinct <= PACKED_FEW)
-        m.ids[at] = make_uint4(found.ids[0], found.ids[1], found.ids[2], found.ids[3]);
-}
-
-/* What another thread has noted. */
-__device__ __forceinline__ packed_measure packed_recall(const packed_maker &m, uint32_t at) {
-    packed_measure found;
-    const float *box = (const float *)(m.boxes + at);
-    const float4 low = __ldcg(&m.costs[at].low), high = __ldcg(&m.costs[at].high);
-    found.box.lo = vec3_make(__ldcg(box), __ldcg(box + 1), __ldcg(box + 2));
-    found.box.hi = vec3_make(__ldcg(box + 3), __ldcg(box + 4), __ldcg(box + 5));
-    found.distinct = packed_distinct(__ldcg(m.plans + at));
-    const uint4 ids = found.distinct <= PACKED_FEW ? __ldcg(m.ids + at) : make_uint4(0, 0, 0, 0);
-    found.ids[0] = ids.x, found.ids[1] = ids.y, found.ids[2] = ids.z, found.ids[3] = ids.w;
-    found.cost[0] = low.x, found.cost[1] = low.y, found.cost[2] = low.z, found.cost[3] = low.w;
-    found.cost[4] = high.x, found.cost[5] = high.y, found.cost[6] = high.z, found.cost[7] = high.w;
-    return found;
-}
-
-__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_measure_nodes(
-    const __grid_constant__ packed_maker m) {
-    uint32_t at = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
-    if (at >= m.from.tree.node_count) return;
-    const tritree_node node = m.from.tree.nodes[at];
-    if (!tritree_is_leaf(node)) return;
-    packed_measure found;
-    uint64_t plan = packed_measure_leaf(&found, &m.from.tree, node, m.boxes[at]);
-    for (;;) {
-        packed_note(m, at, found, plan);
-        if (at == 0) return;
-        const uint32_t pair = packed_pair_of(at);
-        __threadfence(); /* the note before the report */
-        if (atomicAdd(m.report + pair, 1u) == 0) return;
-        __threadfence();
-        const bool low = at & 1;
-        packed_measure other = packed_recall(m, low ? at + 1 : at - 1);
-        if (low) {
-            plan = packed_measure_join(&found, &other);
-        } else {
-            plan = packed_measure_join(&other, &found);
-            found = other;
-        }
-        at = m.parents[pair];
-    }
-}
 
 /* The sum of what the block's threads before this one have; *all: of all of them. */
 __device__ __forceinline__ uint2 packed_sum_before(uint2 mine, uint2 *all) {
@@ -235,7 +173,8 @@ __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
     const __grid_constant__ packed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    uint32_t begin = 0, end = 1, units = PACKED_NODE_UNITS, depth = 0;
+    const bool fits = m.counts->nodes <= m.node_room && m.counts->references <= m.reference_room;
+    uint32_t begin = 0, end = fits ? 1 : 0, units = PACKED_NODE_UNITS, depth = 0;
     if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.found->wanted = 0;
     grid.sync();
     while (begin < end && depth < PACKED_MAX_DEPTH) {
@@ -265,7 +204,8 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         m.found->items = begin == end ? end : 0;
-        m.found->units = begin == end ? units : 0;
+        m.found->units = begin == end && fits ? units : 0;
+        m.found->fits = fits;
         m.found->depth = depth;
     }
 }
@@ -283,9 +223,9 @@ struct packed_leaves {
 __device__ __forceinline__ const uint32_t *packed_leaf_ids(const packed_source &from,
                                                            const packed_item &of) {
     if (of.count) return from.tree.references + of.first;
-    const tritree_node node = from.tree.nodes[of.node];
+    const tritree_node node = from.at[of.node].node;
     if (tritree_is_leaf(node)) return from.tree.references + tritree_first(node);
-    return from.ids + PACKED_FEW * (uint64_t)of.node;
+    return from.at[of.node].ids;
 }
 
 /* Of how many triangles. The lane's leaf, if it has one, is at `unit`. By a whole warp. */
