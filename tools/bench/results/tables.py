@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
 FRAMES, PYTHON = "h200-frames.txt", "h200-jztree.txt"
+MERGED, EXACT = "h200-merged.txt", "xeon-exact-build.txt"
 POINTS, RAYS, EPYC = "xeon-two-threads.txt", "xeon-rays.txt", "epyc-two-threads.txt"
 SPACE = r"\s+"
 
@@ -45,7 +46,7 @@ TABLES = {
             "{0:.1f} ms at {1:.3f} x the exact tree's SAH cost",
             [(H200, build("kandela")), (H200, build_cost("kandela", "cuda:0"))],
             "exact, 1 thread of a Xeon: {0:.0f} ms",
-            [(POINTS, line("build", "blob:1000000", "sweep", "cpu", "n", "*", "rays", "?"), 2)],
+            [(EXACT, r"^  AVX-512 least +[\d.]+ median +([\d.]+) ms", 0)],
             "exact SAH below, bins above",
             GPU,
             "449d7b0",
@@ -109,12 +110,12 @@ TABLES = {
         (
             "a pass of `sppm`, 1920 x 1080, a million new photons",
             "{0:.1f} ms",
-            [(FRAMES, r"^frame +demo-tiles +sppm +cuda:0 +n 1000000 +whole pass +k 50 +([\d.]+) ms", 3, 1.0, 2)],
+            [(MERGED, r"^now +frame +cornell_caustic.json +sppm +cuda:0 +n 1000000 +whole pass +k 50 +([\d.]+) ms", 2)],
             "",
             [],
             "watertight",
             GPU,
-            "21333e6",
+            "c434993",
             None,
         ),
         (
