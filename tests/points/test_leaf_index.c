@@ -221,10 +221,10 @@ static void doubles_equal_stack_free_ones(void **state) {
                 compare_double_set(which, case_counts[c], dims, (c + which) % 2);
 }
 
-static uint32_t not_behind(uint64_t *keys, uint32_t count, uint64_t bound_key) {
+static uint32_t not_behind(uint64_t *some, uint32_t count, uint64_t bound_key) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
-        if (keys[i] <= bound_key) keys[kept++] = keys[i];
+        if (some[i] <= bound_key) some[kept++] = some[i];
     return kept;
 }
 
