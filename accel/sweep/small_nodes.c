@@ -1,9 +1,7 @@
 #include "accel/sweep/small_nodes.h"
 #include "accel/sweep/clip_halves.h"
+#include "accel/sweep/rows.h"
 #include "accel/sweep/sah8.h"
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
 
 enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
 
@@ -212,35 +210,17 @@ VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_spl
     return true;
 }
 
+static inline sweep_rows rows_of(small_node *node) {
+    return (sweep_rows){node->place,
+                        {node->lo[0], node->lo[1], node->lo[2]},
+                        {node->hi[0], node->hi[1], node->hi[2]}};
+}
+
 /* The triangles of `mask` among the eight from `k` on, appended. */
-static void give(small_node *child, const small_node *node, uint32_t k, uint32_t mask) {
-    const uint32_t to = child->count;
-#if defined(__AVX2__) && defined(__BMI2__)
-    const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 0xff;
-    const uint64_t places = _pext_u64(0x0706050403020100u, bytes);
-    const __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)places));
-#define GIVE(row)                                                                                  \
-    _mm256_storeu_ps(                                                                              \
-        (float *)(child->row + to),                                                                \
-        _mm256_permutevar8x32_ps(_mm256_loadu_ps((const float *)(node->row + k)), order))
-    GIVE(place);
-    for (int axis = 0; axis < 3; ++axis) {
-        GIVE(lo[axis]);
-        GIVE(hi[axis]);
-    }
-#undef GIVE
-#else
-    uint32_t at = to;
-    for (uint32_t rest = mask; rest; rest &= rest - 1, ++at) {
-        const uint32_t i = k + (uint32_t)__builtin_ctz(rest);
-        child->place[at] = node->place[i];
-        for (int axis = 0; axis < 3; ++axis) {
-            child->lo[axis][at] = node->lo[axis][i];
-            child->hi[axis][at] = node->hi[axis][i];
-        }
-    }
-#endif
-    child->count = to + (uint32_t)__builtin_popcount(mask);
+static void give(small_node *child, small_node *node, uint32_t k, uint32_t mask) {
+    const sweep_rows to = rows_of(child), from = rows_of(node);
+    rows_give(&to, child->count, &from, k, mask);
+    child->count += (uint32_t)__builtin_popcount(mask);
 }
 
 static void set_part(small_node *node, uint32_t i, const clip_part *part) {
@@ -301,7 +281,7 @@ static void cut_straddlers(const small_build *build, const small_node *node, con
     }
 }
 
-static void share_out(const small_build *build, const small_node *node, const sah_split *split,
+static void share_out(const small_build *build, small_node *node, const sah_split *split,
                       small_node *left, small_node *right) {
     const float position = split->position;
     straddler_list straddlers;

@@ -1,13 +1,12 @@
 /* Every way to ask a tree on the device gives the answers of the walk on the host, bit for bit, on
    every nasty input. */
 #include "core/device/device.h"
-#include "core/device/device_memory.h"
 #include "points/builders.h"
-#include "points/neighbours/request.h"
 #include "points/tree/walk.h"
 #include "points/tree/walk_nd.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
+#include "tests/neighbours/device_answers.h"
 
 enum { QUERIES = 96, K_MOST = 1024 };
 
@@ -20,13 +19,6 @@ typedef struct asked_tree {
     point_query_cuda query;
     void *points, *device_points; /* of the queries */
 } asked_tree;
-
-static void *to_device(const void *host, uint64_t bytes) {
-    void *pointer = NULL;
-    assert_int_equal(device_memory_reserve(&pointer, bytes + 1), KD_OK);
-    if (host) assert_int_equal(device_memory_upload(pointer, host, bytes), KD_OK);
-    return pointer;
-}
 
 static void tree_open(asked_tree *t, const point_array *points, pointtree_split split) {
     memset(t, 0, sizeof *t);
@@ -231,42 +223,13 @@ static void large_trees_too(void **state) {
     check_three_floats(CASE_DUPLICATES, 70000, POINTTREE_WIDEST);
 }
 
-typedef struct answers {
-    uint32_t *ids, *counts;
-    float *dist2;
-} answers;
-
-static answers ask(asked_tree *t, point_query_method method, uint64_t count, uint32_t k) {
-    point_query_cuda *q = &t->query;
-    q->method = method;
-    q->k = k;
-    const uint64_t rows = count * k * sizeof(uint32_t);
-    answers a = {(uint32_t *)malloc(rows), (uint32_t *)malloc(count * sizeof(uint32_t)),
-                 (float *)malloc(rows)};
-    assert_true(a.ids && a.counts && a.dist2);
-    q->ids = (uint32_t *)to_device(NULL, rows);
-    q->dist2 = to_device(NULL, rows);
-    q->counts = (uint32_t *)to_device(NULL, count * sizeof(uint32_t));
-    assert_int_equal(point_query_cuda_scratch_bytes(&q->scratch_bytes, q), KD_OK);
-    q->scratch = to_device(NULL, q->scratch_bytes);
-    assert_int_equal(point_query_cuda_nearest(q), KD_OK);
-    assert_int_equal(device_memory_download(a.ids, q->ids, rows), KD_OK);
-    assert_int_equal(device_memory_download(a.dist2, q->dist2, rows), KD_OK);
-    assert_int_equal(device_memory_download(a.counts, q->counts, count * sizeof(uint32_t)), KD_OK);
-    device_memory_free(q->ids);
-    device_memory_free(q->dist2);
-    device_memory_free(q->counts);
-    device_memory_free(q->scratch);
-    return a;
+static device_answers ask(asked_tree *t, point_query_method method, uint64_t count, uint32_t k) {
+    t->query.method = method;
+    t->query.k = k;
+    return answers_of(&t->query, NULL, count);
 }
 
-static void answers_free(answers *a) {
-    free(a->ids);
-    free(a->counts);
-    free(a->dist2);
-}
-
-static void expect_same(const asked_tree *t, const answers *a, const answers *right,
+static void expect_same(const asked_tree *t, const device_answers *a, const device_answers *right,
                         uint64_t count) {
     const uint32_t k = t->query.k;
     for (uint64_t i = 0; i < count * k; ++i)
@@ -304,10 +267,10 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
     t.query.radii = device_radii;
     for (int i = 0; i < (int)(sizeof asked / sizeof *asked); ++i) {
         t.query.kernel_k = 0;
-        answers right = ask(&t, POINT_QUERY_WALK, queries, asked[i].k);
+        device_answers right = ask(&t, POINT_QUERY_WALK, queries, asked[i].k);
         t.query.turns = (uint32_t)(7 * i) % 5;
         t.query.kernel_k = asked[i].kernel_k;
-        answers a = ask(&t, asked[i].method, queries, asked[i].k);
+        device_answers a = ask(&t, asked[i].method, queries, asked[i].k);
         expect_same(&t, &a, &right, queries);
         answers_free(&a);
         answers_free(&right);
