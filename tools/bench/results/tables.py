@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
 FRAMES, PYTHON = "h200-frames.txt", "h200-jztree.txt"
-MERGED, EXACT = "h200-merged.txt", "xeon-exact-build.txt"
+MERGED, MAKING, EXACT = "h200-merged.txt", "h200-making.txt", "xeon-exact-build.txt"
 POINTS, RAYS, EPYC = "xeon-two-threads.txt", "xeon-rays.txt", "epyc-two-threads.txt"
 SPACE = r"\s+"
 
@@ -66,23 +66,23 @@ TABLES = {
         (
             "primary rays, bunny",
             "{0:.0f} M/s",
-            [(PACKED, r"^\| bunny primary \| \d+ \| \d+ \| \d+ \| (\d+) \|")],
+            [(MERGED, r"^now +trace +bunny primary +kandela +cuda:0 +n \d+ +watertight +[\d.]+ ms +([\d.]+) M/s", 3, 1.0, 1)],
             "nodes of the k-d tree: {0:.0f} M/s",
-            [(PACKED, r"^\| bunny primary \| (\d+) \|")],
+            [(MERGED, r"^now +trace +bunny primary +kandela +cuda:0 +n \d+ +nodes-tiles +[\d.]+ ms +([\d.]+) M/s", 3, 1.0, 2)],
             "watertight",
             GPU,
-            "0cfcbd9",
+            "c434993",
             None,
         ),
         (
             "diffuse rays, a million triangles",
             "{0:.0f} M/s",
-            [(PACKED, r"^\| blob 1M diffuse \| \d+ \| \d+ \| \d+ \| (\d+) \|")],
-            "nodes of the k-d tree: {0:.0f} M/s",
+            [(MAKING, r"^gen:blob:1000000 +form .*diffuse (\d+) ", 0, 1.0, -1)],
+            "nodes of the k-d tree, 0cfcbd9: {0:.0f} M/s",
             [(PACKED, r"^\| blob 1M diffuse \| (\d+) \|")],
             "watertight",
             GPU,
-            "0cfcbd9",
+            "667c810",
             None,
         ),
         (
