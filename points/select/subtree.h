@@ -24,6 +24,22 @@ COLUMN_FN void record_put(uint32_t dims, const select_work *work, const int32_t 
     }
 }
 
+COLUMN_FN void node_put_of(uint32_t dims, const select_work *work, const int32_t *record,
+                           uint32_t node) {
+    record_put(dims, work, record, work->stride, node);
+}
+
+static inline void node_put(const select_work *work, const int32_t *record, uint32_t node){
+    SELECT_BY_DIMS(work->out->dims, node_put_of, work, record, node)}
+
+COLUMN_FN void record_take(uint32_t dims, int32_t *from, int32_t *to, uint64_t stride, uint32_t at,
+                           uint32_t last) {
+    for (uint32_t c = 0; c < dims + 1; ++c) {
+        to[c * stride] = from[c * stride + at];
+        from[c * stride + at] = from[c * stride + last];
+    }
+}
+
 /* The record of `rank` of `from`: copied to its place in `to`, which is room before that, and its
    own place taken by the last one. *differ: keys as the pivot's are of different coordinates. */
 static column_pivot pivot_take(const select_work *work, int32_t *from, int32_t *to, uint32_t count,
@@ -38,10 +54,7 @@ static column_pivot pivot_take(const select_work *work, int32_t *from, int32_t *
             ? point_places_select(&work->places, keys, ids, count, rank, axis, room, differ)
             : column_pivot_select(keys, ids, count, rank, room);
     const uint32_t at = column_find(keys, ids, count, pivot);
-    for (uint32_t c = 0; c < dims + 1; ++c) {
-        to[c * stride + rank] = from[c * stride + at];
-        from[c * stride + at] = from[c * stride + count - 1];
-    }
+    SELECT_BY_DIMS(dims, record_take, from, to + rank, stride, at, count - 1)
     return pivot;
 }
 
@@ -78,7 +91,7 @@ static uint32_t node_split(select_work *work, select_range *range, uint32_t coun
         records_split(work, from, to, count, left, axis);
     else
         to = from;
-    record_put(work->out->dims, work, to + left, work->stride, range->node);
+    node_put(work, to + left, range->node);
     range->flipped = !range->flipped;
     return axis;
 }
@@ -375,7 +388,7 @@ static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
         int32_t *from = work->columns[range.flipped] + range.begin;
         int32_t *to = work->columns[!range.flipped] + range.begin;
         (work->alone ? records_split_parallel : records_split)(work, from, to, count, left, axis);
-        record_put(work->out->dims, work, to + left, work->stride, range.node);
+        node_put(work, to + left, range.node);
         range.flipped = !range.flipped;
         work->ranges[2 * i] = select_child(range, left, false);
         work->ranges[2 * i + 1] = select_child(range, left, true);
