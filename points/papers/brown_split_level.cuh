@@ -4,7 +4,7 @@
    which are few.
    Data flow: of each level: take_nodes, a thread a node: the lists' middle entries -> ids of
               the tree; tell_sides, a thread some points: columns, nodes above -> tags, which
-              partition.cuh reads. */
+              brown_partition.cuh reads. */
 #ifndef KD_POINTS_PAPERS_BROWN_SPLIT_LEVEL_CUH
 #define KD_POINTS_PAPERS_BROWN_SPLIT_LEVEL_CUH
 #include "points/papers/brown_presort.cuh"

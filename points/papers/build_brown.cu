@@ -1,10 +1,10 @@
 /* Left-balanced point k-d tree on a CUDA device by presorted lists; points of 1 to 8 dimensions.
    Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and
            Robinson's implementation for GPUs of it.
-   Idea: one list of points an axis, sorted once (presort.cuh). A node's point stands in the
-         middle of its segment of its axis' list (split_level.cuh); the other lists are split
-         around it, stably, and stay sorted (partition.cuh). Sub-trees that fit a block are
-         finished in shared memory (bottom.cuh).
+   Idea: one list of points an axis, sorted once (brown_presort.cuh). A node's point stands in the
+         middle of its segment of its axis' list (brown_split_level.cuh); the other lists are split
+         around it, stably, and stay sorted (brown_partition.cuh). Sub-trees that fit a block are
+         finished in shared memory (brown_bottom.cuh).
    Work: K sorts; then one stable partition a level by round robin, K by the widest side.
    Memory: 8 bytes a point and axis (doubles 12), and 20 (36) more.
    Invariants: a list's order never changes, so the order of the presort is the tree's.

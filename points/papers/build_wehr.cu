@@ -2,8 +2,8 @@
    Source: Wehr and Radkowski 2018, "Parallel kd-tree construction on the GPU with an adaptive
            split and sort strategy".
    Idea: coordinates become cells, 32-bit integers. The chunks of the upper levels are sorted by
-         a radix sort that all multiprocessors share (chunks.cuh); chunks below the cutoff are
-         taken to the end by one block each (bottom.cuh).
+         a radix sort that all multiprocessors share (wehr_chunks.cuh); chunks below the cutoff are
+         taken to the end by one block each (wehr_bottom.cuh).
    Work: bits / digit bits passes a level above the cutoff; only bits that can occur are sorted.
    Memory: 4 bytes a point and axis, and 16 more; twice 8 for doubles that are not rounded.
    Invariants: all sorts are stable, so the order is that of the builder on the CPU: cell on the
@@ -13,7 +13,7 @@
                insertion.
    Data flow: make_cells, a thread a point: points -> cells; or of each axis load_axis -> keys,
               sort, find_steps, scan, store_ranks -> cells. number_ids -> the first list; then
-              of each level chunks.cuh (list -> list, ids of the tree), at last bottom.cuh. */
+              of each level wehr_chunks.cuh (list -> list, ids of the tree), at last wehr_bottom.cuh. */
 #include "core/device/device_timer.h"
 #include "points/papers/brown_presort.cuh"
 #include "points/papers/build_wehr.h"

@@ -24,28 +24,12 @@ COLUMN_FN void record_put(uint32_t dims, const select_work *work, const int32_t 
     }
 }
 
-COLUMN_FN void node_put_of(uint32_t dims, const select_work *work, const int32_t *record,
-                           uint32_t node) {
-    record_put(dims, work, record, work->stride, node);
-}
-
-static inline void node_put(const select_work *work, const int32_t *record, uint32_t node){
-    SELECT_BY_DIMS(work->out->dims, node_put_of, work, record, node)}
-
-COLUMN_FN void record_take(uint32_t dims, int32_t *from, int32_t *to, uint64_t stride, uint32_t at,
-                           uint32_t last) {
-    for (uint32_t c = 0; c < dims + 1; ++c) {
-        to[c * stride] = from[c * stride + at];
-        from[c * stride + at] = from[c * stride + last];
-    }
-}
-
 /* The record of `rank` of `from`: copied to its place in `to`, which is room before that, and its
    own place taken by the last one. *differ: keys as the pivot's are of different coordinates. */
-static column_pivot pivot_take(const select_work *work, int32_t *from, int32_t *to, uint32_t count,
-                               uint32_t rank, uint32_t axis, bool *differ) {
+COLUMN_FN column_pivot pivot_take(uint32_t dims, const select_work *work, int32_t *from,
+                                  int32_t *to, uint32_t count, uint32_t rank, uint32_t axis,
+                                  bool *differ) {
     const uint64_t stride = work->stride;
-    const uint32_t dims = work->out->dims;
     const int32_t *keys = from + axis * stride, *ids = from + dims * stride;
     int32_t *room[3] = {to, to + stride, to + 2 * stride};
     *differ = false;
@@ -54,44 +38,37 @@ static column_pivot pivot_take(const select_work *work, int32_t *from, int32_t *
             ? point_places_select(&work->places, keys, ids, count, rank, axis, room, differ)
             : column_pivot_select(keys, ids, count, rank, room);
     const uint32_t at = column_find(keys, ids, count, pivot);
-    SELECT_BY_DIMS(dims, record_take, from, to + rank, stride, at, count - 1)
+    for (uint32_t c = 0; c < dims + 1; ++c) {
+        to[c * stride + rank] = from[c * stride + at];
+        from[c * stride + at] = from[c * stride + count - 1];
+    }
     return pivot;
 }
 
-COLUMN_FN void partition_of(uint32_t dims, columns_source from, columns_target to,
-                            column_pivot pivot) {
-    columns_partition(from, to, pivot, dims + 1);
-}
-
-static void partition(uint32_t dims, columns_source from, columns_target to, column_pivot pivot) {
-    SELECT_BY_DIMS(dims, partition_of, from, to, pivot)
-}
-
 /* Orders `from` around the record of `rank` into `to`; `from` is spent. */
-static void records_split(const select_work *work, int32_t *from, int32_t *to, uint32_t count,
-                          uint32_t rank, uint32_t axis) {
+COLUMN_FN void records_split(uint32_t dims, const select_work *work, int32_t *from, int32_t *to,
+                             uint32_t count, uint32_t rank, uint32_t axis) {
     bool differ;
-    const uint32_t dims = work->out->dims;
-    const column_pivot pivot = pivot_take(work, from, to, count, rank, axis, &differ);
+    const column_pivot pivot = pivot_take(dims, work, from, to, count, rank, axis, &differ);
     const columns_source source = {from, work->stride, count - 1, axis};
     const columns_target target = {to, 0, rank, rank + 1, count};
     if (differ)
         point_places_partition(&work->places, source, target, pivot, dims + 1);
     else
-        partition(dims, source, target, pivot);
+        columns_partition(source, target, pivot, dims + 1);
 }
 
 /* Splits a node by what is in `range`, which then is in the other buffer; returns the axis. */
-static uint32_t node_split(select_work *work, select_range *range, uint32_t count, uint32_t left,
-                           const double *lo, const double *hi) {
+COLUMN_FN uint32_t node_split(uint32_t dims, select_work *work, select_range *range, uint32_t count,
+                              uint32_t left, const double *lo, const double *hi) {
     const uint32_t axis = select_axis(work->out, range->node, lo, hi);
     int32_t *from = work->columns[range->flipped] + range->begin;
     int32_t *to = work->columns[!range->flipped] + range->begin;
     if (count > 1)
-        records_split(work, from, to, count, left, axis);
+        records_split(dims, work, from, to, count, left, axis);
     else
         to = from;
-    node_put(work, to + left, range->node);
+    record_put(dims, work, to + left, work->stride, range->node);
     range->flipped = !range->flipped;
     return axis;
 }
@@ -264,21 +241,41 @@ COLUMN_FN void block_build(uint32_t dims, const select_work *work, const point_p
     }
 }
 
+/* A function for each number of dimensions: the compiler would keep room for all of them at once.
+ */
+#define BLOCK_BUILD(name, dims)                                                                    \
+    static __attribute__((noinline)) void block_build_##name(                                      \
+        const select_work *work, const point_places *places, const block_boxes *boxes,             \
+        const int32_t *from, uint32_t first) {                                                     \
+        block_build(dims, work, places, boxes, from, first);                                       \
+    }
+BLOCK_BUILD(2, 2)
+BLOCK_BUILD(3, 3)
+BLOCK_BUILD(4, 4)
+BLOCK_BUILD(any, work->out->dims)
+#undef BLOCK_BUILD
+
 static void block_finish(const select_work *work, const block_boxes *boxes, const int32_t *from,
                          uint32_t first) {
     const point_places *places = work->asks_places ? &work->places : NULL;
-    SELECT_BY_DIMS(work->out->dims, block_build, work, places, boxes, from, first)
+    const uint32_t dims = work->out->dims;
+    (dims == 2   ? block_build_2
+     : dims == 3 ? block_build_3
+     : dims == 4 ? block_build_4
+                 : block_build_any)(work, places, boxes, from, first);
 }
 
 /* Builds the sub-tree of `node` from what is in `range`, the other buffer is spare. Inside of a
    block, sub-trees of seven only leave their boxes. */
 static void subtree_build(select_work *work, select_range range, double *lo, double *hi,
-                          block_boxes *block) {
+                          block_boxes *block);
+COLUMN_FN void subtree_split(uint32_t dims, select_work *work, select_range range, double *lo,
+                             double *hi, block_boxes *block) {
     const uint32_t node = range.node, count = pointtree_subtree_size(node, work->out->count);
     if (count == 0) return;
     if (block && count == SELECT_BOTTOM) {
         const uint32_t lane = (node + 1) % COLUMN_LANES;
-        for (uint32_t axis = 0; axis < work->out->dims; ++axis) {
+        for (uint32_t axis = 0; axis < dims; ++axis) {
             block->lo[axis][lane] = lo[axis];
             block->hi[axis][lane] = hi[axis];
         }
@@ -289,10 +286,9 @@ static void subtree_build(select_work *work, select_range range, double *lo, dou
     const bool is_block = count == SELECT_BLOCK;
     if (is_block && work->places.points)
         point_places_call(&work->places,
-                          work->columns[all.flipped] + work->out->dims * work->stride + all.begin,
-                          count);
+                          work->columns[all.flipped] + dims * work->stride + all.begin, count);
     const uint32_t left = pointtree_subtree_size(2 * node + 1, work->out->count);
-    const uint32_t axis = node_split(work, &range, count, left, lo, hi);
+    const uint32_t axis = node_split(dims, work, &range, count, left, lo, hi);
     if (count == 1) return;
     const double plane = work->out->axes ? select_node_plane(work, node, axis) : 0;
     const double old_lo = lo[axis], old_hi = hi[axis];
@@ -303,6 +299,11 @@ static void subtree_build(select_work *work, select_range range, double *lo, dou
     subtree_build(work, select_child(range, left, true), lo, hi, is_block ? &boxes : block);
     lo[axis] = old_lo;
     if (is_block) block_finish(work, &boxes, work->columns[!all.flipped] + all.begin, 8 * node + 7);
+}
+
+static void subtree_build(select_work *work, select_range range, double *lo, double *hi,
+                          block_boxes *block) {
+    SELECT_BY_DIMS(work->out->dims, subtree_split, work, range, lo, hi, block)
 }
 
 static void subtree_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -334,9 +335,7 @@ static void count_piece(void *context, int64_t begin, int64_t end, int thread) {
     split->lefts[begin / split->piece] = before;
 }
 
-static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    const select_split *split = (const select_split *)context;
+COLUMN_FN void move(uint32_t dims, const select_split *split, int64_t begin, int64_t end) {
     const uint32_t *lefts = split->lefts + begin / split->piece, count = (uint32_t)(end - begin);
     columns_source from = split->from;
     from.at += begin;
@@ -344,17 +343,22 @@ static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
     const uint32_t right = split->rank + 1 + (uint32_t)begin - lefts[0];
     const columns_target to = {split->to, lefts[0], lefts[1], right,
                                right + count - (lefts[1] - lefts[0])};
-    partition(split->dims, from, to, split->pivot);
+    columns_partition(from, to, split->pivot, dims + 1);
+}
+
+static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    const select_split *split = (const select_split *)context;
+    SELECT_BY_DIMS(split->dims, move, split, begin, end)
 }
 
 /* The same as records_split, on all cores. */
-static void records_split_parallel(const select_work *work, int32_t *from, int32_t *to,
-                                   uint32_t count, uint32_t rank, uint32_t axis) {
+static void records_split_parallel(uint32_t dims, const select_work *work, int32_t *from,
+                                   int32_t *to, uint32_t count, uint32_t rank, uint32_t axis) {
     select_split split;
     bool differ;
-    const uint32_t dims = work->out->dims;
     split.dims = dims;
-    split.pivot = pivot_take(work, from, to, count, rank, axis, &differ);
+    split.pivot = pivot_take(dims, work, from, to, count, rank, axis, &differ);
     const columns_source source = {from, work->stride, count - 1, axis};
     if (differ) { /* seldom: on one core */
         const columns_target target = {to, 0, rank, rank + 1, count};
@@ -376,9 +380,7 @@ static void records_split_parallel(const select_work *work, int32_t *from, int32
 }
 
 /* Splits range i into 2i and 2i + 1 of the next level. */
-static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
-    (void)thread;
-    select_work *work = (select_work *)context;
+COLUMN_FN void split_ranges(uint32_t dims, select_work *work, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
         select_range range = work->parents[i];
         const uint32_t count = pointtree_subtree_size(range.node, work->out->count);
@@ -387,12 +389,21 @@ static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
         const uint32_t axis = select_axis(work->out, range.node, domain.lo, domain.hi);
         int32_t *from = work->columns[range.flipped] + range.begin;
         int32_t *to = work->columns[!range.flipped] + range.begin;
-        (work->alone ? records_split_parallel : records_split)(work, from, to, count, left, axis);
-        node_put(work, to + left, range.node);
+        if (work->alone)
+            records_split_parallel(dims, work, from, to, count, left, axis);
+        else
+            records_split(dims, work, from, to, count, left, axis);
+        record_put(dims, work, to + left, work->stride, range.node);
         range.flipped = !range.flipped;
         work->ranges[2 * i] = select_child(range, left, false);
         work->ranges[2 * i + 1] = select_child(range, left, true);
     }
+}
+
+static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    select_work *work = (select_work *)context;
+    SELECT_BY_DIMS(work->out->dims, split_ranges, work, begin, end)
 }
 
 /* Splits the top of the tree, until there are sub-trees enough for all cores. */
