@@ -83,7 +83,7 @@ kd_status points_copy_arrays(pointtree *out, const kd_points *tree, bool coordin
     if (coordinates)
         KD_TRY_GOTO(memory_reserve(&out->coordinates, from->count, from->dims * sizeof(float)));
     if (ids) KD_TRY_GOTO(KD_RESERVE(out->ids, from->count));
-    leafindex_restore(&tree->index, from->dims, (float *)out->coordinates, out->ids);
+    leafindex_restore(&tree->index, (float *)out->coordinates, out->ids);
 done:
     if (status != KD_OK) drop_arrays(out);
     return status;
@@ -118,9 +118,8 @@ static kd_status make_index(kd_points *points) {
     const pointtree *tree = &points->tree;
     if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
-    if (tree->dims > 3) return leafindex_nd_open(&points->index_nd, &view);
-    if (tree->scalar == POINT_DOUBLE) return leafindex_double_open(&points->index_double, &view);
     KD_TRY(leafindex_open(&points->index, &view, false));
+    if (tree->dims > 3 || tree->scalar == POINT_DOUBLE) return KD_OK;
     drop_arrays(&points->tree);
     points->lean = 1;
     return KD_OK;
@@ -163,8 +162,6 @@ void points_release(kd_points *owned) {
     pointtree_close(&owned->tree);
     leafindex_close(&owned->index);
     owned->lean = 0;
-    leafindex_double_close(&owned->index_double);
-    leafindex_nd_close(&owned->index_nd);
     memory_free(owned->renamed);
     owned->renamed = NULL;
     points_cuda_close(owned->cuda);
@@ -280,8 +277,7 @@ uint64_t points_bytes_held(const kd_points *tree) {
         (lean ? 0 : arrays) + (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
     bytes += t->count * a_point;
     if (tree->changes) bytes += points_changes_bytes(tree->changes);
-    return bytes + leafindex_bytes(&tree->index) + leafindex_double_bytes(&tree->index_double) +
-           leafindex_nd_bytes(&tree->index_nd);
+    return bytes + leafindex_bytes(&tree->index);
 }
 
 /* The name of the device, empty if it fails. */
@@ -379,8 +375,8 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
         {ids, "places for ids", sizeof *ids},
         {axes, "places for axes", 1}};
     KD_TRY(caller_memory_check(places, 3, true));
-    if (tree->index.shape.count) {
-        leafindex_restore(&tree->index, t->dims, (float *)coordinates, ids);
+    if (__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) {
+        leafindex_restore(&tree->index, (float *)coordinates, ids);
     } else {
         if (coordinates)
             memcpy(coordinates, t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar));

@@ -1,8 +1,6 @@
 /* Behind <kandela/points.h>: what a kd_points holds. */
 #ifndef KD_POINTS_API_POINTS_H
 #define KD_POINTS_API_POINTS_H
-#include "points/neighbours/leaf_index_double.h"
-#include "points/neighbours/leaf_index_nd.h"
 #include "points/neighbours/query.h"
 #include "points/neighbours/request.h"
 #include "points/tree/pointtree.h"
@@ -13,13 +11,11 @@ struct points_changes;
 struct points_parts;
 
 struct kd_points {
-    pointtree tree;  /* without its arrays if it lies on a CUDA device; see `lean` */
-    leafindex index; /* of one to three floats; else empty */
+    pointtree tree; /* without its arrays if it lies on a CUDA device; see `lean` */
+    leafindex index;
     int lean; /* 1: the tree's coordinates and ids are not held, as `index` has them all; only
                  points_lend and what makes trees look at it */
-    leafindex_double index_double; /* of one to three doubles; else empty */
-    leafindex_nd index_nd;         /* of all others */
-    uint32_t *renamed;             /* the caller's id of each point of the input, or NULL */
+    uint32_t *renamed;          /* the caller's id of each point of the input, or NULL */
     struct points_cuda *cuda;   /* instead of all of these: the tree on a CUDA device; else NULL */
     struct points_parts *parts; /* instead of all but `renamed`: a tree on several devices */
     struct points_changes *changes; /* once points came or went (changes.h); else NULL */

@@ -205,13 +205,11 @@ kd_status points_target(point_target *out, const kd_points *tree, const kd_point
     const bool walk = method == POINT_QUERY_WALK || points_metric(&metric, query);
     if (walk)
         KD_TRY(points_lend(&out->tree, tree));
-    else if (tree->index.shape.count)
+    else if (tree->tree.dims <= 3 && tree->tree.scalar == POINT_FLOAT)
         out->tree = view_without_arrays(&tree->tree);
     else
         out->tree = pointtree_get_nd_view(&tree->tree);
     out->index = tree->index.shape.count && !walk ? &tree->index : NULL;
-    out->index_double = tree->index_double.shape.count && !walk ? &tree->index_double : NULL;
-    out->index_nd = tree->index_nd.shape.count && !walk ? &tree->index_nd : NULL;
     out->renamed = tree->renamed;
     return KD_OK;
 }
@@ -372,9 +370,9 @@ static bool is_usual(const kd_points *tree, const kd_points_query *query, uint32
     const kd_point_array *points = &query->points;
     return query->struct_size == sizeof *query && points->count == 1 && tree->index.shape.count &&
            !tree->changes && k - 1 < ALONE_K && points->dims == tree->tree.dims &&
-           points->scalar == KD_FLOAT && points->coordinates && points->stride_bytes == 0 &&
-           !query->radii && query->max_radius >= 0 && !query->scratch && query->norm == 2 &&
-           strcmp(query->method, defaults.method) == 0 &&
+           tree->tree.scalar == POINT_FLOAT && points->scalar == KD_FLOAT && points->coordinates &&
+           points->stride_bytes == 0 && !query->radii && query->max_radius >= 0 &&
+           !query->scratch && query->norm == 2 && strcmp(query->method, defaults.method) == 0 &&
            memcmp(query->period, defaults.period, sizeof query->period) == 0 && !device_in_use();
 }
 
@@ -388,12 +386,12 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
     if (places % sizeof(float)) return false;
     const float *at = (const float *)query->points.coordinates;
     const uint32_t dims = tree->tree.dims;
-    const vec3 from = vec3_make(at[0], dims > 1 ? at[1] : 0, dims == 3 ? at[2] : 0);
-    if (!isfinite(from.x) || !isfinite(from.y) || !isfinite(from.z)) return false;
+    for (uint32_t axis = 0; axis < dims; ++axis)
+        if (!isfinite(at[axis])) return false;
     uint64_t keys[ALONE_ROOM];
     float *dist2 = (float *)rows->dist2;
     const float bound2 = (float)pointtree_nd_bound2(POINT_FLOAT, query->max_radius);
-    const uint32_t found = leafindex_nearest_keys(&tree->index, from, k, bound2, keys, NULL);
+    const uint32_t found = leafindex_nearest_keys(&tree->index, at, k, bound2, keys, NULL);
     for (uint32_t j = found; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);
     for (uint32_t j = 0; rows->ids && j < k; ++j)
         rows->ids[j] = j < found ? points_id_of(tree, leaf_key_id(keys[j])) : KD_NO_POINT;

@@ -78,7 +78,7 @@ static void cells_round_and_queries_stay_exact(void **state) {
                 const double bound2 = (double)INFINITY;
                 assert_int_equal(pointtree_nd_nearest_k(&view, asked, 20, bound2, found), 20);
                 uint64_t keys[64];
-                assert_int_equal(leafindex_nearest_keys(&index, query, 20, INFINITY, keys, NULL),
+                assert_int_equal(leafindex_nearest_keys(&index, &query.x, 20, INFINITY, keys, NULL),
                                  20);
                 for (uint32_t i = 0; i < 20; ++i) {
                     assert_int_equal(found[i].id, expected[i].id);
