@@ -138,13 +138,14 @@ static kd_status try_it(const char *path) {
     return KD_OK;
 }
 
-static kd_status claim_and_try(const char *path) {
+/* `target`: what the path names in the end. */
+static kd_status claim_and_try(const char *path, const char *target) {
     char folder[4096];
-    const char *slash = strrchr(path, '/');
-    const int length = slash == path ? 1 : slash ? (int)(slash - path) : 0;
+    const char *slash = strrchr(target, '/');
+    const int length = slash == target ? 1 : slash ? (int)(slash - target) : 0;
     KD_REQUIRE(length < (int)sizeof folder, KD_ERROR_USAGE, "%.60s...: the path is too long", path);
-    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
-    KD_TRY(claim(path, folder));
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? target : ".");
+    KD_TRY(claim(target, folder));
     KD_TRY(try_it(path));
     return KD_OK;
 }
@@ -154,7 +155,7 @@ kd_status output_check(const char *path) {
     KD_REQUIRE(file_identify(NULL, path) != FILE_FOLDER, KD_ERROR_RUNTIME,
                "%s: cannot write: it is a folder", path);
     char *target = temporary_target(path); /* a link to nothing yet */
-    const kd_status status = claim_and_try(target ? target : path);
+    const kd_status status = claim_and_try(path, target ? target : path);
     free(target);
     KD_TRY(status);
     return KD_OK;
