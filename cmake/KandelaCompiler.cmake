@@ -15,6 +15,13 @@ target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:${KD_WARNINGS
 if(KD_WERROR)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
+# A call of the library has 128 KB of stack (include/kandela/status.h), so no function of a room takes more than 20 KB:
+# what is larger comes from the heap (core/spare.h). Frames of an optimised build alone say something.
+set(KD_FRAME_WARNINGS)
+if(KD_WERROR AND NOT KD_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"
+   AND NOT CMAKE_C_FLAGS_RELEASE MATCHES "-O0")
+  set(KD_FRAME_WARNINGS $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=20480>)
+endif()
 
 # The same bits from every compiler: no contraction that is not written as fmaf, no fast-math.
 target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>
