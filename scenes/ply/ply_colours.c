@@ -107,16 +107,16 @@ done:
 
 static kd_status texture_take(const ply_file *from, mesh_material *to, const obj_options *options) {
     const text_span name = from->header.texture;
+    const char *expected;
     if (name.count == 0) return KD_OK;
-    KD_TRY(path_find(from->path, name, &to->diffuse_map));
+    KD_TRY(path_find(from->path, name, &to->diffuse_map, &expected));
     if (to->diffuse_map) {
         to->record.diffuse = vec3_all(1);
         return KD_OK;
     }
     problem_list missing = {0};
-    problem_add(&missing, false, "missing-texture", 0,
-                "found TextureFile \"%.*s\", expected a file that is there", text_shown(name),
-                name.begin);
+    problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
+                text_shown(name), name.begin, expected);
     const kd_status status = problem_list_tell(&missing, from->path, PROBLEM_NO_LINES, options);
     problem_list_close(&missing);
     return status;
