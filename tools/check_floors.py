@@ -42,7 +42,7 @@ import tempfile
 ROOMS = """
     include/kandela include/kandela/mpi
     core/system core/windows core core/math core/parallel core/files core/ranks core/mpi core/device core/beside core/image core/compare core/develop
-    points/tree points/papers points/select points points/neighbours points/device points/parts points/api
+    points/tree points/papers points/select points points/neighbours points/api points/parts
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/placed accel/nearest accel/api
     shaders
     photon/emission photon/density photon/beams photon photon/maps

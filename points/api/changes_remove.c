@@ -2,8 +2,7 @@
 #include "core/device/caller_memory.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/api/points_parts.h"
-#include "points/api/points_pile.h"
+#include "points/api/changes.h"
 #include <stdlib.h>
 
 enum { SCAN_GRAIN = 1 << 14 };
@@ -203,7 +202,7 @@ kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count)
                (unsigned long long)count);
     const caller_array given = {ids, "ids of points", sizeof *ids};
     KD_TRY(caller_memory_check(&given, 1, tree->cuda == NULL));
-    KD_TRY(points_parts_may_change(tree));
+    KD_TRY(points_may_change(tree));
     KD_TRY(points_begin_change(tree));
     if (count == 0) return KD_OK;
     return tree->cuda ? points_remove_there(tree, ids, count) : remove_sorted(tree, ids, count);

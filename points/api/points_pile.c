@@ -1,6 +1,6 @@
-#include "points/api/points_pile.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "points/api/changes.h"
 
 enum { PILE_GRAIN = 1 << 14 };
 

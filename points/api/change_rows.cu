@@ -5,8 +5,7 @@
    Data flow: rows of the first tree, rows of the next -> merge_nearest, in place, once a tree; or
               rows of all trees -> merge_within, once. */
 #include "core/device/cuda.h"
-#include "points/device/change_points.h"
-#include "points/device/change_rows.h"
+#include "points/api/device_kernels.h"
 
 namespace {
 constexpr int BLOCK = 128;

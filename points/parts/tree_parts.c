@@ -1,22 +1,21 @@
 /* Trees on several devices and of several processes: options and arrays checked, points/parts
  * asked. */
-#include "points/api/points_parts.h"
 #include "core/device/caller_memory.h"
 #include "core/device/device.h"
+#include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/timing.h"
+#include "points/api/search.h"
 #include "points/builders.h"
 #include "points/parts/call.h"
+#include "points/parts/host_arrays.h"
+#include "points/tree/bounds.h"
 #include <kandela/exchange.h>
 #include <stdio.h>
 
 enum { COPIES_MOST = 1000000 /* points of which "auto" gives each part on a CPU all */ };
 
 /* --- opening ---------------------------------------------------------------------------------- */
-
-bool points_parts_wanted(const kd_points_options *options) {
-    return device_list_count(options->device) > 1 || options->first_id != 0;
-}
 
 static kd_status check(const kd_point_array *points, const kd_points_options *options) {
     const bool copies = options->spread == KD_POINTS_SPREAD_COPIES;
@@ -108,12 +107,17 @@ static kd_status open(kd_points *out, const kd_point_array *points, uint32_t cou
     KD_TRY(parts_are_shared(parts) ? parts_open_shared(parts, &given, &each, checked)
                                    : parts_open(parts, count == 1 ? &given : points, count, &each));
     if (parts->copies) parts->count = points->count;
+    out->spread = (points_spread){.count = parts->count,
+                                  .first = parts->first,
+                                  .apart = !parts->copies,
+                                  .shared = parts_are_shared(parts),
+                                  .wide = parts->wide};
     describe_whole(out, points, options);
     return KD_OK;
 }
 
-kd_status points_parts_build(kd_points *out, const kd_point_array *points,
-                             const kd_points_options *options) {
+static kd_status build(kd_points *out, const kd_point_array *points,
+                       const kd_points_options *options) {
     const double started = timing_now();
     memset(out, 0, sizeof *out);
     out->options = *options;
@@ -153,7 +157,7 @@ kd_status kd_points_open_arrays(kd_points **out, const kd_point_array *arrays, u
     const double started = timing_now();
     KD_TRY(points_take_options(&taken, options));
     KD_TRY(check_arrays(arrays, count, &taken));
-    if (count == 1 && !points_parts_wanted(&taken)) return kd_points_open(out, arrays, options);
+    if (count == 1 && taken.first_id == 0) return kd_points_open(out, arrays, options);
     KD_TRY(KD_RESERVE_ZEROED(opened, 1));
     opened->options = taken;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(opened->parts, 1));
@@ -234,34 +238,16 @@ kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
 /* --- what a tree in parts is --------------------------------------------------------------------
  */
 
-void points_parts_close(kd_points *tree) {
-    if (!tree->parts) return;
+static void close(kd_points *tree) {
     parts_close(tree->parts);
     memory_free(tree->parts);
-    tree->parts = NULL;
 }
 
-uint64_t points_parts_count(const kd_points *tree) {
-    return tree->parts->count;
+static uint64_t bytes(const kd_points *tree) {
+    return parts_bytes(tree->parts);
 }
 
-uint64_t points_parts_first(const kd_points *tree) {
-    return tree->parts ? tree->parts->first : 0;
-}
-
-bool points_parts_apart(const kd_points *tree) {
-    return tree->parts && !tree->parts->copies;
-}
-
-bool points_parts_shared(const kd_points *tree) {
-    return tree->parts && parts_are_shared(tree->parts);
-}
-
-bool points_parts_wide(const kd_points *tree) {
-    return tree->parts && tree->parts->wide;
-}
-
-void points_parts_describe(const kd_points *tree, kd_points_info *info) {
+static void describe(const kd_points *tree, kd_points_info *info) {
     const points_parts *parts = tree->parts;
     info->parts = (uint32_t)parts->size;
     info->copies = parts->copies;
@@ -270,7 +256,7 @@ void points_parts_describe(const kd_points *tree, kd_points_info *info) {
     memcpy(info->device, tree->options.device, sizeof info->device);
 }
 
-kd_status points_parts_copy(kd_points *copy, const kd_points *tree) {
+static kd_status copy_to(kd_points *copy, const kd_points *tree) {
     const points_parts *parts = tree->parts;
     kd_points_options options = tree->options;
     void *coordinates = NULL;
@@ -289,86 +275,112 @@ kd_status points_parts_copy(kd_points *copy, const kd_points *tree) {
     return status;
 }
 
-kd_status points_parts_may_change(const kd_points *tree) {
-    if (!tree->parts) return KD_OK;
-    KD_REQUIRE(!parts_are_shared(tree->parts) && tree->parts->first == 0, KD_ERROR_USAGE,
-               "points come and go in a tree of one process without a first id alone");
-    return KD_OK;
-}
-
 /* --- queries ------------------------------------------------------------------------------------
  */
 
-static kd_status answer(const kd_points *tree, parts_call *call, kd_status checked) {
-    call->names = tree->renamed;
-    return parts_call_all(tree->parts, call, checked);
+static bool is_of_a_device(const void *at) {
+    return at && device_in_use() && device_of_pointer(at) >= 0;
 }
 
-kd_status points_parts_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                               const parts_rows *out, kd_status checked) {
-    parts_call call = {.query = *query, .kind = PARTS_NEAREST, .k = k, .out = *out};
-    return answer(tree, &call, checked);
+/* What ranks check they say together: the call goes on with `checked`. */
+static kd_status check_arrays_of(const kd_points *tree, const points_search *search) {
+    const kd_points_query *query = &search->query;
+    point_box box;
+    KD_REQUIRE(search->out.wide || search->kind == POINTS_COUNT || !tree->spread.wide,
+               KD_ERROR_USAGE, "a tree whose ids have 64 bits, expected a call with such ids");
+    KD_TRY(points_check_memory(tree, search, false));
+    if (!is_of_a_device(query->radii)) KD_TRY(points_check_radii(tree, query));
+    const point_array queries = points_queries(tree, &query->points);
+    return is_of_a_device(query->points.coordinates) ? KD_OK : point_scan(&box, &queries);
 }
 
-kd_status points_parts_count_within(const kd_points *tree, const kd_points_query *query,
-                                    uint64_t *offsets, kd_status checked) {
-    parts_call call = {.query = *query, .kind = PARTS_COUNT, .out = {.sums = offsets}};
-    return answer(tree, &call, checked);
+/* What lies on a device comes to the host, but for what `stays`. */
+static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search *search,
+                       bool stays) {
+    kd_points_query *query = &search->query;
+    points_rows *rows = &search->out;
+    const uint64_t count = query->points.count, scalar = point_scalar_bytes(tree->tree.scalar);
+    const caller_array given = {search->offsets, "offsets", sizeof *search->offsets};
+    arrays->stream = query->stream ? query->stream : tree->options.stream;
+    KD_TRY(caller_memory_check(&given, 1, false));
+    KD_TRY(host_arrays_in(arrays, (const void **)&search->offsets,
+                          (count + 1) * sizeof *search->offsets));
+    if (search->kind == POINTS_FILL) KD_TRY(points_check_offsets(search->offsets, count));
+    const uint64_t answers =
+        search->kind == POINTS_FILL ? search->offsets[count] : count * search->k;
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums));
+    if (stays) return device_stream_wait(arrays->stream); /* other devices' streams do not */
+    KD_TRY(host_arrays_points(arrays, &query->points));
+    KD_TRY(host_arrays_in(arrays, &query->radii, count * scalar));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->ids, answers * sizeof *rows->ids));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->wide, answers * sizeof *rows->wide));
+    KD_TRY(host_arrays_out(arrays, &rows->dist2, answers * scalar));
+    return host_arrays_out(arrays, (void **)&rows->counts, count * sizeof *rows->counts);
 }
 
-kd_status points_parts_within(const kd_points *tree, const kd_points_query *query,
-                              const uint64_t *offsets, const parts_rows *out, kd_status checked) {
-    parts_call call = {.query = *query, .kind = PARTS_WITHIN, .offsets = offsets, .out = *out};
-    return answer(tree, &call, checked);
+static parts_call call_of(const kd_points *tree, const points_search *search) {
+    const parts_call call = {.of = tree->parts,
+                             .query = search->query,
+                             .hi = search->hi,
+                             .kind = search->kind,
+                             .asks = search->asks,
+                             .k = search->k,
+                             .offsets = search->offsets,
+                             .names = tree->renamed,
+                             .out = search->out};
+    return call;
 }
 
-/* --- boxes ------------------------------------------------------------------------------------ */
-
-static kd_status answer_boxes(const kd_points *tree, const kd_point_array *lo,
-                              const kd_point_array *hi, parts_kind kind, const uint64_t *offsets,
-                              const parts_rows *out, kd_status checked) {
-    kd_points_query query;
-    kd_points_query_default(&query);
-    if (lo) query.points = *lo;
-    const kd_point_array none = kd_point_array_make(NULL, 0, tree->tree.dims, KD_FLOAT);
-    parts_call call = {
-        .query = query, .hi = hi ? *hi : none, .kind = kind, .offsets = offsets, .out = *out};
-    return answer(tree, &call, checked);
+static kd_status ask(const kd_points *tree, const points_search *search) {
+    host_arrays arrays = {.count = 0};
+    points_search here = *search;
+    kd_status checked = search->checked;
+    parts_call call = call_of(tree, search);
+    if (checked == KD_OK)
+        checked = bring(&arrays, tree, &here, parts_answers_there(tree->parts, &call));
+    if (checked == KD_OK) checked = check_arrays_of(tree, &here);
+    call = call_of(tree, &here);
+    return host_arrays_end(&arrays, parts_call_all(tree->parts, &call, checked));
 }
 
-kd_status points_parts_count_boxes(const kd_points *tree, const kd_point_array *lo,
-                                   const kd_point_array *hi, uint64_t *offsets, kd_status checked) {
-    const parts_rows out = {.sums = offsets};
-    if (tree->parts->copies && checked == KD_OK)
-        return kd_points_in_box_count(tree->parts->part[0].tree, lo, hi, offsets);
-    return answer_boxes(tree, lo, hi, PARTS_BOX_COUNT, NULL, &out, checked);
+/* Boxes, and what is given where all points ask, are in host memory. */
+static kd_status check_on_host(const kd_points *tree, const points_search *search, uint64_t rows) {
+    KD_TRY(search->checked);
+    KD_TRY(points_check_memory(tree, search, true));
+    return search->kind == POINTS_FILL ? points_check_offsets(search->offsets, rows) : KD_OK;
 }
 
-kd_status points_parts_boxes(const kd_points *tree, const kd_point_array *lo,
-                             const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids,
-                             kd_status checked) {
-    const parts_rows out = {.ids = ids};
-    if (tree->parts->copies && checked == KD_OK) {
-        KD_TRY(kd_points_in_box(tree->parts->part[0].tree, lo, hi, offsets, ids));
-        parts_rename(ids, offsets[lo->count], tree->renamed);
-        return KD_OK;
-    }
-    return answer_boxes(tree, lo, hi, PARTS_BOX, offsets, &out, checked);
+static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
+    const kd_status checked = check_on_host(tree, search, search->query.points.count);
+    const points_rows *out = &search->out;
+    const kd_point_array *lo = &search->query.points;
+    parts_call call = call_of(tree, search);
+    if (!tree->parts->copies || checked != KD_OK)
+        return parts_call_all(tree->parts, &call, checked);
+    const kd_points *one = tree->parts->part[0].tree;
+    if (search->kind == POINTS_COUNT)
+        return kd_points_in_box_count(one, lo, &search->hi, out->sums);
+    KD_TRY(kd_points_in_box(one, lo, &search->hi, search->offsets, out->ids));
+    parts_rename(out->ids, search->offsets[lo->count], tree->renamed);
+    return KD_OK;
 }
 
-kd_status points_parts_own(const kd_points *tree, const kd_points_query *query, parts_kind kind,
-                           uint32_t k, uint32_t *order, const uint64_t *offsets,
-                           const parts_rows *out) {
-    points_parts *parts = tree->parts;
-    KD_REQUIRE(!parts_are_shared(parts), KD_ERROR_USAGE,
+static kd_status ask_self(const kd_points *tree, const points_search *search) {
+    parts_call call = call_of(tree, search);
+    KD_TRY(check_on_host(tree, search, tree->spread.count));
+    KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
                "all points ask of a tree of several processes: ask with the points instead");
-    KD_REQUIRE(!parts->wide, KD_ERROR_USAGE,
+    KD_REQUIRE(!tree->spread.wide, KD_ERROR_USAGE,
                "all points ask of a tree whose ids have 64 bits: ask with the points instead");
-    parts_call call = {.query = *query,
-                       .kind = kind,
-                       .k = k,
-                       .offsets = offsets,
-                       .names = tree->renamed,
-                       .out = *out};
-    return parts_call_own(parts, &call, order, query->skip_self != 0);
+    return parts_call_own(tree->parts, &call, search->order, search->query.skip_self != 0);
 }
+
+static const points_backend backend = {
+    .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
+
+const points_distribution points_distributed = {.build = build,
+                                                .close = close,
+                                                .bytes = bytes,
+                                                .describe = describe,
+                                                .copy = copy_to,
+                                                .backend = &backend};

@@ -4,7 +4,8 @@
               offsets of them; fill_boxes, the same walk: -> ids of each row from its offset on. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
-#include "points/device/boxes.h"
+#include "points/api/device_kernels.h"
+#include "points/tree/walk_box.h"
 #include <cub/device/device_scan.cuh>
 
 namespace {

@@ -11,7 +11,7 @@
    (count_live, a scan) -> gather_points, a thread a node. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
-#include "points/device/change_points.h"
+#include "points/api/device_kernels.h"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
