@@ -13,7 +13,8 @@
                insertion.
    Data flow: make_cells, a thread a point: points -> cells; or of each axis load_axis -> keys,
               sort, find_steps, scan, store_ranks -> cells. number_ids -> the first list; then
-              of each level wehr_chunks.cuh (list -> list, ids of the tree), at last wehr_bottom.cuh. */
+              of each level wehr_chunks.cuh (list -> list, ids of the tree), at last
+   wehr_bottom.cuh. */
 #include "core/device/device_timer.h"
 #include "points/papers/brown_presort.cuh"
 #include "points/papers/build_wehr.h"
