@@ -82,24 +82,24 @@ static kd_status jpeg_write(const image *from, const image_encoding *encoding, f
     return KD_OK;
 }
 
-static kd_status jpeg_read(image *out, const char *path, const file_view *file) {
-    picture decoded;
+static kd_status jpeg_open(picture *out, const char *path, const file_view *file) {
     KD_REQUIRE(picture_kind_of(file) == PICTURE_JPEG, KD_ERROR_INPUT,
                "%s: not a JPEG file: expected it to begin with ff d8", path);
-    kd_status status = picture_open(&decoded, path, file, PICTURE_WORDS);
-    const picture_info *info = &decoded.info;
-    if (status == KD_OK)
-        status =
-            image_decode(out, info->width, info->height, (const uint16_t *)decoded.texels, 65535);
-    picture_close(&decoded);
-    KD_TRY(status);
+    KD_TRY(picture_open(out, path, file, PICTURE_BYTES));
     return KD_OK;
 }
 
-const image_format image_format_jpg = {
-    .suffix = ".jpg", .read = jpeg_read, .write = jpeg_write, .display = true};
-const image_format image_format_jpeg = {
-    .suffix = ".jpeg", .read = jpeg_read, .write = jpeg_write, .display = true};
+static kd_status jpeg_read(image *out, const char *path, const file_view *file) {
+    return image_read_unpacked(out, path, file, jpeg_open);
+}
+
+#define JPEG_FORMAT(ending)                                                                        \
+    {                                                                                              \
+        .suffix = (ending), .read = jpeg_read, .read_packed = jpeg_open, .write = jpeg_write,      \
+        .display = true                                                                            \
+    }
+const image_format image_format_jpg = JPEG_FORMAT(".jpg");
+const image_format image_format_jpeg = JPEG_FORMAT(".jpeg");
 #else
 const image_format image_format_jpg = {.suffix = ".jpg", .display = true, .lacks = "libjpeg"};
 const image_format image_format_jpeg = {.suffix = ".jpeg", .display = true, .lacks = "libjpeg"};

@@ -78,16 +78,25 @@ static uint64_t least_bytes(const file_view *file, const picture_info *claimed) 
     return UINT64_MAX;
 }
 
-/* Up to 8192 x 8192 whatever a format allows; more needs a file of a 1032nd of its memory. */
-static const uint64_t free_bytes = 1ull << 28, expansion = 1032;
+/* Floats of a Radiance picture take twelve bytes a pixel: old run lengths must not make any number
+   of them out of nothing. */
+enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
-    const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
     KD_REQUIRE(claimed->width > 0 && claimed->height > 0 &&
-                   least_bytes(file, claimed) <= file->count &&
-                   4 * pixels <= free_bytes + expansion * file->count,
+                   least_bytes(file, claimed) <= file->count,
                KD_ERROR_INPUT, "%s: %d x %d pixels cannot come from a file of %zu bytes", path,
                claimed->width, claimed->height, file->count);
+    const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
+    KD_REQUIRE(claimed->kind != PICTURE_HDR || pixels <= FREE_PIXELS ||
+                   pixels / PACKED_PIXELS <= file->count,
+               KD_ERROR_INPUT,
+               "%s: %d x %d pixels from a file of %zu bytes, at most %d a byte are read of one of "
+               "more than 4096 x 4096",
+               path, claimed->width, claimed->height, file->count, PACKED_PIXELS);
+    KD_REQUIRE(pixels <= PICTURE_PIXELS, KD_ERROR_INPUT,
+               "%s: a picture of %d x %d pixels, this program reads pictures of up to %d in all",
+               path, claimed->width, claimed->height, PICTURE_PIXELS);
     return KD_OK;
 }
 

@@ -83,6 +83,10 @@ typedef struct kd_render_options {
     int32_t maps_ahead; /* "ppm", "sppm" on a CUDA device: 1: the next pass's maps are made beside
                            the samples of this one, with memory for both; 0: when they are due. The
                            picture is the same */
+    uint64_t max_texture_memory; /* bytes that the images of a scene may take together, with what
+                                    reading them takes; 0: a quarter of the machine's memory. More
+                                    is KD_ERROR_MEMORY when the scene is loaded. Scene files do not
+                                    set it */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

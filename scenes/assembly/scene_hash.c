@@ -37,16 +37,55 @@ static uint64_t add_placed(uint64_t hash, const placed_view *of) {
     return hash;
 }
 
-static uint64_t add_texture(uint64_t hash, const texture_view *from) {
+/* Textures are hashed as they lay in memory before they were kept as their files have them: a sky
+   as floats, others as four bytes, of which the last is alpha, or again the value of a map of
+   single ones. Several texels at a time: each update of a hash has a cost. */
+typedef struct texel_run {
+    const texture_view *of;
+    uint64_t count;
+} texel_run;
+
+static void run_light(const void *context, uint64_t i, void *out) {
+    const texel_run *run = (const texel_run *)context;
+    const uint64_t width = (uint64_t)run->of->width;
+    vec3 *shown = (vec3 *)out;
+    for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t)
+        *shown++ = texture_texel(run->of, (int32_t)(t % width), (int32_t)(t / width));
+}
+
+static void run_bytes(const void *context, uint64_t i, void *out) {
+    const texel_run *run = (const texel_run *)context;
+    const uint32_t samples = run->of->samples, next = samples > 2;
+    const bool is_value = samples == 1 && !run->of->srgb;
+    uint8_t *to = (uint8_t *)out;
+    for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t) {
+        const uint8_t *at = run->of->bytes + samples * t;
+        *to++ = at[0];
+        *to++ = at[next];
+        *to++ = at[2 * next];
+        *to++ = samples % 2 == 0 ? at[samples - 1] : is_value ? at[0] : 255;
+    }
+}
+
+static uint64_t add_runs(uint64_t hash, const texture_view *from, uint64_t texels, bool is_sky) {
+    const texel_run run = {from, texels % 16 == 0 ? 16 : 1};
+    const size_t bytes = run.count * (is_sky ? sizeof(vec3) : 4);
+    hash = hash_combine(hash, &texels, sizeof texels);
+    return hash_combine_each(hash, texels / run.count, bytes, is_sky ? run_light : run_bytes, &run);
+}
+
+static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky) {
     const uint64_t texels = (uint64_t)from->width * (uint64_t)from->height;
-    const int32_t form[4] = {from->width, from->height, (int32_t)from->srgb, (int32_t)from->clamp};
+    const bool srgb = from->srgb && !is_sky;
+    const int32_t form[4] = {from->width, from->height, srgb, (int32_t)from->clamp};
     const float place[4] = {from->scale.x, from->scale.y, from->offset.x, from->offset.y};
     hash = hash_combine(hash, form, sizeof form);
     const float shear[2] = {from->shear.x, from->shear.y};
     hash = hash_combine(hash, place, sizeof place);
     if (shear[0] != 0 || shear[1] != 0) hash = hash_combine(hash, shear, sizeof shear);
-    return from->floats ? add(hash, from->floats, texels, 3 * sizeof(float))
-                        : add(hash, from->bytes, texels, 4);
+    if (from->floats) return add(hash, from->floats, texels, 3 * sizeof(float));
+    if (from->samples == 4 && !is_sky) return add(hash, from->bytes, texels, 4);
+    return add_runs(hash, from, texels, is_sky);
 }
 
 /* Of rough boundaries: files of photons from when they scattered light once are of other scenes. */
@@ -79,7 +118,8 @@ uint64_t scene_hash(const scene_view *of) {
     if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
     if (of->placed.count) hash = add_placed(hash, &of->placed);
     hash = add_lights(hash, of);
-    for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
+    for (uint32_t i = 0; i < of->texture_count; ++i)
+        hash = add_texture(hash, of->textures + i, i == of->environment.texture);
     if (of->medium_count) {
         hash = add(hash, of->media, of->medium_count, sizeof *of->media);
         hash = hash_combine(hash, &of->fog, sizeof of->fog);

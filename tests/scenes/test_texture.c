@@ -233,7 +233,8 @@ static void roles_pick_channels(void **state) {
         const texture_view view = load_one(&store, file_in("rgba.png"), expected[i].role);
         assert_int_equal(view.width, 2);
         assert_int_equal(view.srgb, expected[i].srgb);
-        for (int c = 0; c < 3; ++c) assert_int_equal(view.bytes[c], expected[i].first[c]);
+        for (int c = 0; c < 3; ++c)
+            assert_int_equal(view.bytes[view.samples > 2 ? c : 0], expected[i].first[c]);
         texture_store_close(&store);
     }
     texture_store store;
@@ -243,7 +244,7 @@ static void roles_pick_channels(void **state) {
     static const uint8_t opaque[8] = {10, 20, 30, 255, 50, 60, 70, 255};
     put_png("opaque.png", 2, 1, 4, opaque);
     view = load_one(&store, file_in("opaque.png"), TEXTURE_OPACITY);
-    assert_int_equal(view.bytes[4], 50); /* alpha says nothing: grey */
+    assert_int_equal(view.bytes[1], 50); /* alpha says nothing: grey */
     texture_store_close(&store);
 }
 
