@@ -53,7 +53,11 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     of.count = (int)file->count;
     out->kind = picture_kind_of(file);
     if (out->kind == PICTURE_HDR) return look_at_radiance(out, path, file);
-    if (out->kind == PICTURE_JPEG) KD_TRY(picture_check_huffman(path, file));
+    if (out->kind == PICTURE_JPEG) {
+        KD_TRY(picture_check_huffman(path, file));
+        KD_TRY(picture_look_jpeg(out, path, file));
+        return picture_check_size(path, file, out);
+    }
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
     KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
                "%s: not an image that can be read (PNG, JPEG, TGA, BMP, HDR)", path);
@@ -111,6 +115,9 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
     KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: floats of a picture that has none",
                path);
+#ifdef KD_HAVE_JPEG
+    if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
+#endif
     decoding of;
     memset(&of, 0, sizeof of);
     of.bytes = (const stbi_uc *)file->bytes;

@@ -64,6 +64,10 @@ void picture_close(picture *owned); /* takes a zeroed one */
 picture_kind picture_kind_of(const file_view *file);
 /* Whether width x height pixels can come out of this file of this kind; `path` for the message. */
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed);
+/* JPEG: what the frame's header says; it stands before the data. */
+kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file);
+/* core/image/jpeg.c, in builds with libjpeg: the samples of a picture whose `info` is known. */
+kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *file);
 /* JPEG: no Huffman table that a decoder could meet has more than 256 codes. */
 kd_status picture_check_huffman(const char *path, const file_view *file);
 

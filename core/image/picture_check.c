@@ -136,3 +136,35 @@ kd_status picture_check_huffman(const char *path, const file_view *file) {
     }
     return KD_OK;
 }
+
+/* SOF0 to SOF15, but for tables and extensions. */
+static bool is_frame(uint32_t marker) {
+    return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+}
+
+static uint32_t big_word_at(const file_view *file, size_t at) {
+    return byte_at(file, at) << 8 | byte_at(file, at + 1);
+}
+
+kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file) {
+    for (size_t at = 0; at + 1 < file->count;) {
+        const uint32_t marker = byte_at(file, at + 1);
+        if (byte_at(file, at) != 0xff || marker == 0xff || marker == 0 || marker == 0xd8) {
+            at += marker == 0xd8 && byte_at(file, at) == 0xff ? 2 : 1;
+            continue;
+        }
+        if (is_frame(marker)) {
+            const uint32_t components = byte_at(file, at + 9);
+            KD_REQUIRE(byte_at(file, at + 4) == 8, KD_ERROR_INPUT,
+                       "%s: a JPEG file of %u bits a sample, expected 8", path,
+                       byte_at(file, at + 4));
+            out->height = (int32_t)big_word_at(file, at + 5);
+            out->width = (int32_t)big_word_at(file, at + 7);
+            out->channels = components >= 3 ? 3 : 1;
+            return KD_OK;
+        }
+        if (marker == 0xda || marker == 0xd9) break; /* data or the end: no frame before it */
+        at += 2 + big_word_at(file, at + 2);
+    }
+    KD_FAIL(KD_ERROR_INPUT, "%s: not an image that can be read: a JPEG file without a frame", path);
+}

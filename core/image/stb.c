@@ -114,6 +114,9 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #define STBIW_FREE(pointer) stb_give(pointer)
 #define STBIW_REALLOC_SIZED(pointer, kept, bytes) stb_retake(pointer, kept, bytes)
 #define STBI_NO_STDIO
+#ifdef KD_HAVE_JPEG
+#define STBI_NO_JPEG /* libjpeg decodes them */
+#endif
 #define STBI_NO_GIF
 #define STBI_NO_HDR
 #define STBI_NO_LINEAR

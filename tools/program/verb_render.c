@@ -427,7 +427,7 @@ static void open_progress(rendering *work) {
 
 static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(check_line(work, line));
-    interrupt_watch(&work->watched);
+    interrupt_watch(&work->watched, true);
     open_progress(work);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
