@@ -142,8 +142,15 @@ static kd_status keep_bytes(texture_image *image, const picture *decoded, uint64
     const uint64_t step = (uint64_t)decoded->samples;
     const uint8_t *bytes = (const uint8_t *)decoded->texels;
     const bool whole = role_is_colours(image->role);
-    image->samples = whole ? (uint32_t)decoded->samples : 1;
+    /* a grey one of normals has alpha beside it, which tells it from a map of single values */
+    const bool pads = image->role == TEXTURE_NORMAL && decoded->samples == 1;
+    image->samples = pads ? 2 : whole ? (uint32_t)decoded->samples : 1;
     KD_TRY(KD_RESERVE(image->bytes, image->samples * texels));
+    for (uint64_t i = 0; pads && i < texels; ++i) {
+        image->bytes[2 * i] = bytes[i];
+        image->bytes[2 * i + 1] = 255;
+    }
+    if (pads) return KD_OK;
     if (whole) {
         memcpy(image->bytes, bytes, image->samples * texels);
         return KD_OK;
@@ -240,7 +247,7 @@ static kd_status measure(texture_image *image, const file_view *file) {
     KD_TRY(texture_check_size(image, info.width, info.height));
     const uint64_t texels = (uint64_t)info.width * (uint64_t)info.height;
     const bool is_light = picture_is_light(image, &info), whole = role_is_colours(image->role);
-    image->kept = (is_light ? 12 : whole ? (uint64_t)info.channels : 1) * texels;
+    image->kept = (is_light ? 12 : whole ? (uint64_t)info.channels + 1 : 1) * texels;
     image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_BYTES);
     if (is_light) image->passing -= image->kept; /* they are taken over */
     return KD_OK;

@@ -34,8 +34,8 @@ print(used, "KiB", file=sys.stderr)
 sys.exit(code or (used > int(sys.argv[1])))
 END
 }
-expect_exit 0 peak 500000 "$program" compare bits.png bits.png
-expect_exit 0 peak 700000 "$program" compare bits.png bits.png --metric max
+expect_exit 0 peak 300000 "$program" compare bits.png bits.png
+expect_exit 0 peak 300000 "$program" compare bits.png bits.png --metric max
 expect_exit 0 "$program" compare large.png large.png --metric max # was "cannot come from a file"
 expect_says out 0
 

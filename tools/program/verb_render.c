@@ -381,7 +381,6 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     return KD_OK;
 }
 
-/* One picture. */
 static kd_status render_frame(rendering *work, const option_line *line,
                               kd_render_options *from_file) {
     KD_TRY(load_frame(work, from_file));
