@@ -160,6 +160,7 @@ static void bind_option_numbers(options_class &bound) {
     NUMBER(shutter);
     NUMBER(clamp);
     NUMBER(maps_ahead);
+    NUMBER(allow_outside);
     NUMBER(max_texture_memory);
 #undef NUMBER
     bound.def_prop_rw(
