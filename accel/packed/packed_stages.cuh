@@ -13,7 +13,6 @@
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #include "accel/packed/packed_cuts.cuh"
 #include "accel/packed/packed_group.cuh"
-#include "accel/packed/packed_make.h"
 #include "accel/packed/packed_measures.cuh"
 #include "accel/packed/packed_node.h"
 #include <cooperative_groups.h>

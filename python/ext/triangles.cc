@@ -176,9 +176,6 @@ static void bind_batch(nb::module_ &m) {
             "width", [](const ray_batch &self) { return self.c.width; },
             [](ray_batch &self, uint32_t to) { self.c.width = to; })
         .def_prop_rw(
-            "fast", [](const ray_batch &self) { return self.c.fast != 0; },
-            [](ray_batch &self, bool to) { self.c.fast = to; })
-        .def_prop_rw(
             "stream", [](const ray_batch &self) { return (uintptr_t)self.c.stream; },
             [](ray_batch &self, uintptr_t to) { self.c.stream = (void *)to; });
     m.def(

@@ -1,9 +1,9 @@
 /* Every builder on the device: its trees keep T1 to T7 on every nasty input, are the same each
    time, and cost hardly more than the exact ones. */
-#include "accel/api/triangles_device.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/check.h"
+#include "accel/triangles_device.h"
 #include "core/device/device.h"
 #include "scenes/generate/generate.h"
 #include "tests/gpu.h"
@@ -63,7 +63,7 @@ static void trees_keep_the_invariants(void **state) {
 }
 
 static void compare_with_exact(const char *path, double most) {
-    const tritree_builder_cuda *builder = tritree_builder_cuda_find("kandela");
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find("binned");
     tritree_options options = tritree_options_default();
     options.traversal_cost = 1;
     options.empty_factor = 0.8f;

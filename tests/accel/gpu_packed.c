@@ -1,10 +1,10 @@
 /* The packed form that a device makes of a tree: the bytes of the one made on the CPU. */
 #include "accel/builders.h"
 #include "accel/packed/packed_device.h"
-#include "accel/packed/packed_make.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/device_memory.h"
 #include "nasty_rays.h"
+#include "packed_oracle.h"
 #include "tests/gpu.h"
 
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,

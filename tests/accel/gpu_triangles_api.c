@@ -290,7 +290,7 @@ static void bad_requests(void **state) {
     expect_refused(&good, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 10: corner");
     set.positions[31].y = 0;
     expect_refused(&good, "cuda:99", "auto", KD_ERROR_DEVICE, "cuda:99");
-    expect_refused(&good, "cpu", "kandela", KD_ERROR_DEVICE, "kandela");
+    expect_refused(&good, "cpu", "binned", KD_ERROR_DEVICE, "binned");
     expect_refused(&good, "cuda:0", "swap", KD_ERROR_USAGE, "swap");
     kd_triangles_options options;
     kd_triangles_options_default(&options);

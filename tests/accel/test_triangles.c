@@ -1,6 +1,6 @@
 /* <kandela/triangles.h>: answers equal those of testing all triangles, whatever is refused says
    why, and a file gives back the tree or nothing. */
-#include "accel/api/triangles.h"
+#include "accel/triangles.h"
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/parallel/parallel.h"
