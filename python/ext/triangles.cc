@@ -90,6 +90,7 @@ static nb::dict tree_describe(const triangles_tree &tree) {
     out["hi"] = nb::make_tuple(info.hi[0], info.hi[1], info.hi[2]);
     out["bytes"] = info.bytes;
     out["hash"] = info.hash;
+    out["form"] = info.form;
     return out;
 }
 
