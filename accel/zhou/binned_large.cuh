@@ -1,6 +1,6 @@
 /* Large nodes: one cooperative kernel until all nodes have at most SMALL_MOST references.
-   Idea: no levels and no grid-wide barriers; blocks take tasks from a list (task_list.cuh). A
-   node of at most CHUNK references is one task (one_block_node.cuh). A larger one is cut into
+   Idea: no levels and no grid-wide barriers; blocks take tasks from a list (binned_one_block.cuh). A
+   node of at most CHUNK references is one task. A larger one is cut into
    chunks, a few of them a task, in two rounds: the look into the bins that promise more, and the
    scatter, in which the children's bins are counted as their references are written. Who is done
    last in a round brings it to its end and lists the next. (Only the root's bins are counted in a

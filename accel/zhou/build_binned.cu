@@ -1,14 +1,14 @@
-/* The SAH builder on a CUDA device.
+/* The rule `binned` of the pipeline on a CUDA device (pipeline.cuh).
    Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao,
            Liu 2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
    Idea: large nodes are split at the best of 128 bins an axis, looked at twice (bins.cuh), as
          tasks that blocks list for each other: those of several chunks in binned_large.cuh, the
-         rest, at the best box side, in binned_one_block.cuh. Nodes of at most
-         64 references are split exactly, by a warp or part of one (small_nodes.cuh); what
-         straddles is clipped from the original triangle to a box that is never too small
-         (clip.cuh); nodes then find their places in the layout (place.cuh).
+         rest, at the best box side, in binned_one_block.cuh. Nodes of at most 64 references are
+   split exactly, by a warp or part of one (binned_small.cuh); what straddles is clipped from the
+   original triangle to a box that is never too small (binned_clip.cuh); nodes then find their
+   places in the layout (binned_place.cuh).
    Work: O(n log n).
-   Memory: see lay_out; about 4.6 kB a triangle and 0.4 GB, most of it room for the references
+   Memory: see lay_out_binned; about 4.6 kB a triangle and 0.4 GB, most of it room for the references
            of all levels, which are handed out once and never taken back.
    Invariants: decisions rest on counts, smallest and largest values, never on an order of
                atomics or of tasks, so the tree is a function of its input; every leaf that a
@@ -18,7 +18,7 @@
          leaves all on one side and some on the other; nodes of at most 512 are cut in their own
          side too, to part what lies in it from all else (in larger ones a bin's edge close to it
          does nearly as well).
-   Data flow: clear: counters and the task list to 0. set_up, a thread a triangle: input ->
+   Data flow: binned_clear: counters and the task list to 0. set_up, a thread a triangle: input ->
               corners, the root's references, the box and the root's bins. Then large_nodes,
               small_nodes, smallest_nodes (raw nodes, pairs of children, ids), sum_sizes,
               place_nodes (the layout): six kernels on one stream, each reads what those before
@@ -61,7 +61,7 @@ uint32_t room_of(uint64_t count, uint32_t doubled) {
     return (uint32_t)(count < most >> doubled ? count << doubled : most);
 }
 
-/* Rooms by triangle count. The constant part is what warps take ahead (warp_storage.cuh), each of
+/* Rooms by triangle count. The constant part is what warps take ahead (binned_small.cuh), each of
    those that run a piece of every kind, twice; small inputs whose triangles all overlap double them
    some times. */
 void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
@@ -94,7 +94,7 @@ struct binned_rule {
     static const bool positive_zero = false;
 
     static void plan(binned *, uint64_t, uint32_t) {}
-    static void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
+    static void lay_out(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
         lay_out_binned(k, arena, n, doubled);
         k->node_room = k->raw_room;
         k->reference_room = k->leaf_room;

@@ -1,16 +1,16 @@
-/* The builder of Zhou et al. on a CUDA device.
+/* The rule `zhou` of the pipeline on a CUDA device (pipeline.cuh).
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
            built and timed by Choi and Ye 2020.
    Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call stages.h.
          Stages: set_up, large_nodes.cuh, small_nodes.cuh, place.cuh.
    Work: O(n log n).
-   Memory: see lay_out; about 1 kB a triangle and 0.1 GB.
+   Memory: see lay_out_zhou; about 1 kB a triangle and 0.1 GB.
    Invariants: lists have no order that anything depends on; nothing is allocated and nothing
                comes back to the host before the end.
    Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
          which the children's boxes are reduced as their parts are written; a small root's
          subtree is built by one warp, depth first, its masks in shared memory.
-   Data flow: zhou_clear, zhou_set_up (a thread a triangle: input -> corners, the root's parts
+   Data flow: zhou_clear, set_up (a thread a triangle: input -> corners, the root's parts
               and box), zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes
               (small roots -> segments of nodes and ids), then the launches of place.cuh: one
               stream, each reads what those before it wrote. */
@@ -83,7 +83,7 @@ struct zhou_rule {
         k->node_room = at_most_2_31((12 * n + 1000000) << doubled);
         k->reference_room = at_most_2_31((10 * n + 2000000) << doubled);
     }
-    static void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
+    static void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
         lay_out_zhou(k, arena, n, doubled);
         k->memory_bytes = arena->used + (uint64_t)k->node_room * sizeof(tritree_node) +
                           (uint64_t)k->reference_room * sizeof(uint32_t);

@@ -189,6 +189,12 @@ static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
     return KD_OK;
 }
 
+/* No more blocks than have triangles; at least one. */
+static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned most) {
+    const uint32_t wanted = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
+    return wanted < 1 ? 1 : wanted < most ? wanted : most;
+}
+
 /* What a build by the rule needs. */
 template <class rule> void pipeline_plan(tritree_build_cuda *build) {
     typename rule::state k;
@@ -237,11 +243,9 @@ template <class rule> kd_status pipeline_build(const tritree_build_cuda *build) 
     KD_TRY(cuda_processors(&processors));
     const unsigned blocks = processors * BLOCKS_A_PROCESSOR;
     KD_TRY(rule::clear(&k, blocks, stream));
-    const unsigned wanted = (build->input.triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
-    set_up<rule::positive_zero> < < <wanted<1 ? 1
-                                              : wanted<blocks ? wanted : blocks, SET_UP_BLOCK, 0,
-                                                       stream>>>(
-                                        k.input, k.corners, rule::first_parts(k), rule::counts(k));
+    set_up<rule::positive_zero>
+        <<<set_up_blocks(k.input.triangle_count, blocks), SET_UP_BLOCK, 0, stream>>>(
+            k.input, k.corners, rule::first_parts(k), rule::counts(k));
     KD_CUDA_LAUNCHED("set_up");
     KD_TRY(build_mark(build, TRITREE_LARGE));
     KD_TRY(rule::large(&k, blocks, stream));

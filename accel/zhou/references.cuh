@@ -93,8 +93,8 @@ __device__ __forceinline__ clipped ref_at(const large_shared &s, uint32_t i) {
 }
 
 /* Writes references to where s.base_left and s.base_right say: those of one side, then straddlers'
-   parts. `binned`: counts them in the children's bins. */
-template <bool binned>
+   parts. `into_bins`: counts them in the children's bins. */
+template <bool into_bins>
 __device__ __forceinline__ void move_refs(const binned &k, large_shared &s, sorted_refs sorted) {
     const int axis = s.split.axis;
     const float plane = s.split.plane;
@@ -110,7 +110,7 @@ __device__ __forceinline__ void move_refs(const binned &k, large_shared &s, sort
         }
         const bool right = sides == 2;
         k.pool[right ? to_right++ : to_left++] = ref;
-        if (binned) count_child_bins(s, ref, right);
+        if (into_bins) count_child_bins(s, ref, right);
     }
     const uint32_t both = straddling(sorted.all);
     if (both == 0) return;
@@ -123,7 +123,7 @@ __device__ __forceinline__ void move_refs(const binned &k, large_shared &s, sort
         const uint32_t i = right ? part - both : part;
         const clipped ref = clip_side(k, ref_at(s, s.straddlers[i]), axis, plane, right);
         k.pool[i + (right ? to_right : to_left)] = ref;
-        if (binned) count_child_bins(s, ref, right);
+        if (into_bins) count_child_bins(s, ref, right);
     }
 }
 

@@ -19,6 +19,262 @@ static inline void packed_tree_close(packed_tree *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
+/* Some of the triangles of a leaf of the tree, in a part of its cell. */
+typedef struct packed_few {
+    uint32_t which; /* bit i: reference i of the leaf */
+    uint32_t count;
+    bool flat;      /* of the leaf's boxes some have no thickness along an axis */
+    box3 cell, box; /* box: around all */
+    box3 boxes[PACKED_FINER_MOST];
+} packed_few;
+
+/* How many boxes have a part on each side of a plane. */
+KD_FN void packed_count_sides(const packed_few *of, int axis, float plane, bool at_end,
+                              uint32_t *low, uint32_t *high) {
+    *low = *high = 0;
+    for (uint32_t i = 0; i < of->count; ++i) {
+        const float lo = vec3_axis(of->boxes[i].lo, axis), hi = vec3_axis(of->boxes[i].hi, axis);
+        *high += packed_is_high(lo, hi, plane, at_end);
+        *low += packed_is_low(lo, hi, plane, at_end);
+    }
+}
+
+/* Where these triangles, which may be cut, are best cut; false: they stay together. */
+KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
+    const sah_costs costs = {0.3f, 1, 1};
+    float best = (float)of->count;
+    bool found = false;
+    const double area = sah_half_area(of->box);
+    if (!(area > 0)) return false;
+    for (int k = 0; k < 3; ++k) {
+        const sah_axis along = packed_axis_of(of->box, k, 1 / area);
+        for (uint32_t i = 0; i < 2 * of->count; ++i) {
+            const box3 *box = &of->boxes[i >> 1];
+            const float lo = vec3_axis(box->lo, k), hi = vec3_axis(box->hi, k),
+                        at = i & 1 ? hi : lo;
+            const bool inside = at > along.lo && at < along.hi;
+            uint32_t low, high;
+            if (inside ? of->count < PACKED_FINER_LEAST : lo < hi) continue;
+            packed_count_sides(of, k, at, at == along.hi, &low, &high);
+            const float cost = sah_split_cost(&costs, &along, at, low, high);
+            if (low == 0 || high == 0 || !(cost < best)) continue;
+            best = cost;
+            *axis = k;
+            *plane = at;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* The box around what a leaf has of its cell, of any number of triangles. */
+KD_FN box3 packed_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cell) {
+    const uint32_t *ids = tree->references + tritree_first(leaf);
+    box3 box = box3_empty();
+    for (uint32_t i = 0; i < tritree_count(leaf); ++i)
+        box3_join(&box, packed_cut_id(tree, ids[i], cell));
+    return box;
+}
+
+/* The boxes of the triangles `which` of a leaf whose references these are. */
+KD_FN void packed_few_make(packed_few *out, const tritree_view *tree, const uint32_t *ids,
+                           uint32_t which, box3 cell) {
+    out->which = which;
+    out->count = 0;
+    out->flat = false;
+    out->cell = cell;
+    out->box = box3_empty();
+    for (uint32_t i = 0; packed_has_next(which, &i); ++i) {
+        const box3 box = packed_cut_id(tree, ids[i], cell);
+        if (packed_is_flat(box)) out->flat = true;
+        box3_join(&out->box, box);
+        out->boxes[out->count++] = box;
+    }
+}
+
+/* The triangles on one side of a cut. */
+KD_FN uint32_t packed_few_side(const packed_few *of, int axis, float plane, bool high) {
+    const bool at_end = plane == vec3_axis(of->box.hi, axis);
+    uint32_t side = 0, i = 0;
+    for (uint32_t k = 0; packed_has_next(of->which, &i); ++i, ++k) {
+        const float lo = vec3_axis(of->boxes[k].lo, axis), hi = vec3_axis(of->boxes[k].hi, axis);
+        if ((high ? packed_is_high : packed_is_low)(lo, hi, plane, at_end)) side |= 1u << i;
+    }
+    return side;
+}
+
+/* A node's children, lane by lane. */
+typedef struct packed_children {
+    int count, inner;
+    packed_item items[PACKED_CELLS];
+    box3 boxes[PACKED_CELLS];
+    uint32_t triangles[PACKED_CELLS]; /* 0: a node */
+    uint32_t order[4];                /* packed_row */
+} packed_children;
+
+/* Opens parts[0], a subtree that is a node, by its plan; how many parts there are then. */
+KD_FN int packed_open(const packed_source *from, packed_part *parts) {
+    packed_head head;
+    int used = 1;
+    parts[0].slots = PACKED_CELLS;
+    for (int at = 0; at < used; ++at) {
+        packed_part *p = parts + at;
+        const uint64_t plan = from->at[p->item.node].plan;
+        const int slots = at == 0 ? PACKED_CELLS : packed_worth(plan, p->slots);
+        p->low = p->high = p->lane = PACKED_NOWHERE;
+        if (slots == 1 || packed_kind(plan) == PACKED_EMPTY || p->item.count) continue;
+        if (packed_kind(plan) == PACKED_LEAF && tritree_is_leaf(from->at[p->item.node].node))
+            continue;
+        const tritree_node node = from->at[p->item.node].node;
+        const int low_slots = packed_low_slots(plan, slots);
+        p->axis = (uint8_t)tritree_axis(node);
+        p->low = (uint8_t)used++;
+        p->high = (uint8_t)used++;
+        for (int side = 0; side < 2; ++side) {
+            packed_part *child = parts + (side ? p->high : p->low);
+            child->item = p->item;
+            child->item.node = tritree_left(node) + (uint32_t)side;
+            vec3_set_axis(side ? &child->item.cell.lo : &child->item.cell.hi, p->axis, node.split);
+            child->slots = (uint8_t)(side ? slots - low_slots : low_slots);
+            packed_settle(from, &child->item, &head);
+        }
+    }
+    return used;
+}
+
+/* The parts that are children, low sides first; how many. */
+KD_FN int packed_list(const packed_part *parts, uint8_t *list) {
+    uint8_t stack[PACKED_CELLS];
+    int waiting = 0, count = 0, at = 0;
+    for (;;) {
+        if (parts[at].low != PACKED_NOWHERE) {
+            stack[waiting++] = parts[at].high;
+            at = parts[at].low;
+            continue;
+        }
+        list[count++] = (uint8_t)at;
+        if (waiting == 0) return count;
+        at = stack[--waiting];
+    }
+}
+
+/* Gives the parts that are children their lanes. */
+KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, packed_children *out) {
+    uint32_t priority[PACKED_CELLS];
+    uint8_t list[PACKED_CELLS];
+    packed_head head;
+    out->count = packed_list(parts, list);
+    for (int i = 0; i < out->count; ++i) {
+        packed_item *item = &parts[list[i]].item;
+        priority[i] =
+            packed_priority(from->at[item->node].box, packed_settle(from, item, &head) > 0);
+    }
+    for (int i = 0; i < out->count; ++i) {
+        int before = 0;
+        for (int k = 0; k < out->count; ++k)
+            before += priority[k] > priority[i] || (priority[k] == priority[i] && k < i);
+        const int lane = packed_lane(before, out->count);
+        packed_part *part = &parts[list[i]];
+        part->lane = (uint8_t)lane;
+        out->items[lane] = part->item;
+        out->boxes[lane] = from->at[part->item.node].box;
+        out->triangles[lane] = packed_settle(from, &out->items[lane], &head);
+    }
+}
+
+/* Shares references of a large leaf out to children. */
+KD_FN void packed_share(const packed_source *from, const packed_item *of, packed_children *out) {
+    const box3 nothing = box3_empty();
+    out->count = (int)packed_shares(of->count);
+    for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
+        packed_item *item = &out->items[i];
+        *item = *of;
+        item->first = of->first + packed_share_begin(of->count, i);
+        item->count = packed_share_of(of->count, i);
+        out->triangles[i] = item->count <= PACKED_LEAF_MOST ? item->count : 0;
+        out->boxes[i] = nothing;
+        for (uint32_t k = item->first; k < item->first + item->count; ++k)
+            box3_join(&out->boxes[i],
+                      packed_cut_id(&from->tree, from->tree.references[k], of->cell));
+    }
+    for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
+}
+
+KD_FN void packed_children_find(const packed_source *from, const packed_item *of,
+                                packed_children *out) {
+    if (of->count) {
+        packed_share(from, of, out);
+    } else {
+        packed_part parts[PACKED_OPENED];
+        packed_head head;
+        parts[0].item = *of;
+        packed_settle(from, &parts[0].item, &head);
+        packed_open(from, parts);
+        packed_take_lanes(from, parts, out);
+        for (int octant = 0; octant < 4; ++octant) out->order[octant] = packed_order(parts, octant);
+    }
+    out->inner = 0;
+    for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
+}
+
+/* Where a child lies in the block of all of them, in units. */
+KD_FN uint32_t packed_place(const packed_children *of, int lane) {
+    uint32_t nodes = 0, leaves = 0;
+    for (int i = 0; i < PACKED_CELLS && i < lane; ++i)
+        if (of->triangles[i])
+            leaves += packed_leaf_units(of->triangles[i]);
+        else
+            ++nodes;
+    if (of->triangles[lane] == 0) return PACKED_NODE_UNITS * nodes;
+    return PACKED_NODE_UNITS * (uint32_t)of->inner + leaves + 1;
+}
+
+/* Units of the block, a multiple of PACKED_NODE_UNITS. */
+KD_FN uint32_t packed_block_units(const packed_children *of) {
+    uint32_t units = 0;
+    for (int i = 0; i < of->count; ++i)
+        units +=
+            of->triangles[i] ? packed_leaf_units(of->triangles[i]) : (uint32_t)PACKED_NODE_UNITS;
+    return packed_aligned(units);
+}
+
+/* The node whose children's block begins at unit `base`. */
+KD_FN void packed_node_make(const packed_source *from, const packed_children *of, uint32_t base,
+                            packed_node *out) {
+    box3 box = box3_empty();
+    for (int lane = 0; lane < of->count; ++lane) box3_join(&box, of->boxes[lane]);
+    const float side = float_max(vec3_largest(box3_size(box)), from->least_side);
+    memset(out, 0, sizeof *out);
+    out->inv_e = (float)(254.9 / (double)side);
+    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
+    for (int lane = 0; lane < PACKED_CELLS; ++lane) {
+        const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
+        for (int axis = 0; axis < 3; ++axis) {
+            uint8_t *to = out->box[axis][pair] + 2 * second;
+            to[0] = 255;
+            if (lane >= of->count) continue;
+            const double p = (double)out->p[axis], scale = (double)out->inv_e;
+            to[0] = packed_byte(floor(((double)vec3_axis(of->boxes[lane].lo, axis) - p) * scale));
+            to[1] = packed_byte(ceil(((double)vec3_axis(of->boxes[lane].hi, axis) - p) * scale));
+        }
+    }
+    for (int octant = 0; octant < 4; ++octant) {
+        for (int lane = 0; lane < of->count; ++lane)
+            out->rows[octant].meta[lane] = (uint8_t)(128 | packed_place(of, lane));
+        out->rows[octant].base =
+            (uint32_t)of->inner << PACKED_INNER_SHIFT | base / PACKED_NODE_UNITS;
+        out->rows[octant].order = of->order[octant];
+    }
+}
+
+/* The id of triangle i of a child that is a leaf. */
+KD_FN uint32_t packed_leaf_id(const packed_source *from, const packed_item *of, uint32_t i) {
+    if (of->count) return from->tree.references[of->first + i];
+    const tritree_node node = from->at[of->node].node;
+    if (tritree_is_leaf(node)) return from->tree.references[tritree_first(node) + i];
+    return from->at[of->node].ids[i];
+}
+
 typedef struct maker {
     tritree_view tree;  /* as it was given */
     packed_source from; /* of the finer one, whose arrays follow */

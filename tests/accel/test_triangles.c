@@ -60,6 +60,7 @@ static void answers_are_those_of_all_triangles(void **state) {
         assert_memory_equal(hits, counted, sizeof hits);
         kd_triangles_info info;
         kd_triangles_describe(tree, &info);
+        assert_string_equal(info.form, info.references ? "wide" : "nodes");
         for (uint32_t i = 0; i < RAYS; ++i) {
             const ray_hit want = brute_force(&set.input, triangle_set_ray(&set, i));
             assert_memory_equal(&hits[i], &want, sizeof want);
