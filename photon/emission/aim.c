@@ -5,7 +5,7 @@
            bounding volume hierarchies"), with the area of a sphere's disc as its cost.
    Work: a pass over a cluster's triangles a cut, at most EMISSION_TARGETS - 1 cuts.
    Memory: 4 bytes a lens triangle. */
-#include "photon/emission/aim.h"
+#include "photon/emission/emit.h"
 #include "core/memory.h"
 #include "shaders/bsdf.h"
 

@@ -4,8 +4,8 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
-#include "photon/emission/aim.h"
-#include "photon/emission/photon_hash.h"
+#include "photon/emission/emit.h"
+#include "photon/emission/photon.h"
 #include "photon/maps/apart.h"
 #include "points/builders.h"
 #include <stdatomic.h>
