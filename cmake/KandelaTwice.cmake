@@ -11,7 +11,7 @@ set(KD_HOT
   points/kandela/places points/tree/build_recursive points/wald/build_wald points/wehr/build_wehr points/kandela/columns
   photon/emission/emit points/neighbours/leaf_index points/neighbours/leaf_index_nd points/neighbours/leaf_index_double
   points/neighbours/leaf_index_query photon/maps/precompute photon/maps/photon_map points/tree/coordinate_keys
-  points/neighbours/query points/tree/bounds core/image/compare render/frame/film core/image/flip render/frame/frame
+  points/neighbours/query points/tree/bounds core/compare/compare render/frame/film core/compare/flip render/frame/frame
   render/integrators/debug render/integrators/light render/integrators/path render/photon_mapping/photon
   render/photon_mapping/progressive render/integrators/whitted render/waves/path_pool)
 

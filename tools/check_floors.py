@@ -25,6 +25,8 @@ prints the rooms from the ground up, with their files and lines.
             who writes what, who reads it, in which order, by which threads
   crowd     at most 25 sources a room, 120 lines a README.md
   page      a room's page that has a table names each source of the room
+  files     a source file that a comment names exists, but for those of other projects (FOREIGN_FILES)
+            and those the file includes by <...>
   name      a stem belongs to one idea: within a wing no two rooms of the library have it, but for
             names of stages, which rival builders share
 """
@@ -37,7 +39,7 @@ import tempfile
 # From the ground up; a wing's own folder holds its table and stands above the rooms that it names.
 ROOMS = """
     include/kandela include/kandela/mpi
-    core/system core/windows core core/files core/math core/parallel core/ranks core/mpi core/device core/beside core/image core/develop
+    core/system core/windows core core/files core/math core/parallel core/ranks core/mpi core/device core/beside core/image core/compare core/develop
     points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/device points/parts points/api
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/placed accel/nearest accel/api
     shaders
@@ -71,6 +73,7 @@ WORDS = {
     "shaders": ("integrator",),
 }
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".cc")
+FOREIGN_FILES = "winsock2.h windows.h unistd.h stdio.h mpi.h src/Ipc.cpp include/linux/uaccess.h".split()
 FILE_LINES = 500
 FUNCTION_LINES = 60
 ROOM_FILES = 25
@@ -102,14 +105,14 @@ def is_left_out(here, name):
     return name.startswith(".") or (here == "." and name.startswith("build"))
 
 
-def sources(root):
+def sources(root, suffixes=SUFFIXES):
     """Paths of all sources below root, relative to it, sorted."""
     found = []
     for folder, folders, files in os.walk(root):
         here = os.path.relpath(folder, root)
         folders[:] = [name for name in folders if not is_left_out(here, name)]
         for name in files:
-            if name.endswith(SUFFIXES):
+            if name.endswith(suffixes):
                 found.append(os.path.normpath(os.path.join(here, name)).replace(os.sep, "/"))
     return sorted(found)
 
@@ -313,6 +316,25 @@ def check_fields(path, text):
         yield 1, "fields: a file of kernels does not say its Data flow"
 
 
+SOURCE_NAME = re.compile(r"(?<![\w./-])[\w./-]*\w\.(?:cuh|cu|cpp|cc|c|hpp|h|inc|py|sh|cmake)\b")
+
+
+def tails(paths):
+    """Every way to name one of the files: its path, and each end of it that begins with a folder or the file."""
+    return {path.split("/", n)[-1] for path in paths for n in range(path.count("/") + 1)}
+
+
+def check_comment_files(path, text, named):
+    included = {match.group(2) for match in INCLUDE.finditer(text)}
+    for comment in COMMENT.finditer(text):
+        if comment.group(1):
+            continue
+        for match in SOURCE_NAME.finditer(comment.group(0)):
+            name = match.group(0).removeprefix("./")
+            if name not in named and name not in included and name not in FOREIGN_FILES:
+                yield line_of(text, comment.start() + match.start()), f"files: {name} does not exist"
+
+
 def check_names(paths):
     owners = {}
     for path in paths:
@@ -366,6 +388,8 @@ def check(root):
     texts = {path: read(root, path) for path in paths}
     names = row_names(texts)
     homes = definitions(texts)
+    named = tails(sources(root, (*SUFFIXES, ".cpp", ".hpp", ".inc", ".py", ".sh", ".cmake")))
+    named.update(GENERATED)
     found = [*check_names(paths), *check_crowds(root, paths), *check_pages(root, paths)]
     for path, text in texts.items():
         room = room_of(path)
@@ -376,6 +400,7 @@ def check(root):
             found.append((path, 1, "place: shaders/ holds headers only"))
         checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
         checks += [check_homes(path, text, homes), check_words(path, text), check_fields(path, text)]
+        checks.append(check_comment_files(path, text, named))
         for line, what in [one for each in checks for one in each]:
             found.append((path, line, what))
     return sorted(found), len(paths)
@@ -403,7 +428,7 @@ GOOD = {
     "shaders/noun.h": '#include "core/math/vec3.h"\n#include "accel/tree/walk.h"\n#include <math.h>\n',
     "core/math/vec3.h": "#include <math.h>\n",
     "core/noun.c": '#include "core/noun.h"\n#include <kandela/noun.h>\n#include <unistd.h>\n',
-    "core/noun.h": '/* #include "render/later.h" */\n',
+    "core/noun.h": '/* #include "render/film.h" */\n',
     "core/device/cuda.cuh": '#include "core/noun.h"\n',
     "accel/tree/walk.h": '#include "core/noun.h"\n' + body(60),
     "accel/sweep/events.h": '#include "accel/tree/walk.h"\n',
@@ -463,6 +488,7 @@ BAD = [
     ("core/open.c", "int f(void) {\n", 1, "length"),
     ("core/kernels.cu", "/* Sorts. */\n__global__ void sort(int *list) {\n}\n", 1, "fields"),
     ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
+    ("core/lost.c", "/* As\n   math/vec3.h, noun.h, <unistd.h> and core/gone.cuh do. */\n#include <unistd.h>\n", 2, "files"),
     ("scenes/obj/mesh.h", "", 1, "name"),
     ("core/README.md", "\n" * 121, 121, "crowd"),
     ("core/math/unnamed.h", "", 1, "page"),

@@ -3,7 +3,7 @@
            Liu 2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
    Idea: large nodes are split at the best of 128 bins an axis, looked at twice (bins.cuh), as
          tasks that blocks list for each other (task_list.cuh): those of several chunks in
-         large_nodes.cuh, the rest, at the best box side, in kandela_whole.cuh. Nodes of at most
+         large_nodes.cuh, the rest, at the best box side, in one_block_node.cuh. Nodes of at most
          64 references are split exactly, by a warp or part of one (small_nodes.cuh); what
          straddles is clipped from the original triangle to a box that is never too small
          (clip.cuh); nodes then find their places in the layout (place.cuh).

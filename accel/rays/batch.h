@@ -1,4 +1,4 @@
-/* Rays by the batch, on all cores; eight neighbours that run alike go together (packet.h). */
+/* Rays by the batch, on all cores; eight neighbours that run alike are traced together. */
 #ifndef KD_ACCEL_RAYS_BATCH_H
 #define KD_ACCEL_RAYS_BATCH_H
 #include "accel/tree/tritree.h"

@@ -1,8 +1,8 @@
 /* The builder of Zhou et al. on a CUDA device.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
            built and timed by Choi and Ye 2020.
-   Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call zhou_stages.h.
-         Stages: set_up, large_nodes.cuh, small_nodes.cuh, zhou_place.cuh.
+   Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call stages.h.
+         Stages: set_up, large_nodes.cuh, small_nodes.cuh, place.cuh.
    Work: O(n log n).
    Memory: see lay_out; about 1 kB a triangle and 0.1 GB.
    Invariants: lists have no order that anything depends on; nothing is allocated and nothing

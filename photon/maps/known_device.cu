@@ -13,8 +13,8 @@
 #include "core/beside/spread.cuh"
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
-#include "photon/maps/maps_device.h"
 #include "photon/maps/map_index.cuh"
+#include "photon/maps/maps_device.h"
 
 namespace {
 using namespace photon_gathering_cuda;
@@ -127,7 +127,8 @@ __global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__
         const uint32_t least = __reduce_min_sync(ALL, dist2);
         if (least != KD_NONE && dist2 == least) id = work.look.index.ids[place];
         const uint32_t first = __reduce_min_sync(ALL, id);
-        if (first != KD_NONE && id == first) answer(work, which, gather_index::node_of_place(work.tree, place));
+        if (first != KD_NONE && id == first)
+            answer(work, which, gather_index::node_of_place(work.tree, place));
         __syncwarp();
     }
 }

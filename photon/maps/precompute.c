@@ -7,8 +7,8 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/ranks/ranks.h"
-#include "photon/maps/photon_map.h"
 #include "photon/density/estimate_adaptive.h"
+#include "photon/maps/photon_map.h"
 
 enum { PRECOMPUTE_GRAIN = 256 };
 

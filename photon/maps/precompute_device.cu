@@ -14,9 +14,9 @@
               -> integrals; know, a thread a photon: these -> irradiance. */
 #include "core/device/cuda.h"
 #include "core/ranks/ranks.h"
+#include "photon/density/estimate_adaptive.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
-#include "photon/density/estimate_adaptive.h"
 
 namespace {
 using namespace photon_gathering_cuda;

@@ -11,7 +11,7 @@
    Work: for surfaces together one search instead of one each, over as much more as they lie
          apart.
    Invariants: which photons count is decided by the lane's own (dist2, id): the bits of
-               gather_cuda.cuh.
+               warp_per_surface.cuh.
    Data flow: requests, index -> flux sums and radii, each written by its request's lane;
               requests that are left to a warp each -> a list, by atomics, which the next launch
               reads. */

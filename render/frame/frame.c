@@ -70,7 +70,8 @@ bool integrator_has_cutouts(const scene_view *scene) {
     return false;
 }
 
-/* --- when it ends ------------------------------------------------------------------------------ */
+/* --- when it ends ------------------------------------------------------------------------------
+ */
 
 bool frame_is_overdue(const frame *of) {
     return of->deadline > 0 && timing_now() >= of->deadline;

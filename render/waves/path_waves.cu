@@ -7,7 +7,6 @@
          So the host starts waves ahead and looks only every fourth one. End: when all samples
          have begun and few paths are left, these are finished a thread each. If somebody waits
          for the film, no more paths begin, and it ends the same way.
-   Work:
    Memory: path_store.cuh says it.
    Invariants: the film's bits are those of path_pixel, sample by sample: the same functions in
                the same order for each path, sums in slots of their own. */

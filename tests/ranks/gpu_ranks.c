@@ -20,6 +20,7 @@ static uint64_t run(const scene *from, kd_render_options options, const char *de
     assert_int_equal(file_open(&file, keeping.state), KD_OK);
     const uint64_t hash = hash_bytes(file.bytes, file.count);
     file_close(&file);
+    remove(keeping.state);
     return hash;
 }
 

@@ -4,8 +4,9 @@
 #include "core/status.h"
 #include <stdbool.h>
 
-/* Writes FOLDER/plots.py and runs it. *drawn is false where there is no Python or no matplotlib:
-   the page's own plots do without. KD_ERROR_RUNTIME if the script cannot be written or fails. */
+/* Writes plots.py into FOLDER and runs it. *drawn is false where there is no Python or no
+   matplotlib: the page's own plots do without. KD_ERROR_RUNTIME if the script cannot be written or
+   fails. */
 kd_status png_plots(const char *folder, bool *drawn);
 
 #endif
