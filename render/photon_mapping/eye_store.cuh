@@ -25,7 +25,7 @@ struct gather_tally {
     uint32_t requests, packets, far_packets;
 };
 
-/* Where gather rays of a wave end, and want to know what maps show (gather_looks.cuh). */
+/* Where gather rays of a wave end, and want to know what maps show (gather_waves.cu). */
 struct gather_ends {
     gather_tally *tally;
     float4 *known;  /* what the nearest photon knows is wanted there: KNOWN_PARTS arrays */
