@@ -75,23 +75,12 @@ KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
 KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *photons, eye_path *path,
                                 const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
-    if (both) {
-        eye_add(path, path_light(scene, SCENE_TREE, &photons->path, at, wo, path->state.where,
-                                 random, &path->found.rays));
-        return;
-    }
-    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
-    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return;
-    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return;
-    const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_passage(scene, SCENE_TREE, light_shadow_ray(at, &drawn),
-                                      passage_from(at, wo, drawn.direction, path->state.where),
-                                      photons->path.cutouts, &path->found.rays);
-    const vec3 sent = vec3_mul(f, drawn.radiance);
-    eye_add(path, vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
-                            sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
-                            sent.z * (cosine * visible.z / drawn.pdf_solid_angle)));
+    const path_options *options = &photons->path;
+    const uint32_t where = path->state.where;
+    uint32_t *rays = &path->found.rays;
+    eye_add(path, both ? path_light(scene, SCENE_TREE, options, at, wo, where, random, rays)
+                       : path_light_alone(scene, SCENE_TREE, options->cutouts, at, wo, where,
+                                          random, rays));
 }
 
 /* Radiance towards `wo` by the photons of a map. */

@@ -18,8 +18,8 @@
               gather_shade, others and diffuse ones: paths, hits -> part, shadow rays, ends, the
               next wave's paths; wave_add: -> part; photon_maps_cuda_known: known ends -> answers;
               gather_known, a thread a known end: these -> part or requests; the gathering
-              kernels: requests -> sums; gather_add, a thread a request: sums -> part; gather_sum, a
-   thread a slot: part -> sum, with the last number -> radiance. */
+              kernels: requests -> sums; gather_add, a thread a request: sums -> part;
+              gather_sum, a thread a slot: part -> sum, with the last number -> radiance. */
 #include "photon/maps/maps_device.h"
 #include "render/photon_mapping/eye_store.cuh"
 
