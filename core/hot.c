@@ -1,4 +1,5 @@
 #include "core/hot.h"
+#include "core/system/place.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static bool cpu_is_v4(void) {
 
 hot_kind hot_variant(void) {
 #ifdef KD_HOT_TWICE
-    const char *asked = getenv("KANDELA_CPU");
+    const char *asked = place_variable("KANDELA_CPU");
     if ((asked && strcmp(asked, "base") == 0) || !cpu_is_v3()) return HOT_BASE;
     return (asked && strcmp(asked, "avx2") == 0) || !cpu_is_v4() ? HOT_V3 : HOT_V4;
 #else
