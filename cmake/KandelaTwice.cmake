@@ -5,7 +5,7 @@
 set(KD_HOT
   core/parallel/radix_sort core/parallel/scan accel/tree/build_median accel/sweep/build_parallel
   accel/sweep/build_sweep accel/zhou/build_zhou accel/sweep/small_nodes accel/sweep/sweep accel/sweep/events
-  accel/sweep/open accel/sweep/rows accel/sweep/search accel/rays/batch accel/wide/wide_rays accel/tree/corner_rows accel/nearest/nearest_find
+  accel/sweep/open accel/sweep/rows accel/sweep/search accel/rays/batch accel/wide/wide_rays accel/tree/corner_rows accel/rays/nearest_find
   accel/tree/writer accel/wide/wide_cells accel/wide/wide_parts accel/wide/wide_tree accel/zhou/large_nodes accel/zhou/small_nodes
   core/math/noise photon/emission/aim points/papers/build_brown points/select/build_select
   points/select/places points/tree/build_recursive points/papers/build_wald points/papers/build_wehr points/select/columns
