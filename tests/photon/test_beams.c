@@ -27,8 +27,8 @@ static void build_cube(vec3 absorption, vec3 scattering, float g) {
     fog = fixture_view(&stage);
     fog.environment.scene_centre = vec3_all(0.5f);
     fog.environment.scene_radius = 4;
-    const tritree_input input = {fog.mesh.positions, fog.mesh.triangles,
-                                 fog.mesh.position_count, fog.mesh.triangle_count};
+    const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
+                                 fog.mesh.triangle_count};
     const tritree_options how = tritree_options_default();
     assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
     fog.tree = tritree_get_view(&walls);
@@ -130,8 +130,8 @@ static void a_beam_along_the_ray_is_finite(void **state) {
                 const beam_flight on = flight_of(vec3_make(0.5f - 0.45f * side, 0.5f + off, 0.5f),
                                                  vec3_make(side, 0, 0), 0.9f);
                 uint32_t rays = 0;
-                sum += (double)beams_radiance(&fog, &view, &on, &rays).x * 2 * M_PI *
-                       (double)off * (double)radius / STEPS;
+                sum += (double)beams_radiance(&fog, &view, &on, &rays).x * 2 * M_PI * (double)off *
+                       (double)radius / STEPS;
             }
             expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1, 5e-3); /* length times scattering */
         }
@@ -288,8 +288,8 @@ static void build_room(void) {
     fixture_box(&stage, inner, vec3_all(-0.3f), vec3_all(0.4f), false);
     fixture_finish(&stage);
     fog = fixture_view(&stage);
-    const tritree_input input = {fog.mesh.positions, fog.mesh.triangles,
-                                 fog.mesh.position_count, fog.mesh.triangle_count};
+    const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
+                                 fog.mesh.triangle_count};
     const tritree_options how = tritree_options_default();
     assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
     fog.tree = tritree_get_view(&walls);
