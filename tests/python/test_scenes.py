@@ -112,7 +112,7 @@ def test_options_are_those_of_the_command_line():
         assert f"--{name.replace('_', '-')} " in help_text, name
         assert f"    {name}: " in kandela.render.__doc__, name
     usual = scene.options
-    assert usual["spp"] == 64 and usual["crop"] == (0, 0, 0, 0) and usual["photon_map"] is None
+    assert usual["spp"] == 16 and usual["crop"] == (0, 0, 0, 0) and usual["photon_map"] is None
     assert usual["kernel"] == "cone" and usual["sah_costs"] == (1.5, 1.0) and usual["maps_ahead"] == "on"
     picture = kandela.render(scene, resolution=(12, 8), spp=1, filter="gaussian", time=1e3, precompute=False)
     assert picture.rgb.shape == (8, 12, 3)

@@ -174,7 +174,7 @@ print("answers", len(tree.nearest(x[:3], 2)[0]), flush=True)
                                   "kandela.dbscan(x, 0.04, 5)", "kandela.render('gen:blob:3000', width=900, height=900, spp=64)"])
 def test_ctrl_c_is_heard(call):
     count = 300000
-    ended = subprocess.run([sys.executable, "-c", CTRL_C.replace("CALL", call).replace("N", str(count))],
+    ended = subprocess.run([sys.executable, "-c", f"N = {count}\n" + CTRL_C.replace("CALL", call)],
                            capture_output=True, text=True, timeout=300, env=os.environ)
     assert ended.returncode == 0, ended.stderr
     said = ended.stdout.split()
