@@ -37,8 +37,8 @@ static uint64_t add_placed(uint64_t hash, const placed_view *of) {
     return hash;
 }
 
-/* A sky of bytes is hashed as the floats that it is sampled as. Several texels at a time: each update
-   of a hash has a cost. */
+/* A sky of bytes is hashed as the floats that it is sampled as. Several texels at a time: each
+   update of a hash has a cost. */
 typedef struct texel_run {
     const texture_view *of;
     uint64_t count;
