@@ -45,11 +45,20 @@ const tritree_builder_cuda *tritree_builder_cuda_find(const char *name) {
     return NULL;
 }
 
+kd_status tritree_builder_choose(const tritree_builder **out, const char *name) {
+    *out = tritree_builder_find(name);
+    if (!*out && tritree_builder_cuda_find(name))
+        KD_FAIL(KD_ERROR_DEVICE, "the triangle tree builder \"%s\" works on a CUDA device only",
+                name);
+    KD_REQUIRE(*out, KD_ERROR_USAGE, "there is no triangle tree builder \"%s\"", name);
+    return KD_OK;
+}
+
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
                        const char *builder, job *watched) {
     memset(out, 0, sizeof *out);
-    const tritree_builder *row = tritree_builder_find(builder);
-    KD_REQUIRE(row, KD_ERROR_USAGE, "there is no triangle tree builder \"%s\"", builder);
+    const tritree_builder *row = NULL;
+    KD_TRY(tritree_builder_choose(&row, builder));
     KD_TRY(tritree_check_options(options));
     out->input = *input;
     out->options = *options;

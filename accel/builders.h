@@ -24,6 +24,9 @@ extern const tritree_builder_cuda *const tritree_builders_cuda[];
 /* "auto": the first that makes exact trees, on all cores if there are several. NULL: there is none.
  */
 const tritree_builder *tritree_builder_find(const char *name);
+/* As tritree_builder_find, with an error in place of NULL: KD_ERROR_DEVICE for a builder that runs
+   on CUDA devices only, KD_ERROR_USAGE for an unknown name. */
+kd_status tritree_builder_choose(const tritree_builder **out, const char *name);
 /* "auto": the first. NULL: there is none.
    The order is that of the rays: on an H200 (79eb18b) those through binned's trees were 1 to 5 %
    faster in most scenes, up to 1.3 x (a kitchen's primary rays, 6748 against 5184 M/s), 2 to 9 %

@@ -50,14 +50,6 @@ kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_o
     return KD_OK;
 }
 
-static kd_status choose_builder(const tritree_builder **out, const char *name) {
-    *out = tritree_builder_find(name);
-    if (!*out && tritree_builder_cuda_find(name))
-        KD_FAIL(KD_ERROR_DEVICE, "the builder \"%s\" works on a CUDA device only", name);
-    KD_REQUIRE(*out, KD_ERROR_USAGE, "there is no triangle tree builder \"%s\"", name);
-    return KD_OK;
-}
-
 static kd_status check_mesh_memory(const kd_triangle_mesh *mesh, bool host) {
     const caller_array arrays[] = {{mesh->vertices, "vertices", sizeof *mesh->vertices},
                                    {mesh->indices, "indices", sizeof *mesh->indices}};
@@ -119,7 +111,7 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
                               const kd_triangles_options *options, int32_t cuda) {
     const tritree_builder *builder = NULL;
     KD_TRY(check_mesh_memory(mesh, cuda < 0));
-    KD_TRY(choose_builder(&builder, options->builder));
+    KD_TRY(tritree_builder_choose(&builder, options->builder));
     snprintf(out->builder, sizeof out->builder, "%s", builder->name);
     KD_TRY(copy_mesh(out, mesh, cuda >= 0));
     const tritree_input input = {out->positions, out->triangles, (uint32_t)mesh->vertex_count,

@@ -107,8 +107,8 @@ static uint64_t media_bytes(uint64_t photons, const kd_render_options *options) 
 
 static kd_status plan_here(render_plan *out, const scene_view *from,
                            const kd_render_options *options, int32_t rank_count) {
-    const tritree_builder *builder = tritree_builder_find(options->builder);
-    KD_REQUIRE(builder, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
+    const tritree_builder *builder = NULL;
+    KD_TRY(tritree_builder_choose(&builder, options->builder));
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
     add(out, "placements", placed_bytes(&from->placed));
     add(out, "tree for rays", tritree_widen_bytes_most(builder, from->mesh.stored_count));
@@ -141,12 +141,12 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
     const uint32_t most = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
     add_to(out, true, "triangle tree",
            tritree_cuda_bytes(most, most, mesh->triangle_count, mesh->position_count));
-    if (builder)
-        add_to(out, true, "tree builder",
-               tritree_build_memory_bytes(builder, mesh->position_count, mesh->triangle_count));
-    else
-        KD_REQUIRE(tritree_builder_find(options->builder), KD_ERROR_USAGE,
-                   "no tree builder is called \"%s\"", options->builder);
+    if (!builder) {
+        const tritree_builder *on_cpu = NULL;
+        return tritree_builder_choose(&on_cpu, options->builder);
+    }
+    add_to(out, true, "tree builder",
+           tritree_build_memory_bytes(builder, mesh->position_count, mesh->triangle_count));
     return KD_OK;
 }
 

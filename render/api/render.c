@@ -142,8 +142,8 @@ static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
         frame_cuda_remove_scene(of->there);
         return status;
     }
-    const tritree_builder *found = tritree_builder_find(of->options->builder);
-    KD_REQUIRE(found, KD_ERROR_USAGE, "no tree builder is called \"%s\"", of->options->builder);
+    const tritree_builder *found = NULL;
+    KD_TRY(tritree_builder_choose(&found, of->options->builder));
     of->builder = found->name;
     KD_TRY(build_here(of->tree, of->view, &of->how, found->name, of->watched));
     if (of->there)

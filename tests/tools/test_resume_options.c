@@ -193,6 +193,8 @@ static void change_row(stage *on, const option_group *group, const option_row *r
     const void *field = (const char *)&on->base + group->base + row->offset;
     const int count = changes_of(texts, row, field);
     for (int i = 0; i < count; ++i) {
+        /* Renderings here are on the CPU, and a build with CUDA has builders for devices only. */
+        if (strcmp(row->name, "builder") == 0 && !tritree_builder_find(texts[i])) continue;
         render_values changed = on->base;
         option_given given = {row, texts[i], group->base, false};
         const option_line line = {.given = &given, .given_count = 1};

@@ -67,7 +67,9 @@ static kd_status load(tracing *work, const option_line *line) {
                values->pixel[1], values->render.width, values->render.height);
     scene_set_camera(work->loaded, &values->view);
     const kd_render_options *options = &values->render;
-    work->builder = tritree_builder_find(options->builder)->name; /* the option knew it */
+    const tritree_builder *builder = NULL;
+    KD_TRY(tritree_builder_choose(&builder, options->builder));
+    work->builder = builder->name;
     scene_view *view = &work->view;
     *view = scene_get_view(work->loaded);
     const tritree_input input = {view->mesh.positions, view->mesh.triangles,
