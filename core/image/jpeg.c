@@ -1,7 +1,7 @@
 /* JPEG: through libjpeg(-turbo) out, colours over black, no chroma subsampling; in by the decoder
    of textures (core/image/picture.h). */
 #include "core/image/formats.h"
-#ifdef KD_HAVE_JPEG
+#if KD_HAVE_JPEG
 #include "core/image/encode.h"
 #include "core/image/picture.h"
 #include "core/memory.h"

@@ -53,7 +53,7 @@ static FILE *answer_open(void) {
 }
 
 static bool packed_answer(FILE *answer, const char *path) {
-#ifdef KD_HAVE_DRACO
+#if KD_HAVE_DRACO
     return import_packed(path, answer);
 #else
     const draco_answer_head head = {DRACO_ANSWER_MAGIC, DRACO_ABSENT, 0, 0, 0};
