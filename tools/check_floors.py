@@ -39,7 +39,7 @@ import tempfile
 # From the ground up; a wing's own folder holds its table and stands above the rooms that it names.
 ROOMS = """
     include/kandela include/kandela/mpi
-    core/system core/windows core core/files core/math core/parallel core/ranks core/mpi core/device core/beside core/image core/develop
+    core/system core/windows core core/files core/math core/parallel core/ranks core/mpi core/device core/beside core/image core/compare core/develop
     points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/device points/parts points/api
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/placed accel/nearest accel/api
     shaders

@@ -19,7 +19,8 @@ typedef struct image_format {
     const char *lacks; /* NULL, or what this build was made without: nothing is read or written */
 } image_format;
 
-#define IMAGE_FORMAT_ROWS(ROW) ROW(png) ROW(jpg) ROW(jpeg) ROW(webp) ROW(exr) ROW(pfm)
+#define IMAGE_FORMAT_ROWS(ROW)                                                                     \
+    ROW(png) ROW(jpg) ROW(jpeg) ROW(webp) ROW(exr) ROW(hdr) ROW(pic) ROW(pfm)
 
 #define IMAGE_FORMAT_DECLARE(name) extern const image_format image_format_##name;
 IMAGE_FORMAT_ROWS(IMAGE_FORMAT_DECLARE)

@@ -1,8 +1,11 @@
 /* Pictures by stb_image, behind the checks of core/image/picture_check.c and in memory with a
- * budget. */
+   budget; Radiance pictures by core/image/hdr_read.c. */
 #include "core/image/picture.h"
+#include "core/image/hdr.h"
 #include "core/image/stb.h"
+#include "core/memory.h"
 #include <limits.h>
+#include <math.h>
 #include <stb/stb_image.h>
 #include <string.h>
 
@@ -29,14 +32,19 @@ static void decode(void *context) {
     case PICTURE_WORDS:
         of->texels = stbi_load_16_from_memory(of->bytes, of->count, w, h, c, 4);
         break;
-    case PICTURE_FLOATS:
-        of->texels = stbi_loadf_from_memory(of->bytes, of->count, w, h, c, 3);
-        break;
+    case PICTURE_FLOATS: break; /* of Radiance pictures alone */
     }
     stb_keep(of->texels);
 }
 
 enum { LOOK_BYTES = 1 << 20 };
+
+static kd_status look_at_radiance(picture_info *out, const char *path, const file_view *file) {
+    KD_TRY(hdr_look(&out->width, &out->height, path, file));
+    out->channels = 3;
+    KD_TRY(picture_check_size(path, file, out));
+    return KD_OK;
+}
 
 kd_status picture_look(picture_info *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
@@ -47,6 +55,7 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     of.bytes = (const stbi_uc *)file->bytes;
     of.count = (int)file->count;
     out->kind = picture_kind_of(file);
+    if (out->kind == PICTURE_HDR) return look_at_radiance(out, path, file);
     if (out->kind == PICTURE_JPEG) KD_TRY(picture_check_huffman(path, file));
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
     KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
@@ -67,9 +76,42 @@ static uint64_t budget(const picture_info *info, const file_view *file) {
     return LOOK_BYTES + 64 * width * height + 8 * file->count;
 }
 
+/* A display's curve, as data that are no light have been read from such files ever since. */
+static uint32_t shown_byte(float radiance) {
+    const float shown = radiance > 0 ? (float)pow((double)radiance, (double)(1 / 2.2f)) : 0;
+    return (uint32_t)fminf(shown * 255 + 0.5f, 255);
+}
+
+static kd_status open_radiance(picture *out, const char *path, const file_view *file,
+                               picture_form form) {
+    const uint64_t pixels = (uint64_t)out->info.width * (uint64_t)out->info.height;
+    const uint64_t bytes = form == PICTURE_BYTES ? 4 : 8;
+    float *floats;
+    KD_TRY(hdr_decode(&floats, path, file));
+    out->texels = floats;
+    out->reserved = true;
+    if (form == PICTURE_FLOATS) return KD_OK;
+    void *texels = NULL;
+    const kd_status status = memory_reserve(&texels, pixels, bytes);
+    out->texels = texels;
+    for (uint64_t i = 0; texels && i < 4 * pixels; ++i) {
+        const uint32_t byte = i % 4 == 3 ? 255 : shown_byte(floats[i / 4 * 3 + i % 4]);
+        if (form == PICTURE_BYTES)
+            ((uint8_t *)texels)[i] = (uint8_t)byte;
+        else
+            ((uint16_t *)texels)[i] = (uint16_t)(257 * byte);
+    }
+    memory_free(floats);
+    KD_TRY(status);
+    return KD_OK;
+}
+
 kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form) {
     memset(out, 0, sizeof *out);
     KD_TRY(picture_look(&out->info, path, file));
+    if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
+    KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: floats of a picture that has none",
+               path);
     decoding of;
     memset(&of, 0, sizeof of);
     of.bytes = (const stbi_uc *)file->bytes;
@@ -84,6 +126,9 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
 }
 
 void picture_close(picture *owned) {
-    if (owned->texels) stbi_image_free(owned->texels);
+    if (owned->reserved)
+        memory_free(owned->texels);
+    else if (owned->texels)
+        stbi_image_free(owned->texels);
     memset(owned, 0, sizeof *owned);
 }

@@ -30,12 +30,13 @@ typedef struct picture_info {
 typedef enum picture_form {
     PICTURE_BYTES,  /* 4 a texel, uint8_t */
     PICTURE_WORDS,  /* 4 a texel, uint16_t; 8 bits are widened by repeating them */
-    PICTURE_FLOATS, /* 3 a texel, linear, of HDR files */
+    PICTURE_FLOATS, /* 3 a texel, linear, of Radiance pictures alone */
 } picture_form;
 
 typedef struct picture {
     picture_info info;
-    void *texels; /* owned; rows from the top */
+    void *texels;  /* owned; rows from the top */
+    bool reserved; /* by core/memory.h, not by stb */
 } picture;
 
 /* What the file is and claims, found possible. KD_ERROR_INPUT with the reason if it is not,

@@ -24,7 +24,7 @@ picture_kind picture_kind_of(const file_view *file) {
     if (begins(file, "\x89PNG\r\n\x1a\n", 8)) return PICTURE_PNG;
     if (begins(file, "\xff\xd8", 2) || begins(file, "\xff\xff", 2)) return PICTURE_JPEG;
     if (begins(file, "BM", 2)) return PICTURE_BMP;
-    if (begins(file, "#?RADIANCE\n", 11) || begins(file, "#?RGBE\n", 7)) return PICTURE_HDR;
+    if (begins(file, "#?", 2)) return PICTURE_HDR;
     if (begins(file, "\x76\x2f\x31\x01", 4)) return PICTURE_EXR;
     return file->count >= 18 && byte_at(file, 1) <= 1 ? PICTURE_TGA : PICTURE_UNKNOWN;
 }
@@ -48,10 +48,10 @@ static uint64_t bmp_least(const file_view *file, uint64_t width, uint64_t height
     return height * (width * (bits ? bits : 1) / 8);
 }
 
-/* Four bytes a pixel, or runs of up to 127 in each of four planes. */
+/* Four bytes a scanline, which may be a column: old run lengths repeat a pixel any number of times.
+ */
 static uint64_t hdr_least(uint64_t width, uint64_t height) {
-    const uint64_t packed = 4 + 8 * ((width + 126) / 127);
-    return height * (width < 8 || packed > 4 * width ? 4 * width : packed);
+    return 4 * (width < height ? width : height);
 }
 
 /* A palette, then pixels or runs of up to 128. */

@@ -115,6 +115,8 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #define STBIW_REALLOC_SIZED(pointer, kept, bytes) stb_retake(pointer, kept, bytes)
 #define STBI_NO_STDIO
 #define STBI_NO_GIF
+#define STBI_NO_HDR
+#define STBI_NO_LINEAR
 #define STBI_NO_PIC
 #define STBI_NO_PNM
 #define STBI_NO_PSD

@@ -147,7 +147,7 @@ KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 /* XXH3 of the channels R, G, B: equal pictures have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);
 /* By suffix: .png, .jpg or .webp (8 bit sRGB, `exposure` stops brighter (NAN: as in the options),
-   tone mapped), .exr, .pfm. */
+   tone mapped), .exr, .hdr, .pfm. */
 KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                                 kd_tonemap tonemap);
 

@@ -87,7 +87,7 @@ class Picture:
 
     def save(self, path, exposure=None, tonemap=None) -> None:
         """By suffix: .png, .jpg, .webp (8 bit sRGB, `exposure` stops brighter, nan: by the picture; tonemap
-        "linear", "reinhard", "aces", "agx" or "neutral"; None: as the options said), .exr, .pfm.
+        "linear", "reinhard", "aces", "agx" or "neutral"; None: as the options said), .exr, .hdr, .pfm.
 
         >>> path = os.path.join(tempfile.mkdtemp(), "one.png")
         >>> render("gen:blob:100", width=8, height=6, spp=1).save(path, tonemap="agx")

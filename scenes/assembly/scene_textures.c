@@ -234,8 +234,9 @@ kd_status texture_store_load(texture_store *of) {
         texture_image *image = &of->images[i];
         if (image->loaded) continue;
         KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
-        log_message(LOG_WARNING, "%s: the constant is used instead of this texture",
-                    image->trouble);
+        if (image->role != TEXTURE_SKY) /* which is asked for alone, and refused */
+            log_message(LOG_WARNING, "%s: the constant is used instead of this texture",
+                        image->trouble);
         KD_TRY(make_neutral(image));
     }
     for (uint32_t i = 0; i < of->view_count; ++i) {

@@ -1,7 +1,7 @@
 /* render/compare and render/flip. The expected values come from an independent program in double
    precision, which filters with the 2D kernels of the papers directly. */
-#include "core/image/compare.h"
-#include "core/image/flip.h"
+#include "core/compare/compare.h"
+#include "core/compare/flip.h"
 #include "core/parallel/parallel.h"
 #include "tests/test.h"
 #include <math.h>

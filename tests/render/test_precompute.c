@@ -1,5 +1,5 @@
 /* Irradiance kept at the photons changes what a final gather costs, not what it shows. */
-#include "core/image/compare.h"
+#include "core/compare/compare.h"
 #include "render/api/render.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 /* kandela compare: one number for how far a picture is from another. */
-#include "core/image/compare.h"
+#include "core/compare/compare.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
@@ -97,12 +97,13 @@ const verb verb_compare = {
     .name = "compare",
     .arguments = "A B",
     .summary = "say how far picture A is from the reference B",
-    .description = "Prints one number: how far picture A is from the reference B (.png, .exr or "
-                   ".pfm), in linear radiance. Pictures of different sizes, and pixels that are no "
-                   "numbers, are errors.\n\n"
-                   "rmse is the root of the mean over pixels and channels of (a-b)^2; relmse the "
-                   "mean of (a-b)^2 / (b^2 + 0.01); psnr decibels below white; flip what an eye "
-                   "sees (FLIP if both are .png, else HDR-FLIP); max the largest |a-b|.",
+    .description =
+        "Prints one number: how far picture A is from the reference B (.png, .exr, .hdr "
+        "or .pfm), in linear radiance. Pictures of different sizes, and pixels that are no "
+        "numbers, are errors.\n\n"
+        "rmse is the root of the mean over pixels and channels of (a-b)^2; relmse the "
+        "mean of (a-b)^2 / (b^2 + 0.01); psnr decibels below white; flip what an eye "
+        "sees (FLIP if both are .png, else HDR-FLIP); max the largest |a-b|.",
     .groups = groups,
     .run = run,
 };

@@ -146,10 +146,12 @@ const verb verb_develop = {
     .arguments = "PICTURE",
     .summary = "expose, tone-map, denoise, crop and resize a picture",
     .description =
-        "Makes pictures for a screen of PICTURE (.exr or .pfm; .png, .jpg and .webp are taken, "
+        "Makes pictures for a screen of PICTURE (.exr, .hdr or .pfm; .png, .jpg and .webp are "
+        "taken, "
         "too) and prints the names of those written, so that nobody renders again for another "
         "exposure.\n\n"
-        "It is denoised, then cropped, then resized. .exr and .pfm outputs keep the radiance as "
+        "It is denoised, then cropped, then resized. .exr, .hdr and .pfm outputs keep the radiance "
+        "as "
         "it is: exposure and curve are for the others.",
     .groups = groups,
     .run = run,

@@ -1,7 +1,7 @@
 /* kandela estimate: a laboratory; how far each estimator is from the truth on the same photons, and
    how long it takes. */
+#include "core/compare/compare.h"
 #include "core/files/file.h"
-#include "core/image/compare.h"
 #include "core/memory.h"
 #include "core/system/place.h"
 #include "photon/maps/photon_file.h"

@@ -1,7 +1,7 @@
 #include "tools/program/lab/experiment.h"
+#include "core/compare/compare.h"
 #include "core/files/file.h"
 #include "core/hash.h"
-#include "core/image/compare.h"
 #include "core/memory.h"
 #include "core/timing.h"
 #include "render/api/render.h"

@@ -7,7 +7,7 @@
    Memory: 7 floats a pixel beside FLIP's.
    Differs from the paper in: where the median is 0, that of the pixels with light in them stands
          for it; a black reference has one exposure, 0; at most 32 exposures. */
-#include "core/image/flip.h"
+#include "core/compare/flip.h"
 #include "core/math/vec3.h"
 #include "core/memory.h"
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* How far one image is from another. Colours R, G, B are compared as they are in memory: linear
    radiance, PNG files decoded from sRGB; alpha and other channels are not looked at. The second
    image, b, is the reference. */
-#ifndef KD_CORE_IMAGE_COMPARE_H
-#define KD_CORE_IMAGE_COMPARE_H
+#ifndef KD_CORE_COMPARE_COMPARE_H
+#define KD_CORE_COMPARE_COMPARE_H
 #include "core/image/image.h"
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-#include "core/image/compare.h"
-#include "core/image/flip.h"
+#include "core/compare/compare.h"
+#include "core/compare/flip.h"
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "core/memory.h"

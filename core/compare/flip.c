@@ -7,7 +7,7 @@
    Memory: 15 floats a pixel.
    Differs from the paper in: the 2D filters are applied as sums of products of 1D filters, which
          is the same sum in another order. */
-#include "core/image/flip.h"
+#include "core/compare/flip.h"
 #include "core/math/vec3.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

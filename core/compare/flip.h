@@ -1,6 +1,6 @@
 /* FLIP: how different two pictures look when one flips between them, from 0 (the same) to 1. */
-#ifndef KD_CORE_IMAGE_FLIP_H
-#define KD_CORE_IMAGE_FLIP_H
+#ifndef KD_CORE_COMPARE_FLIP_H
+#define KD_CORE_COMPARE_FLIP_H
 #include "core/status.h"
 #include <stdint.h>
 

@@ -1,0 +1,131 @@
+/* Radiance pictures: written with mantissas packed by runs, rows from the top; colours that are
+   negative or no numbers become 0. Read by core/image/hdr_read.c. */
+#include "core/image/formats.h"
+#include "core/image/picture.h"
+#include "core/memory.h"
+#include <math.h>
+#include <string.h>
+
+static const char *const colours[] = {"R", "G", "B"};
+
+/* Lengths that readers take for packed; a run shorter than four costs more than it spares. */
+enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff, RUN_LEAST = 4, RUN_MOST = 127, COPY_MOST = 128 };
+
+/* --- out --- */
+
+static float light_of(float value) {
+    return value > 0 ? fminf(value, 1e38f) : 0;
+}
+
+/* Mantissas cut off below, as Radiance does it. */
+static void pixel_pack(uint8_t to[4], float r, float g, float b) {
+    const float rgb[3] = {light_of(r), light_of(g), light_of(b)};
+    const float largest = fmaxf(rgb[0], fmaxf(rgb[1], rgb[2]));
+    int exponent;
+    memset(to, 0, 4);
+    if (!(largest > 1e-32f)) return;
+    frexpf(largest, &exponent);
+    for (int c = 0; c < 3; ++c) to[c] = (uint8_t)ldexpf(rgb[c], 8 - exponent);
+    to[3] = (uint8_t)(exponent + 128);
+}
+
+static int32_t run_at(const uint8_t *plane, int32_t left) {
+    int32_t run = 1;
+    while (run < left && run < RUN_MOST && plane[run] == plane[0]) ++run;
+    return run;
+}
+
+/* Returns the end of what was written: at most a byte more for each 128. */
+static uint8_t *plane_pack(uint8_t *to, const uint8_t *plane, int32_t length) {
+    for (int32_t x = 0; x < length;) {
+        const int32_t run = run_at(plane + x, length - x);
+        if (run >= RUN_LEAST) {
+            *to++ = (uint8_t)(128 + run);
+            *to++ = plane[x];
+            x += run;
+            continue;
+        }
+        int32_t copied = run;
+        while (x + copied < length && copied < COPY_MOST &&
+               run_at(plane + x + copied, length - x - copied) < RUN_LEAST)
+            ++copied;
+        *to++ = (uint8_t)copied;
+        memcpy(to, plane + x, (size_t)copied);
+        to += copied;
+        x += copied;
+    }
+    return to;
+}
+
+typedef struct hdr_row {
+    uint8_t *pixels; /* 4 a pixel */
+    uint8_t *planes; /* the same, each of the four by itself */
+    uint8_t *packed; /* room for the planes and what their runs add */
+} hdr_row;
+
+static void row_write(FILE *to, const image *from, int64_t y, const hdr_row *by) {
+    const size_t width = (size_t)from->width, begin = (size_t)y * width;
+    const float *rgb[3];
+    for (int c = 0; c < 3; ++c) rgb[c] = image_plane(from, colours[c]) + begin;
+    for (size_t x = 0; x < width; ++x)
+        pixel_pack(by->pixels + 4 * x, rgb[0][x], rgb[1][x], rgb[2][x]);
+    if (width < PACKED_LEAST || width > PACKED_MOST) {
+        fwrite(by->pixels, 4, width, to);
+        return;
+    }
+    uint8_t *end = by->packed;
+    *end++ = 2;
+    *end++ = 2;
+    *end++ = (uint8_t)(width >> 8);
+    *end++ = (uint8_t)width;
+    for (size_t c = 0; c < 4; ++c) {
+        for (size_t x = 0; x < width; ++x) by->planes[x] = by->pixels[4 * x + c];
+        end = plane_pack(end, by->planes, from->width);
+    }
+    fwrite(by->packed, 1, (size_t)(end - by->packed), to);
+}
+
+static kd_status hdr_write(const image *from, const image_encoding *encoding, file_output *file) {
+    hdr_row row = {NULL, NULL, NULL};
+    const uint64_t width = (uint64_t)from->width;
+    kd_status status = KD_OK;
+    (void)encoding;
+    KD_TRY_GOTO(KD_RESERVE(row.pixels, 4 * width));
+    KD_TRY_GOTO(KD_RESERVE(row.planes, width));
+    KD_TRY_GOTO(KD_RESERVE(row.packed, 4 + 5 * width + 4));
+    fprintf(file->stream, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", from->height,
+            from->width);
+    for (int64_t y = 0; y < from->height; ++y) row_write(file->stream, from, y, &row);
+done:
+    memory_free(row.pixels);
+    memory_free(row.planes);
+    memory_free(row.packed);
+    return status;
+}
+
+/* --- in --- */
+
+static kd_status planes_fill(image *out, const float *texels) {
+    for (int c = 0; c < 3; ++c) {
+        float *plane;
+        KD_TRY(image_add(out, colours[c], &plane));
+        for (size_t i = 0; i < (size_t)out->width * (size_t)out->height; ++i)
+            plane[i] = texels[3 * i + (size_t)c];
+    }
+    return KD_OK;
+}
+
+static kd_status hdr_read(image *out, const char *path, const file_view *file) {
+    picture decoded;
+    KD_REQUIRE(picture_kind_of(file) == PICTURE_HDR, KD_ERROR_INPUT,
+               "%s: not a Radiance picture: expected it to begin with #?RADIANCE", path);
+    kd_status status = picture_open(&decoded, path, file, PICTURE_FLOATS);
+    if (status == KD_OK) status = image_open(out, decoded.info.width, decoded.info.height);
+    if (status == KD_OK) status = planes_fill(out, (const float *)decoded.texels);
+    picture_close(&decoded);
+    KD_TRY(status);
+    return KD_OK;
+}
+
+const image_format image_format_hdr = {.suffix = ".hdr", .read = hdr_read, .write = hdr_write};
+const image_format image_format_pic = {.suffix = ".pic", .read = hdr_read, .write = hdr_write};

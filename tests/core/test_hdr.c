@@ -1,0 +1,278 @@
+/* core/image/hdr: every orientation, every way of packing, the header's colours; what is cut or
+   damaged is refused with the file's name, soon; what is written comes back. */
+#include "core/files/file.h"
+#include "core/image/hdr.h"
+#include "core/image/image.h"
+#include "core/image/picture.h"
+#include "core/memory.h"
+#include "tests/test.h"
+#include <math.h>
+#include <unistd.h>
+
+typedef struct bytes {
+    uint8_t at[1 << 16];
+    size_t count;
+} bytes;
+
+static void put(bytes *to, const void *from, size_t count) {
+    assert_true(to->count + count <= sizeof to->at);
+    memcpy(to->at + to->count, from, count);
+    to->count += count;
+}
+
+static void put_text(bytes *to, const char *text) {
+    put(to, text, strlen(text));
+}
+
+static bytes begun(const char *lines, const char *resolution) {
+    bytes made;
+    made.count = 0;
+    put_text(&made, "#?RADIANCE\n");
+    put_text(&made, lines);
+    put_text(&made, "\n");
+    put_text(&made, resolution);
+    put_text(&made, "\n");
+    return made;
+}
+
+static file_view view_of(const bytes *of) {
+    const file_view view = {(const char *)of->at, of->count, NULL};
+    return view;
+}
+
+static float *decoded(const bytes *of, int32_t width, int32_t height) {
+    const file_view view = view_of(of);
+    int32_t found[2];
+    float *texels;
+    if (hdr_look(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
+        hdr_decode(&texels, "some.hdr", &view) != KD_OK)
+        fail_msg("%s", kd_last_error());
+    assert_int_equal(found[0], width);
+    assert_int_equal(found[1], height);
+    return texels;
+}
+
+static void refused(const bytes *of, const char *word) {
+    const file_view view = view_of(of);
+    float *texels;
+    assert_int_equal(hdr_decode(&texels, "some.hdr", &view), KD_ERROR_INPUT);
+    assert_null(texels);
+    if (!strstr(kd_last_error(), word) || !strstr(kd_last_error(), "some.hdr"))
+        fail_msg("\"%s\" lacks \"%s\" or the file's name", kd_last_error(), word);
+}
+
+/* --- scanlines --- */
+
+enum { WIDE = 9, HIGH = 3 };
+
+/* The pixel that is shown in column x of row y: its red says which. */
+static void pixel_at(uint8_t rgbe[4], int x, int y) {
+    rgbe[0] = (uint8_t)(128 + y * WIDE + x);
+    rgbe[1] = (uint8_t)(y * 16);
+    rgbe[2] = 7;
+    rgbe[3] = 136;
+}
+
+typedef enum packing { FLAT, BY_PLANES, BY_PIXELS, PACKINGS } packing;
+
+static void put_scanline(bytes *to, uint8_t (*pixels)[4], int length, packing how) {
+    const uint8_t head[] = {2, 2, 0, (uint8_t)length};
+    if (how == BY_PLANES && length >= 8) {
+        put(to, head, 4);
+        for (int c = 0; c < 4; ++c) {
+            const uint8_t run[] = {(uint8_t)(128 + length), pixels[0][c]}, copy = (uint8_t)length;
+            if (c >= 2) {
+                put(to, run, 2);
+                continue;
+            }
+            put(to, &copy, 1);
+            for (int i = 0; i < length; ++i) put(to, &pixels[i][c], 1);
+        }
+        return;
+    }
+    for (int i = 0; i < length; ++i) put(to, pixels[i], 4);
+    if (how == BY_PIXELS) { /* nothing repeats, but nothing may be repeated no times */
+        const uint8_t none[] = {1, 1, 1, 0};
+        to->count -= 4;
+        put(to, none, 4);
+        put(to, pixels[length - 1], 4);
+    }
+}
+
+static const struct {
+    const char *resolution;
+    bool by_columns, from_right, from_bottom;
+} orientations[8] = {
+    {"-Y 3 +X 9", false, false, false}, {"-Y 3 -X 9", false, true, false},
+    {"+Y 3 +X 9", false, false, true},  {"+Y 3 -X 9", false, true, true},
+    {"+X 9 -Y 3", true, false, false},  {"-X 9 -Y 3", true, true, false},
+    {"+X 9 +Y 3", true, false, true},   {"-X 9 +Y 3", true, true, true},
+};
+
+static void every_orientation_and_packing_shows_the_same(void **state) {
+    (void)state;
+    for (int o = 0; o < 8; ++o)
+        for (int how = 0; how < PACKINGS; ++how) {
+            bytes made = begun("FORMAT=32-bit_rle_rgbe\n", orientations[o].resolution);
+            const int lines = orientations[o].by_columns ? WIDE : HIGH;
+            const int length = orientations[o].by_columns ? HIGH : WIDE;
+            for (int line = 0; line < lines; ++line) {
+                uint8_t pixels[WIDE][4];
+                for (int i = 0; i < length; ++i) {
+                    int x = orientations[o].by_columns ? line : i;
+                    int y = orientations[o].by_columns ? i : line;
+                    if (orientations[o].from_right) x = WIDE - 1 - x;
+                    if (orientations[o].from_bottom) y = HIGH - 1 - y;
+                    pixel_at(pixels[i], x, y);
+                }
+                put_scanline(&made, pixels, length, (packing)how);
+            }
+            float *texels = decoded(&made, WIDE, HIGH);
+            for (int i = 0; i < WIDE * HIGH; ++i) {
+                uint8_t wanted[4];
+                pixel_at(wanted, i % WIDE, i / WIDE);
+                for (int c = 0; c < 3; ++c) assert_true(texels[3 * i + c] == (float)wanted[c]);
+            }
+            memory_free(texels);
+            made.count -= 1;
+            refused(&made, "truncated");
+        }
+}
+
+/* 2 + 256 + 3 pixels of one colour, the last one of another. */
+static void old_counts_take_eight_bits_more_each(void **state) {
+    (void)state;
+    bytes made = begun("", "-Y 1 +X 263");
+    put(&made, "\x80\x40\x20\x81\1\1\1\5\1\1\1\1\x20\x20\x20\x81", 16);
+    float *texels = decoded(&made, 263, 1);
+    for (int i = 0; i < 262; ++i) assert_true(texels[3 * i] == 1 && texels[3 * i + 2] == 0.25f);
+    assert_true(texels[3 * 262] == 0.25f);
+    memory_free(texels);
+    made.at[made.count - 5] = 2; /* 2 x 256 pixels */
+    refused(&made, "beyond its scanline");
+    made = begun("", "-Y 1 +X 2");
+    put(&made, "\1\1\1\1\x20\x20\x20\x81", 8);
+    refused(&made, "beyond its scanline"); /* there is nothing to repeat */
+}
+
+static void damage_is_refused(void **state) {
+    (void)state;
+    bytes made = begun("", "-Y 1 +X 8");
+    put(&made, "\2\2\0\x8", 4); /* cut within the first scanline */
+    refused(&made, "truncated: the file ends in scanline 1 of 1");
+    put(&made, "\0\1\2\3", 4); /* copies nothing, for ever */
+    refused(&made, "beyond its scanline");
+    made = begun("", "-Y 1 +X 8");
+    put(&made, "\2\2\0\x9\x89\1\x89\1\x89\1\x89\1", 12);
+    refused(&made, "9 pixels, expected 8");
+    made = begun("", "-Y 1 +X 8");
+    put(&made, "\2\2\0\x8\x89\1\x88\1\x88\1\x88\1", 12);
+    refused(&made, "beyond its scanline");
+    static const char *const resolutions[] = {"-Y 1 -Y 8", "-Y 0 +X 8",          "Y 1 +X 8",
+                                              "-Y 1",      "-Y 1 +X 1234567890", "-Y 1 +X 8 9"};
+    for (size_t i = 0; i < sizeof resolutions / sizeof *resolutions; ++i) {
+        made = begun("", resolutions[i]);
+        refused(&made, "resolution");
+    }
+    made = begun("", "-Y 999999999 +X 999999999");
+    refused(&made, "cannot come from a file of");
+    made = begun("FORMAT=32-bit_rle_luv\n", "-Y 1 +X 8");
+    refused(&made, "FORMAT");
+    made = begun("EXPOSURE=bright\n", "-Y 1 +X 8");
+    refused(&made, "EXPOSURE");
+    made.count = 0;
+    put_text(&made, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe");
+    refused(&made, "truncated");
+    made.count = 0;
+    refused(&made, "not a Radiance picture");
+}
+
+/* --- the header --- */
+
+static void one_pixel(const char *lines, const char *pixel, float r, float g, float b) {
+    bytes made = begun(lines, "-Y 1 +X 1");
+    put(&made, pixel, 4);
+    float *texels = decoded(&made, 1, 1);
+    const float wanted[3] = {r, g, b};
+    for (int c = 0; c < 3; ++c)
+        if (!(fabsf(texels[c] - wanted[c]) <= 0.005f * (1 + wanted[c])))
+            fail_msg("%s: channel %d is %g, expected %g", lines, c, (double)texels[c],
+                     (double)wanted[c]);
+    memory_free(texels);
+}
+
+static void headers_say_what_values_mean(void **state) {
+    (void)state;
+    static const char warm[] = "\x80\x40\x20\x81"; /* 1, 0.5, 0.25 */
+    one_pixel("", warm, 1, 0.5f, 0.25f);
+    one_pixel("FORMAT=32-bit_rle_rgbe\r\n", warm, 1, 0.5f, 0.25f);
+    one_pixel("EXPOSURE=2\n", warm, 0.5f, 0.25f, 0.125f);
+    one_pixel("EXPOSURE= 2.0e0\nEXPOSURE=+.25\n", warm, 2, 1, 0.5f);
+    one_pixel("COLORCORR=2 1 0.5\nEXPOSURE=2\n", warm, 0.25f, 0.25f, 0.25f);
+    one_pixel("FORMAT=32-bit_rle_xyze\n", "\xa2\x96\x51\x80", 1, 0.5f, 0.25f);
+    one_pixel("FORMAT=32-bit_rle_xyze\nEXPOSURE=4\n", "\xa2\x96\x51\x80", 0.25f, 0.125f, 0.0625f);
+    one_pixel("GAMMA=2.2\nPRIMARIES=0.64 0.33 0.3 0.6 0.15 0.06 0.3127 0.329\n", warm, 1, 0.5f,
+              0.25f);
+    /* white stays white; pure green of Rec. 2020 has less than no red in Rec. 709 */
+    one_pixel("PRIMARIES=0.64 0.33 0.29 0.6 0.15 0.06 0.3333 0.3333\n", "\x80\x80\x80\x81", 1, 1,
+              1);
+    one_pixel("PRIMARIES=0.708 0.292 0.17 0.797 0.131 0.046 0.3127 0.329\n", "\0\x80\0\x81",
+              -0.5876f, 1.1329f, -0.1006f);
+}
+
+/* --- as pictures and in files --- */
+
+static void data_are_read_through_a_displays_curve(void **state) {
+    (void)state;
+    bytes made = begun("", "-Y 1 +X 1");
+    put(&made, "\x80\x40\0\x81", 4);
+    const file_view view = view_of(&made);
+    picture opened;
+    assert_int_equal(picture_open(&opened, "some.hdr", &view, PICTURE_BYTES), KD_OK);
+    const uint8_t *texel = (const uint8_t *)opened.texels;
+    assert_int_equal(texel[0], 255);
+    assert_int_equal(texel[1], 186); /* 255 x 0.5^(1 / 2.2) */
+    assert_int_equal(texel[2], 0);
+    picture_close(&opened);
+}
+
+static void what_is_written_comes_back(void **state) {
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/kandela-hdr-%d.hdr", getpid());
+    for (int32_t width = 1; width < 600; width += width < 20 ? 1 : 97) {
+        image from, read;
+        float *planes[3];
+        assert_int_equal(image_open(&from, width, 5), KD_OK);
+        for (int c = 0; c < 3; ++c) {
+            char name[2] = {"RGB"[c], 0};
+            assert_int_equal(image_add(&from, name, &planes[c]), KD_OK);
+            for (int i = 0; i < 5 * width; ++i)
+                planes[c][i] = i % 7 < 4 ? (float)c : ldexpf((float)(i * i % 251), i % 90 - 60);
+        }
+        assert_int_equal(image_write(&from, path, NULL), KD_OK);
+        assert_int_equal(image_read(&read, path), KD_OK);
+        assert_int_equal(read.width, width);
+        assert_int_equal(read.height, 5);
+        for (int i = 0; i < 5 * width; ++i) {
+            const float largest = fmaxf(planes[0][i], fmaxf(planes[1][i], planes[2][i]));
+            for (int c = 0; c < 3; ++c)
+                assert_true(fabsf(read.planes[c][i] - planes[c][i]) <= largest / 128);
+        }
+        image_close(&from);
+        image_close(&read);
+    }
+    unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_orientation_and_packing_shows_the_same),
+        cmocka_unit_test(old_counts_take_eight_bits_more_each),
+        cmocka_unit_test(damage_is_refused),
+        cmocka_unit_test(headers_say_what_values_mean),
+        cmocka_unit_test(data_are_read_through_a_displays_curve),
+        cmocka_unit_test(what_is_written_comes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
