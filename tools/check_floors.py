@@ -50,7 +50,7 @@ ROOMS = """
     tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program/lab tools/program tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
-GENERATED = ("tools/commit.h", "tools/plots.h")
+GENERATED = ("tools/commit.h", "tools/report_script.h")
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
     points/wald points/brown points/wehr points/kandela accel/sweep accel/zhou accel/kandela accel/wide

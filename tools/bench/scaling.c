@@ -8,7 +8,6 @@
 #include "tools/bench/input_models.h"
 #include "tools/bench/input_sets.h"
 #include "tools/bench/input_trees.h"
-#include "tools/bench/report/plot.h"
 #include <kandela/points.h>
 #include <math.h>
 #include <string.h>
@@ -18,10 +17,15 @@ enum { NEIGHBOURS = 8, QUERIES_MOST = 100000 };
 /* Exponents this far from the theory's are told apart. */
 static const double same_slope = 0.15;
 
+/* The exponent of x that y grows with, by least squares on logarithmic axes; NaN of a single x. */
 static double slope_of(const double *x, const double *y, int count) {
-    plot_point points[BENCH_LIST_MAX];
-    for (int i = 0; i < count; ++i) points[i].x = x[i], points[i].y = y[i];
-    return plot_slope(points, count);
+    double mean_x = 0, mean_y = 0, product = 0, square = 0;
+    for (int i = 0; i < count; ++i) mean_x += log(x[i]) / count, mean_y += log(y[i]) / count;
+    for (int i = 0; i < count; ++i) {
+        product += (log(x[i]) - mean_x) * (log(y[i]) - mean_y);
+        square += (log(x[i]) - mean_x) * (log(x[i]) - mean_x);
+    }
+    return square > 0 ? product / square : (double)NAN;
 }
 
 /* How much larger the measured exponent is than the theory's, from size `first` on. */

@@ -5,12 +5,12 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/papers/papers.h"
 #include "tools/bench/report/compare.h"
-#include "tools/bench/report/page.h"
-#include "tools/bench/report/png.h"
+#include "tools/bench/report/report.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include <errno.h>
+#include <kandela/version.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,19 +145,6 @@ static kd_status copy_file(const char *to, const char *from) {
     return status;
 }
 
-/* The lines laid into the folder, and drawn as PNG files if matplotlib is installed. */
-static kd_status draw_png(const char *lines, const char *folder) {
-    char own[4096];
-    bool drawn = false;
-    KD_TRY(report_lines(own, sizeof own, folder));
-    if (!same_file(lines, own)) KD_TRY(copy_file(own, lines));
-    KD_TRY(png_plots(folder, &drawn));
-    if (!drawn)
-        general_note("no PNG plots: python3-matplotlib is not installed; %s/index.html has its own",
-                     folder);
-    return KD_OK;
-}
-
 static bool is_empty(const char *path) {
     FILE *file = fopen(path, "rb");
     const bool empty = file && fgetc(file) == EOF && !ferror(file);
@@ -170,11 +157,14 @@ static kd_status write_page(const char *lines, const char *folder, bool may_be_e
     results measured;
     memset(&measured, 0, sizeof measured);
     const bool empty = may_be_empty && is_empty(lines);
+    char own[4096], title[64];
     if (!empty) KD_TRY(results_open(&measured, lines));
-    kd_status status = page_write(folder, &measured);
+    kd_status status = report_lines(own, sizeof own, folder);
+    if (status == KD_OK && !empty && !same_file(lines, own)) status = copy_file(own, lines);
+    if (status == KD_OK) status = report_table(folder, &measured);
     results_close(&measured);
-    if (status == KD_OK && !empty) status = draw_png(lines, folder);
-    return status;
+    snprintf(title, sizeof title, "Kandela %s: measurements", kd_version());
+    return status == KD_OK ? report_write(folder, title, "") : status;
 }
 
 /* One benchmark, a paper's table, or all benchmarks, one after the other. */

@@ -8,8 +8,7 @@
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "scenes/assembly/scene.h"
-#include "tools/bench/report/gallery.h"
-#include "tools/bench/report/plot.h"
+#include "tools/bench/report/report.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/lab/experiment.h"
 #include "tools/program/line/general.h"
@@ -135,8 +134,7 @@ static void picture_name(char name[64], const contender *of, int32_t gather) {
 
 /* Every file of the report can be written and is none that is read. */
 static kd_status check_report(const laboratory *work) {
-    static const char *const names[] = {"estimates.csv", "error-time.svg", "error-k.svg",
-                                        "index.html"};
+    static const char *const names[] = {"estimates.csv", "error-time", "error-k", "index.html"};
     char path[4096], file[64];
     for (int i = 0; i < 4; ++i) {
         KD_TRY(report_path(work, path, names[i]));
@@ -219,7 +217,6 @@ static kd_status write_table(const laboratory *work) {
 static kd_status write_plot(const laboratory *work, const char *name, bool against_time) {
     static plot_point points[PLOT_SERIES][RUNGS];
     plot_series series[PLOT_SERIES];
-    char path[4096];
     for (int c = 0; c < work->contender_count; ++c) {
         const contender *of = &work->contenders[c];
         for (int r = 0; r < work->rung_count; ++r) {
@@ -238,10 +235,7 @@ static kd_status write_plot(const laboratory *work, const char *name, bool again
                        .y_label = "relMSE",
                        .series = series,
                        .series_count = work->contender_count};
-    KD_TRY(report_path(work, path, name));
-    KD_TRY(plot_write(path, &made));
-    puts(path);
-    return KD_OK;
+    return report_plot(work->values.report, name, &made);
 }
 
 static kd_status prepare(laboratory *work) {
@@ -278,9 +272,9 @@ static kd_status experiment_of_map(laboratory *work) {
     for (int c = 0; c < work->contender_count; ++c)
         for (int r = 0; r < work->rung_count; ++r) KD_TRY(measure(work, &work->contenders[c], r));
     KD_TRY(write_table(work));
-    KD_TRY(write_plot(work, "error-time.svg", true));
-    KD_TRY(write_plot(work, "error-k.svg", false));
-    KD_TRY(gallery_page(work->values.report, "Density estimates against a reference",
+    KD_TRY(write_plot(work, "error-time", true));
+    KD_TRY(write_plot(work, "error-k", false));
+    KD_TRY(report_write(work->values.report, "Density estimates against a reference",
                         "Each estimator looks at the same photons, with each number k of them. "
                         "relMSE is the mean squared error against the reference, relative to each "
                         "pixel's brightness: less is better. The pictures are named by estimator "

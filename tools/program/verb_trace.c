@@ -7,7 +7,7 @@
 #include "core/system/place.h"
 #include "scenes/assembly/room_camera.h"
 #include "scenes/assembly/scene.h"
-#include "tools/bench/report/gallery.h"
+#include "tools/bench/report/report.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/shared_options.h"
@@ -271,7 +271,7 @@ static kd_status write_report(const tracing *work, const char *folder) {
              work->path, work->builder, work->mean_nodes, work->mean_triangles, work->most_nodes,
              work->worst[0], work->worst[1], values->pixel[0], values->pixel[1], counts->nodes,
              counts->leaves, counts->triangles);
-    return gallery_page(folder, "What rays take", text);
+    return report_write(folder, "What rays take", text);
 }
 
 static kd_status trace(tracing *work, const option_line *line) {

@@ -5,7 +5,7 @@
 #include "points/builders.h"
 #include "points/wald/build_wald.h"
 #include "tools/bench/papers/papers.h"
-#include "tools/bench/report/plot.h"
+#include "tools/bench/report/report.h"
 #include <string.h>
 
 typedef struct wald_size {
@@ -136,50 +136,36 @@ static kd_status section_5(void) {
 /* --- Figure 1 -----------------------------------------------------------------------------------
  */
 
-enum { SIX = 6, SIDE = 320, MARGIN = 24 };
+enum { SIX = 6 };
 static const float six[SIX][2] = {{2, 3}, {5, 4}, {9, 6}, {4, 7}, {8, 1}, {7, 2}};
 
-/* The part of the plane that a node divides, drawn with its line, then its children's. */
-static void draw_node(FILE *to, const pointtree_nd_view *tree, uint32_t node, double lo[2],
-                      double hi[2]) {
+/* The part of the plane that a node divides, then its children's. */
+static void draw_node(drawn_segment *to, const pointtree_nd_view *tree, uint32_t node,
+                      const double lo[2], const double hi[2]) {
     if (node >= tree->count) return;
     const uint32_t axis = pointtree_nd_axis(tree, node);
-    double at[2], from[2], end[2];
+    drawn_segment *segment = to + node;
     for (uint32_t a = 0; a < 2; ++a) {
-        at[a] = pointtree_nd_coordinate(tree, node, a);
-        from[a] = a == axis ? at[a] : lo[a];
-        end[a] = a == axis ? at[a] : hi[a];
+        segment->at[a] = pointtree_nd_coordinate(tree, node, a);
+        segment->from[a] = a == axis ? segment->at[a] : lo[a];
+        segment->to[a] = a == axis ? segment->at[a] : hi[a];
     }
-    const double unit = SIDE / 10.0, bottom = MARGIN + SIDE;
-    fprintf(to,
-            "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"%s\" stroke-width=\"2\"/><circle "
-            "cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/><text x=\"%.1f\" y=\"%.1f\">(%.0f, %.0f)</text>\n",
-            MARGIN + unit * from[0], bottom - unit * from[1], MARGIN + unit * end[0],
-            bottom - unit * end[1], plot_colours[axis], MARGIN + unit * at[0],
-            bottom - unit * at[1], MARGIN + unit * at[0] + 6, bottom - unit * at[1] - 6, at[0],
-            at[1]);
+    segment->colour = (int)axis;
+    snprintf(segment->label, sizeof segment->label, "(%.0f, %.0f)", segment->at[0], segment->at[1]);
     for (uint32_t right = 0; right < 2; ++right) {
         double part_lo[2] = {lo[0], lo[1]}, part_hi[2] = {hi[0], hi[1]};
-        (right ? part_lo : part_hi)[axis] = at[axis];
+        (right ? part_lo : part_hi)[axis] = segment->at[axis];
         draw_node(to, tree, 2 * node + 1 + right, part_lo, part_hi);
     }
 }
 
-static kd_status draw_plane(const char *path, const pointtree_nd_view *tree) {
-    file_output output;
-    double lo[2] = {0, 0}, hi[2] = {10, 10};
-    KD_TRY(file_output_open(&output, path));
-    plot_begin(output.stream, SIDE + 2 * MARGIN, SIDE + 2 * MARGIN);
-    fprintf(output.stream,
-            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#666\"/>\n",
-            MARGIN, MARGIN, SIDE, SIDE);
-    draw_node(output.stream, tree, 0, lo, hi);
-    fputs("</svg>\n", output.stream);
-    return file_output_commit(&output);
+static kd_status draw_plane(const char *folder, const char *name, const pointtree_nd_view *tree) {
+    drawn_segment segments[SIX];
+    draw_node(segments, tree, 0, (const double[]){0, 0}, (const double[]){10, 10});
+    return report_drawing(folder, name, segments, SIX);
 }
 
 static kd_status figure_1(const bench_request *request) {
-    char path[4096];
     pointtree tree;
     const point_array points = point_array_make(six, SIX, 2, POINT_FLOAT);
     printf("Wald, Figure 1 (in both papers, after Wikipedia): six points in the plane\n");
@@ -190,8 +176,10 @@ static kd_status figure_1(const bench_request *request) {
                node, pointtree_nd_coordinate(&view, node, 0),
                pointtree_nd_coordinate(&view, node, 1), pointtree_nd_axis(&view, node) ? "y" : "x");
     kd_status status = KD_OK;
-    if (paper_picture(path, sizeof path, request, "figure-wald-1.svg"))
-        status = draw_plane(path, &view);
+    if (request->folder)
+        status = draw_plane(request->folder, "figure-wald-1", &view);
+    else
+        printf("    (drawn as figure-wald-1.svg with --report FOLDER)\n");
     pointtree_close(&tree);
     return status;
 }

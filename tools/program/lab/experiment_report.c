@@ -1,7 +1,6 @@
 /* An experiment as a table, plots and a page. */
 #include "core/files/file.h"
-#include "tools/bench/report/gallery.h"
-#include "tools/bench/report/plot.h"
+#include "tools/bench/report/report.h"
 #include "tools/program/lab/experiment.h"
 #include <string.h>
 
@@ -91,11 +90,11 @@ static void gather(curves *to, const experiment *work, int axis) {
 
 static kd_status write_plot(const experiment *work, int axis, const char *x_label) {
     static curves gathered; /* too large for a stack */
-    char path[4096], file[64], title[96];
+    char file[64], title[96];
     const char *what = axis < 0 ? "seconds" : experiment_axis_names[axis];
     gather(&gathered, work, axis);
     if (gathered.count == 0) return KD_OK;
-    snprintf(file, sizeof file, "figure-error-%s.svg", what);
+    snprintf(file, sizeof file, "figure-error-%s", what);
     snprintf(title, sizeof title, "Error against %s%s", what,
              gathered.left_out ? " (further curves in the table)" : "");
     const plot made = {.title = title,
@@ -103,8 +102,7 @@ static kd_status write_plot(const experiment *work, int axis, const char *x_labe
                        .y_label = "relMSE",
                        .series = gathered.series,
                        .series_count = gathered.count};
-    KD_TRY(path_of(path, work, file));
-    return plot_write(path, &made);
+    return report_plot(work->folder, file, &made);
 }
 
 kd_status experiment_report(const experiment *work) {
@@ -120,5 +118,5 @@ kd_status experiment_report(const experiment *work) {
              "against the reference, each pixel's relative to its brightness: less is better, and "
              "a slope of -1 means that four times the work halves the error. Scene: %.200s.",
              work->scene_path);
-    return gallery_page(work->folder, "Integrators against a reference", text);
+    return report_write(work->folder, "Integrators against a reference", text);
 }

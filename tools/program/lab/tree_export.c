@@ -1,7 +1,6 @@
 /* A tree's levels as files: PLY, DOT, JSON, and a page of bars. */
 #include "core/files/file.h"
-#include "tools/bench/report/bars.h"
-#include "tools/bench/report/gallery.h"
+#include "tools/bench/report/report.h"
 #include "tools/program/lab/tree_levels.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,17 +154,6 @@ static bars_row *add_row(chart *to, const char *before, uint32_t number, const c
     return row;
 }
 
-static kd_status draw(const char *folder, const char *name, const bars *of) {
-    char path[4096];
-    file_output output;
-    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE, "%s: too long a name",
-               folder);
-    KD_TRY(file_output_open(&output, path));
-    bars_draw(output.stream, of);
-    return file_output_commit(&output);
-}
-
 static kd_status draw_costs(const char *folder, const tree_levels *of) {
     chart made = {.count = 0};
     for (uint32_t l = 0; l < of->count; ++l) {
@@ -179,7 +167,7 @@ static kd_status draw_costs(const char *folder, const tree_levels *of) {
                         .part_count = 2,
                         .rows = made.rows,
                         .row_count = made.count};
-    return draw(folder, "figure-1-cost.svg", &drawn);
+    return report_bars(folder, "figure-1-cost", &drawn);
 }
 
 static kd_status draw_visits(const char *folder, const tree_levels *of) {
@@ -194,7 +182,7 @@ static kd_status draw_visits(const char *folder, const tree_levels *of) {
                         .part_count = 1,
                         .rows = made.rows,
                         .row_count = made.count};
-    return draw(folder, "figure-2-visits.svg", &drawn);
+    return report_bars(folder, "figure-2-visits", &drawn);
 }
 
 static kd_status draw_leaves(const char *folder, const tree_levels *of) {
@@ -207,7 +195,7 @@ static kd_status draw_leaves(const char *folder, const tree_levels *of) {
                         .part_count = 1,
                         .rows = made.rows,
                         .row_count = made.count};
-    return draw(folder, "figure-3-leaves.svg", &drawn);
+    return report_bars(folder, "figure-3-leaves", &drawn);
 }
 
 kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *of,
@@ -227,5 +215,5 @@ kd_status tree_report(const char *folder, const tritree *tree, const tree_levels
              name, tree->statistics.nodes, tree->statistics.leaves, tree->statistics.depth,
              tree->statistics.sah_cost, expected, met, of->lines, of->nodes_read, of->leaves_read,
              of->triangles_tested);
-    return gallery_page(folder, "A k-d tree, level by level", text);
+    return report_write(folder, "A k-d tree, level by level", text);
 }
