@@ -15,6 +15,13 @@ target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:${KD_WARNINGS
 if(KD_WERROR)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
+# A call of the library has 128 KB of stack (include/kandela/status.h), so no function of a room takes more than 20 KB:
+# what is larger comes from the heap (core/spare.h). Frames of an optimised build alone say something.
+set(KD_FRAME_WARNINGS)
+if(KD_WERROR AND NOT KD_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"
+   AND NOT CMAKE_C_FLAGS_RELEASE MATCHES "-O0")
+  set(KD_FRAME_WARNINGS $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=20480>)
+endif()
 
 # The same bits from every compiler: no contraction that is not written as fmaf, no fast-math.
 target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>
@@ -49,5 +56,39 @@ if(KD_SANITIZE)
   target_link_options(kd_common INTERFACE -fsanitize=${KD_SANITIZE})
   if(KD_SANITIZE MATCHES "undefined")
     target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-fno-sanitize-recover=undefined>)
+  endif()
+endif()
+
+# Hardening: canaries in stack frames with arrays, library calls checked against the sizes of their objects,
+# addresses of programs unknown before they run, tables of the linker read-only before main. A sanitizer checks
+# more and brings its own. tests/tools/test_hardening.sh reads it from what was built.
+# kd_hardened is for all that is compiled but the files of core/isa_functions.inc: these have arrays in the frames of
+# their innermost calls, and read neither files nor text.
+add_library(kd_hardened INTERFACE)
+if(KD_HARDENING AND NOT KD_SANITIZE AND NOT WIN32)
+  include(CheckCCompilerFlag)
+  include(CheckCSourceCompiles)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES C)
+  check_c_compiler_flag(-fstack-protector-strong KD_STACK_PROTECTOR_WORKS)
+  if(KD_STACK_PROTECTOR_WORKS)
+    target_compile_options(kd_hardened INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>)
+  endif()
+  check_c_source_compiles("
+    #include <stddef.h>
+    #if !defined(__GLIBC__) || __GLIBC__ * 100 + __GLIBC_MINOR__ < 234
+    #error level 3 is of glibc 2.34
+    #endif
+    int main(int count, char **words) { (void)count; return (int)__builtin_dynamic_object_size(words, 0); }"
+    KD_FORTIFY_3_WORKS)
+  set(KD_FORTIFY 2)
+  if(KD_FORTIFY_3_WORKS)
+    set(KD_FORTIFY 3)
+  endif()
+  # nothing to check with before the optimiser has run
+  target_compile_options(kd_hardened INTERFACE
+    "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${KD_FORTIFY}>")
+  if(NOT APPLE)
+    add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
   endif()
 endif()

@@ -7,11 +7,11 @@ execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARI
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 find_package(nanobind CONFIG REQUIRED HINTS ${nanobind_folder} NO_CMAKE_FIND_ROOT_PATH)
 file(GLOB extension CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/python/ext/*.cc)
-nanobind_add_module(kandela_python STABLE_ABI NB_STATIC ${extension})
+nanobind_add_module(kandela_python STABLE_ABI NB_STATIC PROTECT_STACK ${extension})
 set_target_properties(kandela_python PROPERTIES OUTPUT_NAME _c LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python/kandela)
 target_compile_features(kandela_python PRIVATE cxx_std_17)
 target_include_directories(kandela_python PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
-target_link_libraries(kandela_python PRIVATE kandela_internal)
+target_link_libraries(kandela_python PRIVATE kandela_internal kd_hardened)
 target_link_options(kandela_python PRIVATE -Wl,--exclude-libs,ALL)
 add_custom_command(TARGET kandela_python POST_BUILD # beside the module, for tests from the build folder
   COMMAND ${CMAKE_COMMAND} -E copy_directory ${CMAKE_SOURCE_DIR}/python/kandela ${CMAKE_BINARY_DIR}/python/kandela)

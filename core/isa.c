@@ -1,6 +1,6 @@
 #include "core/isa.h"
+#include "core/system/place.h"
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #ifdef KD_ISA
@@ -36,7 +36,7 @@ static isa isa_of_cpu(void) {
 }
 
 isa isa_chosen(void) {
-    const char *limit = getenv("KANDELA_CPU");
+    const char *limit = place_variable("KANDELA_CPU");
     const isa most = limit && strcmp(limit, "base") == 0   ? ISA_BASE
                      : limit && strcmp(limit, "avx2") == 0 ? ISA_AVX2
                                                            : ISA_AVX512;

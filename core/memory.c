@@ -1,4 +1,5 @@
 #include "core/memory.h"
+#include "core/spare.h"
 #include "core/system/machine.h"
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,13 @@ kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item
     memory_free(*pointer);
     *pointer = larger;
     return KD_OK;
+}
+
+void *memory_spare(uint64_t bytes) {
+    if (bytes > (uint64_t)PTRDIFF_MAX - MEMORY_ALIGNMENT) return NULL;
+    if (bytes == 0) bytes = 1;
+    bytes = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    return machine_memory(MEMORY_ALIGNMENT, (size_t)bytes);
 }
 
 void memory_free(void *pointer) {

@@ -20,6 +20,8 @@ prints the rooms from the ground up, with their files and lines.
   view      a struct called NAME_view is data, which whoever has it may read: it holds no function
             pointer, through which its readers would call up
   words     a wing knows nothing of those above: no name in its code has a word of theirs (WORDS)
+  environment  getenv is called by core/system/place.c alone, which asks nothing in a program with more rights than its
+            user: others call place_variable
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
   fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
             who writes what, who reads it, in which order, by which threads
@@ -39,7 +41,7 @@ import tempfile
 # From the ground up; a wing's own folder holds its table and stands above the rooms that it names.
 ROOMS = """
     include/kandela include/kandela/mpi
-    core/system core/windows core core/files core/math core/parallel core/ranks core/mpi core/device core/beside core/image core/compare core/develop
+    core/system core/windows core core/math core/parallel core/files core/ranks core/mpi core/device core/beside core/image core/compare core/develop
     points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/device points/parts points/api
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/placed accel/nearest accel/api
     shaders
@@ -245,6 +247,13 @@ def check_words(path, text):
         yield line_of(code, match.start()), f"words: {match.group(0)} is a word of a wing above {wing_of(path)}/"
 
 
+def check_environment(path, text):
+    if wing_of(path) in APART or os.path.basename(path) in ("place.c", "windows_place.c"):
+        return
+    for match in re.finditer(r"(?<![\w_])(?:secure_)?getenv\s*\(", NOT_CODE.sub(blank, text)):
+        yield line_of(text, match.start()), "environment: getenv is called, expected place_variable"
+
+
 def without_else(text):
     """Keeps the first branch of every conditional, so that braces opened in both close once."""
     lines, depths = [], []  # depths: whether each open conditional is past its first branch
@@ -399,7 +408,7 @@ def check(root):
         if room == "shaders" and not path.endswith((".h", ".cuh")):
             found.append((path, 1, "place: shaders/ holds headers only"))
         checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
-        checks += [check_homes(path, text, homes), check_words(path, text), check_fields(path, text)]
+        checks += [check_homes(path, text, homes), check_words(path, text), check_environment(path, text), check_fields(path, text)]
         checks.append(check_comment_files(path, text, named))
         for line, what in [one for each in checks for one in each]:
             found.append((path, line, what))
@@ -478,6 +487,7 @@ BAD = [
     ("core/device/higher.h", "KD_DEVICE_CALL(kodak_open, (int a));\n", 1, "home"),
     ("accel/tree/seen.h", "typedef struct tree_view {\n    int (*cast)(int a);\n} tree_view;\n", 1, "view"),
     ("core/knowing.c", "/* photons */\nint photons_stored = 1;\n", 2, "words"),
+    ("core/asking.c", "int a(void) {\n    return getenv(name) != 0;\n}\n", 2, "environment"),
     ("core/endless.c", "\n" * 501, 501, "length"),
     ("core/long.c", "int x;\n\n" + body(61), 3, "length"),
     ("core/wide.c", body(61, "static int\nwide(int a,\n     int b)"), 1, "length"),

@@ -1,4 +1,6 @@
 #include "accel/sweep/events.h"
+#include "core/memory.h"
+#include "core/spare.h"
 #include <string.h>
 
 enum { RUN = 32, RADIX_MIN = 4096, PASSES = 3, DIGITS = 4096 };
@@ -9,10 +11,11 @@ static uint32_t digit_of(sweep_event event, int pass) {
     return (uint32_t)(key >> shifts[pass]) & ((1u << (shifts[pass + 1] - shifts[pass])) - 1);
 }
 
-/* Least significant digit first: stable. */
-static void radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
-    uint32_t begin[PASSES][DIGITS];
-    memset(begin, 0, sizeof begin);
+/* Least significant digit first: stable. False: there is no memory to count digits in. */
+static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
+    uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_spare(PASSES * sizeof *begin);
+    if (!begin) return false;
+    memset(begin, 0, PASSES * sizeof *begin);
     for (uint64_t i = 0; i < count; ++i)
         for (int pass = 0; pass < PASSES; ++pass) ++begin[pass][digit_of(events[i], pass)];
     for (int pass = 0; pass < PASSES; ++pass) {
@@ -28,6 +31,8 @@ static void radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count
     }
     static_assert(PASSES % 2 == 1, "the last pass ends in scratch");
     memcpy(events, scratch, count * sizeof *events);
+    memory_free(begin);
+    return true;
 }
 
 /* Each goes where as many lie before it as are less: no branch to predict. */
@@ -58,10 +63,7 @@ static uint64_t lesser(uint64_t a, uint64_t b) {
 }
 
 void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
-    if (count >= RADIX_MIN) {
-        radix_sort(events, scratch, count);
-        return;
-    }
+    if (count >= RADIX_MIN && radix_sort(events, scratch, count)) return;
     for (uint64_t i = 0; i < count; i += RUN)
         rank_sort(scratch + i, events + i, lesser(RUN, count - i));
     sweep_event *from = scratch, *to = events;

@@ -6,10 +6,13 @@
    memory is asked in a pass of its own for all leaves that come next (and for nodes, where the tree
    is larger than caches). A ray alone guesses one thing, whether it meets a cell at all, and asks
    memory for what is behind the cell that is next.
-   Memory: 128 bytes a ray on the way and its stack; all stacks together 256 kB. */
+   Memory: 128 bytes a ray on the way; all their stacks together at most 256 kB, from the heap. Where
+   that has none, each ray goes alone. */
 #ifndef KD_ACCEL_WIDE_WIDE_CAST_H
 #define KD_ACCEL_WIDE_WIDE_CAST_H
 #include "accel/wide/wide_walk.h"
+#include "core/memory.h"
+#include "core/spare.h"
 
 enum {
     WIDE_STREAM = 64,
@@ -188,8 +191,13 @@ VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists
 VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     const wide_tree *tree = b->tree->wide;
     const uint32_t room = wide_stack_room(tree), stack = any ? room : 2 * room;
-    const uint32_t fit = WIDE_STACKS / stack, most = fit < WIDE_STREAM ? fit : WIDE_STREAM;
-    _Alignas(64) uint32_t words[WIDE_STACKS];
+    const uint32_t fit = WIDE_STACKS / stack, some = fit < WIDE_STREAM ? fit : WIDE_STREAM;
+    const uint32_t most = some < b->count ? some : b->count;
+    uint32_t *words = (uint32_t *)memory_spare((uint64_t)most * stack * sizeof *words);
+    if (!words) {
+        for (uint32_t i = 0; i < b->count; ++i) cast_apart(b, b->listed[i], any);
+        return;
+    }
     _Alignas(64) wide_ray walks[WIDE_STREAM];
     wide_lists lists;
     wide_lengths of = {0, 0, 0};
@@ -218,6 +226,7 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
         }
         end_walks(b, &next, &lists, &of, any);
     }
+    memory_free(words);
 }
 
 #endif

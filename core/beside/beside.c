@@ -63,10 +63,7 @@ kd_status beside_begin(beside_task **out, beside_work work, void *context) {
     pthread_cond_init(&made->changed, NULL);
     kd_status status = device_now(&made->device);
     if (status == KD_OK) {
-        threads_signals_block(); /* they are for the caller's threads */
-        const int refused = pthread_create(&made->thread, NULL, run, made);
-        threads_signals_restore();
-        if (refused)
+        if (threads_start(&made->thread, run, made) != 0)
             status =
                 status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__, "no thread could be started");
     }

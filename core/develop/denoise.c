@@ -76,12 +76,6 @@ static bool pattern_try(const char *folder, const char *pattern) {
 
 #define PYOIDN "/pyoidn/oidn/lib/libOpenImageDenoise.so.2"
 
-static bool package_try(const char *folder) {
-    return folder && (pattern_try(folder, "/lib/python3*/site-packages" PYOIDN) ||
-                      pattern_try(folder, "/lib/python3*/dist-packages" PYOIDN) ||
-                      pattern_try(folder, "/lib/python3/dist-packages" PYOIDN));
-}
-
 /* tools/quickstart's folder: BUILD/bin/kandela, build-denoise. */
 static bool beside_try(void) {
     char program[PLACE_BYTES];
@@ -93,26 +87,22 @@ static bool beside_try(void) {
     }
     if (strlen(program) + sizeof "/build-denoise" > sizeof program) return false;
     strcat(program, "/build-denoise");
-    return package_try(program);
+    return pattern_try(program, "/lib/python3*/site-packages" PYOIDN);
 }
 
 static void look(void) {
-    const char *given = getenv("KANDELA_OIDN"), *home = getenv("HOME");
-    char user[4096] = "";
+    const char *given = place_variable("KANDELA_OIDN");
     if (given && *given) { /* that one or none */
         is_here = library_try(given) || pattern_try(given, "/libOpenImageDenoise.so*") ||
                   pattern_try(given, "/lib*/libOpenImageDenoise.so*");
         return;
     }
-    if (home) snprintf(user, sizeof user, "%.4000s/.local", home);
-    is_here = library_try("libOpenImageDenoise.so.2") || package_try(getenv("VIRTUAL_ENV")) ||
-              beside_try() || (*user && package_try(user)) || package_try("/usr/local") ||
-              package_try("/usr");
+    is_here = library_try("libOpenImageDenoise.so.2") || beside_try();
 }
 
 kd_status denoise_check(void) {
     pthread_once(&looked, look);
-    const char *given = getenv("KANDELA_OIDN");
+    const char *given = place_variable("KANDELA_OIDN");
     KD_REQUIRE(is_here, KD_ERROR_USAGE,
                "no denoiser: Open Image Denoise 2 %s%s: tools/quickstart --denoise fetches it, or "
                "set KANDELA_OIDN to its library",

@@ -1,8 +1,8 @@
 /* Denoising by Open Image Denoise, which is looked for when it is asked for: no package of the
    system has it, so nothing is linked to it. Looked for in KANDELA_OIDN (the library or its
-   folder), where the system looks for libraries, and in the Python package pyoidn: of VIRTUAL_ENV,
-   of build-denoise beside the program's build folder (tools/quickstart --denoise), of the user, of
-   the system. */
+   folder); without that where the system looks for libraries, and in build-denoise beside the
+   program's build folder, which tools/quickstart --denoise makes. Nowhere else: code is loaded from
+   places that the user has named alone. */
 #ifndef KD_CORE_DEVELOP_DENOISE_H
 #define KD_CORE_DEVELOP_DENOISE_H
 #include "core/image/image.h"

@@ -2,6 +2,7 @@
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
+#include "core/system/threads.h"
 
 /* Each device that was asked for; the first one's driver starts. */
 static kd_status find_devices(const char *names) {
@@ -29,7 +30,7 @@ static void *wake(void *context) {
 void waking_begin(waking *out, const char *names) {
     out->names = names;
     out->found = KD_OK;
-    out->has_thread = pthread_create(&out->thread, NULL, wake, out) == 0;
+    out->has_thread = threads_start(&out->thread, wake, out) == 0;
 }
 
 kd_status waking_end(waking *ended, job *watched) {
@@ -57,7 +58,7 @@ static void *retire(void *context) {
 void retiring_begin(retiring *out, const char *names) {
     if (out->has_thread) return;
     out->names = names;
-    out->has_thread = pthread_create(&out->thread, NULL, retire, out) == 0;
+    out->has_thread = threads_start(&out->thread, retire, out) == 0;
 }
 
 void retiring_end(retiring *ended) {

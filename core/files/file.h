@@ -1,4 +1,4 @@
-/* Files: input is mapped read-only, output goes to a temporary file beside it and is renamed when
+/* Files: input is read into memory, output goes to a temporary file beside it and is renamed when
    it is whole, so that a failure leaves what was there before. Devices and pipes (/dev/null,
    /dev/stdout) are written as they are, a link's target is replaced.
    Temporary names are NAME.0.tmp, NAME.1.tmp, ...: a writer holds the first one that it can lock,
@@ -19,15 +19,18 @@ extern "C" {
 typedef struct file_view {
     const char *bytes; /* `count` of them, read-only, not terminated; "" for an empty file */
     size_t count;
-    void *mapping; /* the owner's own */
+    void *mapping; /* the owner's own: memory of the bytes */
 } file_view;
 
-/* KD_ERROR_INPUT if it cannot be opened or is no regular file. */
+/* All of a file, by all threads; what becomes of the file later changes nothing. KD_ERROR_INPUT if
+   it cannot be opened, is no regular file, or has changed while it was read; KD_ERROR_MEMORY. */
 kd_status file_open(file_view *view, const char *path);
+/* file_open's second half, of a file that mapping_find has opened: MAPPING_MADE, MAPPING_FAILED
+   with errno, MAPPING_CHANGED. `view` is zeroed on entry. */
+mapping_end file_source_read(file_view *view, const mapping_source *from);
 /* Whether it can be taken for a regular file. */
 bool file_is_there(const char *path);
-/* Whole pages of [begin, begin + count) may be dropped from memory; reading them again is allowed.
- */
+/* The whole pages of [begin, begin + count) are given back: nobody may read these bytes again. */
 void file_release(const char *begin, size_t count);
 /* Is told of every file that file_open opens from now on, by any thread; NULL: nobody is. For a
    program that must know what it has read. */

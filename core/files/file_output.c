@@ -61,13 +61,16 @@ kd_status file_output_open(file_output *output, const char *path) {
     /* a link stays a link: what it points to is replaced */
     char *target = output->direct ? NULL : temporary_target(path);
     KD_REQUIRE(target || errno != ENOMEM, KD_ERROR_MEMORY, "%s: out of memory", path);
+    KD_REQUIRE(target || errno != ELOOP, KD_ERROR_RUNTIME, "%s: cannot write: %s", path,
+               strerror(errno));
     const int length = snprintf(output->path, sizeof output->path, "%s", target ? target : path);
     free(target);
     KD_REQUIRE(length + 16 < (int)sizeof output->path, KD_ERROR_USAGE,
                "%.60s...: the path is too long", path);
     stream_open(output);
     KD_REQUIRE(output->stream, errno == ENOMEM ? KD_ERROR_MEMORY : KD_ERROR_RUNTIME,
-               "%s: cannot write: %s", path, strerror(errno));
+               "%s: cannot write: %s", path,
+               errno == ENXIO && output->direct ? "nobody reads this pipe" : strerror(errno));
     return KD_OK;
 }
 

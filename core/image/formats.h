@@ -1,5 +1,5 @@
 /* What kinds of image files there are: each is a file that ends with its row, image_format_NAME,
-   and its NAME in the list. Readers get the mapped bytes and trust none of them; writers get a
+   and its NAME in the list. Readers get the file's bytes and trust none of them; writers get a
    stream that appears under its name only if they succeed. */
 #ifndef KD_CORE_IMAGE_FORMATS_H
 #define KD_CORE_IMAGE_FORMATS_H

@@ -13,6 +13,7 @@
 
 #if KD_HAVE_DEFLATE
 #include "core/parallel/parallel.h"
+#include "core/spare.h"
 #include <libdeflate.h>
 
 /* Bytes of a piece: level 1 makes one block of up to 65,535. */
@@ -40,9 +41,8 @@ static bool unpacks(struct libdeflate_decompressor *by, const uint8_t *packed, s
 
 /* Makes a packed piece one that others follow; its bytes then, 0 if it is none. */
 static size_t open_end(struct libdeflate_decompressor *by, uint8_t *packed, size_t bytes,
-                       const uint8_t *piece, size_t count) {
+                       const uint8_t *piece, size_t count, uint8_t unpacked[PIECE]) {
     static const uint8_t tail[TAIL] = {0, 0, 0, 0xff, 0xff, 1, 0, 0, 0xff, 0xff};
-    uint8_t unpacked[PIECE];
     packed[0] &= 0xfe;
     for (size_t more = 0; more < 2; ++more) {
         const size_t added = TAIL - 1 + more;
@@ -54,7 +54,7 @@ static size_t open_end(struct libdeflate_decompressor *by, uint8_t *packed, size
 
 /* Its bytes; 0: it could not be packed so. */
 static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflate_compressor *by,
-                           struct libdeflate_decompressor *back) {
+                           struct libdeflate_decompressor *back, uint8_t unpacked[PIECE]) {
     const uint64_t begin = which * PIECE, left = work->count - begin;
     const size_t count = left < PIECE ? (size_t)left : PIECE;
     const bool last = which + 1 == work->to->pieces;
@@ -62,7 +62,7 @@ static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflat
     uint8_t *to = work->to->bytes + which * work->to->room, *packed = to + head;
     const size_t room = (size_t)(work->to->room - head - TAIL - ADLER);
     size_t bytes = libdeflate_deflate_compress(by, work->bytes + begin, count, packed, room);
-    if (bytes && !last) bytes = open_end(back, packed, bytes, work->bytes + begin, count);
+    if (bytes && !last) bytes = open_end(back, packed, bytes, work->bytes + begin, count, unpacked);
     if (!bytes) return 0;
     if (which == 0) { /* deflate, a window of 32 KB; the fastest level */
         to[0] = 0x78;
@@ -77,9 +77,11 @@ static void pack_pieces(void *context, int64_t begin, int64_t end, int thread) {
     const packing *work = (const packing *)context;
     struct libdeflate_compressor *by = libdeflate_alloc_compressor(LEVEL);
     struct libdeflate_decompressor *back = libdeflate_alloc_decompressor();
+    uint8_t *unpacked = (uint8_t *)memory_spare(PIECE);
     (void)thread;
-    for (int64_t i = begin; i < end && by && back; ++i)
-        work->to->made[i] = pack_piece(work, (uint64_t)i, by, back);
+    for (int64_t i = begin; i < end && by && back && unpacked; ++i)
+        work->to->made[i] = pack_piece(work, (uint64_t)i, by, back, unpacked);
+    memory_free(unpacked);
     libdeflate_free_compressor(by);
     libdeflate_free_decompressor(back);
 }

@@ -2,6 +2,7 @@
 #include "core/log.h"
 #include "core/parallel/cores.h"
 #include "core/parallel/workers.h"
+#include "core/system/place.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static int usual_threads(void) {
     static atomic_int known;
     int threads = atomic_load_explicit(&known, memory_order_relaxed);
     if (threads > 0) return threads;
-    const char *text = getenv("OMP_NUM_THREADS"); /* "4", or "4,2" for loops inside loops */
+    const char *text = place_variable("OMP_NUM_THREADS"); /* "4", or "4,2" for loops inside loops */
     const long named = text ? strtol(text, NULL, 10) : 0;
     const int cores = cores_count();
     threads = named > 0                      ? at_most(named)

@@ -8,9 +8,8 @@
 #include <stddef.h>
 
 enum {
-    WAKE_EACH = 2,        /* sleepers that one thread wakes: 2, 4, 8 ... */
-    LOOKS_A_CLOCK = 32,   /* looks between two of the clock */
-    STACK_BYTES = 8 << 20 /* what Linux gives to main */
+    WAKE_EACH = 2,     /* sleepers that one thread wakes: 2, 4, 8 ... */
+    LOOKS_A_CLOCK = 32 /* looks between two of the clock */
 };
 /* Who waits looks without a pause for about what it takes to wake a thread, and gives its core to
    whoever wants it between two looks from then on; then it sleeps. */
@@ -184,16 +183,9 @@ __attribute__((constructor)) static void workers_hook(void) {
 
 /* Starts workers until there are `wanted`, or no more can be started. The mutex is held. */
 static void start_workers(int wanted) {
-    if (pool.count >= wanted || pool.closed) return;
-    pthread_attr_t attributes;
-    if (!pool.forkable || pthread_attr_init(&attributes) != 0) return;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    threads_signals_block();
-    while (pool.count < wanted &&
-           pthread_create(&pool.workers[pool.count], &attributes, serve, NULL) == 0)
+    if (pool.closed || !pool.forkable) return;
+    while (pool.count < wanted && threads_start(&pool.workers[pool.count], serve, NULL) == 0)
         ++pool.count;
-    threads_signals_restore();
-    pthread_attr_destroy(&attributes);
 }
 
 static void open_list(work_list *list) {

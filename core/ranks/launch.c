@@ -12,12 +12,12 @@ static long launched(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     static const char *const places[] = {"PMI_RANK", "PMIX_RANK"};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-        const char *said = getenv(sizes[i]);
+        const char *said = place_variable(sizes[i]);
         if (said && *said) return strtol(said, NULL, 10);
     }
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
-        const char *slurm = getenv("SLURM_STEP_NUM_TASKS");
-        if (getenv(places[i])) return slurm && *slurm ? strtol(slurm, NULL, 10) : 0;
+        const char *slurm = place_variable("SLURM_STEP_NUM_TASKS");
+        if (place_variable(places[i])) return slurm && *slurm ? strtol(slurm, NULL, 10) : 0;
     }
     return -1;
 }
@@ -25,7 +25,7 @@ static long launched(void) {
 /* The first of the names that is set to a number; `otherwise` if none is. */
 static int32_t number_in(const char *const names[], int count, int32_t otherwise) {
     for (int i = 0; i < count; ++i) {
-        const char *said = getenv(names[i]);
+        const char *said = place_variable(names[i]);
         const long number = said && *said ? strtol(said, NULL, 10) : -1;
         if (number >= 0 && number <= RANKS_MOST) return (int32_t)number;
     }

@@ -3,6 +3,7 @@
 #include "core/ranks/link.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/system/place.h"
 #include "core/system/plugin.h"
 #include "core/timing.h"
 #include <stdlib.h>
@@ -47,7 +48,7 @@ struct ranks_link {
 };
 
 static const char *library_name(void) {
-    const char *said = getenv("KANDELA_NCCL");
+    const char *said = place_variable("KANDELA_NCCL");
     return said && *said ? said : "libnccl.so.2";
 }
 

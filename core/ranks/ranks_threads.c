@@ -2,6 +2,7 @@
    each copies from the others, and leaves when all have. Messages are copied into a list. */
 #include "core/ranks/ranks_threads.h"
 #include "core/memory.h"
+#include "core/system/threads.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -199,7 +200,7 @@ static void *run_member(void *context) {
 static kd_status run_members(meeting *at, member *members) {
     int32_t started = 1;
     while (started < at->size &&
-           pthread_create(&members[started].thread, NULL, run_member, members + started) == 0)
+           threads_start(&members[started].thread, run_member, members + started) == 0)
         ++started;
     if (started < at->size) {
         status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__, "no thread for rank %d", started);

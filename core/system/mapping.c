@@ -17,8 +17,17 @@ file_kind file_identify(file_identity *out, const char *path) {
     return S_ISREG(info.st_mode) ? FILE_REGULAR : FILE_OTHER;
 }
 
-mapping_end mapping_open(void **mapping, uint64_t *bytes, file_identity *which, const char *path) {
-    *mapping = NULL;
+static void time_of(int64_t *seconds, int64_t *nanoseconds, const struct stat *info) {
+#ifdef __APPLE__
+    *seconds = info->st_mtimespec.tv_sec;
+    *nanoseconds = info->st_mtimespec.tv_nsec;
+#else
+    *seconds = info->st_mtim.tv_sec;
+    *nanoseconds = info->st_mtim.tv_nsec;
+#endif
+}
+
+mapping_end mapping_find(mapping_source *out, const char *path) {
     /* O_NONBLOCK: a pipe without a writer would be waited for before it can be refused */
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return MAPPING_CANNOT_OPEN;
@@ -27,17 +36,50 @@ mapping_end mapping_open(void **mapping, uint64_t *bytes, file_identity *which, 
         close(descriptor);
         return MAPPING_NOT_REGULAR;
     }
-    *which = identity_of(&info);
-    *bytes = (uint64_t)info.st_size;
-    if (*bytes > 0) *mapping = mmap(NULL, (size_t)*bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    const int reason = errno;
-    close(descriptor);
-    if (*mapping != MAP_FAILED) return MAPPING_MADE;
-    *mapping = NULL;
-    errno = reason;
-    return MAPPING_FAILED;
+    out->file = descriptor;
+    out->bytes = (uint64_t)info.st_size;
+    out->which = identity_of(&info);
+    time_of(&out->seconds, &out->nanoseconds, &info);
+    return MAPPING_MADE;
 }
 
-void mapping_close(void *mapping, uint64_t bytes) {
-    if (mapping) munmap(mapping, (size_t)bytes);
+mapping_end mapping_reserve(void **memory, const mapping_source *from) {
+    *memory = NULL;
+    if (from->bytes == 0) return MAPPING_MADE;
+    void *made =
+        mmap(NULL, (size_t)from->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) return MAPPING_FAILED;
+    *memory = made;
+    return MAPPING_MADE;
+}
+
+bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count) {
+    char *to = (char *)memory;
+    while (count > 0) {
+        const ssize_t got = pread((int)from->file, to + begin, (size_t)count, (off_t)begin);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) errno = 0;
+        if (got <= 0) return false;
+        begin += (uint64_t)got;
+        count -= (uint64_t)got;
+    }
+    return true;
+}
+
+bool mapping_is_unchanged(const mapping_source *from) {
+    struct stat info;
+    int64_t seconds, nanoseconds;
+    if (fstat((int)from->file, &info) != 0) return false;
+    time_of(&seconds, &nanoseconds, &info);
+    return (uint64_t)info.st_size == from->bytes && seconds == from->seconds &&
+           nanoseconds == from->nanoseconds;
+}
+
+void mapping_drop(mapping_source *owned) {
+    close((int)owned->file);
+    owned->file = -1;
+}
+
+void mapping_close(void *memory, uint64_t bytes) {
+    if (memory) munmap(memory, (size_t)bytes);
 }

@@ -17,6 +17,13 @@ bool place_of_path(char out[PLACE_BYTES], const char *path) {
     return realpath(path, out) != NULL;
 }
 
+bool place_of_link(char out[PLACE_BYTES], const char *path) {
+    const ssize_t bytes = readlink(path, out, PLACE_BYTES);
+    if (bytes < 0 || bytes == PLACE_BYTES) return false;
+    out[bytes] = '\0';
+    return true;
+}
+
 bool place_of_program(char out[PLACE_BYTES]) {
 #ifdef __APPLE__
     char said[PLACE_BYTES];
@@ -34,7 +41,7 @@ bool place_of_library(char out[PLACE_BYTES]) {
 }
 
 bool place_allows(const char *path, place_use use) {
-    static const int modes[] = {F_OK, R_OK, X_OK, W_OK | X_OK};
+    static const int modes[] = {F_OK, R_OK, X_OK};
     return access(path, modes[use]) == 0;
 }
 

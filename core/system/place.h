@@ -11,21 +11,19 @@ extern "C" {
 
 enum { PLACE_BYTES = 4096 }; /* of a path, with its end */
 
-typedef enum place_use {
-    PLACE_EXISTS,
-    PLACE_READABLE,
-    PLACE_RUNNABLE,
-    PLACE_WRITABLE_FOLDER
-} place_use;
+typedef enum place_use { PLACE_EXISTS, PLACE_READABLE, PLACE_RUNNABLE } place_use;
 
 /* Absolute, with '/', links followed; false if it is not known or too long. Of the library: of this
    code, in whatever file it was loaded from. */
 bool place_of_program(char out[PLACE_BYTES]);
 bool place_of_library(char out[PLACE_BYTES]);
 bool place_of_path(char out[PLACE_BYTES], const char *path);
+/* What a link says, as it stands in it; false: `path` is no link, or what it says is too long. */
+bool place_of_link(char out[PLACE_BYTES], const char *path);
 /* False with a reason in errno. */
 bool place_allows(const char *path, place_use use);
-/* What the environment says; NULL in programs that run with more rights than who started them. */
+/* What the environment says, asked by this function alone; NULL in programs that run with more
+ * rights than who started them. */
 const char *place_variable(const char *name);
 /* Makes a folder, or finds something of that name; false with a reason in errno. */
 bool place_make_folder(const char *path);

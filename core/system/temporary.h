@@ -16,9 +16,11 @@ int temporary_hold(int descriptor); /* a second one, which keeps the lock; -1 wi
 int temporary_sync(int descriptor); /* its bytes are on the disk; -1 with errno */
 /* Under its new name, in place of what was there; -1 with errno. */
 int temporary_rename(const char *name, const char *to);
-/* Opens for writing what is no regular file, such as a pipe; -1 with errno. */
+/* Opens for writing what is no regular file, such as a pipe; -1 with errno: ENXIO for a pipe that
+   nobody reads, ENOSPC for a device that takes nothing. */
 int temporary_direct(const char *path);
-/* If `path` is a link, what it points to, from malloc; NULL if it is none, or with ENOMEM. */
+/* If `path` is a link, what it points to in the end, which need not be there, from malloc; NULL if
+   it is none, or with ENOMEM, ELOOP. */
 char *temporary_target(const char *path);
 
 #ifdef __cplusplus

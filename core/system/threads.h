@@ -1,5 +1,5 @@
-/* What the pool asks of a system beyond pthreads: a mutex that is tried for a while, forks,
- * signals. */
+/* What is asked of a system beyond pthreads: threads with a known stack and no signals, a mutex
+   that is tried for a while, forks. */
 #ifndef KD_CORE_SYSTEM_THREADS_H
 #define KD_CORE_SYSTEM_THREADS_H
 #include <pthread.h>
@@ -19,9 +19,9 @@ extern "C" {
 
 /* False if a child that is forked would not be told; true where there are no forks. */
 bool threads_at_fork(void (*before)(void), void (*after)(void), void (*in_child)(void));
-/* Threads that are started in between take no signals, but for those that they raise by a fault. */
-void threads_signals_block(void);
-void threads_signals_restore(void);
+/* Starts a thread with a stack of 8 MB, whatever the process's limit of stacks is, which takes no
+   signals but those that it raises by a fault. 0, or what pthread_create says. */
+int threads_start(pthread_t *out, void *(*run)(void *), void *context);
 /* Ends this process, of which only a worker is left, without a word. */
 void threads_process_end(void);
 /* Whether threads can be waited for when the library is unloaded: not on Windows, where they are

@@ -31,28 +31,51 @@ file_kind file_identify(file_identity *out, const char *path) {
     return kind;
 }
 
-mapping_end mapping_open(void **mapping, uint64_t *bytes, file_identity *which, const char *path) {
-    *mapping = NULL;
+mapping_end mapping_find(mapping_source *out, const char *path) {
     const HANDLE file = open_to(path, GENERIC_READ, FILE_FLAG_BACKUP_SEMANTICS);
     if (file == INVALID_HANDLE_VALUE) return MAPPING_CANNOT_OPEN;
-    mapping_end end = MAPPING_MADE;
-    if (kind_of(which, bytes, file) != FILE_REGULAR) end = MAPPING_NOT_REGULAR;
-    if (end == MAPPING_MADE && *bytes > 0) {
-        const HANDLE object = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
-        if (object) {
-            *mapping = MapViewOfFile(object, FILE_MAP_READ, 0, 0, 0);
-            CloseHandle(object); /* the view keeps it */
-        }
-        if (!*mapping) {
-            errno_from_system();
-            end = MAPPING_FAILED;
-        }
+    memset(out, 0, sizeof *out);
+    if (kind_of(&out->which, &out->bytes, file) != FILE_REGULAR) {
+        CloseHandle(file);
+        return MAPPING_NOT_REGULAR;
     }
-    CloseHandle(file);
-    return end;
+    out->file = (intptr_t)file;
+    return MAPPING_MADE;
 }
 
-void mapping_close(void *mapping, uint64_t bytes) {
+/* Windows refuses to shorten a file that is mapped, so its own mapping is safe: nothing is left to
+   be read. */
+mapping_end mapping_reserve(void **memory, const mapping_source *from) {
+    *memory = NULL;
+    if (from->bytes == 0) return MAPPING_MADE;
+    const HANDLE object = CreateFileMappingW((HANDLE)from->file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+    if (object) {
+        *memory = MapViewOfFile(object, FILE_MAP_COPY, 0, 0, 0);
+        CloseHandle(object); /* the view keeps it */
+    }
+    if (*memory) return MAPPING_MADE;
+    errno_from_system();
+    return MAPPING_FAILED;
+}
+
+bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count) {
+    (void)memory;
+    errno = 0;
+    return begin + count <= from->bytes;
+}
+
+bool mapping_is_unchanged(const mapping_source *from) {
+    file_identity which;
+    uint64_t bytes = 0;
+    return kind_of(&which, &bytes, (HANDLE)from->file) == FILE_REGULAR && bytes == from->bytes;
+}
+
+void mapping_drop(mapping_source *owned) {
+    CloseHandle((HANDLE)owned->file);
+    owned->file = -1;
+}
+
+void mapping_close(void *memory, uint64_t bytes) {
     (void)bytes;
-    if (mapping) UnmapViewOfFile(mapping);
+    if (memory) UnmapViewOfFile(memory);
 }

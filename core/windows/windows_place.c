@@ -12,6 +12,12 @@ bool place_of_path(char out[PLACE_BYTES], const char *path) {
     return length > 0 && length < PLACE_BYTES && name_from(out, whole);
 }
 
+bool place_of_link(char out[PLACE_BYTES], const char *path) {
+    (void)out;
+    (void)path; /* links need rights that programs seldom have */
+    return false;
+}
+
 static bool of_module(char out[PLACE_BYTES], HMODULE module) {
     wchar_t name[PLACE_BYTES];
     const DWORD length = GetModuleFileNameW(module, name, PLACE_BYTES);
@@ -39,9 +45,8 @@ bool place_allows(const char *path, place_use use) {
         errno_from_system();
         return false;
     }
-    const bool is_folder = (found & FILE_ATTRIBUTE_DIRECTORY) != 0;
-    if (use == PLACE_EXISTS || (use == PLACE_WRITABLE_FOLDER) == is_folder) return true;
-    errno = use == PLACE_WRITABLE_FOLDER ? ENOTDIR : EACCES;
+    if (use == PLACE_EXISTS || !(found & FILE_ATTRIBUTE_DIRECTORY)) return true;
+    errno = EACCES;
     return false;
 }
 

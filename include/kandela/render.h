@@ -83,6 +83,9 @@ typedef struct kd_render_options {
     int32_t maps_ahead; /* "ppm", "sppm" on a CUDA device: 1: the next pass's maps are made beside
                            the samples of this one, with memory for both; 0: when they are due. The
                            picture is the same */
+    int32_t allow_outside; /* 1: the scene's files may name files outside of the folder of the scene
+                              (a description's or a mesh's own); 0: these are refused, or left
+                              out with a warning, whether they are there or not. glTF never may */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

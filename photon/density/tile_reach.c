@@ -13,7 +13,7 @@
 #include "core/parallel/primitives.h"
 #include "photon/density/tile_probe.h"
 
-enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 64 };
+enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 16 };
 #define DARK 0.1f
 
 typedef struct reaching {

@@ -96,35 +96,43 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
 }
 
 /* Paths first ... first + paths; photons as they land. */
-static kd_status piece_trace(emit_batch *batch, emit_piece *piece, uint32_t first, uint32_t paths) {
-    wave w;
-    w.count = 0;
+static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first, uint32_t paths,
+                            wave *w) {
+    w->count = 0;
     for (uint32_t i = 0; i < paths; ++i) {
         photon_ledger *ledger = &batch->ledgers[first + i];
         batch->counts[first + i] = 0;
         if (photon_way_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
-                             &w.ways[i], ledger) &&
-            !photon_way_is_over(&batch->order->wish, &w.ways[i], ledger))
-            w.flying[w.count++] = (uint16_t)i;
+                             &w->ways[i], ledger) &&
+            !photon_way_is_over(&batch->order->wish, &w->ways[i], ledger))
+            w->flying[w->count++] = (uint16_t)i;
     }
-    while (w.count) {
-        const uint32_t count = w.count;
+    while (w->count) {
+        const uint32_t count = w->count;
         for (uint32_t j = 0; j < count; ++j) {
-            w.rays[j] = w.ways[w.flying[j]].flying.cast;
-            ++w.ways[w.flying[j]].step;
-            ++batch->ledgers[first + w.flying[j]].rays;
+            w->rays[j] = w->ways[w->flying[j]].flying.cast;
+            ++w->ways[w->flying[j]].step;
+            ++batch->ledgers[first + w->flying[j]].rays;
         }
-        (void)trace_closest(&batch->scene->tree, w.rays, w.hits, count, NULL, NULL);
-        w.count = 0;
+        (void)trace_closest(&batch->scene->tree, w->rays, w->hits, count, NULL, NULL);
+        w->count = 0;
         for (uint32_t j = 0; j < count; ++j) {
-            const uint16_t i = w.flying[j];
+            const uint16_t i = w->flying[j];
             bool on = false;
-            KD_TRY(wave_arrive(batch, piece, first + i, &w.ways[i], w.hits[j], &on));
-            w.flying[w.count] = i;
-            w.count += on;
+            KD_TRY(wave_arrive(batch, piece, first + i, &w->ways[i], w->hits[j], &on));
+            w->flying[w->count] = i;
+            w->count += on;
         }
     }
     return KD_OK;
+}
+
+static kd_status piece_trace(emit_batch *batch, emit_piece *piece, uint32_t first, uint32_t paths) {
+    wave *w = NULL; /* too large for a stack */
+    KD_TRY(KD_RESERVE(w, 1));
+    const kd_status status = wave_trace(batch, piece, first, paths, w);
+    memory_free(w);
+    return status;
 }
 
 /* Into the order (path, bounce): those of a path have landed one after the other. */

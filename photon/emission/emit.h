@@ -29,7 +29,7 @@ typedef struct photon_list {
     photon_ledger ledger;  /* mean over paths = totals of the scene's light, W */
     bool complete;         /* as many as wanted have landed */
     bool cut;              /* not complete: the deadline came first */
-    bool borrowed;         /* the photons are another's (a mapped file's) and only to be read */
+    bool borrowed;         /* the photons are another's (a file's) and only to be read */
     const uint32_t *nodes; /* borrowed: the photon at each node of their tree; NULL: not known */
 } photon_list;
 

@@ -241,10 +241,30 @@ COLUMN_FN void block_build(uint32_t dims, const kandela_work *work, const point_
     }
 }
 
+/* A function for each number of dimensions: the compiler would keep room for all of them at once.
+ */
+#define BLOCK_BUILD(dims)                                                                          \
+    static __attribute__((noinline)) void block_build_##dims(                                      \
+        const kandela_work *work, const point_places *places, const block_boxes *boxes,            \
+        const int32_t *from, uint32_t first) {                                                     \
+        block_build(dims, work, places, boxes, from, first);                                       \
+    }
+BLOCK_BUILD(1)
+BLOCK_BUILD(2)
+BLOCK_BUILD(3)
+BLOCK_BUILD(4)
+BLOCK_BUILD(5)
+BLOCK_BUILD(6)
+BLOCK_BUILD(7)
+BLOCK_BUILD(8)
+#undef BLOCK_BUILD
+
 static void block_finish(const kandela_work *work, const block_boxes *boxes, const int32_t *from,
                          uint32_t first) {
     const point_places *places = work->asks_places ? &work->places : NULL;
-    KANDELA_BY_DIMS(work->out->dims, block_build, work, places, boxes, from, first)
+#define BLOCK_BUILD(dims, ...) block_build_##dims(__VA_ARGS__)
+    KANDELA_BY_DIMS(work->out->dims, BLOCK_BUILD, work, places, boxes, from, first)
+#undef BLOCK_BUILD
 }
 
 /* Builds the sub-tree of `node` from what is in `range`, the other buffer is spare. Inside of a

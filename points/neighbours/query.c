@@ -9,7 +9,7 @@
 #include "points/tree/walk_nd.h"
 #include <stdatomic.h>
 
-enum { QUERY_GRAIN = 256, ROOM_ON_STACK = 2560 /* answers of a query that need no memory */ };
+enum { QUERY_GRAIN = 256, ROOM_ON_STACK = 1536 /* answers of a query that need no memory */ };
 
 typedef struct query_work {
     const point_target *target;

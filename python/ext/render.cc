@@ -160,6 +160,7 @@ static void bind_option_numbers(options_class &bound) {
     NUMBER(shutter);
     NUMBER(clamp);
     NUMBER(maps_ahead);
+    NUMBER(allow_outside);
 #undef NUMBER
     bound.def_prop_rw(
         "tonemap", [](const render_options &self) { return (int)self.c.tonemap; },

@@ -122,14 +122,15 @@ def _given(name, mesh):
                            for array, kind in zip(arrays, types))
 
 
-def load_scene(source, folder=None) -> Scene:
+def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
     """A scene of a file or of a description in memory, as Scene.
 
     source: a path (a JSON description, a mesh file, "gen:blob:1000"), or a dict with the keys of
     scenes/DESCRIPTION.md ("kandela": 1 may be left out). Of its "meshes" an entry may have arrays
     instead of a file: "vertices" (n, 3), "faces" (m, 3) or none, "normals" (n, 3), "texcoords"
-    (n, 2); or "mesh", a TriangleMesh. folder: where relative paths in a dict begin. InputError says what
-    is wrong and where.
+    (n, 2); or "mesh", a TriangleMesh. folder: where relative paths in a dict begin; None: the working
+    directory. allow_outside: whether the scene's files may name files outside of their folder (of `folder`, of the
+    description, of the mesh). InputError says what is wrong and where.
 
     >>> import kandela
     >>> scene = kandela.load_scene({
@@ -140,6 +141,7 @@ def load_scene(source, folder=None) -> Scene:
     1
     """
     options = _c.kd_render_options_default()
+    options.allow_outside = int(allow_outside)
     if not isinstance(source, dict):
         return Scene(_c.kd_scene_load(os.fspath(source), options), options)
     source, meshes = dict(source), []
@@ -180,7 +182,7 @@ def _progress_bar():
 def _taken(scene, options, what):
     """A Scene, and its options with those of the caller."""
     if not isinstance(scene, Scene):
-        scene = load_scene(scene)
+        scene = load_scene(scene, allow_outside=options.get("allow_outside", False))
     taken = scene._options.copy()
     for name, value in options.items():
         if name not in _OPTION_NAMES:

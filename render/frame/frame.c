@@ -4,12 +4,15 @@
          parts of a pass the keeper may save picture and state (state.c), from which --resume goes
          on. "there", as in of->there, is the CUDA device. */
 #include "render/frame/frame.h"
+#include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/spare.h"
 #include "core/timing.h"
 #include "render/frame/frame_device.h"
 #include <stdatomic.h>
 
 enum { TILE = 16, PASS_MOST = 16, TILE_SAMPLES = TILE * TILE * PASS_MOST, JUDGED_SAMPLES = 4 };
+enum { FEW_SAMPLES = 32 };
 
 typedef struct tile_pass {
     frame *of;
@@ -46,11 +49,17 @@ static bool pass_is_over(const tile_pass *pass) {
 
 /* What is asked for at a time. */
 typedef struct tile_samples {
-    pixel_request asked[TILE_SAMPLES];
-    pixel_sample found[TILE_SAMPLES];
-    uint32_t count;
+    pixel_request *asked;
+    pixel_sample *found;
+    uint32_t count, most;
     uint64_t rays, nan_samples;
 } tile_samples;
+
+/* Where there is no memory for a tile, a few samples are taken at a time. */
+typedef struct few_samples {
+    pixel_request asked[FEW_SAMPLES];
+    pixel_sample found[FEW_SAMPLES];
+} few_samples;
 
 /* The sample by whose numbers the camera's ray is drawn: of a method by passes that counts its
    samples (ppm) they come again after spp. */
@@ -85,7 +94,7 @@ static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_sampl
     const uint32_t done = film_samples(pass->to, x, y), first = pass->samples.begin;
     for (uint32_t s = done > first ? done : first; s < first + pass->samples.count; ++s) {
         tile->asked[tile->count++] = (pixel_request){x, y, s};
-        if (tile->count == TILE_SAMPLES) take_samples(pass, tile);
+        if (tile->count == tile->most) take_samples(pass, tile);
     }
 }
 
@@ -106,6 +115,18 @@ static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t ri
     return true;
 }
 
+/* The returned block, which may be NULL, is freed by the caller. */
+static void *make_room(tile_samples *tile, few_samples *few, uint64_t wanted) {
+    const uint32_t most = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
+    memset(tile, 0, sizeof *tile);
+    pixel_sample *found =
+        (pixel_sample *)memory_spare(most * (sizeof *tile->found + sizeof *tile->asked));
+    tile->most = found ? most : FEW_SAMPLES;
+    tile->found = found ? found : few->found;
+    tile->asked = found ? (pixel_request *)(void *)(found + most) : few->asked;
+    return found;
+}
+
 static void render_tile(tile_pass *pass, int64_t tile) {
     if (pass_is_over(pass)) return;
     if (wants_pause(pass)) {
@@ -119,11 +140,13 @@ static void render_tile(tile_pass *pass, int64_t tile) {
     const int32_t bottom = top + TILE < pass->bottom ? top + TILE : pass->bottom;
     if (is_done(pass, left, top, right, bottom)) return;
     tile_samples taken;
-    taken.count = 0;
-    taken.rays = taken.nan_samples = 0;
+    few_samples few;
+    void *room = make_room(
+        &taken, &few, (uint64_t)(right - left) * (uint64_t)(bottom - top) * pass->samples.count);
     for (int32_t y = top; y < bottom; ++y)
         for (int32_t x = left; x < right; ++x) render_pixel(pass, to->x0 + x, to->y0 + y, &taken);
     take_samples(pass, &taken);
+    memory_free(room);
     atomic_fetch_add(&pass->rays, taken.rays);
     atomic_fetch_add(&pass->nan_samples, taken.nan_samples);
     atomic_fetch_add(&pass->fresh, 1);

@@ -34,7 +34,9 @@ static pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t 
 static void path_samples(const frame *of, const pixel_request *asked, uint32_t count,
                          pixel_sample *out) {
     const pixel_view view = integrator_view(of);
-    path_pool_take(&view, (const path_options *)of->state, asked, count, out);
+    if (path_pool_take(&view, (const path_options *)of->state, asked, count, out)) return;
+    for (uint32_t i = 0; i < count; ++i)
+        out[i] = path_sample(of, asked[i].x, asked[i].y, asked[i].sample);
 }
 
 static void path_close(frame *closed) {

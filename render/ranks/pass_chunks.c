@@ -1,6 +1,7 @@
 /* Rank 0 has the film. A thread of it answers the other ranks: each tells what it has done, with
    the sums of its rows, and gets the next chunk, with the sums so far if there are any. Rank 0's
    own chunks are taken by the caller's thread. */
+#include "core/system/threads.h"
 #include "core/timing.h"
 #include "render/ranks/pass_ranks.h"
 #include <pthread.h>
@@ -149,7 +150,7 @@ static kd_status deal_and_work(shared_pass *pass) {
     const film *to = pass->to;
     deal_begin(&pass->dealing, to->height, (double)to->width * pass->samples.count);
     made.among.sent = 0;
-    KD_REQUIRE(pthread_create(&made.thread, NULL, run_dealer, &made) == 0, KD_ERROR_RUNTIME,
+    KD_REQUIRE(threads_start(&made.thread, run_dealer, &made) == 0, KD_ERROR_RUNTIME,
                "no thread to deal out the picture");
     const kd_status status = work_here(&made);
     if (status != KD_OK) ranks_abort(pass->among, (int32_t)status);

@@ -8,6 +8,7 @@
 #include "scenes/generate/generate.h"
 #include "scenes/gltf/gltf.h"
 #include "scenes/readers.h"
+#include "scenes/text/paths.h"
 #include <stdio.h>
 #include <strings.h>
 
@@ -173,9 +174,11 @@ kd_status scene_open_lit(scene **out, const char *path, const char *environment,
 kd_status scene_open_placed(scene **out, const char *path, const char *environment,
                             kd_render_options *options, job *watched) {
     scene_draft draft;
+    path_scope scope;
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
     *out = NULL;
+    path_scope_begin(&scope, path, options->allow_outside);
     job_stage_begin(watched, "load", 0);
     if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path))
         KD_TRY_GOTO(describe_json_read(&draft, path, options, watched));
@@ -188,6 +191,7 @@ kd_status scene_open_placed(scene **out, const char *path, const char *environme
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());
 done:
+    path_scope_end(&scope);
     scene_draft_close(&draft);
     job_stage_end(watched);
     return status;
@@ -207,6 +211,8 @@ kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, cons
     describe_source source = {name, scene_load_mesh, given, given_count};
     char *path = NULL;
     scene_draft draft;
+    path_scope scope;
+    bool scoped = false;
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
     *out = NULL;
@@ -217,11 +223,14 @@ kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, cons
         snprintf(path, room, "%s/%s", folder, name);
         source.path = path;
     }
+    path_scope_begin(&scope, source.path, options->allow_outside);
+    scoped = true;
     KD_TRY_GOTO(describe_json_parse(&draft, text, bytes, &source, options, watched));
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", source.path, kd_last_error());
 done:
+    if (scoped) path_scope_end(&scope);
     scene_draft_close(&draft);
     memory_free(path);
     job_stage_end(watched);

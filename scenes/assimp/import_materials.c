@@ -2,7 +2,6 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "scenes/obj/mtl.h"
-#include "scenes/text/paths.h"
 #include <assimp/material.h>
 #include <stdio.h>
 
@@ -56,11 +55,9 @@ static kd_status map_find(const struct aiMaterial *from, enum aiTextureType type
                     "%s: a picture inside the file is left out, expected one beside it", path);
         return KD_OK;
     }
-    const text_span span = {name.data, strlen(name.data)};
-    KD_TRY(path_find(path, span, found));
-    if (!*found)
-        log_message(LOG_WARNING, "%s: found the texture \"%s\", expected a file that is there",
-                    path, name.data);
+    const size_t bytes = strlen(name.data) + 1;
+    KD_TRY(KD_RESERVE(*found, bytes));
+    memcpy(*found, name.data, bytes);
     return KD_OK;
 }
 

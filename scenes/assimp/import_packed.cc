@@ -1,6 +1,5 @@
 /* Draco's interface is C++; this file is all of it that the house has. */
 #include "scenes/assimp/import_packed.h"
-#include "core/files/file.h"
 #include "scenes/import/import_draco_answer.h"
 #include <draco/compression/decode.h>
 #include <vector>
@@ -38,19 +37,12 @@ static bool mesh_put(FILE *to, draco::Mesh *from) {
     return true;
 }
 
-bool import_packed(const char *path, FILE *answer) {
-    file_view file;
+bool import_packed(const file_view *packed, FILE *answer) {
     const draco_answer_head cannot = {DRACO_ANSWER_MAGIC, DRACO_CANNOT, 0, 0, 0};
-    if (file_open(&file, path) != KD_OK) return put(answer, &cannot, sizeof cannot);
     draco::DecoderBuffer bytes;
     draco::Decoder decoder;
-    bytes.Init(file.bytes, file.count);
+    bytes.Init(packed->bytes, packed->count);
     auto unpacked = decoder.DecodeMeshFromBuffer(&bytes);
-    bool written;
-    if (unpacked.ok())
-        written = mesh_put(answer, unpacked.value().get());
-    else
-        written = put(answer, &cannot, sizeof cannot);
-    file_close(&file);
-    return written;
+    return unpacked.ok() ? mesh_put(answer, unpacked.value().get())
+                         : put(answer, &cannot, sizeof cannot);
 }

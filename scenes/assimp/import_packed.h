@@ -1,6 +1,7 @@
 /* Bytes that Draco packed, to an answer. */
 #ifndef KD_SCENES_ASSIMP_IMPORT_PACKED_H
 #define KD_SCENES_ASSIMP_IMPORT_PACKED_H
+#include "core/files/file.h"
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -8,9 +9,9 @@
 extern "C" {
 #endif
 
-/* Unpacks the file `path` into the answer of scenes/import/import_draco.h. False if the stream
+/* Unpacks a file's bytes into the answer of scenes/import/import_draco.h. False if the stream
    refuses it. */
-bool import_packed(const char *path, FILE *answer);
+bool import_packed(const file_view *packed, FILE *answer);
 
 #ifdef __cplusplus
 }

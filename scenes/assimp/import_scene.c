@@ -1,9 +1,9 @@
 #include "scenes/assimp/import_scene.h"
-#include "core/files/file.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "scenes/assimp/import_materials.h"
 #include "scenes/mesh/polygon.h"
+#include <assimp/cfileio.h>
 #include <assimp/cimport.h>
 #include <assimp/postprocess.h>
 #include <assimp/scene.h>
@@ -199,13 +199,95 @@ static kd_status scene_take(importer *to, const char *path) {
     return KD_OK;
 }
 
-kd_status import_scene(mesh *out, const char *path) {
+/* --- the one file that there is ----------------------------------------------------------------
+ */
+
+typedef struct memory_file {
+    const file_view *view;
+    size_t at;
+} memory_file;
+
+static size_t memory_read(struct aiFile *file, char *to, size_t size, size_t count) {
+    memory_file *of = (memory_file *)(void *)file->UserData;
+    const size_t left = of->view->count - of->at;
+    if (size == 0) return 0;
+    if (count > left / size) count = left / size;
+    memcpy(to, of->view->bytes + of->at, size * count);
+    of->at += size * count;
+    return count;
+}
+
+static size_t memory_write(struct aiFile *file, const char *from, size_t size, size_t count) {
+    (void)file;
+    (void)from;
+    (void)size;
+    (void)count;
+    return 0;
+}
+
+static size_t memory_tell(struct aiFile *file) {
+    return ((memory_file *)(void *)file->UserData)->at;
+}
+
+static size_t memory_size(struct aiFile *file) {
+    return ((memory_file *)(void *)file->UserData)->view->count;
+}
+
+static enum aiReturn memory_seek(struct aiFile *file, size_t offset, enum aiOrigin origin) {
+    memory_file *of = (memory_file *)(void *)file->UserData;
+    const size_t count = of->view->count;
+    const size_t from = origin == aiOrigin_CUR ? of->at : origin == aiOrigin_END ? count : 0;
+    const size_t at = from + offset; /* before the beginning: it wraps around */
+    if (at > count) return aiReturn_FAILURE;
+    of->at = at;
+    return aiReturn_SUCCESS;
+}
+
+static void memory_flush(struct aiFile *file) {
+    (void)file;
+}
+
+typedef struct memory_files {
+    const char *path;
+    const file_view *view;
+} memory_files;
+
+static void file_end(struct aiFileIO *files, struct aiFile *file) {
+    (void)files;
+    if (file) memory_free(file->UserData);
+    memory_free(file);
+}
+
+/* A format of several files finds this one alone. */
+static struct aiFile *file_begin(struct aiFileIO *files, const char *path, const char *mode) {
+    const memory_files *all = (const memory_files *)(const void *)files->UserData;
+    struct aiFile *made = NULL;
+    memory_file *state = NULL;
+    if (strcmp(path, all->path) != 0 || strchr(mode, 'w') || strchr(mode, 'a')) return NULL;
+    if (KD_RESERVE(made, 1) != KD_OK || KD_RESERVE(state, 1) != KD_OK) {
+        memory_free(made);
+        return NULL;
+    }
+    *state = (memory_file){all->view, 0};
+    *made = (struct aiFile){memory_read,
+                            memory_write,
+                            memory_tell,
+                            memory_size,
+                            memory_seek,
+                            memory_flush,
+                            (aiUserData)(void *)state};
+    return made;
+}
+
+kd_status import_scene(mesh *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
     importer to = {0};
     to.into = out;
     /* not aiProcess_ValidateDataStructure: it refuses points alone and meshes of nothing; what we
        use, we check as we take it */
-    to.scene = aiImportFile(path, aiProcess_JoinIdenticalVertices);
+    memory_files all = {path, file};
+    struct aiFileIO files = {file_begin, file_end, (aiUserData)(void *)&all};
+    to.scene = aiImportFileEx(path, aiProcess_JoinIdenticalVertices, &files);
     KD_REQUIRE(to.scene, KD_ERROR_INPUT, "%s: assimp cannot read it: %s", path, aiGetErrorString());
     const kd_status status = scene_take(&to, path);
     aiReleaseImport(to.scene);

@@ -2,6 +2,7 @@
 #include "core/files/file.h"
 #include "scenes/describe/describe_reader.h"
 #include "scenes/readers.h"
+#include "scenes/text/paths.h"
 
 /* --- environment, render settings ------------------------------------------------------
  */
@@ -69,6 +70,11 @@ static kd_status read_render(describe_reader *in, const json_place *at, const cJ
 /* --- the whole -------------------------------------------------------------------------------- */
 
 kd_status describe_path(const describe_reader *in, const char *name, char **path) {
+    KD_REQUIRE(
+        path_is_allowed(in->path, name), KD_ERROR_INPUT,
+        "%s: found the file \"%.200s\", which lies outside the scene's folder: put it there, "
+        "or give --allow-outside",
+        in->path, name);
     *path = file_path_beside(in->path, name);
     KD_REQUIRE(*path, KD_ERROR_MEMORY, "out of memory for the path %.200s", name);
     return KD_OK;

@@ -133,6 +133,7 @@ static kd_status name_take(answer_reader *from, char **name) {
     KD_TRY(KD_RESERVE(*name, (uint64_t)bytes + 1));
     (*name)[bytes] = '\0';
     KD_TRY(take(from, *name, (uint64_t)bytes));
+    text_clean(*name);
     return KD_OK;
 }
 

@@ -233,6 +233,7 @@ static void left_out_tell(mtl_reader *from, text_span key, bool *told, uint64_t 
 
 static kd_status map_read(mtl_reader *from, text_span key, mtl_map which, uint64_t line) {
     mtl_map_text read;
+    const char *expected;
     if (which == MTL_MAP_EXPONENT && !from->blender) { /* of exponents, not of roughness */
         left_out_tell(from, key, &from->exponent_told, line);
         return KD_OK;
@@ -242,11 +243,11 @@ static kd_status map_read(mtl_reader *from, text_span key, mtl_map which, uint64
                     "found %.*s without a name, expected a file", text_shown(key), key.begin);
         return KD_OK;
     }
-    KD_TRY(path_find(from->path, read.name, &read.texture.path));
+    KD_TRY(path_find(from->path, read.name, &read.texture.path, &expected));
     if (!read.texture.path) {
         problem_add(&from->problems, false, "missing-texture", line,
-                    "found %.*s \"%.*s\", expected a file that is there; drawn without",
-                    text_shown(key), key.begin, text_shown(read.name), read.name.begin);
+                    "found %.*s \"%.*s\", expected %s; drawn without", text_shown(key), key.begin,
+                    text_shown(read.name), read.name.begin, expected);
         return KD_OK;
     }
     memory_free(from->entry.maps[which].path);

@@ -1,10 +1,10 @@
 /* The OBJ reader, from the path to the mesh.
-   Idea:   the mapped file is cut at line ends into chunks; pass 1 counts them, a sum over the
+   Idea:   the file's text is cut at line ends into chunks; pass 1 counts them, a sum over the
    chunks gives every vertex, triangle and line its number, pass 2 parses each chunk straight into
            the mesh's arrays, pass 3 cuts the polygons; then materials, and the few triangles that
            cannot be used are squeezed out.
    Work:   O(bytes), on all cores but for the sums and the materials.
-   Memory: the arrays; the file's pages are given back chunk by chunk.
+   Memory: the file, then the arrays, while its pages are given back chunk by chunk.
    Invariants: the result does not depend on the number of threads; every index is in range. */
 #include "scenes/obj/obj.h"
 #include "core/files/file.h"
@@ -88,10 +88,12 @@ static kd_status text_split(obj_reader *from) {
 
 /* --- the passes over the chunks ------------------------------------------------------------ */
 
-/* The tail is no part of the mapping. */
-static void chunk_done(obj_reader *from, const obj_chunk *chunk) {
-    if (chunk->text.begin != from->tail) file_release(chunk->text.begin, chunk->text.count);
-    job_advance(from->watched, (int64_t)chunk->text.count);
+/* Gives back the bytes of a parsed chunk, unless later passes read names in them. The first byte is
+   what the parser of the chunk before may look at. */
+static void chunk_release(const obj_reader *from, const obj_chunk *chunk) {
+    const bool is_named = chunk->event_count || chunk->problems.count;
+    if (chunk->text.begin == from->tail || is_named) return;
+    file_release(chunk->text.begin + 1, chunk->text.count - 1);
 }
 
 static void count_body(void *context, int64_t begin, int64_t end, int thread) {
@@ -99,7 +101,7 @@ static void count_body(void *context, int64_t begin, int64_t end, int thread) {
     obj_reader *from = (obj_reader *)context;
     for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
         obj_chunk_count(&from->chunks[i]);
-        chunk_done(from, &from->chunks[i]);
+        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
     }
 }
 
@@ -108,7 +110,8 @@ static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
     obj_reader *from = (obj_reader *)context;
     for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
         obj_chunk_parse(&from->chunks[i], &from->target);
-        chunk_done(from, &from->chunks[i]);
+        chunk_release(from, &from->chunks[i]);
+        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
     }
 }
 

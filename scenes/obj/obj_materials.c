@@ -55,20 +55,21 @@ static kd_status libraries_load(material_reader *from, const obj_event *event) {
     const int count = words_split(event->name, words, LIBRARY_WORDS);
     for (int i = 0; i < count; ++i) {
         char *path = NULL;
+        const char *expected = NULL;
         int last = count;
         while (!path && last-- > i) {
             const char *end = last == count - 1 ? event->name.begin + event->name.count
                                                 : words[last].begin + words[last].count;
             const text_span name = {words[i].begin, (uint64_t)(end - words[i].begin)};
-            KD_TRY(path_find(from->path, name, &path));
+            KD_TRY(path_find(from->path, name, &path, &expected));
         }
         if (path) {
             KD_TRY(library_load(from, path));
             i = last;
         } else {
             problem_add(&from->problems, false, "missing-mtl", event->line,
-                        "found mtllib \"%.*s\", expected a file that is there",
-                        text_shown(words[i]), words[i].begin);
+                        "found mtllib \"%.*s\", expected %s", text_shown(words[i]), words[i].begin,
+                        expected);
         }
     }
     return KD_OK;

@@ -58,8 +58,9 @@ static int level_of(float value) {
     return (int)lrintf(unit_clamp(value) * LEVELS);
 }
 
-static void cells_fill(const ply_target *to, float scale, colour_cell *cells) {
-    double linear[LEVELS + 1];
+static kd_status cells_fill(const ply_target *to, float scale, colour_cell *cells) {
+    double *linear = NULL;
+    KD_TRY(KD_RESERVE(linear, LEVELS + 1));
     levels_fill(linear);
     for (uint64_t i = 0; i < to->into->triangle_count; ++i) {
         if (to->into->triangles[3 * i] == KD_NONE) continue;
@@ -71,6 +72,8 @@ static void cells_fill(const ply_target *to, float scale, colour_cell *cells) {
         ++cells[cell].triangles;
         to->into->triangle_materials[i] = cell;
     }
+    memory_free(linear);
+    return KD_OK;
 }
 
 static kd_status cell_material(mtl_library *library, uint32_t at, colour_cell *cell) {
@@ -90,7 +93,7 @@ static kd_status colours_take(const ply_file *from, const ply_target *to, mtl_li
     colour_cell *cells = NULL;
     kd_status status = KD_OK;
     KD_TRY(KD_RESERVE_ZEROED(cells, CELLS));
-    cells_fill(to, colour_scale(from), cells);
+    KD_TRY_GOTO(cells_fill(to, colour_scale(from), cells));
     for (uint32_t i = 0; i < CELLS; ++i)
         if (cells[i].triangles) KD_TRY_GOTO(cell_material(library, i, &cells[i]));
     for (uint64_t i = 0; i < to->into->triangle_count; ++i)
@@ -104,16 +107,16 @@ done:
 
 static kd_status texture_take(const ply_file *from, mesh_material *to, const obj_options *options) {
     const text_span name = from->header.texture;
+    const char *expected;
     if (name.count == 0) return KD_OK;
-    KD_TRY(path_find(from->path, name, &to->diffuse_map));
+    KD_TRY(path_find(from->path, name, &to->diffuse_map, &expected));
     if (to->diffuse_map) {
         to->record.diffuse = vec3_all(1);
         return KD_OK;
     }
     problem_list missing = {0};
-    problem_add(&missing, false, "missing-texture", 0,
-                "found TextureFile \"%.*s\", expected a file that is there", text_shown(name),
-                name.begin);
+    problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
+                text_shown(name), name.begin, expected);
     const kd_status status = problem_list_tell(&missing, from->path, PROBLEM_NO_LINES, options);
     problem_list_close(&missing);
     return status;

@@ -1,6 +1,123 @@
 #include "scenes/text/paths.h"
 #include "core/files/file.h"
 #include "core/memory.h"
+#include "core/system/place.h"
+#include <stdio.h>
+
+/* --- what may be read ------------------------------------------------------------------------- */
+
+static _Thread_local const path_scope *current;
+
+void path_scope_begin(path_scope *of, const char *file, bool allow_outside) {
+    of->file = file;
+    of->allow_outside = allow_outside;
+    of->before = current;
+    current = of;
+}
+
+void path_scope_end(const path_scope *of) {
+    current = of->before;
+}
+
+/* The folder of a file, without links, without a last '/'; where there is no such folder, as it is
+   written. False: it is too long. */
+static bool folder_of(char folder[PLACE_BYTES], const char *file) {
+    char written[PLACE_BYTES];
+    const char *slash = strrchr(file, '/');
+    const int length = slash ? (int)(slash - file) : 1;
+    if (length >= PLACE_BYTES) return false;
+    snprintf(written, sizeof written, "%.*s", length, slash ? file : ".");
+    if (slash == file) snprintf(written, sizeof written, "/");
+    if (!place_of_path(folder, written)) memcpy(folder, written, sizeof written);
+    const size_t last = strlen(folder) - 1;
+    if (folder[last] == '/') folder[last] = '\0';
+    return true;
+}
+
+/* Whether `path` is `folder` or below it, as both are written; *rest is what it has more. */
+static bool begins_with(const char *path, const char *folder, const char **rest) {
+    const size_t length = strlen(folder);
+    *rest = path + length;
+    return strncmp(path, folder, length) == 0 && (**rest == '/' || **rest == '\0');
+}
+
+typedef struct path_walk {
+    const char *root;
+    char at[PLACE_BYTES];   /* where it is: the root or below it, without links */
+    char rest[PLACE_BYTES]; /* what is still to be walked */
+    int links;
+} path_walk;
+
+static bool walk_up(path_walk *walk) {
+    if (strlen(walk->at) <= strlen(walk->root)) return false;
+    *strrchr(walk->at, '/') = '\0';
+    return true;
+}
+
+/* Follows the link at `at`: what it says comes before `behind`. */
+static bool walk_link(path_walk *walk, const char *link, const char *behind) {
+    enum { LINKS_MOST = 40 };
+    char rest[PLACE_BYTES];
+    const char *from = link;
+    if (++walk->links > LINKS_MOST || !walk_up(walk)) return false;
+    if (link[0] == '/') {
+        if (!begins_with(link, walk->root, &from)) return false;
+        snprintf(walk->at, sizeof walk->at, "%s", walk->root);
+    }
+    if (snprintf(rest, sizeof rest, "%s/%s", from, behind) >= (int)sizeof rest) return false;
+    memcpy(walk->rest, rest, sizeof rest);
+    return true;
+}
+
+/* Whether the way stays below the root. Nothing outside is asked for, so that the answer does not
+   depend on what is there. */
+static bool walk_stays(path_walk *walk) {
+    char link[PLACE_BYTES];
+    const char *next = walk->rest;
+    while (*(next += strspn(next, "/"))) {
+        const size_t length = strcspn(next, "/"), used = strlen(walk->at);
+        const char *name = next;
+        next += length;
+        if (length == 1 && name[0] == '.') continue;
+        if (length == 2 && name[0] == '.' && name[1] == '.') {
+            if (!walk_up(walk)) return false;
+            continue;
+        }
+        if (used + length + 2 > sizeof walk->at) return false;
+        snprintf(walk->at + used, sizeof walk->at - used, "/%.*s", (int)length, name);
+        if (!place_of_link(link, walk->at)) continue;
+        if (!walk_link(walk, link, next)) return false;
+        next = walk->rest;
+    }
+    return true;
+}
+
+bool path_is_allowed(const char *beside, const char *name) {
+    char root[PLACE_BYTES];
+    const char *more = name;
+    path_walk walk = {.root = root};
+    const char *file = current ? current->file : beside;
+    if (current && current->allow_outside) return true;
+    if (!folder_of(root, file) || !folder_of(walk.at, beside)) return false;
+    if (!begins_with(walk.at, root, &more)) return false; /* the file itself lies outside */
+    more = name;
+    if (name[0] == '/') {
+        const char *slash = strrchr(file, '/');
+        char written[PLACE_BYTES] = "";
+        if (slash && slash - file < PLACE_BYTES) memcpy(written, file, (size_t)(slash - file));
+        if (!begins_with(name, root, &more) &&
+            !(written[0] == '/' && begins_with(name, written, &more)))
+            return false;
+        snprintf(walk.at, sizeof walk.at, "%s", root);
+    }
+    if (snprintf(walk.rest, sizeof walk.rest, "%s", more) >= (int)sizeof walk.rest) return false;
+#ifdef _WIN32
+    if (strchr(name, ':')) return false; /* a drive, a stream */
+#endif
+    return walk_stays(&walk);
+}
+
+/* --- what is found ---------------------------------------------------------------------------- */
 
 static uint64_t name_clean(char *text, text_span name) {
     uint64_t length = 0;
@@ -13,15 +130,20 @@ static uint64_t name_clean(char *text, text_span name) {
     return length;
 }
 
-kd_status path_find(const char *beside, text_span name, char **found) {
+kd_status path_find(const char *beside, text_span name, char **found, const char **expected) {
     char *text = NULL;
     *found = NULL;
+    *expected = "a file that is there";
     KD_TRY(KD_RESERVE(text, name.count + 1));
     name_clean(text, name);
     const char *last = strrchr(text, '/');
     const char *const tries[2] = {text, last ? last + 1 : NULL};
     kd_status status = KD_OK;
     for (int i = 0; i < 2 && tries[i] && tries[i][0] && !*found; ++i) {
+        if (!path_is_allowed(beside, tries[i])) {
+            *expected = "a file in the scene's folder (--allow-outside: anywhere)";
+            continue;
+        }
         char *joined = file_path_beside(beside, tries[i]);
         if (!joined) {
             status = KD_ERROR_MEMORY;

@@ -50,6 +50,18 @@ def test_arrays_and_files_are_the_same_scene(tmp_path):
     assert seeds[0] != seeds[1] and kandela.render(words, seed=1, threads=1).hash == seeds[0]
 
 
+def test_a_description_names_files_of_its_folder_alone(tmp_path):
+    (tmp_path / "scene").mkdir()
+    with open(tmp_path / "quad.obj", "w") as file:
+        file.writelines(f"v {x} {y} {z}\n" for x, y, z in QUAD)
+        file.writelines("f {} {} {}\n".format(*(face + 1)) for face in FACES)
+    words = dict(description(), meshes=[{"file": "../quad.obj"}])
+    with pytest.raises(kandela.InputError, match="outside the scene's folder"):
+        kandela.load_scene(words, folder=tmp_path / "scene")
+    allowed = kandela.load_scene(words, folder=tmp_path / "scene", allow_outside=True)
+    assert allowed.counts["triangles"] == len(FACES)
+
+
 def test_pictures_are_files_and_are_shown(tmp_path):
     picture = kandela.render(description(), exposure=1.0)
     assert picture._repr_png_()[:8] == b"\x89PNG\r\n\x1a\n"

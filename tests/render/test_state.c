@@ -43,6 +43,24 @@ static finished run(const kd_render_options *options, const render_keeping *keep
     return end;
 }
 
+/* The eye moves so far to the side while the shutter is open. */
+static kd_status run_moving(const kd_render_options *options, const render_keeping *keeping,
+                            float aside) {
+    scene *made = NULL;
+    kd_render_options unused = *options;
+    assert_int_equal(
+        scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", &unused, NULL), KD_OK);
+    const camera begin = scene_camera(made);
+    camera end = begin;
+    end.eye.x += aside;
+    scene_set_cameras(made, &begin, &end);
+    render_result result;
+    const kd_status status = render_run_kept(&result, made, options, keeping, NULL);
+    if (status == KD_OK) render_close(&result);
+    scene_close(made);
+    return status;
+}
+
 /* Cancels a run after so many reports of its progress. */
 typedef struct impatience {
     job watched;
@@ -194,6 +212,78 @@ static void test_bad_states_are_refused(void **state) {
     free(bytes);
 }
 
+typedef struct other_option {
+    const char *integrator;
+    size_t offset, bytes;
+    double value;
+} other_option;
+
+#define OTHER(method, field, to)                                                                   \
+    { method, offsetof(kd_render_options, field), sizeof((kd_render_options *)0)->field, to }
+
+static void option_set(kd_render_options *of, const other_option *other) {
+    char *field = (char *)of + other->offset;
+    const float real = (float)other->value;
+    const int32_t whole = (int32_t)other->value;
+    const uint64_t count = (uint64_t)other->value;
+    const bool is_real = other->offset == offsetof(kd_render_options, radius) ||
+                         other->offset == offsetof(kd_render_options, alpha) ||
+                         other->offset == offsetof(kd_render_options, clamp);
+    memcpy(field,
+           is_real             ? (const void *)&real
+           : other->bytes == 8 ? (const void *)&count
+                               : &whole,
+           other->bytes);
+}
+
+/* Each that changes a sample, from a state without it and from one with it. */
+static void every_option_of_a_sample_tells_states_apart(void **state) {
+    (void)state;
+    static const other_option others[] = {
+        OTHER("path", clamp, 0.5),          OTHER("path", filter, 1),
+        OTHER("path", max_depth, 5),        OTHER("path", seed, 9),
+        OTHER("sppm", radius, 0.25),        OTHER("sppm", alpha, 0.5),
+        OTHER("sppm", photons, 120),        OTHER("sppm", gather, 7),
+        OTHER("sppm", batches, 2),          OTHER("sppm", max_depth, 5),
+        OTHER("sppm", filter, 2),           OTHER("sppm", seed, 9),
+        OTHER("sppm", caustic_photons, 60), OTHER("sppm", media_photons, 60)};
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        for (int with = 0; with < 2; ++with) {
+            kd_render_options options = small_options(others[i].integrator, 2, 1);
+            kd_render_options other = options;
+            render_keeping keeping = {.state = state_path};
+            options.photons = other.photons = 100;
+            options.spp = other.spp = 1;
+            option_set(&other, &others[i]);
+            unlink(state_path);
+            assert_int_equal(run(with ? &other : &options, &keeping, NULL).status, KD_OK);
+            keeping.resume = true;
+            if (run(with ? &options : &other, &keeping, NULL).status != KD_ERROR_INPUT)
+                fail_msg("row %zu: a state of other options is taken", i);
+            assert_non_null(strstr(kd_last_error(), "other options"));
+            assert_int_equal(run(with ? &other : &options, &keeping, NULL).status, KD_OK);
+        }
+    unlink(state_path);
+}
+
+/* A resumed rendering of a camera that goes somewhere else, or stands, while the shutter is open.
+ */
+static void a_moving_camera_tells_states_apart(void **state) {
+    (void)state;
+    static const float moves[] = {0, 0.25f, 0.5f};
+    for (int kept = 0; kept < 3; ++kept)
+        for (int asked = 0; asked < 3; ++asked) {
+            unlink(state_path);
+            const kd_render_options options = small_options("path", 2, 1);
+            render_keeping keeping = {.state = state_path};
+            assert_int_equal(run_moving(&options, &keeping, moves[kept]), KD_OK);
+            keeping.resume = true;
+            assert_int_equal(run_moving(&options, &keeping, moves[asked]),
+                             kept == asked ? KD_OK : KD_ERROR_INPUT);
+        }
+    unlink(state_path);
+}
+
 /* The error that was asked for ends a rendering, whole or resumed, at the same sample. */
 static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **state) {
     (void)state;
@@ -228,6 +318,8 @@ int main(void) {
         cmocka_unit_test(test_savings_do_not_stop_the_work),
         cmocka_unit_test(test_no_time_for_photons),
         cmocka_unit_test(test_bad_states_are_refused),
+        cmocka_unit_test(every_option_of_a_sample_tells_states_apart),
+        cmocka_unit_test(a_moving_camera_tells_states_apart),
         cmocka_unit_test(a_target_error_ends_resumed_renderings_where_whole_ones_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "scenes/describe/describe_json.h"
 #include "scenes/mesh/mesh_builder.h"
+#include "scenes/text/paths.h"
 #include "tests/scenes/files.h"
 #include <dirent.h>
 
@@ -201,11 +202,14 @@ static void what_is_not_said_stays_as_it_was(void **state) {
 
 static void paths_start_beside_the_file(void **state) {
     (void)state;
+    path_scope scope; /* an absolute path is one outside */
+    path_scope_begin(&scope, "dir/scene.json", true);
     assert_int_equal(parse(START "\"meshes\": [{\"file\": \"m.obj\", \"material\": {"
                                  "\"diffuse_map\": \"a/b.png\", \"normal_map\": \"/n.png\","
                                  "\"map_scale\": [2, 3], \"bump_scale\": 0.5}}],"
                                  "\"environment\": {\"image\": \"sky.hdr\"}}"),
                      KD_OK);
+    path_scope_end(&scope);
     const mesh_material *made = &draft.geometry.materials[0];
     assert_string_equal(made->diffuse_map, "dir/a/b.png");
     assert_string_equal(made->normal_map, "/n.png");

@@ -56,6 +56,51 @@ expect_exit 0 "$program" render s.json "${options[@]}" -o new.png --stats /dev/n
 expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png
 expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png --resume
 
+# --- told before anything is rendered: this one would take hours ---
+late() { # WORD ARGUMENT...: exit 1 at once
+    local word=$1
+    shift
+    expect_exit 1 timeout 60 "$program" render box.obj -q --resolution 2048x2048 --spp 100000 "$@"
+    expect_says err "$word"
+}
+mkfifo unread.png
+mkdir folder.png closed
+late "unread.png: cannot write: nobody reads this pipe" -o unread.png
+late "unread.png: cannot write: nobody" -o new.png --stats unread.png
+late "folder.png: cannot write: it is a folder" -o folder.png
+late "/proc/new.png: cannot write" -o /proc/new.png
+late "absent/new.png: cannot write: No such file" -o absent/new.png
+late "absent/stats.json: cannot write: No such file" -o new.png --stats absent/stats.json
+late "/dev/full: cannot write: No space left" -o new.png --stats /dev/full
+late "new.png/stats.json: cannot write: Not a directory" -o again.png --stats new.png/stats.json
+if ((EUID == 0)) && command -v setpriv >/dev/null; then
+    chmod 755 "$scratch" && chmod 555 closed
+    expect_exit 1 timeout 60 setpriv --reuid 65534 --clear-groups "$program" render box.obj -q \
+        --resolution 2048x2048 --spp 100000 -o closed/new.png
+    expect_says err "closed/new.png: cannot write: Permission denied"
+fi
+# however few descriptors there are: a picture, or told at once
+for limit in 4 5 6 7 8 9 10 12; do
+    rm -f few.png
+    (ulimit -n $limit && exec timeout 60 "$program" render box.obj "${options[@]}" -o few.png) >out 2>err
+    code=$?
+    ((code == 0)) && [[ -s few.png ]] && continue
+    ((code == 1 || code == 3)) && [[ ! -e few.png ]] || expect_fail "$limit descriptors (exit $code)"
+    grep -q 'samples per pixel' err && expect_fail "$limit descriptors: told before anything is rendered"
+done
+timeout 60 cat unread.png >heard &
+expect_exit 0 timeout 60 "$program" render box.obj "${options[@]}" -o unread.png
+wait
+expect_true "a pipe that somebody reads gets the picture" test "$(head -c 4 heard | tail -c 3)" = PNG
+mkdir to
+ln -s to/made.png dangling.png
+expect_exit 0 "$program" render box.obj "${options[@]}" -o dangling.png
+expect_true "a dangling link stays one" test -L dangling.png
+expect_true "what it names is made" test "$(head -c 4 to/made.png | tail -c 3)" = PNG
+ln -s to/made2.png dangling2.png
+refused "the same file" render box.obj "${options[@]}" -o dangling2.png -o to/made2.png
+rm -r to
+
 # --- no room ---
 for suffix in "${formats[@]}"; do
     ln -s /dev/full "full.$suffix"

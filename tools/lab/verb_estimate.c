@@ -28,6 +28,7 @@ typedef struct estimate_values {
     char kernel[16], lookup[16];
     int32_t spp;
     uint64_t seed;
+    bool allow_outside;
 } estimate_values;
 
 /* What was measured of one estimator with one k. */
@@ -242,6 +243,7 @@ static kd_status prepare(laboratory *work) {
     KD_TRY(read_lists(work));
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
+    work->base.allow_outside = work->values.allow_outside;
     KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
     KD_TRY(open_report(work->values.report));
     KD_TRY(check_report(work));
@@ -308,6 +310,7 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
     KD_TRY(experiment_read(&made, lists));
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
+    work->base.allow_outside = work->values.allow_outside;
     KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
     KD_TRY(open_report(work->values.report));
     base_of_scene(&work->base, work);
@@ -360,6 +363,7 @@ static kd_status run(const option_line *line) {
         .initial = usual, .kind = OPTION_TEXT, OPTION_FIELD(estimate_values, lists.ladders[axis])  \
     }
 static const option_row rows[] = {
+    SHARED_ROW_ALLOW_OUTSIDE(estimate_values),
     {.name = "reference",
      .argument = "REF.exr",
      .help = "picture of the scene that is right, by path and many samples; its size is taken",

@@ -27,7 +27,7 @@ typedef struct trace_values {
     camera view;
     int32_t pixel[2];
     const char *heat, *report; /* NULL: none */
-    bool json;
+    bool json, allow_outside;
 } trace_values;
 
 typedef struct tracing {
@@ -57,6 +57,7 @@ static kd_status load(tracing *work, const option_line *line) {
     trace_values *values = &work->values;
     kd_render_options from_file;
     kd_render_options_default(&from_file);
+    from_file.allow_outside = option_line_has(line, "allow-outside");
     KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
     values->render = from_file;
     values->view = scene_camera(work->loaded);
@@ -314,6 +315,7 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
+    SHARED_ROW_ALLOW_OUTSIDE(trace_values),
     {.name = "pixel",
      .argument = "X,Y",
      .help = "whose ray, through the pixel's middle; 0,0 is the top left one",

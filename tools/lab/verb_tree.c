@@ -18,7 +18,7 @@ typedef struct tree_values {
     kd_render_options render; /* its builder and costs */
     const char *export_path, *report;
     int32_t most_level, lines;
-    bool level_stats;
+    bool level_stats, allow_outside;
 } tree_values;
 
 typedef struct xray {
@@ -83,6 +83,7 @@ static kd_status look(xray *work, const option_line *line) {
     const char *path = line->arguments[0];
     KD_TRY(check_outputs(values, path));
     kd_render_options_default(&from_file);
+    from_file.allow_outside = option_line_has(line, "allow-outside");
     KD_TRY(scene_open(&work->loaded, path, &from_file, &work->watched));
     values->render = from_file;
     KD_TRY(option_line_apply(line, values));
@@ -118,6 +119,7 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
+    SHARED_ROW_ALLOW_OUTSIDE(tree_values),
     {.name = "level-stats",
      .help = "a line for each level: nodes, leaves, SAH cost, nodes that a line meets, as expected "
              "and as counted; and how many triangles leaves have",

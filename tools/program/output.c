@@ -1,13 +1,15 @@
 #include "tools/program/output.h"
 #include "core/files/file.h"
 #include "core/memory.h"
-#include "core/system/place.h"
+#include "core/system/temporary.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void output_name(char *out, size_t bytes, const char *path, const char *suffix) {
     const char *slash = strrchr(path, '/');
@@ -121,17 +123,40 @@ static kd_status claim(const char *path, const char *folder) {
 
 /* --- can it be written ------------------------------------------------------------------------ */
 
+/* By doing it: what is found out at the end only has cost the rendering. */
+static kd_status try_it(const char *path) {
+    enum { SPARE = 4 }; /* descriptors that the work between may need */
+    file_output trial;
+    int spare[SPARE], held = 0;
+    KD_TRY(file_output_open(&trial, path));
+    while (held < SPARE && (spare[held] = temporary_hold(fileno(trial.stream))) >= 0) ++held;
+    const int reason = errno;
+    for (int i = 0; i < held; ++i) close(spare[i]);
+    /* a pipe stays open to the program's end, or its reader would take this for the end of all */
+    if (!trial.direct) file_output_discard(&trial);
+    KD_REQUIRE(held == SPARE, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(reason));
+    return KD_OK;
+}
+
+/* `target`: what the path names in the end. */
+static kd_status claim_and_try(const char *path, const char *target) {
+    char folder[4096];
+    const char *slash = strrchr(target, '/');
+    const int length = slash == target ? 1 : slash ? (int)(slash - target) : 0;
+    KD_REQUIRE(length < (int)sizeof folder, KD_ERROR_USAGE, "%.60s...: the path is too long", path);
+    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? target : ".");
+    KD_TRY(claim(target, folder));
+    KD_TRY(try_it(path));
+    return KD_OK;
+}
+
 kd_status output_check(const char *path) {
     KD_REQUIRE(path[0], KD_ERROR_USAGE, "an output needs a name");
     KD_REQUIRE(file_identify(NULL, path) != FILE_FOLDER, KD_ERROR_RUNTIME,
                "%s: cannot write: it is a folder", path);
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    const int length = slash == path ? 1 : slash ? (int)(slash - path) : 0;
-    KD_REQUIRE(length < (int)sizeof folder, KD_ERROR_USAGE, "%.60s...: the path is too long", path);
-    snprintf(folder, sizeof folder, "%.*s", length ? length : 1, length ? path : ".");
-    KD_REQUIRE(place_allows(folder, PLACE_WRITABLE_FOLDER), KD_ERROR_RUNTIME,
-               "%s: cannot write: %s", path, strerror(errno));
-    KD_TRY(claim(path, folder));
+    char *target = temporary_target(path); /* a link to nothing yet */
+    const kd_status status = claim_and_try(path, target ? target : path);
+    free(target);
+    KD_TRY(status);
     return KD_OK;
 }

@@ -13,8 +13,9 @@ void output_name(char *out, size_t bytes, const char *path, const char *suffix);
 /* From now on every file that core/files/file.h opens counts as an input. */
 void output_watch_inputs(void);
 
-/* Whether a file can be made there: KD_ERROR_RUNTIME if its folder is absent or closed to us, or
-   if it is itself a folder; KD_ERROR_USAGE if it is an output already. */
+/* Opens it as it will be opened and leaves nothing behind: KD_ERROR_RUNTIME if that fails, as in a
+   folder that is absent or closed to us, of a pipe that nobody reads, without descriptors to spare;
+   KD_ERROR_USAGE if it is an output already. A pipe stays open to the program's end. */
 kd_status output_check(const char *path);
 
 /* KD_ERROR_USAGE if this file, which will be read, is one of the outputs; NULL and what does not

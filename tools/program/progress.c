@@ -1,4 +1,5 @@
 #include "tools/program/progress.h"
+#include "core/system/place.h"
 #include "core/system/terminal.h"
 #include "core/timing.h"
 #include "tools/program/line/general.h"
@@ -104,7 +105,7 @@ static void wipe_bar(void) {
 
 void progress_open(progress_mode mode, job *watched) {
     if (mode == PROGRESS_AUTO) {
-        const char *terminal = getenv("TERM");
+        const char *terminal = place_variable("TERM");
         const bool able = terminal_is_there() && terminal && strcmp(terminal, "dumb") != 0;
         mode = able ? PROGRESS_BAR : PROGRESS_OFF;
     }

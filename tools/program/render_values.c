@@ -44,6 +44,7 @@ static const option_row output_rows[] = {
          "environment it has",
      .kind = OPTION_TEXT,
      OPTION_FIELD(render_values, environment)},
+    SHARED_ROW_ALLOW_OUTSIDE(render_values),
     {.name = "frames",
      .argument = "A-B",
      .help = "a picture of each frame from A to B: what has keys in the scene moves; the names get "

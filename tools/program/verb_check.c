@@ -1,8 +1,10 @@
 /* kandela check: the mesh doctor's report. */
 #include "core/files/file.h"
 #include "scenes/check/check.h"
+#include "scenes/text/paths.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
+#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
@@ -11,7 +13,7 @@
 
 typedef struct check_values {
     general_options general;
-    bool json;
+    bool json, allow_outside;
     const char *fix;
     int32_t progress;
 } check_values;
@@ -42,7 +44,10 @@ static kd_status run(const option_line *line) {
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
     check_report report;
     memset(&report, 0, sizeof report);
+    path_scope scope;
+    path_scope_begin(&scope, path, values.allow_outside);
     kd_status status = check_file_if(&report, path, values.fix, output_check_inputs, &watched);
+    path_scope_end(&scope);
     progress_close();
     if (status != KD_INTERRUPTED) {
         const kd_status told =
@@ -56,6 +61,7 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
+    SHARED_ROW_ALLOW_OUTSIDE(check_values),
     {.name = "fix",
      .argument = "OUT.obj",
      .help = "also write the mesh with what can be mended safely: vertices at one place welded, "

@@ -22,6 +22,7 @@ typedef struct photons_values {
     kd_render_options render; /* of it what emission takes */
     int32_t light, bounce;    /* to keep; ANY */
     int32_t progress;
+    bool allow_outside;
 } photons_values;
 
 static kd_status save(const photons_values *values, const photon_file *file) {
@@ -37,6 +38,7 @@ static kd_status make(const photons_values *values, const char *path, job *watch
     kd_render_options unused;
     memset(&file, 0, sizeof file);
     kd_render_options_default(&unused);
+    unused.allow_outside = values->allow_outside;
     KD_TRY(output_check(values->output));
     KD_TRY(output_check_input(path));
     KD_TRY_GOTO(scene_open(&loaded, path, &unused, watched));
@@ -179,6 +181,7 @@ static const option_row rows[] = {{.name = "output",
                                    .least = -1,
                                    .most = 255,
                                    OPTION_FIELD(photons_values, bounce)},
+                                  SHARED_ROW_ALLOW_OUTSIDE(photons_values),
                                   SHARED_ROW_PROGRESS(photons_values),
                                   {.name = NULL}};
 

@@ -430,11 +430,11 @@ static kd_status render(rendering *work, const option_line *line) {
     open_progress(work);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
+    from_file.allow_outside = work->values.allow_outside;
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
-    const int32_t first = work->values.frames[0], last = work->values.frames[1];
     const render_values given = work->values;
-    for (int32_t number = first; number <= last; ++number) {
-        if (number > first) { /* as on the line again */
+    for (int32_t number = given.frames[0]; number <= given.frames[1]; ++number) {
+        if (number > given.frames[0]) { /* as on the line again */
             const option_list patterns = work->patterns;
             work->values = given;
             work->values.outputs = patterns;

@@ -1,6 +1,7 @@
 #include "tools/program/line/general.h"
 #include "core/log.h"
 #include "core/parallel/parallel.h"
+#include "core/system/place.h"
 #include "core/system/terminal.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ void general_apply(const general_options *options) {
 }
 
 bool general_colours(void) {
-    const char *no_color = getenv("NO_COLOR");
+    const char *no_color = place_variable("NO_COLOR");
     return terminal_is_there() && !(no_color && *no_color);
 }
 

@@ -1,6 +1,7 @@
 #include "tools/program/line/options.h"
 #include "core/memory.h"
 #include "core/spelling.h"
+#include "core/system/place.h"
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static kd_status refuse(const getopt_tables *tables, const char *word) {
 static void read_environment(option_line *out, const getopt_tables *tables) {
     for (int i = 0; i < tables->count; ++i) {
         const option_row *row = tables->rows[i].row;
-        const char *text = row->environment ? getenv(row->environment) : NULL;
+        const char *text = row->environment ? place_variable(row->environment) : NULL;
         if (!text || !*text) continue;
         option_given *given = &out->given[out->given_count++];
         *given = tables->rows[i];

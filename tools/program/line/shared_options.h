@@ -61,6 +61,15 @@ const char *lookup_choice(int index);   /* of --lookup: auto and the table's; NU
         .help = "of the random numbers: the same seed gives the same result, bit for bit",         \
         .initial = "0", .kind = OPTION_UINT64, OPTION_FIELD(kd_render_options, seed)               \
     }
+/* Of verbs that read scenes: a bool of any struct. Loading comes before the line is applied, so
+   they ask option_line_has. */
+#define SHARED_ROW_ALLOW_OUTSIDE(type)                                                             \
+    {                                                                                              \
+        .name = "allow-outside",                                                                   \
+        .help = "the scene's files may name files outside of its folder, too; without it these "   \
+                "are refused, or left out with a warning, whether they are there or not",          \
+        .kind = OPTION_FLAG, OPTION_FIELD(type, allow_outside)                                     \
+    }
 /* --progress, an int32_t progress_mode of any struct. */
 #define SHARED_ROW_PROGRESS(type)                                                                  \
     {                                                                                              \

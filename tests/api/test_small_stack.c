@@ -1,0 +1,159 @@
+/* Every call of the public headers in a thread with the 128 KB of stack that they ask for. One
+   thread does all of the work, so that nothing lies on the larger stacks of the library's own. */
+#include "accel/builders.h"
+#include "core/parallel/parallel.h"
+#include "points/builders.h"
+#include "render/integrators.h"
+#include "tests/api/small_stack.h"
+#include "tests/api/small_stack_points.h"
+#include "tests/api/small_stack_scenes.h"
+#include <kandela/triangles.h>
+#include <kandela/version.h>
+
+/* --- triangles ---------------------------------------------------------------------------------
+ */
+
+enum { RAYS = 4096, PLACES = 256 };
+
+static float corners[9 * 20000];
+
+static void cast_batch(const kd_triangles *tree, const kd_ray *rays) {
+    static kd_ray_hit hits[RAYS];
+    static kd_ray_counts counts[RAYS];
+    static uint8_t blocked[RAYS];
+    OK(kd_triangles_intersect(tree, rays, RAYS, hits, NULL));
+    OK(kd_triangles_intersect(tree, rays, RAYS, hits, counts));
+    OK(kd_triangles_occluded(tree, rays, RAYS, blocked, NULL));
+    OK(kd_triangles_occluded(tree, rays, RAYS, blocked, counts));
+    for (int order = KD_RAYS_MEASURED; order <= (int)KD_RAYS_INCOHERENT; ++order) {
+        kd_ray_batch batch;
+        kd_ray_batch_default(&batch);
+        batch.count = RAYS;
+        batch.rays = rays;
+        batch.hits = hits;
+        batch.order = (kd_ray_order)order;
+        batch.width = order == (int)KD_RAYS_COHERENT ? 64 : 0;
+        OK(kd_triangles_cast(tree, &batch));
+        batch.hits = NULL;
+        batch.blocked = blocked;
+        OK(kd_triangles_cast(tree, &batch));
+    }
+}
+
+static void cast_arrays(const kd_triangles *tree) {
+    static float numbers[6][RAYS], t[RAYS];
+    static uint32_t triangles[RAYS];
+    kd_ray_batch batch;
+    kd_ray_batch_default(&batch);
+    for (uint32_t i = 0; i < 6 * RAYS; ++i)
+        numbers[i / RAYS][i % RAYS] = (float)(i * 7919 % 1009) / 1009;
+    for (int axis = 0; axis < 3; ++axis) {
+        batch.origin[axis] = numbers[axis];
+        batch.direction[axis] = numbers[3 + axis];
+    }
+    batch.count = RAYS;
+    batch.t = t;
+    batch.triangles = triangles;
+    OK(kd_triangles_cast(tree, &batch));
+}
+
+static void ask_triangles(uint32_t count, const char *builder) {
+    kd_triangles *tree = NULL, *read = NULL;
+    kd_triangles_options options;
+    kd_triangles_info info;
+    static kd_ray rays[RAYS];
+    static kd_near_triangle nearest[PLACES];
+    kd_triangles_options_default(&options);
+    strncpy(options.device, "cpu", sizeof options.device - 1);
+    strncpy(options.builder, builder, sizeof options.builder - 1);
+    const kd_triangle_mesh mesh = kd_triangle_mesh_make(corners, 3 * count, NULL, count);
+    OK(kd_triangles_open(&tree, &mesh, &options));
+    kd_triangles_describe(tree, &info);
+    assert_int_equal(info.triangles, count);
+    for (uint32_t i = 0; i < RAYS; ++i) {
+        rays[i] = (kd_ray){{0, 0, 0}, 0, {0, 0, 0}, 1e30f};
+        for (uint32_t axis = 0; axis < 3; ++axis) {
+            rays[i].origin[axis] = i % 7 ? 0.5f : corners[(3 * i + axis) % (9 * count)] * 1e6f;
+            rays[i].direction[axis] = i < 2048 ? (float)(axis == 2) + (float)(i % 64) * 1e-3f
+                                               : corners[(i * 9 + axis) % (9 * count)] - 0.5f;
+        }
+    }
+    cast_batch(tree, rays);
+    cast_arrays(tree);
+    OK(kd_triangles_closest_point(tree, corners, PLACES, INFINITY, nearest));
+    OK(kd_triangles_save(tree, "small_stack.kdt"));
+    OK(kd_triangles_load(&read, "small_stack.kdt", &options));
+    kd_triangles_close(read);
+    kd_triangles_close(tree);
+}
+
+static void *triangles_in_thread(void *unused) {
+    uint32_t state = 1;
+    for (uint32_t i = 0; i < sizeof corners / sizeof *corners; ++i) {
+        state = state * 1664525u + 1013904223u;
+        const float step = (float)(state >> 8) / 16777216.0f;
+        corners[i] = i % 9 < 3 ? step : corners[i - 3] + (step - 0.5f) / 50;
+    }
+    for (const tritree_builder *const *row = tritree_builders; *row; ++row)
+        ask_triangles(600, (*row)->name);
+    ask_triangles(20000, "auto");
+    return unused;
+}
+
+/* --- photons, pictures -------------------------------------------------------------------------
+ */
+
+static void *pictures_in_thread(void *unused) {
+    for (const integrator *const *row = integrators; *row; ++row)
+        for (size_t i = 0; i < sizeof stack_scenes / sizeof *stack_scenes; ++i)
+            render_small(stack_scenes[i], (*row)->name);
+    render_variants();
+    return unused;
+}
+
+static void *photons_in_thread(void *unused) {
+    for (size_t i = 0; i < sizeof stack_scenes / sizeof *stack_scenes; ++i)
+        emit_small(stack_scenes[i]);
+    return unused;
+}
+
+/* --- how much of the stack was used ------------------------------------------------------------
+ */
+
+static void expect_room(const char *what, void *(*run)(void *)) {
+    parallel_set_threads(1);
+    print_message("%s: %zu bytes of stack\n", what, small_stack_call(run, NULL));
+}
+
+static void points_fit(void **state) {
+    (void)state;
+    expect_room("points", points_in_thread);
+}
+static void triangles_fit(void **state) {
+    (void)state;
+    expect_room("triangles", triangles_in_thread);
+}
+static void files_fit(void **state) {
+    (void)state;
+    expect_room("files", files_in_thread);
+}
+static void photons_fit(void **state) {
+    (void)state;
+    expect_room("photons", photons_in_thread);
+}
+static void pictures_fit(void **state) {
+    (void)state;
+    expect_room("pictures", pictures_in_thread);
+}
+
+int main(void) {
+#ifndef __OPTIMIZE__
+    return TEST_SKIPPED; /* frames are larger where nothing is optimised */
+#endif
+    if (TEST_IS_WATCHED) return TEST_SKIPPED;
+    assert_non_null(kd_version());
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_fit), cmocka_unit_test(triangles_fit), cmocka_unit_test(files_fit),
+        cmocka_unit_test(photons_fit), cmocka_unit_test(pictures_fit)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

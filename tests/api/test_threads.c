@@ -1,0 +1,159 @@
+/* The C interface as eight threads use it at one time: trees that all ask, trees that each builds,
+   errors that are each thread's own. tools/tsan looks on; the answers are compared with those of
+   one thread in any build. */
+#include "tests/test.h"
+#include <kandela/points.h>
+#include <kandela/triangles.h>
+#include <math.h>
+#include <pthread.h>
+
+enum { THREADS = 8, POINTS = 3000, ASKED = 200, K = 4, SHAPES = 400, ROUNDS = 3 };
+
+static float cloud[3 * POINTS], corners[9 * SHAPES];
+static uint32_t expected_ids[ASKED * K], expected_within[ASKED + 1];
+static kd_ray rays[ASKED];
+static kd_ray_hit expected_hits[ASKED];
+static kd_near_triangle expected_near[ASKED];
+
+static uint32_t draw(uint32_t *state) {
+    return *state = *state * 1664525u + 1013904223u;
+}
+
+static void make_data(void) {
+    uint32_t state = 7;
+    for (int i = 0; i < 3 * POINTS; ++i) cloud[i] = (float)(draw(&state) >> 8) * 0x1p-24f;
+    for (int i = 0; i < SHAPES; ++i)
+        for (int k = 0; k < 9; ++k)
+            corners[9 * i + k] = cloud[3 * i + k % 3] + (float)(draw(&state) >> 8) * 0x1p-27f;
+    for (int i = 0; i < ASKED; ++i)
+        rays[i] = (kd_ray){{cloud[3 * i], cloud[3 * i + 1], -1}, 0, {0, 0, 1}, INFINITY};
+}
+
+static kd_status points_open(kd_points **out) {
+    const kd_point_array points = kd_point_array_make(cloud, POINTS, 3, KD_FLOAT);
+    kd_points_options options;
+    kd_points_options_default(&options);
+    strcpy(options.device, "cpu");
+    return kd_points_open(out, &points, &options);
+}
+
+static kd_status triangles_open(kd_triangles **out) {
+    const kd_triangle_mesh mesh = kd_triangle_mesh_make(corners, 3 * SHAPES, NULL, SHAPES);
+    kd_triangles_options options;
+    kd_triangles_options_default(&options);
+    strcpy(options.device, "cpu");
+    return kd_triangles_open(out, &mesh, &options);
+}
+
+static kd_status ask_points(const kd_points *tree, uint32_t *ids, uint64_t *offsets) {
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points = kd_point_array_make(cloud, ASKED, 3, KD_FLOAT);
+    const kd_status status = kd_points_nearest(tree, &query, K, ids, NULL, NULL);
+    query.max_radius = 0.1;
+    return status == KD_OK ? kd_points_within_count(tree, &query, offsets) : status;
+}
+
+static kd_status ask_triangles(const kd_triangles *tree, kd_ray_hit *hits, kd_near_triangle *near) {
+    const kd_status status = kd_triangles_intersect(tree, rays, ASKED, hits, NULL);
+    return status == KD_OK ? kd_triangles_closest_point(tree, cloud, ASKED, INFINITY, near)
+                           : status;
+}
+
+typedef struct worker {
+    pthread_t thread;
+    int number;
+    const kd_points *points; /* of all; NULL: each thread builds its own */
+    const kd_triangles *triangles;
+    int wrong;
+} worker;
+
+static bool same_points(const kd_points *tree) {
+    uint32_t ids[ASKED * K];
+    uint64_t offsets[ASKED + 1];
+    if (ask_points(tree, ids, offsets) != KD_OK) return false;
+    if (memcmp(ids, expected_ids, sizeof ids) != 0) return false;
+    for (int i = 0; i <= ASKED; ++i)
+        if (offsets[i] != expected_within[i]) return false;
+    return true;
+}
+
+static bool same_triangles(const kd_triangles *tree) {
+    kd_ray_hit hits[ASKED];
+    kd_near_triangle near[ASKED];
+    return ask_triangles(tree, hits, near) == KD_OK &&
+           memcmp(hits, expected_hits, sizeof hits) == 0 &&
+           memcmp(near, expected_near, sizeof near) == 0;
+}
+
+static void *ask_together(void *context) {
+    worker *of = (worker *)context;
+    for (int round = 0; round < ROUNDS; ++round)
+        of->wrong += !same_points(of->points) + !same_triangles(of->triangles);
+    return NULL;
+}
+
+static void *build_alone(void *context) {
+    worker *of = (worker *)context;
+    for (int round = 0; round < ROUNDS; ++round) {
+        kd_points *points = NULL;
+        kd_triangles *triangles = NULL;
+        of->wrong += points_open(&points) != KD_OK || !same_points(points);
+        of->wrong += triangles_open(&triangles) != KD_OK || !same_triangles(triangles);
+        kd_points_close(points);
+        kd_triangles_close(triangles);
+    }
+    return NULL;
+}
+
+/* Each fails in a way of its own and then reads its own message. */
+static void *fail_alone(void *context) {
+    worker *of = (worker *)context;
+    for (int round = 0; round < 50 * ROUNDS; ++round) {
+        char path[64];
+        kd_points *points = NULL;
+        snprintf(path, sizeof path, "/absent/of-thread-%d", of->number);
+        of->wrong += kd_points_load(&points, path, NULL) == KD_OK;
+        of->wrong += !strstr(kd_last_error(), path);
+        of->wrong += kd_points_nearest(of->points, NULL, 1, NULL, NULL, NULL) == KD_OK;
+        of->wrong += strstr(kd_last_error(), "absent") != NULL;
+    }
+    return NULL;
+}
+
+static void run_all(void *(*body)(void *), const kd_points *points, const kd_triangles *triangles) {
+    worker workers[THREADS];
+    for (int i = 0; i < THREADS; ++i) {
+        workers[i] = (worker){.number = i, .points = points, .triangles = triangles};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, body, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; ++i) {
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        assert_int_equal(workers[i].wrong, 0);
+    }
+}
+
+static void eight_threads_get_the_answers_of_one(void **state) {
+    (void)state;
+    kd_points *points = NULL;
+    kd_triangles *triangles = NULL;
+    uint64_t offsets[ASKED + 1];
+    make_data();
+    assert_int_equal(points_open(&points), KD_OK);
+    assert_int_equal(triangles_open(&triangles), KD_OK);
+    assert_int_equal(ask_points(points, expected_ids, offsets), KD_OK);
+    for (int i = 0; i <= ASKED; ++i) expected_within[i] = (uint32_t)offsets[i];
+    assert_int_equal(ask_triangles(triangles, expected_hits, expected_near), KD_OK);
+    run_all(ask_together, points, triangles);
+    run_all(build_alone, NULL, NULL);
+    run_all(fail_alone, points, NULL);
+    kd_points_close(points);
+    kd_triangles_close(triangles);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eight_threads_get_the_answers_of_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

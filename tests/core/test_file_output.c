@@ -1,0 +1,144 @@
+/* core/files/file_output: nothing of what is written is lost or goes elsewhere. fsync goes through
+   the test's own (tests/CMakeLists.txt). */
+#include "core/files/file.h"
+#include "tests/scenes/files.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+static struct {
+    int calls, fails_with; /* errno; 0: it works */
+    long long bytes;       /* of the file when it was called */
+    bool was_there;        /* under its final name, by then */
+    char name[512];
+} synced;
+
+int __real_fsync(int descriptor);
+int __wrap_fsync(int descriptor);
+
+int __wrap_fsync(int descriptor) {
+    struct stat info;
+    ++synced.calls;
+    synced.bytes = fstat(descriptor, &info) == 0 ? (long long)info.st_size : -1;
+    synced.was_there = lstat(synced.name, &info) == 0;
+    if (!synced.fails_with) return __real_fsync(descriptor);
+    errno = synced.fails_with;
+    return -1;
+}
+
+static kd_status write_text(const char *path, const char *text) {
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    fputs(text, output.stream);
+    KD_TRY(file_output_commit(&output));
+    return KD_OK;
+}
+
+static void expect_text(const char *path, const char *text) {
+    file_view view;
+    assert_int_equal(file_open(&view, path), KD_OK);
+    assert_int_equal(view.count, strlen(text));
+    assert_memory_equal(view.bytes, text, view.count);
+    file_close(&view);
+}
+
+/* A name that a crash must not leave on an empty file. */
+static void bytes_are_on_the_disk_before_the_name(void **state) {
+    (void)state;
+    memset(&synced, 0, sizeof synced);
+    snprintf(synced.name, sizeof synced.name, "%s", file_in("new.txt"));
+    assert_int_equal(write_text(file_in("new.txt"), "twelve bytes"), KD_OK);
+    assert_int_equal(synced.calls, 1);
+    assert_int_equal(synced.bytes, 12);
+    assert_false(synced.was_there);
+    expect_text(file_in("new.txt"), "twelve bytes");
+}
+
+static void a_disk_that_fails_leaves_the_old_file(void **state) {
+    (void)state;
+    memset(&synced, 0, sizeof synced);
+    file_put_text("old.txt", "old");
+    synced.fails_with = EIO;
+    assert_int_equal(write_text(file_in("old.txt"), "new"), KD_ERROR_RUNTIME);
+    assert_non_null(strstr(kd_last_error(), "old.txt: cannot write: Input/output error"));
+    expect_text(file_in("old.txt"), "old");
+    assert_int_equal(access(file_in("old.txt.0.tmp"), F_OK), -1);
+    synced.fails_with = 0;
+}
+
+/* Somebody has put a link under the temporary's name: what it names is neither written to nor
+   opened, which a pipe's reader would see as its end. */
+static void planted_links_are_not_followed(void **state) {
+    (void)state;
+    file_put_text("victim.txt", "precious");
+    assert_int_equal(symlink(file_in("victim.txt"), file_in("a.txt.0.tmp")), 0);
+    assert_int_equal(write_text(file_in("a.txt"), "mine"), KD_OK);
+    expect_text(file_in("victim.txt"), "precious");
+    expect_text(file_in("a.txt"), "mine");
+    assert_int_equal(mkfifo(file_in("pipe"), 0600), 0);
+    const int reader = open(file_in("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_true(reader >= 0);
+    assert_int_equal(symlink(file_in("pipe"), file_in("b.txt.0.tmp")), 0);
+    assert_int_equal(write_text(file_in("b.txt"), "mine"), KD_OK);
+    struct pollfd seen = {reader, POLLIN, 0};
+    assert_int_equal(poll(&seen, 1, 0), 0);
+    close(reader);
+    expect_text(file_in("b.txt"), "mine");
+}
+
+static void links_stay_links(void **state) {
+    (void)state;
+    struct stat info;
+    assert_int_equal(mkdir(file_in("deep"), 0700), 0);
+    assert_int_equal(symlink("second", file_in("first")), 0);
+    assert_int_equal(symlink("deep/end.txt", file_in("second")), 0); /* not there yet */
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(write_text(file_in("first"), i ? "again" : "once"), KD_OK);
+        assert_true(lstat(file_in("first"), &info) == 0 && S_ISLNK(info.st_mode));
+        assert_true(lstat(file_in("deep/end.txt"), &info) == 0 && S_ISREG(info.st_mode));
+        expect_text(file_in("deep/end.txt"), i ? "again" : "once");
+    }
+    assert_int_equal(symlink("round", file_in("round")), 0);
+    assert_int_equal(write_text(file_in("round"), "no"), KD_ERROR_RUNTIME);
+    assert_non_null(strstr(kd_last_error(), "symbolic links"));
+    assert_int_equal(symlink("absent/end.txt", file_in("lost")), 0);
+    assert_int_equal(write_text(file_in("lost"), "no"), KD_ERROR_RUNTIME);
+    unlink(file_in("deep/end.txt"));
+    rmdir(file_in("deep"));
+}
+
+/* Told when they are opened, and nothing waits. */
+static void pipes_and_devices_are_opened_at_once(void **state) {
+    (void)state;
+    file_output output;
+    alarm(60); /* the watchdog */
+    assert_int_equal(mkfifo(file_in("unread"), 0600), 0);
+    assert_int_equal(file_output_open(&output, file_in("unread")), KD_ERROR_RUNTIME);
+    assert_non_null(strstr(kd_last_error(), "nobody reads this pipe"));
+    assert_int_equal(file_output_open(&output, "/dev/full"), KD_ERROR_RUNTIME);
+    assert_non_null(strstr(kd_last_error(), "No space left on device"));
+    assert_int_equal(write_text("/dev/null", "gone"), KD_OK);
+    const int reader = open(file_in("unread"), O_RDONLY | O_NONBLOCK);
+    assert_int_equal(file_output_open(&output, file_in("unread")), KD_OK);
+    assert_false(fcntl(fileno(output.stream), F_GETFL) &
+                 O_NONBLOCK); /* a slow reader is waited for */
+    fputs("heard", output.stream);
+    assert_int_equal(file_output_commit(&output), KD_OK);
+    char heard_text[8] = "";
+    assert_int_equal(read(reader, heard_text, sizeof heard_text), 5);
+    assert_string_equal(heard_text, "heard");
+    close(reader);
+    alarm(0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_on_the_disk_before_the_name),
+        cmocka_unit_test(a_disk_that_fails_leaves_the_old_file),
+        cmocka_unit_test(planted_links_are_not_followed),
+        cmocka_unit_test(links_stay_links),
+        cmocka_unit_test(pipes_and_devices_are_opened_at_once),
+    };
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
+}

@@ -1,0 +1,314 @@
+/* scenes/assimp/import_confine: each thing that a reader of strangers' files must not do, tried
+   from inside; and that kandela-import is confined while it reads. */
+#include "scenes/assimp/import_confine.h"
+#include "tests/test.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct attempt {
+    const char *what;
+    long (*run)(void); /* -1 with EPERM: refused */
+} attempt;
+
+static int held[2]; /* a pipe, open before */
+static pid_t parent;
+
+static long open_file(void) {
+    return open("/etc/passwd", O_RDONLY);
+}
+
+static long open_again(void) {
+    return open("/proc/self/exe", O_RDONLY);
+}
+
+static long make_file(void) {
+    return open("/tmp/kandela-escaped", O_WRONLY | O_CREAT, 0600);
+}
+
+static long look_for_file(void) {
+    return access("/etc/passwd", F_OK);
+}
+
+static long look_at_file(void) {
+    struct stat info;
+    return stat("/etc/passwd", &info);
+}
+
+static long look_at_link(void) {
+    char text[64];
+    return readlink("/proc/self/exe", text, sizeof text);
+}
+
+static long remove_file(void) {
+    return unlink("/tmp/kandela-not-there");
+}
+
+static long rename_file(void) {
+    return rename("/tmp/kandela-not-there", "/tmp/kandela-nor-there");
+}
+
+static long change_folder(void) {
+    return chdir("/");
+}
+
+static long talk_to_network(void) {
+    return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static long talk_to_neighbours(void) {
+    return socket(AF_UNIX, SOCK_DGRAM, 0);
+}
+
+static long make_pair(void) {
+    int ends[2];
+    return socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+}
+
+static long connect_it(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
+    return connect(held[0], (const struct sockaddr *)&to, sizeof to);
+}
+
+static long send_it(void) {
+    return sendto(held[1], "x", 1, 0, NULL, 0);
+}
+
+static long run_program(void) {
+    char name[] = "/bin/true";
+    char *const arguments[] = {name, NULL}, *const environment[] = {NULL};
+    return execve(name, arguments, environment);
+}
+
+static long run_program_at(void) {
+    char name[] = "true";
+    char *const arguments[] = {name, NULL};
+    return syscall(SYS_execveat, held[0], "", arguments, NULL, 0x1000);
+}
+
+static long make_process(void) {
+    return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static long make_process_3(void) {
+    return syscall(SYS_clone3, NULL, (size_t)0);
+}
+
+static long kill_parent(void) {
+    return kill(parent, 0);
+}
+
+static long kill_self(void) {
+    return kill(getpid(), 0);
+}
+
+static long kill_a_thread_of_the_parent(void) {
+    return syscall(SYS_tgkill, parent, parent, 0);
+}
+
+static long trace_parent(void) {
+    return ptrace(PTRACE_ATTACH, parent, NULL, NULL);
+}
+
+static long read_parent(void) {
+    return syscall(SYS_process_vm_readv, parent, NULL, 0ul, NULL, 0ul, 0ul);
+}
+
+static long make_code(void) {
+    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
+               ? -1
+               : 0;
+}
+
+static long turn_into_code(void) {
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? 0 : mprotect(page, 4096, PROT_READ | PROT_EXEC);
+}
+
+static long raise_limit(void) {
+    const struct rlimit more = {1024, 1024};
+    return setrlimit(RLIMIT_NOFILE, &more);
+}
+
+static long control_device(void) {
+    int count = 0;
+    return syscall(SYS_ioctl, held[0], 0x541Bul, &count); /* FIONREAD */
+}
+
+static long make_ring(void) {
+    return syscall(425, 1u, NULL); /* io_uring_setup */
+}
+
+static long loosen(void) {
+    return syscall(SYS_seccomp, 0u, 0u, NULL);
+}
+
+static const attempt attempts[] = {{"open a file", open_file},
+                                   {"open itself", open_again},
+                                   {"make a file", make_file},
+                                   {"look for a file", look_for_file},
+                                   {"look at a file", look_at_file},
+                                   {"look at a link", look_at_link},
+                                   {"remove a file", remove_file},
+                                   {"rename a file", rename_file},
+                                   {"change its folder", change_folder},
+                                   {"make a socket of the network", talk_to_network},
+                                   {"make a socket of this machine", talk_to_neighbours},
+                                   {"make two sockets", make_pair},
+                                   {"connect", connect_it},
+                                   {"send", send_it},
+                                   {"become a program", run_program},
+                                   {"become a program by descriptor", run_program_at},
+                                   {"start a process", make_process},
+                                   {"start a process by clone3", make_process_3},
+                                   {"signal its parent", kill_parent},
+                                   {"signal by kill", kill_self},
+                                   {"signal another's thread", kill_a_thread_of_the_parent},
+                                   {"trace its parent", trace_parent},
+                                   {"read its parent's memory", read_parent},
+                                   {"map code", make_code},
+                                   {"turn memory into code", turn_into_code},
+                                   {"raise a limit", raise_limit},
+                                   {"control a device", control_device},
+                                   {"make a ring of calls", make_ring},
+                                   {"ask for another filter", loosen}};
+
+enum { ATTEMPTS = sizeof attempts / sizeof *attempts, NO_FILTERS = 200, BROKEN = 201, FINE = 202 };
+
+/* What a confined process may do still works. */
+static bool works(void) {
+    char text[8] = "";
+    struct timespec now;
+    char *memory = (char *)malloc(64 << 20);
+    if (!memory) return false;
+    memset(memory, 1, 64 << 20);
+    free(memory);
+    return write(held[1], "passed", 6) == 6 && read(held[0], text, 6) == 6 &&
+           strcmp(text, "passed") == 0 && clock_gettime(CLOCK_MONOTONIC, &now) == 0;
+}
+
+/* The number of an attempt that was not refused, or how it ended. */
+static int try_all(void) {
+    if (!import_confine()) return NO_FILTERS;
+    if (!works()) return BROKEN;
+    for (int i = 0; i < ATTEMPTS; ++i) {
+        errno = 0;
+        if (attempts[i].run() != -1 || errno != EPERM) return i;
+    }
+    return FINE;
+}
+
+static int end_of(pid_t child) {
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void every_attempt_is_refused(void **state) {
+    (void)state;
+    if (TEST_IS_WATCHED) skip(); /* a sanitizer's runtime needs what is refused */
+    parent = getpid();
+    assert_int_equal(pipe(held), 0);
+    const pid_t child = fork();
+    if (child == 0) _exit(try_all());
+    const int status = end_of(child);
+    assert_true(WIFEXITED(status));
+    const int code = WEXITSTATUS(status);
+    if (code == NO_FILTERS) skip();
+    if (code < ATTEMPTS) fail_msg("it could %s", attempts[code].what);
+    assert_int_equal(code, FINE);
+    close(held[0]);
+    close(held[1]);
+}
+
+/* A crash is told by its own name, not by the filter's. */
+static void it_may_still_abort(void **state) {
+    (void)state;
+    if (TEST_IS_WATCHED) skip();
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        if (!import_confine()) _exit(NO_FILTERS);
+        abort();
+    }
+    const int status = end_of(child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FILTERS) skip();
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+}
+
+#if KD_HAVE_ASSIMP
+/* A line of /proc/PID/status as a number; -1: it is not there. */
+static int status_of(pid_t process, const char *name) {
+    char path[64], line[256];
+    int value = -1;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)process);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0) value = atoi(line + strlen(name));
+    if (file) fclose(file);
+    return value;
+}
+
+/* It waits with a large answer until somebody reads that: there it is looked at. */
+static void kandela_import_is_confined(void **state) {
+    (void)state;
+    const char *const program = getenv("KANDELA_PROGRAM");
+    char import[4200], mesh[] = "/tmp/kandela-confined-XXXXXX.off";
+    if (TEST_IS_WATCHED || !program) skip();
+    snprintf(import, sizeof import, "%s-import", program);
+    const int file = mkstemps(mesh, 4);
+    assert_true(file >= 0);
+    FILE *text = fdopen(file, "w");
+    fprintf(text, "OFF\n30000 10000 0\n");
+    for (int i = 0; i < 30000; ++i) fprintf(text, "%d %d %d\n", i, i * i % 97, i % 89);
+    for (int i = 0; i < 10000; ++i) fprintf(text, "3 %d %d %d\n", 3 * i, 3 * i + 1, 3 * i + 2);
+    fclose(text);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 1);
+        close(ends[0]);
+        execl(import, "kandela-import", mesh, "8000000000", "60", (char *)NULL);
+        _exit(BROKEN);
+    }
+    close(ends[1]);
+    char byte;
+    assert_int_equal(read(ends[0], &byte, 1), 1); /* the answer has begun */
+    assert_int_equal(status_of(child, "NoNewPrivs:"), 1);
+    assert_int_equal(status_of(child, "Seccomp:"), 2);
+    char rest[65536];
+    while (read(ends[0], rest, sizeof rest) > 0) {
+    }
+    const int status = end_of(child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(ends[0]);
+    unlink(mesh);
+}
+#else
+static void kandela_import_is_confined(void **state) {
+    (void)state;
+    skip();
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_attempt_is_refused),
+        cmocka_unit_test(it_may_still_abort),
+        cmocka_unit_test(kandela_import_is_confined),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* scenes/text/paths: which files a scene's files may name. */
+#include "core/memory.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/text/paths.h"
+#include "tests/scenes/files.h"
+#include <sys/stat.h>
+
+static char *in_scene(const char *name) {
+    char path[300];
+    snprintf(path, sizeof path, "scene/%s", name);
+    return file_in(path);
+}
+
+static bool allowed(const char *beside, const char *name) {
+    return path_is_allowed(in_scene(beside), name);
+}
+
+static int tree_make(void **state) {
+    if (folder_make(state) != 0) return 1;
+    mkdir(file_in("scene"), 0700);
+    mkdir(in_scene("models"), 0700);
+    mkdir(in_scene("textures"), 0700);
+    mkdir(file_in("scene-2"), 0700);
+    file_put_text("secret.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+    file_put_text("scene/models/a.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+    return symlink("../secret.obj", in_scene("out.obj")) | symlink("models", in_scene("m")) |
+           symlink("../absent.obj", in_scene("nowhere.obj")) |
+           symlink(file_in("scene/models"), in_scene("absolute")) |
+           symlink("/etc", in_scene("etc")) | symlink("loop", in_scene("loop"));
+}
+
+static int tree_remove(void **state) {
+    static const char *const names[] = {"scene/out.obj",      "scene/m",
+                                        "scene/nowhere.obj",  "scene/absolute",
+                                        "scene/etc",          "scene/loop",
+                                        "scene/s.json",       "scene/models/a.obj",
+                                        "scene/models/a.mtl", "scene/models/b.obj",
+                                        "secret.obj",         "scene/textures/t.png"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) unlink(file_in(names[i]));
+    rmdir(in_scene("models"));
+    rmdir(in_scene("textures"));
+    rmdir(file_in("scene"));
+    rmdir(file_in("scene-2"));
+    return folder_remove(state);
+}
+
+static void the_folder_and_below_are_inside(void **state) {
+    (void)state;
+    static const char *const inside[] = {"a.obj",           "models/a.obj",  "./a.obj",
+                                         "models/../a.obj", "m/a.obj",       "absolute/a.obj",
+                                         "m/../models/a",   "models//a.obj", "not/there.obj"};
+    static const char *const outside[] = {
+        "../secret.obj", "../absent.obj", "models/../../secret.obj",
+        "/etc/passwd",   "/absent",       "out.obj",
+        "nowhere.obj",   "etc/passwd",    "etc/absent",
+        "loop",          "../scene-2/a",  "../scene/a.obj"};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; ++i)
+        if (!allowed("s.json", inside[i])) fail_msg("%s is inside", inside[i]);
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; ++i)
+        if (allowed("s.json", outside[i])) fail_msg("%s is outside", outside[i]);
+    assert_true(path_is_allowed(in_scene("s.json"), in_scene("models/a.obj")));
+    assert_false(path_is_allowed(in_scene("s.json"), file_in("scene-2/a.obj")));
+}
+
+/* A model's own files may lie anywhere in the folder of the scene that names it. */
+static void the_scene_is_the_outermost_folder(void **state) {
+    (void)state;
+    path_scope scope, inner;
+    assert_false(allowed("models/a.mtl", "../textures/t.png"));
+    path_scope_begin(&scope, in_scene("s.json"), false);
+    assert_true(allowed("models/a.mtl", "../textures/t.png"));
+    assert_true(allowed("models/a.mtl", "../m/../textures/t.png"));
+    assert_false(allowed("models/a.mtl", "../../secret.obj"));
+    path_scope_begin(&inner, in_scene("s.json"), true);
+    assert_true(allowed("s.json", "/etc/passwd") && allowed("s.json", "../secret.obj"));
+    path_scope_end(&inner);
+    assert_false(allowed("s.json", "/etc/passwd"));
+    path_scope_end(&scope);
+}
+
+static kd_status scene_read(const char *json, bool allow) {
+    scene *opened = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    assert_int_equal(options.allow_outside, 0);
+    options.allow_outside = allow;
+    file_put_text("scene/s.json", json);
+    const kd_status status = scene_open(&opened, in_scene("s.json"), &options, NULL);
+    scene_close(opened);
+    return status;
+}
+
+#define SCENE(mesh) "{\"kandela\": 1, \"meshes\": [" mesh "]}"
+
+static void descriptions_name_no_file_outside(void **state) {
+    (void)state;
+    static const char *const there[] = {
+        SCENE("{\"file\": \"../secret.obj\"}"),
+        SCENE("{\"file\": \"out.obj\"}"),
+        SCENE("{\"box\": {}, \"material\": {\"diffuse_map\": \"../secret.obj\"}}"),
+        SCENE("{\"box\": {}, \"placements\": \"../secret.obj\"}"),
+        "{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"environment\": {\"image\": "
+        "\"/etc/passwd\"}}",
+        "{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"render\": {\"photon_map\": "
+        "\"/etc/passwd\"}}"};
+    for (size_t i = 0; i < sizeof there / sizeof *there; ++i) {
+        assert_int_equal(scene_read(there[i], false), KD_ERROR_INPUT);
+        if (!strstr(kd_last_error(), "--allow-outside")) fail_msg("%s", kd_last_error());
+    }
+    char told[1024];
+    snprintf(told, sizeof told, "%s", kd_last_error());
+    assert_int_equal(scene_read("{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"render\": "
+                                "{\"photon_map\": \"/etc/passwx\"}}",
+                                false),
+                     KD_ERROR_INPUT);
+    assert_string_equal(strstr(kd_last_error(), ", which"), strstr(told, ", which"));
+    assert_int_equal(scene_read(SCENE("{\"file\": \"models/a.obj\"}"), false), KD_OK);
+    assert_int_equal(scene_read(there[0], true), KD_OK);
+}
+
+/* The same words whether the file is there or not, and none about it. */
+static void libraries_find_no_texture_outside(void **state) {
+    (void)state;
+    heard to[2];
+    for (int i = 0; i < 2; ++i) {
+        mesh read;
+        const obj_options options = {.problem = hear, .context = &to[i]};
+        memset(&to[i], 0, sizeof to[i]);
+        file_put_text("scene/models/b.obj", "mtllib a.mtl\nmtllib /etc/passwd\nusemtl m\n"
+                                            "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+        file_put_text("scene/models/a.mtl", i ? "newmtl m\nmap_Kd ../../secret.obj\n"
+                                              : "newmtl m\nmap_Kd ../../absent.obj\n");
+        assert_int_equal(obj_load(&read, in_scene("models/b.obj"), &options, NULL), KD_OK);
+        assert_null(read.materials[0].diffuse_map);
+        mesh_close(&read);
+    }
+    assert_int_equal(to[0].count, 2);
+    assert_int_equal(to[1].count, 2);
+    assert_string_equal(to[0].kinds[0], to[1].kinds[0]);
+    for (int k = 0; k < 2; ++k)
+        if (!strstr(to[1].what[k], "--allow-outside")) fail_msg("%s", to[1].what[k]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_folder_and_below_are_inside),
+        cmocka_unit_test(the_scene_is_the_outermost_folder),
+        cmocka_unit_test(descriptions_name_no_file_outside),
+        cmocka_unit_test(libraries_find_no_texture_outside),
+    };
+    return cmocka_run_group_tests(tests, tree_make, tree_remove);
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# A scene that a stranger wrote learns nothing of the files outside of its folder; the user may allow it.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+mkdir -p scene/models textures
+cp "$source_folder"/tests/tools/box.{obj,mtl} .
+cp box.{obj,mtl} scene/models
+options=(-q --resolution 16x12 --spp 1)
+expect_exit 0 "$program" render box.obj "${options[@]}" -o textures/grey.png
+
+# --- descriptions: the same words whether it is there or not ---
+told() { sed 's/"[^"]*"/NAME/' err; }
+for verb in "render -o a.png" "photons --photons 100 -o a.kdp" "trace --pixel 1,1" tree; do
+    read -ra words <<<"$verb"
+    for name in ../box.obj "$PWD/box.obj" models/../../box.obj; do
+        echo '{"kandela": 1, "meshes": [{"file": "'"$name"'"}]}' >scene/s.json
+        expect_exit 3 "$program" "${words[0]}" scene/s.json -q "${words[@]:1}"
+        expect_says err "lies outside the scene's folder: put it there, or give --allow-outside"
+        there=$(told)
+        sed -i 's/box.obj/bix.obj/' scene/s.json
+        expect_exit 3 "$program" "${words[0]}" scene/s.json -q "${words[@]:1}"
+        [[ $(told) == "$there" ]] || expect_fail "$verb: $name tells whether it is there"
+        sed -i 's/bix.obj/box.obj/' scene/s.json
+        expect_exit 0 "$program" "${words[0]}" scene/s.json -q "${words[@]:1}" --allow-outside
+    done
+done
+
+# --- what is inside, and what the user names, needs no leave ---
+echo '{"kandela": 1, "meshes": [{"file": "models/box.obj"}]}' >scene/s.json
+expect_exit 0 "$program" render scene/s.json "${options[@]}" -o a.png
+expect_exit 0 "$program" render scene/s.json "${options[@]}" -o a.png --env textures/grey.png
+(cd scene && "$program" render ../box.obj "${options[@]}" -o a.png) || expect_fail "the line names what it likes"
+
+# --- libraries: left out with a warning that is the same, too ---
+for name in ../textures/grey.png ../textures/gray.png; do
+    printf 'newmtl wall\nKd .5 .5 .5\nmap_Kd %s\n' "$name" >scene/paint.mtl
+    printf 'mtllib paint.mtl\nusemtl wall\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n' >scene/t.obj
+    expect_exit 0 "$program" render scene/t.obj --resolution 16x12 --spp 1 -o a.png
+    expect_says err "--allow-outside"
+    told >"said.${name##*/}"
+    expect_exit 0 "$program" check scene/t.obj
+    expect_says out "--allow-outside"
+done
+cmp -s <(grep -v ' in ' said.grey.png) <(grep -v ' in ' said.gray.png) ||
+    expect_fail "a library does not tell whether a texture outside is there"
+sed -i 's/gray/grey/' scene/paint.mtl
+expect_exit 0 "$program" render scene/t.obj --resolution 16x12 --spp 1 -o a.png --allow-outside
+grep -q outside err && expect_fail "it is read when that is allowed"
+expect_exit 0 "$program" check scene/t.obj --allow-outside
+grep -q outside out && expect_fail "check reads it, too"
+
+# --- links ---
+ln -s ../box.obj scene/link.obj
+ln -s ../bix.obj scene/dangling.obj
+for name in link dangling; do
+    echo '{"kandela": 1, "meshes": [{"file": "'$name'.obj"}]}' >scene/s.json
+    expect_exit 3 "$program" render scene/s.json "${options[@]}" -o a.png
+    expect_says err "outside the scene's folder"
+done
+expect_done
