@@ -62,10 +62,10 @@ endif()
 # Hardening: canaries in stack frames with arrays, library calls checked against the sizes of their objects,
 # addresses of programs unknown before they run, tables of the linker read-only before main. A sanitizer checks
 # more and brings its own. tests/tools/test_hardening.sh reads it from what was built.
-# kd_hardened is for all that is compiled but the files of core/isa_functions.inc: these have arrays in the frames of
+# kd_hardened is for what is compiled, but for the files of core/isa_functions.inc: these have arrays in the frames of
 # their innermost calls, and read neither files nor text.
 add_library(kd_hardened INTERFACE)
-if(KD_HARDENING AND NOT KD_SANITIZE AND NOT WIN32)
+if(NOT KD_SANITIZE AND NOT WIN32)
   include(CheckCCompilerFlag)
   include(CheckCSourceCompiles)
   include(CheckPIESupported)

@@ -70,11 +70,8 @@ static kd_status check_mesh(const kd_triangle_mesh *mesh) {
                (unsigned long long)mesh->vertex_count, (unsigned long long)mesh->triangle_count);
     KD_REQUIRE(mesh->vertices || mesh->vertex_count == 0, KD_ERROR_USAGE, "%llu vertices at NULL",
                (unsigned long long)mesh->vertex_count);
-    KD_REQUIRE(mesh->stride_bytes == 0 ||
-                   (mesh->stride_bytes >= sizeof(vec3) && mesh->stride_bytes % sizeof(float) == 0),
-               KD_ERROR_USAGE,
-               "%llu bytes from a vertex to the next, expected a multiple of 4 from 12 on, or 0",
-               (unsigned long long)mesh->stride_bytes);
+    KD_TRY(
+        caller_stride_check(mesh->vertex_count, mesh->stride_bytes, 3, sizeof(float), "vertices"));
     KD_REQUIRE(mesh->indices || mesh->vertex_count / 3 >= mesh->triangle_count, KD_ERROR_USAGE,
                "%llu triangles without indices need %llu vertices, there are %llu",
                (unsigned long long)mesh->triangle_count,

@@ -2,8 +2,9 @@
 #include "accel/sweep/clip_halves.h"
 #include "accel/sweep/rows.h"
 #include "accel/sweep/sah8.h"
+#include "core/memory.h"
 
-enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
+enum { LANES = VECTOR8_LANES, UNROLLED = 2, LEVELS_HERE = 6 };
 
 /* What the planes cost at which the node's triangles begin, and end; NaN if not inside. Of axes
    with flat triangles, what the planes in the node's own sides cost; INFINITY if nothing lies in
@@ -314,25 +315,60 @@ static kd_status write_leaf(const small_build *build, const small_node *node) {
     return KD_OK;
 }
 
-static kd_status build_below(const small_build *build, small_node *node) {
-    const float leaf_cost = build->costs.intersect * (float)node->count;
-    sah_split split;
-    if (!(leaf_cost > build->costs.traversal) || node->depth >= build->max_depth)
-        return write_leaf(build, node);
-    close_rows(node);
-    if (!search(build, node, &split)) return write_leaf(build, node);
-    split.position += 0.0f; /* never -0 */
+static kd_status build_below(const small_build *build, small_node *node, uint32_t level);
+
+typedef struct small_pair {
     small_node left, right;
-    left.count = right.count = 0;
-    left.depth = right.depth = node->depth + 1;
-    left.box = right.box = node->box;
-    vec3_set_axis(&left.box.hi, split.axis, split.position);
-    vec3_set_axis(&right.box.lo, split.axis, split.position);
-    share_out(build, node, &split, &left, &right);
-    KD_TRY(tree_writer_inner(build->writer, node->at, split.axis, split.position, &left.at));
-    right.at = left.at + 1;
-    KD_TRY(build_below(build, &left));
-    return build_below(build, &right);
+} small_pair;
+
+static inline __attribute__((always_inline)) kd_status
+build_pair(const small_build *build, small_node *node, const sah_split *split, small_pair *pair,
+           uint32_t level) {
+    small_node *left = &pair->left, *right = &pair->right;
+    left->count = right->count = 0;
+    left->depth = right->depth = node->depth + 1;
+    left->box = right->box = node->box;
+    vec3_set_axis(&left->box.hi, split->axis, split->position);
+    vec3_set_axis(&right->box.lo, split->axis, split->position);
+    share_out(build, node, split, left, right);
+    KD_TRY(tree_writer_inner(build->writer, node->at, split->axis, split->position, &left->at));
+    right->at = left->at + 1;
+    KD_TRY(build_below(build, left, level + 1));
+    return build_below(build, right, level + 1);
+}
+
+/* The first levels' children lie on the stack, the few that are deeper do not: a caller has little.
+ */
+static __attribute__((noinline)) kd_status build_here(const small_build *build, small_node *node,
+                                                      const sah_split *split, uint32_t level) {
+    small_pair pair;
+    return build_pair(build, node, split, &pair, level);
+}
+
+static __attribute__((noinline)) kd_status build_apart(const small_build *build, small_node *node,
+                                                       const sah_split *split, uint32_t level) {
+    small_pair *pair = NULL;
+    KD_TRY(KD_RESERVE(pair, 1));
+    const kd_status status = build_pair(build, node, split, pair, level);
+    memory_free(pair);
+    return status;
+}
+
+static __attribute__((noinline)) bool find_split(const small_build *build, small_node *node,
+                                                 sah_split *split) {
+    const float leaf_cost = build->costs.intersect * (float)node->count;
+    if (!(leaf_cost > build->costs.traversal) || node->depth >= build->max_depth) return false;
+    close_rows(node);
+    if (!search(build, node, split)) return false;
+    split->position += 0.0f; /* never -0 */
+    return true;
+}
+
+static kd_status build_below(const small_build *build, small_node *node, uint32_t level) {
+    sah_split split;
+    if (!find_split(build, node, &split)) return write_leaf(build, node);
+    return level < LEVELS_HERE ? build_here(build, node, &split, level)
+                               : build_apart(build, node, &split, level);
 }
 
 kd_status small_nodes_build(small_build *build, small_node *node) {
@@ -344,5 +380,5 @@ kd_status small_nodes_build(small_build *build, small_node *node) {
             corner[3 * i + (uint32_t)k] = float4v_of(build->input->positions[index[k]]);
     }
     build->corner = corner;
-    return build_below(build, node);
+    return build_below(build, node, 0);
 }

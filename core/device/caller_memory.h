@@ -20,6 +20,12 @@ typedef struct caller_array {
    memory of a CUDA device. */
 kd_status caller_memory_check(const caller_array *arrays, int count, bool host);
 
+/* KD_ERROR_USAGE if `count` items (`name`: "points") of `item` elements cannot lie stride_bytes
+   from each other (0: packed): that is not whole elements, or one would lie over the next, or they
+   are more bytes than any memory has. Otherwise no product of them leaves 64 bits. */
+kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t item,
+                              uint64_t element_bytes, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,8 +19,8 @@ uint64_t machine_peak_bytes(void); /* the most that this process had at once; 0:
 void *machine_memory(size_t alignment, size_t bytes);
 void machine_memory_free(void *memory); /* takes NULL */
 
-/* Advice for whole pages of [begin, begin + bytes): they may be dropped, if a file is behind them;
-   they had better be large ones. */
+/* Advice for whole pages of [begin, begin + bytes): they are given back, and what they held with
+   them; they had better be large ones. */
 void machine_pages_drop(const void *begin, size_t bytes);
 void machine_pages_large(void *begin, size_t bytes);
 

@@ -1,4 +1,5 @@
 #include "core/system/mapping.h"
+#include "core/system/machine.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -43,12 +44,23 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
     return MAPPING_MADE;
 }
 
+enum { LARGE_PAGE = 1 << 21 };
+
+/* Of memory for so many bytes of a file: whole large pages from half of one on, because filling
+   small ones takes as long as reading. */
+static size_t room_for(uint64_t bytes) {
+    const size_t room = (size_t)bytes;
+    if (room < LARGE_PAGE / 2 || room > SIZE_MAX - LARGE_PAGE) return room;
+    return (room + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+}
+
 mapping_end mapping_reserve(void **memory, const mapping_source *from) {
     *memory = NULL;
     if (from->bytes == 0) return MAPPING_MADE;
-    void *made =
-        mmap(NULL, (size_t)from->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t room = room_for(from->bytes);
+    void *made = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) return MAPPING_FAILED;
+    if (room >= LARGE_PAGE) machine_pages_large(made, room);
     *memory = made;
     return MAPPING_MADE;
 }
@@ -81,5 +93,5 @@ void mapping_drop(mapping_source *owned) {
 }
 
 void mapping_close(void *memory, uint64_t bytes) {
-    if (memory) munmap(memory, (size_t)bytes);
+    if (memory) munmap(memory, room_for(bytes));
 }

@@ -198,12 +198,7 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
     KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
                "no points given (NULL), their count is %llu", (unsigned long long)points->count);
     const uint64_t scalar_bytes = point_scalar_bytes(tree->tree.scalar);
-    KD_REQUIRE(points->stride_bytes == 0 || (points->stride_bytes >= dims * scalar_bytes &&
-                                             points->stride_bytes % scalar_bytes == 0),
-               KD_ERROR_USAGE,
-               "stride of %llu bytes between points, expected a multiple of %llu of at least %llu",
-               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
-               (unsigned long long)(dims * scalar_bytes));
+    KD_TRY(caller_stride_check(points->count, points->stride_bytes, dims, scalar_bytes, "points"));
     const caller_array given[] = {{points->coordinates, "points", 1},
                                   {points->ids, "ids of points", sizeof *points->ids}};
     KD_TRY(caller_memory_check(given, 2, tree->cuda == NULL));

@@ -23,12 +23,8 @@ static kd_status take_corners(point_array *out, const kd_points *tree, const kd_
     KD_REQUIRE(given->coordinates || given->count == 0, KD_ERROR_USAGE,
                "no %s corners given (NULL), their count is %llu", name,
                (unsigned long long)given->count);
-    KD_REQUIRE(given->stride_bytes == 0 || (given->stride_bytes >= given->dims * scalar_bytes &&
-                                            given->stride_bytes % scalar_bytes == 0),
-               KD_ERROR_USAGE,
-               "stride of %llu bytes between corners, expected a multiple of %llu of at least %llu",
-               (unsigned long long)given->stride_bytes, (unsigned long long)scalar_bytes,
-               (unsigned long long)(given->dims * scalar_bytes));
+    KD_TRY(caller_stride_check(given->count, given->stride_bytes, given->dims, scalar_bytes,
+                               "corners"));
     *out = point_array_make(given->coordinates, given->count, given->dims, tree->tree.scalar);
     if (given->stride_bytes) out->stride_bytes = given->stride_bytes;
     return KD_OK;

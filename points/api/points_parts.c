@@ -40,7 +40,9 @@ static kd_status check(const kd_point_array *points, const kd_points_options *op
                                        points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
     if (points->stride_bytes) few.stride_bytes = points->stride_bytes;
     const pointtree_options split = {POINTTREE_WIDEST, false, 0};
-    return pointtree_check_request(&few, &split, row); /* how many there may be parts say */
+    KD_TRY(pointtree_check_request(&few, &split, row)); /* how many there may be parts say */
+    return caller_stride_check(points->count, points->stride_bytes, points->dims, scalar_bytes,
+                               "points");
 }
 
 /* What the tree tells without its parts. */

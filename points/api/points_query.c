@@ -122,13 +122,7 @@ static kd_status check_points(const kd_points *tree, const kd_points_query *quer
                (int)tree->tree.scalar);
     KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
                "no queries given (NULL), their count is %llu", (unsigned long long)points->count);
-    KD_REQUIRE(points->stride_bytes == 0 || (points->stride_bytes >= dims * scalar_bytes &&
-                                             points->stride_bytes % scalar_bytes == 0),
-               KD_ERROR_USAGE,
-               "stride of %llu bytes between queries, expected a multiple of %llu of at least %llu",
-               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
-               (unsigned long long)(dims * scalar_bytes));
-    return KD_OK;
+    return caller_stride_check(points->count, points->stride_bytes, dims, scalar_bytes, "queries");
 }
 
 typedef struct prepared_query {

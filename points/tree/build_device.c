@@ -1,4 +1,5 @@
 #include "points/tree/build_device.h"
+#include "core/device/caller_memory.h"
 
 kd_status point_build_cuda_check(const point_build_cuda *a, size_t needed) {
     KD_REQUIRE(a->points.count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
@@ -7,11 +8,8 @@ kd_status point_build_cuda_check(const point_build_cuda *a, size_t needed) {
     KD_REQUIRE(a->points.dims >= POINT_DIMS_MIN && a->points.dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
                "%u dimensions, expected %u to %u", a->points.dims, POINT_DIMS_MIN, POINT_DIMS_MAX);
     const uint64_t scalar_bytes = point_scalar_bytes(a->points.scalar);
-    KD_REQUIRE(a->points.stride_bytes >= a->points.dims * scalar_bytes &&
-                   a->points.stride_bytes % scalar_bytes == 0,
-               KD_ERROR_USAGE, "stride of %llu bytes, expected a multiple of %llu of at least %llu",
-               (unsigned long long)a->points.stride_bytes, (unsigned long long)scalar_bytes,
-               (unsigned long long)(a->points.dims * scalar_bytes));
+    KD_TRY(caller_stride_check(a->points.count, a->points.stride_bytes, a->points.dims,
+                               scalar_bytes, "points"));
     KD_REQUIRE(a->scratch_bytes >= needed, KD_ERROR_MEMORY,
                "scratch of %zu bytes given, %zu needed", a->scratch_bytes, needed);
     return KD_OK;

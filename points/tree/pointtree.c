@@ -1,4 +1,5 @@
 #include "points/tree/pointtree.h"
+#include "core/device/caller_memory.h"
 #include "core/hash.h"
 #include "core/large_pages.h"
 #include "core/memory.h"
@@ -25,11 +26,8 @@ kd_status pointtree_check_request(const point_array *points, const pointtree_opt
     KD_REQUIRE(points->scalar == POINT_FLOAT || points->scalar == POINT_DOUBLE, KD_ERROR_USAGE,
                "scalar type %d, expected 0 (float) or 1 (double)", (int)points->scalar);
     const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
-    KD_REQUIRE(points->stride_bytes >= points->dims * scalar_bytes &&
-                   points->stride_bytes % scalar_bytes == 0,
-               KD_ERROR_USAGE, "stride of %llu bytes, expected a multiple of %llu of at least %llu",
-               (unsigned long long)points->stride_bytes, (unsigned long long)scalar_bytes,
-               (unsigned long long)(points->dims * scalar_bytes));
+    KD_TRY(caller_stride_check(points->count, points->stride_bytes, points->dims, scalar_bytes,
+                               "points"));
     KD_REQUIRE((uintptr_t)points->coordinates % scalar_bytes == 0, KD_ERROR_USAGE,
                "points at %p, expected them aligned to %llu bytes", points->coordinates,
                (unsigned long long)scalar_bytes);

@@ -41,12 +41,17 @@ void check(kd_status status);
 void check_said(kd_status status, const char *message); /* the same with another thread's message */
 void check_signals();                                   /* Ctrl-C */
 
+/* A thread that Python does not wait for stops here once the interpreter ends: it would be unwound
+   through C++ otherwise, which ends the process. */
+void stop_if_python_ends();
+
 /* call() without the interpreter's lock, then what its status raises. */
 template <typename function> void check_unlocked(function call) {
     kd_status status;
     {
         nb::gil_scoped_release unlocked;
         status = call();
+        stop_if_python_ends();
     }
     check(status);
 }

@@ -1,12 +1,13 @@
 /* kandela._c: the C library's functions by their own names. What people use is in python/kandela.
  */
-#include "python/ext/bind.h"
+#include "python/ext/gate.h"
 #include <kandela/version.h>
 
 NB_MODULE(_c, module) {
     module.doc() = "The C library's functions by their own names";
     module.def(
         "kd_version", [] { return kd_version(); }, "The library's version.");
+    bind_gate(module);
     bind_points(module);
     bind_points_query(module);
     bind_triangles(module);

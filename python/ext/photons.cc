@@ -3,32 +3,29 @@
 #include <kandela/photons.h>
 #include <stddef.h>
 
-/* kd_photons, closed with the object. */
-struct photons_handle {
-    kd_photons *c;
-    explicit photons_handle(kd_photons *photons) : c(photons) {}
-    photons_handle(const photons_handle &) = delete;
-    photons_handle &operator=(const photons_handle &) = delete;
-    ~photons_handle() { close(); }
-    void close() {
-        kd_photons_close(c);
-        c = nullptr;
-    }
+/* kd_photons, closed with the object or before; lists that were given out keep it. */
+struct photons_handle : closable<kd_photons, kd_photons_close> {
+    using closable::closable;
 };
 
-static photons_handle *emit(const scene_handle &scene, const render_options &options,
+static photons_handle *emit(const scene_handle &of, const render_options &given,
                             nb::object progress) {
+    const scene_use scene(of);
+    const render_options options = given;
+    const gate::inside marked(scene.door);
     kd_photons *photons = nullptr;
-    const kd_status status =
-        watch([&](kd_progress hear,
-                  void *by) { return kd_photons_emit(&photons, scene.c, &options.c, hear, by); },
-              progress, [&] { kd_photons_close(photons); });
+    const kd_status status = watch(
+        [&](kd_progress hear, void *by) {
+            return kd_photons_emit(&photons, scene.c.get(), &options.c, hear, by);
+        },
+        progress, [&] { kd_photons_close(photons); });
     if (status == KD_INTERRUPTED) check_said(status, "the emission of photons was interrupted");
     return new photons_handle(photons);
 }
 
 static nb::dict count(const photons_handle &photons, int map) {
-    const kd_photon_counts counts = kd_photons_count(photons.c, (kd_photon_map)map);
+    const kd_photon_counts counts =
+        kd_photons_count(photons.use("photon map").get(), (kd_photon_map)map);
     nb::dict out;
     out["stored"] = counts.stored;
     out["emitted"] = counts.emitted;
@@ -37,13 +34,13 @@ static nb::dict count(const photons_handle &photons, int map) {
     return out;
 }
 
-/* (stored, sizeof(kd_photon)) bytes as they lie, which live as long as the photons. */
-static nb::object list(nb::handle self, int map) {
-    const kd_photons *photons = nb::cast<photons_handle *>(self)->c;
-    const kd_photon *first = kd_photons_list(photons, (kd_photon_map)map);
-    const size_t shape[2] = {(size_t)kd_photons_count(photons, (kd_photon_map)map).stored,
+/* (stored, sizeof(kd_photon)) bytes as they lie, which the array keeps. */
+static nb::object list(const photons_handle &photons, int map) {
+    const std::shared_ptr<kd_photons> used = photons.use("photon map");
+    const kd_photon *first = kd_photons_list(used.get(), (kd_photon_map)map);
+    const size_t shape[2] = {(size_t)kd_photons_count(used.get(), (kd_photon_map)map).stored,
                              sizeof(kd_photon)};
-    return nb::cast(nb::ndarray<nb::numpy, const uint8_t>(first, 2, shape, self));
+    return nb::cast(nb::ndarray<nb::numpy, const uint8_t>(first, 2, shape, kept(used)));
 }
 
 void bind_photons(nb::module_ &m) {
@@ -61,7 +58,8 @@ void bind_photons(nb::module_ &m) {
     m.def(
         "kd_photons_write",
         [](const photons_handle &photons, const std::string &path) {
-            check_unlocked([&] { return kd_photons_write(photons.c, path.c_str()); });
+            const std::shared_ptr<kd_photons> used = photons.use("photon map");
+            check_unlocked([&] { return kd_photons_write(used.get(), path.c_str()); });
         },
         nb::arg("photons"), nb::arg("path"), "A file that RenderOptions.photon_map takes.");
 }

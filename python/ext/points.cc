@@ -24,61 +24,119 @@ point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
     return out;
 }
 
+/* The defaults if there are none. */
+static kd_points_options options_of(nb::handle options) {
+    if (!options.is_none()) return *nb::cast<kd_points_options *>(options);
+    kd_points_options made;
+    kd_points_options_default(&made);
+    return made;
+}
+
+/* A tree in the making, closed if nobody is there any more to take it. */
+typedef std::shared_ptr<kd_points *> points_made;
+static points_made made_none() {
+    return points_made(new kd_points *(nullptr), [](kd_points **of) {
+        kd_points_close(*of);
+        delete of;
+    });
+}
+static points_tree *take_made(const points_made &made) {
+    points_tree *tree = new points_tree(*made);
+    *made = nullptr;
+    return tree;
+}
+
 static points_tree *tree_open(const point_arrays &points, nb::handle options) {
-    const kd_points_options *given =
-        options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
-    kd_points *tree = nullptr;
-    check_unlocked([&] { return kd_points_open(&tree, &points.c, given); });
-    return new points_tree(tree);
+    const kd_points_options given = options_of(options);
+    const points_made made = made_none();
+    check_heard(
+        [=](const std::atomic<bool> &) { return kd_points_open(made.get(), &points.c, &given); },
+        points.c.count >= LONG_BUILD, nullptr);
+    return take_made(made);
 }
 
 /* One array for each device of the options. */
 static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
                                      nb::handle options) {
-    const kd_points_options *given =
-        options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
+    const kd_points_options given = options_of(options);
+    std::vector<point_arrays> keep;
     std::vector<kd_point_array> all;
-    for (const point_arrays *one : arrays) all.push_back(one->c);
-    kd_points *tree = nullptr;
-    check_unlocked(
-        [&] { return kd_points_open_arrays(&tree, all.data(), (uint32_t)all.size(), given); });
-    return new points_tree(tree);
+    for (const point_arrays *one : arrays) {
+        keep.push_back(*one);
+        all.push_back(one->c);
+    }
+    const points_made made = made_none();
+    check_heard(
+        [=](const std::atomic<bool> &) {
+            (void)keep;
+            return kd_points_open_arrays(made.get(), all.data(), (uint32_t)all.size(), &given);
+        },
+        true, nullptr);
+    return take_made(made);
 }
 
-static void tree_update(points_tree &tree, const point_arrays &points) {
-    check_unlocked([&] { return kd_points_update(tree.c, &points.c); });
-    tree.look();
+/* Changes are not taken back after Ctrl-C: they are done when the next call gets its turn. */
+static void tree_update(const points_handle &of, const point_arrays &points) {
+    const points_use tree(of, true);
+    check_heard(
+        [=](const std::atomic<bool> &) {
+            const kd_status status = kd_points_update(tree.c, &points.c);
+            if (status == KD_OK) tree.tree->look();
+            return status;
+        },
+        points.c.count >= LONG_BUILD, tree.door());
 }
 
 /* The first id that new points got; None if they brought their own. */
-static nb::object tree_insert(points_tree &tree, const point_arrays &points) {
-    uint32_t first = KD_NO_POINT;
-    check_unlocked([&] { return kd_points_insert(tree.c, &points.c, &first); });
-    return first == KD_NO_POINT ? nb::object(nb::none()) : nb::object(nb::int_(first));
+static nb::object tree_insert(const points_handle &of, const point_arrays &points) {
+    const points_use tree(of, true);
+    const auto first = std::make_shared<uint32_t>(KD_NO_POINT);
+    check_heard(
+        [=](const std::atomic<bool> &) { return kd_points_insert(tree.c, &points.c, first.get()); },
+        points.c.count + kd_points_count(tree.c) >= LONG_BUILD, tree.door());
+    return *first == KD_NO_POINT ? nb::object(nb::none()) : nb::object(nb::int_(*first));
 }
 
-static void tree_remove(points_tree &tree, nb::handle ids) {
+static void tree_remove(const points_handle &of, nb::handle ids) {
+    const points_use tree(of, true);
     array keep = array_of(ids, "ids", false);
     const uint32_t *given =
-        (const uint32_t *)array_data(ids, "ids", "uint32|int32", keep.rows(), false, &keep);
-    const uint64_t count = keep.rows();
-    check_unlocked([&] { return kd_points_remove(tree.c, given, count); });
+        (const uint32_t *)array_data(ids, "ids", "uint32|int32", keep.size(), false, &keep);
+    const uint64_t count = keep.size();
+    check_heard(
+        [=](const std::atomic<bool> &) {
+            (void)keep;
+            return kd_points_remove(tree.c, given, count);
+        },
+        count + kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
-static void tree_rebuild(points_tree &tree) {
-    check_unlocked([&] { return kd_points_rebuild(tree.c); });
+static void tree_rebuild(const points_handle &of) {
+    const points_use tree(of, true);
+    check_heard([=](const std::atomic<bool> &) { return kd_points_rebuild(tree.c); },
+                kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
-static void tree_save(const points_tree &tree, const std::string &path) {
-    check_unlocked([&] { return kd_points_save(tree.c, path.c_str()); });
+/* A tree that is closed already is left alone. */
+static void tree_close(const points_handle &of) {
+    const std::shared_ptr<void> entered = of->door.enter(true, "tree");
+    kd_points_close(of->c);
+    of->c = nullptr;
+}
+
+static void tree_save(const points_handle &of, const std::string &path) {
+    const points_use tree(of);
+    check_heard([=](const std::atomic<bool> &) { return kd_points_save(tree.c, path.c_str()); },
+                kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
 static points_tree *tree_load(const std::string &path, nb::handle options) {
-    const kd_points_options *given =
-        options.is_none() ? nullptr : nb::cast<kd_points_options *>(options);
-    kd_points *tree = nullptr;
-    check_unlocked([&] { return kd_points_load(&tree, path.c_str(), given); });
-    return new points_tree(tree);
+    const kd_points_options given = options_of(options);
+    const points_made made = made_none();
+    check_heard(
+        [=](const std::atomic<bool> &) { return kd_points_load(made.get(), path.c_str(), &given); },
+        true, nullptr);
+    return take_made(made);
 }
 
 static const char *scalar_of(const kd_points_info &info) {
@@ -94,7 +152,8 @@ static nb::tuple box_of(const kd_points_info &info) {
     return nb::make_tuple(lo, hi);
 }
 
-static nb::dict tree_describe(const points_tree &tree) {
+static nb::dict tree_describe(const points_handle &of) {
+    const points_use tree(of);
     kd_points_info info;
     kd_points_describe(tree.c, &info);
     nb::dict out;
@@ -120,12 +179,13 @@ static nb::dict tree_describe(const points_tree &tree) {
 }
 
 template <typename id, kd_status (*call)(const kd_points *, void *, id *, uint8_t *)>
-static void tree_download(const points_tree &tree, nb::handle coordinates, nb::handle ids,
+static void tree_download(const points_handle &of, nb::handle coordinates, nb::handle ids,
                           nb::handle axes) {
+    const points_use tree(of);
     const uint64_t count = kd_points_count(tree.c);
     array keep[3];
-    void *to = array_data(coordinates, "coordinates", scalar_of(tree.told), count * tree.told.dims,
-                          true, &keep[0]);
+    void *to = array_data(coordinates, "coordinates", scalar_of(tree->told),
+                          count * tree->told.dims, true, &keep[0]);
     id *to_ids = (id *)array_data(ids, "ids", sizeof(id) == 8 ? "uint64|int64" : "uint32|int32",
                                   count, true, &keep[1]);
     uint8_t *to_axes = (uint8_t *)array_data(axes, "axes", "uint8", count, true, &keep[2]);
@@ -171,11 +231,12 @@ void bind_points(nb::module_ &m) {
           "Points (count, 2 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
     bind_options(m);
     nb::class_<points_tree>(m, "Points", "kd_points: a tree")
-        .def_prop_ro("dims", [](const points_tree &self) { return self.told.dims; })
-        .def_prop_ro("scalar", [](const points_tree &self) { return scalar_of(self.told); })
-        .def_prop_ro("on_cpu", &points_tree::on_cpu)
+        .def_prop_ro("dims", [](const points_handle &self) { return points_use(self)->told.dims; })
+        .def_prop_ro("scalar",
+                     [](const points_handle &self) { return scalar_of(points_use(self)->told); })
+        .def_prop_ro("on_cpu", [](const points_handle &self) { return points_use(self)->on_cpu(); })
         .def_prop_ro(
-            "box", [](const points_tree &self) { return box_of(self.told); },
+            "box", [](const points_handle &self) { return box_of(points_use(self)->told); },
             "lo and hi, when it was opened or updated");
     m.def("kd_points_open", tree_open, nb::arg("points"), nb::arg("options") = nb::none(),
           "Builds a tree of copies of the points.");
@@ -189,12 +250,12 @@ void bind_points(nb::module_ &m) {
     m.def("kd_points_remove", tree_remove, nb::arg("tree"), nb::arg("ids"),
           "The points with these ids, uint32 (count,), go.");
     m.def(
-        "kd_points_count", [](const points_tree &tree) { return kd_points_count(tree.c); },
+        "kd_points_count",
+        [](const points_handle &tree) { return kd_points_count(points_use(tree).c); },
         nb::arg("tree"), "Points that are there.");
     m.def("kd_points_rebuild", tree_rebuild, nb::arg("tree"), "One tree of all that is there.");
-    m.def(
-        "kd_points_close", [](points_tree &tree) { tree.close(); }, nb::arg("tree"),
-        "Gives the memory back now; the tree answers nothing from then on.");
+    m.def("kd_points_close", tree_close, nb::arg("tree"),
+          "Gives the memory back when the calls that use it are over; UsageError from then on.");
     m.def("kd_points_describe", tree_describe, nb::arg("tree"), "kd_points_info as a dict.");
     m.attr("kd_points_describe_sized") = m.attr("kd_points_describe");
     m.def("kd_points_download", tree_download<uint32_t, kd_points_download>, nb::arg("tree"),

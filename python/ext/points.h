@@ -1,26 +1,41 @@
 /* Point trees and the arrays that belong to them, as objects of Python. */
 #ifndef PYTHON_POINTS_H
 #define PYTHON_POINTS_H
-#include "python/ext/bind.h"
+#include "python/ext/gate.h"
 #include <kandela/points.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <stddef.h>
 #include <string.h>
 
-/* kd_points, closed with the object. */
+/* kd_points, closed with the object. Calls that ask and those that change it enter its gate. */
 struct points_tree {
     kd_points *c;
     kd_points_info told; /* when it was opened or updated: all before the hash */
+    gate door;
     explicit points_tree(kd_points *tree) : c(tree) { look(); }
     void look() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }
-    bool on_cpu() const { return strcmp(told.device, "cpu") == 0; }
+    /* "CPU, 2 threads"; several CPUs are asked like one */
+    bool on_cpu() const { return strncmp(told.device, "CPU", 3) == 0; }
     points_tree(const points_tree &) = delete;
     points_tree &operator=(const points_tree &) = delete;
     ~points_tree() { kd_points_close(c); }
-    void close() {
-        kd_points_close(c);
-        c = nullptr;
-    }
 };
+typedef std::shared_ptr<points_tree> points_handle;
+
+/* A tree and leave to use it, for as long as it lives. UsageError if it is closed. */
+struct points_use {
+    points_handle tree;
+    std::shared_ptr<void> entered;
+    kd_points *c;
+    explicit points_use(const points_handle &of, bool alone = false)
+        : tree(of), entered(of->door.enter(alone, "tree")), c(of->c) {
+        if (!c) check_said(KD_ERROR_USAGE, "the tree is closed");
+    }
+    const points_tree *operator->() const { return tree.get(); }
+    const gate *door() const { return &tree->door; }
+};
+
+enum : uint64_t { LONG_QUERIES = 1 << 13, LONG_ANSWERS = 1 << 16, LONG_BUILD = 1 << 14 };
 
 /* kd_point_array with what it points to. */
 struct point_arrays {

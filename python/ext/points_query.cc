@@ -6,7 +6,7 @@
 #include <exception>
 #include <limits>
 
-enum { PIECE_ANSWERS = 1 << 22, PIECE_LEAST = 1 << 14 };
+enum { PIECE_ANSWERS = 1 << 22, PIECE_LEAST = 1 << 14, LONG_BOXES = 256 };
 
 static points_query query_default() {
     points_query query;
@@ -39,22 +39,33 @@ static kd_points_query piece_of(const kd_points_query &whole, uint64_t begin, ui
     return piece;
 }
 
-/* Calls ask(piece, begin) for pieces of about so many answers; one for all on a device. */
+/* Calls ask(tree, piece, begin) for pieces of about so many answers, one for all on a device; what
+   it touches it owns. Ctrl-C ends it after a piece. */
 template <typename function>
-static void in_pieces(const points_tree &tree, const points_query &query, uint64_t answers_each,
+static void in_pieces(const points_use &tree, const points_query &query, uint64_t answers_each,
                       function ask) {
     const uint64_t count = query.c.points.count;
     uint64_t each =
         std::max<uint64_t>(PIECE_LEAST, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
-    if (!tree.on_cpu()) each = count;
-    uint64_t begin = 0;
-    do {
-        const uint64_t end = count - begin <= each + each / 2 ? count : begin + each;
-        const kd_points_query piece = piece_of(query.c, begin, end);
-        check_unlocked([&] { return ask(&piece, begin); });
-        if (end < count) check_signals();
-        begin = end;
-    } while (begin < count);
+    const bool on_cpu = tree->on_cpu();
+    if (!on_cpu) each = count;
+    const bool is_long =
+        on_cpu &&
+        (count >= LONG_QUERIES || count * std::max<uint64_t>(1, answers_each) >= LONG_ANSWERS ||
+         (query.c.max_radius > 0 && kd_points_count(tree.c) >= LONG_ANSWERS && count >= 64));
+    check_heard(
+        [=](const std::atomic<bool> &left) {
+            kd_status status = KD_OK;
+            uint64_t begin = 0;
+            do {
+                const uint64_t end = count - begin <= each + each / 2 ? count : begin + each;
+                const kd_points_query piece = piece_of(query.c, begin, end);
+                status = ask(&piece, begin);
+                begin = end;
+            } while (status == KD_OK && begin < count && !left);
+            return status;
+        },
+        is_long, tree.door());
 }
 
 static const char *scalar_name(const points_query &query) {
@@ -67,9 +78,10 @@ template <typename id> static const char *ids_name() {
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, uint32_t, id *,
                                          void *, uint32_t *)>
-static void nearest(const points_tree &tree, const points_query &query, uint32_t k, nb::handle ids,
+static void nearest(const points_handle &of, const points_query &query, uint32_t k, nb::handle ids,
                     nb::handle dist2, nb::handle counts) {
-    array keep[3];
+    const points_use tree(of);
+    std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
     id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), count * k, true, &keep[0]);
@@ -77,7 +89,8 @@ static void nearest(const points_tree &tree, const points_query &query, uint32_t
         (char *)array_data(dist2, "dist2", scalar_name(query), count * k, true, &keep[1]);
     uint32_t *to_counts =
         (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[2]);
-    in_pieces(tree, query, k, [&](const kd_points_query *piece, uint64_t at) {
+    in_pieces(tree, query, k, [=](const kd_points_query *piece, uint64_t at) {
+        (void)keep;
         return call(tree.c, piece, k, to_ids ? to_ids + at * k : nullptr,
                     to_dist2 ? to_dist2 + at * k * scalar : nullptr,
                     to_counts ? to_counts + at : nullptr);
@@ -95,16 +108,18 @@ static void rooted(scalar *dist, int64_t *ids, uint64_t count, double bound, int
     }
 }
 
-static void nearest_distances(const points_tree &tree, const points_query &query, uint32_t k,
+static void nearest_distances(const points_handle &of, const points_query &query, uint32_t k,
                               nb::handle ids, nb::handle dist, int64_t missing) {
-    array keep[2];
+    const points_use tree(of);
+    std::vector<array> keep(2);
     const uint64_t count = query.c.points.count;
     const bool wide = query.c.points.scalar == KD_DOUBLE;
     int64_t *to_ids = (int64_t *)array_data(ids, "ids", "int64", count * k, true, &keep[0]);
     void *to = array_data(dist, "distances", scalar_name(query), count * k, true, &keep[1]);
     if (keep[0].device || keep[1].device)
         throw nb::value_error("answers are memory of a device, expected the CPU's");
-    in_pieces(tree, query, k, [&](const kd_points_query *piece, uint64_t at) {
+    in_pieces(tree, query, k, [=](const kd_points_query *piece, uint64_t at) {
+        (void)keep;
         void *rows = wide ? (void *)((double *)to + at * k) : (void *)((float *)to + at * k);
         const kd_status status =
             kd_points_nearest64(tree.c, piece, k, (uint64_t *)to_ids + at * k, rows, nullptr);
@@ -119,27 +134,31 @@ static void nearest_distances(const points_tree &tree, const points_query &query
 }
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, id *, void *)>
-static void closest(const points_tree &tree, const points_query &query, nb::handle ids,
+static void closest(const points_handle &of, const points_query &query, nb::handle ids,
                     nb::handle dist2) {
-    array keep[2];
+    const points_use tree(of);
+    std::vector<array> keep(2);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
     id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), count, true, &keep[0]);
     char *to_dist2 = (char *)array_data(dist2, "dist2", scalar_name(query), count, true, &keep[1]);
-    in_pieces(tree, query, 1, [&](const kd_points_query *piece, uint64_t at) {
+    in_pieces(tree, query, 1, [=](const kd_points_query *piece, uint64_t at) {
+        (void)keep;
         return call(tree.c, piece, to_ids ? to_ids + at : nullptr,
                     to_dist2 ? to_dist2 + at * scalar : nullptr);
     });
 }
 
 /* A piece's offsets begin at 0; those of the whole go on where the piece before ended. */
-static void within_count(const points_tree &tree, const points_query &query, nb::handle offsets) {
+static void within_count(const points_handle &of, const points_query &query, nb::handle offsets) {
+    const points_use tree(of);
     array keep;
     const uint64_t count = query.c.points.count;
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep);
     if (!to) check(kd_points_within_count(tree.c, &query.c, nullptr));
-    in_pieces(tree, query, 64, [&](const kd_points_query *piece, uint64_t at) {
+    in_pieces(tree, query, 64, [=](const kd_points_query *piece, uint64_t at) {
+        (void)keep;
         const uint64_t before = at ? to[at] : 0;
         const kd_status status = kd_points_within_count(tree.c, piece, to + at);
         for (uint64_t i = 0; status == KD_OK && before && i <= piece->points.count; ++i)
@@ -148,26 +167,42 @@ static void within_count(const points_tree &tree, const points_query &query, nb:
     });
 }
 
+/* How many answers rows of these offsets have: ids and dist2 must be as long. Of offsets in memory
+   of a device their lengths say it, which must agree. */
+static uint64_t answers_of(const uint64_t *from, const array &keep, uint64_t count, nb::handle ids,
+                           nb::handle dist2) {
+    if (from && !keep.device) {
+        for (uint64_t i = 0; i < count; ++i)
+            if (from[i] > from[count])
+                check_said(KD_ERROR_USAGE,
+                           ("offsets[" + std::to_string(i) + "] is " + std::to_string(from[i]) +
+                            ", beyond the last, " + std::to_string(from[count]))
+                               .c_str());
+        return from[count];
+    }
+    if (!ids.is_none()) return array_of(ids, "ids", true).size();
+    return dist2.is_none() ? 0 : array_of(dist2, "dist2", true).size();
+}
+
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *,
                                          const uint64_t *, id *, void *)>
-static void within(const points_tree &tree, const points_query &query, nb::handle offsets,
+static void within(const points_handle &of, const points_query &query, nb::handle offsets,
                    nb::handle ids, nb::handle dist2) {
-    array keep[3];
+    const points_use tree(of);
+    std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[0]);
-    if (keep[0].device && tree.on_cpu())
+    if (keep[0].device && tree->on_cpu())
         throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
     if (!from) check(kd_points_within(tree.c, &query.c, nullptr, nullptr, nullptr));
-    const uint64_t answers = tree.on_cpu()      ? from[count]
-                             : !ids.is_none()   ? array_of(ids, "ids", true).size()
-                             : !dist2.is_none() ? array_of(dist2, "dist2", true).size()
-                                                : 0;
+    const uint64_t answers = answers_of(from, keep[0], count, ids, dist2);
     id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), answers, true, &keep[1]);
     char *to_dist2 =
         (char *)array_data(dist2, "dist2", scalar_name(query), answers, true, &keep[2]);
-    in_pieces(tree, query, 64, [&](const kd_points_query *piece, uint64_t at) {
+    in_pieces(tree, query, 64, [=](const kd_points_query *piece, uint64_t at) {
+        (void)keep;
         if (piece->points.count == count)
             return call(tree.c, piece, from, to_ids, (void *)to_dist2);
         std::vector<uint64_t> own(from + at, from + at + piece->points.count + 1);
@@ -177,12 +212,25 @@ static void within(const points_tree &tree, const points_query &query, nb::handl
     });
 }
 
+/* ask(query) for a call where all points ask; what it touches it owns, `keep` too. */
+template <typename function>
+static void all_ask(const points_use &tree, const points_query &query,
+                    const std::vector<array> &keep, function ask) {
+    check_heard(
+        [=](const std::atomic<bool> &) {
+            (void)keep;
+            return ask(&query.c);
+        },
+        tree->on_cpu() && kd_points_count(tree.c) >= LONG_QUERIES, tree.door());
+}
+
 /* Rows of all points of the tree, which asks itself; `order`, too, may be None. */
-static void nearest_own(const points_tree &tree, const points_query &query, uint32_t k,
+static void nearest_own(const points_handle &of, const points_query &query, uint32_t k,
                         nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
-    array keep[4];
+    const points_use tree(of);
+    std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
-    const char *scalar = tree.told.scalar == KD_DOUBLE ? "float64" : "float32";
+    const char *scalar = tree->told.scalar == KD_DOUBLE ? "float64" : "float32";
     uint32_t *to_order =
         (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
     uint32_t *to_ids =
@@ -190,70 +238,83 @@ static void nearest_own(const points_tree &tree, const points_query &query, uint
     void *to_dist2 = array_data(dist2, "dist2", scalar, count * k, true, &keep[2]);
     uint32_t *to_counts =
         (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[3]);
-    check_unlocked([&] {
-        return kd_points_nearest_own(tree.c, &query.c, k, to_order, to_ids, to_dist2, to_counts);
+    all_ask(tree, query, keep, [=](const kd_points_query *all) {
+        return kd_points_nearest_own(tree.c, all, k, to_order, to_ids, to_dist2, to_counts);
     });
 }
 
-static void within_own_count(const points_tree &tree, const points_query &query, nb::handle order,
+static void within_own_count(const points_handle &of, const points_query &query, nb::handle order,
                              nb::handle offsets) {
-    array keep[2];
+    const points_use tree(of);
+    std::vector<array> keep(2);
     const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
         (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep[1]);
-    check_unlocked([&] { return kd_points_within_own_count(tree.c, &query.c, to_order, to); });
+    all_ask(tree, query, keep, [=](const kd_points_query *all) {
+        return kd_points_within_own_count(tree.c, all, to_order, to);
+    });
 }
 
-static void within_own(const points_tree &tree, const points_query &query, nb::handle order,
+static void within_own(const points_handle &of, const points_query &query, nb::handle order,
                        nb::handle offsets, nb::handle ids, nb::handle dist2) {
-    array keep[4];
+    const points_use tree(of);
+    std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
         (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[1]);
-    if (keep[1].device && tree.on_cpu())
+    if (keep[1].device && tree->on_cpu())
         throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
-    const uint64_t answers = from && tree.on_cpu() ? from[count]
-                             : !ids.is_none()      ? array_of(ids, "ids", true).size()
-                             : !dist2.is_none()    ? array_of(dist2, "dist2", true).size()
-                                                   : 0;
+    const uint64_t answers = answers_of(from, keep[1], count, ids, dist2);
     uint32_t *to_ids = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[2]);
     void *to_dist2 =
-        array_data(dist2, "dist2", tree.told.scalar == KD_DOUBLE ? "float64" : "float32", answers,
+        array_data(dist2, "dist2", tree->told.scalar == KD_DOUBLE ? "float64" : "float32", answers,
                    true, &keep[3]);
-    check_unlocked(
-        [&] { return kd_points_within_own(tree.c, &query.c, to_order, from, to_ids, to_dist2); });
+    all_ask(tree, query, keep, [=](const kd_points_query *all) {
+        return kd_points_within_own(tree.c, all, to_order, from, to_ids, to_dist2);
+    });
 }
 
-static void in_box_count(const points_tree &tree, const point_arrays &lo, const point_arrays &hi,
+static void in_box_count(const points_handle &of, const point_arrays &lo, const point_arrays &hi,
                          nb::handle offsets) {
+    const points_use tree(of);
     array keep;
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, true, &keep);
-    check_unlocked([&] { return kd_points_in_box_count(tree.c, &lo.c, &hi.c, to); });
+    check_heard(
+        [=](const std::atomic<bool> &) {
+            (void)keep;
+            return kd_points_in_box_count(tree.c, &lo.c, &hi.c, to);
+        },
+        tree->on_cpu() && lo.c.count >= LONG_BOXES, tree.door());
 }
 
-static void in_box(const points_tree &tree, const point_arrays &lo, const point_arrays &hi,
+static void in_box(const points_handle &of, const point_arrays &lo, const point_arrays &hi,
                    nb::handle offsets, nb::handle ids) {
-    array keep[2];
+    const points_use tree(of);
+    std::vector<array> keep(2);
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, false, &keep[0]);
-    if (keep[0].device && tree.on_cpu())
+    if (keep[0].device && tree->on_cpu())
         throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
-    const uint64_t answers = from && tree.on_cpu() ? from[lo.c.count]
-                             : !ids.is_none()      ? array_of(ids, "ids", true).size()
-                                                   : 0;
+    const uint64_t answers = answers_of(from, keep[0], lo.c.count, ids, nb::none());
     uint32_t *to = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[1]);
-    check_unlocked([&] { return kd_points_in_box(tree.c, &lo.c, &hi.c, from, to); });
+    check_heard(
+        [=](const std::atomic<bool> &) {
+            (void)keep;
+            return kd_points_in_box(tree.c, &lo.c, &hi.c, from, to);
+        },
+        tree->on_cpu() && lo.c.count >= LONG_BOXES, tree.door());
 }
 
 /* A function of Python's that hears of points, on whichever thread. What it raises first ends the
    call; None from it is the bound as it is. */
 struct told {
     nb::object call;
+    const gate *door;
     std::exception_ptr raised;
 };
 
@@ -261,7 +322,9 @@ static double tell(void *context, uint64_t query, uint64_t id, double dist2, dou
     told *to = (told *)context;
     nb::gil_scoped_acquire locked;
     if (to->raised) return -1;
+    const gate::inside marked(to->door);
     try {
+        check_signals();
         const nb::object wanted = to->call(query, id, dist2, bound);
         return wanted.is_none() ? bound : nb::cast<double>(wanted);
     } catch (...) {
@@ -270,8 +333,11 @@ static double tell(void *context, uint64_t query, uint64_t id, double dist2, dou
     }
 }
 
-static void visit(const points_tree &tree, const points_query &query, nb::handle call) {
-    told to = {nb::borrow(call), nullptr};
+/* In the caller's thread: what the function raises ends the call, Ctrl-C too. */
+static void visit(const points_handle &of, const points_query &given, nb::handle call) {
+    const points_use tree(of);
+    const points_query query = given;
+    told to = {nb::borrow(call), tree.door(), nullptr};
     if (call.is_none()) check(kd_points_visit(tree.c, &query.c, nullptr, nullptr));
     check_unlocked([&] { return kd_points_visit(tree.c, &query.c, tell, &to); });
     if (to.raised) std::rethrow_exception(to.raised);
@@ -343,8 +409,8 @@ static void bind_query(nb::module_ &m) {
     m.attr("kd_points_query_default_sized") = m.attr("kd_points_query_default");
     m.def(
         "kd_points_scratch_bytes",
-        [](const points_tree &tree, const points_query &query) {
-            return kd_points_scratch_bytes(tree.c, &query.c);
+        [](const points_handle &tree, const points_query &query) {
+            return kd_points_scratch_bytes(points_use(tree).c, &query.c);
         },
         nb::arg("tree"), nb::arg("query"), "Bytes of working room that the query takes.");
 }

@@ -4,26 +4,39 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-struct image_handle {
-    kd_image *c;
+/* kd_image, closed with the object or before; planes that were given out keep it. */
+struct image_handle : closable<kd_image, kd_image_close> {
     bool interrupted;
-    image_handle(kd_image *image, bool cut) : c(image), interrupted(cut) {}
-    image_handle(const image_handle &) = delete;
-    image_handle &operator=(const image_handle &) = delete;
-    ~image_handle() { close(); }
-    void close() {
-        kd_image_close(c);
-        c = nullptr;
-    }
+    image_handle(kd_image *image, bool cut) : closable(image), interrupted(cut) {}
 };
 
 /* --- scenes --------------------------------------------------------------------------------------
  */
 
+/* make(&scene, &options) of a scene, which takes its time; the options take what it says. */
+template <typename function>
+static scene_handle *make_scene(function make, render_options &options) {
+    struct making {
+        kd_scene *scene = nullptr;
+        render_options options;
+        ~making() { kd_scene_close(scene); }
+    };
+    const auto of = std::make_shared<making>();
+    of->options = options;
+    check_heard([=](const std::atomic<bool> &) { return make(&of->scene, &of->options.c); }, true,
+                nullptr);
+    options = of->options;
+    kd_scene *made = of->scene;
+    of->scene = nullptr;
+    return new scene_handle(made);
+}
+
 static scene_handle *scene_load(const std::string &path, render_options &options) {
-    kd_scene *scene = nullptr;
-    check_unlocked([&] { return kd_scene_load(&scene, path.c_str(), &options.c); });
-    return new scene_handle(scene);
+    return make_scene(
+        [=](kd_scene **made, kd_render_options *taken) {
+            return kd_scene_load(made, path.c_str(), taken);
+        },
+        options);
 }
 
 /* name, vertices, indices, normals, texcoords; the last three may be None. */
@@ -60,40 +73,51 @@ static scene_handle *scene_parse(const std::string &text, std::optional<std::str
     std::vector<array> keep(4 * given.size());
     std::vector<kd_scene_mesh> meshes;
     for (size_t i = 0; i < given.size(); ++i) meshes.push_back(mesh_of(given[i], &keep[4 * i]));
-    kd_scene *scene = nullptr;
-    check_unlocked([&] {
-        return kd_scene_parse(&scene, text.data(), text.size(), folder ? folder->c_str() : nullptr,
-                              meshes.data(), meshes.size(), &options.c);
-    });
-    return new scene_handle(scene);
+    std::vector<std::string> names;
+    for (const given_mesh &one : given) names.push_back(std::get<0>(one));
+    return make_scene(
+        [=](kd_scene **made, kd_render_options *taken) {
+            (void)keep;
+            std::vector<kd_scene_mesh> all = meshes;
+            for (size_t i = 0; i < all.size(); ++i) all[i].name = names[i].c_str();
+            return kd_scene_parse(made, text.data(), text.size(),
+                                  folder ? folder->c_str() : nullptr, all.data(), all.size(),
+                                  taken);
+        },
+        options);
 }
 
 /* --- rendering -----------------------------------------------------------------------------------
  */
 
-static image_handle *render(const scene_handle &scene, const render_options &options,
+static image_handle *render(const scene_handle &of, const render_options &given,
                             nb::object progress) {
+    const scene_use scene(of);
+    const render_options options = given;
+    const gate::inside marked(scene.door);
     kd_image *image = nullptr;
     const kd_status status =
         watch([&](kd_progress hear,
-                  void *by) { return kd_render(&image, scene.c, &options.c, hear, by); },
+                  void *by) { return kd_render(&image, scene.c.get(), &options.c, hear, by); },
               progress, [&] { kd_image_close(image); });
     return new image_handle(image, status == KD_INTERRUPTED);
 }
 
-/* A plane as it lies in the image, which lives as long; None if there is none. */
-static nb::object channel(nb::handle self, const std::string &name) {
-    const kd_image *image = nb::cast<image_handle *>(self)->c;
+/* A plane as it lies in the image, which it keeps; None if there is none. */
+static nb::object channel(const image_handle &of, const std::string &name) {
+    const std::shared_ptr<kd_image> used = of.use("picture");
+    const kd_image *image = used.get();
     const float *plane = kd_image_channel(image, name.c_str());
     if (!plane) return nb::none();
     const size_t shape[2] = {(size_t)kd_image_height(image), (size_t)kd_image_width(image)};
-    return nb::cast(nb::ndarray<nb::numpy, const float>(plane, 2, shape, self));
+    return nb::cast(nb::ndarray<nb::numpy, const float>(plane, 2, shape, kept(used)));
 }
 
 static void image_write(const image_handle &image, const std::string &path, float exposure,
                         int tonemap) {
+    const std::shared_ptr<kd_image> used = image.use("picture");
     check_unlocked(
-        [&] { return kd_image_write(image.c, path.c_str(), exposure, (kd_tonemap)tonemap); });
+        [&] { return kd_image_write(used.get(), path.c_str(), exposure, (kd_tonemap)tonemap); });
 }
 
 /* --- names ---------------------------------------------------------------------------------------
@@ -184,10 +208,14 @@ static void bind_image(nb::module_ &m) {
           "work.");
     m.def(
         "kd_image_close", [](image_handle &image) { image.close(); }, nb::arg("image"));
-    m.def("kd_image_width", [](const image_handle &image) { return kd_image_width(image.c); });
-    m.def("kd_image_height", [](const image_handle &image) { return kd_image_height(image.c); });
-    m.def("kd_image_samples", [](const image_handle &image) { return kd_image_samples(image.c); });
-    m.def("kd_image_hash", [](const image_handle &image) { return kd_image_hash(image.c); });
+    m.def("kd_image_width",
+          [](const image_handle &image) { return kd_image_width(image.use("picture").get()); });
+    m.def("kd_image_height",
+          [](const image_handle &image) { return kd_image_height(image.use("picture").get()); });
+    m.def("kd_image_samples",
+          [](const image_handle &image) { return kd_image_samples(image.use("picture").get()); });
+    m.def("kd_image_hash",
+          [](const image_handle &image) { return kd_image_hash(image.use("picture").get()); });
     m.def("kd_image_channel", channel, nb::arg("image"), nb::arg("name"),
           "(height, width) float32, not a copy; None if there is no such channel.");
     m.def("kd_image_write", image_write, nb::arg("image"), nb::arg("path"), nb::arg("exposure"),
@@ -214,7 +242,7 @@ void bind_render(nb::module_ &m) {
     m.def(
         "kd_scene_count",
         [](const scene_handle &scene) {
-            const kd_scene_counts counts = kd_scene_count(scene.c);
+            const kd_scene_counts counts = kd_scene_count(scene.use("scene").get());
             nb::dict out;
             out["triangles"] = counts.triangles;
             out["materials"] = counts.materials;

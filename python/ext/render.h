@@ -1,7 +1,7 @@
 /* Scenes and options as objects of Python, and work that is watched. */
 #ifndef PYTHON_RENDER_H
 #define PYTHON_RENDER_H
-#include "python/ext/bind.h"
+#include "python/ext/gate.h"
 #include <functional>
 #include <kandela/render.h>
 
@@ -20,17 +20,26 @@ struct render_options {
     }
 };
 
-struct scene_handle {
-    kd_scene *c;
-    explicit scene_handle(kd_scene *scene) : c(scene) {}
-    scene_handle(const scene_handle &) = delete;
-    scene_handle &operator=(const scene_handle &) = delete;
-    ~scene_handle() { close(); }
-    void close() {
-        kd_scene_close(c);
-        c = nullptr;
-    }
+/* kd_scene, closed with the object or before, when what uses it is over. It is rendered by one
+   thread at a time. */
+struct scene_handle : closable<kd_scene, kd_scene_close> {
+    using closable::closable;
+    mutable gate door;
 };
+
+struct scene_use {
+    std::shared_ptr<kd_scene> c;
+    const gate *door;
+    std::shared_ptr<void> entered;
+    explicit scene_use(const scene_handle &of)
+        : c(of.use("scene")), door(&of.door), entered(of.door.enter(true, "scene")) {}
+};
+
+/* What an array keeps alive. */
+template <typename c_type> nb::capsule kept(const std::shared_ptr<c_type> &used) {
+    return nb::capsule(new std::shared_ptr<c_type>(used),
+                       [](void *of) noexcept { delete (std::shared_ptr<c_type> *)of; });
+}
 
 /* Runs work(hear, by), which passes both on to the library, in a thread of its own; the caller's
    thread waits, hears Ctrl-C and calls progress(stage, done, total), whose True ends the work.

@@ -1,19 +1,14 @@
 /* <kandela/triangles.h> by its own names: trees over triangles, rays in batches, files. */
-#include "python/ext/bind.h"
+#include "python/ext/gate.h"
 #include <kandela/triangles.h>
 
-/* kd_triangles, closed with the object. */
-struct triangles_tree {
-    kd_triangles *c;
-    explicit triangles_tree(kd_triangles *tree) : c(tree) {}
-    triangles_tree(const triangles_tree &) = delete;
-    triangles_tree &operator=(const triangles_tree &) = delete;
-    ~triangles_tree() { kd_triangles_close(c); }
-    void close() {
-        kd_triangles_close(c);
-        c = nullptr;
-    }
+/* kd_triangles, closed with the object or before, when the calls that use it are over. */
+struct triangles_tree : closable<kd_triangles, kd_triangles_close> {
+    using closable::closable;
 };
+typedef std::shared_ptr<kd_triangles> triangles_use;
+
+enum : uint64_t { LONG_RAYS = 1 << 14, LONG_POINTS = 256 };
 
 /* kd_triangle_mesh and kd_ray_batch with what they point to. */
 struct triangle_mesh {
@@ -48,31 +43,47 @@ static triangle_mesh mesh_make(nb::handle vertices, nb::handle indices) {
     return out;
 }
 
-static const kd_triangles_options *options_of(nb::handle options) {
-    return options.is_none() ? nullptr : nb::cast<kd_triangles_options *>(options);
+static kd_triangles_options options_of(nb::handle options) {
+    if (!options.is_none()) return *nb::cast<kd_triangles_options *>(options);
+    kd_triangles_options made;
+    kd_triangles_options_default(&made);
+    return made;
+}
+
+/* A tree that open(&tree) makes; closed if Ctrl-C came before it was there. */
+template <typename function> static triangles_tree *make_tree(function open, bool is_long) {
+    const std::shared_ptr<kd_triangles *> made(new kd_triangles *(nullptr), [](kd_triangles **of) {
+        kd_triangles_close(*of);
+        delete of;
+    });
+    check_heard([=](const std::atomic<bool> &) { return open(made.get()); }, is_long, nullptr);
+    kd_triangles *taken = *made;
+    *made = nullptr;
+    return new triangles_tree(taken);
 }
 
 static triangles_tree *tree_open(const triangle_mesh &mesh, nb::handle options) {
-    const kd_triangles_options *given = options_of(options);
-    kd_triangles *tree = nullptr;
-    check_unlocked([&] { return kd_triangles_open(&tree, &mesh.c, given); });
-    return new triangles_tree(tree);
+    const kd_triangles_options given = options_of(options);
+    return make_tree([=](kd_triangles **made) { return kd_triangles_open(made, &mesh.c, &given); },
+                     mesh.c.triangle_count >= LONG_RAYS);
 }
 
 static triangles_tree *tree_load(const std::string &path, nb::handle options) {
-    const kd_triangles_options *given = options_of(options);
-    kd_triangles *tree = nullptr;
-    check_unlocked([&] { return kd_triangles_load(&tree, path.c_str(), given); });
-    return new triangles_tree(tree);
+    const kd_triangles_options given = options_of(options);
+    return make_tree(
+        [=](kd_triangles **made) { return kd_triangles_load(made, path.c_str(), &given); }, true);
 }
 
 static void tree_save(const triangles_tree &tree, const std::string &path) {
-    check_unlocked([&] { return kd_triangles_save(tree.c, path.c_str()); });
+    const triangles_use used = tree.use("mesh");
+    check_heard(
+        [=](const std::atomic<bool> &) { return kd_triangles_save(used.get(), path.c_str()); },
+        true, nullptr);
 }
 
 static nb::dict tree_describe(const triangles_tree &tree) {
     kd_triangles_info info;
-    kd_triangles_describe(tree.c, &info);
+    kd_triangles_describe(tree.use("mesh").get(), &info);
     nb::dict out;
     out["vertices"] = info.vertices;
     out["triangles"] = info.triangles;
@@ -107,29 +118,60 @@ static kd_ray_counts *counts_of(nb::handle given, uint64_t count, array *keep) {
     return (kd_ray_counts *)array_data(given, "counts", "uint64|int64", 3 * count, true, keep);
 }
 
+/* Rays are cast in pieces, after each of which Ctrl-C ends the call: call(tree, begin, count). */
+template <typename function>
+static void in_pieces(const triangles_tree &tree, uint64_t count, bool on_device, uint64_t is_long,
+                      function call) {
+    enum : uint64_t { PIECE = 1 << 20 };
+    const triangles_use used = tree.use("mesh");
+    check_heard(
+        [=](const std::atomic<bool> &left) {
+            kd_status status = KD_OK;
+            uint64_t begin = 0;
+            do {
+                const bool last = on_device || count - begin <= PIECE + PIECE / 2;
+                const uint64_t end = last ? count : begin + PIECE;
+                status = call(used.get(), begin, end - begin);
+                begin = end;
+            } while (status == KD_OK && begin < count && !left);
+            return status;
+        },
+        !on_device && count >= is_long, nullptr);
+}
+
 static void intersect(const triangles_tree &tree, nb::handle given, nb::handle hits,
                       nb::handle counts) {
-    array keep[3];
+    std::vector<array> keep(3);
     uint64_t count = 0;
     const kd_ray *rays = rays_of(given, &keep[0], &count);
     kd_ray_hit *to = (kd_ray_hit *)array_data(hits, "hits", "float32", 4 * count, true, &keep[1]);
     kd_ray_counts *took = counts_of(counts, count, &keep[2]);
-    check_unlocked([&] { return kd_triangles_intersect(tree.c, rays, count, to, took); });
+    in_pieces(tree, count, keep[0].device, LONG_RAYS,
+              [=](const kd_triangles *used, uint64_t at, uint64_t some) {
+                  (void)keep;
+                  return kd_triangles_intersect(used, rays + at, some, to ? to + at : to,
+                                                took ? took + at : took);
+              });
 }
 
 static void occluded(const triangles_tree &tree, nb::handle given, nb::handle blocked,
                      nb::handle counts) {
-    array keep[3];
+    std::vector<array> keep(3);
     uint64_t count = 0;
     const kd_ray *rays = rays_of(given, &keep[0], &count);
     uint8_t *to = (uint8_t *)array_data(blocked, "blocked", "uint8|bool", count, true, &keep[1]);
     kd_ray_counts *took = counts_of(counts, count, &keep[2]);
-    check_unlocked([&] { return kd_triangles_occluded(tree.c, rays, count, to, took); });
+    in_pieces(tree, count, keep[0].device, LONG_RAYS,
+              [=](const kd_triangles *used, uint64_t at, uint64_t some) {
+                  (void)keep;
+                  return kd_triangles_occluded(used, rays + at, some, to ? to + at : to,
+                                               took ? took + at : took);
+              });
 }
 
 static void closest_point(const triangles_tree &tree, nb::handle points, float max_distance,
                           nb::handle nearest) {
-    array keep[2];
+    std::vector<array> keep(2);
     const array given = array_of(points, "points", false);
     if (given.shape.size() != 2 || given.shape[1] != 3)
         throw nb::value_error("points have another shape than expected: (count, 3)");
@@ -138,12 +180,19 @@ static void closest_point(const triangles_tree &tree, nb::handle points, float m
         (const float *)array_data(points, "points", "float32", 3 * count, false, &keep[0]);
     kd_near_triangle *to =
         (kd_near_triangle *)array_data(nearest, "nearest", "float32", 8 * count, true, &keep[1]);
-    check_unlocked(
-        [&] { return kd_triangles_closest_point(tree.c, from, count, max_distance, to); });
+    in_pieces(tree, count, keep[0].device, LONG_POINTS,
+              [=](const kd_triangles *used, uint64_t at, uint64_t some) {
+                  (void)keep;
+                  return kd_triangles_closest_point(used, from + 3 * at, some, max_distance,
+                                                    to ? to + at : to);
+              });
 }
 
-static void cast(const triangles_tree &tree, const ray_batch &batch) {
-    check_unlocked([&] { return kd_triangles_cast(tree.c, &batch.c); });
+static void cast(const triangles_tree &tree, const ray_batch &given) {
+    const triangles_use used = tree.use("mesh");
+    const ray_batch batch = given;
+    check_heard([=](const std::atomic<bool> &) { return kd_triangles_cast(used.get(), &batch.c); },
+                !batch.rays.device && batch.c.count >= LONG_RAYS, nullptr);
 }
 
 static void bind_batch(nb::module_ &m) {
@@ -152,6 +201,9 @@ static void bind_batch(nb::module_ &m) {
             "rays", [](const ray_batch &self) { return self.rays.owner; },
             [](ray_batch &self, nb::handle to) {
                 self.c.rays = rays_of(to, &self.rays, &self.c.count);
+                self.c.hits = nullptr; /* those of other rays */
+                self.c.blocked = nullptr;
+                self.hits = self.blocked = array();
             },
             "(count, 8) float32: origin, tmin, direction, tmax; set this first")
         .def_prop_rw(
@@ -234,7 +286,7 @@ void bind_triangles(nb::module_ &m) {
           "Builds a tree of copies of the triangles.");
     m.def(
         "kd_triangles_close", [](triangles_tree &tree) { tree.close(); }, nb::arg("tree"),
-        "Gives the memory back now; the tree answers nothing from then on.");
+        "Gives the memory back when the calls that use it are over; UsageError from then on.");
     m.def("kd_triangles_describe", tree_describe, nb::arg("tree"), "kd_triangles_info as a dict.");
     m.attr("kd_triangles_describe_sized") = m.attr("kd_triangles_describe");
     bind_batch(m);

@@ -177,13 +177,13 @@ static void *files_in_thread(void *unused) {
     load_any("small_stack.ply", 1);
     load_any("small_stack.stl", 1);
     load_any("gen:blob:3000", 1);
-    load_nested("small_stack.json", "{\"meshes\": ", '[', ']');
+    load_nested("small_stack.json", "{\"kandela\": 1, \"meshes\": ", '[', ']');
     load_nested("small_stack.gltf", "{\"asset\": ", '[', ']');
-    put_file("small_stack.json", "{\"meshes\": [{\"file\": \"small_stack.obj\"}]}");
+    put_file("small_stack.json", "{\"kandela\": 1, \"meshes\": [{\"file\": \"small_stack.obj\"}]}");
     load_any("small_stack.json", 0);
     kd_scene *scene = NULL;
     static const float corner[] = {0, 0, 0, 1, 0, 0, 0, 1, 0};
-    const char text[] = "{\"meshes\": [{\"file\": \"mesh:a\"}]}";
+    const char text[] = "{\"kandela\": 1, \"meshes\": [{\"file\": \"mesh:a\"}]}";
     const kd_scene_mesh mesh = {"a", corner, 3, NULL, 1, NULL, NULL};
     OK(kd_scene_parse(&scene, text, sizeof text - 1, NULL, &mesh, 1, NULL));
     kd_scene_close(scene);

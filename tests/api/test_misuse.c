@@ -137,6 +137,37 @@ static void rays_of_two_kinds(void **state) {
     kd_triangles_close(tree);
 }
 
+/* Products of counts and strides that leave 64 bits, or are more bytes than any memory has. */
+static void sizes_that_cannot_be(void **state) {
+    (void)state;
+    static const uint64_t strides[] = {(uint64_t)1 << 63, (uint64_t)1 << 62, (uint64_t)1 << 61,
+                                       UINT64_MAX - 3};
+    kd_points *tree = open_points(), *none = NULL;
+    kd_triangles *no_triangles = NULL;
+    uint64_t offsets[9];
+    uint32_t ids[8];
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; ++i) {
+        kd_point_array points = kd_point_array_make(cloud, 8, 3, KD_FLOAT);
+        points.stride_bytes = strides[i];
+        expect_refused(kd_points_open(&none, &points, NULL), "more than memory");
+        expect_refused(kd_points_update(tree, &points), "more than memory");
+        expect_refused(kd_points_insert(tree, &points, NULL), "more than memory");
+        expect_refused(kd_points_in_box_count(tree, &points, &points, offsets), "more than memory");
+        kd_points_query query;
+        kd_points_query_default(&query);
+        query.points = points;
+        expect_refused(kd_points_closest(tree, &query, ids, NULL), "more than memory");
+        kd_points_options parts;
+        kd_points_options_default(&parts);
+        strcpy(parts.device, "cpu,cpu");
+        expect_refused(kd_points_open(&none, &points, &parts), "more than memory");
+        kd_triangle_mesh mesh = kd_triangle_mesh_make(cloud, 9, NULL, 3);
+        mesh.stride_bytes = strides[i];
+        expect_refused(kd_triangles_open(&no_triangles, &mesh, NULL), "more than memory");
+    }
+    kd_points_close(tree);
+}
+
 #define REFUSED(change, says)                                                                      \
     do {                                                                                           \
         kd_render_options options;                                                                 \
@@ -190,9 +221,9 @@ static void render_options_without_sense(void **state) {
 int main(void) {
     for (int i = 0; i < COUNT * 3; ++i) cloud[i] = (float)(i * 7919 % 1009) / 8;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(offsets_of_no_query),          cmocka_unit_test(misaligned_points),
-        cmocka_unit_test(misaligned_triangles),         cmocka_unit_test(rays_of_two_kinds),
-        cmocka_unit_test(render_options_without_sense),
+        cmocka_unit_test(offsets_of_no_query),  cmocka_unit_test(misaligned_points),
+        cmocka_unit_test(misaligned_triangles), cmocka_unit_test(sizes_that_cannot_be),
+        cmocka_unit_test(rays_of_two_kinds),    cmocka_unit_test(render_options_without_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

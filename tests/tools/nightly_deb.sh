@@ -21,4 +21,10 @@ dpkg-deb -f copy/build-deb/packages/kandela_*.deb Depends >depends
 expect_says depends "libc6"
 dpkg-deb -c copy/build-deb/packages/libkandela0_*.deb >listed
 expect_true "the runtime has no headers" test -z "$(grep '\.h$' listed)"
+# shellcheck source=tests/tools/hardened.sh
+. "$source_folder/tests/tools/hardened.sh"
+for package in copy/build-deb/packages/*.deb; do dpkg-deb -x "$package" unpacked; done
+for file in unpacked/usr/bin/kandela unpacked/usr/lib/*/libkandela.so.0 unpacked/usr/libexec/kandela/kandela-import; do
+    [[ ! -e $file ]] || expect_hardened "$file"
+done
 expect_done

@@ -23,4 +23,7 @@ assert said["distances"].shape == (1_000_000, 8) and (said["distances"][:, 0] ==
 assert said["picture"].rgb.shape == (240, 320, 3)
 P
 expect_exit 0 v/bin/python lines.py "$source_folder/python/README.md"
+# shellcheck source=tests/tools/hardened.sh
+. "$source_folder/tests/tools/hardened.sh"
+for file in v/lib/python3*/site-packages/kandela/_c*.so; do expect_hardened "$file"; done
 expect_done

@@ -1,0 +1,192 @@
+#include "python/ext/gate.h"
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+static const std::chrono::milliseconds listening(20);
+
+/* --- gates --------------------------------------------------------------------------------------
+ */
+
+static std::vector<const gate *> &marks() {
+    static thread_local std::vector<const gate *> of_thread;
+    return of_thread;
+}
+
+gate::inside::inside(const gate *of) {
+    marks().push_back(of);
+}
+
+gate::inside::~inside() {
+    marks().pop_back();
+}
+
+/* Calls that come from within another one do not wait for it. */
+bool gate::is_free(bool alone, bool again) const {
+    return again || (!taken && (alone ? askers == 0 : waiting == 0));
+}
+
+bool gate::try_enter(bool alone, bool again) {
+    if (!is_free(alone, again)) return false;
+    if (alone)
+        taken = true;
+    else
+        ++askers;
+    return true;
+}
+
+void gate::leave(bool alone) {
+    std::lock_guard<std::mutex> locked(mutex);
+    if (alone)
+        taken = false;
+    else
+        --askers;
+    changed.notify_all();
+}
+
+std::shared_ptr<void> gate::enter(bool alone, const char *what) {
+    const bool again = std::count(marks().begin(), marks().end(), this) > 0;
+    if (again && alone)
+        check_said(KD_ERROR_USAGE,
+                   (std::string("the ") + what + " is in use by the call that this one comes from")
+                       .c_str());
+    for (bool entered = false; !entered;) {
+        {
+            std::lock_guard<std::mutex> locked(mutex);
+            entered = try_enter(alone, again);
+        }
+        if (entered) break;
+        {
+            nb::gil_scoped_release unlocked;
+            std::unique_lock<std::mutex> locked(mutex);
+            waiting += alone;
+            changed.wait_for(locked, listening,
+                             [&] { return !taken && (alone ? askers == 0 : waiting == 0); });
+            waiting -= alone;
+            entered = try_enter(alone, again);
+            locked.unlock();
+            stop_if_python_ends();
+        }
+        if (!entered) check_signals();
+    }
+    return std::shared_ptr<void>(this, [alone](void *of) { ((gate *)of)->leave(alone); });
+}
+
+/* --- Ctrl-C -------------------------------------------------------------------------------------
+ */
+
+struct errand {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::atomic<bool> left{false}; /* the caller has gone */
+    bool over = false;
+    kd_status status = KD_OK;
+    std::string message;
+    std::function<kd_status(const std::atomic<bool> &left)> work;
+};
+
+static struct {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int left = 0;                          /* errands whose callers have gone */
+    std::atomic<bool> threads_seen{false}; /* other threads have called the library */
+} all;
+
+static void count_left(int more) {
+    std::lock_guard<std::mutex> locked(all.mutex);
+    all.left += more;
+    all.changed.notify_all();
+}
+
+/* What it owns are objects of Python: they are given back with the interpreter's lock. */
+static void run(std::shared_ptr<errand> of) {
+    const kd_status status = of->work(of->left);
+    {
+        std::lock_guard<std::mutex> locked(of->mutex);
+        of->status = status;
+        if (status != KD_OK) of->message = kd_last_error();
+        of->over = true;
+        of->changed.notify_all();
+        if (!of->left) return;
+    }
+    {
+        nb::gil_scoped_acquire attached;
+        of->work = nullptr;
+    }
+    count_left(-1);
+}
+
+static bool is_over(errand *of) {
+    nb::gil_scoped_release unlocked;
+    std::unique_lock<std::mutex> locked(of->mutex);
+    return of->changed.wait_for(locked, listening, [&] { return of->over; });
+}
+
+/* False: it was over already. */
+static bool leave(errand *of) {
+    std::lock_guard<std::mutex> locked(of->mutex);
+    if (of->over) return false;
+    of->left = true;
+    count_left(1);
+    return true;
+}
+
+static unsigned long main_thread;
+
+static bool start(const std::shared_ptr<errand> &of) {
+    try {
+        std::thread(run, of).detach();
+        return true;
+    } catch (const std::system_error &) {
+        return false; /* there is no thread to be had */
+    }
+}
+
+void check_heard(std::function<kd_status(const std::atomic<bool> &left)> work, bool is_long,
+                 const gate *within) {
+    const auto of = std::make_shared<errand>();
+    of->work = std::move(work);
+    if (!is_long || PyThread_get_thread_ident() != main_thread || !start(of)) {
+        check_unlocked([&] { return of->work(of->left); });
+        return;
+    }
+    const gate::inside marked(within);
+    while (!is_over(of.get())) {
+        try {
+            check_signals();
+        } catch (...) {
+            if (!leave(of.get())) of->work = nullptr;
+            throw;
+        }
+    }
+    of->work = nullptr;
+    if (of->status != KD_OK) check_said(of->status, of->message.c_str());
+}
+
+static std::atomic<bool> python_ends{false};
+
+void stop_if_python_ends() {
+    if (PyThread_get_thread_ident() == main_thread) return;
+    all.threads_seen = true;
+    while (python_ends) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+/* Before the interpreter ends: threads would take its lock when there is none. Those that wait for
+   the lock get it meanwhile. */
+static void wait_for_left() {
+    nb::gil_scoped_release unlocked;
+    {
+        std::unique_lock<std::mutex> locked(all.mutex);
+        all.changed.wait(locked, [] { return all.left == 0; });
+    }
+    python_ends = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(all.threads_seen ? 20 : 0));
+}
+
+void bind_gate(nb::module_ &m) {
+    main_thread = nb::cast<unsigned long>(
+        nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+    m.def("wait_for_left", wait_for_left,
+          "Waits for the calls that Ctrl-C has left to end: called when Python ends.");
+    nb::module_::import_("atexit").attr("register")(m.attr("wait_for_left"));
+}

@@ -1,0 +1,184 @@
+"""A handle that is changed or closed while others ask it, and Ctrl-C while the library works."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import kandela
+from kandela import _c
+
+DRAW = np.random.default_rng(3)
+X = DRAW.random((20000, 3))
+Q = DRAW.random((2000, 3))
+
+
+def while_asked(ask, change, ends=True):
+    """Three threads ask until that fails, as it `ends` by the change, or is over; what they raised."""
+    raised, over, turns = [], [], [0]
+
+    def asks():
+        while not over:
+            try:
+                ask()
+                turns[0] += 1
+            except Exception as said:
+                raised.append(said)
+                return
+
+    threads = [threading.Thread(target=asks) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while turns[0] < 3 and not raised:
+        time.sleep(0.01)
+    change()
+    if not ends:
+        over.append(True)
+    for thread in threads:
+        thread.join(60)
+    over.append(True)
+    return raised
+
+
+def test_points_change_while_they_are_asked():
+    tree = kandela.Points(X)
+
+    def change():
+        for i in range(12):
+            tree.update(X[: 10000 + 500 * i])
+            ids = tree.insert(Q)
+            tree.remove(np.arange(ids, ids + 100))
+            if i % 4 == 0:
+                tree.rebuild()
+
+    assert while_asked(lambda: tree.nearest(Q, 4), change, ends=False) == []
+
+
+@pytest.mark.parametrize("ask", [lambda t: t.nearest(Q, 4), lambda t: t.within(Q, 0.05), lambda t: t.count_within(Q, 0.05),
+                                 lambda t: t.describe(), lambda t: t.level_order()])
+def test_points_are_closed_while_they_are_asked(ask):
+    tree = kandela.Points(X)
+    raised = while_asked(lambda: ask(tree), tree.close)
+    assert len(raised) == 3
+    for said in raised:
+        assert isinstance(said, kandela.UsageError) and "the tree is closed" in str(said)
+    tree.close()  # once more is fine
+
+
+def test_a_mesh_is_closed_while_it_is_asked():
+    corners = DRAW.random((9000, 3)).astype(np.float32)
+    for ask in ("intersect", "closest_point"):
+        mesh = kandela.TriangleMesh(corners)
+        call = (lambda: mesh.intersect(X, -X)) if ask == "intersect" else (lambda: mesh.closest_point(Q[:300]))
+        raised = while_asked(call, lambda: _c.kd_triangles_close(mesh._c))
+        assert len(raised) == 3 and all("the mesh is closed" in str(said) for said in raised)
+
+
+def test_pictures_and_photons_outlive_their_handles():
+    scene = kandela.load_scene("gen:blob:500")
+    picture = kandela.render(scene, width=16, height=12, spp=1)
+    before = np.array(picture.rgb)
+    handle = picture._c if hasattr(picture, "_c") else picture._image
+    plane = _c.kd_image_channel(handle, "R")
+    _c.kd_image_close(handle)
+    np.testing.assert_array_equal(plane, before[..., 0])
+    with pytest.raises(kandela.UsageError, match="the picture is closed"):
+        _c.kd_image_width(handle)
+    found = kandela.photons("gen:blob:500", photons=300)
+    rows = _c.kd_photons_list(found._c, 0)
+    copied = rows.copy()
+    _c.kd_photons_close(found._c)
+    np.testing.assert_array_equal(rows, copied)
+
+
+def test_a_visitor_may_ask_but_not_change():
+    tree, seen = kandela.Points(X), []
+
+    def ask(query, id, dist2, bound):
+        seen.append(tree.nearest(X[:1], 1)[0])
+        return -1
+
+    tree.visit(Q[:2], 0.1, ask)
+    assert seen
+
+    def change(query, id, dist2, bound):
+        tree.close()
+
+    with pytest.raises(kandela.UsageError, match="in use by the call"):
+        tree.visit(Q[:2], 0.1, change)
+    assert len(tree) == len(X)
+
+
+def test_short_buffers_are_refused():
+    tree = kandela.Points(X.astype(np.float32))
+    query = _c.kd_points_query_default()
+    query.points = Q.astype(np.float32)
+    query.max_radius = 0.1
+    offsets = np.zeros(len(Q) + 1, np.uint64)
+    _c.kd_points_within_count(tree._c, query, offsets)
+    short = np.zeros(int(offsets[-1]) // 2, np.uint32)
+    with pytest.raises(ValueError, match="ids has .* elements, expected"):
+        _c.kd_points_within(tree._c, query, offsets, short, None)
+    wrong = offsets.copy()
+    wrong[7] = offsets[-1] + 1000
+    ids = np.zeros(int(offsets[-1]), np.uint32)
+    with pytest.raises(kandela.UsageError, match="beyond the last"):
+        _c.kd_points_within(tree._c, query, wrong, ids, None)
+    mesh = kandela.TriangleMesh(X[:300].astype(np.float32))
+    batch = _c.kd_ray_batch_default()
+    batch.rays = np.ones((2, 8), np.float32)
+    batch.hits = np.zeros((2, 4), np.float32)
+    batch.rays = np.ones((500, 8), np.float32)  # of other rays: the places for hits are forgotten
+    with pytest.raises(kandela.UsageError):
+        _c.kd_triangles_cast(mesh._c, batch)
+
+
+CTRL_C = """
+import os, signal, threading, time
+import numpy as np
+import kandela
+draw = np.random.default_rng(0)
+x = draw.random((N, 3))
+f = x.astype(np.float32)
+tree = kandela.Points(x)
+mesh = kandela.TriangleMesh(f[: N // 3 * 3])
+mesh.closest_point(f[:2])
+def call():
+    CALL
+heard = None
+def send():
+    global sent
+    sent = time.perf_counter()
+    os.kill(os.getpid(), signal.SIGINT)
+timer = threading.Timer(0.1, send)
+timer.start()
+try:
+    call()
+    print("finished")
+except KeyboardInterrupt:
+    print("heard", time.perf_counter() - sent)
+timer.cancel()
+print("answers", len(tree.nearest(x[:3], 2)[0]), flush=True)
+"""
+
+
+@pytest.mark.parametrize("call", ["tree.nearest(x, 48)", "tree.within(x, 0.03)", "tree.count_within(x, 0.08)",
+                                  "kandela.KDTree(x).query(x, k=40)", "tree.update(np.tile(x, (12, 1)))",
+                                  "mesh.closest_point(f)", "mesh.intersect(np.tile(f, (9, 1)), np.tile(0.5 - f[::-1], (9, 1)))",
+                                  "kandela.Points(np.tile(x, (15, 1)))", "kandela.TriangleMesh(np.tile(f[: N // 3 * 3], (6, 1)))",
+                                  "kandela.dbscan(x, 0.04, 5)", "kandela.render('gen:blob:3000', width=900, height=900, spp=64)"])
+def test_ctrl_c_is_heard(call):
+    count = 300000
+    ended = subprocess.run([sys.executable, "-c", CTRL_C.replace("CALL", call).replace("N", str(count))],
+                           capture_output=True, text=True, timeout=300, env=os.environ)
+    assert ended.returncode == 0, ended.stderr
+    said = ended.stdout.split()
+    if said[0] == "finished":
+        pytest.skip("the call was over before the signal")
+    assert said[0] == "heard" and float(said[1]) < 0.2 * max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
+    assert said[2] == "answers"
